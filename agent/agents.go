@@ -22,6 +22,8 @@ func DefaultAgents() []Agent { return slices.Clone(defaultAgents()) }
 
 // defaultAgents are made once, with rules that nothing can append to: every step of every session asks for its agent.
 var defaultAgents = sync.OnceValue(func() []Agent {
+	// pairs are permission, pattern, action, three by three: the table below stays
+	// readable.
 	rule := func(agent string, pairs ...string) permission.Ruleset {
 		var rules permission.Ruleset
 		for i := 0; i < len(pairs); i += 3 {

@@ -11,8 +11,9 @@ import (
 	"github.com/pillion-dev/pillion/agent/provider"
 )
 
-// cancelGrace is how long a stream or a tool may take to end after a cancel. Then the turn goes on without waiting for it: a
-// person who cancels must not wait for a provider or a tool that ignores its context.
+// cancelGrace is how long a stream or a tool may take to end after a cancel. Then the turn
+// ends without waiting for it: a person who cancels must not wait for a provider or a tool
+// that ignores its context.
 const cancelGrace = 50 * time.Millisecond
 
 // answer is one model answer while it streams and until its step is stored.
@@ -44,7 +45,7 @@ type part struct {
 	call      *call
 }
 
-// errLeft is what a stream that was left behind gets from emit.
+// errLeft is what emit returns to a stream that was abandoned: its text has no place to go.
 var errLeft = errors.New("the turn is over")
 
 // newAnswer begins an answer and emits its EventMessage before the request is sent, so that an editor shows the step at once and
@@ -90,7 +91,8 @@ func (a *answer) stream(ctx context.Context, via provider.Provider, req *provide
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.closed = true
-	if a.echo != nil && err == nil && len(a.echo.got) > 0 { // the whole answer looked like a repetition, so its text was held back
+	// Only now it is known that the held text is all there is.
+	if a.echo != nil && err == nil && len(a.echo.got) > 0 {
 		held := string(a.echo.got)
 		a.echo = nil
 		a.text(provider.PartText, EventText, provider.Event{Type: provider.EventText, Text: held})
@@ -126,7 +128,7 @@ func (a *answer) addEvent(ctx context.Context, e provider.Event) {
 	case provider.EventToolEnd:
 		c := a.callAt(e)
 		if c.complete {
-			return // said twice
+			return // some servers repeat the end of a call
 		}
 		if e.Text != "" {
 			c.raw.Reset()
@@ -219,15 +221,18 @@ func (a *answer) isEmpty() bool {
 // onlyThought reports an answer that a turn cannot end with: the model thought, and neither said nor called anything.
 func (a *answer) onlyThought() bool { return len(a.calls) == 0 && a.isEmpty() }
 
-// abandonCalls answers the incomplete calls in the transcript; they never reach the history.
+// abandonCalls gives the incomplete calls a final state in the transcript, so that no card
+// stays open. They do not reach the history.
 func (a *answer) abandonCalls(why string) {
 	for _, c := range a.calls {
 		c.fail("cut", why)
 	}
 }
 
-// messages are the answer and its results as the history keeps them. Calls come in the model's order and every one
-// has a result. Thought that is not whole is left out: providers refuse it without its signature.
+// messages are the answer and its results as the history keeps them. Calls are in the
+// model's order and each has a result, because providers refuse a conversation where one is
+// missing. Thinking without its signature is left out for the same reason; whole says that
+// the answer ended regularly.
 func (a *answer) messages(model string, whole bool) (provider.Message, *provider.Message) {
 	m := provider.Message{ID: a.id, Role: provider.RoleAssistant, Model: model}
 	results := &provider.Message{ID: a.id + "r", Role: provider.RoleTool}

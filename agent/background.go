@@ -20,8 +20,9 @@ type TaskSpend struct {
 	Cost  float64        `json:"cost,omitempty"`
 }
 
-// taskSet are a session's sub-agents: how many run, and what those in the background have come to. The turn that
-// started them waits for them before it ends, and ends them when it is cancelled.
+// taskSet are a session's sub-agents: how many run, and the results of those in the
+// background. The turn that started them waits for them before it ends, and ends them when
+// it is cancelled, so no sub-agent works for a turn that is over.
 type taskSet struct {
 	mu      sync.Mutex
 	slots   chan struct{}      // guarded by mu: made with the first task

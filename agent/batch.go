@@ -21,8 +21,9 @@ type batch struct {
 
 func newBatch(a *answer) *batch { return &batch{a: a, slots: make(chan struct{}, maxParallel)} }
 
-// ready is told when a call's arguments are whole, while the answer still streams. A read-only call starts at once
-// when only read-only ones stand before it. The answer's mu is held.
+// ready starts a read-only call as soon as its arguments are complete, while the answer
+// still streams, provided that only read-only calls precede it. Reads then overlap with the
+// rest of the answer. The answer's mu is held.
 func (b *batch) ready(ctx context.Context, c *call) {
 	for _, before := range b.a.calls {
 		if !before.readOnly() {
@@ -35,11 +36,11 @@ func (b *batch) ready(ctx context.Context, c *call) {
 	}
 }
 
-// start runs a call beside others.
+// start runs a call beside others, in its own goroutine.
 func (b *batch) start(ctx context.Context, c *call) {
 	c.started = true
 	b.wg.Go(func() {
-		if c.tool.Parallel { // a sub-agent: its session has limits of its own, and must not take the slots of quick reads
+		if c.tool.Parallel { // a sub-agent has its own limits (taskSet) and would hold a slot for minutes
 			b.one(ctx, c)
 			return
 		}

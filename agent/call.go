@@ -16,6 +16,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
+// What the model reads of calls that did not run to their end. Each text says whether to
+// call again: a model that is told only "cut" repeats the same long call.
 // What the model reads of calls that did not run to their end.
 const (
 	cancelledText = "This call was cancelled by the user."
@@ -42,15 +44,16 @@ type call struct {
 	started   bool       // it runs or ran
 	cut       bool       // the end of the answer cut it
 	note      string     // added to the result, for the model only
-	seen      bool       // the loop watch has counted it
-	alone     bool       // nobody could be asked for the permission it needs
+	seen      bool       // counted by loopWatch
+	alone     bool       // no user could answer its approval request
 	gate      tools.Gate // asked instead of the session's; nil: the session's
 
 	mu   sync.Mutex
 	data ToolData // guarded by mu
-	over bool     // guarded by mu: it is answered; what comes later is dropped
+	over bool     // guarded by mu: it has its final state; later updates are dropped
 }
 
+// newCall makes a call of this answer with an id that is unique in the session.
 func (a *answer) newCall(id, name string) *call {
 	// Some providers number their calls anew in each answer, or send no id. An id that occurs twice would give two cards and
 	// two results one name. 64 bytes is the longest that OpenAI's Responses API takes back.
@@ -66,7 +69,9 @@ func (a *answer) newCall(id, name string) *call {
 	return c
 }
 
-// resolve finds the tool a name means, other case and small slips included.
+// resolve finds the tool that a name means: exactly, then among the tools that are not
+// offered, then allowing for another case and small slips. A failed call for a slip costs a
+// whole step.
 func (c *call) resolve(name string) {
 	c.name = name
 	for _, t := range c.offered { // the first counts, as in what a model is offered
@@ -93,7 +98,7 @@ func (c *call) resolve(name string) {
 	c.data.Tool, c.data.Kind = c.name, kind
 }
 
-// readOnly: it may run beside its neighbours.
+// readOnly reports whether the call may run beside its neighbours.
 func (c *call) readOnly() bool { return c.known && (c.tool.ReadOnly || c.tool.Parallel) }
 
 // show emits the call with a new state. After the final answer it does nothing.
@@ -293,8 +298,9 @@ func (c *call) update(u tools.Update) {
 	}
 }
 
-// forget keeps of a tool's live metadata only what was already written down: the tool that is left behind may
-// still change the maps it gave us.
+// forget replaces the live metadata of an abandoned tool by the plain values in it: the
+// tool still runs and may change the maps that it gave us, which would be a data race with
+// the event log.
 func (c *call) forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -205,7 +205,7 @@ func (t *turn) compact(ctx context.Context, set *setup, c compaction) (Compactio
 	if err == nil && d.State == CompactionBegun {
 		d.Summary, d.Prompt, d.From, d.Trimmed = text, plan.prompt, plan.from, plan.trimmed
 		d.After = max(0, before-plan.tokens) + len(text)/4
-		// Who asks for a compaction gets one, also of a few words.
+		// A person who asks for a compaction gets one, even of a short conversation.
 		if gain := plan.tokens - len(text)/4; gain <= 0 && (c.auto || gain < -freeSummary) {
 			err = errNoGain
 		}
@@ -242,7 +242,7 @@ func (s *Session) roomForSummary(set *setup) int {
 // depends on d alone. Messages are values that never change, so the list is a new one.
 func (h *history) compact(d CompactionData) {
 	text := "This conversation was compacted to save context. What was said and done before, in short:\n\n<summary>\n" + d.Summary +
-		"\n</summary>\n\nGo on from here; do not repeat what is done. Read a file again before you rely on what it holds."
+		"\n</summary>\n\nContinue from here; do not repeat what is done. Read a file again before you rely on its content."
 	var list []provider.Message
 	if d.Summary != "" {
 		list = append(list, provider.Message{ID: d.ID, Role: provider.RoleUser, Parts: []provider.Part{{Type: provider.PartText, Text: text, Synthetic: true}}})
@@ -257,7 +257,9 @@ func (h *history) compact(d CompactionData) {
 	h.used, h.usedAt, h.futile = d.After, len(list), 0
 }
 
-// trim cuts the tool results of a message to the number of bytes in most, by call id; 0 drops one whole. Pictures go too.
+// trim cuts the tool results of a message to the number of bytes in most, by call id; 0
+// drops one whole. Pictures are dropped with any cut: they are the largest part of most
+// results.
 func trim(m provider.Message, most map[string]int) provider.Message {
 	if m.Role != provider.RoleTool || len(most) == 0 {
 		return m

@@ -16,11 +16,12 @@ const (
 	tailMost  = 15_000
 )
 
-// cutPlan says what a compaction takes out. Without messages that go there may still be results to trim.
+// cutPlan says what a compaction removes. With no messages to remove there may still be
+// results to trim.
 type cutPlan struct {
-	gone     []provider.Message
-	messages int // how many those are
-	tokens   int // that they have, and that trimming saves
+	gone     []provider.Message // what the summary replaces
+	messages int                // len(gone)
+	tokens   int                // of gone, plus what trimming saves; estimated
 	prompt   string
 	from     string
 	trimmed  map[string]int
@@ -236,7 +237,10 @@ func cutMiddle(s string, most int) string {
 	return strings.ToValidUTF8(s[:half], "") + "\n… (" + fmt.Sprint(len(s)-2*half) + " bytes left out) …\n" + strings.ToValidUTF8(s[len(s)-half:], "")
 }
 
-// digest is a summary without a model: the last prompts, the last answers, and which calls were made how often.
+// digest is a summary without a model: the last prompts, the last answers, and which calls
+// were made how often. It is used where no model can summarise (the conversation is too
+// long for it, or there is only the built-in one): a poor summary is better than a session
+// that cannot continue.
 func digest(all []provider.Message) string {
 	var asked, said []string
 	files := map[string]int{}

@@ -6,7 +6,8 @@ import (
 	"github.com/pillion-dev/pillion/agent/provider"
 )
 
-// continueText asks for the rest of an answer that broke off.
+// continueText asks for the rest of an answer that broke off. Models that are not told "do
+// not repeat" begin again.
 const continueText = "The connection broke off in the middle of your answer above. Go on exactly where it stops; do not repeat what is there. A call that was not complete was not made: make it again."
 
 // limitText asks for the rest of an answer that the output limit cut.
@@ -15,8 +16,9 @@ const limitText = "Your answer above was cut at the output limit. Go on exactly 
 // maxContinued is how many times in a row the loop continues an answer that the output limit has cut.
 const maxContinued = 4
 
-// keepPartial closes an answer that broke off in its words: the person has read them, so they stay, and the model is
-// asked for the rest. It returns what was said.
+// keepPartial closes an answer that broke off in its text: the person has read that, so it
+// stays in the transcript, and the model is asked for the rest. It returns the text, which
+// echo compares with the next answer.
 func (t *turn) keepPartial(set *setup, a *answer, why error) []byte {
 	a.abandonCalls("The answer broke off before this call was complete; the model goes on from there.")
 	a.calls = nil

@@ -25,7 +25,7 @@ type DiffStat struct {
 // maxPaths bounds the paths that a turn's end carries.
 const maxPaths = 1000
 
-// String is the line a person reads.
+// String is one line for a person: "2 files changed, +10 −3 lines".
 func (d DiffStat) String() string {
 	return fmt.Sprintf("%s changed, +%d −%d lines", textutil.Plural(d.Files, "file"), d.Additions, d.Deletions)
 }
@@ -61,14 +61,15 @@ func (d *sessionDiff) stat() *DiffStat {
 	return &sum
 }
 
-// diffStats are the sets applied in a turn, its sub-agents' among them. A set is told of more than once: the last
-// word counts.
+// diffStats are the sets applied in a turn, those of its sub-agents included. A set is
+// reported more than once (applied, then with its verdict); the last report counts.
 type diffStats struct {
 	mu  sync.Mutex
 	set map[string]map[string][2]int // guarded by mu; by change set id, then path: lines added, lines deleted
 }
 
-// see notes a change set that was applied. Undoing is no change of its own: it would count the same lines twice.
+// see notes a change set that was applied. An undo is not noted: it would count the same
+// lines twice.
 func (s *diffStats) see(state change.State, set *change.Set) {
 	if state != change.Applied || set.Back() {
 		return

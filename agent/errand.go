@@ -25,6 +25,8 @@ type SmallModels interface {
 	Small(cwd, model string) string
 }
 
+// errNoModelForJob means that no model can do the job; the caller has a way without one (a
+// prompt's first line, a digest).
 // errNoModelForJob: no model can do the job; the caller has a way without one (a prompt's first line, a digest).
 var errNoModelForJob = errors.New("no model for this")
 
@@ -108,8 +110,9 @@ func (s *Session) errand(ctx context.Context, e errand) (text string, spent Step
 	}
 }
 
-// hear streams a request and gives each event to take, in the caller's goroutine. At the end of ctx it returns at once: a
-// provider that ignores its context gets errLeft from its next event, and ends by itself.
+// hear streams a request and passes each event to take, in the caller's goroutine, so take
+// needs no lock. When ctx ends it returns immediately: a provider that ignores its context
+// gets errLeft from its next event, and ends by itself.
 func (s *Session) hear(ctx context.Context, via provider.Provider, req *provider.Request, take func(provider.Event)) error {
 	events := make(chan provider.Event)
 	done := make(chan error, 1)

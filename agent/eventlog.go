@@ -27,7 +27,7 @@ const (
 type EventLog struct {
 	session string
 	st      *store.Store
-	heard   func(Event) // told of every event while deliver is held; nil: nobody
+	heard   func(Event) // called with every event while deliver is held; may be nil
 
 	mu      sync.Mutex
 	waiting []entry    // guarded by mu: emitted, not yet numbered
@@ -196,6 +196,8 @@ func (l *EventLog) last() int64 {
 	return l.seq
 }
 
+// subscribers are those of this moment. The slice is never changed in place, so it may be
+// used after unlocking.
 func (l *EventLog) subscribers() []*subscription {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -219,7 +221,8 @@ func (l *EventLog) number(e *entry, subs []*subscription) {
 	}
 }
 
-// hand gives an event to the subscribers that have not had it. deliver is held, which guards next.
+// hand passes an event to the subscribers that have not had it. deliver is held, which
+// guards next.
 func hand(e Event, subs []*subscription) {
 	for _, s := range subs {
 		if e.Seq > s.next {
@@ -231,7 +234,9 @@ func hand(e Event, subs []*subscription) {
 	}
 }
 
-// encode never fails on our own types; a tool's metadata may hold what JSON cannot say.
+// encode is a value as JSON. Our own types always encode; a tool's metadata may hold a
+// value that JSON cannot express (NaN, a channel), and the event must be stored all the
+// same.
 func encode(v any) []byte {
 	data, err := json.Marshal(v)
 	if err == nil {
@@ -353,7 +358,9 @@ func (l *EventLog) Hidden(ctx context.Context) (Hidden, error) {
 	})
 }
 
-// Past yields the stored events after from without waiting for those that are on their way, so a sink may call it.
+// Past yields the stored events after from without waiting for those that the pump has not
+// delivered, so a subscriber may call it: Events would wait for the pump, which waits for
+// the subscriber.
 func (l *EventLog) Past(ctx context.Context, from int64, yield func(Event) error) error {
 	return l.st.Events(ctx, l.session, from, func(e store.Event) error { return yield(fromStore(e)) })
 }
@@ -364,13 +371,15 @@ func (l *EventLog) RecordReview(d ReviewData) {
 	l.flush()
 }
 
-// RecordAsk keeps what became of a question that was asked again outside a turn.
+// RecordAsk stores the answer to a request that was asked again outside a turn (a reopened
+// session).
 func (l *EventLog) RecordAsk(d AskData) {
 	l.emit(EventAsk, d)
 	l.flush()
 }
 
-// RecordTool keeps another end of a call, whose turn is over. The history keeps what the model was told then.
+// RecordTool stores another final state of a call whose turn is over. The history keeps
+// what the model was told at that time.
 func (l *EventLog) RecordTool(d ToolData) {
 	l.emit(EventTool, d)
 	l.flush()

@@ -8,10 +8,11 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
-// FinishCall makes a call that was cut off while a person was asked about it once more, by tool. It keeps its id, so
-// that its card shows what becomes of it, and takes the way of every other call: gate, hooks, cap and events. It is not
-// a job of the session while it waits, so the person can go on with prompts; from the moment that a change is agreed to
-// it is one, because only the session's one writer changes files. What became of it is in the answer.
+// FinishCall repeats, with tool, a call that was cut off while its approval request was
+// open. The call keeps its id, so its card shows what becomes of it, and passes gate,
+// hooks, output limit and events like any other. While it waits it is not a job of the
+// session, so the person can continue with prompts; once a change is approved it becomes
+// one, because only the session's one writer changes files.
 func (s *Session) FinishCall(ctx context.Context, was ToolData, tool tools.Tool) ToolData {
 	c := &call{s: s, agent: s.Info().Agent, id: was.CallID, message: was.MessageID, offered: []tools.Tool{tool}, complete: true}
 	c.data = ToolData{CallID: was.CallID, MessageID: was.MessageID, Parent: was.Parent}
@@ -26,7 +27,8 @@ func (s *Session) FinishCall(ctx context.Context, was ToolData, tool tools.Tool)
 	return c.snapshot()
 }
 
-// agreedGate makes a job of what follows the person's agreement to a change.
+// agreedGate turns the rest of a call into a job of the session as soon as a change is
+// approved.
 type agreedGate struct {
 	*permission.Gate
 	s    *Session

@@ -14,6 +14,8 @@ type storeGrants struct{ st *store.Store }
 // Grants gives a store's permission grants in the shape that the gate and "pillion permission" use.
 func Grants(st *store.Store) permission.Grants { return storeGrants{st} }
 
+// Add, List and Revoke translate between the two types. The store does not import
+// permission: it must stay usable by programs that only read sessions.
 // Add, List and Revoke translate between the two types. The store does not import permission, so that it stays free of the
 // agent's rules.
 func (g storeGrants) Add(ctx context.Context, p permission.Grant) (permission.Grant, error) {
@@ -33,6 +35,7 @@ func (g storeGrants) List(ctx context.Context, project string) ([]permission.Gra
 	return out, nil
 }
 
+// Revoke removes a grant; permission.ErrNoGrant when there is none with this id.
 func (g storeGrants) Revoke(ctx context.Context, id int64) error {
 	err := g.st.RevokeGrant(ctx, id)
 	if errors.Is(err, store.ErrNotFound) {

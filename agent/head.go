@@ -10,7 +10,7 @@ import (
 	"github.com/pillion-dev/pillion/tools"
 )
 
-// loan is the agent and model of one prompt that names its own (a slash command may). It ends with the turn.
+// loan is the agent and model of one prompt that names its own, as slash commands may. It ends with the turn.
 type loan struct{ agent, model string }
 
 // Head is what the event log says of a session as a whole: its agent, model, title and plan, as they are now.
@@ -158,7 +158,8 @@ func (h *Head) change(f func(*SessionInfo)) {
 	h.mu.Unlock()
 }
 
-// touch sets the time of last use, by which sessions are listed. It stores the head and emits nothing.
+// touch sets the time of last use, by which lists of sessions are sorted. It stores the
+// head and emits no event, since nothing that an editor shows has changed.
 func (h *Head) touch() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -166,6 +167,7 @@ func (h *Head) touch() {
 	h.saveHead(h.info)
 }
 
+// saveHead stores the head. mu is held, so that the last change is the last stored.
 func (h *Head) saveHead(info SessionInfo) {
 	h.rt.st.PutSession(store.Session{ID: info.ID, Cwd: info.Cwd, Title: info.Title, Parent: info.Parent,
 		Created: info.Created, Updated: info.Updated, Info: encode(info)})

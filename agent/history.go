@@ -122,11 +122,13 @@ func (h *history) apply(e Event) {
 	}
 }
 
+// unqueue removes a prompt that has begun.
 func (h *history) unqueue(id string) {
 	h.queue = slices.DeleteFunc(h.queue, func(i QueueItem) bool { return i.ID == id })
 }
 
-// requeue gives the queue the stored order. An id that is unknown is left out.
+// requeue gives the queue the stored order. An id without an item is left out: the event
+// with its item may have been lost with a full disk.
 func (h *history) requeue(d QueueData) {
 	known := map[string]QueueItem{}
 	for _, i := range append(h.queue, d.Put...) {
@@ -140,8 +142,8 @@ func (h *history) requeue(d QueueData) {
 	}
 }
 
-// change keeps what was being written. Sets can be long and most sessions were not cut off, so a stored set is decoded
-// only when it was being written.
+// change notes change sets that were being written, for recovery after a crash. Sets can be
+// long, and most were applied, so a stored one is decoded only when its state is "writing".
 func (h *history) change(e Event) {
 	d, fresh := e.Value.(ChangeData)
 	if !fresh {
@@ -225,7 +227,7 @@ func (h *history) clear() {
 	h.calls = nil
 }
 
-// decode reads an event's data. Of one that cannot be read what can be is used.
+// decode reads an event's data. Fields that cannot be read stay zero: a session of a newer version must still open.
 func decode[T any](e Event) (v T) {
 	if have, ok := e.Value.(T); ok {
 		return have
@@ -239,7 +241,8 @@ func sum(a, b provider.Usage) provider.Usage {
 		CacheRead: a.CacheRead + b.CacheRead, CacheWrite: a.CacheWrite + b.CacheWrite}
 }
 
-const interrupted = "This call was interrupted: Pillion ended before it was done. What it has changed until then stands; look before you repeat it."
+// interrupted is the result of a call that a crash cut off, for the model.
+const interrupted = "This call was interrupted: Pillion ended before the call did. Changes that it had made are still there; look before you repeat it."
 
 // repair closes what a crash left open: every call gets an "interrupted" result, partial text becomes a message, the turn ends
 // as cancelled. Without it a provider would refuse the conversation, because calls have no results. It is called before the
@@ -283,7 +286,7 @@ func (s *Session) repair() {
 		h.step(step)
 	}
 	end := *h.turn
-	end.Stop, end.Error = TurnCancelled, "Pillion ended in the middle of this turn. What was done until then is kept; ask again to go on."
+	end.Stop, end.Error = TurnCancelled, "Pillion ended in the middle of this turn. What was done until then is kept; prompt again to continue."
 	s.emit(EventTurn, end)
 	h.turn = nil
 	h.clear()

@@ -12,8 +12,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/paths"
 )
 
-// instructionFiles are the kinds of project instructions, in order: the first kind that is there counts alone,
-// since projects keep one beside the other for other agents.
+// instructionFiles are the kinds of project instructions, in order. The first kind that
+// exists counts alone, because projects keep copies for other agents beside it.
 var instructionFiles = []string{"AGENTS.md", "CLAUDE.md", "CONTEXT.md"}
 
 // maxInstructions is how much of one file goes into the system prompt, in bytes.
@@ -44,7 +44,8 @@ func globalInstructions() []string {
 	return paths
 }
 
-// projectInstructions are those of the first kind that exists between the root of the worktree and dir, the root's first.
+// projectInstructions are those of the first kind that exists between the worktree's root
+// and dir, the root's first: the nearest file has the last word.
 func projectInstructions(dir string) []string {
 	root := paths.Worktree(dir)
 	for _, name := range instructionFiles {

@@ -19,22 +19,27 @@ const (
 	failingCalls = 12
 )
 
+// seed differs between processes, which is harmless: hashes are compared within one turn
+// only.
 // seed differs between processes; hashes are compared within one only.
 var seed = maphash.MakeSeed()
 
-// loopStep is what was called, and what came of it.
+// loopStep is a call and its result, as hashes: outputs are long and only equality matters.
 type loopStep struct{ call, result uint64 }
 
+// loopWatch looks at all calls of a turn, across its steps.
 // loopWatch sees all calls of a turn, across its steps.
 type loopWatch struct {
 	last    []loopStep // at most as many as the longest circle twice
 	failing int        // calls in a row that failed
-	stuck   string     // why the turn ends: it goes in circles, and nobody allowed it to go on
+	stuck   string     // why the turn ends: it repeats itself, and no user could approve that; empty: it does not
 }
 
-// checkForLoops counts the step's calls and asks when they go in circles: one call three times with one result, two or three
-// calls by turns (A B A B, A B C A B C) with theirs, or one failing call after the other. A no without words for the
-// model ends the turn, and so does a question that nobody can answer: a run without a terminal would go on for ever.
+// checkForLoops counts the step's calls and asks the user when they repeat: one call three
+// times with one result, two or three calls in turn (A B A B, A B C A B C) with theirs, or
+// one failing call after another. A rejection without words ends the turn. So does a
+// question that no user can answer: a run without a terminal would otherwise spend money
+// for ever.
 func (t *turn) checkForLoops(ctx context.Context, calls []*call) {
 	for _, c := range calls {
 		d := c.snapshot()
@@ -50,7 +55,7 @@ func (t *turn) checkForLoops(ctx context.Context, calls []*call) {
 			SessionID: t.s.ID(), CallID: c.id, Tool: c.name, Permission: LoopPermission, Patterns: []string{c.name}, Always: []string{c.name},
 			Title: "Let the agent repeat itself?", Why: why, Metadata: map[string]any{"tool": c.name, "input": d.Input},
 		})
-		t.loop.last, t.loop.failing = nil, 0 // asked; it takes as many again to ask again
+		t.loop.last, t.loop.failing = nil, 0 // the next question comes after as many calls again
 		var rejected *permission.RejectedError
 		switch {
 		case err == nil || ctx.Err() != nil:
@@ -64,7 +69,7 @@ func (t *turn) checkForLoops(ctx context.Context, calls []*call) {
 	}
 }
 
-// LoopPermission is the permission to go on with calls that go in circles.
+// LoopPermission is the permission to continue with calls that repeat; OpenCode's name.
 const LoopPermission = "doom_loop"
 
 // add notes a finished call. why is empty, or says for a person what repeats. A different result makes a call different: polling

@@ -20,7 +20,9 @@ const (
 	hiddenRefused = "This would write " + HiddenKey + " where a key of the user's stands: what you read was masked. Change the other lines only, with edit and an oldString that leaves the key out, or ask the user to do it."
 )
 
-// masker hides the user's keys in what becomes an event or a request. It takes no lock, so callers may hold any.
+// masker hides the user's keys in everything that becomes an event or a request: a key that
+// a tool has read would otherwise be sent to a model and kept in the event log. It takes no
+// lock, so callers may hold any.
 type masker struct {
 	secrets Secrets
 	cwd     string
@@ -57,8 +59,8 @@ func (m *masker) maskAll(texts []string) []string {
 	return out
 }
 
-// maskMetadata masks what tools say of themselves in words. Change sets are the person's files, and stay whole: they
-// are shown to the person, and written.
+// maskMetadata masks the texts in a tool's metadata. Change sets are not masked: they are
+// the person's files, shown to the person and written as they are.
 func (m *masker) maskMetadata(data map[string]any) map[string]any {
 	out, own := data, false
 	for k, v := range data {
@@ -76,8 +78,9 @@ func (m *masker) maskMetadata(data map[string]any) map[string]any {
 	return out
 }
 
-// masking is the outermost hook: it sees what the model would read before that is cut or saved. The model is told
-// that something was hidden.
+// masking is the outermost hook: it masks what the model would read before that is cut or
+// saved, and tells the model that something was hidden, so that it does not write the mask
+// back.
 func (m *masker) masking() []tools.Hook {
 	return []tools.Hook{{After: func(_ context.Context, _ *tools.Call, _ json.RawMessage, r tools.Result, err error) (tools.Result, error) {
 		r.Title, r.Metadata = m.mask(r.Title), m.maskMetadata(r.Metadata)

@@ -97,6 +97,8 @@ type Secrets interface {
 	Hide(cwd, text string) string
 }
 
+// absent stands for every part that Options leave out, so that no code asks whether a part
+// is nil.
 // absent is used for every part that Options leave out, so that the loop never asks whether a part is nil.
 type absent struct{}
 

@@ -14,6 +14,8 @@ import (
 // hearingLimit is how many events may wait for extensions; more are dropped, because a plugin that hangs must not fill the memory.
 const hearingLimit = 1000
 
+// hearing passes events to the extensions, in order and in a goroutine of its own: however
+// long a plugin takes, no turn waits.
 // hearing gives events to the extensions, in order and in a goroutine of its own: however long they take, no turn waits.
 type hearing struct {
 	mu      sync.Mutex
@@ -69,7 +71,9 @@ func (h *hearing) waitIdle(limit time.Duration) {
 	}
 }
 
-// heard tells extensions of a session's event, where plugins know one like it. It is called for every event, in order.
+// heard passes a session's event to the extensions when OpenCode's plugin API has one like
+// it. It is called for every event, in order, with the event log's deliver lock held, so it
+// only queues.
 func (r *Runtime) heard(session, cwd string, e Event) {
 	switch v := e.Value.(type) {
 	case ToolData:

@@ -39,7 +39,8 @@ type theirs struct {
 	calls   map[string][2]int // by call, its message's place and its own in that
 }
 
-// take adds an event to the messages it belongs to. Types that OpenCode's messages do not have are left out.
+// take adds an event to the message that it belongs to. Types that OpenCode's messages do
+// not have are left out.
 func (t *theirs) take(e Event) {
 	switch e.Type {
 	case EventPrompt, EventSteer:
@@ -74,7 +75,8 @@ func (t *theirs) take(e Event) {
 	}
 }
 
-// say adds to the text that a message ends with.
+// say appends to the text with which a message ends, so that pieces of one answer are one
+// part.
 func (t *theirs) say(kind string, d TextData) {
 	m, ok := t.at[d.MessageID]
 	if !ok {

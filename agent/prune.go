@@ -84,7 +84,8 @@ func (h *history) prune(ids map[string]bool, tokens int) {
 	h.used = max(0, h.used-tokens)
 }
 
-// prune makes room at the beginning of a turn, and in its middle when the window fills.
+// prune drops old outputs at the beginning of a turn, and in its middle when the window
+// fills. At other times it would only cost the provider's prompt cache.
 func (t *turn) prune() {
 	h := t.s.hist
 	if t.step > 0 && (t.end.ContextSize == 0 || float64(h.used) < pruneFull*float64(t.end.ContextSize)) {

@@ -11,9 +11,12 @@ import (
 	"github.com/pillion-dev/pillion/tools/change"
 )
 
+// ErrBusy means that a turn runs, and that the request would change the conversation under
+// it.
 // ErrBusy: a turn runs, and what was asked for changes the conversation under it.
 var ErrBusy = errors.New("a turn is running; cancel it (or wait for its end), then try again")
 
+// ErrNoMessage means that the session has no prompt with this id.
 // ErrNoMessage: no prompt of that id in the session.
 var ErrNoMessage = errors.New("no prompt of that id in this session")
 
@@ -50,8 +53,10 @@ type ReviewData struct {
 	By        string   `json:"by,omitempty"`    // the change set that took them back, or brought them again
 }
 
-// Restore runs a restore: it is told as begun, write changes the files, and it is told as done with what write made
-// of it. A restore of the conversation is refused while a turn runs; one of files goes on beside it.
+// Restore runs a restore: it emits "begun", write changes the files, and it emits "done"
+// with what write set in d, or "failed". Both are on disk before the next step, so a crash
+// in between is seen at the next start. A restore of the conversation is refused while a
+// turn runs; one of files runs beside it.
 func (s *Session) Restore(ctx context.Context, d RestoreData, write func(ctx context.Context, d *RestoreData) error) error {
 	run := func(ctx context.Context) error {
 		d.State = RestoreBegun
@@ -84,13 +89,15 @@ func (s *Session) Restore(ctx context.Context, d RestoreData, write func(ctx con
 	return err
 }
 
-// Hidden says which events a conversation was taken back over.
+// Hidden says which events are out of the conversation, because it was taken back to before
+// them.
 type Hidden struct {
 	ranges    [][2]int64 // half-open, by sequence number
 	MessageID string     // the prompt the conversation stands before now; empty: at its end
 }
 
-// Has reports whether an event is out of the conversation. What is no part of one never is.
+// Has reports whether an event is out of the conversation. Events that are not part of one
+// (changes, reviews, the queue) never are.
 func (h Hidden) Has(e Event) bool {
 	switch e.Type {
 	case EventSession, EventChange, EventReview, EventRestore, EventAsk, EventQueue:

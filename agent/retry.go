@@ -56,7 +56,7 @@ func (t *turn) answer(ctx context.Context, set *setup, last bool) (*answer, erro
 			perr = &provider.Error{Kind: provider.ErrServer, Message: err.Error(), Err: err}
 		}
 		if a.completeCalls() > 0 {
-			t.notice("warning", "The answer broke off ("+perr.Message+"). The calls that were complete are kept; the model goes on from there.")
+			t.notice("warning", "The answer broke off ("+perr.Message+"). The calls that were complete are kept; the model continues from there.")
 			return a, perr
 		}
 		if perr.Kind == provider.ErrContextLength && !t.shrunk {
@@ -81,6 +81,8 @@ func (t *turn) answer(ctx context.Context, set *setup, last bool) (*answer, erro
 	}
 }
 
+// tooLongError means that the conversation does not fit the model, and that this turn has
+// not compacted it yet.
 // tooLongError: the conversation does not fit the model, and has not been compacted for that yet in this turn.
 type tooLongError struct{ said *provider.Error }
 
@@ -114,7 +116,8 @@ func (t *turn) drop(set *setup, a *answer, why error) {
 	t.end.Cost += step.Cost
 }
 
-// giveUp ends the turn with words a person can act on. Partial text stays in the history: the person has read it.
+// giveUp ends the turn with a message that a person can act on. Partial text stays in the
+// history, because the person has read it.
 func (t *turn) giveUp(set *setup, a *answer, err *provider.Error, attempt int, wait time.Duration) (*answer, error) {
 	text := trimDot(err.Message)
 	switch {

@@ -12,7 +12,7 @@ const (
 	ReviewFollow  = "follow"
 )
 
-// Review is the session's style as it counts now.
+// Review is the session's style, its own or the configured one.
 func (s *Session) Review() string { return s.rt.ReviewOf(s.Info()) }
 
 // ReviewOf is the style of a session with this head.

@@ -13,8 +13,9 @@ import (
 	"github.com/pillion-dev/pillion/tools"
 )
 
-// Runner does what a session has to do, one job after the other, and keeps the prompts that wait. While there is
-// something to do one goroutine runs, which holds the session's lock among processes.
+// Runner runs a session's jobs, one after another, and keeps the prompts that wait. While
+// there is a job, one goroutine runs, and it holds the session's lock among processes: two
+// processes that wrote one session would number two events alike.
 type Runner struct {
 	work   worker
 	log    *EventLog
@@ -22,8 +23,8 @@ type Runner struct {
 	above  *Runner // the parent session's, when this is a sub-agent's
 
 	mu      sync.Mutex
-	queue   []*job        // guarded by mu: what the runner has not begun
-	now     *job          // guarded by mu: what it is doing
+	queue   []*job        // guarded by mu: jobs that have not begun
+	now     *job          // guarded by mu: the job that runs
 	running chan struct{} // guarded by mu: closed when the runner ends; nil without one
 	closed  bool          // guarded by mu
 	owning  func()        // guarded by mu: ends the wait for the session's lock; nil when there is none
@@ -31,9 +32,9 @@ type Runner struct {
 
 	held        bool   // guarded by mu: stored prompts wait until the user resumes
 	queueStored bool   // guarded by mu: there are events of the queue
-	steerable   bool   // guarded by mu: the running turn takes words
-	steers      []*job // guarded by mu: words for it that it has not read
-	joined      []*job // guarded by mu: requests whose words it has read; they end with it
+	steerable   bool   // guarded by mu: a turn runs that will read steers
+	steers      []*job // guarded by mu: messages for the running turn that it has not read
+	joined      []*job // guarded by mu: requests whose messages it has read; they end with it
 
 	asking   []string   // guarded by mu: calls that wait for the user
 	watchers []*watcher // guarded by mu; replaced, never changed in place
@@ -45,11 +46,11 @@ type worker interface {
 	own(ctx context.Context) (unlock func(), err error)
 	turn(ctx context.Context, p Prompt) TurnData
 	byHand(ctx context.Context, tool string, input json.RawMessage) (ToolData, error)
-	// listen adds words to the conversation between two steps.
+	// listen adds a message to the conversation between two steps.
 	listen(d PromptData)
 }
 
-// job is a turn or a call by hand.
+// job is a turn, a call by hand, or another use of the session by its only writer.
 type job struct {
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -57,14 +58,14 @@ type job struct {
 	run    func(ctx context.Context)
 	failed func(error)     // it cannot be begun: the error, or context.Canceled
 	end    TurnData        // a prompt's; set before done is closed
-	heard  <-chan struct{} // closed when who waits has passed the end on; nil: nobody to wait for
+	heard  <-chan struct{} // closed when the caller has passed the end on; nil: nothing to wait for
 	done   chan struct{}
 }
 
-// Prompt runs a turn and returns when it is over and every subscriber has seen its end. The end of ctx cancels the
-// turn. While another turn runs the prompt waits in the queue; one that follows a cancelled or failed turn goes before
-// what is held there, and lets it go on. The error says that no turn could begin; what went wrong in a turn is in
-// TurnData.
+// Prompt runs a turn and returns when it is over and every subscriber has seen its end. The
+// end of ctx cancels the turn. While another turn runs, the prompt waits in the queue;
+// after a cancelled or failed turn it runs before the held prompts and releases them. The
+// error says that no turn could begin; what went wrong in a turn is in TurnData.
 func (r *Runner) Prompt(ctx context.Context, p Prompt) (TurnData, error) {
 	wait, err := r.Submit(ctx, p)
 	if err != nil {
@@ -125,8 +126,9 @@ func (d ToolData) Failure(err error) *ToolFailure {
 	return f
 }
 
-// Tool makes one tool call by hand, through the same gate, hooks, cap and events as a model's. It waits for a turn
-// that runs. A failed call is in ToolData; the error says that it could not be made.
+// Tool makes one tool call by hand, through the same gate, hooks, output limit and events
+// as a model's. It waits for a running turn. A failed call is in ToolData; the error says
+// that the call could not be made.
 func (r *Runner) Tool(ctx context.Context, name string, input json.RawMessage) (ToolData, error) {
 	var data ToolData
 	var failed error
@@ -137,8 +139,9 @@ func (r *Runner) Tool(ctx context.Context, name string, input json.RawMessage) (
 	return data, err
 }
 
-// Cancel ends what runs and drops what somebody waits for; each is answered as cancelled. Prompts of Enqueue stay in
-// the queue, held.
+// Cancel ends the running job and drops the requests that wait; each is answered as
+// cancelled. Prompts of Enqueue stay in the queue, held: the person who cancels wants the
+// agent to stop, not the next prompt to begin.
 func (r *Runner) Cancel() {
 	r.mu.Lock()
 	var dropped, kept []*job
@@ -198,7 +201,7 @@ func (r *Runner) do(ctx context.Context, run func(context.Context), failed func(
 	return r.wait(ctx, j)
 }
 
-// newPrompt makes the job of a turn; request says that somebody waits for its end.
+// newPrompt makes the job of a turn; request says that a caller waits for its end.
 func (r *Runner) newPrompt(ctx context.Context, p Prompt, request bool) *job {
 	j := r.newJob(ctx)
 	if p.MessageID == "" {
@@ -212,7 +215,8 @@ func (r *Runner) newPrompt(ctx context.Context, p Prompt, request bool) *job {
 	return j
 }
 
-// submit gives a job its place: last, or before what is held.
+// submit appends a job to the queue; a prompt that a person sends while the queue is held
+// goes first, and releases it.
 func (r *Runner) submit(j *job) error {
 	r.mu.Lock()
 	if r.closed {
@@ -263,8 +267,9 @@ func (r *Runner) wait(ctx context.Context, j *job) error {
 	return nil
 }
 
-// loop does the queued jobs and ends. It holds the session's lock among processes from its first job to the end
-// of its last, and takes over first what another process has added.
+// loop runs the queued jobs and ends when none is left. It holds the session's lock among
+// processes from its first job to the end of its last, and first reads what another process
+// has added to the session.
 func (r *Runner) loop(ended chan struct{}) {
 	var unlock func()
 	for {
@@ -299,7 +304,7 @@ func (r *Runner) loop(ended chan struct{}) {
 			} else {
 				r.mu.Unlock()
 			}
-			continue // what another process has done may have changed the queue
+			continue // reading another process's events may have changed the queue
 		}
 		r.queue = slices.Delete(slices.Clone(r.queue), i, i+1)
 		r.now = j
@@ -336,10 +341,12 @@ func (r *Runner) loop(ended chan struct{}) {
 	}
 }
 
-// heardLimit is how long the next turn waits for the end of the last one to be passed on.
+// heardLimit is how long the next turn waits until the last one's end was passed on: an editor must get the answer to one
+// prompt before the updates of the next, and a slow editor must not hold the queue.
 const heardLimit = 200 * time.Millisecond
 
-// runnable says that a job may begin; what is held may not. mu is held.
+// runnable reports whether a job may begin: stored prompts may not while the queue is held.
+// mu is held.
 func (r *Runner) runnable(j *job) bool { return !r.held || j.item == nil || j.item.Request }
 
 // cannot handles a job that cannot begin because another process has the session's lock: a request fails with err, a stored
@@ -359,6 +366,7 @@ func (r *Runner) cannot(j *job, err error) {
 	r.changed()
 }
 
+// ErrNotQueued means that no such prompt waits; it may have begun meanwhile.
 // ErrNotQueued: no such prompt waits; it may have begun meanwhile.
 var ErrNotQueued = errors.New("no such prompt waits in the queue; it may have begun or been removed meanwhile")
 
@@ -367,14 +375,15 @@ type QueueItem struct {
 	ID    string          `json:"id"` // the messageID the prompt will have
 	Parts []provider.Part `json:"parts"`
 	Time  time.Time       `json:"time"`
-	// Steer: words for the running turn, which reads them before its next step.
+	// Steer: a message for the running turn, which reads it before its next step.
 	Steer bool `json:"steer,omitempty"`
-	// Request: somebody waits for its end (Session.Prompt). It is not stored, and ends with the one who waits.
+	// Request: a caller waits for its end (Runner.Prompt). It is not stored, and is dropped when the caller's context ends.
 	Request bool `json:"-"`
 }
 
-// Queue is what waits, first to run first, words for the running turn before all. held says that nothing of it runs
-// until the person goes on: the turn before was cancelled or failed, or the session has just been loaded.
+// Queue is what waits, first to run first, messages for the running turn before all. held
+// says that none of it runs until the person resumes: the last turn was cancelled or
+// failed, or the session has just been loaded.
 func (r *Runner) Queue() (items []QueueItem, held bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -384,8 +393,8 @@ func (r *Runner) Queue() (items []QueueItem, held bool) {
 	return items, r.held
 }
 
-// Enqueue adds a prompt that runs when the session is free, whoever is connected then. It is stored when Enqueue
-// returns. Adding to a held queue goes on with it.
+// Enqueue adds a prompt that runs when the session is free, whichever editor is connected
+// then. It is on disk when Enqueue returns. Adding to a held queue releases it.
 func (r *Runner) Enqueue(p Prompt) (QueueItem, error) {
 	if len(p.Parts) == 0 {
 		return QueueItem{}, ErrEmptyPrompt
@@ -407,7 +416,8 @@ func (r *Runner) Enqueue(p Prompt) (QueueItem, error) {
 	return *j.item, nil
 }
 
-// Unqueue takes prompts out of the queue. One that somebody waits for is answered as cancelled. ErrNotQueued.
+// Unqueue removes prompts from the queue: all of them, or none with ErrNotQueued. One that
+// a caller waits for is answered as cancelled.
 func (r *Runner) Unqueue(ids ...string) error {
 	r.mu.Lock()
 	for _, id := range ids {
@@ -433,7 +443,7 @@ func (r *Runner) Unqueue(ids ...string) error {
 	return nil
 }
 
-// EditQueued gives a prompt that waits other words. ErrNotQueued.
+// EditQueued replaces the text of a prompt that waits. ErrNotQueued.
 func (r *Runner) EditQueued(id string, parts []provider.Part) error {
 	if len(parts) == 0 {
 		return ErrEmptyPrompt
@@ -465,7 +475,7 @@ func (r *Runner) MoveQueued(id, before string) error {
 		return fmt.Errorf("%q: %w", id, ErrNotQueued)
 	case j.item.Steer || to != nil && to.item.Steer:
 		r.mu.Unlock()
-		return errors.New("words for the running turn have no place in the queue; remove them, or wait until they are read")
+		return errors.New("a message for the running turn cannot be moved in the queue; remove it, or wait until the turn has read it")
 	case j != to:
 		r.take(j)
 		at := len(r.queue)
@@ -481,7 +491,7 @@ func (r *Runner) MoveQueued(id, before string) error {
 	return nil
 }
 
-// Resume goes on with a queue that is held.
+// Resume releases a held queue.
 func (r *Runner) Resume() {
 	r.mu.Lock()
 	if r.held && !r.closed {
@@ -493,9 +503,9 @@ func (r *Runner) Resume() {
 	r.changed()
 }
 
-// Steer gives words to the running turn, which reads them before its next step; they are stored when Steer returns.
-// Should the turn be cancelled or fail before, they wait in the queue, held. Without a running turn injected is false
-// and nothing has happened.
+// Steer sends a message to the running turn, which reads it before its next step; it is on
+// disk when Steer returns. When the turn is cancelled or fails before that, the message
+// becomes a held prompt. Without a running turn injected is false and nothing has happened.
 func (r *Runner) Steer(_ context.Context, p Prompt) (injected bool, err error) {
 	if len(p.Parts) == 0 {
 		return false, ErrEmptyPrompt
@@ -516,8 +526,8 @@ func (r *Runner) Steer(_ context.Context, p Prompt) (injected bool, err error) {
 	return true, nil
 }
 
-// SteerQueued gives a prompt that waits to the running turn. Without one it is the next to run, at once, and what is
-// held goes on behind it; injected is false then. ErrNotQueued.
+// SteerQueued sends a waiting prompt to the running turn. Without one the prompt runs next,
+// immediately, and a held queue is released; injected is false then. ErrNotQueued.
 func (r *Runner) SteerQueued(id string) (injected bool, err error) {
 	r.mu.Lock()
 	j := r.find(id)
@@ -584,7 +594,8 @@ func (r *Runner) stored() []QueueItem {
 	return all
 }
 
-// storeQueue writes down the order of the queue, and the items named, as far as they are stored at all. mu is held.
+// storeQueue emits the order of the queue, and the items in put, as far as they are stored
+// at all. mu is held, so that the order of these events is the order of the changes.
 func (r *Runner) storeQueue(put ...QueueItem) {
 	d := QueueData{Order: []string{}, Held: r.held}
 	for _, i := range r.stored() {
@@ -602,7 +613,7 @@ func (r *Runner) storeQueue(put ...QueueItem) {
 	r.log.emit(EventQueue, d)
 }
 
-// hold keeps what is stored from running until the person goes on. mu is held.
+// hold keeps the stored prompts from running until the person resumes. mu is held.
 func (r *Runner) hold() {
 	if !r.held && len(r.stored()) > 0 {
 		r.held = true
@@ -616,8 +627,8 @@ func (r *Runner) keep() {
 	r.log.syncBriefly()
 }
 
-// adoptQueue makes the queue agree with the events: what another process has run or removed goes, what it has added
-// waits until the person goes on. mu is held.
+// adoptQueue makes the queue agree with the events: what another process has run or removed
+// is dropped, what it has added waits, held. mu is held.
 func (r *Runner) adoptQueue(items []QueueItem) {
 	have := map[string]bool{}
 	for _, j := range r.waiting() {
@@ -640,7 +651,8 @@ func (r *Runner) adoptQueue(items []QueueItem) {
 	r.queueStored = r.queueStored || len(items) > 0
 }
 
-// endSteering makes of the words that a turn has not read the next prompts, and holds them when it did not end well.
+// endSteering turns the messages that a turn has not read into the next prompts, held when
+// the turn did not end well, and ends the requests that it did read.
 func (r *Runner) endSteering(end TurnData) {
 	r.mu.Lock()
 	left := r.steers
@@ -666,7 +678,8 @@ func (r *Runner) endSteering(end TurnData) {
 	}
 }
 
-// Tell adds words to the conversation that the next turn reads; no turn begins. They are not shown when synthetic.
+// Tell adds a message to the conversation that the next turn reads; no turn begins.
+// Synthetic parts are not shown to the person.
 func (r *Runner) Tell(ctx context.Context, parts []provider.Part) error {
 	var failed error
 	err := r.do(ctx, func(context.Context) { r.work.listen(PromptData{MessageID: newID("msg_"), Parts: parts}) }, func(err error) { failed = err })
@@ -721,7 +734,8 @@ func (r *Runner) changed() {
 	}
 }
 
-// waitsFor notes that a call waits for the person, until answered is called.
+// waitsFor notes that a call waits for the person, until answered is called. The sessions
+// above a sub-agent wait as well: the person looks at the outermost one.
 func (r *Runner) waitsFor(call string) {
 	r.mu.Lock()
 	r.asking = append(slices.Clone(r.asking), call)
@@ -752,7 +766,7 @@ func (r *Runner) steering() {
 	r.steerable = true
 }
 
-// readSteers hands over the words for the running turn that it has not read.
+// readSteers returns the messages for the running turn that it has not read yet.
 func (r *Runner) readSteers() []*job {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -773,7 +787,9 @@ func (r *Runner) steered() bool {
 	return len(r.steers) > 0
 }
 
-// stopSteering reports whether a turn that could end does: no words wait for it. From then on it takes none.
+// stopSteering reports whether a turn that could end may do so: no message waits for it.
+// From then on it accepts none; both under one lock, or a message sent in between would be
+// lost.
 func (r *Runner) stopSteering() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -806,14 +822,15 @@ func (r *Runner) Beside(ctx context.Context, f func(ctx context.Context) error) 
 	return err
 }
 
-// Closing says that the session is about to be closed: questions that end from now on were interrupted, not decided.
+// Closing says that the session is about to be closed: requests that end from now on were
+// interrupted, not decided, and a reopened session may ask them again.
 func (r *Runner) Closing() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.closed = true
 }
 
-// isClosing holds for sub-agents as well, whose sessions end with the one that started them.
+// isClosing is true for sub-agents as well when the session that started them is closing.
 func (r *Runner) isClosing() bool {
 	for ; r != nil; r = r.above {
 		r.mu.Lock()
@@ -832,7 +849,8 @@ func (r *Runner) Waiting(call string) (done func()) {
 	return func() { r.answered(call) }
 }
 
-// close refuses new jobs, and returns what is closed when the last one has ended; nil when none runs.
+// close refuses new jobs, and returns a channel that is closed when the last one has ended;
+// nil when none runs.
 func (r *Runner) close() (ended <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

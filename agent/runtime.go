@@ -15,12 +15,15 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
+// ErrNoSession means that a session is neither live nor in the store.
 // ErrNoSession: neither live nor in the store.
 var ErrNoSession = errors.New("no such session; `pillion sessions list` shows those there are")
 
+// ErrNoAgent means that the directory has no agent of that name.
 // ErrNoAgent: the directory has no agent of that name.
 var ErrNoAgent = errors.New("no such agent")
 
+// ErrClosed means that the session or the runtime was closed.
 // ErrClosed: the session or the runtime was closed.
 var ErrClosed = errors.New("the session is closed")
 
@@ -63,9 +66,9 @@ func (r *Runtime) storeProblem(problem error) {
 	}
 }
 
-// storeNotice is the warning that a session gets whose events are in memory only.
+// storeNotice is the warning that a session gets while its events are in memory only.
 func storeNotice(problem error) NoticeData {
-	return NoticeData{Level: "warning", Text: "This session is not being saved: " + problem.Error() + ". It goes on in memory."}
+	return NoticeData{Level: "warning", Text: "This session is not being saved: " + problem.Error() + ". It continues in memory and is lost when Pillion ends."}
 }
 
 // Live are the sessions that are open in this process.
@@ -171,8 +174,9 @@ func (r *Runtime) noAgent(cwd, name string) error {
 	return fmt.Errorf("%w %q; there are %v", ErrNoAgent, name, names)
 }
 
-// LoadSession brings a stored session back; a live one is returned as it is. A turn that was cut off when its
-// process died is closed: every tool call gets a result, partial text is kept. ErrNoSession.
+// LoadSession opens a stored session; a live one is returned as it is, and two callers at
+// once load it once. A turn that was cut off when its process died is closed: every tool
+// call gets a result, partial text is kept. ErrNoSession.
 func (r *Runtime) LoadSession(ctx context.Context, id string) (*Session, error) {
 	for {
 		r.mu.Lock()
@@ -244,7 +248,7 @@ func (r *Runtime) loadOf(ctx context.Context, id string, of child) (*Session, er
 	if !s.hist.open() {
 		return s, nil
 	}
-	// A turn stands open: either another process is at it, or its process died.
+	// A turn has no end: either another process runs it, or its process died.
 	unlock, err := r.st.Lock(ctx, id)
 	if err != nil {
 		var locked *store.LockedError
@@ -269,7 +273,7 @@ func (r *Runtime) loadOf(ctx context.Context, id string, of child) (*Session, er
 	return s, nil
 }
 
-// infoOf reads a head; the columns make up for an Info that cannot be read.
+// infoOf reads a stored head. Where Info cannot be read, the columns of the table are used.
 func infoOf(h store.Session) SessionInfo {
 	var info SessionInfo
 	_ = json.Unmarshal(h.Info, &info)
@@ -345,7 +349,8 @@ func (r *Runtime) Delete(ctx context.Context, id string) error {
 	return err
 }
 
-// Close ends every turn, closes the sessions and writes everything to the store, which stays open.
+// Close ends every turn, closes the sessions and writes everything to the store, which
+// stays open.
 func (r *Runtime) Close(ctx context.Context) error {
 	r.mu.Lock()
 	r.closed = true

@@ -12,16 +12,17 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
+// ErrEmptyPrompt is the error of a prompt without parts.
 // ErrEmptyPrompt: a prompt without parts.
 var ErrEmptyPrompt = errors.New("the prompt is empty; say what to do")
 
 // Session is a live session. Its methods are safe for concurrent use. Its state belongs to the parts that are embedded;
 // what is left here is owned by the goroutine of Runner, which does one job after the other.
 type Session struct {
-	*EventLog       // what has happened
+	*EventLog       // the numbered events
 	*Head           // agent, model, title and plan
-	*Runner         // what runs and waits
-	*ChangeRecorder // what was changed
+	*Runner         // the queue and the running job
+	*ChangeRecorder // change sets and their counts
 	*masker
 	briefing
 	toolset
@@ -86,7 +87,8 @@ func (r *Runtime) newSession(info SessionInfo, last int64, of child) *Session {
 	return s
 }
 
-// rules are asked for each request, so that a changed agent or configuration counts at once.
+// rules are read for each request, so that a changed agent or configuration applies
+// immediately.
 func (s *Session) rules() permission.Ruleset {
 	info := s.acting()
 	a, ok := s.rt.agent(info.Cwd, info.Agent)
@@ -149,7 +151,7 @@ func (s *Session) Close(ctx context.Context) {
 	s.rt.mu.Unlock()
 }
 
-// adopt gives head and queue what the history has read from the events.
+// adopt sets head and queue to what the history has read from the events.
 func (s *Session) adopt() {
 	s.Head.adopt(s.hist)
 	s.Runner.adopt(s.hist.queue)

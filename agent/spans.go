@@ -58,7 +58,7 @@ func (s *Session) content(span trace.Span, key, text string) {
 // failed marks a span as failed, with a kind from a closed set and not with the message.
 func failed(span trace.Span, kind string) {
 	span.SetAttributes(attribute.String("error.type", kind))
-	span.SetStatus(codes.Error, kind) // the words of an error may repeat what was said
+	span.SetStatus(codes.Error, kind) // an error's text may quote the conversation
 }
 
 // turnSpan begins a turn's span, "invoke_agent" in the conventions. With Content it carries the first text of the prompt.
@@ -167,7 +167,8 @@ func (c *call) toolSpan(ctx context.Context) (context.Context, trace.Span) {
 	return ctx, span
 }
 
-// endSpan ends it. It runs after the call was answered, so that it has the masked result.
+// endSpan ends the span. It runs after the call has its final state, so that the span has
+// the masked result.
 func (c *call) endSpan(span trace.Span) {
 	if !span.IsRecording() {
 		return

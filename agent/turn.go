@@ -143,7 +143,7 @@ func (t *turn) run(ctx context.Context) (StopReason, error) {
 		stop, over := t.finish(in, set, a, err)
 		span.End()
 		if t.loop.stuck != "" && stop != TurnCancelled {
-			return TurnError, errors.New(t.loop.stuck + " Nobody could allow it to go on, so the turn ends here")
+			return TurnError, errors.New(t.loop.stuck + " No user could approve that it continues, so the turn ends here")
 		}
 		if spent := t.end.Cost + t.s.tasks.cost(); !over && t.limits.Cost > 0 && spent >= t.limits.Cost {
 			t.notice("warning", fmt.Sprintf("The turn has cost $%.2f, and its limit is $%.2f. Prompt again to go on.", spent, t.limits.Cost))

@@ -46,7 +46,7 @@ func TestCustomToolsOfUserAndProject(t *testing.T) {
 	}
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "tool", "call", "mine", "--input", `{"n":1}`, "--approve", "none")
 	cmd.Env, cmd.Dir = append(os.Environ(), "PILLION_TEST_MAIN=1"), dir
-	if out, _ := cmd.CombinedOutput(); !strings.Contains(string(out), "nobody can be asked") {
+	if out, _ := cmd.CombinedOutput(); !strings.Contains(string(out), "no user can answer") {
 		t.Errorf("without approval: %s", out)
 	}
 }

@@ -214,7 +214,7 @@ func TestAConfiguredServersTools(t *testing.T) {
 	if out := run("mcp", "test", "self"); !strings.Contains(out, "tool    self_read") {
 		t.Errorf("%s", out)
 	}
-	if out := run("tool", "call", "self_read", "--input", `{"filePath":"a.txt"}`, "--approve", "none"); !strings.Contains(out, "nobody can be asked") {
+	if out := run("tool", "call", "self_read", "--input", `{"filePath":"a.txt"}`, "--approve", "none"); !strings.Contains(out, "no user can answer") {
 		t.Errorf("without approval: %s", out)
 	}
 	if out := run("tool", "call", "self_read", "--input", `{"filePath":"a.txt"}`, "--approve", "all"); !strings.Contains(out, "1: one") {

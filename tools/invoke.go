@@ -123,7 +123,7 @@ func capError(ctx context.Context, err error, limit CapOptions) error {
 // Ask asks for permission in the name of this call. Without a gate the answer is no.
 func (c *Call) Ask(ctx context.Context, r permission.Request) (permission.Reply, error) {
 	if c.Host.Gate == nil {
-		return permission.Reply{}, fmt.Errorf("nobody can be asked for the permission %s: %w", r.Permission, permission.ErrDenied)
+		return permission.Reply{}, permission.NoUser(r.Permission, "this host asks no user")
 	}
 	r.SessionID, r.CallID, r.Tool = c.SessionID, c.CallID, c.Tool
 	return c.Host.Gate.Ask(ctx, r)

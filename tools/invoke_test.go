@@ -111,7 +111,7 @@ func TestAskSpeaksForTheCall(t *testing.T) {
 	if _, err := call.Ask(t.Context(), permission.Request{Permission: "grep", Patterns: []string{"x"}}); err != nil || got.SessionID != "s" || got.CallID != "c" || got.Tool != "grep" {
 		t.Error(got, err)
 	}
-	if _, err := (&Call{}).Ask(t.Context(), permission.Request{Permission: "edit"}); !errors.Is(err, permission.ErrDenied) {
+	if _, err := (&Call{}).Ask(t.Context(), permission.Request{Permission: "edit"}); !errors.Is(err, permission.ErrRejected) {
 		t.Error("without a gate:", err)
 	}
 }

@@ -26,7 +26,7 @@ type backend interface {
 	broken(err error) bool
 	// lock makes the caller a session's only writer; see Store.Lock.
 	lock(ctx context.Context, s *Store, session string) (unlock func(), err error)
-	// fenced gives those of the sessions that somebody else has taken over.
+	// fenced returns those of the sessions that another process has continued meanwhile.
 	fenced(t tx, sessions []string) ([]*FencedError, error)
 	// name is the database, for people.
 	name() string

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// LockedError: another process is writing the session. PID is 0 when it is not known.
+// LockedError means that another process is writing the session. PID is 0 when it is not known.
 type LockedError struct {
 	Session string
 	PID     int
@@ -25,14 +25,14 @@ func (e *LockedError) Error() string {
 	if e.Host != "" {
 		who += " on " + e.Host
 	}
-	return fmt.Sprintf("session %s is at work in %s; wait until its turn is over, or cancel it there", e.Session, who)
+	return fmt.Sprintf("session %s is running a turn in %s; wait until that turn has ended, or cancel it there", e.Session, who)
 }
 
 // errHeld is what tryLock returns when another process, or another open file of this one, has the lock.
 var errHeld = errors.New("held")
 
-// FencedError: somebody else went on with a session that this process was writing, after its connection was lost.
-// What this process added since is not stored.
+// FencedError means that another process continued a session that this process was writing, after this one's connection to
+// the server was lost. What this process added since then is not stored, because two histories cannot be merged.
 type FencedError struct {
 	Session string
 	Host    string
@@ -40,7 +40,7 @@ type FencedError struct {
 }
 
 func (e *FencedError) Error() string {
-	return fmt.Sprintf("session %s was taken over on %s (pid %d) while this program had lost its connection; what was said here since then is not stored. Start Pillion again to go on from what is",
+	return fmt.Sprintf("session %s was continued on %s (pid %d) while this program had no connection to the server; what was added here since then is not stored. Start Pillion again to continue from the stored session",
 		e.Session, e.Host, e.PID)
 }
 

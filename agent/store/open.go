@@ -50,4 +50,5 @@ func (s *Store) statements() *prepared {
 	return s.writes
 }
 
+// explain is an error of the database as a *Problem with the next step; nil stays nil.
 func (s *Store) explain(err error) error { return s.b.explain(err) }

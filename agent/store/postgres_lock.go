@@ -18,7 +18,7 @@ import (
 type hold struct {
 	fence     int64 // 0: granted while the server was away
 	gen       int64 // the connection that has the lock
-	pending   bool  // being taken
+	pending   bool  // the request for it is under way
 	releasing bool  // to be released once the queue is stored
 }
 
@@ -164,7 +164,7 @@ func lastWriter(ctx context.Context, c *pgx.Conn, session string) (fence int64, 
 	return fence, who, err
 }
 
-// unlock gives the session back once all that was said is stored: another machine that goes on must see it.
+// unlock releases the session once everything queued is stored: a machine that continues it must see all of it.
 func (p *postgres) unlock(s *Store, session string) {
 	p.mu.Lock()
 	if h := p.held[session]; h != nil {
@@ -218,7 +218,7 @@ func (p *postgres) stale() bool {
 	return false
 }
 
-// relock takes the locks again that a lost connection cost, unless somebody else went on with the session.
+// relock takes again the locks that were lost with a connection, unless another process has continued the session.
 func (p *postgres) relock(ctx context.Context, s *Store, c *pgx.Conn) error {
 	p.mu.Lock()
 	gen := p.gen

@@ -203,8 +203,8 @@ func (r *Registry) Readers(session string) int {
 	return len(r.bound[session])
 }
 
-// errNoEditor: nobody can be asked. It fails closed.
-var errNoEditor = errors.New("no editor is connected to this session, so nobody can answer")
+// errNoEditor means that a question has no editor to go to. It counts as a rejection: nothing is done without an answer.
+var errNoEditor = errors.New("no editor is connected to this session")
 
 // MaxParents is how deep sub-agents may nest before a cycle is assumed.
 const MaxParents = 16
@@ -253,7 +253,7 @@ func (r *Registry) AskPermission(ctx context.Context, q permission.Request) (per
 		return "allowed"
 	})
 	if errors.Is(err, errNoEditor) {
-		return permission.Reply{}, &permission.RejectedError{Message: errNoEditor.Error(), Unanswered: true}
+		return permission.Reply{}, permission.NoUser(q.Permission, errNoEditor.Error())
 	}
 	return reply, err
 }

@@ -34,8 +34,8 @@ type Keys interface {
 // quiet is how long the keyboard must rest after a question has appeared before a key answers it.
 const quiet = 300 * time.Millisecond
 
-// nobody is what the model hears when there is no one to ask.
-const nobody = "Not applied: nobody can be asked in this run (no terminal, or --approve none). Do not try it another way; go on with what needs no approval and say in the end what you would have done."
+// noTerminal says why a run cannot ask; see permission.NoUser.
+const noTerminal = "this run has no terminal, or --approve none was given"
 
 // AskPermission shows the request and asks.
 func (t *Terminal) AskPermission(ctx context.Context, r permission.Request) (permission.Reply, error) {
@@ -79,13 +79,13 @@ func (t *Terminal) AskPermission(ctx context.Context, r permission.Request) (per
 	t.mu.Unlock()
 	switch {
 	case t.Approve == All && r.Permission == agent.LoopPermission: // it means changes and commands, not going in circles for ever
-		return permission.Reply{Kind: permission.Reject, Message: nobody, Unanswered: true}, nil
+		return permission.Reply{Kind: permission.Reject, Message: permission.NoUser(r.Permission, noTerminal).Message, Unanswered: true}, nil
 	case t.Approve == All:
 		return permission.Reply{Kind: permission.Once, Asked: true}, nil
 	case t.Approve == IfClean && set != nil && r.Why == "": // a protected path is a person's to allow
 		return ByVerdict(set.Verdict), nil
 	case !interactive:
-		return permission.Reply{Kind: permission.Reject, Message: nobody, Asked: true, Unanswered: true}, nil
+		return permission.Reply{Kind: permission.Reject, Message: permission.NoUser(r.Permission, noTerminal).Message, Asked: true, Unanswered: true}, nil
 	case set != nil:
 		return t.askSet(ctx, r, set)
 	}

@@ -30,8 +30,8 @@ func TestOnlyACleanVerdictIsAYes(t *testing.T) {
 		"pending":           {edit(&change.Verdict{Certainty: change.Pending}), "pending"},
 		"unavailable":       {edit(&change.Verdict{Certainty: change.Unavailable, Reason: "no server"}), "no server"},
 		"not checked":       {edit(nil), "no language server has looked"},
-		"protected":         {protected, "nobody can be asked"},
-		"a command":         {permission.Request{Permission: "bash", Title: "ls"}, "nobody can be asked"},
+		"protected":         {protected, "no user can answer"},
+		"a command":         {permission.Request{Permission: "bash", Title: "ls"}, "no user can answer"},
 	} {
 		term := New(Options{Out: io.Discard, Cwd: "/p", Approve: IfClean})
 		reply, err := term.AskPermission(context.Background(), c.r)

@@ -113,7 +113,8 @@ func ask(ctx context.Context, call *tools.Call, r permission.Request) error {
 func askReply(ctx context.Context, call *tools.Call, r permission.Request) (permission.Reply, error) {
 	r.SessionID, r.CallID, r.Tool = call.SessionID, call.CallID, call.Tool
 	if call.Host.Gate == nil {
-		return permission.Reply{}, &tools.Error{Kind: "denied", Message: "this needs approval, but no user is connected; nothing was done", Err: permission.ErrDenied}
+		err := permission.NoUser(r.Permission, "this host asks no user")
+		return permission.Reply{}, &tools.Error{Kind: "rejected", Message: err.Error(), Err: err}
 	}
 	reply, err := call.Host.Gate.Ask(ctx, r)
 	switch {

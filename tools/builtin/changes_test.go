@@ -177,7 +177,7 @@ func TestAnswerThatIsNotUnderstoodIsNoYes(t *testing.T) {
 func TestNobodyToAsk(t *testing.T) {
 	b := newBench(t, nil)
 	b.host.Gate = nil
-	if _, err := b.call(Write(b.env), `{"filePath":"a","content":"x"}`); !errors.Is(err, permission.ErrDenied) {
+	if _, err := b.call(Write(b.env), `{"filePath":"a","content":"x"}`); !errors.Is(err, permission.ErrRejected) {
 		t.Error(err)
 	}
 }

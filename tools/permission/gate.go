@@ -97,7 +97,7 @@ func (g *Gate) Ask(ctx context.Context, r Request) (Reply, error) {
 		}
 	}
 	if g.o.Asker == nil {
-		return Reply{}, &RejectedError{Message: r.Permission + " needs approval, but no user is connected; do it another way, or the user allows it in the configuration", Unanswered: true}
+		return Reply{}, NoUser(r.Permission, "this session has no editor or terminal; a rule in the configuration can allow it")
 	}
 	q := &question{gate: g, request: r, answered: make(chan Outcome, 1)}
 	g.state.mu.Lock()

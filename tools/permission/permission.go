@@ -135,7 +135,7 @@ type Reply struct {
 	// Decisions are the person's, hunk by hunk, on Request.Change; nil accepts or rejects the whole, as Kind says.
 	Decisions *change.Decisions
 	Asked     bool // a person answered (false: a rule did)
-	// Unanswered: nobody could be asked, which counts as Reject.
+	// Unanswered: no user could answer, which counts as Reject. Message says why.
 	Unanswered bool
 	Granted    bool // not asked, because of a remembered "always"
 }
@@ -157,10 +157,21 @@ var (
 // that OpenCode's prompts and models know.
 type RejectedError struct {
 	Message    string
-	Unanswered bool // nobody could be asked
+	Unanswered bool // no user could answer; Message then says why
+}
+
+// NoUser is the error of a request that a person would have to answer where none can. why says what is missing, for example
+// "no editor is connected to this session". It is one text for all hosts, because models act on it: they must neither look
+// for a way around the question nor give up the rest of the work.
+func NoUser(permission, why string) *RejectedError {
+	return &RejectedError{Unanswered: true, Message: permission + " needs approval, but no user can answer (" + why +
+		"). Do not try it another way: continue with what needs no approval, and say at the end what you would have done."}
 }
 
 func (e *RejectedError) Error() string {
+	if e.Unanswered {
+		return e.Message // nobody rejected anything
+	}
 	if e.Message == "" {
 		return "The user rejected permission to use this specific tool call."
 	}

@@ -176,7 +176,7 @@ func (f *fixer) undo(p problem, a *action) {
 // ask.
 func notAccepted(r result, what string) string {
 	if r.kind == "unanswered" {
-		return what + " was proposed and not applied: no user is connected to approve it"
+		return what + " was proposed and not applied: no user could approve it"
 	}
 	return "you did not accept " + what
 }

@@ -218,8 +218,8 @@ func TestFixFindsTheTwinOfAnErrorOnItsLine(t *testing.T) {
 
 func TestARefusalIsHeardAndNotAskedAgain(t *testing.T) {
 	for words, want := range map[string]string{
-		"The user looked at this change and rejected all of it; nothing was written.":               `you did not accept "Remove variable x"`,
-		"Not applied: nobody can be asked in this run (no terminal, or --approve none). Do not try": "no user is connected to approve it",
+		"The user looked at this change and rejected all of it; nothing was written.":                                     `you did not accept "Remove variable x"`,
+		"edit needs approval, but no user can answer (this run has no terminal, or --approve none was given). Do not try": "no user could approve it",
 	} {
 		b := &broken{errors: []string{"ERROR a.go:3:5 declared and not used: x [compiler]"}, actions: map[string]string{"a.go:3:5": "a1  Remove variable x [quickfix]"}, refuse: map[string]string{"a1": words}}
 		p := &project{t: t, answer: b.answer}

@@ -46,7 +46,7 @@ func answered(callID, name, text string, failed bool) provider.Part {
 	p.Metadata, _ = json.Marshal(meta)
 	if failed {
 		p.ErrorKind = "lsp"
-		for words, kind := range map[string]string{"File not found": "file_missing", "rejected all of it": "rejected", "nobody can be asked": "unanswered", "is still busy": "busy"} {
+		for words, kind := range map[string]string{"File not found": "file_missing", "rejected all of it": "rejected", "no user can answer": "unanswered", "is still busy": "busy"} {
 			if strings.Contains(text, words) {
 				p.ErrorKind = kind
 			}
