@@ -68,7 +68,8 @@ lint: setup-go
 test-go: setup-go
 	@./scripts/gotest.sh "$(CACHE)"
 
-test-e2e: setup-go build
+# Clients of others: the npm SDK, acpx, and on real screens CodeCompanion and agentic.nvim, which want Neovim.
+test-e2e: setup-go setup-nvim build
 	@./scripts/again.sh npm run --silent test:acp
 
 # The extension: types and style, its pure parts, then end to end in a real workbench.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"unicode/utf8"
 
 	"go.lsp.dev/jsonrpc2"
 )
@@ -169,12 +170,8 @@ func (p *Peer) handle(ctx context.Context, req *jsonrpc2.Request) (result any, e
 			p.o.Log(fmt.Errorf("%s: %w", r.Method, err))
 			result, err = nil, nil
 		}
-		if coded := (*jsonrpc2.Error)(nil); err != nil && !errors.As(err, &coded) {
-			if errors.Is(err, context.Canceled) {
-				err = jsonrpc2.NewError(CodeCancelled, "Request cancelled")
-			} else {
-				err = jsonrpc2.NewError(jsonrpc2.InternalError, err.Error())
-			}
+		if err != nil {
+			err = answerable(err)
 		}
 		if err == nil && r.IsCall && result == nil {
 			result = json.RawMessage("null") // a call's answer always has a result
@@ -182,6 +179,25 @@ func (p *Peer) handle(ctx context.Context, req *jsonrpc2.Request) (result any, e
 		cancel(nil)
 	}()
 	return p.o.Handler(work, r)
+}
+
+// answerable is a handler's error as it can be sent: with a code, and in valid UTF-8, since its text may quote the peer
+// or the name of a file.
+func answerable(err error) error {
+	coded := (*jsonrpc2.Error)(nil)
+	switch {
+	case errors.As(err, &coded):
+	case errors.Is(err, context.Canceled):
+		return jsonrpc2.NewError(CodeCancelled, "Request cancelled")
+	default:
+		coded = jsonrpc2.NewError(jsonrpc2.InternalError, err.Error())
+	}
+	if utf8.ValidString(coded.Message) {
+		return coded
+	}
+	valid := *coded
+	valid.Message = strings.ToValidUTF8(coded.Message, "\ufffd")
+	return &valid
 }
 
 // register notes how to cancel a call. It returns false when a call with the same id is still being

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"unicode/utf8"
 
 	"go.lsp.dev/jsonrpc2"
 )
@@ -85,6 +86,11 @@ func check(frame []byte, lenient bool) judged {
 	frame = bytes.TrimSpace(bytes.TrimPrefix(frame, []byte("\ufeff"))) // some platforms' writers put a mark first
 	if !json.Valid(frame) {
 		return judged{verdict: refuse, code: jsonrpc2.ParseError, reason: "Parse error: the message is not valid JSON"}
+	}
+	if !utf8.Valid(frame) {
+		// Go's decoder replaces such bytes in strings but keeps them in what is passed on undecoded: an id would be
+		// given back with them, and no strict peer could read the answer.
+		frame = bytes.ToValidUTF8(frame, []byte("\ufffd"))
 	}
 	switch frame[0] {
 	case '[':

@@ -251,10 +251,20 @@ func (v *view) noticeWith(level, text string, meta protocol.UpdateMeta) {
 		return
 	}
 	kind := "agent_thought_chunk"
-	if v.es.editor.Client().Profile.TitleOnly {
-		kind = "agent_message_chunk" // a client that prints: of a thought perhaps only that there is one
+	if v.es.editor.Client().Profile.HidesThoughts {
+		kind = "agent_message_chunk"
 	}
 	v.es.send(kind, &protocol.ContentChunk{Content: protocol.TextBlock("[" + level + "] " + text + "\n")})
+}
+
+// ask tells the person of something that only they can do. In a client without notices it is a message: thoughts are
+// folded in some.
+func (v *view) ask(text string) {
+	if v.es.editor.Client().ShowsNotices() {
+		v.notice("warning", text)
+		return
+	}
+	v.es.send("agent_message_chunk", &protocol.ContentChunk{Content: protocol.TextBlock("\n[warning] " + text + "\n\n")})
 }
 
 func (v *view) showUsage(d agent.TurnData) {

@@ -91,7 +91,7 @@ func (v *view) showTool(d agent.ToolData) {
 		u.Content = content
 	}
 	if generic && !v.past && d.ErrorKind == editors.KindUnsaved && d.Status == agent.ToolError && was.Status != d.Status {
-		defer v.notice("warning", editors.WhatIsUnsaved(d.Error)) // some clients show no reason of a failed call, and only the person can save
+		defer v.ask(editors.WhatIsUnsaved(d.Error)) // some clients show no reason of a failed call, and only the person can save
 	}
 	if fresh {
 		v.send("tool_call", &protocol.ToolCall{

@@ -17,6 +17,8 @@ type Profile struct {
 	TitleOnly   bool  // a request shows nothing but its title: what is approved is said in the conversation before
 	PathTitle   bool  // the first location's path is shown as the title of a diff
 
+	HidesThoughts bool // thoughts are folded, or only counted: what a person must read comes as a message
+
 	ReadsDisk         bool // fs/read_text_file gives the file, not the buffer: it cannot tell what is unsaved
 	OverwritesBuffers bool // fs/write_text_file replaces the buffer, with what the person had not saved
 }
@@ -38,8 +40,8 @@ var profiles = map[string]Profile{
 	// Run. It renders content[1] of a request when that is a diff, else kind and title; options are keyed by their kind, so the
 	// last of several "always" wins. It reads the disk, then sets the buffer's lines and writes it: an unsaved line is
 	// destroyed. Written on disk instead, Neovim notices the newer file and the buffer keeps its unsaved line.
-	"codecompanion.nvim": {PathTitle: true, ReadsDisk: true, OverwritesBuffers: true},
-	"codecompanion":      {PathTitle: true, ReadsDisk: true, OverwritesBuffers: true},
+	"codecompanion.nvim": {PathTitle: true, HidesThoughts: true, ReadsDisk: true, OverwritesBuffers: true},
+	"codecompanion":      {PathTitle: true, HidesThoughts: true, ReadsDisk: true, OverwritesBuffers: true},
 	// Run. It shows nothing of a request but the options' names; above them the card of the tool call with the title that
 	// came first, its texts, and the path of each diff.
 	"agentic.nvim": {Diffs: NoDiffs, OptionNames: true},

@@ -1,5 +1,6 @@
 // A scripted model: a local HTTP server that speaks OpenAI's chat completions. Each request takes the next step; a step
-// is a text, or {tool, input}, or {hang: true}.
+// is a text, or {tool, input}, or {hang: true}. {tool, input, slow: true} says the tool's name first and its arguments in
+// pieces, as real models do: a client's card of the call is there before anybody knows what the call will do.
 import { createServer } from "node:http";
 
 export async function startModel(steps) {
@@ -26,8 +27,19 @@ export async function startModel(steps) {
         waiting.splice(0).forEach((wake) => wake());
         return;
       } else {
-        send({ role: "assistant", tool_calls: [{ index: 0, id: `call_${seen.length}`, type: "function", function: { name: step.tool, arguments: JSON.stringify(step.input) } }] });
-        send({}, "tool_calls");
+        const pieces = step.slow ? ["", ...(JSON.stringify(step.input).match(/.{1,20}/gs) ?? [])] : [JSON.stringify(step.input)];
+        send({ role: "assistant", tool_calls: [{ index: 0, id: `call_${seen.length}`, type: "function", function: { name: step.tool, arguments: pieces.shift() } }] });
+        const more = () => {
+          if (pieces.length > 0) {
+            send({ tool_calls: [{ index: 0, function: { arguments: pieces.shift() } }] });
+            setTimeout(more, 20);
+            return;
+          }
+          send({}, "tool_calls");
+          response.end("data: [DONE]\n\n");
+        };
+        more();
+        return;
       }
       response.end("data: [DONE]\n\n");
     });

@@ -1,11 +1,12 @@
 // Types keys in a real terminal (tmux) and compares what the screen shows with golden files.
 //   node screen.mjs NVIM [--update] [--shots DIR]
 import { execFileSync } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { startModel } from "../../../test/e2e/model.mjs";
+import { gone, openTerminal } from "../../../test/e2e/terminal.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const repo = join(here, "../../..");
@@ -14,25 +15,7 @@ const update = process.argv.includes("--update");
 const shots = process.argv.includes("--shots") ? process.argv[process.argv.indexOf("--shots") + 1] : undefined;
 const version = /NVIM v(\d+\.\d+)/.exec(execFileSync(nvim, ["--version"], { encoding: "utf8" }))[1];
 const binary = process.env.PILLION_BIN ?? join(repo, "bin/pillion");
-const socket = "nvimtest";
 let failed = 0;
-
-const tmux = (...args) => execFileSync("tmux", ["-L", socket, "-f", "/dev/null", ...args], { encoding: "utf8" });
-const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
-
-// Waits until no process is left that has this folder as its home: Neovim, the sidecar, language servers, what these start.
-async function gone(home, limit = 60000) {
-  for (const end = Date.now() + limit; ; await pause(50)) {
-    const left = readdirSync("/proc").filter((name) => /^\d+$/.test(name)).flatMap((pid) => {
-      try { // a process that ended has an empty environment, or none
-        return readFileSync(`/proc/${pid}/environ`, "latin1").split("\0").includes(`HOME=${home}`) ? [`${pid} ${readFileSync(`/proc/${pid}/cmdline`, "latin1").replaceAll("\0", " ")}`] : [];
-      } catch { return []; }
-    });
-    if (left.length === 0) return;
-    if (Date.now() > end) throw new Error(`still running after its terminal was closed:\n${left.join("\n")}`);
-    if (process.env.VERBOSE) console.log(left.join("\n"));
-  }
-}
 
 // A terminal with Neovim in a project of its own.
 async function terminal(steps, files, { builtin = false, columns = 120, rows = 34 } = {}) {
@@ -56,35 +39,16 @@ async function terminal(steps, files, { builtin = false, columns = 120, rows = 3
       ? { PILLION_MODEL: "builtin/quickfix", GOCACHE: goenv("GOCACHE"), GOMODCACHE: goenv("GOMODCACHE"), GOFLAGS: "-mod=mod" }
       : { OPENAI_BASE_URL: model.url, OPENAI_API_KEY: "test", OPENAI_MODEL: "scripted", PILLION_MODEL: "openai/scripted" }),
   };
-  const name = `t${process.pid}_${Math.floor(performance.now())}`;
-  const words = Object.entries(env).map(([k, v]) => `${k}=${v}`);
-  tmux("new-session", "-d", "-s", name, "-x", String(columns), "-y", String(rows), "-c", project, "env", "-i", ...words, nvim, "-u", join(here, "init.lua"), "-i", "NONE");
-  const t = {
-    project, model, columns,
-    keys: (...k) => tmux("send-keys", "-t", name, ...k),
-    type: (text) => tmux("send-keys", "-t", name, "-l", text),
-    screen: () => tmux("capture-pane", "-p", "-t", name).replace(/[ \t]+$/gm, "").trimEnd(),
-    colors: () => tmux("capture-pane", "-e", "-p", "-t", name),
+  const t = openTerminal([nvim, "-u", join(here, "init.lua"), "-i", "NONE"], { env, cwd: project, socket: "nvimtest", columns, rows });
+  Object.assign(t, {
+    project, model,
     // Closes the terminal as a window manager does. Everything that was started in it ends by itself, or this fails.
     async close() {
-      try { tmux("kill-session", "-t", name); } catch { /* Neovim has ended, and its session with it */ }
+      t.kill();
       try { await gone(root); } finally { model.close(); }
       rmSync(root, { recursive: true, force: true });
     },
-    // Waits until the screen shows a text and holds still.
-    async until(pattern, limit = 30000) {
-      const end = Date.now() + limit;
-      let last = "", same = 0;
-      for (;;) {
-        const now = t.screen();
-        same = now === last ? same + 1 : 0;
-        last = now;
-        if (pattern.test(now) && same >= 3) return now;
-        if (Date.now() > end) throw new Error(`waited in vain for ${pattern} on this screen:\n${now}`);
-        await pause(80);
-      }
-    },
-  };
+  });
   t.keys("Escape");
   return t;
 }
