@@ -43,7 +43,7 @@ var Ours = Peer{"edit", func(c Case) (string, bool) {
 	if err != nil {
 		return "", false
 	}
-	if r.Replaced != "" {
+	if r.Reworded {
 		if _, broken := symbol.Breaks(c.File, c.Text, r.Text); broken {
 			return "", false
 		}
@@ -126,6 +126,9 @@ func codexSeek(have, want []string) int {
 
 // envelope is the edit as a patch: what both texts begin and end with is context.
 func envelope(c Case) string {
+	if strings.HasSuffix(c.Old, "\n") && strings.HasSuffix(c.New, "\n") { // the end of a line, not one more
+		c.Old, c.New = c.Old[:len(c.Old)-1], c.New[:len(c.New)-1]
+	}
 	old, new := strings.Split(c.Old, "\n"), strings.Split(c.New, "\n")
 	top, end := 0, 0
 	for top < min(len(old), len(new)) && old[top] == new[top] {

@@ -55,6 +55,7 @@ func ApplyPatch(env Env) tools.Tool {
 			return tools.Result{}, patchError(silent(err, secret))
 		}
 		prop := proposal{}
+		var notes []string
 		var done strings.Builder
 		done.WriteString("Success. Updated the following files:")
 		for _, c := range changes {
@@ -77,15 +78,45 @@ func ApplyPatch(env Env) tools.Tool {
 				m.Kind, line = change.Edit, "M "+changer.rel(f.Path)
 			}
 			done.WriteString("\n" + line)
+			note, err := changer.loosely(f, c, secret[c.Path] != nil)
+			if err != nil {
+				return tools.Result{}, err
+			}
+			if note != "" {
+				notes = append(notes, note)
+			}
 			prop.members = append(prop.members, m)
 		}
-		prop.done = done.String()
-		r, err := changer.propose(ctx, call, prop)
-		for _, f := range secret { // the model knows the lines it quoted, not the file
-			changer.Tracker.Forget(f.Real)
-		}
-		return r, err
+		prop.done, prop.note = done.String(), strings.Join(notes, "\n")
+		return changer.propose(ctx, call, prop)
 	}, tools.WithPermission("edit"), tools.WithKind(tools.KindEdit), patchNames)
+}
+
+// loosely weighs the places of a file that are not exactly as the patch quotes them: an exact quotation is its own proof that the
+// file was seen, a loose one is not. The note tells the model what the file really had. secret: the lines must not be shown.
+func (c changes) loosely(f *files.File, to patch.FileChange, secret bool) (note string, err error) {
+	if len(to.Loose) == 0 {
+		return "", nil
+	}
+	if err := c.known(f); err != nil {
+		return "", err
+	}
+	shown := func(l patch.Loose) string {
+		if secret {
+			return fmt.Sprintf("lines %d-%d", l.First, l.Last)
+		}
+		return fmt.Sprintf("lines %d-%d, which are:\n%s", l.First, l.Last, capLines(l.Text, 60))
+	}
+	var notes []string
+	for _, l := range to.Loose {
+		if l.Reworded {
+			if err := c.unbroken(f, to.New, shown(l)); err != nil {
+				return "", err
+			}
+		}
+		notes = append(notes, fmt.Sprintf("%s did not have the lines exactly as the patch quotes them; the hunk was merged with %s", c.rel(f.Path), shown(l)))
+	}
+	return strings.Join(notes, "\n"), nil
 }
 
 // withheld are the files, by the patch's names, whose text must not show in an error: the session has
@@ -105,7 +136,7 @@ func (c changes) withheld(ctx context.Context, call *tools.Call, opened map[stri
 // can still act on it.
 func silent(err error, secret map[string]*files.File) error {
 	var p *patch.Error
-	if !errors.As(err, &p) || secret[p.Path] == nil || p.Kind != patch.ContextNotFound && p.Kind != patch.LinesNotFound {
+	if !errors.As(err, &p) || secret[p.Path] == nil || p.Kind != patch.ContextNotFound && p.Kind != patch.LinesNotFound && p.Kind != patch.Conflict {
 		return err
 	}
 	q := *p

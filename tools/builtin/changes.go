@@ -18,6 +18,7 @@ import (
 
 // proposal is what a tool wants to do to files. Nothing is written before propose says so.
 type proposal struct {
+	told    bool   // the note tells the model all that it did not know of the files
 	title   string // the call's title; empty: the paths
 	done    string // the result's first words when all of it is applied
 	note    string // for the model, after them: how a passage was found, and the like
@@ -124,6 +125,15 @@ func (c changes) propose(ctx context.Context, call *tools.Call, p proposal) (too
 	if err := once(p); err != nil {
 		return tools.Result{}, err
 	}
+	var unknown []string // files of which the session knows the lines it changes, not the whole
+	for _, m := range p.members {
+		if m.base != nil && (m.base.Exists || m.base.Dirty) && !p.told && c.Tracker.Check(m.base) != nil {
+			unknown = append(unknown, m.base.Real)
+			if m.to != nil {
+				unknown = append(unknown, m.to.real)
+			}
+		}
+	}
 	set := c.set(call, p)
 	if empty(set) {
 		return tools.Result{Title: set.Title, Output: "Nothing to do: the file already has exactly this content. Nothing was written.",
@@ -172,6 +182,9 @@ func (c changes) propose(ctx context.Context, call *tools.Call, p proposal) (too
 	if err != nil {
 		c.show(call, set, change.Failed)
 		return tools.Result{}, err
+	}
+	for _, path := range unknown { // the writer noted what it wrote
+		c.Tracker.Forget(path)
 	}
 	c.show(call, done.set, change.Applied)
 	delta := c.checker.settle(ctx, done.set)

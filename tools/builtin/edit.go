@@ -84,7 +84,7 @@ func (c changes) edit(ctx context.Context, call *tools.Call, path string, rs []r
 			whole, notes = all, append(notes, note...)
 		}
 	}
-	replaced, inexact := 0, "" // what stands where a quotation was not exact
+	replaced, reworded := 0, "" // what the file has where a quotation has other words
 	for i, r := range rs {
 		if i == 0 && !exists {
 			replaced++
@@ -96,28 +96,35 @@ func (c changes) edit(ctx context.Context, call *tools.Call, path string, rs []r
 		}
 		text = res.Text
 		replaced += len(res.Spans)
-		if res.Replaced != "" {
-			inexact = res.Replaced
+		if res.Reworded {
+			s := res.Spans[0]
+			reworded = fmt.Sprintf("lines %d-%d, which are:\n%s", s.StartLine, s.EndLine, capLines(res.Replaced, 60))
 		}
 		if n := howFound(res); n != "" {
 			notes = append(notes, which(i)+n)
 		}
 	}
-	// A loose match that breaks the syntax was probably the wrong passage. An exact quotation is
-	// trusted even then.
-	if line, broken := symbol.Breaks(f.Path, f.Text, text); inexact != "" && broken {
-		return tools.Result{}, &tools.Error{Kind: replace.Conflict, Message: fmt.Sprintf("%s: nothing was changed, because the file would have a syntax error at or before line %d, and oldString is not exactly what the file has. It has there:\n%s\nQuote these lines exactly and repeat the edit.",
-			c.rel(f.Path), line, capLines(inexact, 60))}
+	if reworded != "" {
+		if err := c.unbroken(f, text, reworded); err != nil {
+			return tools.Result{}, err
+		}
 	}
 	m.New = text
-	r, err := c.propose(ctx, call, proposal{
-		done: "Edit applied successfully.", note: strings.Join(notes, "\n"), members: []member{m},
+	return c.propose(ctx, call, proposal{
+		done: "Edit applied successfully.", note: strings.Join(notes, "\n"), members: []member{m}, told: whole,
 		meta: map[string]any{"replacements": replaced},
 	})
-	if !whole { // the model knows the lines it quoted, not the file
-		c.Tracker.Forget(f.Real)
+}
+
+// unbroken refuses a merge after which the file cannot be parsed any more: the block was quoted with other words than it has, so it may
+// be the wrong one, or merged wrongly. Where only white space differs the new text itself is to blame, and the note of propose says so.
+func (c changes) unbroken(f *files.File, text, at string) error {
+	line, broken := symbol.Breaks(f.Path, f.Text, text)
+	if !broken {
+		return nil
 	}
-	return r, err
+	return &tools.Error{Kind: replace.Conflict, Message: fmt.Sprintf("%s: nothing was changed, because the file would have a syntax error at or before line %d, and the quotation is not what the file has at %s\nQuote these lines exactly and repeat the call.",
+		c.rel(f.Path), line, at)}
 }
 
 // proved reports that every oldString occurs in the file exactly and once. Whoever can quote so has

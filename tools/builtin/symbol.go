@@ -71,22 +71,27 @@ func SymbolRead(env Env) tools.Tool {
 
 // SymbolReplace puts a new declaration in one's place.
 func SymbolReplace(env Env) tools.Tool {
-	return symbolEdit(env, "symbol_replace", symbolReplaceText, "Replace", symbol.Replace)
+	return symbolEdit(env, "symbol_replace", symbolReplaceText, "Replace", (*symbolCall).replaced)
 }
 
 // SymbolInsertBefore puts a declaration in front of one.
 func SymbolInsertBefore(env Env) tools.Tool {
-	return symbolEdit(env, "symbol_insert_before", symbolBeforeText, "Insert before", symbol.Before)
+	return symbolEdit(env, "symbol_insert_before", symbolBeforeText, "Insert before", inserted(symbol.Before))
 }
 
 // SymbolInsertAfter puts a declaration behind one.
 func SymbolInsertAfter(env Env) tools.Tool {
-	return symbolEdit(env, "symbol_insert_after", symbolAfterText, "Insert after", symbol.After)
+	return symbolEdit(env, "symbol_insert_after", symbolAfterText, "Insert after", inserted(symbol.After))
+}
+
+// inserted is an edit that takes nothing away, so that nobody need have seen what is there.
+func inserted(apply func(text string, s symbol.Symbol, body string) (string, error)) func(*symbolCall, *target, string) (string, error) {
+	return func(_ *symbolCall, t *target, body string) (string, error) { return apply(t.text, t.sym, body) }
 }
 
 // symbolEdit makes the three tools that put text in place of, before or after a declaration. The result
 // is checked for its shape before a person sees it (see sound).
-func symbolEdit(env Env, id, words, title string, apply func(string, symbol.Symbol, string) (string, error)) tools.Tool {
+func symbolEdit(env Env, id, words, title string, apply func(c *symbolCall, t *target, body string) (string, error)) tools.Tool {
 	return symbolTool(id, words, "edit", tools.KindEdit, func(ctx, asking context.Context, p symbolBodyParams, call *tools.Call) (tools.Result, error) {
 		if strings.TrimSpace(p.Body) == "" {
 			return tools.Result{}, &tools.Error{Kind: "invalid", Message: id + " needs body, the whole declaration; to take a symbol out use symbol_delete"}
@@ -95,7 +100,7 @@ func symbolEdit(env Env, id, words, title string, apply func(string, symbol.Symb
 		if err != nil {
 			return tools.Result{}, err
 		}
-		text, err := apply(t.text, t.sym, p.Body)
+		text, err := apply(c, t, p.Body)
 		if err != nil {
 			return tools.Result{}, symbolError(err)
 		}

@@ -12,6 +12,8 @@ import (
 	"github.com/pillion-dev/pillion/lspbridge"
 	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/change"
+	"github.com/pillion-dev/pillion/tools/files"
+	"github.com/pillion-dev/pillion/tools/replace"
 	"github.com/pillion-dev/pillion/tools/search"
 	"github.com/pillion-dev/pillion/tools/symbol"
 	"github.com/pillion-dev/pillion/tools/textutil"
@@ -19,13 +21,82 @@ import (
 
 // write takes the file's new text through the change pipeline.
 func (c *symbolCall) write(ctx context.Context, title string, t *target, text string) (tools.Result, error) {
+	whole := c.Tracker.Check(t.file) == nil
 	r, err := c.changeFiles(ctx, c.call, fmt.Sprintf("%s %s in %s", title, t.sym, c.rel(t.path)), []lspbridge.FileEdit{{Path: t.path, Kind: "edit", Old: t.text, New: text}})
 	if err != nil {
 		return r, err
 	}
+	if !whole { // the session knows the declaration that it wrote
+		list, _ := symbol.Outline(t.path, text)
+		for _, s := range list {
+			if slices.Equal(s.Path, t.sym.Path) {
+				decl, _ := symbol.Read(text, s)
+				c.Tracker.Saw(t.file.Real, decl)
+			}
+		}
+	}
 	r.Output = c.noted(r.Output)
 	return r, nil
 }
+
+// replaced is the file's text with another declaration in the place of one. A name is no quotation, so the session must have seen what
+// it replaces: all of the file, or the declaration as it is now. When the declaration has changed since, what the session wants is merged
+// with what is there now, as everywhere.
+func (c *symbolCall) replaced(t *target, body string) (string, error) {
+	whole := func(text string, s symbol.Symbol) string { decl, _ := symbol.Read(text, s); return decl }
+	now := whole(t.text, t.sym)
+	known := c.Tracker.Check(t.file)
+	if known == nil || c.Tracker.HasSeen(t.file.Real, now) {
+		return symbol.Replace(t.text, t.sym, body)
+	}
+	refuse := func(why string) (string, error) {
+		c.Tracker.Saw(t.file.Real, now)
+		_, line := symbol.Read(t.text, t.sym)
+		return "", &tools.Error{Kind: replace.Conflict, Message: fmt.Sprintf("%s %s: %s; nothing was written. It is now:\n%s\nRepeat the call with a body made on top of these lines.",
+			c.call.Tool, t.sym, why, strings.TrimSuffix(numbered(now, line+1), "\n"))}
+	}
+	var stale *files.StaleError
+	if errors.As(known, &stale) && stale.HasThen {
+		list, _ := symbol.Outline(t.path, stale.Then)
+		then := slices.DeleteFunc(list, func(s symbol.Symbol) bool { return !slices.Equal(s.Path, t.sym.Path) || s.Kind != t.sym.Kind })
+		if len(then) != 1 || then[0].Fixed != "" {
+			return refuse("the file has changed since it was last read, and it had no such declaration then")
+		}
+		was := whole(stale.Then, then[0])
+		if lf(was) == lf(now) {
+			c.note("the file has changed since it was last read, elsewhere")
+			return symbol.Replace(t.text, t.sym, body)
+		}
+		wanted, err := symbol.Replace(stale.Then, then[0], body)
+		if err != nil {
+			return "", err
+		}
+		head := strings.Index(stale.Then, was)
+		wanted = wanted[head : len(wanted)-(len(stale.Then)-head-len(was))]
+		merged, ok := replace.Merge(strings.Split(lf(was), "\n"), strings.Split(lf(now), "\n"), strings.Split(lf(wanted), "\n"))
+		if !ok {
+			return refuse("it has changed since it was last read, in the same lines")
+		}
+		lines := make([]string, len(merged))
+		for i, l := range merged {
+			lines[i] = l.Text
+		}
+		c.note("it had changed since it was last read; what had changed was kept and body was merged with it")
+		eol := "\n"
+		if strings.Contains(now, "\r\n") {
+			eol = "\r\n"
+		}
+		at := strings.LastIndexByte(t.text[:t.sym.Start], '\n') + 1
+		return t.text[:at] + strings.Join(lines, eol) + t.text[t.sym.End:], nil
+	}
+	if replace.Keeps(strings.Split(lf(now), "\n"), strings.Split(lf(body), "\n")) {
+		return symbol.Replace(t.text, t.sym, body) // whoever repeats every line has seen them
+	}
+	return refuse("it was not read in this session, so replacing it could remove lines that you have not seen")
+}
+
+// lf is a text as models see it.
+func lf(s string) string { return strings.ReplaceAll(s, "\r\n", "\n") }
 
 // sound refuses a text that has lost its shape: a declaration must be where one was, and a text that
 // could be parsed must still be. Models send a body without its signature, or half of it. A syntax that

@@ -192,7 +192,7 @@ func numbered(text string, from int) string {
 func (c *symbolCall) read(t *target) tools.Result {
 	w := t.wire()
 	w.Body, _ = symbol.Read(t.text, t.sym)
-	c.Tracker.Read(t.file)
+	c.Tracker.Saw(t.file.Real, w.Body)
 	if t.sym.Fixed != "" {
 		c.note("it cannot be replaced as a whole: %s", t.sym.Fixed)
 	}

@@ -133,6 +133,7 @@ func TestSymbols(t *testing.T) {
 			s.says("symbol_read", `{"symbol":"Cart.Remove"}`, "not_found: There is no symbol Cart.Remove in this project")
 			s.says("symbol_read", `{"symbol":"Lenn","filePath":"main.go"}`, "there are Cart.Len")
 
+			s.says("symbol_read", `{"symbol":"Cart.Len"}`, "method Cart.Len")
 			s.says("symbol_replace", `{"symbol":"Cart.Len","body":"func (c *Cart) Len() int {\n\treturn len(c.items)\n}"}`, "Change applied successfully.")
 			s.says("symbol_insert_after", `{"symbol":"Cart.Len","body":"// Empty empties.\nfunc (c *Cart) Empty() { c.items = nil }"}`, "Change applied successfully.")
 			s.says("symbol_insert_before", `{"symbol":"two","filePath":"main.go","body":"half = 0"}`, "Change applied successfully.")
@@ -169,6 +170,7 @@ func TestSymbols(t *testing.T) {
 			if now := s.file("main.go"); !strings.Contains(now, `c.Put("a")`) || !strings.Contains(now, "func (c *Cart) Put(item") || strings.Contains(s.file("other/other.go"), "Put") {
 				t.Errorf("renamed:\n%s", now)
 			}
+			s.says("symbol_read", `{"symbol":"Cart.Put"}`, "Cart.Put")
 			s.says("symbol_replace", `{"symbol":"Cart.Put","body":"func (c *Cart) Put(item int) {}"}`, "LSP errors detected in this file", "cannot use \"a\"")
 		})
 	}
@@ -188,6 +190,7 @@ func TestSymbolsArePermitted(t *testing.T) {
 	s.says("symbol_read", `{"symbol":"Add","filePath":"other/other.go"}`, "denied: ")
 	s.says("symbol_find", `{"path":"other/other.go"}`, "denied: ")
 	s = newSymbolSession(t, none, permission.Rule{Permission: "edit", Pattern: "main.go", Action: permission.Deny})
+	s.says("symbol_read", `{"symbol":"unused"}`, "unused")
 	for tool, input := range map[string]string{"symbol_replace": `{"symbol":"unused","body":"func unused() { main() }"}`, "symbol_insert_after": `{"symbol":"unused","body":"func unused2() {}"}`, "symbol_delete": `{"symbol":"unused"}`} {
 		s.says(tool, input, "denied: ")
 	}
@@ -262,6 +265,7 @@ func TestSymbolsOfOtherServers(t *testing.T) {
 				t.Errorf("the server was not asked: %s", out)
 			}
 			s.says("symbol_read", in("twice"), c.read)
+			s.says("symbol_replace", `{"symbol":"`+c.name+`","filePath":"`+c.file+`","body":"no lines of it"}`, "conflict", "was not read in this session")
 			body, _ := json.Marshal(c.body)
 			s.says("symbol_replace", `{"symbol":"`+c.name+`","body":`+string(body)+`}`, "Change applied successfully.")
 			if !strings.Contains(s.file(c.file), c.want) {

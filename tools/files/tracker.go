@@ -3,6 +3,8 @@ package files
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -53,7 +55,15 @@ type Tracker struct {
 	seen  map[string]seen // by real path; guarded by mu
 	kept  int             // bytes of texts in seen; guarded by mu
 	order []string        // real paths with a kept text, oldest first; guarded by mu
+
+	passages []passage // oldest first; guarded by mu
 }
+
+// passage is a part of a file that the session was shown.
+type passage struct{ real, text string }
+
+// keepPassages is how many passages are remembered; one is a declaration as a rule.
+const keepPassages = 256
 
 type seen struct {
 	state string    // see File.State
@@ -82,6 +92,29 @@ func (t *Tracker) Note(real, state string) {
 	if t != nil {
 		t.note(real, seen{state: state, at: time.Now()})
 	}
+}
+
+// Saw notes that the session was shown a passage of a file, such as one declaration, and not the whole: enough to replace that passage,
+// not to overwrite the file.
+func (t *Tracker) Saw(real, text string) {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.passages = append(t.passages, passage{real, text}); len(t.passages) > keepPassages {
+		t.passages = t.passages[1:]
+	}
+}
+
+// HasSeen reports whether what Saw was told of includes this text, as it is. A nil Tracker has seen everything.
+func (t *Tracker) HasSeen(real, text string) bool {
+	if t == nil {
+		return true
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.ContainsFunc(t.passages, func(p passage) bool { return p.real == real && strings.Contains(p.text, text) })
 }
 
 // note replaces what is known of a file, and drops the oldest texts beyond keepTexts, but never a hash.

@@ -57,6 +57,7 @@ type content struct {
 	text   string
 	origin *file // the file whose text this was; nil for a new one
 	mode   fs.FileMode
+	loose  []Loose
 }
 
 // file returns a file by any of its spellings and reads it the first time it is named.
@@ -107,11 +108,11 @@ func (t *tree) do(op *Op) error {
 	if !f.exists {
 		return missing(op)
 	}
-	text, err := update(op, f.path, f.is.text, t.unified)
+	text, loose, err := update(op, f.path, f.is.text, t.unified)
 	if err != nil {
 		return err
 	}
-	f.is.text = text
+	f.is.text, f.is.loose = text, append(f.is.loose, loose...)
 	if op.Mode != 0 {
 		f.is.mode = op.Mode
 	}
@@ -129,7 +130,7 @@ func (t *tree) add(op *Op, f *file) error {
 	text := op.Content
 	if len(op.Hunks) > 0 {
 		var err error
-		if text, err = update(op, op.Path, "", t.unified); err != nil {
+		if text, _, err = update(op, op.Path, "", t.unified); err != nil {
 			return err
 		}
 	}
@@ -146,7 +147,7 @@ func (t *tree) remove(op *Op, f *file) error {
 	}
 	now := t.source(f)
 	if len(op.Hunks) > 0 { // a diff says what it deletes
-		left, err := update(op, op.Path, now.text, t.unified)
+		left, _, err := update(op, op.Path, now.text, t.unified)
 		if err != nil {
 			return err
 		}
@@ -189,9 +190,11 @@ func (t *tree) move(op *Op, f *file) error {
 		return &Error{Kind: Exists, Path: op.NewPath, Line: op.Line, Message: fmt.Sprintf("%s cannot be moved to %s, which exists already; delete that earlier in the same patch if it should go", op.Path, op.NewPath)}
 	}
 	now := t.source(f)
-	if now.text, err = update(op, op.Path, now.text, t.unified); err != nil {
+	text, loose, err := update(op, op.Path, now.text, t.unified)
+	if err != nil {
 		return err
 	}
+	now.text, now.loose = text, append(now.loose, loose...)
 	if op.Mode != 0 {
 		now.mode = op.Mode
 	}
@@ -218,11 +221,11 @@ func (t *tree) changes() []FileChange {
 		o, mode := f.is.origin, f.is.mode
 		switch {
 		case f.exists && !f.existed && o != nil && moved[o]:
-			out = append(out, FileChange{Kind: Move, Path: o.path, NewPath: f.path, Old: o.was, New: f.is.text, Mode: mode})
+			out = append(out, FileChange{Kind: Move, Path: o.path, NewPath: f.path, Old: o.was, New: f.is.text, Mode: mode, Loose: f.is.loose})
 		case f.exists && !f.existed:
 			out = append(out, FileChange{Kind: Add, Path: f.path, New: f.is.text, Mode: mode})
 		case f.exists && (f.is.text != f.was || mode != 0):
-			out = append(out, FileChange{Kind: Update, Path: f.path, Old: f.was, New: f.is.text, Mode: mode})
+			out = append(out, FileChange{Kind: Update, Path: f.path, Old: f.was, New: f.is.text, Mode: mode, Loose: f.is.loose})
 		case f.existed && !f.exists && !moved[f]:
 			out = append(out, FileChange{Kind: Delete, Path: f.path, Old: f.was})
 		}

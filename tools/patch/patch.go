@@ -86,6 +86,14 @@ type FileChange struct {
 	NewPath  string // Move: where it goes
 	Old, New string
 	Mode     fs.FileMode // permission bits to set, 0: keep
+	Loose    []Loose     // the places that were not exactly as the patch quotes them
+}
+
+// Loose is a place of a file that a hunk quotes otherwise than it stands there.
+type Loose struct {
+	First, Last int    // 1-based lines of the file as it was, both included
+	Text        string // those lines, without the last line ending
+	Reworded    bool   // they differ in more than white space and typography
 }
 
 // Paths lists every path the patch touches, both ends of a move, in order, each once: what to ask permission for.

@@ -10,9 +10,9 @@ import (
 
 // update returns a file's text with the hunks of op made in it. unified says that the hunks are a diff's, which states line
 // numbers and the newline at the end. path only names the file in errors, which are *Error.
-func update(op *Op, path, old string, unified bool) (string, error) {
+func update(op *Op, path, old string, unified bool) (string, []Loose, error) {
 	if len(op.Hunks) == 0 {
-		return old, nil
+		return old, nil, nil
 	}
 	u := &updater{op: op, path: path, text: newText(old)}
 	if unified {
@@ -25,10 +25,10 @@ func update(op *Op, path, old string, unified bool) (string, error) {
 	}
 	for i := range op.Hunks {
 		if err := u.hunk(i); err != nil {
-			return "", err
+			return "", nil, err
 		}
 	}
-	return u.build(), nil
+	return u.build(), u.loose, nil
 }
 
 // updater collects the edits of one section; all positions are lines of the text as it was.
@@ -41,6 +41,7 @@ type updater struct {
 	pos    int  // 0-based line after the last hunk's
 	drift  int  // found minus stated position of the last hunk
 	edits  []edit
+	loose  []Loose
 	same   []int // made by alike on first use
 	final  *bool // whether the last line ends in a newline, where a diff says so; nil: as it was
 }
@@ -311,13 +312,15 @@ func (u *updater) replace(i, start, n int, lines []Line, pass int) error {
 		for k := range have {
 			have[k] = strings.TrimSuffix(t.lines[start+k], "\r")
 		}
-		if rival := replace.Rival(strings.Join(t.lines, "\n"), oldTexts(lines), start, n); rival >= 0 && len(h.Context) == 0 && h.OldStart == 0 {
+		if rival := replace.Rival(strings.Join(t.lines, "\n"), oldTexts(lines), start, n); rival >= 0 && len(h.Context) == 0 && h.OldStart == 0 && !h.EOF {
 			return u.ambiguous(h, []int{start, rival})
 		}
 		merged, ok := replace.Merge(oldTexts(lines), have, newTexts(lines))
 		if !ok {
 			return u.conflict(h, start, n)
 		}
+		said, is := strings.Join(oldTexts(lines), "\n"), strings.Join(have, "\n")
+		u.loose = append(u.loose, Loose{First: start + 1, Last: start + n, Text: is, Reworded: !replace.SameWords(said, is)})
 		for _, l := range merged {
 			if l.From < 0 {
 				add(l.Text)

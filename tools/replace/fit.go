@@ -10,6 +10,11 @@ import (
 // a conflict.
 func (q *query) result(stage string, first place, hits, weighed []place, new string) (Result, error) {
 	s := q.src
+	if last := first.line + first.n; q.ended && first.n > 0 && len(hits) == 1 && new != "" && !strings.HasSuffix(new, "\n") && last < s.count() && trim(s.line(last)) == "" {
+		// The empty text behind the last line ending is a blank line of the file, which the change removes.
+		first, q.ended, q.lines = q.block(first.line, first.n+1), false, append(slices.Clip(q.lines), "")
+		hits = []place{first}
+	}
 	matched := s.text[first.start:first.end]
 	f, ok := q.fit(first, new)
 	if !ok {
@@ -18,6 +23,7 @@ func (q *query) result(stage string, first place, hits, weighed []place, new str
 	r := Result{Stage: stage}
 	if matched != q.old {
 		r.Replaced = s.raw[s.rawOffset(first.start):s.rawOffset(first.end)]
+		r.Reworded = !SameWords(q.old, matched)
 	}
 	if f.text != new {
 		r.Written = f.text
@@ -133,6 +139,12 @@ func (m *merger) reflow() ([]Line, bool) {
 	if collapse(strings.Join(m.base, " ")) != collapse(strings.Join(m.ours, " ")) {
 		return nil, false
 	}
+	filled := func(lines []string) []string {
+		return slices.DeleteFunc(each(lines, collapse), func(s string) bool { return s == "" })
+	}
+	if slices.Equal(filled(m.base), filled(m.ours)) {
+		return nil, false // only blank lines differ: those that were not quoted are no white space between words
+	}
 	base, theirs := make([]string, len(m.base)), make([]string, len(m.theirs))
 	for i, line := range m.base {
 		if base[i] = line; m.pair[i] >= 0 && trim(line) != "" {
@@ -155,6 +167,15 @@ func (m *merger) reflow() ([]Line, bool) {
 		out = append(out, Line{line, -1})
 	}
 	return out, true
+}
+
+// each is f of every line.
+func each(lines []string, f func(string) string) []string {
+	out := make([]string, len(lines))
+	for i, line := range lines {
+		out[i] = f(line)
+	}
+	return out
 }
 
 // unpad takes off new the white space it has around it in common with old: the file has none there.

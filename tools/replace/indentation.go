@@ -1,6 +1,9 @@
 package replace
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // indentation finds how the wanted lines must be indented in the file: as they are when the quotation was
 // indented like the file or the wanted lines already are, else by the one rule that leads from the quoted lines'
@@ -52,11 +55,16 @@ func (m *merger) indentation() func(int, string) (string, bool) {
 	switch {
 	case asFile > 0 && asQuoted == 0 && len(shallowest(m.theirs)) >= len(shallowest(m.ours)):
 		return same
-	case asFile > 0 && asQuoted > 0:
-		return func(j int, in string) (string, bool) {
-			out, ok := m.beside(j, in, false)
-			return out, ok && out == in
-		}
+	case asFile > 0 && asQuoted == 0 && shallowest(m.base) != "":
+		// New lines less deep than the block in the file, quoted at a depth between the two: moved along with the quotation, or meant as
+		// they stand?
+		return func(_ int, in string) (string, bool) { return in, false }
+	case asFile > 0 && asQuoted > 0: // some lines are at the file's depth and some at the quotation's: there is no one frame of reference
+		m.mixed = true
+		return func(_ int, in string) (string, bool) { return in, false }
+	case asFile+asQuoted+asNeither == 0 && !slices.Contains([]string{shallowest(m.base), shallowest(m.ours)}, shallowest(m.theirs)) &&
+		shallowest(m.theirs[:firstLine(m.theirs)+1]) != shallowest(m.base[:firstLine(m.base)+1]):
+		return func(_ int, in string) (string, bool) { return in, false } // no line is in both, and the new ones begin at a depth of their own
 	case asNeither > 0 && asQuoted == 0 && shallowest(m.theirs) != shallowest(m.base): // moved, from which depth?
 		return func(_ int, in string) (string, bool) { return in, false }
 	case asQuoted == 0 && shallowest(m.theirs) == shallowest(m.ours) && shallowest(m.base) != shallowest(m.ours):

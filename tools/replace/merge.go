@@ -32,7 +32,8 @@ type merger struct {
 	pair               []int  // for each base line its line of ours, -1 for none
 	same               []bool // for each base line: the pair says the same, white space and typography aside
 	from               []int  // for each line of theirs the base line that it is, white space around it aside, -1 for none
-	padded             bool   // lines were quoted with blanks behind them that the file does not have
+	padded             string // blanks that were put behind quoted lines and that the file does not have, "" when there are none
+	mixed              bool   // some wanted lines are indented like the file, some like the quotation; set by indentation
 
 	// move gives the indentation of a wanted line in the file, false where it cannot be told; see indentation.
 	move func(line int, indent string) (string, bool)
@@ -46,11 +47,63 @@ func newMerger(base, ours, theirs []string) *merger {
 	base, theirs = decoded(base, ours, theirs)
 	m := &merger{base: base, ours: ours, theirs: theirs}
 	m.pair, m.same = pairLines(base, ours)
-	m.from = align(base, theirs)
-	for i, o := range m.pair {
-		m.padded = m.padded || o >= 0 && m.same[i] && trimRight(base[i]) != base[i] && trimRight(ours[o]) == ours[o]
-	}
+	m.unpad()
+	m.atFile()
+	m.from = align(m.base, theirs)
 	return m
+}
+
+// unpad takes off the blanks that the author's program puts behind lines, quoted or new: known are those behind quoted lines that
+// stand in the file without them. Other blanks behind new lines are meant (a line break in Markdown).
+func (m *merger) unpad() {
+	for i, o := range m.pair {
+		if o >= 0 && m.same[i] && trim(m.base[i]) != "" {
+			if pad, ok := strings.CutPrefix(m.base[i][len(indent(m.base[i])):], trimLeft(m.ours[o])); ok && len(pad) > len(m.padded) {
+				m.padded = pad
+			}
+		}
+	}
+	if m.padded == "" || trim(m.padded) != "" {
+		m.padded = ""
+		return
+	}
+	m.base, m.theirs = slices.Clone(m.base), slices.Clone(m.theirs)
+	for i, o := range m.pair {
+		if trim(m.base[i]) != "" && (o < 0 || !m.same[i] || trimLeft(m.base[i]) != trimLeft(m.ours[o])) {
+			m.base[i] = strings.TrimSuffix(m.base[i], m.padded)
+		}
+	}
+	for j, line := range m.theirs {
+		if trim(line) != "" && line[len(trimRight(line)):] == m.padded {
+			m.theirs[j] = trimRight(line)
+		}
+	}
+}
+
+// atFile shows the quotation at the file's indentation when that is how the new text is indented: then both are lines of the file, and
+// no depth has to be worked out. It is so when more of the new lines are byte for byte lines that the file has there than lines of the
+// quotation, and no new line is less deep than all of the block, which would mean another frame of reference.
+func (m *merger) atFile() {
+	placed, moved := slices.Clone(m.base), false
+	for i, o := range m.pair {
+		if o >= 0 && m.same[i] && trim(m.base[i]) != "" && indent(m.base[i]) != indent(m.ours[o]) {
+			placed[i], moved = indent(m.ours[o])+trimLeft(m.base[i]), true
+		}
+	}
+	if !moved || len(shallowest(m.theirs)) < len(shallowest(m.ours)) {
+		return
+	}
+	count := func(lines []string) (n int) {
+		for _, i := range subsequence(lines, m.theirs) {
+			if i >= 0 && trim(m.theirs[i]) != "" {
+				n++
+			}
+		}
+		return n
+	}
+	if count(placed) > count(m.base) {
+		m.base = placed
+	}
 }
 
 // decoded takes escapes off a quotation that has one layer too many of them, and off what is wanted likewise: when
@@ -133,9 +186,12 @@ func (m *merger) keep(i, j int) bool {
 	m.unquoted(o)
 	m.next = o + 1
 	want, was := indent(m.theirs[j]), indent(m.base[i])
-	if !m.padded && m.theirs[j] != m.base[i] && m.base[i] == m.ours[o] && trimRight(m.theirs[j]) == trimRight(m.base[i]) { // only blanks behind it change
+	if m.theirs[j] != m.base[i] && m.base[i] == m.ours[o] && trimRight(m.theirs[j]) == trimRight(m.base[i]) { // only blanks behind it change
 		m.out = append(m.out, Line{m.theirs[j], -1})
 		return true
+	}
+	if m.mixed && want == was && was != indent(m.ours[o]) && trim(m.ours[o]) != "" {
+		return false
 	}
 	if want == was || trim(m.ours[o]) == "" {
 		m.out = append(m.out, Line{m.ours[o], o})
@@ -184,7 +240,7 @@ func (m *merger) hunk(i0, i1, j0, j1 int) bool {
 		}
 	}
 	if first < 0 { // nothing of the file goes
-		return m.insert(before+1, after, i1-i0, j0, j1)
+		return m.insert(before+1, after, i0, i1-i0, j0, j1)
 	}
 	if m.agreed(before+1, after, j0, j1) { // the file has been changed so already
 		m.unquoted(after)
@@ -194,7 +250,7 @@ func (m *merger) hunk(i0, i1, j0, j1 int) bool {
 	for k := i0; k < i1; k++ {
 		whole = whole && m.pair[k] == first+k-i0
 	}
-	if !whole || !m.bordered(before+1 < first, last+1 < after, i0, i1, j0, j1) {
+	if !whole || !m.held(i0, i1) || !m.bordered(before+1 < first, last+1 < after, i0, i1, j0, j1) {
 		return false
 	}
 	if j0 == j1 { // which of several equal lines goes cannot be told
@@ -224,9 +280,41 @@ func (m *merger) hunk(i0, i1, j0, j1 int) bool {
 	return true
 }
 
-// insert puts wanted lines between lines of ours, of which those from lo to hi were not quoted. gone is how many base
+// held says that the hunk at base lines i0 to i1 has one place only: in the run of lines around it that stand together in the
+// quotation and in the file there is one that the block has just once, or the run is all of the quotation. Brackets and blank lines are
+// everywhere, and a run of lines that the block has twice may be either.
+func (m *merger) held(i0, i1 int) bool {
+	joined := func(i int) bool { // base lines i and i+1 stand together in the file too
+		return m.pair[i] >= 0 && m.pair[i+1] == m.pair[i]+1
+	}
+	lo, hi := i0, i1
+	if i0 == i1 { // between two lines: the run of either
+		lo, hi = max(0, i0-1), min(len(m.base), i1+1)
+	}
+	for lo > 0 && joined(lo-1) {
+		lo--
+	}
+	for hi < len(m.base) && joined(hi-1) {
+		hi++
+	}
+	if lo == 0 && hi == len(m.base) && hi-lo == len(m.ours) {
+		return true
+	}
+	for i := lo; i < hi; i++ {
+		if !m.same[i] || !strings.ContainsFunc(m.base[i], isWord) {
+			continue
+		}
+		if !slices.ContainsFunc(m.ours[:m.pair[i]], func(s string) bool { return key(s) == key(m.base[i]) }) &&
+			!slices.ContainsFunc(m.ours[m.pair[i]+1:], func(s string) bool { return key(s) == key(m.base[i]) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// insert puts wanted lines between lines of ours, of which those from lo to hi were not quoted, in front of base line i0. gone is how many base
 // lines the change replaces there that the file does not have.
-func (m *merger) insert(lo, hi, gone, j0, j1 int) bool {
+func (m *merger) insert(lo, hi, i0, gone, j0, j1 int) bool {
 	if j0 == j1 || m.agreed(lo, hi, j0, j1) {
 		m.unquoted(hi)
 		return true
@@ -234,7 +322,7 @@ func (m *merger) insert(lo, hi, gone, j0, j1 int) bool {
 	if gone > 0 {
 		return false // a change of lines that the file does not have
 	}
-	if m.slides(j0, j1) {
+	if m.slides(j0, j1) || !m.held(i0, i0) {
 		return false
 	}
 	if lo < hi && !m.contained(lo, hi, j0, j1) {
@@ -279,6 +367,11 @@ func (m *merger) slides(j0, j1 int) bool {
 			continue
 		}
 		o := m.pair[m.from[j]]
+		if o >= 0 && (j >= up && j < j0 || j >= j1 && j < down) {
+			if in, ok := m.move(j, indent(m.theirs[j])); !ok || trim(m.theirs[j]) != "" && in != indent(m.ours[o]) {
+				return true // the lines that it might change places with stand at another depth
+			}
+		}
 		if o < 0 && (up < j0 || down > j1) {
 			return true // the file does not have one of the lines that it might stand beside
 		}
@@ -314,7 +407,7 @@ func (m *merger) agreed(lo, hi, j0, j1 int) bool {
 	}
 	for k := range hi - lo {
 		ours, theirs := m.ours[lo+k], m.theirs[j0+k]
-		if in, ok := m.move(j0+k, indent(theirs)); trim(ours) != trim(theirs) || trim(theirs) != "" && (!ok || in != indent(ours)) {
+		if in, ok := m.move(j0+k, indent(theirs)); trimLeft(ours) != trimLeft(theirs) || trim(theirs) != "" && (!ok || in != indent(ours)) {
 			return false
 		}
 	}
@@ -387,7 +480,7 @@ func (m *merger) replaced(i0, i1, first, j0, j1 int) ([]Line, bool) {
 	// Lines that were quoted otherwise than they stand: word by word, all three at the file's indentation.
 	base := make([]string, 0, i1-i0)
 	for k := i0; k < i1; k++ {
-		base = append(base, indent(m.ours[first+k-i0])+trim(m.base[k]))
+		base = append(base, indent(m.ours[first+k-i0])+trimLeft(m.base[k]))
 	}
 	theirs := make([]string, 0, j1-j0)
 	for j := j0; j < j1; j++ {
@@ -410,11 +503,11 @@ func (m *merger) replaced(i0, i1, first, j0, j1 int) ([]Line, bool) {
 // fresh is a new line at the file's indentation.
 func (m *merger) fresh(j int) (Line, bool) {
 	line := m.theirs[j]
-	if m.padded {
-		line = trimRight(line)
-	}
 	if trim(line) == "" {
 		return Line{line, -1}, true
+	}
+	if n := len(line) - len(trimRight(line)); m.padded != "" && n > len(m.padded) {
+		return Line{}, false // more blanks than were put behind the other lines: whose are the rest?
 	}
 	in, ok := m.move(j, indent(line))
 	return Line{in + trimLeft(line), -1}, ok
@@ -427,6 +520,12 @@ const (
 
 // key is equal for two lines that differ in white space and typography only.
 func key(line string) string { return Fold(collapse(line)) }
+
+// SameWords says that a quotation and what the file has differ in white space, typography and escapes only.
+func SameWords(quoted, have string) bool {
+	k := key(have)
+	return key(quoted) == k || key(unescape(quoted)) == k
+}
 
 // pairLines says for each base line which of ours it is: lines with one key first, so that their number is greatest
 // and the gaps between them are smallest, then lines that are alike between those.
@@ -463,7 +562,11 @@ func pairLines(base, ours []string) (pair []int, same []bool) {
 		case b[i] == o[k] && b[i] == "":
 			return 3
 		case b[i] == o[k]:
-			return 20 + 2*min(len(b[i]), 40)
+			s := 20 + 2*min(len(b[i]), 40)
+			if base[i] == ours[k] {
+				s += 3 // of several closing brackets the one that stands as quoted
+			}
+			return s
 		case b[i] == "" || o[k] == "" || inOurs[b[i]] || inBase[o[k]]: // one of the two has its exact line on the other side
 			return 0
 		}
@@ -493,7 +596,13 @@ func pairLines(base, ours []string) (pair []int, same []bool) {
 	for i := range pair {
 		pair[i] = -1
 	}
-	for i, k := 0, 0; i < len(b) && k < len(o); {
+	start := 0 // lines of ours before the first pair cost nothing
+	for k := range o {
+		if *at(0, k) >= *at(0, start) {
+			start = k
+		}
+	}
+	for i, k := 0, start; i < len(b) && k < len(o); {
 		s := scores[i*len(o)+k]
 		switch {
 		case s > 0 && *at(i, k) == *at(i+1, k+1)+s:
@@ -612,7 +721,8 @@ func mergeWords(base, ours, theirs string) (text string, ok bool) {
 		}
 		ob, tb, bb := o[toOurs[e]], t[toTheirs[e]], b[e]
 		space := ob.space
-		if tb.space != bb.space && ob.space == bb.space {
+		if tb.space != bb.space && (ob.space == bb.space || e > i && len(mine)+len(yours) == 0 && ob.space == b[i].space) {
+			// In the second case both removed the words before, and what is left is the white space in front of those.
 			space = tb.space
 		}
 		out.WriteString(space)
@@ -693,22 +803,55 @@ func subsequence(a, b []string) []int {
 	return out
 }
 
-// align says for each new line which quoted line it is, white space around it aside, -1 for none.
+// align says for each new line which quoted line it is, white space around it aside, -1 for none. Among several equal lines it takes
+// those that are indented alike: of two closing brackets the one at the new line's own depth is the one that stays.
 func align(old, lines []string) []int {
-	a, b := make([]string, len(old)), make([]string, len(lines))
-	for i := range old {
-		a[i] = trim(old[i])
-	}
-	for i := range lines {
-		b[i] = trim(lines[i])
-	}
 	from := make([]int, len(lines))
 	for j := range from {
 		from[j] = -1
 	}
-	for i, j := range subsequence(a, b) {
-		if j >= 0 {
-			from[j] = i
+	match := func(i, j int) int32 { // what a pair is worth; two pairs outweigh any one
+		switch {
+		case trim(old[i]) != trim(lines[j]):
+			return 0
+		case indent(old[i]) == indent(lines[j]) || trim(old[i]) == "":
+			return 3
+		}
+		return 2
+	}
+	n, m, top := len(old), len(lines), 0
+	for n > 0 && m > 0 && match(n-1, m-1) == 3 {
+		n, m = n-1, m-1
+		from[m] = n
+	}
+	for top < min(n, m) && match(top, top) == 3 {
+		from[top] = top
+		top++
+	}
+	rows, cols := n-top, m-top
+	if rows <= 0 || cols <= 0 || rows*cols > 1<<20 {
+		return from
+	}
+	best := make([]int32, (rows+1)*(cols+1))
+	at := func(i, j int) *int32 { return &best[i*(cols+1)+j] }
+	for i := rows - 1; i >= 0; i-- {
+		for j := cols - 1; j >= 0; j-- {
+			*at(i, j) = max(*at(i+1, j), *at(i, j+1))
+			if v := match(top+i, top+j); v > 0 {
+				*at(i, j) = max(*at(i, j), *at(i+1, j+1)+v)
+			}
+		}
+	}
+	for i, j := 0, 0; i < rows && j < cols; {
+		v := match(top+i, top+j)
+		switch {
+		case v > 0 && *at(i, j) == *at(i+1, j+1)+v:
+			from[top+j] = top + i
+			i, j = i+1, j+1
+		case *at(i+1, j) >= *at(i, j+1):
+			i++
+		default:
+			j++
 		}
 	}
 	return from

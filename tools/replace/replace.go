@@ -37,6 +37,8 @@
 //	blanks around oldString, not in the file    written anyway                       those newString shares with oldString are left out
 //	blanks around oldString, file has a word    matches inside the word              no match: " if " is not in "xifx"
 //	the same lines once in CRLF, once in LF     the CRLF ones                        multiple: a model sees no CR
+//	quoted from a line's beginning or to its     matches inside the line                   no match
+//	  end, by a line break
 //	one of several matches cuts a word, all     replaced too                         left
 //	replaceAll that would add over 64 MiB       done                                 oversize
 //	mixed line endings                          all CRLF                             unchanged lines keep theirs
@@ -47,6 +49,7 @@ package replace
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -177,44 +180,101 @@ func (q *query) alone(p place) bool {
 	return !strings.Contains(q.src.text[first+1:], want) // LastIndex would go back byte by byte
 }
 
-// rival is the first line of another place that has most of the quoted lines to the byte, -1 without one: the passage
-// that was meant may be there, edited since it was read, and the one that was found may only look like it.
+// rival is the first line of another place that has most of the quoted lines, as deep as they were quoted, -1 without one: the passage
+// that was meant may be there, edited since it was read, and the one that was found may only look like it. Where the one that was found
+// is not indented as quoted, less is enough to doubt it.
 func (q *query) rival(p place) int {
 	n := len(q.lines)
-	if n < 2 {
-		return -1
-	}
-	where := make(map[string][]int, n)
-	all := 0
+	type deep struct{ indent, key string }
+	as := func(line string) deep { return deep{indent(line), key(line)} }
+	where := make(map[deep][]int, n)
+	all, filled, longest := 0, 0, 0
 	for k, line := range q.lines {
 		if weight := len(trim(line)); weight > 0 {
-			where[line] = append(where[line], k)
+			where[as(line)] = append(where[as(line)], k)
 			all += min(weight, 40)
+			filled++
+			if weight > len(trim(q.lines[longest])) {
+				longest = k
+			}
 		}
+	}
+	share := 7 // tenths of the quoted text
+	if p.n != n {
+		share = 4
+	} else if p.n > 0 {
+		for k, line := range q.lines {
+			if trim(line) != "" && indent(line) != indent(q.src.line(p.line+k)) {
+				share = 4
+				break
+			}
+		}
+	}
+	from, to := q.src.lineAt(p.start), q.src.lineAt(p.end)
+	if share < 7 && q.anchored(from, to) {
+		share = 7
+	}
+	if n < 2 && share > 4 || all == 0 {
+		return -1
 	}
 	slack := max(2, n/4)
 	votes := map[int]int{} // weight of the lines found, by where the block would begin, in steps of slack
 	first := map[int]int{}
-	from, to := q.src.lineAt(p.start), q.src.lineAt(p.end)
+	vote := func(i, k, weight int) {
+		at := (i - k + n) / slack
+		if votes[at] == 0 {
+			first[at] = i
+		}
+		votes[at] += weight
+	}
 	for i := range q.src.count() {
-		ks := where[q.src.line(i)]
-		if len(ks) == 0 || i >= from && i <= to {
+		if i >= from && i <= to {
 			continue
 		}
+		line := q.src.line(i)
+		ks := where[as(line)]
 		for _, k := range ks[:min(len(ks), 8)] {
-			at := (i - k + n) / slack
-			if votes[at] == 0 {
-				first[at] = i
-			}
-			votes[at] += min(len(trim(q.lines[k])), 40)
+			vote(i, k, min(len(trim(q.lines[k])), 40))
+		}
+		// Of a single line the edited form counts too.
+		if want := q.lines[longest]; filled == 1 && len(ks) == 0 && share < 7 && len(trim(want)) >= telling && indent(line) == indent(want) &&
+			q.spend(steps(line, want)) && likeness(line, want) >= alike {
+			vote(i, longest, min(len(trim(want)), 40)*3/4)
 		}
 	}
 	for at, v := range votes {
-		if 10*(v+votes[at+1]) >= 7*all {
+		if 10*(v+votes[at+1]) >= share*all {
 			return first[at]
 		}
 	}
 	return -1
+}
+
+// anchored says that among lines from to to is a quoted one, long enough to tell, which the file has just once, and nothing like it
+// elsewhere: what is like it may be that line in the place that was meant, edited since.
+func (q *query) anchored(from, to int) bool {
+	times, inside := make(map[string]int, len(q.lines)), map[string]bool{}
+	for _, line := range q.lines {
+		if k := key(line); len(k) >= telling {
+			times[k] = 0
+		}
+	}
+	have := q.src.keys()
+	for i, k := range have {
+		if n, quoted := times[k]; quoted {
+			times[k] = n + 1
+			inside[k] = inside[k] || i >= from && i <= to
+		}
+	}
+	for _, line := range q.lines { // in their order: what the budget covers must not depend on chance
+		if k := key(line); times[k] == 1 && inside[k] && !slices.ContainsFunc(have, func(h string) bool {
+			near := min(len(h), len(k))*4 >= max(len(h), len(k))*3
+			return h != k && near && (!q.spend(steps(h, k)) || likeness(h, k) >= 0.75 || grown(h, k))
+		}) {
+			return true
+		}
+	}
+	return false
 }
 
 // oversize is OpenCode's guard against a match that swallows far more than was quoted: lines first, then, for
@@ -255,6 +315,8 @@ type Result struct {
 	// Replaced is the text really replaced (of the first span), when it is not what old says byte for byte;
 	// empty after an exact match. Show it to the model: it is what its quotation should have been.
 	Replaced string
+	// Reworded says that Replaced differs from old in more than white space and typography.
+	Reworded bool
 	// Written is what was put there (first span), when it is not what new says byte for byte: the
 	// indentation or a line ending was adapted.
 	Written string

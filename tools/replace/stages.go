@@ -224,9 +224,19 @@ func merge(a, b []place) []place {
 	return append(append(out, a...), b...)
 }
 
-// apart says that a match inside a line does not cut a word where old has white space.
+// apart says that a match inside a line does not cut a word where old has white space, nor a line where it has a line break.
 func (q *query) apart(p place) bool {
 	text := q.src.text
+	if strings.Contains(q.old[:len(q.old)-len(trimLeft(q.old))], "\n") { // quoted from a line's beginning
+		if trim(text[strings.LastIndexByte(text[:p.start], '\n')+1:p.start]) != "" {
+			return false
+		}
+	}
+	if strings.Contains(q.old[len(trimRight(q.old)):], "\n") {
+		if rest, _, _ := strings.Cut(text[p.end:], "\n"); trim(rest) != "" {
+			return false
+		}
+	}
 	if trimLeft(q.old) != q.old {
 		before, _ := utf8.DecodeLastRuneInString(text[:p.start])
 		first, _ := utf8.DecodeRuneInString(text[p.start:])
@@ -578,13 +588,7 @@ func typography(q *query) []place {
 	return out
 }
 
-func keys(lines []string) []string {
-	out := make([]string, len(lines))
-	for i, l := range lines {
-		out[i] = key(l)
-	}
-	return out
-}
+func keys(lines []string) []string { return each(lines, key) }
 
 // keys are those of the text's lines.
 func (s *source) keys() []string {
@@ -657,7 +661,34 @@ func similarBlock(q *query) []place {
 			}
 		}
 	}
+	if q.ends(top+lo, bottom+lo, pair, window) {
+		return nil
+	}
 	return []place{q.block(lo+top, bottom-top+1)}
+}
+
+// ends reports that a block could as well end a line further (or begin one before): beside it stands the line that it ends with once
+// more, as closing brackets do, and the one in the block is not indented as the quoted one.
+func (q *query) ends(top, bottom int, pair []int, window []string) bool {
+	first, last := 0, len(pair)-1
+	for last > 0 && pair[last] < 0 {
+		last--
+	}
+	for first < last && pair[first] < 0 {
+		first++
+	}
+	again := func(at, step, k int) bool {
+		if q.lines[k] == window[pair[k]] {
+			return false
+		}
+		for at += step; at >= 0 && at < q.src.count(); at += step {
+			if line := q.src.line(at); trim(line) != "" {
+				return key(line) == key(q.lines[k])
+			}
+		}
+		return false
+	}
+	return again(bottom, 1, last) || again(top, -1, first)
 }
 
 // anchor is a quoted line and the one line of the file that it can be.

@@ -1,8 +1,11 @@
 package symbol
 
 import (
+	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/pillion-dev/pillion/tools/replace"
 )
 
 // FixedError is returned by the edits for a symbol that cannot be cut out; its text says what to use instead.
@@ -45,7 +48,12 @@ func Replace(text string, s Symbol, body string) (string, error) {
 		from = s.Bare
 	}
 	body = s.bare(body)
-	return text[:from] + fit(text, indentAt(text, from), body)[len(indentAt(text, from)):] + text[s.End:], nil
+	from -= len(indentAt(text, from))
+	block, err := fit(text, text[from:s.End], body, false)
+	if err != nil {
+		return "", err
+	}
+	return text[:from] + block + text[s.End:], nil
 }
 
 // bare is a body without the separator that may have been given along.
@@ -77,7 +85,11 @@ func Before(text string, s Symbol, body string) (string, error) {
 	}
 	from := strings.LastIndexByte(text[:s.Start], '\n') + 1
 	nl := newline(text)
-	block := fit(text, indentAt(text, s.Start), s.bare(body)) + s.Sep + nl
+	block, err := fit(text, text[from:s.End], s.bare(body), true)
+	if err != nil {
+		return "", err
+	}
+	block += s.Sep + nl
 	if airy(text, s, body) {
 		block += nl
 	}
@@ -90,7 +102,11 @@ func After(text string, s Symbol, body string) (string, error) {
 		return "", err
 	}
 	nl := newline(text)
-	block := nl + fit(text, indentAt(text, s.Start), s.bare(body))
+	block, err := fit(text, text[s.Start-len(indentAt(text, s.Start)):s.End], s.bare(body), true)
+	if err != nil {
+		return "", err
+	}
+	block = nl + block
 	if airy(text, s, body) {
 		block = nl + block
 	}
@@ -171,30 +187,20 @@ func airy(text string, s Symbol, body string) bool {
 	return gap(text[s.End:]) || strings.Count(text[len(head):s.Start], "\n") > 1
 }
 
-// fit gives a body the file's line ends and the indentation of its place. A body whose first line alone lacks the
-// indentation was copied from the middle of a line.
-func fit(text, indent, body string) string {
-	lines := strings.Split(strings.ReplaceAll(strings.Trim(body, "\r\n"), "\r\n", "\n"), "\n")
+// fit gives a body the file's line endings, and the indentation of the declaration there: the one it replaces, or comes beside.
+// The edit engine tells the indentation, as for quoted lines.
+func fit(text, there, body string, beside bool) (string, error) {
+	lf := func(s string) []string {
+		return strings.Split(strings.ReplaceAll(strings.Trim(s, "\r\n"), "\r\n", "\n"), "\n")
+	}
+	lines := lf(body)
 	lines[len(lines)-1] = strings.TrimRight(lines[len(lines)-1], " \t")
-	first := lines[0][:len(lines[0])-len(strings.TrimLeft(lines[0], " \t"))]
-	// Copied so, the others are deeper than its place, but for the bracket that closes it.
-	only := first == "" && indent != "" && len(lines) > 1
-	for i, l := range lines[1:] {
-		deeper, ok := strings.CutPrefix(l, indent)
-		ok = ok && deeper != "" && (deeper[0] == ' ' || deeper[0] == '\t' || i == len(lines)-2 && strings.ContainsRune(")]}", rune(deeper[0])))
-		only = only && (strings.TrimSpace(l) == "" || ok)
+	out, ok := replace.Reindent(lf(there), lines, beside)
+	if !ok {
+		return "", ErrDepth
 	}
-	for i, l := range lines {
-		switch {
-		case strings.TrimSpace(l) == "":
-			lines[i] = ""
-		case i > 0 && only:
-		default:
-			lines[i] = indent + strings.TrimPrefix(l, first)
-			if first != "" && !strings.HasPrefix(l, first) {
-				lines[i] = l // less indented than the first line: as it is
-			}
-		}
-	}
-	return strings.Join(lines, newline(text))
+	return strings.Join(out, newline(text)), nil
 }
+
+// ErrDepth means that a line of the new text could stand at two depths.
+var ErrDepth = errors.New("the indentation of body does not tell how deep each line belongs; give every line as it shall stand in the file")

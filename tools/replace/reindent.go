@@ -1,0 +1,117 @@
+package replace
+
+import "slices"
+
+// Reindent gives lines the indentation that their place in a file asks for. The place is shown by the lines of a declaration that is
+// there: the one they replace, or (beside) one they come next to. Line pairs decide: the first lines of both, and every line that both
+// have. No count of spaces is assumed, so a body in tabs fits a file in spaces and the other way round.
+//
+//	Reindent([]string{"\tdef f(self):", "\t\tpass"}, []string{"def f(self):", "    return 1"}, false)
+//	// "\tdef f(self):", "\t\treturn 1"
+//
+// ok is false when a line's depth could be meant in two ways; the caller then asks for the lines as they shall stand.
+func Reindent(there, lines []string, beside bool) (out []string, ok bool) {
+	head, first := firstLine(there), firstLine(lines)
+	if head < 0 || first < 0 {
+		return lines, true
+	}
+	m := &merger{base: slices.Clone(there), ours: there, theirs: lines, pair: make([]int, len(there)), same: make([]bool, len(there)), from: make([]int, len(lines))}
+	for i := range m.pair {
+		m.pair[i] = i
+	}
+	for j := range m.from {
+		m.from[j] = -1
+	}
+	// A line of the file counts as evidence (same) once it is known how deep the new text has it: base is then that line as the
+	// author of the new text would have quoted it.
+	show := func(i int, in string) {
+		m.base[i], m.same[i] = in+trimLeft(there[i]), true
+	}
+	if !beside {
+		m.from = align(there, lines)
+		for j, i := range m.from {
+			if i >= 0 {
+				show(i, indent(lines[j]))
+			}
+		}
+	}
+	if m.from[first] >= 0 {
+		head = m.from[first] // of several overloads the one that stays
+	} else if !m.same[head] {
+		m.from[first] = head
+		show(head, indent(lines[first]))
+	}
+	have, want := inside(there, head), inside(lines, first)
+	switch last := lastLine(lines); {
+	case have >= 0 && want >= 0 && !m.same[have] &&
+		(indent(there[have]) == indent(lines[want]) && indent(there[head]) != indent(lines[first]) || otherKind(indent(there[have]), indent(lines[want]))):
+		// Only the first line lacks the indentation (it was copied from the middle of a line), or the file is indented with the other
+		// character: in both cases the bodies stand equally deep.
+		show(have, indent(lines[want]))
+	case have < 0 && last > first && closes(lines[last]) && indent(lines[first]) == "" && indent(lines[last]) == indent(there[head]):
+		lines = slices.Clone(lines)
+		lines[first] = indent(there[head]) + trimLeft(lines[first])
+		return lines, true
+	}
+	m.move = m.indentation()
+	out = slices.Clone(lines)
+	for j, line := range lines {
+		if trim(line) == "" {
+			out[j] = ""
+			continue
+		}
+		in, known := m.move(j, indent(line))
+		if !known {
+			return nil, false
+		}
+		out[j] = in + trimLeft(line)
+	}
+	return out, true
+}
+
+// Keeps says that every line of there which is not blank is among lines, in its order, white space around it aside: putting lines in
+// its place takes nothing away.
+func Keeps(there, lines []string) bool {
+	k := 0
+	for _, want := range there {
+		if trim(want) == "" {
+			continue
+		}
+		for k < len(lines) && trim(lines[k]) != trim(want) {
+			k++
+		}
+		if k == len(lines) {
+			return false
+		}
+		k++
+	}
+	return true
+}
+
+// firstLine and lastLine are the indexes of the first and last line that is not blank, -1 when all are.
+func firstLine(lines []string) int {
+	return slices.IndexFunc(lines, func(s string) bool { return trim(s) != "" })
+}
+
+func lastLine(lines []string) int {
+	for i := len(lines) - 1; i >= 0; i-- {
+		if trim(lines[i]) != "" {
+			return i
+		}
+	}
+	return -1
+}
+
+// inside is the least indented line behind a declaration's first one, closing brackets aside; -1 without one.
+func inside(lines []string, head int) int {
+	least := -1
+	for i := head + 1; i < len(lines); i++ {
+		if trim(lines[i]) != "" && !closes(lines[i]) && (least < 0 || len(indent(lines[i])) < len(indent(lines[least]))) {
+			least = i
+		}
+	}
+	return least
+}
+
+// otherKind says that of two indentations one begins with a tab and the other with a blank.
+func otherKind(a, b string) bool { return a != "" && b != "" && a[0] != b[0] }
