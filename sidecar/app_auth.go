@@ -7,13 +7,14 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 )
 
-// appAuth is Auth over the kept keys.
+// appAuth answers the authentication methods of editors from the keys that Pillion stores.
 type appAuth struct{ app *app.App }
 
-// Lend implements Auth.
+// Lend implements acp.Auth: the key is kept in memory only, because the editor has its own secret store.
 func (a appAuth) Lend(provider, key string) error { return a.app.Place.Keys().Lend(provider, key) }
 
-// Providers implements Auth.
+// Providers implements acp.Auth. An editor asks before it opens a folder, so the working directory decides which
+// project's configuration is read; without one it is the home folder.
 func (a appAuth) Providers(ctx context.Context) []protocol.AuthProvider {
 	dir, err := app.Directory("")
 	if err != nil {

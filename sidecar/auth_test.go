@@ -40,7 +40,7 @@ func TestKeysOnTheCommandLine(t *testing.T) {
 	if out := run("", "auth", "list", "--local=false"); !strings.Contains(out, "no key; set ANTHROPIC_API_KEY, or run: pillion auth login anthropic") {
 		t.Error(out)
 	}
-	if out := run("sk-ant-secret\n", "auth", "login", "anthropic", "--stdin"); !strings.Contains(out, "is kept in") || strings.Contains(out, "secret") {
+	if out := run("sk-ant-secret\n", "auth", "login", "anthropic", "--stdin"); !strings.Contains(out, "Stored the key") || strings.Contains(out, "secret") {
 		t.Error(out)
 	}
 	info, err := os.Stat(filepath.Join(home, "state", "pillion", "auth.json"))
@@ -53,16 +53,16 @@ func TestKeysOnTheCommandLine(t *testing.T) {
 	if out := run("", "models"); !strings.Contains(out, "anthropic/") || !strings.Contains(out, "pillion auth") {
 		t.Error(out)
 	}
-	if out := run("", "auth", "logout", "anthropic"); !strings.Contains(out, "forgotten") {
+	if out := run("", "auth", "logout", "anthropic"); !strings.Contains(out, "Deleted the key") {
 		t.Error(out)
 	}
 	if out := run("", "auth", "logout", "anthropic"); !strings.Contains(out, "no key is stored for anthropic") {
 		t.Error(out)
 	}
-	if out := run("sk-ant-secret\n", "auth", "login", "antropic", "--stdin"); strings.Contains(out, "is kept in") || !strings.Contains(out, "did you mean anthropic?") {
+	if out := run("sk-ant-secret\n", "auth", "login", "antropic", "--stdin"); strings.Contains(out, "Stored the key") || !strings.Contains(out, "did you mean anthropic?") {
 		t.Errorf("a slip of the finger: %s", out)
 	}
-	if out := run("sk-own-secret\n", "auth", "login", "myproxy", "--stdin"); !strings.Contains(out, "is kept in") || !strings.Contains(out, "provider.myproxy.baseURL") {
+	if out := run("sk-own-secret\n", "auth", "login", "myproxy", "--stdin"); !strings.Contains(out, "Stored the key") || !strings.Contains(out, "provider.myproxy.baseURL") {
 		t.Errorf("a provider that is yet to be configured: %s", out)
 	}
 	for _, bad := range []string{"", "two words", "half\x00key"} {

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// acpCommand is `pillion acp`, which every editor starts.
 func acpCommand() *cobra.Command {
 	var shared bool
 	c := &cobra.Command{
@@ -16,7 +17,8 @@ func acpCommand() *cobra.Command {
 		Long:  "Serve the Agent Client Protocol on standard input and output. Standard output carries nothing else; logs go to a file under the state folder and warnings to standard error.",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			// A terminal's Ctrl-C reaches us with the editor: what runs is ended and stored then, too.
+			// Ctrl-C in the terminal that runs the editor reaches this process too. Without a handler it would die
+			// before the running turn is stored.
 			ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt)
 			defer stop()
 			return serveACP(ctx, stdio{os.Stdin, os.Stdout}, shared)
@@ -26,11 +28,13 @@ func acpCommand() *cobra.Command {
 	return c
 }
 
+// stdio is the connection to the editor that started this process.
 type stdio struct {
 	io.ReadCloser
 	io.WriteCloser
 }
 
+// Close closes both directions, so that a reader that waits for input returns.
 func (s stdio) Close() error {
 	_ = s.ReadCloser.Close()
 	return s.WriteCloser.Close()

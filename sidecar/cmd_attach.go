@@ -15,6 +15,8 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/share"
 )
 
+// attachCommand is `pillion attach`: it connects standard input and output with the private socket of a sidecar that
+// runs already (package share).
 func attachCommand() *cobra.Command {
 	var list bool
 	c := &cobra.Command{
@@ -44,7 +46,7 @@ directory's before others; an editor may also use session/load.`,
 			if err != nil {
 				return err
 			}
-			return carry(c.Context(), conn, os.Stdin, c.OutOrStdout())
+			return relayBytes(c.Context(), conn, os.Stdin, c.OutOrStdout())
 		},
 	}
 	c.Flags().BoolVarP(&list, "list", "l", false, "list the sessions that can be joined")
@@ -57,7 +59,8 @@ type joinable struct {
 	of share.Process
 }
 
-// joinables are the sessions of all processes that can be attached to, and those processes.
+// joinables asks every sidecar of this person for its live sessions. A sidecar without a session is in processes
+// only.
 func joinables(ctx context.Context) (all []joinable, processes []share.Process) {
 	for _, p := range share.List() {
 		c, w, err := share.Dial(ctx, p, share.Hello{List: true})
@@ -73,6 +76,7 @@ func joinables(ctx context.Context) (all []joinable, processes []share.Process) 
 	return all, processes
 }
 
+// listShared prints one line for each session that can be joined.
 func listShared(ctx context.Context, out io.Writer) error {
 	all, processes := joinables(ctx)
 	if len(processes) == 0 {
@@ -84,9 +88,12 @@ func listShared(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
+// errNothingShared says how sharing is turned on: it is off by default, because a joined editor can approve changes.
 var errNothingShared = fmt.Errorf("no running Pillion can be joined; start one with `pillion acp --share`, or set \"attachable\": true in your own pillion.jsonc")
 
-// dialShared finds the process to join and connects to it.
+// dialShared finds the process to join and connects to it. want is a session id, its beginning or its end; a complete
+// id wins over a partial match. With "" the sessions of cwd are preferred. It fails with the list of candidates when
+// more than one fits, because joining the wrong one would send prompts to it.
 func dialShared(ctx context.Context, want, cwd string) (net.Conn, error) {
 	all, processes := joinables(ctx)
 	if len(processes) == 0 {
@@ -105,7 +112,7 @@ func dialShared(ctx context.Context, want, cwd string) (net.Conn, error) {
 			}
 		}
 		if len(fits) == 0 {
-			return nil, fmt.Errorf("no live session %q; %s", want, choices(all))
+			return nil, fmt.Errorf("no live session %q; the live sessions are: %s", want, choices(all))
 		}
 	} else if here := inDir(all, cwd); len(here) > 0 {
 		fits = here
@@ -114,15 +121,16 @@ func dialShared(ctx context.Context, want, cwd string) (net.Conn, error) {
 	case len(fits) == 1:
 		c, _, err := share.Dial(ctx, fits[0].of, share.Hello{Session: fits[0].ID})
 		return c, err
-	case len(fits) == 0 && len(processes) == 1: // it has no session yet: the editor starts one
+	case len(fits) == 0 && len(processes) == 1: // it has no session yet; the joining editor can create one
 		c, _, err := share.Dial(ctx, processes[0], share.Hello{})
 		return c, err
 	case len(fits) == 0:
-		return nil, fmt.Errorf("%d sidecars run, none with a session; open one first", len(processes))
+		return nil, fmt.Errorf("%d sidecars are running, but none has a session; open one in an editor first", len(processes))
 	}
-	return nil, fmt.Errorf("which session? %s", choices(fits))
+	return nil, fmt.Errorf("more than one session can be joined; name one of them: %s", choices(fits))
 }
 
+// inDir are the sessions of a directory; links and case are compared as the system does.
 func inDir(all []joinable, cwd string) (out []joinable) {
 	for _, s := range all {
 		if acp.SameDir(s.Cwd, cwd) {
@@ -132,20 +140,21 @@ func inDir(all []joinable, cwd string) (out []joinable) {
 	return out
 }
 
+// choices lists sessions for an error message.
 func choices(all []joinable) string {
 	if len(all) == 0 {
-		return "there is none"
+		return "none"
 	}
 	var out []string
 	for _, s := range all {
 		out = append(out, fmt.Sprintf("%s (%s, %s)", s.ID, s.Title, s.Cwd))
 	}
-	return "there are: " + strings.Join(out, "; ")
+	return strings.Join(out, "; ")
 }
 
-// carry moves bytes both ways until the sidecar ends the connection. The end of in is the editor's goodbye: what it
-// asked before is still answered.
-func carry(ctx context.Context, conn net.Conn, in io.Reader, out io.Writer) error {
+// relayBytes moves bytes both ways until the sidecar ends the connection. The end of in means that the editor has no
+// more requests: only the writing half is closed then, so that the answers still arrive.
+func relayBytes(ctx context.Context, conn net.Conn, in io.Reader, out io.Writer) error {
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	go func() {

@@ -19,6 +19,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/fuzzy"
 )
 
+// authCommand is `pillion auth`.
 func authCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "auth", Short: "Store the API keys of model providers",
@@ -31,6 +32,8 @@ can read. Variables such as ANTHROPIC_API_KEY take precedence over stored keys; 
 	return c
 }
 
+// authLogin is `pillion auth login`. A provider that is not configured is accepted with a warning: keys are often
+// stored before the configuration is written. A likely misspelling is refused, because the key would never be used.
 func authLogin() *cobra.Command {
 	var stdin bool
 	c := &cobra.Command{
@@ -49,11 +52,11 @@ func authLogin() *cobra.Command {
 			for _, x := range a.Models.Sources(dir) {
 				known = append(known, x.ID)
 			}
-			if near := nearest(id, known); near != "" {
-				return usagef("there is no provider %q; did you mean %s? pillion auth list shows them", id, near)
+			if near := nearestProvider(id, known); near != "" {
+				return usagef("unknown provider %q; did you mean %s? pillion auth list shows all", id, near)
 			}
 			if !slices.Contains(known, id) {
-				fmt.Fprintf(c.ErrOrStderr(), "pillion: no provider %q is known yet (there are %s); its key is used once provider.%s.baseURL in pillion.jsonc gives it an address\n", id, strings.Join(known, ", "), id)
+				fmt.Fprintf(c.ErrOrStderr(), "pillion: unknown provider %q (known: %s); its key is used when you set provider.%s.baseURL in pillion.jsonc\n", id, strings.Join(known, ", "), id)
 			}
 			key, err := readKey(c, id, stdin)
 			if err != nil {
@@ -67,7 +70,7 @@ func authLogin() *cobra.Command {
 			if where == keys.File {
 				place = p.Keys().File
 			}
-			fmt.Fprintf(c.OutOrStdout(), "The key of %s is kept in %s.\n", id, place)
+			fmt.Fprintf(c.OutOrStdout(), "Stored the key of %s in %s.\n", id, place)
 			return nil
 		},
 	}
@@ -75,10 +78,10 @@ func authLogin() *cobra.Command {
 	return c
 }
 
-// nearest is the known provider that an unknown one is a slip of the finger away from; empty when there is none, because
-// it may be one that is yet to be configured.
-func nearest(id string, known []string) string {
-	best, slips := "", 3 // letters; a third of a name is another name
+// nearestProvider is the known provider that id is probably a misspelling of; "" when id is known, or is like none
+// and may be one that is configured later.
+func nearestProvider(id string, known []string) string {
+	best, slips := "", 3 // at most two letters differ, and less than a third of the name: more makes another name
 	for _, k := range known {
 		switch n := fuzzy.Slips(id, k); {
 		case n == 0:
@@ -90,7 +93,8 @@ func nearest(id string, known []string) string {
 	return best
 }
 
-// readKey takes a key that is typed without being shown, or piped. It is never an argument: those are seen by everybody.
+// readKey reads a key that is typed without being shown, or piped. It is never an argument: other users of the
+// machine can list those.
 func readKey(c *cobra.Command, id string, stdin bool) (string, error) {
 	if !stdin && isTerminal(os.Stdin) {
 		fmt.Fprintf(c.ErrOrStderr(), "Key of %s (not shown): ", id)
@@ -108,6 +112,7 @@ func readKey(c *cobra.Command, id string, stdin bool) (string, error) {
 	return strings.TrimSpace(string(b)), nil
 }
 
+// authLogout is `pillion auth logout`. Keys from the environment and from the configuration are not touched.
 func authLogout() *cobra.Command {
 	return &cobra.Command{
 		Use: "logout PROVIDER", Short: "Delete a provider's stored key", Args: cobra.ExactArgs(1),
@@ -119,12 +124,13 @@ func authLogout() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(c.OutOrStdout(), "The key of %s is forgotten.\n", args[0])
+			fmt.Fprintf(c.OutOrStdout(), "Deleted the key of %s.\n", args[0])
 			return nil
 		},
 	}
 }
 
+// authList is `pillion auth list`. It prints where each key comes from, never the key.
 func authList() *cobra.Command {
 	var asJSON, local bool
 	var cwd string
@@ -161,7 +167,7 @@ func authList() *cobra.Command {
 	return c
 }
 
-// providers are those of a directory, with the model servers on this machine.
+// providers are those of a directory's configuration and, with local, the model servers that answer on this machine.
 func providers(ctx context.Context, m *models.Models, cwd string, local bool) []models.Source {
 	all := m.Sources(cwd)
 	if local {

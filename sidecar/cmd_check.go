@@ -19,9 +19,11 @@ import (
 	"github.com/pillion-dev/pillion/tools/paths"
 )
 
-// exitUncertain: no error is known, but not everything was checked. exitError says that errors are introduced.
+// exitUncertain is the exit code when no error is known but not everything was checked. A build script must be able
+// to tell that from success; exitError says that errors are introduced.
 const exitUncertain = 3
 
+// checkCommand is `pillion check`: the verdict of an edit, for a change that was made without Pillion.
 func checkCommand() *cobra.Command {
 	var cwd, format string
 	var partial bool
@@ -62,6 +64,7 @@ Exit codes: 0 no error is introduced and every server has answered; 1 errors are
 				Trusted: conf.Trusted(), NoWatch: true, Idle: -1, Start: guard.Start,
 				Notice: func(_, text string) { fmt.Fprintln(c.ErrOrStderr(), "pillion:", text) }})
 			defer func() {
+				// ctx may have ended by --timeout; the servers still get their time to stop.
 				end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 				defer cancel()
 				servers.Close(end)
@@ -86,7 +89,8 @@ Exit codes: 0 no error is introduced and every server has answered; 1 errors are
 	return c
 }
 
-// planCheck is the change that the arguments name.
+// planCheck is the change that the arguments name. An argument that is a file is a patch; everything else is a commit
+// or a range, which Git resolves.
 func planCheck(ctx context.Context, root string, args []string, in io.Reader) (*check.Plan, error) {
 	if len(args) == 0 {
 		return check.WorkingTree(ctx, root)

@@ -21,7 +21,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
-// reviewerOf is the reviewer of a session from the command line, where nobody else looks at its events.
+// reviewerOf is the reviewer of a session for the command line. No editor follows the session, so the ledger is
+// filled from the event log.
 func reviewerOf(ctx context.Context, a *app.App, s *agent.Session) (*review.Reviewer, error) {
 	l := review.NewLedger()
 	stop := s.Subscribe(0, func(e agent.Event) { l.Take(e) })
@@ -29,6 +30,7 @@ func reviewerOf(ctx context.Context, a *app.App, s *agent.Session) (*review.Revi
 	return a.Desk.Reviewer(s, l), nil
 }
 
+// sessionsCheckpoints is `pillion sessions checkpoints`.
 func sessionsCheckpoints() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
@@ -71,6 +73,7 @@ func sessionsCheckpoints() *cobra.Command {
 	return c
 }
 
+// sessionsRestore is `pillion sessions restore`, the same operation as an editor's _pillion/checkpoint/restore.
 func sessionsRestore() *cobra.Command {
 	var filesOnly, conversation, dry, asJSON bool
 	var paths []string
@@ -88,6 +91,8 @@ func sessionsRestore() *cobra.Command {
 				return err
 			}
 			defer a.Close()
+			// A write that a crash has interrupted must be finished or rolled back first: the restore compares files
+			// with what was written.
 			a.Changes.RecoverOnce(c.Context())
 			r, err := reviewerOf(c.Context(), a, s)
 			if err != nil {
@@ -121,6 +126,7 @@ func sessionsRestore() *cobra.Command {
 	return c
 }
 
+// restoreError adds the next step to the errors that a person can do something about.
 func restoreError(args []string, err error) error {
 	var coded *jsonrpc2.Error
 	var locked *store.LockedError
@@ -133,6 +139,7 @@ func restoreError(args []string, err error) error {
 	return err
 }
 
+// printRestored lists what happened to each file and names the checkpoint that undoes the restore.
 func printRestored(c *cobra.Command, cwd string, done *review.Restored, w review.Restoring, asJSON bool) error {
 	out := c.OutOrStdout()
 	if asJSON {
@@ -155,13 +162,14 @@ func printRestored(c *cobra.Command, cwd string, done *review.Restored, w review
 	case w.DryRun:
 		fmt.Fprintln(out, "nothing was changed (--dry-run)")
 	case done.Undo == "":
-		fmt.Fprintln(out, "nothing to do: everything is as it was then")
+		fmt.Fprintln(out, "nothing to restore: everything is as it was at this checkpoint")
 	default:
-		fmt.Fprintln(out, "to undo this: the checkpoint is", done.Undo)
+		fmt.Fprintln(out, "to undo this, restore checkpoint", done.Undo)
 	}
 	return nil
 }
 
+// sessionsFork is `pillion sessions fork`: it prints the id of the new session and nothing else, for scripts.
 func sessionsFork() *cobra.Command {
 	var title string
 	c := &cobra.Command{

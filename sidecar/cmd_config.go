@@ -14,6 +14,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
+// configCommand is `pillion config`.
 func configCommand() *cobra.Command {
 	c := &cobra.Command{Use: "config", Short: "Check and show the configuration"}
 	c.AddCommand(configCheck(), configShow(), &cobra.Command{
@@ -26,6 +27,8 @@ func configCommand() *cobra.Command {
 	return c
 }
 
+// configCheck is `pillion config check`: mistakes, settings that are held back, and settings of OpenCode that Pillion
+// does not support. Only mistakes make it fail.
 func configCheck() *cobra.Command {
 	var asJSON bool
 	var cwd string
@@ -58,16 +61,16 @@ func configCheck() *cobra.Command {
 				for _, u := range conf.Unsupported() {
 					fmt.Fprintln(c.OutOrStdout(), u)
 				}
-				for _, doubt := range permission.Lint(conf.Permission.Rules) { // no mistakes: a tool of that name may come
+				for _, doubt := range permission.Lint(conf.Permission.Rules) { // not mistakes: an MCP server may bring a tool of that name
 					fmt.Fprintln(c.OutOrStdout(), doubt)
 				}
 				if len(conf.Held()) > 0 {
-					fmt.Fprintln(c.OutOrStdout(), "what is held back counts after: pillion trust "+trust.QuoteArg(paths.Worktree(dir)))
+					fmt.Fprintln(c.OutOrStdout(), "to use the settings that are held back, run: pillion trust "+trust.QuoteArg(paths.Worktree(dir)))
 				}
 				switch held := len(conf.Held()); {
 				case len(problems) > 0:
 				case held > 0:
-					fmt.Fprintf(c.OutOrStdout(), "no mistakes; %d setting(s) do not count yet\n", held)
+					fmt.Fprintf(c.OutOrStdout(), "no mistakes; %d setting(s) are held back until you trust this folder\n", held)
 				default:
 					fmt.Fprintln(c.OutOrStdout(), "the configuration is fine")
 				}
@@ -83,6 +86,7 @@ func configCheck() *cobra.Command {
 	return c
 }
 
+// configShow is `pillion config show`.
 func configShow() *cobra.Command {
 	var origin, asJSON bool
 	var cwd string
@@ -126,8 +130,8 @@ func configShow() *cobra.Command {
 	return c
 }
 
-// hidden keeps the names.
-func hidden(values map[string]string) map[string]string {
+// masked keeps the names of a map of secrets, so that a reader sees what is set, and hides the values.
+func masked(values map[string]string) map[string]string {
 	if values == nil {
 		return nil
 	}
@@ -138,7 +142,7 @@ func hidden(values map[string]string) map[string]string {
 	return out
 }
 
-// mask hides what must not be on a screen that may be shared.
+// mask hides keys, tokens, headers and query parameters in c: the output is pasted into bug reports. It changes c.
 func mask(c *config.Config) {
 	hide := func(s *string) {
 		if *s != "" {
@@ -148,16 +152,16 @@ func mask(c *config.Config) {
 	for id, p := range c.Provider {
 		hide(&p.Key)
 		hide(&p.APIKey)
-		p.Headers = hidden(p.Headers)
+		p.Headers = masked(p.Headers)
 		for name, m := range p.Models {
-			m.Headers = hidden(m.Headers)
+			m.Headers = masked(m.Headers)
 			p.Models[name] = m
 		}
 		if p.Options != nil {
 			o := *p.Options
 			hide(&o.APIKey)
 			hide(&o.Token)
-			o.Headers, o.Query = hidden(o.Headers), hidden(o.Query)
+			o.Headers, o.Query = masked(o.Headers), masked(o.Query)
 			p.Options = &o
 		}
 		c.Provider[id] = p

@@ -10,7 +10,8 @@ import (
 
 //go:generate go run . __docs ../docs/reference
 
-// docsCommand writes the reference pages from the program itself, or its manual page for a package.
+// docsCommand is hidden. It writes the reference pages from the commands, the schema and the tools of this very program, so
+// that they cannot be out of date, or its manual page for a package.
 func docsCommand() *cobra.Command {
 	var man bool
 	c := &cobra.Command{

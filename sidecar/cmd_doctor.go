@@ -21,15 +21,16 @@ import (
 	"github.com/pillion-dev/pillion/tools/shell/sandbox"
 )
 
-// finding is one line of the doctor's report.
+// finding is one line of the report of `pillion doctor`, also as JSON.
 type finding struct {
 	Name   string `json:"name"`
 	OK     bool   `json:"ok"`
-	Needed bool   `json:"needed"` // without it something that everybody uses does not work
+	Needed bool   `json:"needed"` // without it something that every session uses does not work
 	Detail string `json:"detail"`
 	Fix    string `json:"fix,omitempty"`
 }
 
+// doctorCommand is `pillion doctor`. It changes nothing, except with --install.
 func doctorCommand() *cobra.Command {
 	var asJSON, yes bool
 	var cwd, install string
@@ -76,6 +77,8 @@ func doctorCommand() *cobra.Command {
 	return c
 }
 
+// diagnose looks at everything that a session in dir would use. It starts no language server and asks no model: it
+// must answer at once, and also when those are what is broken.
 func diagnose(dir string) []finding {
 	p := app.NewWorkplace(version)
 	var out []finding
@@ -96,7 +99,7 @@ func diagnose(dir string) []finding {
 		}
 		out = append(out, finding{Name: name, OK: true, Needed: needed, Detail: path})
 	}
-	program("git", "files are told apart as inside or outside by folder only", "install git with your package manager", false)
+	program("git", "the project is the folder itself, not the Git worktree around it", "install git with your package manager", false)
 	rg := "rg"
 	if conf.Ripgrep != "" {
 		rg = conf.Ripgrep
@@ -122,7 +125,7 @@ func diagnose(dir string) []finding {
 	return out
 }
 
-// writable tries the folder for real: permissions and full disks show only then.
+// writable creates a file in a folder for real: permissions, full disks and read-only mounts show only then.
 func writable(name, dir string) finding {
 	f := finding{Name: name, Needed: true, Detail: dir, Fix: "make it writable, or set XDG_STATE_HOME"}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -143,7 +146,7 @@ func writable(name, dir string) finding {
 	return f
 }
 
-// trustFinding is the doctor's line.
+// trustFinding says whether the folder is trusted and which settings are held back until it is.
 func trustFinding(root string, c *config.Config) finding {
 	f := finding{Name: "trust", OK: true, Detail: root + " is a trusted folder: all of its own configuration is used"}
 	switch held := c.Held(); {
@@ -157,7 +160,8 @@ func trustFinding(root string, c *config.Config) finding {
 	return f
 }
 
-// sandboxFinding is the doctor's line: what the system offers, and whether it is used.
+// sandboxFinding says what the system offers and whether it is used. It is an error only if the configuration demands
+// the sandbox.
 func sandboxFinding(c *config.Config) finding {
 	support := sandbox.Probe()
 	mode := c.Sandbox
@@ -167,14 +171,14 @@ func sandboxFinding(c *config.Config) finding {
 	f := finding{Name: "sandbox", OK: support.Usable(), Needed: mode == builtin.SandboxOn, Detail: mode + " (" + support.String() + ")"}
 	switch {
 	case !f.OK && mode != builtin.SandboxOff:
-		f.Fix = `set "sandbox" to "off", or run where it is there`
+		f.Fix = `set "sandbox" to "off", or use a system that supports it`
 	case f.OK && mode == builtin.SandboxOff:
 		f.Detail = "off, available (" + support.String() + `); set "sandbox" to "ask" or "on" to use it`
 	}
 	return f
 }
 
-// containmentFinding is the doctor's line on commands that run without a question.
+// containmentFinding says what holds the commands that run without a question.
 func containmentFinding() finding {
 	if ok, why := sandbox.CanContain(); !ok {
 		return finding{Name: "containment", Detail: "none: " + why + "; only the simplest commands run without a question"}

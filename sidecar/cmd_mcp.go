@@ -19,6 +19,8 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/terminal"
 )
 
+// mcpCommand is `pillion mcp`: alone it is an MCP server; its subcommands manage the servers that Pillion itself
+// uses.
 func mcpCommand() *cobra.Command {
 	var cwd, approve, listen string
 	var offered []string
@@ -65,9 +67,9 @@ made at the start and printed on standard error.`,
 	return c
 }
 
-// serveMCP serves until the client goes away or the context ends.
+// serveMCP serves until the client closes the connection or ctx ends.
 func serveMCP(ctx context.Context, dir string, how terminal.Approve, offered []string, listen string) error {
-	survivePipes()
+	surviveBrokenPipes()
 	p := app.NewWorkplace(version)
 	log, done := p.Logger()
 	defer done()
@@ -95,7 +97,7 @@ func serveMCPOverHTTP(ctx context.Context, l *lend.Server, listen string) error 
 	token := os.Getenv(tokenVariable)
 	made := token == ""
 	if made {
-		token = rand.Text() + rand.Text()
+		token = rand.Text() + rand.Text() // twice 130 bits
 	} else if len(token) < 16 {
 		return usagef("%s is too short; use at least 16 characters", tokenVariable)
 	}

@@ -20,10 +20,11 @@ import (
 	"github.com/pillion-dev/pillion/tools/whole"
 )
 
-// mcpWait is how long list and test wait for servers to come up.
+// mcpWait is how long list and test wait for servers to start: npx may have to download them first.
 const mcpWait = 30 * time.Second
 
-// mcpSetOf makes the configured servers of a directory; names limits them.
+// mcpSetOf makes the configured servers of a directory, or only those that are named, without starting them. It fails
+// for a name that is not configured. The caller closes the app.
 func mcpSetOf(cwd string, names ...string) (*app.App, *mcp.Set, error) {
 	dir, err := app.Directory(cwd)
 	if err != nil {
@@ -43,15 +44,16 @@ func mcpSetOf(cwd string, names ...string) (*app.App, *mcp.Set, error) {
 		}
 		if i < 0 {
 			a.Close()
-			return nil, nil, fmt.Errorf("no MCP server %q is configured and on; there are: %s", name, strings.Join(known, ", "))
+			return nil, nil, fmt.Errorf("no MCP server %q is configured and enabled; configured are: %s", name, strings.Join(known, ", "))
 		}
 		servers = servers[i : i+1]
 	}
 	return a, a.MCP.NewSet(dir, c, servers), nil
 }
 
-// overServers is a command about the configured servers, or about those it is called with.
-func overServers(c *cobra.Command, run func(c *cobra.Command, set *mcp.Set, names []string) error) *cobra.Command {
+// withServers makes c a command about the configured servers, or about those that its arguments name. run need not
+// close them.
+func withServers(c *cobra.Command, run func(c *cobra.Command, set *mcp.Set, names []string) error) *cobra.Command {
 	var cwd string
 	c.RunE = func(c *cobra.Command, names []string) error {
 		a, set, err := mcpSetOf(cwd, names...)
@@ -66,11 +68,12 @@ func overServers(c *cobra.Command, run func(c *cobra.Command, set *mcp.Set, name
 	return c
 }
 
+// mcpList is `pillion mcp list`. It starts the servers, because a configuration says nothing about whether they work.
 func mcpList() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{Use: "list", Short: "Start the configured MCP servers and show their state", Args: cobra.NoArgs}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON lines")
-	return overServers(c, func(c *cobra.Command, set *mcp.Set, _ []string) error {
+	return withServers(c, func(c *cobra.Command, set *mcp.Set, _ []string) error {
 		set.Start()
 		set.Ready(c.Context(), mcpWait)
 		all := set.Statuses()
@@ -96,9 +99,10 @@ func mcpList() *cobra.Command {
 	})
 }
 
+// mcpTest is `pillion mcp test`.
 func mcpTest() *cobra.Command {
 	c := &cobra.Command{Use: "test NAME", Short: "Start one MCP server and show what it offers, or why it fails", Args: cobra.ExactArgs(1)}
-	return overServers(c, func(c *cobra.Command, set *mcp.Set, _ []string) error {
+	return withServers(c, func(c *cobra.Command, set *mcp.Set, _ []string) error {
 		began := time.Now()
 		set.Start()
 		set.Ready(c.Context(), mcpWait)
@@ -106,7 +110,7 @@ func mcpTest() *cobra.Command {
 		if s.State != mcp.Ready {
 			return fmt.Errorf("%s %s: %s", s.Name, s.State, s.Reason)
 		}
-		fmt.Fprintf(out, "%s (%s) came up in %d ms\n", s.Name, s.Title, time.Since(began).Milliseconds())
+		fmt.Fprintf(out, "%s (%s) started in %d ms\n", s.Name, s.Title, time.Since(began).Milliseconds())
 		for _, t := range set.Offered() {
 			first, _, _ := strings.Cut(t.Description, "\n")
 			fmt.Fprintf(out, "  tool    %s  %s\n", t.ID, first)
@@ -121,9 +125,11 @@ func mcpTest() *cobra.Command {
 	})
 }
 
+// mcpLogin is `pillion mcp login`. The address is printed as well: over SSH the browser opens on the wrong machine,
+// or not at all.
 func mcpLogin() *cobra.Command {
 	c := &cobra.Command{Use: "login NAME", Short: "Sign in to a remote MCP server with the browser", Args: cobra.ExactArgs(1)}
-	return overServers(c, func(c *cobra.Command, set *mcp.Set, names []string) error {
+	return withServers(c, func(c *cobra.Command, set *mcp.Set, names []string) error {
 		err := set.Login(c.Context(), names[0], func(address string) error {
 			fmt.Fprintf(c.ErrOrStderr(), "Open this address to sign in:\n\n  %s\n\n", address)
 			return app.OpenBrowser(address)
@@ -135,9 +141,10 @@ func mcpLogin() *cobra.Command {
 	})
 }
 
+// mcpLogout is `pillion mcp logout`.
 func mcpLogout() *cobra.Command {
 	c := &cobra.Command{Use: "logout NAME", Short: "Sign out of a remote MCP server", Args: cobra.ExactArgs(1)}
-	return overServers(c, func(c *cobra.Command, set *mcp.Set, names []string) error {
+	return withServers(c, func(c *cobra.Command, set *mcp.Set, names []string) error {
 		there, err := set.Logout(names[0])
 		if err == nil && !there {
 			fmt.Fprintf(c.OutOrStdout(), "You were not signed in to %s.\n", names[0])
@@ -148,6 +155,7 @@ func mcpLogout() *cobra.Command {
 	})
 }
 
+// mcpAdd is `pillion mcp add`. It edits the configuration and starts nothing.
 func mcpAdd() *cobra.Command {
 	var address string
 	var env, header []string
@@ -161,7 +169,7 @@ func mcpAdd() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			name, command := args[0], args[1:]
 			if (len(command) == 0) == (address == "") {
-				return usagef("say how it is reached: --url ADDRESS, or its command after --")
+				return usagef("name the server's address with --url ADDRESS, or its command after --")
 			}
 			s := config.MCPServer{Type: "local", Command: command, URL: address, SSE: sse}
 			if address != "" {
@@ -193,6 +201,7 @@ func mcpAdd() *cobra.Command {
 	return c
 }
 
+// mcpRemove is `pillion mcp remove`.
 func mcpRemove() *cobra.Command {
 	var project bool
 	c := &cobra.Command{
@@ -213,6 +222,7 @@ func mcpRemove() *cobra.Command {
 	return c
 }
 
+// pairs reads NAME=VALUE flags; nil when there are none, so that the key is left out of the configuration.
 func pairs(flag string, list []string) (map[string]string, error) {
 	var out map[string]string
 	for _, p := range list {
@@ -228,7 +238,8 @@ func pairs(flag string, list []string) (map[string]string, error) {
 	return out, nil
 }
 
-// mcpConfigFile is where servers are written: the person's configuration, or the project's.
+// mcpConfigFile is the file that servers are written to: the person's configuration, or the project's. It need not
+// exist.
 func mcpConfigFile(project bool) (string, error) {
 	dir := app.NewWorkplace(version).User
 	if project {
@@ -247,8 +258,9 @@ func mcpConfigFile(project bool) (string, error) {
 	return filepath.Join(dir, "pillion.jsonc"), nil
 }
 
-// editConfig sets the value at a path of a JSONC file, or takes it away (nil); the rest stays as it is written,
-// comments included. Objects on the way are made.
+// editConfig sets the value at a path of a JSONC file, or removes it when value is nil. The rest of the file stays as
+// it is written, comments included; missing objects on the path are created. A new file is readable by its owner
+// only, since headers may hold secrets.
 func editConfig(file string, at []string, value any) error {
 	src, err := os.ReadFile(file)
 	if os.IsNotExist(err) {
@@ -261,7 +273,7 @@ func editConfig(file string, at []string, value any) error {
 	if err != nil {
 		return fmt.Errorf("%s cannot be read as JSON with comments: %w; fix it first (pillion config check)", file, err)
 	}
-	pointer := func(keys []string) string {
+	pointer := func(keys []string) string { // RFC 6901
 		p := ""
 		for _, k := range keys {
 			p += "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(k)
@@ -296,7 +308,7 @@ func editConfig(file string, at []string, value any) error {
 	}
 	v.Format()
 	if real, err := filepath.EvalSymlinks(file); err == nil {
-		file = real // links are followed
+		file = real // a linked configuration (dotfiles) stays a link
 	}
 	mode := os.FileMode(0o600)
 	if info, err := os.Stat(file); err == nil {

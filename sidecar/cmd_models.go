@@ -11,6 +11,7 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/models"
 )
 
+// modelsCommand is `pillion models`.
 func modelsCommand() *cobra.Command {
 	var asJSON, local bool
 	var cwd string
@@ -29,7 +30,7 @@ func modelsCommand() *cobra.Command {
 			if len(args) == 1 {
 				list = slices.DeleteFunc(list, func(m models.Info) bool { return m.Model.Provider != args[0] })
 				if len(list) == 0 {
-					return fmt.Errorf("no model of a provider %q can be used here; pillion models lists all that can", args[0])
+					return fmt.Errorf("provider %q has no usable model; pillion models lists the usable ones", args[0])
 				}
 			}
 			if asJSON {

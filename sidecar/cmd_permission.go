@@ -17,12 +17,15 @@ import (
 	"github.com/pillion-dev/pillion/tools/shell/visible"
 )
 
+// permissionCommand is `pillion permission`.
 func permissionCommand() *cobra.Command {
 	c := &cobra.Command{Use: "permission", Short: "Explain, check, list and revoke permissions"}
 	c.AddCommand(permissionExplain(), permissionCheck(), permissionList(), permissionRevoke())
 	return c
 }
 
+// permissionExplain is `pillion permission explain`: the analysis and the gate of a real call, without running
+// anything. --jsonl answers many commands with one start, for tests and for other programs.
 func permissionExplain() *cobra.Command {
 	var cwd, command, as string
 	var lines, asJSON bool
@@ -84,8 +87,11 @@ func permissionExplain() *cobra.Command {
 	return c
 }
 
+// verbs are the actions as the explanation prints them, before the name of the permission.
 var verbs = map[permission.Action]string{permission.Allow: "allows", permission.Ask: "asks", permission.Deny: "denies"}
 
+// printExplanation prints for a person what the JSON says. Every text of the command passes visible.Text and
+// terminal.Clean: a command must not be able to hide a part of itself here.
 func printExplanation(w io.Writer, x builtin.Explanation) {
 	fmt.Fprintln(w, strings.TrimSuffix(x.Decision+": "+terminal.Clean(x.Why), ": "))
 	judged := map[string]builtin.ExplainedProgram{}
@@ -96,11 +102,11 @@ func printExplanation(w io.Writer, x builtin.Explanation) {
 		fmt.Fprintln(w, "  runs      ", terminal.Clean(visible.Text(c)))
 		p, ok := judged[c]
 		switch {
-		case !ok: // another spelling
+		case !ok: // the analysis has rewritten it, e.g. by expanding a variable
 		case p.Record == "":
-			fmt.Fprintf(w, "  %-10s nothing is known of this program; what looks like a path counts as written\n", "")
+			fmt.Fprintf(w, "  %-10s unknown program: every argument that looks like a path is treated as written\n", "")
 		default:
-			fmt.Fprintf(w, "  %-10s as %s says%s\n", "", p.Record, map[bool]string{true: "; it " + p.Effect}[p.Effect != ""])
+			fmt.Fprintf(w, "  %-10s described by %s%s\n", "", p.Record, map[bool]string{true: "; it " + p.Effect}[p.Effect != ""])
 		}
 	}
 	for _, p := range x.ExternalPaths {
@@ -110,7 +116,7 @@ func printExplanation(w io.Writer, x builtin.Explanation) {
 		fmt.Fprintln(w, "  protected ", terminal.Clean(p))
 	}
 	if x.Opaque {
-		fmt.Fprintln(w, "  opaque     it cannot be known what it runs, so the whole command is asked and no rule allows it")
+		fmt.Fprintln(w, "  opaque     the analysis cannot tell what it runs: the whole command needs approval, and no rule allows it")
 	}
 	if x.Sandbox {
 		fmt.Fprintln(w, "  sandbox    it runs in the sandbox")
@@ -127,6 +133,8 @@ func printExplanation(w io.Writer, x builtin.Explanation) {
 	}
 }
 
+// permissionCheck is `pillion permission check`: one rule look-up, without the analysis of a command. config in a
+// JSON line replaces the rules of the directory.
 func permissionCheck() *cobra.Command {
 	var cwd, name, pattern string
 	var lines, asJSON bool

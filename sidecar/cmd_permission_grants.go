@@ -18,6 +18,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
+// permissionList is `pillion permission list`.
 func permissionList() *cobra.Command {
 	var asJSON, all bool
 	var cwd string
@@ -53,6 +54,7 @@ func permissionList() *cobra.Command {
 	return c
 }
 
+// printGrants prints one grant a line, first the number that revoke takes.
 func printGrants(to io.Writer, list []permission.Grant) error {
 	w := tabwriter.NewWriter(to, 0, 4, 2, ' ', 0)
 	for _, g := range list {
@@ -65,6 +67,7 @@ func printGrants(to io.Writer, list []permission.Grant) error {
 	return w.Flush()
 }
 
+// permissionRevoke is `pillion permission revoke`.
 func permissionRevoke() *cobra.Command {
 	var all bool
 	var cwd string
@@ -119,8 +122,9 @@ func permissionRevoke() *cobra.Command {
 	return c
 }
 
-// chosenGrants finds the grants that words name. A number is one of any project; words are about what counts here: a
-// permission, or a pattern, which belongs to the permission before it.
+// chosenGrants finds the grants that the arguments name. A number is a grant of any project. A word is about the
+// grants of this project: a permission, or a pattern, which belongs to the permission before it if there is one. It
+// fails for the first argument that names none, before anything is revoked.
 func chosenGrants(words []string, here, every []permission.Grant) ([]permission.Grant, error) {
 	var out []permission.Grant
 	add := func(from []permission.Grant, is func(permission.Grant) bool) bool {
@@ -143,7 +147,7 @@ func chosenGrants(words []string, here, every []permission.Grant) ([]permission.
 			ok = add(every, func(g permission.Grant) bool { return g.ID == id })
 		case slices.ContainsFunc(here, func(g permission.Grant) bool { return g.Permission == word }):
 			name = word
-			if i+1 < len(words) && narrows(words[i+1], here) {
+			if i+1 < len(words) && isPattern(words[i+1], here) {
 				continue // patterns of it follow
 			}
 			ok = add(here, func(g permission.Grant) bool { return g.Permission == word })
@@ -157,12 +161,13 @@ func chosenGrants(words []string, here, every []permission.Grant) ([]permission.
 	return out, nil
 }
 
-// narrows says whether a word behind a permission is a pattern of it: neither a number nor a permission.
-func narrows(word string, here []permission.Grant) bool {
+// isPattern reports whether a word after a permission is a pattern of it: neither a number nor a permission.
+func isPattern(word string, here []permission.Grant) bool {
 	_, err := strconv.ParseInt(word, 10, 64)
 	return err != nil && !slices.ContainsFunc(here, func(g permission.Grant) bool { return g.Permission == word })
 }
 
+// noSuchGrant lists the grants that could have been meant.
 func noSuchGrant(word, name string, here []permission.Grant) error {
 	what := strconv.Quote(word)
 	if name != "" && name != word {

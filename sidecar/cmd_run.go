@@ -22,12 +22,14 @@ import (
 	"github.com/pillion-dev/pillion/tools/change"
 )
 
+// runFlags are the flags of `pillion run`, which `pillion` alone takes as well.
 type runFlags struct {
 	cwd, model, agent, session, approve string
 	limits                              agent.Limits
 	asJSON, resume, trust               bool
 }
 
+// runCommand is `pillion run`.
 func runCommand() *cobra.Command {
 	var f runFlags
 	c := &cobra.Command{
@@ -56,6 +58,7 @@ a change was rejected; 1 when the model failed, was cut off, or reports that it 
 	return c
 }
 
+// flags defines them on a command.
 func (f *runFlags) flags(c *cobra.Command) {
 	fl := c.Flags()
 	fl.StringVarP(&f.cwd, "cwd", "C", "", "project directory (default: this one)")
@@ -70,6 +73,9 @@ func (f *runFlags) flags(c *cobra.Command) {
 	fl.BoolVar(&f.asJSON, "json", false, "print events and the result as JSON lines")
 }
 
+// runPrompts runs one prompt, or a conversation when there is none and both ends are a terminal. The order matters:
+// trust is asked before the session is opened, because opening it reads the folder's configuration; events are
+// subscribed to before the prompt is sent, so that none is missed.
 func runPrompts(ctx context.Context, f runFlags, args []string, out, errOut io.Writer) error {
 	approve, err := parseApprove(f.approve)
 	if err != nil {
@@ -88,7 +94,7 @@ func runPrompts(ctx context.Context, f runFlags, args []string, out, errOut io.W
 		}
 		prompt = string(b)
 	}
-	screen := stdout && os.Getenv("TERM") != "dumb" // one that can move its cursor
+	screen := stdout && os.Getenv("TERM") != "dumb" // the cursor can be moved
 	talk := len(args) == 0 && stdin && screen && !f.asJSON
 	if strings.TrimSpace(prompt) == "" && !talk {
 		return usagef(`say what to do, for example: pillion run "fix all errors"`)
@@ -109,15 +115,15 @@ func runPrompts(ctx context.Context, f runFlags, args []string, out, errOut io.W
 	}
 	var session *agent.Session
 	o.Stop = func() { session.Cancel() }
-	var a *app.App // made after the terminal, which asks for it
+	var a *app.App // made after the terminal, because it needs the terminal as its Asker
 	o.Check = func(ctx context.Context, session string, set *change.Set) *change.Verdict {
 		return a.Desk.Check(ctx, session, set)
 	}
 	t := terminal.New(o)
 	defer t.Close()
 
-	notices := &patient{w: errOut, typing: t.Typing}
-	a = app.New(app.Options{Place: app.NewWorkplace(version), Asker: t, Questions: someone(t, o.Keys != nil && approve == terminal.Ask), Notices: notices, Verdict: verdictMode(approve)})
+	notices := &heldNotices{w: errOut, typing: t.Typing}
+	a = app.New(app.Options{Place: app.NewWorkplace(version), Asker: t, Questions: questionerIf(t, o.Keys != nil && approve == terminal.Ask), Notices: notices, Verdict: verdictMode(approve)})
 	defer a.Close()
 	_, problems := a.Place.Config(cwd)
 	app.Warn(errOut, problems)
@@ -135,8 +141,8 @@ func runPrompts(ctx context.Context, f runFlags, args []string, out, errOut io.W
 		fmt.Fprintf(out, "%s in %s\n", model, cwd)
 	}
 	lines := &jsonLines{w: out}
-	var last int64 // what was before this prompt is not printed again
-	var before recap
+	var last int64 // events up to this one belong to earlier prompts and are not printed
+	var before lastExchange
 	if err := session.Events(ctx, 0, func(e agent.Event) error {
 		last = e.Seq
 		if talk {
@@ -153,10 +159,10 @@ func runPrompts(ctx context.Context, f runFlags, args []string, out, errOut io.W
 		t.Event(e)
 	})
 	defer stop()
-	r := &ride{app: a, t: t, session: session, cwd: cwd, notices: notices, limits: f.limits}
+	r := &terminalSession{app: a, t: t, session: session, cwd: cwd, notices: notices, limits: f.limits}
 	if talk {
 		before.print(out)
-		return r.talk(ctx, os.Stdin, out, o)
+		return r.converse(ctx, os.Stdin, out, o)
 	}
 	sum, said, err := r.ask(ctx, prompt)
 	switch {
@@ -173,7 +179,7 @@ func runPrompts(ctx context.Context, f runFlags, args []string, out, errOut io.W
 	}
 	switch sum.Stop {
 	case agent.TurnError, agent.TurnRefusal, agent.TurnMaxTokens, agent.TurnMaxSteps:
-		return exitCode(exitError) // what was asked is not done
+		return exitCode(exitError) // the prompt was not carried out
 	case agent.TurnCancelled:
 		return exitCode(exitCancelled)
 	}
@@ -183,18 +189,19 @@ func runPrompts(ctx context.Context, f runFlags, args []string, out, errOut io.W
 	return nil
 }
 
-// ride is a session at the terminal.
-type ride struct {
+// terminalSession is a session led from the terminal.
+type terminalSession struct {
 	app     *app.App
 	t       *terminal.Terminal
 	session *agent.Session
 	cwd     string
-	notices *patient
+	notices *heldNotices
 	limits  agent.Limits
 }
 
-// ask runs one prompt and sums up its turn; said is what a command answered that needed no agent.
-func (r *ride) ask(ctx context.Context, prompt string) (s terminal.Summary, said string, err error) {
+// ask runs one prompt and sums up its turn. said is the answer of a slash command that needs no model; then s is
+// empty.
+func (r *terminalSession) ask(ctx context.Context, prompt string) (s terminal.Summary, said string, err error) {
 	defer interrupts(r.session.Cancel)()
 	r.t.Begin()
 	turn, said, err := runPrompt(ctx, r.app, r.session, prompt, r.limits)
@@ -203,7 +210,7 @@ func (r *ride) ask(ctx context.Context, prompt string) (s terminal.Summary, said
 	}
 	s = r.t.Summary()
 	s.SessionID = r.session.ID()
-	if s.Stop != agent.TurnCancelled { // who stops it does not want to wait
+	if s.Stop != agent.TurnCancelled { // somebody who has pressed Ctrl-C does not want to wait for problems
 		within, cancel := context.WithTimeout(ctx, 5*time.Second)
 		s.Left, s.LeftKnown = r.app.Servers.Problems(within, r.cwd)
 		cancel()
@@ -211,6 +218,8 @@ func (r *ride) ask(ctx context.Context, prompt string) (s terminal.Summary, said
 	return s, "", nil
 }
 
+// openSession opens the session that the flags name, or a new one. --continue takes the newest of the directory;
+// sessions of sub-agents are no candidates.
 func openSession(ctx context.Context, a *app.App, f runFlags, cwd string) (*agent.Session, error) {
 	id := f.session
 	if f.resume && id == "" {
@@ -244,7 +253,8 @@ func openSession(ctx context.Context, a *app.App, f runFlags, cwd string) (*agen
 	return s, nil
 }
 
-// interrupts cancels the turn at the first Ctrl-C; at the second the process ends as by default.
+// interrupts cancels the turn at the first Ctrl-C. The handler is removed then, so that the second one ends the
+// process as usual, also when the turn hangs.
 func interrupts(cancel func()) (stop func()) {
 	c := make(chan os.Signal, 2)
 	signal.Notify(c, os.Interrupt)
@@ -260,12 +270,13 @@ func interrupts(cancel func()) (stop func()) {
 	return func() { signal.Stop(c); close(done) }
 }
 
-// jsonLines writes events as they come, one object a line.
+// jsonLines writes one JSON object a line, as things happen.
 type jsonLines struct {
 	mu sync.Mutex
 	w  io.Writer
 }
 
+// event writes an event. Events of this process carry a Go value, stored ones their JSON.
 func (j *jsonLines) event(e agent.Event) {
 	if len(e.Data) == 0 && e.Value != nil {
 		e.Data, _ = json.Marshal(e.Value)
@@ -273,6 +284,7 @@ func (j *jsonLines) event(e agent.Event) {
 	j.write(e)
 }
 
+// result writes the last line, of the type "result".
 func (j *jsonLines) result(s terminal.Summary) {
 	j.write(struct {
 		Type string `json:"type"`
@@ -280,19 +292,22 @@ func (j *jsonLines) result(s terminal.Summary) {
 	}{"result", s})
 }
 
+// write writes v as one line.
 func (j *jsonLines) write(v any) {
 	b, err := json.Marshal(v)
 	if err != nil {
-		return // a value of ours that cannot be encoded would be a fault caught by the tests
+		return // our own types can be encoded; a test covers each event
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	_, _ = j.w.Write(append(b, '\n')) // a reader that went away ends the process by SIGPIPE
+	_, _ = j.w.Write(append(b, '\n')) // when the reader has ended, SIGPIPE ends this process
 }
 
+// approveHelp describes --approve for every command that has it.
 const approveHelp = "how to answer approval requests: ask, all, none, or clean (apply changes that are checked in full and introduce no error)"
 
-// verdictMode is what the verdict of an edit means to whoever answers.
+// verdictMode is how long a change waits for its verdict: whoever decides by it needs the final one, a person can see
+// it arrive.
 func verdictMode(how terminal.Approve) builtin.VerdictMode {
 	switch how {
 	case terminal.IfClean:
@@ -303,6 +318,7 @@ func verdictMode(how terminal.Approve) builtin.VerdictMode {
 	return builtin.VerdictShown
 }
 
+// parseApprove reads --approve.
 func parseApprove(s string) (terminal.Approve, error) {
 	switch a := terminal.Approve(s); a {
 	case terminal.Ask, terminal.All, terminal.None, terminal.IfClean:
@@ -311,12 +327,14 @@ func parseApprove(s string) (terminal.Approve, error) {
 	return "", usagef("--approve takes ask, all, none or clean, not %q", s)
 }
 
+// isTerminal reports whether f is a file that is a terminal.
 func isTerminal(f any) bool {
 	file, ok := f.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
-// keyboard is where answers come from: standard input, or the controlling terminal when a prompt was piped in.
+// keyboard is where answers are typed: standard input, or the controlling terminal when the prompt was piped in. nil
+// when there is none. The caller closes what is not os.Stdin.
 func keyboard(stdin bool) *os.File {
 	if stdin {
 		return os.Stdin
@@ -328,6 +346,8 @@ func keyboard(stdin bool) *os.File {
 	return f
 }
 
+// textEditor is the command that edits a hunk, as Git finds it: VISUAL, EDITOR, else vi. It may have arguments ("code
+// --wait").
 func textEditor() []string {
 	for _, name := range []string{"VISUAL", "EDITOR"} {
 		if e := strings.Fields(os.Getenv(name)); len(e) > 0 {

@@ -18,6 +18,7 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/terminal"
 )
 
+// sessionsCommand is `pillion sessions`.
 func sessionsCommand() *cobra.Command {
 	c := &cobra.Command{Use: "sessions", Short: "List, show, export, restore, fork and delete sessions"}
 	c.AddCommand(sessionsList(), sessionsShow(), sessionsExport(), sessionsCheckpoints(), sessionsRestore(), sessionsFork(), &cobra.Command{
@@ -37,6 +38,7 @@ func sessionsCommand() *cobra.Command {
 	return c
 }
 
+// sessionError adds the next step to the error of an unknown id.
 func sessionError(id string, err error) error {
 	if errors.Is(err, agent.ErrNoSession) {
 		return fmt.Errorf("there is no session %s; pillion sessions list --all shows them", id)
@@ -44,6 +46,7 @@ func sessionError(id string, err error) error {
 	return err
 }
 
+// sessionsList is `pillion sessions list`.
 func sessionsList() *cobra.Command {
 	var asJSON, all bool
 	var cwd string
@@ -88,7 +91,7 @@ func sessionsList() *cobra.Command {
 	return c
 }
 
-// storedSession opens a session to be read; the caller closes the app.
+// storedSession opens a session for reading; the caller closes the app. It fails with sessionError.
 func storedSession(c *cobra.Command, id string) (s *agent.Session, a *app.App, err error) {
 	a = app.New(app.Options{Place: app.NewWorkplace(version)})
 	if s, err = a.Runtime.LoadSession(c.Context(), id); err != nil {
@@ -98,6 +101,8 @@ func storedSession(c *cobra.Command, id string) (s *agent.Session, a *app.App, e
 	return s, a, nil
 }
 
+// sessionsShow is `pillion sessions show`: it replays the events into the same terminal view that a live turn uses,
+// without the prompts that a restore has hidden.
 func sessionsShow() *cobra.Command {
 	return &cobra.Command{
 		Use: "show ID", Short: "Print a session as the terminal showed it", Args: cobra.ExactArgs(1),
@@ -135,6 +140,8 @@ func sessionsShow() *cobra.Command {
 	}
 }
 
+// sessionsExport is `pillion sessions export`. Large texts are kept outside the events (review.Hydrated puts them
+// back), so that the export is complete by itself.
 func sessionsExport() *cobra.Command {
 	return &cobra.Command{
 		Use: "export ID", Short: "Print every event of a session as JSON lines", Args: cobra.ExactArgs(1),
@@ -150,6 +157,7 @@ func sessionsExport() *cobra.Command {
 	}
 }
 
+// writeLines prints a list as JSON lines; nothing for an empty one.
 func writeLines[T any](w io.Writer, list []T) error {
 	e := json.NewEncoder(w)
 	for _, v := range list {

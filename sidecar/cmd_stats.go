@@ -19,6 +19,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/paths"
 )
 
+// statsCommand is `pillion stats`.
 func statsCommand() *cobra.Command {
 	var asJSON, here bool
 	var days int
@@ -28,7 +29,7 @@ func statsCommand() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if days < 0 {
-				return usagef("--days counts back from now: a number above 0")
+				return usagef("--days needs a number above 0")
 			}
 			var since time.Time
 			if days > 0 {
@@ -62,9 +63,10 @@ func statsCommand() *cobra.Command {
 	return c
 }
 
+// printStats prints the tables of a report. Most expensive first, tools by their calls.
 func printStats(out io.Writer, st *stats.Report) error {
 	if st.Total.Sessions == 0 && st.Total.Steps == 0 {
-		fmt.Fprintln(out, "nothing was done yet")
+		fmt.Fprintln(out, "no session has used a model yet")
 		return nil
 	}
 	for _, part := range []struct {
@@ -103,16 +105,18 @@ func printStats(out io.Writer, st *stats.Report) error {
 	return w.Flush()
 }
 
+// statLine prints one row. KEPT is "-" where no hunk has been decided.
 func statLine(w io.Writer, name string, x *stats.Spent) {
 	kept := "-"
 	if x.Hunks.Acceptance != nil {
 		kept = strconv.Itoa(int(*x.Hunks.Acceptance*100+0.5)) + "%"
 	}
 	fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%s\t%s\t%s\t$%.2f\t%d\t%s\n", terminal.Clean(name), x.Sessions, x.Prompts, x.Steps,
-		compactNumber(x.Tokens.Input+x.Tokens.CacheWrite), compactNumber(x.Tokens.CacheRead), compactNumber(outOf(x.Tokens)), x.Cost, x.Hunks.Proposed, kept)
+		compactNumber(x.Tokens.Input+x.Tokens.CacheWrite), compactNumber(x.Tokens.CacheRead), compactNumber(outputTokens(x.Tokens)), x.Cost, x.Hunks.Proposed, kept)
 }
 
-func outOf(u provider.Usage) int { return u.Output + u.Reasoning }
+// outputTokens are all tokens that the model wrote; providers bill reasoning as output.
+func outputTokens(u provider.Usage) int { return u.Output + u.Reasoning }
 
 // compactNumber is a number as a person reads it: 950, 12.3k, 4.5M.
 func compactNumber(n int) string {

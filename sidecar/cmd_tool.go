@@ -24,14 +24,16 @@ import (
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
+// toolCommand is `pillion tool`.
 func toolCommand() *cobra.Command {
 	c := &cobra.Command{Use: "tool", Short: "List the tools, show a schema, call a tool by hand"}
 	c.AddCommand(toolList(), toolSchema(), toolCall())
 	return c
 }
 
-// sessionTools makes the tools of a throw-away session in dir: the person's own stand before ours, as in a turn. What
-// could not be loaded is said on errOut.
+// sessionTools makes the tools of a session that is not stored. The person's own tools replace built-in ones of the
+// same name, as in a turn. What could not be loaded is reported on errOut. The caller must call the returned
+// function, also after an error.
 func sessionTools(ctx context.Context, dir string, errOut io.Writer) ([]tools.Tool, func(), error) {
 	a := app.New(app.Options{Place: app.NewWorkplace(version), Ephemeral: true, Notices: errOut})
 	s, err := a.Runtime.NewSession(ctx, agent.SessionOptions{Cwd: dir})
@@ -56,6 +58,7 @@ func sessionTools(ctx context.Context, dir string, errOut io.Writer) ([]tools.To
 	return list, a.Close, err
 }
 
+// toolList is `pillion tool list`.
 func toolList() *cobra.Command {
 	var asJSON bool
 	var cwd string
@@ -98,6 +101,7 @@ func toolList() *cobra.Command {
 	return c
 }
 
+// toolSchema is `pillion tool schema`.
 func toolSchema() *cobra.Command {
 	var cwd string
 	c := &cobra.Command{
@@ -118,7 +122,7 @@ func toolSchema() *cobra.Command {
 				if c := tools.Close(args[0], list); len(c) > 0 {
 					near = "; did you mean " + strings.Join(c, " or ") + "?"
 				}
-				return fmt.Errorf("there is no tool %q%s (pillion tool list shows all)", args[0], near)
+				return fmt.Errorf("unknown tool %q%s (pillion tool list shows all)", args[0], near)
 			}
 			var b bytes.Buffer
 			if err := json.Indent(&b, t.Parameters, "", "  "); err != nil {
@@ -143,20 +147,22 @@ type toolAnswer struct {
 	Error       *agent.ToolFailure `json:"error,omitempty"`
 }
 
-// proposed is a change set of a call, as it stood last.
+// proposed is a change set of a call, in its last state.
 type proposed struct {
 	State   change.State    `json:"state"`
 	Diff    string          `json:"diff"`
-	Verdict *change.Verdict `json:"verdict"` // null: nobody has checked it
+	Verdict *change.Verdict `json:"verdict"` // null: it was not checked
 }
 
-// proposals gathers the change sets of a call.
+// proposals collects the change sets of a call from the session's events. A change set has several events; the last
+// one counts.
 type proposals struct {
 	mu    sync.Mutex
 	order []string
 	last  map[string]proposed // by change set; guarded by mu
 }
 
+// add takes one event; one that carries no whole change set is ignored.
 func (p *proposals) add(d agent.ChangeData) {
 	set := d.Whole()
 	if set == nil {
@@ -170,7 +176,7 @@ func (p *proposals) add(d agent.ChangeData) {
 	p.last[set.ID] = proposed{d.State, set.Unified(func(path string) string { return path }), set.Verdict}
 }
 
-// take are those gathered since the last time.
+// take returns those collected since the last take, in the order of their first event.
 func (p *proposals) take() (out []proposed) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -181,6 +187,8 @@ func (p *proposals) take() (out []proposed) {
 	return out
 }
 
+// toolCall is `pillion tool call`: a call as a model makes it, with the same repair of names and parameters, rules,
+// approval and previews.
 func toolCall() *cobra.Command {
 	var cwd, approve, input string
 	var lines, asJSON, noLSP bool
@@ -246,7 +254,7 @@ func toolCall() *cobra.Command {
 				})
 			}
 			if len(args) != 1 {
-				return usagef("say which tool: pillion tool call read --input '{\"filePath\":\"go.mod\"}'")
+				return usagef("name the tool: pillion tool call read --input '{\"filePath\":\"go.mod\"}'")
 			}
 			if input == "" || input == "-" {
 				b, err := io.ReadAll(io.LimitReader(c.InOrStdin(), maxLine))
@@ -295,8 +303,8 @@ func answer(id json.RawMessage, d agent.ToolData, err error) toolAnswer {
 	return x
 }
 
-// outputFor is a tool's output as it may be printed: a terminal would obey what a file or a command has written, a
-// program that reads standard output wants it as it is.
+// outputFor is a tool's output as it may be printed. A terminal obeys control sequences that a file or a command
+// contains; a program that reads the output wants it unchanged.
 func outputFor(output string, tty bool) string {
 	if tty {
 		return terminal.Clean(output)

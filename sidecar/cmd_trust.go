@@ -15,6 +15,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/paths"
 )
 
+// trustCommand is `pillion trust`.
 func trustCommand() *cobra.Command {
 	var revoke, list, below, asJSON bool
 	c := &cobra.Command{
@@ -50,7 +51,7 @@ directory), by its real path.`,
 				if !revoke || arg == "" {
 					return err
 				}
-				dir = arg // it may be gone
+				dir = arg // the folder may have been deleted since
 			}
 			if revoke {
 				return revokeTrust(p, c.OutOrStdout(), dir, asJSON)
@@ -65,8 +66,10 @@ directory), by its real path.`,
 	return c
 }
 
+// giveTrust stores the decision and prints the settings that are used from now on. It refuses in a command of the
+// agent: a model that read a hostile file could otherwise trust the folder itself.
 func giveTrust(p *app.Workplace, out io.Writer, dir string, below, asJSON bool) error {
-	if os.Getenv("PILLION") == "1" { // set for what the agent runs
+	if os.Getenv("PILLION") == "1" { // set for every command of the agent
 		return errors.New("a command that the agent runs cannot trust a folder; run pillion trust yourself, in a terminal of your own")
 	}
 	root := dir
@@ -86,11 +89,12 @@ func giveTrust(p *app.Workplace, out io.Writer, dir string, below, asJSON bool) 
 	}
 	fmt.Fprintf(out, "%s is trusted\n", root)
 	for _, h := range held {
-		fmt.Fprintf(out, "now counts: %s:%d:%d: %s\n", h.File, h.Line, h.Column, h.Setting)
+		fmt.Fprintf(out, "now used: %s:%d:%d: %s\n", h.File, h.Line, h.Column, h.Setting)
 	}
 	return nil
 }
 
+// revokeTrust deletes the decision. A folder below another trusted one stays trusted, and the output says so.
 func revokeTrust(p *app.Workplace, out io.Writer, dir string, asJSON bool) error {
 	// A folder that was trusted with --below is named itself; otherwise it is the worktree that holds DIR.
 	var done bool
@@ -109,13 +113,14 @@ func revokeTrust(p *app.Workplace, out io.Writer, dir string, asJSON bool) error
 	case still:
 		fmt.Fprintf(out, "%s is still trusted, by a folder above it or by PILLION_TRUST; see pillion trust --list\n", paths.Worktree(dir))
 	case done:
-		fmt.Fprintf(out, "%s is trusted no longer\n", paths.Worktree(dir))
+		fmt.Fprintf(out, "%s is no longer trusted\n", paths.Worktree(dir))
 	default:
 		fmt.Fprintf(out, "%s was not trusted\n", paths.Worktree(dir))
 	}
 	return nil
 }
 
+// printTrust lists the stored decisions; damaged files are reported on errOut and skipped.
 func printTrust(p *app.Workplace, out, errOut io.Writer, asJSON bool) error {
 	list, bad := p.Trust.List()
 	for _, err := range bad {

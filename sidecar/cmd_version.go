@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// versionCommand is `pillion version`.
 func versionCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
@@ -34,6 +35,7 @@ func versionCommand() *cobra.Command {
 	return c
 }
 
+// short is a commit as Git abbreviates it.
 func short(commit string) string {
 	if len(commit) > 12 {
 		return commit[:12]

@@ -80,7 +80,7 @@ func TestACommandOfOnesOwn(t *testing.T) {
 func TestACommandsShellIsAsked(t *testing.T) {
 	a, s, all := commandApp(t, saysNo{}, map[string]string{".pillion/command/danger.md": "Now !`touch made`"})
 	_, _, err := made(t, a, s, all, "/danger")
-	if err == nil || !strings.Contains(err.Error(), "was not carried out") {
+	if err == nil || !strings.Contains(err.Error(), "was stopped") {
 		t.Errorf("%v", err)
 	}
 	if _, err := os.Stat(filepath.Join(s.Info().Cwd, "made")); err == nil {
@@ -92,7 +92,7 @@ func TestTheSharedCommands(t *testing.T) {
 	a, s, all := commandApp(t, allowAll{}, map[string]string{".pillion/agent/mine.md": "---\ndescription: mine\nmode: primary\n---\nx"})
 	for typed, want := range map[string]string{
 		"/mode":        "- mine: mine",
-		"/mode mine":   "The agent is mine",
+		"/mode mine":   "the agent to mine",
 		"/model":       "The model is builtin/quickfix",
 		"/compact":     "nothing to compact",
 		"/help":        "- /review [commit, branch or path]: Review",

@@ -12,7 +12,7 @@ import (
 const smallHeap = 32 << 20
 
 // tuneHeap collects a small heap less often and leaves a large one to Go's own pace: memory in use at most doubles.
-// GOGC in the environment has the say.
+// A GOGC in the environment wins.
 func tuneHeap() {
 	if os.Getenv("GOGC") != "" {
 		return
@@ -31,7 +31,7 @@ func tuneHeap() {
 	tune(nil)
 }
 
-// sentinel dies with every collection.
+// sentinel is unreachable at once, so its finalizer runs after each collection: Go has no other call-back for that.
 type sentinel struct{ _ *sentinel }
 
 // heapPercent is GOGC for a heap of which live bytes survived, in steps, since a change stops the world: up to 400 for a

@@ -13,7 +13,8 @@ import (
 
 const maxLine = 16 << 20 // bytes of one JSON line on standard input
 
-// jsonl answers each line of standard input with one line, in order. A line that is not JSON is answered too.
+// jsonl answers each line of standard input with one line on standard output, in order. A line that is not JSON is
+// answered too, so that answers and lines can be counted.
 func jsonl(c *cobra.Command, answer func(line []byte) any) error {
 	in := bufio.NewScanner(c.InOrStdin())
 	in.Buffer(nil, maxLine)
@@ -40,11 +41,12 @@ type lineError struct {
 	Error agent.ToolFailure `json:"error"`
 }
 
+// badLine is the answer to a line that is not a valid request; id is null when it could not be read.
 func badLine(id json.RawMessage, kind, format string, a ...any) lineError {
 	return lineError{ID: id, Error: agent.ToolFailure{Kind: kind, Message: fmt.Sprintf(format, a...)}}
 }
 
-// jsonFault says what is wrong with a line without the names of our Go types.
+// jsonFault says what is wrong with a line, without the names of Go types.
 func jsonFault(err error) string {
 	var t *json.UnmarshalTypeError
 	switch {

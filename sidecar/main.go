@@ -23,7 +23,7 @@ import (
 // version is set by the linker: -X main.version=1.2.3.
 var version = "0.1.0-dev"
 
-// Exit codes, documented in `pillion --help`.
+// Exit codes, documented in `pillion --help`. 130 is what shells report for a program that Ctrl-C ended.
 const (
 	exitOK        = 0
 	exitError     = 1
@@ -31,9 +31,10 @@ const (
 	exitCancelled = 130
 )
 
-// exitCode is an error that only carries the process's exit code; what there was to say has been said.
+// exitCode is an error that only carries the process's exit code: the message has been printed already.
 type exitCode int
 
+// Error implements error; it is never printed.
 func (e exitCode) Error() string { return fmt.Sprintf("exit %d", int(e)) }
 
 // ensureHome sets HOME from the user database where it is missing: some editors start agents with PATH alone, and
@@ -47,6 +48,8 @@ func ensureHome() {
 	}
 }
 
+// main dispatches the hidden modes before anything else: a command that starts in the sandbox, the watcher of another
+// Pillion and a terminal relay must not load cobra, tune the heap or change the environment.
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == sandbox.Arg { // we are a command about to start in the sandbox
 		os.Exit(sandbox.Main(os.Args[2:]))
@@ -65,6 +68,8 @@ func main() {
 	os.Exit(code)
 }
 
+// execute runs the command line and returns the exit code. SIGTERM and SIGHUP cancel the context, so that a running
+// turn is ended and stored; Ctrl-C is left to the commands, which treat it differently.
 func execute(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
@@ -90,6 +95,7 @@ func execute(args []string) int {
 	return exitError
 }
 
+// rootCommand is `pillion` with all its subcommands. Alone, in a terminal, it starts a conversation.
 func rootCommand() *cobra.Command {
 	var f runFlags
 	root := &cobra.Command{
@@ -120,6 +126,6 @@ Exit codes: 0 done, 1 failed, 2 the command line is wrong, 130 cancelled.`,
 		return usagef("%w; see %s --help", err, c.CommandPath())
 	})
 	root.AddCommand(acpCommand(), attachCommand(), runCommand(), toolCommand(), checkCommand(), mcpCommand(), authCommand(), permissionCommand(), sessionsCommand(), statsCommand(), modelsCommand(), configCommand(), trustCommand(), doctorCommand(), versionCommand(), docsCommand())
-	strict(root)
+	strictArgs(root)
 	return root
 }

@@ -27,10 +27,10 @@ c000000000-c000400000 rw-p 00000000 00:00 0
 Anonymous:             0 kB
 `
 	want := []span{{0x400000, 0x402000}, {0x402000, 0x2670000}}
-	if got := neverWritten([]byte(smaps), "/bin/pillion"); !slices.Equal(got, want) {
+	if got := cleanMappings([]byte(smaps), "/bin/pillion"); !slices.Equal(got, want) {
 		t.Errorf("%x", got)
 	}
-	if got := neverWritten([]byte(smaps), "/bin/pillion (deleted)"); got != nil {
+	if got := cleanMappings([]byte(smaps), "/bin/pillion (deleted)"); got != nil {
 		t.Errorf("another program's: %x", got)
 	}
 }
@@ -45,10 +45,10 @@ func TestThreadsStartAfterGivingBack(t *testing.T) {
 	if err != nil {
 		t.Skip("no smaps here: ", err)
 	}
-	if len(neverWritten(smaps, exe)) == 0 {
+	if len(cleanMappings(smaps, exe)) == 0 {
 		t.Fatal("nothing would be given back")
 	}
-	giveBack()
+	dropFilePages()
 	const threads = 50
 	ids := map[int]bool{}
 	var mu sync.Mutex

@@ -2,5 +2,5 @@
 
 package main
 
-// giveBack does nothing where the program file's pages cannot be handed back.
-func giveBack() {}
+// dropFilePages does nothing where the program file's pages cannot be handed back.
+func dropFilePages() {}

@@ -25,6 +25,7 @@ func (p *profile) flag(root *cobra.Command) {
 	root.PersistentPreRunE = func(*cobra.Command, []string) error { return p.start() }
 }
 
+// start begins the CPU profile; it does nothing without the flag.
 func (p *profile) start() error {
 	if p.dir == "" {
 		return nil
@@ -40,7 +41,7 @@ func (p *profile) start() error {
 	return pprof.StartCPUProfile(cpu)
 }
 
-// stop writes what was collected; it may be called where nothing was started.
+// stop writes both profiles. It may be called when nothing was started.
 func (p *profile) stop() error {
 	if p.cpu == nil {
 		return nil
@@ -51,6 +52,6 @@ func (p *profile) stop() error {
 	if herr != nil {
 		return errors.Join(err, herr)
 	}
-	runtime.GC() // the profile is of the last collection
+	runtime.GC() // a heap profile describes the heap at the last collection
 	return errors.Join(err, pprof.WriteHeapProfile(heap), heap.Close())
 }

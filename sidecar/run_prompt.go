@@ -11,12 +11,13 @@ import (
 	"github.com/pillion-dev/pillion/tools"
 )
 
-// allCommands are the configuration's and the built-in ones it does not replace.
+// allCommands are the slash commands of a folder's configuration and the built-in ones that it does not replace.
 func allCommands(a *app.App, cwd string) []slash.Command {
 	return slash.WithBuiltin(a.CommandsOf(cwd))
 }
 
-// runPrompt runs what was typed in a terminal. A slash command that needs no agent only says something.
+// runPrompt runs a prompt as it was typed. A template command is expanded, a built-in one runs here; said is the text
+// of one that needs no model, and turn is empty then.
 func runPrompt(ctx context.Context, a *app.App, s *agent.Session, text string, limits agent.Limits) (turn agent.TurnData, said string, err error) {
 	p := agent.Prompt{Parts: []provider.Part{{Type: provider.PartText, Text: text}}}
 	cwd := s.Info().Cwd
@@ -46,8 +47,9 @@ func runPrompt(ctx context.Context, a *app.App, s *agent.Session, text string, l
 	return turn, "", err
 }
 
-// someone is who answers questions at a terminal; nil when nobody can, so that the tools for it are not offered.
-func someone(q tools.Questioner, can bool) tools.Questioner {
+// questionerIf is q if there is a person to answer, else nil: the tools that ask questions are then not offered to
+// the model.
+func questionerIf(q tools.Questioner, can bool) tools.Questioner {
 	if !can {
 		return nil
 	}

@@ -21,26 +21,28 @@ import (
 	"github.com/pillion-dev/pillion/tools/shell/run"
 )
 
+// When memory is returned to the system. An idle sidecar stays open all day beside the editor.
 const (
-	startUp = 250 * time.Millisecond // when an editor's handshake is over and the memory of starting can go
-	resting = 700 * time.Millisecond // after a turn: when the person reads, and the memory of working can go
+	releaseAfterStart = 250 * time.Millisecond // when an editor's handshake is over and the memory of starting can go
+	releaseAfterTurn  = 700 * time.Millisecond // after a turn: when the person reads, and the memory of working can go
 )
 
-// rest gives the system what work has left behind: memory that is free, and the program's pages.
-func rest() {
+// releaseMemory returns free heap and the program's clean pages to the system.
+func releaseMemory() {
 	debug.FreeOSMemory()
-	giveBack()
+	dropFilePages()
 }
 
-// serveACP serves one editor until it goes away. With shared others may attach, and it goes on until the last has gone.
+// serveACP serves one editor until it closes the connection. With shared others may attach, and it runs until the
+// last of them has left.
 func serveACP(ctx context.Context, conn io.ReadWriteCloser, shared bool) error {
-	survivePipes()
+	surviveBrokenPipes()
 	p := app.NewWorkplace(version)
 	log, done := p.Logger()
 	defer done()
 	x := &service{host: &acp.Host{Editors: editors.NewRegistry(), Problems: &acp.ProblemHub{}, Reported: editors.NewProblems(), Version: version, Log: log}}
 	h := x.host
-	a := app.New(app.Options{Place: p, Problems: h.Problems.Put, Asker: h.Editors, Questions: h.Editors, Editors: h.Editors, Theirs: h.Reported, Log: log})
+	a := app.New(app.Options{Place: p, Problems: h.Problems.Put, Asker: h.Editors, Questions: h.Editors, Editors: h.Editors, EditorProblems: h.Reported, Log: log})
 	x.app = a
 	defer a.Close()
 	h.Editors.Follow(acp.Sessions(a.Runtime, a.Changes.Blobs.Pack))
@@ -49,8 +51,8 @@ func serveACP(ctx context.Context, conn io.ReadWriteCloser, shared bool) error {
 	a.MCP.Changed = h.SettingsChanged
 	settings := &app.SettingsWatch{App: a, Changed: h.SettingsChanged}
 	defer settings.Close()
-	x.settle = time.AfterFunc(startUp, rest)
-	defer x.settle.Stop()
+	x.releaseTimer = time.AfterFunc(releaseAfterStart, releaseMemory)
+	defer x.releaseTimer.Stop()
 	h.Runtime, h.Desk, h.Grants, h.Auth, h.Listener = a.Runtime, a.Desk, a.Grants, appAuth{a}, x
 	h.Folders, h.Terminals = folders{ctx, a, settings}, sessionTerminals{a}
 	cwd, _ := os.Getwd()
@@ -69,22 +71,24 @@ func serveACP(ctx context.Context, conn io.ReadWriteCloser, shared bool) error {
 	return x.share(ctx, conn, l)
 }
 
-// survivePipes makes a write to an editor that is gone an error like others: a Go program dies of a broken standard
-// output otherwise, and with it what is still to be ended and stored. It lasts until the process ends, because an answer
-// may still be on its way when the connection has been closed. Ignoring the signal instead would pass to commands.
-func survivePipes() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
+// surviveBrokenPipes makes a write to an editor that has ended an ordinary error: by default SIGPIPE on standard
+// output ends a Go program, before running turns are stopped and stored. It is never undone, because an answer may
+// still be written when the connection is closed. The signal is caught and not ignored: children inherit what is
+// ignored, and commands such as `yes | head` rely on SIGPIPE.
+func surviveBrokenPipes() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
 
-// service is a sidecar that serves editors.
+// service is a sidecar that serves one or more editors with one app.
 type service struct {
-	app    *app.App
-	host   *acp.Host
-	settle *time.Timer // calls rest
+	app          *app.App
+	host         *acp.Host
+	releaseTimer *time.Timer // calls rest
 }
 
-// Answered implements Listener.
-func (x *service) Answered() { x.settle.Reset(resting) }
+// Answered implements acp.Listener: memory is released when the person reads the answer, not while the next turn
+// begins.
+func (x *service) Answered() { x.releaseTimer.Reset(releaseAfterTurn) }
 
-// folders are the app's, as the connections ask for them.
+// folders implements acp.Folders with the app.
 type folders struct {
 	ctx      context.Context // ends with the sidecar: a listing of models may ask a server
 	app      *app.App
@@ -100,25 +104,27 @@ func (f folders) PassMCP(cwd string, list []protocol.MCPServer) error {
 	return f.app.MCP.Pass(cwd, list)
 }
 
-// Commands implements Folders. From then on the folder's settings are watched.
+// Commands implements acp.Folders. A folder whose commands an editor knows must report changes of them, so its
+// settings are watched from now on.
 func (f folders) Commands(cwd string) []slash.Command {
 	f.settings.Follow(cwd)
 	return f.app.CommandsOf(cwd)
 }
 
-// sessionTerminals are the terminals of the app's sessions.
+// sessionTerminals implements acp.Terminals with the app.
 type sessionTerminals struct{ app *app.App }
 
 func (t sessionTerminals) Terminals(session string) *run.Terminals {
 	return t.app.Sessions.Terminals(session)
 }
 
-// serve serves one connection; open is the session it was made for, if any.
+// serve serves one connection. open is the session that an attached editor has asked to join, or "".
 func (x *service) serve(ctx context.Context, conn io.ReadWriteCloser, open string) error {
 	return acp.NewConnection(x.host, conn, editors.NewBuffers(x.app.Servers.Touched), open).Serve(ctx)
 }
 
-// share serves the first editor and those that attach. It returns the first one's error when the last has gone.
+// share serves the first editor and those that attach, and returns the first one's error when the last has left. The
+// listener is closed before it waits, so that nobody attaches to a sidecar that is ending.
 func (x *service) share(ctx context.Context, conn io.ReadWriteCloser, l *share.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -150,7 +156,7 @@ func (x *service) share(ctx context.Context, conn io.ReadWriteCloser, l *share.L
 				wg.Add(1)
 			}
 			mu.Unlock()
-			if late { // the last has just gone
+			if late { // the last editor has left meanwhile; this sidecar is ending
 				_ = c.Close()
 				return
 			}
@@ -174,7 +180,7 @@ func (x *service) share(ctx context.Context, conn io.ReadWriteCloser, l *share.L
 	return first
 }
 
-// describe says what sessions are open, to who looks for one.
+// describe lists the open sessions for `pillion attach`; sessions of sub-agents cannot be joined.
 func (x *service) describe() []share.Session {
 	var out []share.Session
 	for _, s := range x.app.Runtime.Live() {

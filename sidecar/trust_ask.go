@@ -14,8 +14,9 @@ import (
 	"github.com/pillion-dev/pillion/tools/paths"
 )
 
-// askTrust tells a person at a terminal what the project's configuration would do, and asks once whether to trust
-// it. Without a keyboard, or after a no about the same settings, it only tells.
+// askTrust tells a person at a terminal what the project's configuration would do, and asks once whether to trust it.
+// Without a keyboard it only tells; so it does when the person has said no to exactly these settings before
+// (trust.Digest).
 func askTrust(p *app.Workplace, cwd string, keyboardThere bool, out io.Writer) error {
 	c, _ := p.Config(cwd)
 	held := c.Held()
@@ -35,26 +36,25 @@ func askTrust(p *app.Workplace, cwd string, keyboardThere bool, out io.Writer) e
 	if tty != os.Stdin {
 		defer tty.Close()
 	}
-	terminal.TTY{File: tty}.Discard() // typed before the question was there
-	yes, err := askYes(tty, out, "Trust "+root+" and let these settings count? [y/N] ")
+	terminal.TTY{File: tty}.Discard() // keys pressed before the question was shown are no answer
+	yes, err := askYes(tty, out, "Trust "+root+" and use these settings? [y/N] ")
 	if err != nil {
-		return nil // nobody answered: nothing is trusted, and nothing is remembered
+		return nil // the input ended without an answer: nothing is trusted and nothing is remembered
 	}
 	record := trust.Record{Path: root, Trusted: yes, Created: time.Now().UTC()}
 	if !yes {
 		record.Refused = digest
 	}
 	if err := p.Trust.Write(record); err != nil {
-		fmt.Fprintln(out, "pillion: the answer could not be stored, it counts for this run:", err)
+		fmt.Fprintln(out, "pillion: the answer could not be stored and applies to this run only:", err)
 		p.TrustFor(cwd, yes)
 	}
 	return nil
 }
 
-// askYes reads one line; only y and yes are a yes.
+// askYes reads one line; only "y" and "yes" mean yes. It fails when the input ends before a line.
 func askYes(in io.Reader, out io.Writer, question string) (bool, error) {
 	fmt.Fprint(out, question)
-	// One byte at a time: what is typed after the line belongs to the next question.
 	line, err := bufio.NewReaderSize(oneByte{in}, 16).ReadString('\n')
 	if err != nil && line == "" {
 		return false, err
@@ -66,6 +66,9 @@ func askYes(in io.Reader, out io.Writer, question string) (bool, error) {
 	return false, nil
 }
 
+// oneByte reads one byte at a time: a larger read would swallow what is typed after the line, which belongs to the
+// next question.
 type oneByte struct{ io.Reader }
 
+// Read implements io.Reader.
 func (o oneByte) Read(b []byte) (int, error) { return o.Reader.Read(b[:min(1, len(b))]) }

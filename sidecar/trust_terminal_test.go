@@ -23,7 +23,7 @@ func TestRunAsksOnceWhetherToTrust(t *testing.T) {
 	}
 	ts := &run.Terminals{}
 	defer ts.Close()
-	const question = "let these settings count? [y/N]"
+	const question = "use these settings? [y/N]"
 	run := func(answer string, more ...string) string {
 		t.Helper()
 		term, err := ts.Start(run.TerminalCommand{

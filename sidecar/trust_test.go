@@ -82,7 +82,7 @@ func TestTrustIsGivenListedAndRevoked(t *testing.T) {
 	if err != nil || json.Unmarshal([]byte(out), &r) != nil || r.Path != root || !r.Trusted {
 		t.Errorf("list %q %v", out, err)
 	}
-	if out, err = command(t, "trust", "--revoke", root); err != nil || !strings.Contains(out, "trusted no longer") {
+	if out, err = command(t, "trust", "--revoke", root); err != nil || !strings.Contains(out, "no longer trusted") {
 		t.Errorf("%q %v", out, err)
 	}
 	if c, _ := p.Config(root); len(c.Held()) != 2 {

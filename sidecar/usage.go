@@ -7,16 +7,17 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// usageError is a command line that cannot be understood.
+// usageError is a wrong command line; the process exits with exitUsage.
 type usageError struct{ error }
 
+// usagef formats a usageError; %w works.
 func usagef(format string, a ...any) error { return usageError{fmt.Errorf(format, a...)} }
 
-// strict makes every wrong command line an error that says where to read on: cobra alone takes a misspelt
-// subcommand for a wish to read the help, and ends well.
-func strict(c *cobra.Command) {
+// strictArgs makes every wrong command line an error that names the help to read. Cobra alone prints the help for an
+// unknown subcommand and exits with 0, which hides a typing mistake from scripts.
+func strictArgs(c *cobra.Command) {
 	for _, sub := range c.Commands() {
-		strict(sub)
+		strictArgs(sub)
 	}
 	if c.HasSubCommands() {
 		alone := c.RunE

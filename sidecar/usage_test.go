@@ -19,7 +19,7 @@ func TestAWrongCommandLineIsSaidAndIsNoSuccess(t *testing.T) {
 		"run --bogus":     "see pillion run --help",
 		"config show --x": "see pillion config show --help",
 		"run":             "say what to do",
-		"tool call":       "say which tool",
+		"tool call":       "name the tool",
 	} {
 		_, err := execLine(t, "", strings.Fields(line)...)
 		var usage usageError

@@ -14,23 +14,26 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
-// configuration is agent.Configuration: what the settings of a directory say, read at each call.
+// configuration implements agent.Configuration with the settings of a directory. They are read at each call, so that
+// a change applies at the next step of a turn.
 type configuration struct{ place *Workplace }
 
+// Rules are the configured ones alone; the runtime puts them behind its defaults.
 func (conf configuration) Rules(cwd string) permission.Ruleset {
-	return conf.place.lately(cwd).Permission.Rules
+	return conf.place.recentConfig(cwd).Permission.Rules
 }
 
+// Preferences are the settings that are not about one agent.
 func (conf configuration) Preferences(cwd string) agent.Preferences {
-	own := conf.place.lately(cwd)
+	own := conf.place.recentConfig(cwd)
 	return agent.Preferences{DefaultAgent: own.DefaultAgent, Review: own.Review, Compaction: compaction(own), Depth: depth(own)}
 }
 
-// Agents implements agent.Configuration: they are the configured ones; the runtime lays them over its own.
+// Agents are the configured agents, sorted by name. The runtime merges them into its own agents of the same name.
 func (conf configuration) Agents(cwd string) []agent.Agent {
-	c := conf.place.lately(cwd)
+	c := conf.place.recentConfig(cwd)
 	names := slices.Sorted(maps.Keys(c.Agent))
-	if c.Steps > 0 { // it counts for the agents nobody has configured, too
+	if c.Steps > 0 { // it applies to the built-in agents too, which are not in the configuration
 		for _, d := range agent.DefaultAgents() {
 			if _, ok := c.Agent[d.Name]; !ok {
 				names = append(names, d.Name)
@@ -49,13 +52,14 @@ func (conf configuration) Agents(cwd string) []agent.Agent {
 	return out
 }
 
-// Switches implements agent.Configuration: they are the configured ones, with what is being tried.
+// Switches are the configured tool switches. OpenCode turns its batch tool on by experimental.batch_tool; that counts
+// unless the person has switched "batch" itself.
 func (conf configuration) Switches(cwd string) map[string]bool {
-	c := conf.place.lately(cwd)
+	c := conf.place.recentConfig(cwd)
 	var tried struct {
 		Batch bool `json:"batch_tool"`
 	}
-	_ = json.Unmarshal(c.Experimental, &tried) // of another shape: nothing is tried
+	_ = json.Unmarshal(c.Experimental, &tried) // another shape means another program's experiment
 	if _, said := c.Tools["batch"]; said || !tried.Batch {
 		return c.Tools
 	}
@@ -64,6 +68,8 @@ func (conf configuration) Switches(cwd string) map[string]bool {
 	return out
 }
 
+// depth is how deep sub-agents may start further ones. It stays below editors.MaxParents: a deeper sub-agent could
+// not be followed up to the editor that shows it, and nobody could answer its approval requests.
 func depth(c *config.Config) int {
 	if d := c.Depth; d != nil {
 		return max(0, min(*d, editors.MaxParents-1))
@@ -71,13 +77,15 @@ func depth(c *config.Config) int {
 	return agent.DefaultDepth
 }
 
+// compaction translates the settings; nil means the default, which is on.
 func compaction(of *config.Config) agent.CompactionOptions {
 	c := of.Compaction
 	off := func(b *bool) bool { return b != nil && !*b }
 	return agent.CompactionOptions{NoAuto: off(c.Auto), NoPrune: off(c.Prune), Reserved: c.Reserved, TailTurns: c.Tail, Recent: c.Recent}
 }
 
-// AgentRules are the effective rules of an agent, of the one that new sessions get where none is named.
+// AgentRules are the effective rules of an agent; with name "" those of the agent that new sessions get. It fails for
+// an unknown name and lists the known ones.
 func (a *App) AgentRules(cwd, name string) (permission.Ruleset, error) {
 	all := a.Runtime.Agents(cwd)
 	find := func(name string) int {

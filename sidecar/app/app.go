@@ -30,31 +30,31 @@ import (
 	"github.com/pillion-dev/pillion/tools/skill"
 )
 
-// Options say who sits in front of the agent.
+// Options say what the agent of an App talks to.
 type Options struct {
-	Place     *Workplace
-	Asker     permission.Asker
-	Questions tools.Questioner
-	Editors   *editors.Registry // nil: no editor, files are read from and written to the disk
-	Ephemeral bool              // nothing is stored: scripts
-	Theirs    *editors.Problems // with editors: what they say is wrong with files
-	NoLSP     bool
-	Verdict   builtin.VerdictMode // what the verdict means to Asker
-	Log       *slog.Logger
-	Problems  func(lspbridge.FileReport) // where changed problems go; nil: nobody listens
-	Notices   io.Writer                  // what a person at a terminal should know; nil: only the log
+	Place          *Workplace
+	Asker          permission.Asker
+	Questions      tools.Questioner
+	Editors        *editors.Registry // nil: no editor, files are read from and written to the disk
+	Ephemeral      bool              // sessions are not stored, as for pillion tool call
+	EditorProblems *editors.Problems // with editors: the diagnostics that they report
+	NoLSP          bool
+	Verdict        builtin.VerdictMode // whether approval waits for the verdict of an edit
+	Log            *slog.Logger
+	Problems       func(lspbridge.FileReport) // gets changed problems; nil: they are not followed
+	Notices        io.Writer                  // what a person at a terminal should know; nil: only the log
 }
 
-// App is the one place where concrete parts meet. Making it opens and starts nothing.
+// App holds the parts. The exported fields do not change after New.
 type App struct {
-	O       Options
-	Place   *Workplace
-	Store   *store.Store
-	kept    *store.Store // of the grants, where Store is forgotten
-	Grants  permission.Grants
-	Models  *models.Models
-	Runtime *agent.Runtime
-	Desk    *review.Desk
+	O          Options
+	Place      *Workplace
+	Store      *store.Store
+	grantStore *store.Store // of the grants, where Store is forgotten
+	Grants     permission.Grants
+	Models     *models.Models
+	Runtime    *agent.Runtime
+	Desk       *review.Desk
 
 	Changes  *Changes
 	Sessions *Sessions
@@ -65,7 +65,8 @@ type App struct {
 	traces   *traces // nil: not traced
 }
 
-// New puts the parts together.
+// New assembles the parts. Nothing is opened, connected or started before it is needed: `pillion models` must not
+// open the session store, and a start must take milliseconds.
 func New(o Options) *App {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -77,9 +78,9 @@ func New(o Options) *App {
 		a.Store = store.New(a.Place.storePlace())
 	}
 	a.Grants = agent.Grants(a.Store)
-	if o.Ephemeral && o.Asker != nil { // its sessions are forgotten, what a person allows for good is not
-		a.kept = store.New(a.Place.storePlace())
-		a.Grants = agent.Grants(a.kept)
+	if o.Ephemeral && o.Asker != nil { // "always" must be remembered although the session is not
+		a.grantStore = store.New(a.Place.storePlace())
+		a.Grants = agent.Grants(a.grantStore)
 	}
 	a.Changes = &Changes{Blobs: &checkpoint.Blobs{Dir: filepath.Join(a.Place.State, "checkpoints")}, journal: &files.DirJournal{Dir: filepath.Join(a.Place.State, "journal")},
 		log: o.Log, notices: o.Notices, ephemeral: o.Ephemeral}
@@ -91,17 +92,18 @@ func New(o Options) *App {
 	a.Models = models.New(models.Options{Config: a.ConfigOf, Env: os.Getenv, Keys: a.Place.Keys().All})
 	a.Runtime = agent.New(agent.Options{
 		Store: a.Store, Models: a.Models, Grants: a.Grants, Asker: o.Asker, Questions: o.Questions, StateDir: a.Place.State, Log: o.Log,
-		Configuration: configuration{a.Place}, Toolbox: toolbox{a}, Project: a.project, Plugins: a.Plugins, Changes: a.Changes, Secrets: hider{a.Place},
+		Configuration: configuration{a.Place}, Toolbox: toolbox{a}, Project: a.project, Plugins: a.Plugins, Changes: a.Changes, Secrets: keyHider{a.Place},
 		Tracing: a.tracing(),
 	})
 	a.Changes.runtime = a.Runtime
 	return a
 }
 
-// ConfigOf is asked many times in each step of a turn.
-func (a *App) ConfigOf(cwd string) *config.Config { return a.Place.lately(cwd) }
+// ConfigOf is the configuration of a directory, at most 100 ms old. It is asked several times in each tool call.
+func (a *App) ConfigOf(cwd string) *config.Config { return a.Place.recentConfig(cwd) }
 
-// Rules are the effective ones of an agent, in the order the gate judges them.
+// Rules are the effective rules of an agent in a directory, in the order in which the gate judges them: the last
+// match wins.
 func (a *App) Rules(cwd, name string) permission.Ruleset {
 	rules := a.Place.Rules(cwd)
 	for _, x := range a.Runtime.Agents(cwd) {
@@ -112,7 +114,7 @@ func (a *App) Rules(cwd, name string) permission.Ruleset {
 	return rules
 }
 
-// Finder knows what @ may mention.
+// Finder searches what @ can mention: files, declarations, resources of MCP servers. The caller closes it.
 func (a *App) Finder() *mention.Finder {
 	return mention.New(mention.Options{
 		Searcher: func(cwd string) *search.Searcher { return a.project.searcher(a.ConfigOf(cwd).Ripgrep) },
@@ -126,7 +128,8 @@ func (a *App) Finder() *mention.Finder {
 	})
 }
 
-// noticeIn tells every session of a directory.
+// noticeIn sends a notice to every open session of a directory. Without one it is lost: it is about the present
+// state, which a later session sees for itself.
 func (a *App) noticeIn(cwd, level, text string) {
 	for _, s := range a.Runtime.Live() {
 		if s.Info().Cwd == cwd {
@@ -135,7 +138,8 @@ func (a *App) noticeIn(cwd, level, text string) {
 	}
 }
 
-// Close ends everything that was started: turns, then servers, then the store.
+// Close ends everything that was started, within two seconds. The order matters: turns first, because they use the
+// rest; the store last, because ending turns are stored.
 func (a *App) Close() {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
@@ -150,7 +154,7 @@ func (a *App) Close() {
 	wait.Wait()
 	a.traces.close()
 	a.Changes.pruning.Wait()
-	for _, st := range []*store.Store{a.Store, a.kept} {
+	for _, st := range []*store.Store{a.Store, a.grantStore} {
 		if st == nil {
 			continue
 		}

@@ -9,7 +9,9 @@ import (
 	"github.com/pillion-dev/pillion/tools/guard"
 )
 
-// OpenBrowser shows an address in the person's browser where there is one; the address was printed as well.
+// OpenBrowser opens a web address in the person's browser. It returns nil when there is no browser, because the
+// caller has printed the address as well. It fails for anything but http and https: the address comes from a server,
+// and xdg-open would start programs for other schemes.
 func OpenBrowser(address string) error {
 	if u, err := url.Parse(address); err != nil || u.Scheme != "https" && u.Scheme != "http" {
 		return fmt.Errorf("%q is not a web address and was not opened", address)

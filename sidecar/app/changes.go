@@ -19,14 +19,14 @@ import (
 	"github.com/pillion-dev/pillion/tools/files"
 )
 
-// Changes keeps what the agent changes: the journal of writes under way, the contents beside the sessions, and what
-// commands did to the files of a worktree. It is agent.ChangeKeeper.
+// Changes implements agent.ChangeKeeper: it keeps what the agent changes. That is the journal of writes, the contents
+// beside the sessions, and what commands did to the files of a worktree.
 type Changes struct {
 	Blobs     *checkpoint.Blobs
 	journal   files.Journal
 	log       *slog.Logger
 	notices   io.Writer // what a person at a terminal should know; nil: only the log
-	ephemeral bool      // nothing is stored, so nothing can be taken back
+	ephemeral bool      // nothing is stored, so nothing can be restored
 	runtime   *agent.Runtime
 
 	recover sync.Once
@@ -37,14 +37,15 @@ type Changes struct {
 	trees map[string]*checkpoint.Tree // guarded by mu; by worktree root: sessions share what was copied
 }
 
-// Pack implements agent.ChangeKeeper: the set a change set as the store keeps it: its texts are contents beside the sessions.
+// Pack implements agent.ChangeKeeper: it replaces the texts of a change set by references to contents beside the
+// sessions, so that an event stays small.
 func (k *Changes) Pack(state change.State, set *change.Set) *change.Set {
 	k.prune.Do(k.pruneContents)
 	return Packed(k.Blobs, state, set)
 }
 
-// Packed keeps nothing yet of what is only proposed: the person waits for the question, and it may be another text in
-// the end. Its hunks are in the event.
+// Packed stores nothing of a proposal: the person waits for the approval request, and the text may still change. Its
+// event carries the hunks (checkpoint.Outline).
 func Packed(b *checkpoint.Blobs, state change.State, s *change.Set) *change.Set {
 	if state == change.Proposed {
 		return checkpoint.Outline(s)
@@ -52,8 +53,9 @@ func Packed(b *checkpoint.Blobs, state change.State, s *change.Set) *change.Set 
 	return b.Pack(s)
 }
 
-// Recover implements agent.ChangeKeeper: it says what became of a change set that was being written when a process died. The journal has ended it one way
-// or the other by then.
+// Recover implements agent.ChangeKeeper: it says what became of a change set that was being written when the process
+// ended. The journal has finished it or rolled it back by then, so comparing the files with the set is enough. It
+// returns Failed when any file differs.
 func (k *Changes) Recover(ctx context.Context, s agent.SessionInfo, packed *change.Set) change.State {
 	k.RecoverOnce(ctx)
 	set, err := k.Blobs.Load(packed)
@@ -80,10 +82,12 @@ func (k *Changes) Recover(ctx context.Context, s agent.SessionInfo, packed *chan
 	return change.Applied
 }
 
-// pruneEvery is how often old contents are looked for.
+// pruneEvery is how often old contents are removed, by the time stamp of a file that all processes of the person
+// share.
 const pruneEvery = 24 * time.Hour
 
-// pruneContents removes old contents once a day, beside the work; close waits for it.
+// pruneContents removes old contents in the background. App.Close waits for it: a removal that is cut off would leave
+// contents without their index.
 func (k *Changes) pruneContents() {
 	stamp := filepath.Join(k.Blobs.Dir, "pruned")
 	if info, err := os.Stat(stamp); err == nil && time.Since(info.ModTime()) < pruneEvery {
@@ -100,14 +104,15 @@ func (k *Changes) pruneContents() {
 	})
 }
 
-// RecoverOnce ends what a crash left half-done, before the first tool of this process can look at a file.
+// RecoverOnce finishes or rolls back the writes that a crash has interrupted. It must run before the first tool of
+// this process reads a file, and runs once.
 func (k *Changes) RecoverOnce(ctx context.Context) {
 	k.recover.Do(func() {
 		done, err := files.Recover(ctx, k.journal)
 		if err != nil {
 			k.log.Error("recovery", "err", err)
 			if k.notices != nil {
-				fmt.Fprintln(k.notices, "pillion: a change that was interrupted earlier could not be ended:", err)
+				fmt.Fprintln(k.notices, "pillion: a change that was interrupted earlier could not be recovered:", err)
 			}
 		}
 		for _, r := range done {
@@ -119,7 +124,8 @@ func (k *Changes) RecoverOnce(ctx context.Context) {
 	})
 }
 
-// KeptChanges are the app's change sets: written through the session's own locks and editor, texts beside the sessions.
+// KeptChanges implements review.Store: change sets are written through the locks and the editor of their session, and
+// their texts are beside the sessions.
 type KeptChanges struct{ App *App }
 
 // Files implements review.Store.

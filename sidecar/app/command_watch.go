@@ -17,8 +17,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
-// commandWatch makes a change set of what a command did to the project's files, so that it is shown, counts in its
-// turn and can be taken back like the agent's own edits.
+// commandWatch makes a change set of what a shell command did to the files of a project, so that it is shown, belongs
+// to its turn and can be undone like an edit of the agent.
 type commandWatch struct {
 	session func(id string) (*agent.Session, bool)
 	tree    *checkpoint.Tree
@@ -26,7 +26,8 @@ type commandWatch struct {
 	buffers files.Buffers // nil without an editor
 }
 
-// watch is a session's watch; the tree belongs to the worktree, because sessions share what was copied.
+// watch makes the watch of one session; nil when nothing is stored. The tree belongs to the worktree: sessions share
+// the copies of its files.
 func (k *Changes) watch(root string, find *search.Searcher, buffers files.Buffers) builtin.CommandWatch {
 	if k.ephemeral {
 		return nil // nothing is stored, so nothing can be taken back
@@ -44,13 +45,16 @@ func (k *Changes) watch(root string, find *search.Searcher, buffers files.Buffer
 	return &commandWatch{session: k.runtime.Session, tree: t, whole: k.Blobs.Load, buffers: buffers}
 }
 
-// Before implements builtin.CommandWatch.
+// Before implements builtin.CommandWatch: it copies what the command may write. The function that it returns compares
+// after the command and records the change set.
 func (w *commandWatch) Before(ctx context.Context, run builtin.CommandRun) func(context.Context) []string {
 	s, ok := w.session(run.SessionID)
 	if !ok {
 		return nil
 	}
 	top := s.Top()
+	// Sub-agents and other calls may write while the command runs. Their change sets have later numbers than this
+	// one, and are subtracted below.
 	seq := top.Last()
 	unsaved := map[string]string{}
 	if w.buffers != nil {
@@ -61,7 +65,7 @@ func (w *commandWatch) Before(ctx context.Context, run builtin.CommandRun) func(
 	look := w.tree.Before(ctx, run.Writes)
 	return func(ctx context.Context) []string {
 		changes, uncaught := look.After(ctx)
-		set := w.set(run, changes, w.told(ctx, top, seq), unsaved)
+		set := w.set(run, changes, w.writtenSince(ctx, top, seq), unsaved)
 		if set.Uncaught = uncaught; len(set.Files) > 0 {
 			_ = s.Beside(ctx, func(context.Context) error {
 				s.RecordChange(run.CallID, change.Applied, set)
@@ -69,12 +73,13 @@ func (w *commandWatch) Before(ctx context.Context, run builtin.CommandRun) func(
 			})
 		}
 		if uncaught != "" {
-			s.Notice("info", "The command "+shortened(run.Command)+" cannot be taken back in full: "+uncaught)
+			s.Notice("info", "The command "+shortened(run.Command)+" cannot be undone in full: "+uncaught)
 		}
-		return nil // what the model must read again it is told already
+		return nil // the bash tool itself tells the model which files have changed
 	}
 }
 
+// shortened is the first line of a command for a title, at most 60 characters.
 func shortened(command string) string {
 	line, _, more := strings.Cut(strings.TrimSpace(command), "\n")
 	if r := []rune(line); len(r) > 60 || more {
@@ -83,9 +88,9 @@ func shortened(command string) string {
 	return "“" + line + "”"
 }
 
-// told are the files that other change sets have written since an event, as the last of them left each: a command that
-// ran meanwhile did not do that.
-func (w *commandWatch) told(ctx context.Context, s *agent.Session, seq int64) map[string]change.File {
+// writtenSince are the files that other change sets have written since an event, each as the last of them left it:
+// the command that ran meanwhile did not do that. A rename counts as a deletion and a creation.
+func (w *commandWatch) writtenSince(ctx context.Context, s *agent.Session, seq int64) map[string]change.File {
 	out := map[string]change.File{}
 	_ = s.Events(ctx, seq, func(e agent.Event) error {
 		if e.Type != agent.EventChange {
@@ -111,8 +116,9 @@ func (w *commandWatch) told(ctx context.Context, s *agent.Session, seq int64) ma
 	return out
 }
 
-// linked is what a command did to a symbolic link, or to a file whose place one took or left.
-func linked(c checkpoint.Change) (change.File, bool) {
+// linkChange is what a command did to a symbolic link, or to a file that a link has replaced or that has replaced a
+// link. ok is false when nothing has changed.
+func linkChange(c checkpoint.Change) (change.File, bool) {
 	as := func(b []byte, mode os.FileMode) (text, encoding string, perm uint32) {
 		if mode == os.ModeSymlink {
 			return string(b), change.Link, 0
@@ -137,13 +143,14 @@ func linked(c checkpoint.Change) (change.File, bool) {
 	return f, f.Old != f.New || oldKind != nowKind
 }
 
-// set is what the command did, as a change set.
+// set is what the command did, as a change set. A file that the person saved meanwhile is left out when its text is
+// the buffer's.
 func (w *commandWatch) set(run builtin.CommandRun, changes []checkpoint.Change, told map[string]change.File, unsaved map[string]string) *change.Set {
 	var list []change.File
 	for _, c := range changes {
 		f := change.File{Path: c.Path, Kind: change.Edit, OldMode: uint32(c.OldMode)}
 		if c.OldMode == os.ModeSymlink || c.NewMode == os.ModeSymlink {
-			if f, ok := linked(c); ok {
+			if f, ok := linkChange(c); ok {
 				list = append(list, f)
 			}
 			continue

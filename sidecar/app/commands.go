@@ -11,7 +11,8 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/slash"
 )
 
-// CommandsOf are the commands that people wrote, in configuration files or in Markdown, and those of MCP servers.
+// CommandsOf are the slash commands of a directory: those that people wrote in configuration files or Markdown, and
+// the prompts of MCP servers.
 func (a *App) CommandsOf(cwd string) []slash.Command {
 	c := a.ConfigOf(cwd)
 	var out []slash.Command
@@ -23,8 +24,8 @@ func (a *App) CommandsOf(cwd string) []slash.Command {
 	return append(out, a.MCP.commands(cwd)...)
 }
 
-// commands are the prompts of the MCP servers that are up, as /server:prompt. The servers are started, so that
-// their prompts are there soon.
+// commands are the prompts of the MCP servers that run, as /server:prompt. It starts the servers and does not wait
+// for them: editors are told when more commands are available.
 func (m *MCPServers) commands(cwd string) []slash.Command {
 	set := m.of(cwd)
 	if set == nil {

@@ -12,11 +12,12 @@ import (
 	"github.com/pillion-dev/pillion/lspbridge"
 )
 
-// Servers is the cache of language servers that Pillion installed itself.
+// Servers is the folder of the language servers that Pillion has installed itself.
 func (p *Workplace) Servers() string { return filepath.Join(p.State, "servers") }
 
-// InstallServer gets a language server into the cache, after a yes. in is nil where nobody can be asked: then only
-// yes, given beforehand, will do.
+// InstallServer installs a language server into the cache after the person has agreed. in is nil when there is no
+// terminal to ask on: then only yes, given beforehand, installs. It fails when the person declines or the package
+// manager fails.
 func InstallServer(ctx context.Context, id, cache string, yes bool, in io.Reader, out io.Writer) error {
 	plan, err := lspbridge.PlanInstall(id, cache)
 	if err != nil {
@@ -40,6 +41,6 @@ func InstallServer(ctx context.Context, id, cache string, yes bool, in io.Reader
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "Installed: %s\nIt is found from now on, also by a Pillion that runs already; pillion doctor shows it.\n", program)
+	fmt.Fprintf(out, "Installed: %s\nRunning Pillion processes find it as well; pillion doctor shows it.\n", program)
 	return nil
 }

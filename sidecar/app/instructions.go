@@ -12,15 +12,17 @@ import (
 	"github.com/pillion-dev/pillion/tools/web"
 )
 
+// Limits of instruction pages, the addresses in "instructions". A prompt that stays the same from turn to turn is
+// cached by model providers, so a page is not read again for every turn.
 const (
-	pageLimit    = 5 * time.Second // a turn waits no longer for all pages together
-	pageFresh    = time.Hour       // then a page is looked at again; until then prompts stay the same
-	pageAgain    = 2 * time.Minute // after a failure
-	maxPages     = 10              // of one configuration
-	maxPageBytes = 64 << 10        // as of a file
+	pagesTimeout   = 5 * time.Second // how long a turn waits for all pages together
+	pageMaxAge     = time.Hour       // after that a page is fetched again
+	pageRetryAfter = 2 * time.Minute // after a failure: a turn must not wait for a dead address each time
+	maxPages       = 10              // of one configuration
+	maxPageBytes   = 64 << 10        // as of a file
 )
 
-// instructionPages keeps what was fetched, so that a turn waits for a page once.
+// instructionPages fetches pages and keeps them, so that a turn waits for a page once.
 type instructionPages struct {
 	version string // of this program, for the pages' servers
 	mu      sync.Mutex
@@ -28,13 +30,16 @@ type instructionPages struct {
 	now     func() time.Time           // nil: the clock
 }
 
+// instructionPage is a page as it was read last.
 type instructionPage struct {
 	text  string
-	until time.Time
-	bad   bool
+	until time.Time // when it is fetched again
+	bad   bool      // the last fetch failed, and the person knows
 }
 
-// texts fetches what is not known, all at once. failed is told once of a page that fails, until it has worked again.
+// texts returns the pages as blocks of the system prompt and fetches those that are unknown or too old, all at the
+// same time. A page that fails keeps its earlier text; failed is called for the first failure only, until it has
+// worked again.
 func (p *instructionPages) texts(c *config.Config, addresses []string, failed func(address string, err error)) (blocks []string) {
 	if len(addresses) == 0 {
 		return nil
@@ -43,9 +48,9 @@ func (p *instructionPages) texts(c *config.Config, addresses []string, failed fu
 	if p.now != nil {
 		now = p.now
 	}
-	addresses = once(addresses)
+	addresses = withoutRepeats(addresses)
 	addresses = addresses[:min(len(addresses), maxPages)]
-	ctx, cancel := context.WithTimeout(context.Background(), pageLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), pagesTimeout)
 	defer cancel()
 	client := web.New(web.Options{Version: p.version, Allow: c.Web.Allow})
 	var wait sync.WaitGroup
@@ -57,15 +62,15 @@ func (p *instructionPages) texts(c *config.Config, addresses []string, failed fu
 			continue
 		}
 		wait.Go(func() {
-			page, err := client.Fetch(ctx, web.Request{URL: address, Timeout: pageLimit})
-			next := instructionPage{text: had.text, until: now().Add(pageFresh)} // what was read before stays
+			page, err := client.Fetch(ctx, web.Request{URL: address, Timeout: pagesTimeout})
+			next := instructionPage{text: had.text, until: now().Add(pageMaxAge)} // an earlier text is kept when this fetch fails
 			switch {
 			case err != nil:
-				next.until, next.bad = now().Add(pageAgain), true
+				next.until, next.bad = now().Add(pageRetryAfter), true
 			case page.Text == "":
-				err, next.bad = fmt.Errorf("there is no text"), true
+				err, next.bad = fmt.Errorf("the page has no text"), true
 			default:
-				next.text = bounded(strings.TrimSpace(page.Text), maxPageBytes)
+				next.text = truncated(strings.TrimSpace(page.Text), maxPageBytes)
 			}
 			if err != nil && !had.bad {
 				failed(address, err)
@@ -89,8 +94,8 @@ func (p *instructionPages) texts(c *config.Config, addresses []string, failed fu
 	return blocks
 }
 
-// once leaves out what is there already.
-func once(list []string) (out []string) {
+// withoutRepeats is the list with each entry once, in order.
+func withoutRepeats(list []string) (out []string) {
 	for _, s := range list {
 		if !slices.Contains(out, s) {
 			out = append(out, s)
@@ -99,8 +104,8 @@ func once(list []string) (out []string) {
 	return out
 }
 
-// bounded cuts a text at the end of a line.
-func bounded(text string, most int) string {
+// truncated cuts a text at the end of a line, to at most most bytes, and says so to the model.
+func truncated(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}

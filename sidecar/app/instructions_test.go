@@ -43,7 +43,7 @@ func TestInstructionsFromPages(t *testing.T) {
 	if got := get(allowed, srv.URL+"/long.txt"); len(got) > 70<<10 || !strings.HasSuffix(got, "for the rest.)") {
 		t.Errorf("%d bytes", len(got))
 	}
-	at, broken = at.Add(2*pageFresh), true
+	at, broken = at.Add(2*pageMaxAge), true
 	for range 3 {
 		if got := get(allowed, srv.URL+"/a.md"); !strings.Contains(got, "Use tabs.") {
 			t.Errorf("what was read is lost: %q", got)

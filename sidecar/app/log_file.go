@@ -8,8 +8,8 @@ import (
 
 const maxLog = 8 << 20 // bytes of a log; with the one before it there are never more than twice as many
 
-// logFile opens at the first write, so that a start that logs nothing touches nothing. When it has grown beyond max it
-// is moved to .1, over the one before, and begun anew: at a start and while the process runs.
+// logFile is a log that is opened by the first write, so that a start that logs nothing touches no file. Beyond max
+// bytes it is renamed to .1, replacing the one before, and begun anew.
 type logFile struct {
 	path string
 	max  int64
@@ -20,6 +20,7 @@ type logFile struct {
 	err  error    // guarded by mu
 }
 
+// Write implements io.Writer. It reports success when the log cannot be opened: a full disk must not stop the agent.
 func (l *logFile) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -31,15 +32,15 @@ func (l *logFile) Write(b []byte) (int, error) {
 		l.open()
 	}
 	if l.err != nil {
-		return len(b), nil // no log is no reason to stop
+		return len(b), nil
 	}
 	n, err := l.f.Write(b)
 	l.size += int64(n)
 	return n, err
 }
 
-// open moves what has grown too long away. Other processes may write to the same file: it is looked at anew, and they
-// go on in the one that was moved until they notice by their own count. mu is held.
+// open opens the file, after renaming one that is too long. Several processes write to the same file (O_APPEND); the
+// others continue in the renamed one until their own count exceeds max. mu is held.
 func (l *logFile) open() {
 	if l.err = os.MkdirAll(filepath.Dir(l.path), 0o700); l.err != nil {
 		return
@@ -57,6 +58,7 @@ func (l *logFile) open() {
 	}
 }
 
+// close closes the file; a later write opens it again.
 func (l *logFile) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/config"
 )
 
-// serverProblems are settings of language servers that would do nothing: an id that is no server's, a server of one's own
-// that lacks what makes it one.
+// serverProblems are mistakes in lsp.<id> that the schema cannot see: an id of no known server, which is usually a
+// misspelling, and a server of one's own without files or command. Each would silently do nothing.
 func serverProblems(c *config.Config) []config.Problem {
 	known := map[string]bool{}
 	for _, s := range lspbridge.Servers() {
@@ -27,7 +27,7 @@ func serverProblems(c *config.Config) []config.Problem {
 		case s.Disabled || len(s.Command) == 0:
 			text = lspbridge.Unknown(id) + "; one of your own has command and extensions"
 		case len(s.Extensions) == 0:
-			text = fmt.Sprintf("lsp.%s is for no files: say which, e.g. \"extensions\": [\".x\"]", id)
+			text = fmt.Sprintf("lsp.%s has no files: set \"extensions\": [\".x\"]", id)
 		}
 		if text != "" {
 			out = append(out, problemAt(c, "lsp."+id, text))
@@ -36,7 +36,8 @@ func serverProblems(c *config.Config) []config.Problem {
 	return out
 }
 
-// problemAt is a mistake in a part of the configuration, at the first of its values.
+// problemAt is a mistake in a part of the configuration, at the first value that is set below path. Origins are
+// "file:line:column".
 func problemAt(c *config.Config, path, text string) config.Problem {
 	p := config.Problem{Message: text, Line: 1, Column: 1}
 	first := ""
@@ -54,7 +55,8 @@ func problemAt(c *config.Config, path, text string) config.Problem {
 	return p
 }
 
-// cutLast takes the number behind the last colon off.
+// cutLast removes the number after the last colon. Paths of Windows contain colons too, so the number is looked for
+// from the end.
 func cutLast(s string) (rest string, n int, ok bool) {
 	i := strings.LastIndexByte(s, ':')
 	if i < 0 {

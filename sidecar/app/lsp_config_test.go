@@ -13,7 +13,7 @@ func TestServerSettingsThatWouldDoNothing(t *testing.T) {
 		`{"lsp":{"pyright":{"disabled":true},"own":{"command":["x"],"extensions":[".own"]}}}`: "",
 		"{\n  \"lsp\": {\"pyrigth\": {\"disabled\": true}}\n}":                                `2:35: unknown language server "pyrigth"; did you mean "pyright"? pillion doctor lists them; one of your own has command and extensions`,
 		`{"lsp":{"own":{"extensions":[".own"]}}}`:                                             `1:29: unknown language server "own"; pillion doctor lists them; one of your own has command and extensions`,
-		`{"lsp":{"own":{"command":["x"]}}}`:                                                   `1:26: lsp.own is for no files: say which, e.g. "extensions": [".x"]`,
+		`{"lsp":{"own":{"command":["x"]}}}`:                                                   `1:26: lsp.own has no files: set "extensions": [".x"]`,
 	} {
 		user := t.TempDir()
 		file := filepath.Join(user, "pillion.json")

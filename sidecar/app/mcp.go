@@ -21,35 +21,38 @@ import (
 	"github.com/pillion-dev/pillion/tools/paths"
 )
 
-// MCPServers are the MCP servers of each directory: those configured, and those the editor passed in. They are shared
-// by a directory's sessions, and others take their place when the configuration changes.
+// MCPServers are the MCP servers of each directory: the configured ones and those that the editor passed in. The
+// sessions of a directory share them. A changed configuration replaces them.
 type MCPServers struct {
 	app     *App
-	Changed func(cwd string) // told after what a directory's servers offer may have changed; nil: nobody wants to know
+	Changed func(cwd string) // called after the offer of a directory's servers may have changed; nil: not
 
-	mu     sync.Mutex
-	sets   map[string]mcpSet       // guarded by mu; by directory
-	passed map[string][]mcp.Server // guarded by mu; by directory
-	old    []*mcp.Set              // guarded by mu: no longer configured, but calls may be under way
+	mu       sync.Mutex
+	sets     map[string]mcpSet       // guarded by mu; by directory
+	passed   map[string][]mcp.Server // guarded by mu; by directory
+	replaced []*mcp.Set              // guarded by mu: no longer configured, but calls may be under way
 }
 
-// mcpSet is a set with what it was made from.
+// mcpSet is a set and what it was made from. config is compared by identity, which is quick; key decides when another
+// setting of the same file has changed.
 type mcpSet struct {
 	set    *mcp.Set
 	config *config.Config
 	key    string
 }
 
+// newMCPServers starts none.
 func newMCPServers(a *App) *MCPServers {
 	return &MCPServers{app: a, sets: map[string]mcpSet{}, passed: map[string][]mcp.Server{}}
 }
 
-// of are a directory's servers as they are configured now; nil: there are none.
+// of returns a directory's servers as they are configured now; nil when there are none. Servers of the editor win
+// over configured ones of the same name. It starts none.
 func (m *MCPServers) of(cwd string) *mcp.Set {
 	c := m.app.ConfigOf(cwd)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.endOld()
+	m.closeReplaced()
 	have := m.sets[cwd]
 	if have.set != nil && have.config == c {
 		return have.set
@@ -65,7 +68,7 @@ func (m *MCPServers) of(cwd string) *mcp.Set {
 		return have.set
 	}
 	if have.set != nil {
-		m.old = append(m.old, have.set)
+		m.replaced = append(m.replaced, have.set)
 		delete(m.sets, cwd)
 	}
 	if len(servers) == 0 {
@@ -76,9 +79,9 @@ func (m *MCPServers) of(cwd string) *mcp.Set {
 	return set
 }
 
-// endOld ends replaced sets that nobody is using any more. mu is held.
-func (m *MCPServers) endOld() {
-	m.old = slices.DeleteFunc(m.old, func(s *mcp.Set) bool {
+// closeReplaced closes the replaced sets that no call uses any more. mu is held.
+func (m *MCPServers) closeReplaced() {
+	m.replaced = slices.DeleteFunc(m.replaced, func(s *mcp.Set) bool {
 		if s.Busy() {
 			return false
 		}
@@ -87,7 +90,8 @@ func (m *MCPServers) endOld() {
 	})
 }
 
-// Pass takes an editor's servers for the sessions of a directory. They are the person's: the editor's settings.
+// Pass sets the servers that an editor passes with session/new. They are trusted: they come from the person's own
+// editor settings. Its error names the servers of an unknown kind; the others are used.
 func (m *MCPServers) Pass(cwd string, servers []protocol.MCPServer) error {
 	var list []mcp.Server
 	var bad []error
@@ -104,19 +108,20 @@ func (m *MCPServers) Pass(cwd string, servers []protocol.MCPServer) error {
 		case *protocol.MCPServerSSE:
 			list = append(list, mcp.Server{Name: v.Name, URL: v.URL, Headers: headerMap(v.Headers), SSE: true})
 		default:
-			bad = append(bad, fmt.Errorf("a server of kind %q was left out: it is not known here", s.Type))
+			bad = append(bad, fmt.Errorf("a server of kind %q was left out: this version does not know it", s.Type))
 		}
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.passed[cwd] = list
-	if have, ok := m.sets[cwd]; ok { // look again
+	if have, ok := m.sets[cwd]; ok { // compare with the new list at the next use
 		have.config = nil
 		m.sets[cwd] = have
 	}
 	return errors.Join(bad...)
 }
 
+// headerMap turns ACP's list of headers into a map; of a repeated name the last one counts.
 func headerMap(list []protocol.HTTPHeader) map[string]string {
 	out := map[string]string{}
 	for _, h := range list {
@@ -125,32 +130,34 @@ func headerMap(list []protocol.HTTPHeader) map[string]string {
 	return out
 }
 
-// each are all sets that are up.
-func (m *MCPServers) each() []*mcp.Set {
+// all are the sets that may run, replaced ones included.
+func (m *MCPServers) all() []*mcp.Set {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	out := slices.Clone(m.old)
+	out := slices.Clone(m.replaced)
 	for _, s := range m.sets {
 		out = append(out, s.set)
 	}
 	return out
 }
 
-func (m *MCPServers) ended(session string) {
-	for _, s := range m.each() {
+// sessionEnded drops what the servers keep for a session.
+func (m *MCPServers) sessionEnded(session string) {
+	for _, s := range m.all() {
 		s.Ended(session)
 	}
 }
 
+// close ends all servers at the same time.
 func (m *MCPServers) close(ctx context.Context) {
 	var wait sync.WaitGroup
-	for _, s := range m.each() {
+	for _, s := range m.all() {
 		wait.Go(func() { s.Close(ctx) })
 	}
 	wait.Wait()
 }
 
-// ConfiguredMCP are the servers of a configuration that are switched on.
+// ConfiguredMCP are the enabled servers of a configuration, sorted by name.
 func ConfiguredMCP(c *config.Config) []mcp.Server {
 	var out []mcp.Server
 	for _, name := range slices.Sorted(maps.Keys(c.MCP)) {
@@ -173,6 +180,7 @@ func ConfiguredMCP(c *config.Config) []mcp.Server {
 	return out
 }
 
+// NewSet makes the servers of a directory; they start when they are used. Notices go to the directory's sessions.
 func (m *MCPServers) NewSet(cwd string, c *config.Config, servers []mcp.Server) *mcp.Set {
 	return mcp.New(mcp.Options{
 		Servers: servers, Root: paths.Worktree(cwd), StateDir: m.app.Place.State, Budget: c.MCPBudget, Version: m.app.Place.version, Log: m.app.O.Log,
@@ -180,13 +188,13 @@ func (m *MCPServers) NewSet(cwd string, c *config.Config, servers []mcp.Server) 
 		Notice: func(level, text string) { m.app.noticeIn(cwd, level, text) },
 		Changed: func() {
 			if m.Changed != nil {
-				go m.Changed(cwd) // an editor may be slow to read, and servers do not wait for it
+				go m.Changed(cwd) // in the background: an editor that reads slowly must not hold up a server
 			}
 		},
 	})
 }
 
-// tools are those of a session's servers now.
+// tools are those that a session's servers offer now.
 func (m *MCPServers) tools(ctx context.Context, s agent.SessionInfo) []tools.Tool {
 	if set := m.of(s.Cwd); set != nil {
 		return set.Tools(ctx, s.ID)
@@ -194,7 +202,8 @@ func (m *MCPServers) tools(ctx context.Context, s agent.SessionInfo) []tools.Too
 	return nil
 }
 
-// find is a tool of a server that is not offered for want of room.
+// find finds a tool that exists but is not offered, because the tools of all servers together would take too much of
+// the context.
 func (m *MCPServers) find(s agent.SessionInfo, name string) (tools.Tool, bool) {
 	set := m.of(s.Cwd)
 	if set == nil {
@@ -203,14 +212,15 @@ func (m *MCPServers) find(s agent.SessionInfo, name string) (tools.Tool, bool) {
 	return set.Find(s.ID, name)
 }
 
-// Await waits for the MCP server that may have a tool of this name.
+// Await waits for the server whose tool has this name, while it starts. A script that calls one tool should not have
+// to retry.
 func (m *MCPServers) Await(ctx context.Context, cwd, tool string) {
 	if set := m.of(cwd); set != nil {
 		set.Await(ctx, tool)
 	}
 }
 
-// notes is what the servers say of their tools.
+// notes are the servers' instructions for the system prompt.
 func (m *MCPServers) notes(cwd string) []string {
 	set := m.of(cwd)
 	if set == nil {
@@ -222,10 +232,11 @@ func (m *MCPServers) notes(cwd string) []string {
 	return nil
 }
 
-// sampleMax is how many tokens a server may have answered at once.
+// sampleMax limits the answer to a server's sampling request, in tokens: the person pays for it.
 const sampleMax = 8192
 
-// sample answers a server with the session's model. The person has been asked.
+// sample answers a sampling request of a server (MCP sampling/createMessage) with the session's model. Package mcp
+// has asked the person before.
 func (m *MCPServers) sample(ctx context.Context, session string, r mcp.Sample) (mcp.Sampled, error) {
 	s, ok := m.app.Runtime.Session(session)
 	if !ok {
@@ -266,7 +277,8 @@ func (m *MCPServers) sample(ctx context.Context, session string, r mcp.Sample) (
 	return out, err
 }
 
-// resources are what a directory's servers can show. The servers are started, so that it is known soon.
+// resources are what a directory's servers list, as far as they run. It starts them, so that a later search finds
+// more.
 func (m *MCPServers) resources(ctx context.Context, cwd string) []mcp.Resource {
 	set := m.of(cwd)
 	if set == nil {

@@ -20,13 +20,15 @@ import (
 // resourceWait is how long a prompt's link waits for servers that start, to find out whether one of them has it.
 const resourceWait = 5 * time.Second
 
+// mentionWords finds @word at the start of a text, after white space or after an opening bracket, so that addresses
+// of e-mail do not match.
 var mentionWords = regexp.MustCompile(`(?:^|[\s(])@(\S+)`)
 
-// resource is one that a prompt mentions.
+// resource is a resource that a prompt mentions.
 type resource struct{ server, uri string }
 
-// mentionedResources are the resources that a prompt mentions, in order, each once. Servers that start are waited for
-// when it may mean one of theirs.
+// mentionedResources are the resources that a prompt mentions, in order, each once, at most slash.MaxMentions. It
+// starts the servers and waits for them only if a mention could be of one of them.
 func mentionedResources(ctx context.Context, set *mcp.Set, parts []provider.Part) (out []resource) {
 	ctx, cancel := context.WithTimeout(ctx, resourceWait)
 	defer cancel()
@@ -68,7 +70,8 @@ func mentionedResources(ctx context.Context, set *mcp.Set, parts []provider.Part
 	return out
 }
 
-// wholeURI takes off what belongs to the sentence around a URI: only as much as leaves one that the server lists.
+// wholeURI removes punctuation at the end of a word that belongs to the sentence and not to the URI. Nothing is
+// removed that would leave a URI which the server does not list.
 func wholeURI(known []mcp.Resource, server, word string) string {
 	for uri := word; ; uri = uri[:len(uri)-1] {
 		if slices.ContainsFunc(known, func(r mcp.Resource) bool { return r.Server == server && r.URI == uri }) {

@@ -15,8 +15,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/paths"
 )
 
-// What plugins may ask through their client. It reads only: what changes something goes through a hook or a tool, where
-// a person sees it.
+// clientMethods are the methods that plugins may call on their client; the names and shapes are those of OpenCode's
+// SDK. All of them only read: a change must go through a hook or a tool, where the person sees it.
 var clientMethods = map[string]func(p pluginClient, ctx context.Context, args custom.Args) (any, error){
 	"session.list": func(p pluginClient, ctx context.Context, _ custom.Args) (any, error) {
 		return p.sessions(ctx, p.cwd, func(s agent.SessionInfo) bool { return s.Parent == "" })
@@ -88,6 +88,7 @@ type pluginClient struct {
 	cwd string
 }
 
+// call answers one call. An unknown method fails with custom.ErrNoMethod and the list of known ones.
 func (p pluginClient) call(ctx context.Context, method string, args custom.Args) (any, error) {
 	f, ok := clientMethods[method]
 	if !ok {
@@ -97,6 +98,7 @@ func (p pluginClient) call(ctx context.Context, method string, args custom.Args)
 	return f(p, ctx, args)
 }
 
+// session finds a session by id, open or stored; else custom.ErrNotFound.
 func (p pluginClient) session(ctx context.Context, id string) (agent.SessionInfo, error) {
 	if s, ok := p.app.Runtime.Session(id); ok {
 		return s.Info(), nil
@@ -113,6 +115,7 @@ func (p pluginClient) session(ctx context.Context, id string) (agent.SessionInfo
 	return agent.SessionInfo{}, fmt.Errorf("session %q: %w", id, custom.ErrNotFound)
 }
 
+// messages are a session's messages in OpenCode's shape.
 func (p pluginClient) messages(ctx context.Context, id string) ([]agent.Their, error) {
 	if _, err := p.session(ctx, id); err != nil {
 		return nil, err
@@ -120,6 +123,7 @@ func (p pluginClient) messages(ctx context.Context, id string) ([]agent.Their, e
 	return p.app.Runtime.Theirs(ctx, id)
 }
 
+// sessions lists the sessions of a directory ("": of all) that keep accepts.
 func (p pluginClient) sessions(ctx context.Context, cwd string, keep func(agent.SessionInfo) bool) (any, error) {
 	all, err := p.app.Runtime.List(ctx, cwd)
 	out := []any{}
@@ -131,12 +135,14 @@ func (p pluginClient) sessions(ctx context.Context, cwd string, keep func(agent.
 	return out, err
 }
 
+// shown is a session in OpenCode's shape; times are milliseconds since 1970.
 func (p pluginClient) shown(s agent.SessionInfo) map[string]any {
 	return map[string]any{"id": s.ID, "projectID": paths.Worktree(s.Cwd), "directory": s.Cwd, "parentID": s.Parent, "title": s.Title, "version": p.app.Place.version,
 		"time": map[string]int64{"created": s.Created.UnixMilli(), "updated": s.Updated.UnixMilli()}}
 }
 
-// chatMessage lets plugins change a prompt. What they leave as it was stays what it is, bytes of files included.
+// chatMessage lets plugins change a prompt (hook chat.message). Parts that they return unchanged are taken from the
+// prompt itself, so the bytes of files never pass through them. New files are accepted as data: URLs only.
 func (h *customHost) chatMessage(ctx context.Context, e agent.Entering) []provider.Part {
 	if !h.Has(ctx, "chat.message") {
 		return e.Parts

@@ -18,7 +18,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/paths"
 )
 
-// Plugins run the person's own tools and plugins, one host for each directory.
+// Plugins run the person's own tools and plugins, in one host for each directory.
 type Plugins struct {
 	app *App
 
@@ -27,26 +27,28 @@ type Plugins struct {
 	none  map[string]time.Time   // guarded by mu; by directory, when it was last seen to have nothing
 }
 
-// lookAfter is how soon folders for tools are looked for again where there were none.
-const lookAfter = 2 * time.Second
+// absentFor is how long a directory without tools and plugins is not searched again: every step of a turn asks.
+const absentFor = 2 * time.Second
 
-// customHost is a host with what it was made from.
+// customHost is a host and what it was made from.
 type customHost struct {
 	*custom.Host
 	config *config.Config // guarded by Plugins.mu
 	key    string         // what of it the host was made from
 	ext    *agent.Extensions
 
-	mu      sync.Mutex
-	shown   map[string]bool       // guarded by mu: tools that were told to stand before ours
-	defined map[string]tools.Tool // guarded by mu: definitions as plugins worded them, by id and what they were made from
+	mu        sync.Mutex
+	announced map[string]bool       // guarded by mu: replacements that the person was told of
+	defined   map[string]tools.Tool // guarded by mu: definitions as plugins changed them, by id and original
 }
 
+// newPlugins starts no host.
 func newPlugins(a *App) *Plugins {
 	return &Plugins{app: a, hosts: map[string]*customHost{}, none: map[string]time.Time{}}
 }
 
-// of is a directory's host; nil where it has no custom tools and no plugins.
+// of returns a directory's host; nil where there are no custom tools and no plugins. A changed setting that the host
+// does not depend on keeps it running, because a restart loses the plugins' state.
 func (c *Plugins) of(cwd string) *customHost {
 	conf := c.app.ConfigOf(cwd)
 	c.mu.Lock()
@@ -55,11 +57,11 @@ func (c *Plugins) of(cwd string) *customHost {
 	if h != nil && h.config == conf {
 		return h
 	}
-	if h != nil && h.key == c.key(cwd, conf) { // another setting changed: what runs goes on
+	if h != nil && h.key == c.key(cwd, conf) { // another setting has changed
 		h.config = conf
 		return h
 	}
-	if h == nil && time.Since(c.none[cwd]) < lookAfter {
+	if h == nil && time.Since(c.none[cwd]) < absentFor {
 		return nil
 	}
 	folders := c.dirs(cwd, conf)
@@ -74,7 +76,7 @@ func (c *Plugins) of(cwd string) *customHost {
 	for _, p := range conf.Plugin {
 		listed = append(listed, custom.Plugin{Spec: p.Name, Dir: paths.Worktree(cwd), Options: p.Options})
 	}
-	h = &customHost{config: conf, key: c.key(cwd, conf), shown: map[string]bool{}, defined: map[string]tools.Tool{}}
+	h = &customHost{config: conf, key: c.key(cwd, conf), announced: map[string]bool{}, defined: map[string]tools.Tool{}}
 	h.Host = custom.New(custom.Options{
 		Dirs: folders, Directory: cwd, Worktree: paths.Worktree(cwd), CacheDir: filepath.Join(c.app.Place.State, "cache"), Runtime: conf.JSRuntime, Config: conf, Start: guard.Start, Log: c.app.O.Log,
 		Plugins: listed, Client: pluginClient{c.app, cwd}.call, Notice: func(level, text string) { c.app.noticeIn(cwd, level, text) },
@@ -84,22 +86,22 @@ func (c *Plugins) of(cwd string) *customHost {
 	return h
 }
 
-// key is what of a configuration a host is made from.
+// key is the part of a configuration that a host depends on.
 func (c *Plugins) key(cwd string, conf *config.Config) string {
 	raw, _ := json.Marshal([]any{c.dirs(cwd, conf), conf.Plugin, conf.JSRuntime})
 	return string(raw)
 }
 
-// lookAgain makes a directory's host anew where its settings ask for it.
-func (c *Plugins) lookAgain(cwd string) {
+// refresh makes a directory's host anew if its settings have changed, and notices new folders at once.
+func (c *Plugins) refresh(cwd string) {
 	c.mu.Lock()
 	delete(c.none, cwd)
 	c.mu.Unlock()
 	c.of(cwd)
 }
 
-// dirs are the folders that may hold tools and plugins, the nearest to the session last. A project's own count
-// when its folder is trusted.
+// dirs are the folders that may hold tools and plugins; the one nearest to the session is last and wins. A project's
+// own folders count only if it is trusted: their files are programs.
 func (c *Plugins) dirs(cwd string, conf *config.Config) []string {
 	dirs := []string{c.app.Place.User}
 	if c.app.Place.Home != "" {
@@ -114,7 +116,8 @@ func (c *Plugins) dirs(cwd string, conf *config.Config) []string {
 	return dirs
 }
 
-// holdsAny looks for folders only, so that nothing is made where there is nothing.
+// holdsAny reports whether one of the folders has a subfolder for tools or plugins. It avoids starting Node where
+// there is nothing to load.
 func holdsAny(dirs []string) bool {
 	for _, dir := range dirs {
 		for _, name := range []string{"tool", "tools", "plugin", "plugins"} {
@@ -126,14 +129,14 @@ func holdsAny(dirs []string) bool {
 	return false
 }
 
-// extensions are what a host adds to its directory's sessions.
+// extensions is what a host adds to its directory's sessions.
 func (h *customHost) extensions(a *App, cwd string) *agent.Extensions {
 	return &agent.Extensions{
 		Over: func(ctx context.Context) []tools.Tool {
 			over := h.Tools(ctx)
 			for _, t := range over {
-				if builtin.Named(t.ID) && h.first(t.ID) {
-					a.noticeIn(cwd, "info", "The custom tool "+t.ID+" takes the place of Pillion's own.")
+				if builtin.Named(t.ID) && h.firstUse(t.ID) {
+					a.noticeIn(cwd, "info", "The custom tool "+t.ID+" replaces the built-in tool of that name.")
 				}
 			}
 			return over
@@ -157,7 +160,7 @@ func (h *customHost) extensions(a *App, cwd string) *agent.Extensions {
 	}
 }
 
-// pluginOptions are the options of a request as plugins see them: the model's and the agent's in one.
+// pluginOptions are the options of a request as plugins see them: those of the model and of the agent merged.
 func pluginOptions(r *provider.Request) map[string]any {
 	out := map[string]any{}
 	for k, v := range r.Model.Options.With(r.Options) {
@@ -169,7 +172,8 @@ func pluginOptions(r *provider.Request) map[string]any {
 	return out
 }
 
-// changedOptions are a request's options after plugins have seen them: null takes one of the model's away.
+// changedOptions are a request's options after plugins have changed them. null stands for an option of the model that
+// a plugin has removed.
 func changedOptions(r *provider.Request, after map[string]any) provider.Options {
 	out := provider.Options{}
 	for k, v := range after {
@@ -185,15 +189,17 @@ func changedOptions(r *provider.Request, after map[string]any) provider.Options 
 	return out
 }
 
-func (h *customHost) first(id string) bool {
+// firstUse reports whether the person has not been told yet that this tool replaces a built-in one.
+func (h *customHost) firstUse(id string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	first := !h.shown[id]
-	h.shown[id] = true
+	first := !h.announced[id]
+	h.announced[id] = true
 	return first
 }
 
-// define keeps what plugins made of a definition: it is asked for at every step.
+// define is the tool as plugins describe it (hook tool.definition). The answer is kept, because it is asked for at
+// every step.
 func (h *customHost) define(ctx context.Context, t tools.Tool) tools.Tool {
 	if !h.Has(ctx, "tool.definition") {
 		return t
@@ -212,7 +218,7 @@ func (h *customHost) define(ctx context.Context, t tools.Tool) tools.Tool {
 	return t
 }
 
-// Extensions implements agent.Plugins: they are what the person's own code adds in a directory.
+// Extensions implements agent.Plugins.
 func (c *Plugins) Extensions(cwd string) *agent.Extensions {
 	if h := c.of(cwd); h != nil {
 		return h.ext
@@ -220,6 +226,7 @@ func (c *Plugins) Extensions(cwd string) *agent.Extensions {
 	return nil
 }
 
+// close ends all hosts at the same time.
 func (c *Plugins) close() {
 	c.mu.Lock()
 	hosts := c.hosts

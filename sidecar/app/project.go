@@ -17,19 +17,20 @@ import (
 	"github.com/pillion-dev/pillion/tools/skill"
 )
 
-// project is what a model is told of a directory, with what was read for it a moment ago. It is agent.ProjectContext.
+// project implements agent.ProjectContext: what a model is told about a directory. It keeps what was read a moment
+// before, since sub-agents begin by the dozen.
 type project struct {
-	app      *App
-	pages    instructionPages
-	sketches sketches
+	app   *App
+	pages instructionPages
+	trees recentTrees
 
 	mu      sync.Mutex
 	finders map[string]*skill.Finder    // guarded by mu; by the places they look in
 	search  map[string]*search.Searcher // guarded by mu; by configured ripgrep
 }
 
-// Instructions implements agent.ProjectContext: what people wrote for agents, first the files of the project, then the
-// configured files and pages.
+// Instructions implements agent.ProjectContext: what people wrote for agents. The files of the project come first,
+// then the configured files and pages.
 func (p *project) Instructions(cwd string) []string {
 	c := p.app.ConfigOf(cwd)
 	var files, pages []string
@@ -50,29 +51,30 @@ func (p *project) Instructions(cwd string) []string {
 	})...)
 }
 
-// Notes implements agent.ProjectContext: what the MCP servers say of their tools.
+// Notes implements agent.ProjectContext: the instructions of the MCP servers.
 func (p *project) Notes(cwd string) []string { return p.app.MCP.notes(cwd) }
 
-// Tree implements agent.ProjectContext: the project's tree, so that a model knows what there is before it looks.
+// Tree implements agent.ProjectContext: the first entries of the file tree, so that a model need not list it first.
+// "" when it could not be made in time.
 func (p *project) Tree(ctx context.Context, cwd string) string {
-	p.sketches.mu.Lock()
-	if p.sketches.dir == nil {
-		p.sketches.dir = map[string]*sketch{}
+	p.trees.mu.Lock()
+	if p.trees.dir == nil {
+		p.trees.dir = map[string]*recentTree{}
 	}
-	s := p.sketches.dir[cwd]
+	s := p.trees.dir[cwd]
 	if s == nil {
-		s = &sketch{}
-		p.sketches.dir[cwd] = s
+		s = &recentTree{}
+		p.trees.dir[cwd] = s
 	}
-	p.sketches.mu.Unlock()
+	p.trees.mu.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if time.Since(s.made) < sketchFresh {
+	if time.Since(s.made) < treeMaxAge {
 		return s.text
 	}
-	ctx, cancel := context.WithTimeout(ctx, sketchTime)
+	ctx, cancel := context.WithTimeout(ctx, treeTimeout)
 	defer cancel()
-	l, err := p.searcher(p.app.ConfigOf(cwd).Ripgrep).Tree(ctx, search.TreeQuery{Root: cwd, Limit: sketchEntries})
+	l, err := p.searcher(p.app.ConfigOf(cwd).Ripgrep).Tree(ctx, search.TreeQuery{Root: cwd, Limit: treeEntries})
 	if err != nil || l.Root == nil || l.Entries == 0 {
 		return ""
 	}
@@ -83,8 +85,9 @@ func (p *project) Tree(ctx context.Context, cwd string) string {
 	return s.text
 }
 
-// Mentioned implements agent.ProjectContext: it reads the resources that a prompt mentions. It looks at the settings first: a turn runs with those that were
-// there when it began, not with what was read a moment before.
+// Mentioned implements agent.ProjectContext: it reads the resources that a prompt mentions, by a tool call that the
+// person sees. It loads the settings first, so that a turn runs with those that were saved when it began and not with
+// a cached copy.
 func (p *project) Mentioned(ctx context.Context, e agent.Entering) []provider.Part {
 	p.app.Place.Config(e.Session.Cwd)
 	set := p.app.MCP.of(e.Session.Cwd)
@@ -113,7 +116,7 @@ func (p *project) Mentioned(ctx context.Context, e agent.Entering) []provider.Pa
 	return parts
 }
 
-// searcher is shared by sessions: it looks for rg once.
+// searcher is the search engine for a configured ripgrep; sessions share it, so that rg is looked for once.
 func (p *project) searcher(ripgrep string) *search.Searcher {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -125,7 +128,7 @@ func (p *project) searcher(ripgrep string) *search.Searcher {
 	return s
 }
 
-// skills of a session's directory; sessions of the same one look through the folders once.
+// skills are those of a directory; its sessions share the list, so that the folders are read once.
 func (p *project) skills(cwd, root string, c *config.Config) *skill.Finder {
 	at := skill.Places{Cwd: cwd, Root: root, Home: p.app.Place.Home, Config: []string{p.app.Place.User}}
 	if p.app.Place.Home != "" {
@@ -150,5 +153,5 @@ func (p *project) skills(cwd, root string, c *config.Config) *skill.Finder {
 	return f
 }
 
-// Project is what a model is told of a directory.
+// Project is what a model is told about a directory.
 func (a *App) Project() agent.ProjectContext { return a.project }

@@ -14,8 +14,9 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/keys"
 )
 
-// Secrets are the person's keys as far as this process came to know them: those of the environment, the configuration
-// and pillion auth. They are hidden in the log, in what tools and prompts bring into a session, and in system prompts.
+// Secrets are the person's keys, as far as this process knows them: those of the environment, of configurations and
+// of pillion auth. They are hidden in the log, in results of tools, in prompts and in system prompts. A key that was
+// known once stays hidden.
 type Secrets struct {
 	mu    sync.RWMutex
 	known []string                // guarded by mu; the longest first, so that a key within a key leaves no rest
@@ -24,7 +25,7 @@ type Secrets struct {
 	once  sync.Once               // the environment
 }
 
-// Hide masks every known key.
+// Hide replaces every known key by agent.HiddenKey.
 func (s *Secrets) Hide(text string) string {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -36,14 +37,15 @@ func (s *Secrets) Hide(text string) string {
 	return text
 }
 
-// Known reports whether a text is one of the keys, whole.
+// Known reports whether the whole text is one of the keys.
 func (s *Secrets) Known(text string) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return slices.Contains(s.known, text)
 }
 
-// Learn takes in the keys of a directory's configuration and the kept ones. It is quick when nothing is new.
+// Learn adds the keys of a configuration and the stored ones. It returns at once when it has seen both: it is called
+// for every text.
 func (s *Secrets) Learn(c *config.Config, kept map[string]keys.Key) {
 	s.environment()
 	s.mu.RLock()
@@ -59,13 +61,14 @@ func (s *Secrets) Learn(c *config.Config, kept map[string]keys.Key) {
 	s.Add(found...)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.seen == nil || len(s.seen) > 64 { // changed files make new ones; the keys themselves stay known
+	if s.seen == nil || len(s.seen) > 64 { // each change of a file makes a new configuration; the keys in known stay
 		s.seen = map[*config.Config]bool{}
 	}
 	s.seen[c], s.kept = true, kept
 }
 
-// environment takes in the variables that are named like keys.
+// environment adds the values of variables whose names are those of secrets, once. Values that begin with "/" are
+// paths to key files.
 func (s *Secrets) environment() {
 	s.once.Do(func() {
 		for _, e := range os.Environ() {
@@ -76,6 +79,8 @@ func (s *Secrets) environment() {
 	})
 }
 
+// Add adds values; what is too short or too plain to be a key is ignored. An authorization scheme before the key is
+// removed.
 func (s *Secrets) Add(values ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,20 +88,20 @@ func (s *Secrets) Add(values ...string) {
 		for _, scheme := range [...]string{"Bearer ", "Basic ", "Token "} {
 			v = strings.TrimPrefix(v, scheme)
 		}
-		if v = strings.TrimSpace(v); telling(v) && !slices.Contains(s.known, v) {
+		if v = strings.TrimSpace(v); looksLikeKey(v) && !slices.Contains(s.known, v) {
 			s.known = append(s.known, v)
 		}
 	}
 	slices.SortFunc(s.known, func(a, b string) int { return len(b) - len(a) })
 }
 
-// telling reports a value that can only be a key. "lm-studio" and "none" are what local servers are given for one, and
-// hiding such words everywhere would hide texts.
-func telling(v string) bool {
+// looksLikeKey reports a value that is most likely a key: 16 bytes or more, or 8 with letters and digits. Local model
+// servers are given words such as "lm-studio" as a key, and hiding those would damage ordinary text.
+func looksLikeKey(v string) bool {
 	return len(v) >= 16 || len(v) >= 8 && strings.ContainsAny(v, "0123456789") && strings.ContainsFunc(v, func(r rune) bool { return r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' })
 }
 
-// secretName reports a variable or header that holds a secret by its name.
+// secretName reports a variable, header or parameter whose name says that its value is a secret.
 func secretName(name string) bool {
 	name = strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
 	for _, word := range [...]string{"API_KEY", "APIKEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "AUTHORIZATION", "COOKIE", "CREDENTIAL"} {
@@ -107,7 +112,8 @@ func secretName(name string) bool {
 	return strings.HasSuffix(name, "_KEY") || name == "KEY"
 }
 
-// configuredSecrets are the keys in a configuration.
+// configuredSecrets are the keys in a configuration, those inside addresses included. A new setting that can hold a
+// secret must be added here.
 func configuredSecrets(c *config.Config) (found []string) {
 	named := func(m map[string]string) {
 		for name, v := range m {
@@ -123,7 +129,7 @@ func configuredSecrets(c *config.Config) (found []string) {
 		}
 		if p, ok := u.User.Password(); ok {
 			_, written, _ := strings.Cut(u.User.String(), ":")
-			found = append(found, p, written) // as it is, and as the address spells it
+			found = append(found, p, written) // plain, and escaped as in the address
 		}
 		for name, values := range u.Query() {
 			if secretName(name) {
@@ -154,7 +160,7 @@ func configuredSecrets(c *config.Config) (found []string) {
 	named(c.Tracing.Headers)
 	address(c.Tracing.Endpoint)
 	address(c.Store)
-	for _, field := range strings.Fields(c.Store) { // PostgreSQL's other way to write an address
+	for _, field := range strings.Fields(c.Store) { // a PostgreSQL connection string with keyword=value pairs
 		if p, ok := strings.CutPrefix(field, "password="); ok {
 			found = append(found, strings.Trim(p, "'"))
 		}
@@ -163,25 +169,28 @@ func configuredSecrets(c *config.Config) (found []string) {
 	return found
 }
 
-// hide masks the keys in a text of a directory's session.
+// hide replaces the keys in a text of a directory's session.
 func (p *Workplace) hide(cwd, text string) string {
-	p.secrets.Learn(p.lately(cwd), p.Keys().All()) // a key was loaded before it could be used
+	p.secrets.Learn(p.recentConfig(cwd), p.Keys().All()) // a key is loaded before it can be used, so none is unknown here
 	return p.secrets.Hide(text)
 }
 
-// hiding is a log without keys. Every call of Write is a whole record.
-type hiding struct {
+// redactingWriter is a log without keys. Each call of Write must be a whole record: a key that is split between two
+// would not be found.
+type redactingWriter struct {
 	w io.Writer
 	s *Secrets
 }
 
-func (h hiding) Write(b []byte) (int, error) {
+// Write implements io.Writer.
+func (h redactingWriter) Write(b []byte) (int, error) {
 	h.s.environment()
 	_, err := io.WriteString(h.w, h.s.Hide(string(b)))
 	return len(b), err
 }
 
-// hider is agent.Secrets.
-type hider struct{ place *Workplace }
+// keyHider implements agent.Secrets.
+type keyHider struct{ place *Workplace }
 
-func (h hider) Hide(cwd, text string) string { return h.place.hide(cwd, text) }
+// Hide implements agent.Secrets.
+func (h keyHider) Hide(cwd, text string) string { return h.place.hide(cwd, text) }

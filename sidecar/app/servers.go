@@ -18,7 +18,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/paths"
 )
 
-// LanguageServers are the managers of language servers, one a worktree and its trust, shared by the sessions there.
+// LanguageServers are the managers of language servers: one for each worktree and its trust, shared by the sessions
+// there.
 type LanguageServers struct {
 	app *App
 
@@ -26,7 +27,7 @@ type LanguageServers struct {
 	by map[string]*servers // guarded by mu; by worktree root, and whether it is trusted
 }
 
-// of is the language servers' manager of a worktree, nil where they are switched off.
+// of returns the manager for a worktree; nil when language servers are turned off. It starts no server.
 func (l *LanguageServers) of(root string, c *config.Config) *servers {
 	if l.app.O.NoLSP || c.LSP.Set && !c.LSP.On {
 		return nil
@@ -34,7 +35,7 @@ func (l *LanguageServers) of(root string, c *config.Config) *servers {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	key := root
-	if c.Trusted() { // a folder may come to be trusted while we run; servers started before stay as they are
+	if c.Trusted() { // a folder may be trusted while we run: its servers must then be started anew, without restraint
 		key += "\x00trusted"
 	}
 	if m := l.by[key]; m != nil {
@@ -50,13 +51,13 @@ func (l *LanguageServers) of(root string, c *config.Config) *servers {
 	}
 	o.Diagnostics = l.app.O.Problems
 	link := &servers{uses: map[string]func(){}}
-	o.Notice = func(_, text string) { l.tell(link, agent.NoticeData{Text: text}) }
+	o.Notice = func(_, text string) { l.notify(link, agent.NoticeData{Text: text}) }
 	o.Missing = func(server, text string) {
 		d := agent.NoticeData{Text: text}
 		if _, err := lspbridge.PlanInstall(server, l.app.Place.Servers()); err == nil {
 			d.Install = server
 		}
-		l.tell(link, d)
+		l.notify(link, d)
 	}
 	o.ApplyEdit = func(ctx context.Context, server, label string, edits []lspbridge.FileEdit) error {
 		return l.applyEdit(ctx, link, server, label, edits)
@@ -66,13 +67,15 @@ func (l *LanguageServers) of(root string, c *config.Config) *servers {
 	return link
 }
 
-// Touched says to the language servers that a buffer has changed, so that what is told of its problems follows.
+// Touched tells the language servers that an editor's buffer has changed.
 func (l *LanguageServers) Touched(path string) {
 	for _, s := range l.all() {
 		s.Touched(path)
 	}
 }
 
+// ServerConfigs are the settings lsp.<id>. Reason names where each was set, for the gate that a server's start must
+// pass.
 func ServerConfigs(c *config.Config) map[string]lspbridge.ServerConfig {
 	out := map[string]lspbridge.ServerConfig{}
 	for id, s := range c.LSP.By {
@@ -83,11 +86,12 @@ func ServerConfigs(c *config.Config) map[string]lspbridge.ServerConfig {
 	return out
 }
 
-// Problems is what is still wrong in a project, for the end of a turn. ok is false when no server has been asked.
+// Problems are the errors that are left in a project, for the end of a turn. ok is false when no server has answered;
+// no server is started for this.
 func (l *LanguageServers) Problems(ctx context.Context, cwd string) (left []change.Problem, ok bool) {
 	m := l.of(paths.Worktree(cwd), l.app.ConfigOf(cwd))
 	left = []change.Problem{}
-	if m == nil || !m.Running() { // what was not needed for the turn is not started for its last line
+	if m == nil || !m.Running() { // a server that the turn did not need is not started for its last line
 		return left, false
 	}
 	for _, f := range m.ProjectDiagnostics(ctx) {
@@ -104,20 +108,21 @@ func (l *LanguageServers) Problems(ctx context.Context, cwd string) (left []chan
 	return left, ok
 }
 
+// all are the managers that were made so far.
 func (l *LanguageServers) all() []*servers {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Collect(maps.Values(l.by))
 }
 
-// release lets go of every server that a session used.
+// release ends a session's use of the servers.
 func (l *LanguageServers) release(session string) {
 	for _, s := range l.all() {
 		s.release(session)
 	}
 }
 
-// close ends them all, each in a goroutine of wait.
+// close ends all servers, each in a goroutine of wait.
 func (l *LanguageServers) close(ctx context.Context, wait *sync.WaitGroup) {
 	l.mu.Lock()
 	all := l.by
@@ -128,31 +133,31 @@ func (l *LanguageServers) close(ctx context.Context, wait *sync.WaitGroup) {
 	}
 }
 
-// servers is a worktree's language servers and the sessions that use them: what the servers have to say of their own
-// accord reaches a person through one of these.
+// servers are a worktree's language servers and the sessions that use them. A message or an edit that a server sends
+// without being asked reaches a person through one of these sessions.
 type servers struct {
 	*lspbridge.Manager
 
-	mu     sync.Mutex // guards what follows
-	uses   map[string]func()
-	unheld []agent.NoticeData // notices from before the first session
+	mu          sync.Mutex         // guards what follows
+	uses        map[string]func()  // by session: ends its use
+	undelivered []agent.NoticeData // notices that arrived before the first session
 }
 
-// errNobody: there is no session that could ask.
-var errNobody = errors.New("this needs approval, but no session is open for this project; nothing was changed")
+// errNoSession refuses an edit that a server sends while no session could ask about it.
+var errNoSession = errors.New("this needs approval, but no session is open for this project; nothing was changed")
 
-// hold keeps the servers for a session. What was to be told before there was one is told now.
-func (s *servers) hold(session string) (before []agent.NoticeData) {
+// use keeps the servers running for a session. It returns the notices that arrived before there was one.
+func (s *servers) use(session string) (before []agent.NoticeData) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.uses[session] == nil {
 		s.uses[session] = s.Use()
 	}
-	before, s.unheld = s.unheld, nil
+	before, s.undelivered = s.undelivered, nil
 	return before
 }
 
-// release lets go of them; with their last session they end soon.
+// release ends a session's use; after the last one the servers stop soon (lspbridge.Options.Linger).
 func (s *servers) release(session string) {
 	s.mu.Lock()
 	done := s.uses[session]
@@ -163,6 +168,7 @@ func (s *servers) release(session string) {
 	}
 }
 
+// sessions are the ids of those that use the servers.
 func (s *servers) sessions() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -173,11 +179,11 @@ func (s *servers) sessions() []string {
 	return out
 }
 
-// maxUnheld bounds what waits for a first session.
-const maxUnheld = 20
+// maxUndelivered limits the notices that are kept for the first session.
+const maxUndelivered = 20
 
-// tell shows a person what became of a server: in every session that uses it.
-func (l *LanguageServers) tell(s *servers, d agent.NoticeData) {
+// notify shows a notice in every session that uses the servers, or keeps it for the first one.
+func (l *LanguageServers) notify(s *servers, d agent.NoticeData) {
 	d.Level = "warning"
 	told := false
 	for _, id := range s.sessions() {
@@ -191,12 +197,13 @@ func (l *LanguageServers) tell(s *servers, d agent.NoticeData) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.unheld) < maxUnheld {
-		s.unheld = append(s.unheld, d)
+	if len(s.undelivered) < maxUndelivered {
+		s.undelivered = append(s.undelivered, d)
 	}
 }
 
-// applyEdit takes an edit that a server asks for of its own accord to the person, in the session that was busy last.
+// applyEdit asks for approval of an edit that a server sends without being asked, in the session that was used last,
+// and writes it. It is a tool call like others, so it passes the gate and is recorded.
 func (l *LanguageServers) applyEdit(ctx context.Context, s *servers, server, label string, edits []lspbridge.FileEdit) error {
 	var best *agent.Session
 	for _, id := range s.sessions() {
@@ -206,7 +213,7 @@ func (l *LanguageServers) applyEdit(ctx context.Context, s *servers, server, lab
 		}
 	}
 	if best == nil {
-		return errNobody
+		return errNoSession
 	}
 	tool, answer := builtin.ServerEdit(l.app.Sessions.Env(best.Info()), server, label, edits)
 	data, err := best.ToolBeside(ctx, tool, json.RawMessage(`{}`))

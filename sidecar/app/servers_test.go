@@ -46,10 +46,10 @@ func TestServersSpeakInSessions(t *testing.T) {
 	defer a.Close()
 	link := a.Servers.of(paths.Worktree(dir), a.ConfigOf(dir))
 	edits := []lspbridge.FileEdit{{Path: path, Kind: "edit", Old: "one\n", New: "two\n"}}
-	if err := a.Servers.applyEdit(t.Context(), link, "fake", "tidy", edits); !errors.Is(err, errNobody) {
+	if err := a.Servers.applyEdit(t.Context(), link, "fake", "tidy", edits); !errors.Is(err, errNoSession) {
 		t.Errorf("without a session: %v", err)
 	}
-	a.Servers.tell(link, agent.NoticeData{Text: "fake is missing"})
+	a.Servers.notify(link, agent.NoticeData{Text: "fake is missing"})
 	s, err := a.Runtime.NewSession(t.Context(), agent.SessionOptions{Cwd: dir, Model: "builtin/quickfix"})
 	if err != nil {
 		t.Fatal(err)
@@ -68,7 +68,7 @@ func TestServersSpeakInSessions(t *testing.T) {
 	})
 	defer stop()
 	a.Sessions.Env(s.Info()) // as its first tool does
-	a.Servers.tell(link, agent.NoticeData{Text: "fake has stopped"})
+	a.Servers.notify(link, agent.NoticeData{Text: "fake has stopped"})
 	if err := a.Servers.applyEdit(t.Context(), link, "fake", "tidy", edits); err != nil {
 		t.Error(err)
 	}

@@ -20,8 +20,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/web"
 )
 
-// Sessions are the environments of the tools: one a session, made with its first tool, kept for as long as what the
-// session has read and its running commands must be.
+// Sessions are what the tools of each session share (builtin.Env). It is made for the session's first tool and kept
+// until the session ends, because it records what the session has read and which commands it runs.
 type Sessions struct {
 	app   *App
 	locks *files.Locks // of files, across sessions
@@ -30,7 +30,7 @@ type Sessions struct {
 	envs map[string]builtin.Env // guarded by mu; by session
 }
 
-// Env is what the tools of a session share; it lasts as long as the session's read state must.
+// Env returns a session's environment and makes it when there is none.
 func (e *Sessions) Env(s agent.SessionInfo) builtin.Env {
 	e.mu.Lock()
 	env, ok := e.envs[s.ID]
@@ -54,40 +54,40 @@ func (e *Sessions) Env(s agent.SessionInfo) builtin.Env {
 	link := e.app.Servers.of(root, c)
 	if link != nil {
 		env.Bridge = link.Manager
-		if e.app.O.Theirs != nil {
-			env.Bridge = editors.NewBridge(link.Manager, root, env.Buffers, e.app.O.Theirs, e.app.O.Editors.TextChecker(s.ID))
+		if e.app.O.EditorProblems != nil {
+			env.Bridge = editors.NewBridge(link.Manager, root, env.Buffers, e.app.O.EditorProblems, e.app.O.Editors.TextChecker(s.ID))
 		}
 	}
 	e.mu.Lock()
-	if had, ok := e.envs[s.ID]; ok { // made twice at once: the first one counts
+	if had, ok := e.envs[s.ID]; ok { // two first tools at the same time: both must share one
 		e.mu.Unlock()
 		return had
 	}
 	e.envs[s.ID] = env
 	e.mu.Unlock()
 	if link != nil {
-		for _, d := range link.hold(s.ID) {
-			e.app.Servers.tell(link, d)
+		for _, d := range link.use(s.ID) {
+			e.app.Servers.notify(link, d)
 		}
 	}
 	return env
 }
 
-// Ended ends what a session's commands left running, and lets go of what was kept for it.
+// Ended stops the commands that a session has left running and drops what was kept for it.
 func (e *Sessions) Ended(session string) {
 	e.mu.Lock()
 	env, ok := e.envs[session]
 	delete(e.envs, session)
 	e.mu.Unlock()
 	e.app.Servers.release(session)
-	e.app.MCP.ended(session)
+	e.app.MCP.sessionEnded(session)
 	e.app.Models.Forget(session)
 	if ok {
 		env.Shell.Close()
 	}
 }
 
-// shell is how the commands of a session run. What they leave running ends with it.
+// shell is how the commands of a session run.
 func (e *Sessions) shell(c *config.Config, s agent.SessionInfo) builtin.BashOptions {
 	o := builtin.BashOptions{Shell: c.Shell, Runner: &run.Runner{}, Background: &run.Background{}, Sandbox: builtin.SandboxSettings{
 		Mode: c.Sandbox, Network: c.SandboxNetwork, AutoAllow: c.SandboxAutoAllow, ByEffects: c.Permission.Auto, Writable: c.SandboxWritable,
@@ -97,7 +97,7 @@ func (e *Sessions) shell(c *config.Config, s agent.SessionInfo) builtin.BashOpti
 		own[name] = string(record)
 	}
 	known, err := programs.NewSet(own)
-	if err != nil { // those that are right count
+	if err != nil { // the valid records are used
 		e.app.O.Log.Warn("records of programs", "err", err)
 	}
 	o.Programs = known
@@ -108,9 +108,9 @@ func (e *Sessions) shell(c *config.Config, s agent.SessionInfo) builtin.BashOpti
 		return nil
 	}
 	if e.app.O.Editors == nil {
-		return o // nobody watches
+		return o // no editor could show them
 	}
-	// An editor knows a sub-agent's terminals as those of the session it has open.
+	// A sub-agent shares the terminals of its parent: the editor has only the parent's session open.
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if parent, ok := e.envs[s.Parent]; ok && s.Parent != "" && parent.Shell.Terminals != nil {
@@ -121,7 +121,7 @@ func (e *Sessions) shell(c *config.Config, s agent.SessionInfo) builtin.BashOpti
 	return o
 }
 
-// Terminals are a session's.
+// Terminals are the terminals in which a session's commands run; nil for a session that is not open.
 func (e *Sessions) Terminals(session string) *run.Terminals {
 	s, ok := e.app.Runtime.Session(session)
 	if !ok {
@@ -130,8 +130,8 @@ func (e *Sessions) Terminals(session string) *run.Terminals {
 	return e.Env(s.Info()).Shell.Terminals
 }
 
-// formatter runs after edits only where the configuration asks for it: a text that comes out other than it was
-// accepted is nothing to surprise people with.
+// formatter is nil unless the configuration asks for formatting: the written text should be the one that the person
+// accepted. A trusted project's own formatters are found by themselves.
 func formatter(root string, c *config.Config) builtin.Formatter {
 	if !c.Formatter.On {
 		return nil
@@ -144,12 +144,15 @@ func formatter(root string, c *config.Config) builtin.Formatter {
 	return builtin.NewFormatter(o)
 }
 
-// Disk writes a set in the encodings its files have.
+// Disk implements the fallback of editors.Registry.Applier: it writes files that no editor has open, in their own
+// encodings.
 type Disk struct{ Writer *builtin.Writer }
 
+// Apply writes the set.
 func (d Disk) Apply(ctx context.Context, set *change.Set) error { return d.Writer.WriteDisk(ctx, set) }
 
-// web is what the web tools may reach. OpenCode's switch for Exa counts where nothing is configured.
+// web is what the web tools may reach. OPENCODE_ENABLE_EXA, OpenCode's variable, turns search on where nothing is
+// configured.
 func (e *Sessions) web(c *config.Config) builtin.WebOptions {
 	engine := web.Engine{Provider: c.WebSearch.Provider, URL: c.WebSearch.URL, Key: c.WebSearch.Key}
 	engine.Reason = c.Reason("websearch")
@@ -162,7 +165,7 @@ func (e *Sessions) web(c *config.Config) builtin.WebOptions {
 	return builtin.WebOptions{Client: web.New(web.Options{Version: e.app.Place.version, Allow: c.Web.Allow}), Engine: engine}
 }
 
-// close ends the commands of sessions that could not be closed in time.
+// close ends the commands of sessions that could not be ended in time.
 func (e *Sessions) close(wait *sync.WaitGroup) {
 	e.mu.Lock()
 	envs := e.envs

@@ -13,69 +13,72 @@ import (
 	"github.com/pillion-dev/pillion/tools/paths"
 )
 
-// SettingsWatch makes changed settings count while nothing is asked: servers and plugins that were added start, those
-// that were taken away, or whose folder is trusted no longer, end, and editors hear of other commands. Without it (no
-// more watches to be had) the same happens at the next step of a turn. What runs stays: a turn ends with its agent,
-// language servers with the settings that they were started with.
+// SettingsWatch applies changed settings while no turn runs. Servers and plugins that were added start; those that
+// were removed, or whose folder is no longer trusted, end; editors are told of other commands. Without it (the system
+// has no more watches) the same happens at the next step of a turn. A running turn keeps its agent, and a language
+// server the settings it was started with.
 type SettingsWatch struct {
 	App     *App
-	Changed func(cwd string) // told after what was configured in a directory may have changed
+	Changed func(cwd string) // called after the settings of a directory may have changed
 
-	mu    sync.Mutex
-	w     *fsnotify.Watcher         // guarded by mu; nil: not started, or closed
-	dirs  map[string]*watchedFolder // guarded by mu; by path
-	known map[string]bool           // guarded by mu; directories that are followed
-	due   map[string]bool           // guarded by mu; directories to be looked at
-	timer *time.Timer               // guarded by mu
-	over  bool                      // guarded by mu
-	wg    sync.WaitGroup
+	mu     sync.Mutex
+	w      *fsnotify.Watcher         // guarded by mu; nil: not started, or closed
+	dirs   map[string]*watchedFolder // guarded by mu; by path
+	known  map[string]bool           // guarded by mu; directories that are followed
+	due    map[string]bool           // guarded by mu; directories whose settings are to be read
+	timer  *time.Timer               // guarded by mu
+	closed bool                      // guarded by mu
+	wg     sync.WaitGroup
 }
 
-// watchedFolder is a folder that is watched.
+// watchedFolder is a folder that is watched, and what for.
 type watchedFolder struct {
-	whole bool            // nothing but settings is in it; else only files of certain names count
-	cwds  map[string]bool // directories it matters to
+	whole bool            // it holds only settings; otherwise only files of certain names matter
+	cwds  map[string]bool // directories that it configures
 }
 
-// settleTime is how long files must rest before they are read: editors write them in several steps.
+// settleTime is how long files must be unchanged before they are read: editors write a file in several steps, and a
+// half-written one would be reported as a mistake.
 const settleTime = 100 * time.Millisecond
 
-// Follow watches what is configured for a directory from now on.
+// Follow watches a directory's settings from now on.
 func (s *SettingsWatch) Follow(cwd string) {
 	s.mu.Lock()
 	known := s.known[cwd]
 	s.mu.Unlock()
 	if !known {
 		s.rewatch(cwd)
-		s.App.Place.Config(cwd) // nobody says what changed before it was watched
+		s.App.Place.Config(cwd) // a change between the last load and the watch has no event
 	}
 }
 
-// rewatch looks for folders that are not watched yet.
+// rewatch watches the folders of a directory's settings that exist now. A missing folder is noticed through the one
+// above it.
 func (s *SettingsWatch) rewatch(cwd string) {
 	folders := s.App.Place.settingsFolders(cwd)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.over {
+	if s.closed {
 		return
 	}
 	if s.w == nil {
 		w, err := fsnotify.NewWatcher()
 		if err != nil {
 			s.App.O.Log.Warn("settings are not watched", "err", err)
-			s.over = true
+			s.closed = true
 			return
 		}
 		s.w, s.dirs, s.due, s.known = w, map[string]*watchedFolder{}, map[string]bool{}, map[string]bool{}
 		s.wg.Go(func() { s.run(w) })
 	}
 	s.known[cwd] = true
-	// A folder may come just before the one above it is watched: then nobody says so, and it is seen at the second look.
+	// A folder may be created just before the one above it is watched, and has no event then. The loop ends when a pass
+	// finds no more folders than the one before.
 	for last, there := -1, 0; there != last; {
 		last, there = there, 0
 		for path, whole := range folders {
 			if s.w.Add(path) != nil {
-				continue // it is not there; the folder above it is watched
+				continue // it does not exist; the folder above it is watched
 			}
 			there++
 			if s.dirs[path] == nil {
@@ -86,6 +89,7 @@ func (s *SettingsWatch) rewatch(cwd string) {
 	}
 }
 
+// run receives events until the watcher is closed.
 func (s *SettingsWatch) run(w *fsnotify.Watcher) {
 	for {
 		select {
@@ -94,7 +98,7 @@ func (s *SettingsWatch) run(w *fsnotify.Watcher) {
 				return
 			}
 			if e.Op != fsnotify.Chmod {
-				s.touched(e.Name)
+				s.fileChanged(e.Name)
 			}
 		case err, ok := <-w.Errors:
 			if !ok {
@@ -105,8 +109,9 @@ func (s *SettingsWatch) run(w *fsnotify.Watcher) {
 	}
 }
 
-// touched notes the directories that a file may matter to. Folders of projects are full of other files.
-func (s *SettingsWatch) touched(path string) {
+// fileChanged notes which directories a changed file concerns, and restarts the pause before they are read. Folders
+// of projects are full of other files, which config.Concerns sorts out.
+func (s *SettingsWatch) fileChanged(path string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f := s.dirs[filepath.Dir(path)]
@@ -114,21 +119,21 @@ func (s *SettingsWatch) touched(path string) {
 		return
 	}
 	maps.Copy(s.due, f.cwds)
-	if len(s.due) == 0 || s.over {
+	if len(s.due) == 0 || s.closed {
 		return
 	}
 	if s.timer != nil {
 		s.timer.Stop()
 	}
-	s.timer = time.AfterFunc(settleTime, s.look)
+	s.timer = time.AfterFunc(settleTime, s.applyDue)
 }
 
-// look reads what rests now.
-func (s *SettingsWatch) look() {
+// applyDue reads and applies what has changed. It counts in wg, so that Close waits for it.
+func (s *SettingsWatch) applyDue() {
 	s.mu.Lock()
 	due := s.due
 	s.due = map[string]bool{}
-	over := s.over
+	over := s.closed
 	if !over {
 		s.wg.Add(1)
 	}
@@ -138,15 +143,16 @@ func (s *SettingsWatch) look() {
 	}
 	defer s.wg.Done()
 	for cwd := range due {
-		s.rewatch(cwd) // folders may have come
-		s.App.resettle(cwd)
+		s.rewatch(cwd) // folders may have been created
+		s.App.applySettings(cwd)
 		s.Changed(cwd)
 	}
 }
 
+// Close ends the watch and waits until nothing is being applied.
 func (s *SettingsWatch) Close() {
 	s.mu.Lock()
-	s.over = true
+	s.closed = true
 	if s.timer != nil {
 		s.timer.Stop()
 	}
@@ -158,11 +164,12 @@ func (s *SettingsWatch) Close() {
 	s.wg.Wait()
 }
 
-// settingsFolders are the folders whose files say what is configured for a directory, and whether they hold nothing else.
+// settingsFolders are the folders whose files configure a directory; the value is true where a folder holds nothing
+// else.
 func (p *Workplace) settingsFolders(cwd string) map[string]bool {
 	out := map[string]bool{p.Trust.Dir: true}
 	if _, err := os.Stat(p.Trust.Dir); err != nil {
-		out[p.State] = false // where it will appear
+		out[p.State] = false // where it will be created
 	}
 	own := []string{p.User, filepath.Join(p.Home, ".config", "opencode")}
 	for _, dir := range config.Between(paths.Worktree(cwd), cwd) {
@@ -180,11 +187,11 @@ func (p *Workplace) settingsFolders(cwd string) map[string]bool {
 	return out
 }
 
-// resettle starts what a directory's settings ask for now and ends what they ask for no longer.
-func (a *App) resettle(cwd string) {
-	a.Place.Config(cwd) // as it is now, not as it was a moment ago
+// applySettings starts what a directory's settings ask for now and ends what they no longer ask for.
+func (a *App) applySettings(cwd string) {
+	a.Place.Config(cwd) // not the cached one
 	if set := a.MCP.of(cwd); set != nil {
 		set.Start()
 	}
-	a.Plugins.lookAgain(cwd)
+	a.Plugins.refresh(cwd)
 }

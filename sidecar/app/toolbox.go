@@ -8,14 +8,17 @@ import (
 	"github.com/pillion-dev/pillion/tools/builtin"
 )
 
-// toolbox is agent.Toolbox: Pillion's own tools, and those of MCP servers and editors.
+// toolbox implements agent.Toolbox: Pillion's own tools, and those of MCP servers and editors.
 type toolbox struct{ a *App }
 
+// Tools are the built-in tools of a session. It recovers interrupted writes first: no tool may see a half-written
+// file.
 func (t toolbox) Tools(ctx context.Context, s agent.SessionInfo) ([]tools.Tool, error) {
 	t.a.Changes.RecoverOnce(ctx)
 	return builtin.All(t.a.Sessions.Env(s)), nil
 }
 
+// More are the tools of MCP servers and of the session's editor, which may change between steps.
 func (t toolbox) More(ctx context.Context, s agent.SessionInfo) []tools.Tool {
 	out := t.a.MCP.tools(ctx, s)
 	if t.a.O.Editors != nil {
@@ -26,11 +29,13 @@ func (t toolbox) More(ctx context.Context, s agent.SessionInfo) []tools.Tool {
 	return out
 }
 
+// Find finds a tool that is not offered for want of room.
 func (t toolbox) Find(s agent.SessionInfo, name string) (tools.Tool, bool) {
 	return t.a.MCP.find(s, name)
 }
 
+// Release drops what was kept for a session's tools.
 func (t toolbox) Release(session string) { t.a.Sessions.Ended(session) }
 
-// Toolbox is what gives sessions their tools.
+// Toolbox gives sessions their tools.
 func (a *App) Toolbox() agent.Toolbox { return toolbox{a} }

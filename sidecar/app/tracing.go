@@ -20,7 +20,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/guard"
 )
 
-// traces sends spans to a collector, behind the work: what it does not take is thrown away.
+// traces sends spans to a collector in the background. Spans that it does not accept are dropped: tracing must not
+// hold up the agent.
 type traces struct {
 	provider *sdktrace.TracerProvider
 }
@@ -28,10 +29,11 @@ type traces struct {
 // How long a collector is waited for: for one delivery, and at the end of the program.
 const (
 	deliveryLimit = 5 * time.Second
-	farewellLimit = time.Second
+	shutdownLimit = time.Second
 )
 
-// tracing is nil unless the person's own settings ask for it. Nothing is connected before the first span has ended.
+// tracing is nil unless the person's own settings ask for it; a project cannot turn it on. Nothing is connected
+// before the first span has ended.
 func (a *App) tracing() *agent.Tracing {
 	c := a.Place.own().Tracing
 	if !c.Enabled || strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") {
@@ -50,7 +52,7 @@ func (a *App) tracing() *agent.Tracing {
 		}
 		return nil
 	}
-	// OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES win. Nothing of the machine or the person is told.
+	// OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES win. Host name and user name are left out on purpose.
 	about := sdkresource.NewSchemaless(attribute.String("service.name", "pillion"), attribute.String("service.version", a.Place.version))
 	if env, err := sdkresource.New(context.Background(), sdkresource.WithFromEnv()); err == nil {
 		if merged, err := sdkresource.Merge(about, env); err == nil {
@@ -61,28 +63,31 @@ func (a *App) tracing() *agent.Tracing {
 	return &agent.Tracing{Tracer: a.traces.provider.Tracer("pillion"), Content: c.Content}
 }
 
-// Close delivers what waits, within a moment.
+// close delivers what is queued, within shutdownLimit.
 func (t *traces) close() {
 	if t == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), farewellLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), shutdownLimit)
 	defer cancel()
-	_ = t.provider.Shutdown(ctx) // what could not be delivered has been told
+	_ = t.provider.Shutdown(ctx) // a failure has been reported by ExportSpans
 }
 
-// collector is the exporter; that nobody takes the spans is said once, and then again only after it has worked.
+// collector reports the first failure of the exporter, and the next one only after a success: a stopped collector
+// fails every two seconds.
 type collector struct {
 	sdktrace.SpanExporter
-	where string
-	say   func(string)
-	mu    sync.Mutex
-	told  bool // guarded by mu
+	where    string
+	notify   func(string)
+	mu       sync.Mutex
+	reported bool // guarded by mu
 }
 
+// newCollector makes the exporter for the configured endpoint, else for the one of OpenTelemetry's variables. It
+// connects nothing.
 func newCollector(c config.Tracing, say func(string)) (*collector, error) {
 	client := guard.Client(guard.Reason{Who: guard.Traces, Setting: "tracing"}, guard.Network{})
-	client.Timeout = deliveryLimit // the exporter leaves a client of ours as it is
+	client.Timeout = deliveryLimit // the exporter does not set it on a client that it is given
 	opts := []otlptracehttp.Option{otlptracehttp.WithHTTPClient(client), otlptracehttp.WithTimeout(deliveryLimit), otlptracehttp.WithRetry(otlptracehttp.RetryConfig{})}
 	where := "the address of OTEL_EXPORTER_OTLP_ENDPOINT"
 	switch {
@@ -107,18 +112,19 @@ func newCollector(c config.Tracing, say func(string)) (*collector, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &collector{SpanExporter: to, where: where, say: say}, nil
+	return &collector{SpanExporter: to, where: where, notify: say}, nil
 }
 
+// ExportSpans implements sdktrace.SpanExporter. It returns no error: the SDK would print each one to standard error.
 func (c *collector) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
 	err := c.SpanExporter.ExportSpans(ctx, spans)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err == nil {
-		c.told = false
-	} else if !c.told {
-		c.told = true
-		c.say(fmt.Sprintf("traces do not reach %s (%v); they are thrown away until they do. tracing.enabled: false turns them off", c.where, err))
+		c.reported = false
+	} else if !c.reported {
+		c.reported = true
+		c.notify(fmt.Sprintf("traces do not reach %s (%v); they are dropped until they do. Set tracing.enabled to false to turn them off", c.where, err))
 	}
-	return nil // told above; the SDK would write it to standard error each time
+	return nil
 }

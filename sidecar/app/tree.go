@@ -5,21 +5,22 @@ import (
 	"time"
 )
 
-// How much of the project's tree a model is shown, how long making it may take, and how long it is good for the
-// sessions that begin after it: sub-agents begin by the dozen.
+// Limits of the tree that a model is shown: entries of the listing, the time that a turn waits for it, and how long
+// it is reused by sessions that begin after it (sub-agents begin by the dozen).
 const (
-	sketchEntries = 120
-	sketchTime    = 150 * time.Millisecond
-	sketchFresh   = time.Second
+	treeEntries = 120
+	treeTimeout = 150 * time.Millisecond
+	treeMaxAge  = time.Second
 )
 
-// sketches are the trees just made, by directory.
-type sketches struct {
+// recentTrees are the trees made last, by directory.
+type recentTrees struct {
 	mu  sync.Mutex
-	dir map[string]*sketch // guarded by mu
+	dir map[string]*recentTree // guarded by mu
 }
 
-type sketch struct {
+// recentTree is one of them. mu is held while it is made, so that sessions that begin together make it once.
+type recentTree struct {
 	mu   sync.Mutex
 	text string    // guarded by mu
 	made time.Time // guarded by mu

@@ -29,7 +29,7 @@ func TestSessionsThatBeginTogetherShareASketch(t *testing.T) {
 		if again := a.project.Tree(t.Context(), dir); again != one {
 			t.Errorf("looked again at once: %q", again)
 		}
-		time.Sleep(sketchFresh)
+		time.Sleep(treeMaxAge)
 		if late := a.project.Tree(t.Context(), dir); !strings.Contains(late, "second.go") {
 			t.Errorf("a second later: %q", late)
 		}

@@ -18,7 +18,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
-// Workplace is where Pillion runs: its folders and the configuration of each project directory.
+// Workplace is where Pillion runs: its folders, the person's keys and trust, and the configuration of each project
+// directory.
 type Workplace struct {
 	version string // of this program
 	Home    string
@@ -26,21 +27,24 @@ type Workplace struct {
 	User    string // $XDG_CONFIG_HOME/pillion
 	editor  []byte // the editor's settings, JSON
 
-	kept    *keys.Store
-	secrets Secrets
-	Trust   *trust.Store
+	keyStore *keys.Store
+	secrets  Secrets
+	Trust    *trust.Store
 
 	mu      sync.Mutex
-	configs map[string]loaded // guarded by mu; by directory, with the stamp of the files it was read from
+	configs map[string]loadedConfig // guarded by mu; by directory, with the stamp of the files it was read from
 }
 
-type loaded struct {
+// loadedConfig is a configuration and the state of the files that it was read from.
+type loadedConfig struct {
 	config   *config.Config
 	problems []config.Problem
 	stamp    string
 	looked   time.Time // when the files were last looked at
 }
 
+// NewWorkplace finds the folders and reads nothing. Without HOME (some containers) a folder for this user below the
+// system's temporary one is used.
 func NewWorkplace(version string) *Workplace {
 	home, _ := os.UserHomeDir()
 	xdg := func(name, fallback string) string {
@@ -52,22 +56,23 @@ func NewWorkplace(version string) *Workplace {
 		}
 		return filepath.Join(home, fallback, "pillion")
 	}
-	p := &Workplace{version: version, Home: home, State: xdg("XDG_STATE_HOME", ".local/state"), User: xdg("XDG_CONFIG_HOME", ".config"), configs: map[string]loaded{}}
+	p := &Workplace{version: version, Home: home, State: xdg("XDG_STATE_HOME", ".local/state"), User: xdg("XDG_CONFIG_HOME", ".config"), configs: map[string]loadedConfig{}}
 	p.Trust = &trust.Store{Dir: filepath.Join(p.State, "trust")}
-	p.kept = &keys.Store{File: filepath.Join(p.State, "auth.json"), Keyring: keys.System{}}
+	p.keyStore = &keys.Store{File: filepath.Join(p.State, "auth.json"), Keyring: keys.System{}}
 	return p
 }
 
-// Keys are the kept keys of model providers.
-func (p *Workplace) Keys() *keys.Store { return p.kept }
+// Keys are the stored keys of model providers.
+func (p *Workplace) Keys() *keys.Store { return p.keyStore }
 
-// Config loads a directory's configuration; it is read again when one of its files, or one they take in, has changed.
+// Config returns a directory's configuration and its mistakes. It is read again when one of its files, or one that
+// they include, has changed. Problems are never fatal: what is right is used.
 func (p *Workplace) Config(cwd string) (*config.Config, []config.Problem) {
 	root := paths.Worktree(cwd)
 	s := config.Sources{Cwd: cwd, Root: root, UserDir: p.User, Home: p.Home, Editor: p.editor, Env: os.Getenv, Trusted: p.Trust.Trusted(root), TrustedNow: p.Trust.Trusted}
 	stamp := config.Stamp(s)
 	p.mu.Lock()
-	defer p.mu.Unlock() // reading a few small files; nobody needs a configuration without waiting for it
+	defer p.mu.Unlock() // held while a few small files are read: whoever waits needs the result
 	now := time.Now()
 	if l, ok := p.configs[cwd]; ok && l.stamp == stamp && l.config.Current() {
 		l.looked = now
@@ -76,14 +81,14 @@ func (p *Workplace) Config(cwd string) (*config.Config, []config.Problem) {
 	}
 	c, problems := config.Load(s)
 	problems = append(problems, serverProblems(c)...)
-	p.configs[cwd] = loaded{c, problems, stamp, now}
-	guard.SetKeyPolicy(guard.KeyPolicy{Allow: p.own().Environment, Known: p.secrets.Known}) // a project has no say in it
+	p.configs[cwd] = loadedConfig{c, problems, stamp, now}
+	guard.SetKeyPolicy(guard.KeyPolicy{Allow: p.own().Environment, Known: p.secrets.Known}) // of the person alone: a project must not decide which keys commands get
 	return c, problems
 }
 
-// lately is a directory's configuration as it was a moment ago at most. Looking at every file costs a tenth of a
-// millisecond, which what is done several times in a tool call cannot afford.
-func (p *Workplace) lately(cwd string) *config.Config {
+// recentConfig is a directory's configuration as it was at most 100 ms ago. Checking every file takes 0.1 ms, too
+// much for what happens several times in a tool call.
+func (p *Workplace) recentConfig(cwd string) *config.Config {
 	const moment = 100 * time.Millisecond
 	p.mu.Lock()
 	l, ok := p.configs[cwd]
@@ -100,16 +105,16 @@ func (p *Workplace) TrustFor(dir string, trusted bool) {
 	p.Trust.Decide(dir, trusted)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	clear(p.configs) // what was read under another trust
+	clear(p.configs) // they were read under another trust
 }
 
-// own are the person's settings without any project's.
+// own are the person's settings without those of any project, for what a project must not decide.
 func (p *Workplace) own() *config.Config {
 	c, _ := config.Load(config.Sources{UserDir: p.User, Editor: p.editor, Env: os.Getenv})
 	return c
 }
 
-// storePlace is where sessions are kept. A project's files have no say in it.
+// storePlace is where sessions are stored: a file or a PostgreSQL address. A project cannot set it.
 func (p *Workplace) storePlace() string {
 	if s := p.own().Store; s != "" {
 		return s
@@ -117,13 +122,14 @@ func (p *Workplace) storePlace() string {
 	return filepath.Join(p.State, "pillion.db")
 }
 
-// Rules are the effective ones of the default agent in a directory.
+// Rules are the defaults and the configured rules of a directory, without those of an agent.
 func (p *Workplace) Rules(dir string) permission.Ruleset {
 	c, _ := p.Config(dir)
 	return append(permission.Default(), c.Permission.Rules...)
 }
 
-// Directory makes a --cwd absolute, with symlinks resolved, and checks that it can be worked in.
+// Directory makes a --cwd absolute, with symbolic links resolved, and checks that it can be read; "" is the working
+// directory. The error says what is wrong with it.
 func Directory(path string) (string, error) {
 	if path == "" {
 		var err error
@@ -154,24 +160,26 @@ func Directory(path string) (string, error) {
 	return abs, d.Close()
 }
 
-// Warn prints configuration mistakes.
+// Warn prints configuration mistakes, one a line.
 func Warn(w io.Writer, problems []config.Problem) {
 	for _, p := range problems {
 		fmt.Fprintln(w, "configuration:", p)
 	}
 }
 
-// Logger writes to a file under the state folder, made at the first line, and warnings to standard error too.
+// Logger writes to a file under the state folder, which is created by the first line, without keys. PILLION_LOG_LEVEL
+// sets its level. The caller must call the returned function at the end.
 func (p *Workplace) Logger() (*slog.Logger, func()) {
 	f := &logFile{max: maxLog, path: filepath.Join(p.State, "log", "pillion.log")}
 	level := slog.LevelInfo
 	if l := os.Getenv("PILLION_LOG_LEVEL"); l != "" {
-		_ = level.UnmarshalText([]byte(l)) // an unknown word keeps info
+		_ = level.UnmarshalText([]byte(l)) // an unknown word leaves the level at info
 	}
-	return slog.New(slog.NewTextHandler(hiding{f, &p.secrets}, &slog.HandlerOptions{Level: level})), f.close
+	return slog.New(slog.NewTextHandler(redactingWriter{f, &p.secrets}, &slog.HandlerOptions{Level: level})), f.close
 }
 
-// EditorTrust is the Server's Trust. What is held back is told once in the life of the process.
+// EditorTrust takes an editor's decision about a folder (said is nil without one) and returns a notice of the
+// settings that are held back; "" when there are none or the person was told in this process before.
 func (p *Workplace) EditorTrust(cwd string, said *bool) string {
 	if said != nil {
 		p.TrustFor(cwd, *said)

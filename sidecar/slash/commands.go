@@ -26,7 +26,7 @@ var initPrompt string
 //go:embed prompts/review.txt
 var reviewPrompt string
 
-// Command is a slash command. Expand makes the prompt from what follows the name.
+// Command is a slash command. It has Expand or Run, never both.
 type Command struct {
 	Name        string
 	Description string
@@ -36,6 +36,8 @@ type Command struct {
 	Run func(ctx context.Context, h Host, args string) (answer string, p *agent.Prompt, err error)
 }
 
+// Builtin are the built-in commands. The first four are phrases that the built-in model understands as well, so they
+// work without any model.
 func Builtin() []Command {
 	with := func(base string) func(string) string {
 		return func(args string) string { return strings.TrimSpace(base + " " + args) }
@@ -58,7 +60,7 @@ func Builtin() []Command {
 	}, slices.Concat(undoCommands(), sharedCommands())...)
 }
 
-// WithBuiltin adds the built-in commands that the list does not replace.
+// WithBuiltin adds the built-in commands that the list does not replace: people may redefine /review.
 func WithBuiltin(out []Command) []Command {
 	for _, c := range Builtin() {
 		if !slices.ContainsFunc(out, func(have Command) bool { return have.Name == c.Name }) {
@@ -78,14 +80,15 @@ type Host struct {
 	Undoer  func() Undoer
 }
 
-// Undoer takes prompts back and forward again. review.Reviewer is one.
+// Undoer undoes prompts and redoes them. review.Reviewer implements it.
 type Undoer interface {
-	// UndoLast takes the last prompt back and says what was done. prompt is empty, or the id of the prompt it must be.
+	// UndoLast undoes the last prompt and says what was done. prompt is "", or the id that the last prompt must have.
 	UndoLast(ctx context.Context, prompt string) (text string, err error)
+	// RedoLast undoes the last undo or restore.
 	RedoLast(ctx context.Context) (text string, err error)
 }
 
-// sharedCommands are the built-in ones that need no editor.
+// sharedCommands are the built-in commands that work in editors and in the terminal alike.
 func sharedCommands() []Command {
 	about := func(text string) func(string) string {
 		return func(args string) string {
@@ -96,10 +99,10 @@ func sharedCommands() []Command {
 		}
 	}
 	return []Command{
-		{Name: "init", Description: "Write AGENTS.md: what an agent must know of this project", Hint: "what matters most (optional)", Expand: about(initPrompt)},
+		{Name: "init", Description: "Write AGENTS.md: what an agent must know about this project", Hint: "what matters most (optional)", Expand: about(initPrompt)},
 		{Name: "review", Description: "Review the uncommitted changes, a commit, a branch or a file", Hint: "commit, branch or path (optional)", Expand: about(reviewPrompt)},
-		{Name: "compact", Description: "Replace the older conversation by a summary, for the model", Hint: "what to keep above all (optional)", Run: runCompact},
-		{Name: "summary", Description: "Say what was done in this conversation, with its lines changed", Run: runSummary},
+		{Name: "compact", Description: "Replace the older part of the conversation by a summary", Hint: "what to keep above all (optional)", Run: runCompact},
+		{Name: "summary", Description: "Summarize this conversation and its changes", Run: runSummary},
 		{Name: "model", Description: "Show the models, or change to another one", Hint: "provider/model (optional)", Run: runModel},
 		{Name: "mode", Description: "Show the agents, or change to another one", Hint: "agent (optional)", Run: runMode},
 		{Name: "export", Description: "Write this conversation to a Markdown file", Hint: "file (optional)", Run: runExport},
@@ -107,11 +110,12 @@ func sharedCommands() []Command {
 	}
 }
 
-// say is a command's answer when the agent has nothing to do.
+// say is the answer of a command that needs no turn.
 func say(format string, a ...any) (string, *agent.Prompt, error) {
 	return fmt.Sprintf(format, a...) + "\n", nil, nil
 }
 
+// runCompact implements /compact.
 func runCompact(ctx context.Context, h Host, args string) (string, *agent.Prompt, error) {
 	d, err := h.Session.Compact(ctx, args)
 	switch {
@@ -123,6 +127,7 @@ func runCompact(ctx context.Context, h Host, args string) (string, *agent.Prompt
 	return say("%s", d.Words())
 }
 
+// runSummary implements /summary. It is computed from the event log; no model is asked.
 func runSummary(ctx context.Context, h Host, _ string) (string, *agent.Prompt, error) {
 	text, err := h.Session.Summary(ctx)
 	if err != nil {
@@ -131,13 +136,15 @@ func runSummary(ctx context.Context, h Host, _ string) (string, *agent.Prompt, e
 	return say("%s", text)
 }
 
+// runMode implements /mode: it lists the agents, or changes the session's. Sub-agents and hidden agents cannot lead a
+// session.
 func runModel(_ context.Context, h Host, args string) (string, *agent.Prompt, error) {
 	info := h.Session.Info()
 	if args != "" {
 		if err := h.Session.SetModel(args); err != nil {
 			return "", nil, err
 		}
-		return say("The model is %s from now on.", h.Session.Info().Model)
+		return say("Changed the model to %s.", h.Session.Info().Model)
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "The model is %s.", info.Model)
@@ -172,10 +179,11 @@ func runMode(_ context.Context, h Host, args string) (string, *agent.Prompt, err
 	if err := h.Session.SetAgent(args); err != nil {
 		return "", nil, err
 	}
-	return say("The agent is %s from now on.", args)
+	return say("Changed the agent to %s.", args)
 }
 
-// runExport writes where the person said, else into the session's directory; what is there is never overwritten.
+// runExport implements /export. The path is relative to the session's directory. It fails for a file that exists: a
+// typing mistake must not overwrite the person's work.
 func runExport(ctx context.Context, h Host, args string) (string, *agent.Prompt, error) {
 	info := h.Session.Info()
 	path := args
@@ -223,11 +231,12 @@ func runExport(ctx context.Context, h Host, args string) (string, *agent.Prompt,
 		_ = f.Close()
 	}
 	if err != nil {
-		return "", nil, fmt.Errorf("the conversation was not written whole: %w", err)
+		return "", nil, fmt.Errorf("the file is incomplete: %w", err)
 	}
 	return say("Written to %s.", path)
 }
 
+// runHelp implements /help.
 func runHelp(_ context.Context, h Host, _ string) (string, *agent.Prompt, error) {
 	var b strings.Builder
 	for _, c := range h.All {
@@ -240,7 +249,7 @@ func runHelp(_ context.Context, h Host, _ string) (string, *agent.Prompt, error)
 	return say("%s", b.String())
 }
 
-// Parse takes "/name what follows" apart; ok is false when the prompt is none of the commands.
+// Parse splits "/name arguments"; ok is false when the prompt is none of the commands and goes to the model as it is.
 func Parse(parts []provider.Part, all []Command) (c Command, args string, ok bool) {
 	if len(parts) == 0 || parts[0].Type != provider.PartText || !strings.HasPrefix(parts[0].Text, "/") {
 		return c, "", false
@@ -257,19 +266,22 @@ func Parse(parts []provider.Part, all []Command) (c Command, args string, ok boo
 	return all[i], args, true
 }
 
-// undoCommands take the last prompt back, files and conversation, and forward again. No model is asked.
+// undoCommands undo and redo the last prompt, files and conversation. No model is asked.
 func undoCommands() []Command {
 	return []Command{
-		{Name: "undo", Description: "Take the last prompt back: its words and what it changed in files", Run: undoLast},
-		{Name: "redo", Description: "Take the last /undo or restore back", Run: redoLast},
+		{Name: "undo", Description: "Undo the last prompt: its messages and its changes to files", Run: undoLast},
+		{Name: "redo", Description: "Undo the last /undo or restore", Run: redoLast},
 	}
 }
 
+// undoLast implements /undo. An argument is the id of the prompt that must be the last one: an editor sends it, so
+// that two quick clicks do not undo two prompts.
 func undoLast(ctx context.Context, h Host, args string) (string, *agent.Prompt, error) {
 	text, err := h.Undoer().UndoLast(ctx, args)
 	return text, nil, err
 }
 
+// redoLast implements /redo.
 func redoLast(ctx context.Context, h Host, _ string) (string, *agent.Prompt, error) {
 	text, err := h.Undoer().RedoLast(ctx)
 	return text, nil, err

@@ -9,7 +9,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/change"
 )
 
-// Markdown adds events as a person reads them.
+// Markdown returns a function that adds events to b in the order of the log, as a conversation that a person reads:
+// prompts, answers, one line for each tool call, and applied changes as diffs.
 func Markdown(b *strings.Builder) func(agent.Event) error {
 	return func(e agent.Event) error {
 		switch e.Type {

@@ -18,7 +18,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
-// Template makes a command of what a person wrote in configuration or in Markdown.
+// Template makes a command of a template that a person wrote in configuration or Markdown. The format is OpenCode's:
+// $ARGUMENTS, $1 to $9, !`command` and @file.
 func Template(name string, d config.Command) Command {
 	if d.Description == "" {
 		d.Description = textutil.FirstLine(d.Template)
@@ -31,16 +32,19 @@ func Template(name string, d config.Command) Command {
 	}}
 }
 
+// What a template may contain.
 var (
 	takesArguments = regexp.MustCompile(`\$(?:ARGUMENTS|[1-9])`)
 	shellInserts   = regexp.MustCompile("!`([^`\n]+)`")
 	fileMentions   = regexp.MustCompile(`(?:^|[\s(])@([^\s,;()"'` + "`" + `]+)`)
 )
 
+// MaxMentions is how many files and resources one prompt attaches: each is a tool call and takes space in the
+// context.
 const MaxMentions = 20 // files attached to one command
 
-// runTemplate makes the prompt of a command that people wrote. What it runs and reads goes through the session's
-// tools, so that it is asked and shown like everything else.
+// runTemplate makes the prompt of a template. What it runs and reads goes through the session's tools, so the same
+// rules and approval requests apply as for a model: a template may come with a repository.
 func runTemplate(ctx context.Context, h Host, name string, d config.Command, args string) (string, *agent.Prompt, error) {
 	text, err := fill(ctx, h.Session, name, d.Template, args)
 	if err != nil {
@@ -64,7 +68,7 @@ func runTemplate(ctx context.Context, h Host, name string, d config.Command, arg
 	return runSubtask(ctx, h, name, d, args, parts)
 }
 
-// runSubtask lets a sub-agent do the command; the session's agent reads what came of it.
+// runSubtask has a sub-agent carry out the command; the session's agent gets the result as its prompt.
 func runSubtask(ctx context.Context, h Host, name string, d config.Command, args string, parts []provider.Part) (string, *agent.Prompt, error) {
 	var whole []string
 	for _, p := range parts {
@@ -93,8 +97,8 @@ func runSubtask(ctx context.Context, h Host, name string, d config.Command, args
 		Text: fmt.Sprintf("The command was carried out by the sub-agent %s, which was told:\n%s\n\nIts result:\n%s\n\nTell the user what matters of it.", who, strings.Join(whole, "\n\n"), got.Output)}}}, nil
 }
 
-// fill puts arguments and the output of commands into a template. Commands are found in the template alone, never in
-// what the arguments say.
+// fill replaces arguments and inserts the output of commands. Commands are found in the template only, never in the
+// arguments: otherwise a file name could run one.
 func fill(ctx context.Context, s *agent.Session, name, template, args string) (string, error) {
 	words := fields(args)
 	substitute := func(text string) string { return arguments(text, args, words) }
@@ -121,7 +125,8 @@ func fill(ctx context.Context, s *agent.Session, name, template, args string) (s
 	return text, nil
 }
 
-// arguments replaces $ARGUMENTS and $1 to $9. The last number in the text takes all that is left.
+// arguments replaces $ARGUMENTS and $1 to $9. The highest number in the text takes all remaining words; a missing
+// word is "".
 func arguments(text, args string, words []string) string {
 	last := 0
 	for _, m := range takesArguments.FindAllString(text, -1) {
@@ -143,7 +148,7 @@ func arguments(text, args string, words []string) string {
 	})
 }
 
-// fields splits at white space; quotes keep words together.
+// fields splits at white space; quotes keep words together and are removed.
 func fields(s string) (out []string) {
 	var b strings.Builder
 	var quote rune
@@ -171,8 +176,8 @@ func fields(s string) (out []string) {
 	return out
 }
 
-// shellOutput runs a command of a template as the bash tool would. One that may not run ends the slash command; one
-// that fails tells how.
+// shellOutput runs a command of a template with the bash tool. A command that is not allowed to run is an error,
+// which ends the slash command; one that fails is described in the text.
 func shellOutput(ctx context.Context, s *agent.Session, name, command string) (string, error) {
 	input, _ := json.Marshal(map[string]string{"command": command, "description": "for /" + name})
 	got, err := s.Tool(ctx, "bash", input)
@@ -180,18 +185,18 @@ func shellOutput(ctx context.Context, s *agent.Session, name, command string) (s
 		return "", err
 	}
 	if got.Status == agent.ToolCompleted {
-		// What the tool adds for a model that has called it says nothing here, unless the command failed.
+		// The tool's note about a success is for a model that has called it; a failure stays in the text.
 		out := strings.TrimSuffix(got.Output, "<bash_metadata>\nexit code: 0\n</bash_metadata>")
 		return strings.TrimRight(out, "\n"), nil
 	}
 	switch got.ErrorKind {
 	case "rejected", "denied", "cancelled":
-		return "", fmt.Errorf("/%s was not carried out: its command %q did not run (%s)", name, command, got.Error)
+		return "", fmt.Errorf("/%s was stopped: its command %q may not run (%s)", name, command, got.Error)
 	}
 	return "(" + command + " failed: " + got.Error + ")", nil
 }
 
-// mentioned are the files that a text names with @, as the read tool shows them.
+// mentioned are the files that a text names with @, as the read tool shows them. What is no file is left as text.
 func mentioned(ctx context.Context, s *agent.Session, text string) (out []provider.Part) {
 	seen := map[string]bool{}
 	for _, m := range fileMentions.FindAllStringSubmatch(text, -1) {
