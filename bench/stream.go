@@ -14,7 +14,7 @@ import (
 
 const howStream = `20,000 deltas of the OpenAI chat format, as fast as the scripted server writes them, through to the ACP client: from the
 request's arrival to the turn's end, which comes after the events are stored; the text that arrives is compared. The same
-stream read line by line over plain HTTP is the physical limit, bench/limit the agent that forwards every delta by itself.
+stream read line by line over plain HTTP is the physical limit, bench/limit the agent that forwards what has arrived, deltas that came together as one update.
 First delta: from the bytes leaving the server to the update in the client, the stream paused behind it.`
 
 const deltas = 20_000

@@ -116,7 +116,14 @@ func (a *agent) step(session string, history *[]json.RawMessage) bool {
 	defer resp.Body.Close()
 	type call struct{ id, name, args string }
 	var calls []call
-	var text strings.Builder
+	var text, unsent strings.Builder
+	show := func() {
+		if unsent.Len() > 0 {
+			a.send(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"`, session,
+				`","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":`, quote(unsent.String()), `}}}}`)
+			unsent.Reset()
+		}
+	}
 	for r := bufio.NewReaderSize(resp.Body, 64<<10); ; {
 		line, err := r.ReadSlice('\n')
 		if err != nil {
@@ -124,6 +131,14 @@ func (a *agent) step(session string, history *[]json.RawMessage) bool {
 		}
 		data, ok := bytes.CutPrefix(line, []byte("data: "))
 		if !ok || bytes.HasPrefix(data, []byte("[DONE]")) {
+			continue
+		}
+		if t, ok := plainContent(data); ok {
+			text.WriteString(t)
+			unsent.WriteString(t)
+			if r.Buffered() == 0 {
+				show()
+			}
 			continue
 		}
 		var chunk struct {
@@ -144,8 +159,7 @@ func (a *agent) step(session string, history *[]json.RawMessage) bool {
 		for _, c := range chunk.Choices {
 			if t := c.Delta.Content; t != "" {
 				text.WriteString(t)
-				a.send(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"`, session,
-					`","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":`, quote(t), `}}}}`)
+				unsent.WriteString(t)
 			}
 			for _, t := range c.Delta.ToolCalls {
 				if t.Index == len(calls) {
@@ -154,7 +168,11 @@ func (a *agent) step(session string, history *[]json.RawMessage) bool {
 				calls[t.Index].args += t.Function.Arguments
 			}
 		}
+		if r.Buffered() == 0 { // deltas that came together are one update: a later one would be no earlier on the screen
+			show()
+		}
 	}
+	show()
 	if len(calls) == 0 {
 		*history = append(*history, json.RawMessage(`{"role":"assistant","content":`+quote(text.String())+`}`))
 		return false
@@ -166,6 +184,17 @@ func (a *agent) step(session string, history *[]json.RawMessage) bool {
 	a.send(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"`, session, `","update":{"sessionUpdate":"tool_call_update","toolCallId":`, quote(c.id), `,"status":"completed","content":[{"type":"content","content":{"type":"text","text":`, quote(out), `}}]}}}`)
 	*history = append(*history, json.RawMessage(`{"role":"tool","tool_call_id":`+quote(c.id)+`,"content":`+quote(out)+`}`))
 	return true
+}
+
+// plainContent cuts the text out of a delta without decoding the rest. It takes only deltas that are text without escapes, as nearly
+// all are; what it leaves is decoded in full.
+func plainContent(data []byte) (string, bool) {
+	_, rest, ok := bytes.Cut(data, []byte(`"delta":{"content":"`))
+	if !ok || bytes.Contains(data, []byte("tool_calls")) {
+		return "", false
+	}
+	text, _, ok := bytes.Cut(rest, []byte{'"'})
+	return string(text), ok && bytes.IndexByte(text, '\\') < 0
 }
 
 func (a *agent) tool(session, id, name, args string) string {
