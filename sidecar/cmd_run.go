@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/agent/provider"
 	"github.com/pillion-dev/pillion/sidecar/app"
 	"github.com/pillion-dev/pillion/sidecar/terminal"
 	"github.com/pillion-dev/pillion/tools/builtin"
@@ -25,8 +27,9 @@ import (
 // runFlags are the flags of `pillion run`, which `pillion` alone takes as well.
 type runFlags struct {
 	cwd, model, agent, session, approve string
+	files                               []string
 	limits                              agent.Limits
-	asJSON, resume, trust               bool
+	asJSON, resume, trust, plain        bool
 }
 
 // runCommand is `pillion run`.
@@ -36,7 +39,7 @@ func runCommand() *cobra.Command {
 		Use:   "run [prompt]",
 		Short: "Send a prompt from the terminal, review the changes hunk by hunk",
 		Long: `Send a prompt from the terminal. The prompt is the arguments, or standard input if that is not a terminal. With neither,
-pillion starts a conversation, with completion of /commands and @files, until Ctrl-D.
+pillion starts a conversation: the prompt stays open while a turn runs, /help lists commands and keys, Ctrl-D ends.
 
 Every proposed change is shown as a diff below the problems that it fixes and introduces, and you decide on each hunk.
 Without a terminal the diffs are shown and nothing is applied, except with --approve all, or with --approve clean for changes
@@ -46,6 +49,7 @@ Exit codes: 0 when the agent finished its turn, even if problems are left (the l
 a change was rejected; 1 when the model failed, was cut off, or reports that it could do nothing.`,
 		Example: `  pillion run
   pillion run "fix all errors"
+  pillion run -f design.png -f notes.md "build this page"
   pillion run --model anthropic/claude-sonnet-5-5 "add a test for the parser"
   pillion run --approve all --json "format" | jq .
   pillion run --approve clean "fix all errors"`,
@@ -68,6 +72,8 @@ func (f *runFlags) flags(c *cobra.Command) {
 	fl.BoolVarP(&f.resume, "continue", "c", false, "continue the last session of this directory")
 	fl.StringVar(&f.approve, "approve", "ask", approveHelp)
 	fl.BoolVar(&f.trust, "trust", false, "trust this folder's own configuration for this run (pillion trust remembers it)")
+	fl.StringArrayVarP(&f.files, "file", "f", nil, "attach this file: text, a picture or a PDF (may be repeated)")
+	fl.BoolVar(&f.plain, "plain", false, "line by line, without moving the cursor: for screen readers (also PILLION_PLAIN=1)")
 	fl.IntVar(&f.limits.Steps, "max-steps", 0, "stop the turn after this many model requests (default: the limit of the agent)")
 	fl.Float64Var(&f.limits.Cost, "max-cost", 0, "stop the turn when it has cost this many US dollars")
 	fl.BoolVar(&f.asJSON, "json", false, "print events and the result as JSON lines")
@@ -94,15 +100,24 @@ func runPrompts(ctx context.Context, f runFlags, args []string, out, errOut io.W
 		}
 		prompt = string(b)
 	}
-	screen := stdout && os.Getenv("TERM") != "dumb" // the cursor can be moved
-	talk := len(args) == 0 && stdin && screen && !f.asJSON
+	plain := f.plain || os.Getenv("PILLION_PLAIN") != "" || os.Getenv("TERM") == "dumb"
+	screen := stdout && !plain // one that can move its cursor
+	talk := len(args) == 0 && stdin && stdout && !f.asJSON
 	if strings.TrimSpace(prompt) == "" && !talk {
 		return usagef(`say what to do, for example: pillion run "fix all errors"`)
+	}
+	attached, err := fileParts(cwd, f.files)
+	if err != nil {
+		return err
+	}
+	if len(attached) > 0 && talk {
+		return usagef("--file needs a prompt; in a conversation, attach files with @")
 	}
 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	o := terminal.Options{Out: out, Cwd: cwd, Approve: approve, Live: screen && !f.asJSON, Color: screen && os.Getenv("NO_COLOR") == "", Editor: textEditor()}
+	o.Markdown = o.Live
 	if f.asJSON {
 		o.Out, o.Color = io.Discard, false
 	} else if stdout {
@@ -119,10 +134,21 @@ func runPrompts(ctx context.Context, f runFlags, args []string, out, errOut io.W
 	o.Check = func(ctx context.Context, session string, set *change.Set) *change.Verdict {
 		return a.Desk.Check(ctx, session, set)
 	}
+	var c *conversation
+	if talk && screen {
+		c = &conversation{cwd: cwd, limits: f.limits, sent: make(chan terminal.Prompt, pendingPrompts)}
+		c.prompt = terminal.NewComposer(terminal.ComposerOptions{In: os.Stdin, Out: out, Color: o.Color, Editor: o.Editor,
+			Submit: c.submit, Stop: c.stop, Busy: c.busy, Status: c.status, Next: c.nextAgent, Queued: c.queued, Unqueue: c.unqueue,
+			Earlier: c.earlier, Complete: c.complete, Picture: clipboardPicture, PictureFile: pictureFile})
+		o.Prompt, o.Stop = c.prompt, c.stop
+	}
 	t := terminal.New(o)
 	defer t.Close()
 
-	notices := &heldNotices{w: errOut, typing: t.Typing}
+	notices := errOut
+	if talk {
+		notices = t // whatever is written beside it would be drawn over
+	}
 	a = app.New(app.Options{Place: app.NewWorkplace(version), Asker: t, Questions: questionerIf(t, o.Keys != nil && approve == terminal.Ask), Notices: notices, Verdict: verdictMode(approve)})
 	defer a.Close()
 	_, problems := a.Place.Config(cwd)
@@ -139,6 +165,20 @@ func runPrompts(ctx context.Context, f runFlags, args []string, out, errOut io.W
 	}
 	if model := session.Info().Model; !f.asJSON && model != "" { // a model that cannot be used is an error of the turn
 		fmt.Fprintf(out, "%s in %s\n", model, cwd)
+	}
+	if c != nil {
+		c.app, c.t, c.find = a, t, a.Finder()
+		defer c.find.Close()
+		if err := c.attend(ctx, session); err != nil {
+			return err
+		}
+		if err := c.run(ctx); err != nil {
+			return err
+		}
+		if info := c.current().Info(); info.Title != "" {
+			fmt.Fprintf(out, "%s  (pillion --continue continues it)\n", terminal.Clean(info.Title))
+		}
+		return nil
 	}
 	lines := &jsonLines{w: out}
 	var last int64 // events up to this one belong to earlier prompts and are not printed
@@ -159,12 +199,17 @@ func runPrompts(ctx context.Context, f runFlags, args []string, out, errOut io.W
 		t.Event(e)
 	})
 	defer stop()
-	r := &terminalSession{app: a, t: t, session: session, cwd: cwd, notices: notices, limits: f.limits}
+	r := &terminalSession{app: a, t: t, session: session, cwd: cwd, limits: f.limits}
 	if talk {
-		before.print(out)
-		return r.converse(ctx, os.Stdin, out, o)
+		if text := before.text(); text != "" {
+			t.Say(text)
+		}
+		if err := r.talkPlain(ctx); !errors.Is(err, io.EOF) {
+			return err
+		}
+		return nil
 	}
-	sum, said, err := r.ask(ctx, prompt)
+	sum, said, err := r.ask(ctx, prompt, attached)
 	switch {
 	case err != nil:
 		return err
@@ -195,16 +240,14 @@ type terminalSession struct {
 	t       *terminal.Terminal
 	session *agent.Session
 	cwd     string
-	notices *heldNotices
 	limits  agent.Limits
 }
 
-// ask runs one prompt and sums up its turn. said is the answer of a slash command that needs no model; then s is
-// empty.
-func (r *terminalSession) ask(ctx context.Context, prompt string) (s terminal.Summary, said string, err error) {
+// ask runs one prompt and sums up its turn; said is what a command answered that needed no agent.
+func (r *terminalSession) ask(ctx context.Context, prompt string, attached []provider.Part) (s terminal.Summary, said string, err error) {
 	defer interrupts(r.session.Cancel)()
 	r.t.Begin()
-	turn, said, err := runPrompt(ctx, r.app, r.session, prompt, r.limits)
+	turn, said, err := runPrompt(ctx, r.app, r.session, prompt, attached, r.limits)
 	if said != "" || err != nil && turn.Stop == "" {
 		return s, said, err
 	}

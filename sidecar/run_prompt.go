@@ -16,12 +16,11 @@ func allCommands(a *app.App, cwd string) []slash.Command {
 	return slash.WithBuiltin(a.CommandsOf(cwd))
 }
 
-// runPrompt runs a prompt as it was typed. A template command is expanded, a built-in one runs here; said is the text
-// of one that needs no model, and turn is empty then.
-func runPrompt(ctx context.Context, a *app.App, s *agent.Session, text string, limits agent.Limits) (turn agent.TurnData, said string, err error) {
+// expandPrompt makes the prompt of what was typed in a terminal. made is nil where a slash command has done all there is to do, and
+// said is its answer.
+func expandPrompt(ctx context.Context, a *app.App, s *agent.Session, text string) (made *agent.Prompt, said string, err error) {
 	p := agent.Prompt{Parts: []provider.Part{{Type: provider.PartText, Text: text}}}
-	cwd := s.Info().Cwd
-	all := allCommands(a, cwd)
+	all := allCommands(a, s.Info().Cwd)
 	c, args, ok := slash.Parse(p.Parts, all)
 	switch {
 	case ok && c.Expand != nil:
@@ -29,21 +28,25 @@ func runPrompt(ctx context.Context, a *app.App, s *agent.Session, text string, l
 	case ok && c.Run != nil:
 		r, err := reviewerOf(ctx, a, s)
 		if err != nil {
-			return turn, "", err
+			return nil, "", err
 		}
 		h := slash.Host{Session: s, Runtime: a.Runtime, All: all, Whole: a.Changes.Blobs.Load, Models: func(cwd string) []models.Choice { return a.Models.Choices(ctx, cwd) },
 			Undoer: func() slash.Undoer { return r }}
 		said, made, err := c.Run(ctx, h, args)
-		if err != nil {
-			return turn, "", err
-		}
-		if made == nil {
-			return turn, said, nil
-		}
-		p = *made
+		return made, said, err
 	}
+	return &p, "", nil
+}
+
+// runPrompt runs what was typed, with more parts behind it, to the end of its turn.
+func runPrompt(ctx context.Context, a *app.App, s *agent.Session, text string, more []provider.Part, limits agent.Limits) (turn agent.TurnData, said string, err error) {
+	p, said, err := expandPrompt(ctx, a, s, text)
+	if err != nil || p == nil {
+		return turn, said, err
+	}
+	p.Parts = append(p.Parts, more...)
 	p.Limits = limits
-	turn, err = s.Prompt(ctx, p)
+	turn, err = s.Prompt(ctx, *p)
 	return turn, "", err
 }
 

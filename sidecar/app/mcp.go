@@ -220,6 +220,14 @@ func (m *MCPServers) Await(ctx context.Context, cwd, tool string) {
 	}
 }
 
+// Statuses are a directory's servers, in the order of the configuration.
+func (m *MCPServers) Statuses(cwd string) []mcp.Status {
+	if set := m.of(cwd); set != nil {
+		return set.Statuses()
+	}
+	return nil
+}
+
 // notes are the servers' instructions for the system prompt.
 func (m *MCPServers) notes(cwd string) []string {
 	set := m.of(cwd)

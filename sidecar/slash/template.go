@@ -196,32 +196,49 @@ func shellOutput(ctx context.Context, s *agent.Session, name, command string) (s
 	return "(" + command + " failed: " + got.Error + ")", nil
 }
 
-// mentioned are the files that a text names with @, as the read tool shows them. What is no file is left as text.
-func mentioned(ctx context.Context, s *agent.Session, text string) (out []provider.Part) {
+// mentioned are the files that a template names with @, as the read tool shows them.
+func mentioned(ctx context.Context, s *agent.Session, text string) []provider.Part {
+	return Mentioned(text, s.Info().Cwd, func(input json.RawMessage) (agent.ToolData, error) { return s.Tool(ctx, "read", input) })
+}
+
+// lineRange is the end of a mention that names lines, counted from 1: #L10 or #L10-L20.
+var lineRange = regexp.MustCompile(`#L(\d+)(?:-L?(\d+))?$`)
+
+// Mentioned are the files that a text names with @, as a call of the read tool shows them. Words that name no file are passed over.
+// A path relative to cwd, an absolute one and ~ are understood; #L10-L20 behind it reads these lines only.
+func Mentioned(text, cwd string, read func(input json.RawMessage) (agent.ToolData, error)) (out []provider.Part) {
 	seen := map[string]bool{}
 	for _, m := range fileMentions.FindAllStringSubmatch(text, -1) {
-		path := strings.TrimRight(m[1], ".:!?")
+		word := strings.TrimRight(m[1], ".:!?")
+		path, args := word, map[string]any{}
+		if at := lineRange.FindStringSubmatch(word); at != nil {
+			path = strings.TrimSuffix(word, at[0])
+			from, _ := strconv.Atoi(at[1]) // digits; one that is too long is 0, which reads all
+			to, _ := strconv.Atoi(at[2])
+			args["offset"], args["limit"] = from, max(to-from, 0)+1
+		}
 		full := path
 		if rest, ok := strings.CutPrefix(path, "~/"); ok {
 			home, _ := os.UserHomeDir()
 			full = filepath.Join(home, rest)
 		} else if !filepath.IsAbs(path) {
-			full = filepath.Join(s.Info().Cwd, path)
+			full = filepath.Join(cwd, path)
 		}
-		if _, err := os.Stat(full); err != nil || seen[full] || len(seen) == MaxMentions {
+		if _, err := os.Stat(full); err != nil || seen[word] || len(seen) == MaxMentions {
 			continue
 		}
-		seen[full] = true
-		input, _ := json.Marshal(map[string]string{"filePath": full})
-		got, err := s.Tool(ctx, "read", input)
+		seen[word] = true
+		args["filePath"] = full
+		input, _ := json.Marshal(args)
+		got, err := read(input)
 		switch {
 		case err != nil:
 			return out
 		case got.Status != agent.ToolCompleted:
-			out = append(out, provider.Part{Type: provider.PartText, Synthetic: true, Text: "@" + path + " could not be read: " + got.Error})
+			out = append(out, provider.Part{Type: provider.PartText, Synthetic: true, Text: "@" + word + " could not be read: " + got.Error})
 			continue
 		}
-		out = append(out, provider.Part{Type: provider.PartText, Synthetic: true, Text: "Content of @" + path + ":\n" + got.Output})
+		out = append(out, provider.Part{Type: provider.PartText, Synthetic: true, Text: "Content of @" + word + ":\n" + got.Output})
 		for _, a := range got.Attachments {
 			out = append(out, provider.Part{Type: provider.PartFile, Files: []provider.File{{Mime: a.Mime, Name: a.Name, Data: a.Data}}})
 		}

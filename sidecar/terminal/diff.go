@@ -16,7 +16,7 @@ const (
 )
 
 // set prints a whole change set: its head, its problems and every hunk. Callers hold mu.
-func (t *Terminal) set(s *change.Set) {
+func (t *sheet) set(s *change.Set) {
 	t.head(s)
 	lines := 0
 	for i := range s.Files {
@@ -32,8 +32,8 @@ func (t *Terminal) set(s *change.Set) {
 }
 
 // head prints "3 files, 5 hunks · fixes 2 problems, introduces 0" and the problems in question.
-func (t *Terminal) head(s *change.Set) {
-	t.newline()
+func (t *sheet) head(s *change.Set) {
+	t.endLine()
 	hunks := 0
 	for _, f := range s.Files {
 		hunks += len(f.Hunks)
@@ -70,7 +70,7 @@ func heading(s *change.Set) string {
 	return s.Title
 }
 
-func (t *Terminal) verdict(d *change.Verdict) string {
+func (t *sheet) verdict(d *change.Verdict) string {
 	if d == nil || d.Certainty == change.Pending {
 		return t.paint(yellow, "not checked yet")
 	}
@@ -94,7 +94,7 @@ func (t *Terminal) verdict(d *change.Verdict) string {
 	return s
 }
 
-func (t *Terminal) problem(p change.Problem) string {
+func (t *sheet) problem(p change.Problem) string {
 	color := yellow
 	if p.Severity == "error" {
 		color = red
@@ -103,21 +103,21 @@ func (t *Terminal) problem(p change.Problem) string {
 	return fmt.Sprintf("%s %s %s", t.paint(cyan, at), t.paint(color, string(p.Severity)), t.fit(Clean(textutil.FirstLine(p.Message)), len(at)+len(p.Severity)+6))
 }
 
-func (t *Terminal) plainProblem(p change.Problem) string {
+func (t *sheet) plainProblem(p change.Problem) string {
 	at := fmt.Sprintf("%s:%d:%d", Clean(t.rel(p.Path)), p.Line, p.Column)
 	return at + " " + t.fit(Clean(textutil.FirstLine(p.Message)), len(at)+5)
 }
 
 // fit cuts a message to what is left of the line on a terminal; a file or a pipe gets all of it.
-func (t *Terminal) fit(s string, used int) string {
-	if !t.Live {
+func (t *sheet) fit(s string, used int) string {
+	if !t.fits {
 		return s
 	}
-	return cut(s, t.Width-used)
+	return cut(s, t.width()-used)
 }
 
 // fileHead names a file, unless the set's heading has just done so.
-func (t *Terminal) fileHead(s *change.Set, f *change.File) {
+func (t *sheet) fileHead(s *change.Set, f *change.File) {
 	name := Clean(t.rel(f.Path))
 	switch f.Kind {
 	case change.Create:
@@ -134,7 +134,7 @@ func (t *Terminal) fileHead(s *change.Set, f *change.File) {
 }
 
 // hunk prints one hunk with its context and returns the number of lines.
-func (t *Terminal) hunk(f *change.File, h *change.Hunk) int {
+func (t *sheet) hunk(f *change.File, h *change.Hunk) int {
 	if textless(h) {
 		return 0 // the file's head says it all
 	}
@@ -149,7 +149,7 @@ func (t *Terminal) hunk(f *change.File, h *change.Hunk) int {
 	n := 1
 	put := func(mark, style, text string, differs ...diff.Span) {
 		missing := !strings.HasSuffix(text, "\n")
-		if text = strings.TrimSuffix(text, "\n"); t.Color && len(text) <= maxLine {
+		if text = strings.TrimSuffix(text, "\n"); t.color && len(text) <= maxLine {
 			t.line(t.paint(style, mark+stressed(text, differs)))
 		} else {
 			t.line(t.paint(style, mark+Clean(longLine(text))))

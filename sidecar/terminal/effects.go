@@ -16,7 +16,7 @@ const maxEffectWait = 2 * time.Second
 
 // hunkEffects are the words about the hunks of one change: what each does to the problems, given the decisions so far.
 type hunkEffects struct {
-	t       *Terminal
+	t       *approvals
 	request permission.Request
 	ids     []string // of all hunks, in the order of the proposal
 	effects map[string]change.Effect
@@ -26,14 +26,14 @@ type hunkEffects struct {
 
 // effects checks a proposal of several hunks before its first question. It is nil when there is nobody to ask, or when
 // the change has no verdict that could change.
-func (t *Terminal) effects(ctx context.Context, r permission.Request) *hunkEffects {
+func (t *approvals) effects(ctx context.Context, r permission.Request) *hunkEffects {
 	e := &hunkEffects{t: t, request: r, needs: map[string][]string{}, verdict: r.Change.Verdict}
 	for _, f := range r.Change.Files {
 		for _, h := range f.Hunks {
 			e.ids = append(e.ids, h.ID)
 		}
 	}
-	if t.Check == nil || len(e.ids) < 2 || !e.verdict.Known() {
+	if t.check == nil || len(e.ids) < 2 || !e.verdict.Known() {
 		return nil
 	}
 	e.look(ctx, change.Decisions{}, e.ids)
@@ -51,7 +51,7 @@ func (e *hunkEffects) look(ctx context.Context, d change.Decisions, left []strin
 		if ctx.Err() != nil {
 			return nil
 		}
-		return e.t.Check(ctx, e.request.SessionID, part)
+		return e.t.check(ctx, e.request.SessionID, part)
 	}
 	if len(d.Hunks) > 0 {
 		e.verdict = nil

@@ -16,7 +16,7 @@ import (
 // At a question Ctrl-Z gives the terminal back to the shell, and fg asks the question again.
 func TestAQuestionCanBeLeftWithCtrlZ(t *testing.T) {
 	if os.Getenv("PILLION_TEST_KEY") != "" { // in a process of its own
-		k, err := New(Options{Out: os.Stdout, Keys: TTY{os.Stdin}}).key(context.Background(), "Sure", "yn")
+		k, err := New(Options{Out: os.Stdout, Keys: TTY{os.Stdin}}).asks.key(context.Background(), "Sure", "yn")
 		fmt.Printf("got %c %v\n", k, err)
 		return
 	}

@@ -144,7 +144,7 @@ func stop() {
 	}
 }
 
-// Line reads a line in the terminal's own line editing.
+// Line reads a line in the terminal's own line editing. io.EOF: Ctrl-D at its beginning.
 func (k TTY) Line(ctx context.Context) (string, error) {
 	var line []byte
 	buf := make([]byte, 1)
@@ -154,8 +154,11 @@ func (k TTY) Line(ctx context.Context) (string, error) {
 		}
 		n, err := k.File.Read(buf)
 		if n == 0 || err != nil {
-			if err == io.EOF || err == nil {
+			if (err == io.EOF || err == nil) && len(line) > 0 {
 				return string(line), nil
+			}
+			if err == nil {
+				err = io.EOF
 			}
 			return "", err
 		}

@@ -10,17 +10,17 @@ import (
 )
 
 // AskQuestions asks the question tool's questions, one after the other.
-func (t *Terminal) AskQuestions(ctx context.Context, _ *tools.Call, qs []tools.Question) ([][]string, error) {
-	if t.Keys == nil || t.Approve != Ask {
+func (t *approvals) AskQuestions(ctx context.Context, _ *tools.Call, qs []tools.Question) ([][]string, error) {
+	if t.keys == nil || t.approve != Ask {
 		return nil, tools.ErrDismissed
 	}
-	defer t.turn()()
+	defer t.waiting.turn()()
 	var out [][]string
 	for _, q := range qs {
-		t.Keys.Discard() // typed before the question was there
+		t.keys.Discard() // typed before the question was there
 		t.mu.Lock()
-		t.wait("")
-		t.newline()
+		t.waitFor(activity{})
+		t.endLine()
 		t.line("")
 		t.line(t.paint(bold, "? "+Clean(q.Question)))
 		for i, o := range q.Options {

@@ -9,17 +9,72 @@ import (
 	"github.com/pillion-dev/pillion/tools/shell/visible"
 )
 
-// ANSI styles.
-const (
-	bold   = "1"
-	dim    = "2"
-	red    = "31"
-	green  = "32"
-	yellow = "33"
-	cyan   = "36"
-)
+// screen is where a Terminal shows things: line after line (lineScreen), or above a prompt that stays open (liveScreen). Its
+// methods are safe for concurrent use.
+type screen interface {
+	// print adds text. It may end in mid-line; what is printed next continues that line.
+	print(text string)
+	// endLine ends a line that is open.
+	endLine()
+	// tail shows the end of an answer that is not complete and may still look different; the next call replaces it. render makes
+	// it for a number of columns, from any goroutine; nil: there is none.
+	tail(render func(width int) string)
+	// waitFor names what the person waits for; the zero activity is nothing.
+	waitFor(activity)
+	// spends gives the turn's tokens and US dollars so far.
+	spends(input, output int, cost float64)
+	// ask shows a question below everything else. A longer text replaces the beginning of itself.
+	ask(question string)
+	// askAgain shows the question again below what was printed meanwhile.
+	askAgain()
+	// answered takes the question away. echoed: the terminal itself has shown the answer.
+	answered(text string, echoed bool)
+	// width is the number of columns.
+	width() int
+	close()
+}
 
-func (t *Terminal) paint(style, s string) string { return paint(t.Color, style, s) }
+// activity is what the person waits for.
+type activity struct {
+	what  string    // safe to print; "" is nothing
+	since time.Time // when it began
+	until time.Time // when it ends, where that is known
+	turn  time.Time // when the turn began; zero: not in a turn
+}
+
+// clock is how long it has lasted, or how long it will where that is known.
+func (a activity) clock(now time.Time) string {
+	if left := a.until.Sub(now); left > 0 {
+		return fmt.Sprintf("%ds left", int((left + time.Second - 1).Seconds()))
+	}
+	return elapsed(now.Sub(a.since))
+}
+
+// elapsed words a duration in whole seconds: 5s, 2m05s.
+func elapsed(d time.Duration) string {
+	s := int(d.Seconds())
+	if s < 60 {
+		return fmt.Sprintf("%ds", s)
+	}
+	return fmt.Sprintf("%dm%02ds", s/60, s%60)
+}
+
+var spinner = []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
+
+// ANSI styles. Only the sixteen colours that a terminal's theme defines are used, so that text is readable on every one.
+const (
+	bold      = "1"
+	dim       = "2"
+	italic    = "3"
+	underline = "4"
+	strike    = "9"
+	red       = "31"
+	green     = "32"
+	yellow    = "33"
+	blue      = "34"
+	magenta   = "35"
+	cyan      = "36"
+)
 
 func paint(color bool, style, s string) string {
 	if !color || style == "" || s == "" {
@@ -27,76 +82,6 @@ func paint(color bool, style, s string) string {
 	}
 	// a style ends at the line's end, so that a pager or a scroll-back never bleeds
 	return "\x1b[" + style + "m" + strings.ReplaceAll(s, "\n", "\x1b[0m\n\x1b["+style+"m") + "\x1b[0m"
-}
-
-// print writes text that may end in mid-line. Callers hold mu.
-func (t *Terminal) print(s string) {
-	if s == "" {
-		return
-	}
-	t.clear()
-	fmt.Fprint(t.Out, s)
-	t.midLine = !strings.HasSuffix(s, "\n") && !strings.HasSuffix(s, "\n\x1b[0m")
-}
-
-func (t *Terminal) line(s string) { t.print(s + "\n") }
-
-func (t *Terminal) newline() {
-	if t.midLine {
-		t.print("\n")
-	}
-	t.thinking = false
-}
-
-// again repeats the question when something was printed below it meanwhile.
-func (t *Terminal) again() {
-	if t.prompt != "" && !t.midLine {
-		t.print(t.prompt)
-	}
-}
-
-// wait names what the person waits for; the status line shows it after a second of silence.
-func (t *Terminal) wait(what string) {
-	if t.waiting != what || what == "" {
-		t.since, t.until = t.Now(), time.Time{}
-	}
-	t.waiting = what
-}
-
-func (t *Terminal) clear() {
-	if t.status {
-		fmt.Fprint(t.Out, "\r\x1b[K")
-		t.status = false
-	}
-}
-
-func (t *Terminal) tick() {
-	ticker := time.NewTicker(200 * time.Millisecond)
-	defer ticker.Stop()
-	frames := []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
-	for n := 0; ; n++ {
-		select {
-		case <-t.done:
-			return
-		case <-ticker.C:
-		}
-		t.mu.Lock()
-		if waited := t.Now().Sub(t.since); t.waiting != "" && waited >= time.Second && !t.midLine && t.prompt == "" {
-			t.clear()
-			text := fmt.Sprintf("%c %s  %s  (ctrl-c stops)", frames[n%len(frames)], Clean(t.rel(t.waiting)), t.clock(waited))
-			fmt.Fprint(t.Out, t.paint(dim, cut(text, t.Width-1)))
-			t.status = true
-		}
-		t.mu.Unlock()
-	}
-}
-
-// clock is how long it has lasted, or how long it will where that is known.
-func (t *Terminal) clock(waited time.Duration) string {
-	if left := t.until.Sub(t.Now()); left > 0 {
-		return fmt.Sprintf("%ds left", int((left + time.Second - 1).Seconds()))
-	}
-	return fmt.Sprintf("%ds", int(waited.Seconds()))
 }
 
 // Clean makes text from a model, a file or a command safe to print: control characters (escape sequences, carriage

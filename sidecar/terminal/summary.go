@@ -3,12 +3,88 @@ package terminal
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/agent/provider"
 	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
+
+// Summary is what a turn did, for its last lines and for --json.
+type Summary struct {
+	Stop       agent.StopReason `json:"stop"`
+	Error      string           `json:"error,omitempty"`
+	Undone     bool             `json:"undone,omitempty"` // the model itself says that it could do nothing of what was asked
+	Text       string           `json:"text"`
+	Changes    []Change         `json:"changes"`
+	Fixed      int              `json:"fixed"`
+	Introduced int              `json:"introduced"`
+	Checked    int              `json:"checked"`   // applied changes whose effect on the problems is known
+	Unchecked  int              `json:"unchecked"` // applied changes no language server could judge
+	Left       []change.Problem `json:"left"`
+	LeftKnown  bool             `json:"leftKnown"` // false: no language server could say
+	Usage      any              `json:"usage,omitempty"`
+	Cost       float64          `json:"cost,omitempty"`
+	Steps      int              `json:"steps"`
+	SessionID  string           `json:"sessionID"`
+}
+
+// Change is one file a turn touched or wanted to.
+type Change struct {
+	Path      string `json:"path"`
+	State     string `json:"state"` // applied, rejected, failed
+	Additions int    `json:"additions"`
+	Deletions int    `json:"deletions"`
+}
+
+// tally is what has been seen of a turn. The sheet's mu guards it.
+type tally struct {
+	quit     bool                     // the user answered a question with q
+	stopping string                   // the call after which the turn is to end
+	shown    map[string]bool          // change sets whose diff was printed, by id
+	asked    map[string]time.Duration // by call: how long the user took to answer
+	changes  []outcome                // in the order they came
+	summary  Summary                  // what the end of the turn said
+	text     strings.Builder          // the answer after the last tool call
+	spent    provider.Usage           // of the steps that have ended
+	cost     float64                  // of these, in US dollars
+}
+
+func newTally() *tally {
+	return &tally{shown: map[string]bool{}, asked: map[string]time.Duration{}}
+}
+
+// begin forgets the turn before. Diffs that were shown stay known: a change may be reported again after its turn.
+func (t *tally) begin() {
+	shown := t.shown
+	*t = tally{shown: shown, asked: map[string]time.Duration{}}
+}
+
+// changed notes a change set. It is reported again when its problems are known: the last report counts.
+func (t *tally) changed(o outcome) {
+	if i := slices.IndexFunc(t.changes, func(have outcome) bool { return have.set.ID == o.set.ID }); i >= 0 {
+		t.changes[i] = o
+	} else {
+		t.changes = append(t.changes, o)
+	}
+}
+
+// Summary is the turn's, as far as it has been seen.
+func (t *tally) Summary() Summary {
+	s := t.summary
+	if t.quit && s.Stop == agent.TurnEnd { // a rejection ends a turn like any other; the user meant to stop
+		s.Stop = agent.TurnCancelled
+	}
+	s.Text = t.text.String()
+	s.Changes, s.Left = []Change{}, []change.Problem{} // lists, never null, for those who read JSON
+	for _, o := range t.changes {
+		o.count(&s)
+	}
+	return s
+}
 
 // outcome is what became of a change set.
 type outcome struct {
@@ -39,12 +115,9 @@ func (o outcome) count(s *Summary) {
 	}
 }
 
-// Result prints the last lines of a turn.
-func (t *Terminal) Result(s Summary) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.clear()
-	t.newline()
+// result prints the last lines of a turn. unasked: changes needed approval, and no user could give it.
+func (t *sheet) result(s Summary, unasked bool) {
+	t.endLine()
 	applied, refused := 0, 0
 	seen := map[string]bool{}
 	for _, c := range s.Changes {
@@ -99,7 +172,7 @@ func (t *Terminal) Result(s Summary) {
 	case agent.TurnMaxTokens:
 		t.line(t.paint(yellow, "the answer was cut at the model's limit; run pillion with --continue to resume"))
 	}
-	if refused > 0 && applied == 0 && t.Keys == nil && t.Approve == Ask {
+	if refused > 0 && applied == 0 && unasked {
 		t.line(t.paint(dim, "nothing was applied: the changes need approval, but there is no terminal; --approve all applies them"))
 	}
 }
@@ -122,7 +195,7 @@ func named(s Summary) bool {
 	return true
 }
 
-func (t *Terminal) left(problems []change.Problem) {
+func (t *sheet) left(problems []change.Problem) {
 	for i, p := range problems {
 		if i == 20 {
 			t.line(t.paint(dim, fmt.Sprintf("  … and %d more", len(problems)-i)))

@@ -7,24 +7,21 @@ package terminal
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/agent/provider"
+	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/change"
-	"github.com/pillion-dev/pillion/tools/textutil"
+	"github.com/pillion-dev/pillion/tools/permission"
 )
 
 // Approve says what happens to what would be asked.
 type Approve string
-
-const maxError = 600 // characters shown of a call's error
 
 // Ask asks (or refuses where nobody can answer), All says yes, None says no. IfClean says yes to changes of files whose
 // verdict is fresh and introduces no error, and no to everything else.
@@ -40,69 +37,27 @@ type Options struct {
 	Out     io.Writer
 	Cwd     string // paths are shown relative to it
 	Color   bool
-	Live    bool // Out is a terminal: a status line may come and go
+	Live    bool // Out is a terminal that can move its cursor: a status line may come and go
 	Approve Approve
-	Keys    Keys     // nil: nobody can answer
-	Editor  []string // $EDITOR, for e
-	Stop    func()   // ends the running turn, for q
+	Keys    Keys // nil: no user can answer
+	// Prompt is the prompt that stays open below what is shown, and the source of the answers; nil: lines are written to Out.
+	Prompt *Composer
+	// Markdown has answers rendered; otherwise they are shown as the model wrote them.
+	Markdown bool
+	Editor   []string // $EDITOR, for e
+	Stop     func()   // ends the running turn, for q in the middle of a change set
 	// Check gives the verdict on a change of a session; nil: the hunks of a proposal are shown without what each does.
 	Check func(ctx context.Context, session string, set *change.Set) *change.Verdict
 	Width int // columns; 0: 80
 	Now   func() time.Time
 }
 
-// Terminal prints and asks. Its methods are safe for concurrent use; one thing is on the screen at a time.
+// Terminal shows a session and asks its user. Its methods are safe for concurrent use.
 type Terminal struct {
-	Options
-	asking sync.Mutex // one question or prompt at a time; taken before mu
-	turns  patience
-
-	mu       sync.Mutex    // guards what follows and the screen
-	typing   bool          // a prompt is being typed: the screen is the composer's
-	later    []agent.Event // came meanwhile
-	midLine  bool          // the cursor is not at the start of a line
-	thinking bool
-	status   bool   // a status line is on the screen
-	prompt   string // the question on the screen, "" when there is none
-	waiting  string
-	since    time.Time
-	until    time.Time                   // when what is waited for comes, if that is known
-	tools    map[string]agent.ToolStatus // last status printed by call
-	shown    map[string]bool             // change sets whose diff was printed
-	quit     bool                        // the person answered a question with q
-	stopping string                      // call after which the turn is to end
-	asked    map[string]time.Duration    // by call: what the person took to answer
-	changes  []outcome                   // in the order they came
-	summary  Summary                     // of what was last told about the turn; Summary adds the rest
-	text     strings.Builder             // the answer after the last tool call
-	done     chan struct{}
-}
-
-// Summary is what a turn did, for its last lines and for --json.
-type Summary struct {
-	Stop       agent.StopReason `json:"stop"`
-	Error      string           `json:"error,omitempty"`
-	Undone     bool             `json:"undone,omitempty"` // the model itself says that it could do nothing of what was asked
-	Text       string           `json:"text"`
-	Changes    []Change         `json:"changes"`
-	Fixed      int              `json:"fixed"`
-	Introduced int              `json:"introduced"`
-	Checked    int              `json:"checked"`   // applied changes whose effect on the problems is known
-	Unchecked  int              `json:"unchecked"` // applied changes no language server could judge
-	Left       []change.Problem `json:"left"`
-	LeftKnown  bool             `json:"leftKnown"` // false: no language server could say
-	Usage      any              `json:"usage,omitempty"`
-	Cost       float64          `json:"cost,omitempty"`
-	Steps      int              `json:"steps"`
-	SessionID  string           `json:"sessionID"`
-}
-
-// Change is one file a turn touched or wanted to.
-type Change struct {
-	Path      string `json:"path"`
-	State     string `json:"state"` // applied, rejected, failed
-	Additions int    `json:"additions"`
-	Deletions int    `json:"deletions"`
+	page *sheet
+	turn *tally
+	log  *transcript
+	asks *approvals
 }
 
 // New makes a Terminal; Close ends its status line.
@@ -113,237 +68,139 @@ func New(o Options) *Terminal {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	t := &Terminal{Options: o, tools: map[string]agent.ToolStatus{}, shown: map[string]bool{}, asked: map[string]time.Duration{}, done: make(chan struct{})}
-	if o.Live {
-		go t.tick()
+	page := &sheet{cwd: o.Cwd, color: o.Color, fits: o.Live, now: o.Now}
+	if o.Prompt != nil {
+		page.screen, o.Keys = o.Prompt.screen, o.Prompt.screen
+	} else {
+		page.screen = newLineScreen(o)
 	}
+	turn := newTally()
+	t := &Terminal{page: page, turn: turn}
+	t.log = &transcript{sheet: page, tally: turn, stop: o.Stop, states: map[string]agent.ToolStatus{}, echo: o.Prompt != nil}
+	if o.Markdown {
+		t.log.answer = &markdownStream{}
+	}
+	t.asks = &approvals{sheet: page, tally: turn, keys: o.Keys, approve: o.Approve, editor: o.Editor, check: o.Check}
 	return t
 }
 
-// Close takes the status line away.
-func (t *Terminal) Close() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.clear()
-	select {
-	case <-t.done:
-	default:
-		close(t.done)
-	}
-}
+// Close removes the status line.
+func (t *Terminal) Close() { t.page.close() }
 
-// Begin makes ready for another turn: the summary is of one.
+// Begin prepares for another turn: the summary is of one.
 func (t *Terminal) Begin() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.quit, t.stopping, t.changes, t.summary = false, "", nil, Summary{}
-	t.text.Reset()
+	t.page.mu.Lock()
+	defer t.page.mu.Unlock()
+	t.turn.begin()
 }
 
 // Summary is what has been seen of the turn so far.
 func (t *Terminal) Summary() Summary {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	s := t.summary
-	if t.quit && s.Stop == agent.TurnEnd { // a rejection ends a turn like any other; the person meant to stop
-		s.Stop = agent.TurnCancelled
-	}
-	s.Text = t.text.String()
-	s.Changes, s.Left = []Change{}, []change.Problem{} // lists, never null, for those who read JSON
-	for _, o := range t.changes {
-		o.count(&s)
-	}
-	return s
+	t.page.mu.Lock()
+	defer t.page.mu.Unlock()
+	return t.turn.Summary()
 }
 
-// decode takes an event's data as T, whether it is fresh or stored.
-func decode[T any](e agent.Event) (out T, ok bool) {
-	switch v := e.Value.(type) {
-	case T:
-		return v, true
-	case *T:
-		return *v, true
-	}
-	return out, json.Unmarshal(e.Data, &out) == nil
-}
-
-// Event prints one event, while a prompt is typed: after it.
+// Event shows one event of the session.
 func (t *Terminal) Event(e agent.Event) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.typing {
-		t.later = append(t.later, e)
-		return
-	}
-	t.event(e)
+	t.page.mu.Lock()
+	defer t.page.mu.Unlock()
+	t.log.event(e)
+	t.page.askAgain()
 }
 
-func (t *Terminal) event(e agent.Event) {
-	defer t.again()
-	switch e.Type {
-	case agent.EventPrompt, agent.EventMessage:
-		t.clear()
-		t.newline() // what one message says does not run into the next
-		t.wait("thinking")
-		if e.Type == agent.EventMessage {
-			t.text.Reset()
-		}
-	case agent.EventText:
-		if d, ok := decode[agent.TextData](e); ok {
-			t.clear()
-			if t.thinking {
-				t.newline()
-				t.thinking = false
-			}
-			t.text.WriteString(d.Text)
-			t.print(Clean(d.Text))
-			t.wait("")
-		}
-	case agent.EventThinking:
-		if d, ok := decode[agent.TextData](e); ok {
-			t.clear()
-			if !t.thinking {
-				t.newline()
-				t.thinking = true
-			}
-			t.print(t.paint(dim, Clean(d.Text)))
-		}
-	case agent.EventTool:
-		if d, ok := decode[agent.ToolData](e); ok {
-			t.tool(d)
-		}
-	case agent.EventChange:
-		if d, ok := decode[agent.ChangeData](e); ok {
-			t.change(d)
-		}
-	case agent.EventPlan:
-		if d, ok := decode[agent.PlanData](e); ok {
-			t.plan(d)
-		}
-	case agent.EventCompaction:
-		if d, ok := decode[agent.CompactionData](e); ok {
-			t.clear()
-			t.newline()
-			t.line(t.paint(dim, "! "+Clean(d.Words())))
-			if d.State == agent.CompactionBegun {
-				t.wait("compacting")
-			} else {
-				t.wait("")
-			}
-		}
-	case agent.EventNotice:
-		if d, ok := decode[agent.NoticeData](e); ok && !(t.quit && d.Level == "info") { // who quits is not told how to go on
-			t.newline()
-			color := dim
-			if d.Level != "info" {
-				color = yellow
-			}
-			t.line(t.paint(color, "! "+Clean(d.Text)))
-			if d.Until.After(t.Now()) {
-				t.wait("waiting to try again")
-				t.until = d.Until
-			}
-		}
-	case agent.EventTurn:
-		if d, ok := decode[agent.TurnData](e); ok {
-			t.wait("")
-			t.clear()
-			t.newline()
-			t.summary.Stop, t.summary.Error, t.summary.Usage, t.summary.Cost, t.summary.Steps, t.summary.Undone = d.Stop, d.Error, d.Usage, d.Cost, d.Steps, d.Undone
-		}
-	}
+// Result shows the last lines of a turn.
+func (t *Terminal) Result(s Summary) {
+	t.page.mu.Lock()
+	defer t.page.mu.Unlock()
+	t.log.flush()
+	t.page.result(s, t.asks.keys == nil && t.asks.approve == Ask)
 }
 
-// tool prints a line when a call ends (and its title while it runs, as the status).
-func (t *Terminal) tool(d agent.ToolData) {
-	title := d.Title
-	if title == "" {
-		title = inputTitle(d.Input)
-	}
-	switch d.Status {
-	case agent.ToolPending, agent.ToolRunning:
-		if t.prompt == "" {
-			t.newline() // what it says next is the status, which never follows half a line
-		}
-		t.wait(strings.TrimSpace(d.Tool + " " + title))
-	case agent.ToolCompleted, agent.ToolError:
-		if t.tools[d.CallID] == d.Status {
-			return
-		}
-		t.newline()
-		mark, color := "✓", green
-		if d.Status == agent.ToolError {
-			mark, color = "✗", red
-		}
-		took := ""
-		if s := d.Ended.Sub(d.Started) - t.asked[d.CallID]; s >= time.Second {
-			took = t.paint(dim, fmt.Sprintf("  %.1fs", s.Seconds()))
-		}
-		t.line(t.paint(color, mark) + " " + t.paint(bold, d.Tool) + " " + cut(Clean(t.rel(title)), t.Width-len(d.Tool)-12) + took)
-		if d.Status == agent.ToolError {
-			text := textutil.FirstLine(d.Error)
-			if d.ErrorKind == "rejected" {
-				text = "not applied" // the rest is for the model; the person has just said it
-			}
-			t.line(t.paint(dim, "  "+cut(Clean(text), maxError))) // whole: its end says what to do
-		}
-		t.wait("thinking")
-		if t.stopping == d.CallID && t.Stop != nil {
-			t.stopping = ""
-			go t.Stop() // not under mu: it may send events
-		}
-	}
-	t.tools[d.CallID] = d.Status
+// Say shows text of Pillion's own; Markdown in it is rendered where answers are. It does not interrupt a line.
+func (t *Terminal) Say(text string) {
+	t.page.mu.Lock()
+	defer t.page.mu.Unlock()
+	t.log.flush()
+	t.log.say(text)
 }
 
-func (t *Terminal) change(d agent.ChangeData) {
-	set := d.Whole()
-	if set == nil || d.State == change.Proposed || d.State == change.Writing {
-		return // AskPermission shows it, or it is applied at once
-	}
-	if !t.shown[set.ID] {
-		t.shown[set.ID] = true
-		t.set(set)
-	}
-	// A change is told again when its problems are known: the last word counts.
-	now := outcome{d.State, set}
-	if i := slices.IndexFunc(t.changes, func(o outcome) bool { return o.set.ID == set.ID }); i >= 0 {
-		t.changes[i] = now
-	} else {
-		t.changes = append(t.changes, now)
-	}
+// Write shows notices, whole lines; it makes a Terminal the io.Writer of what else a program has to say.
+func (t *Terminal) Write(b []byte) (int, error) {
+	t.page.mu.Lock()
+	defer t.page.mu.Unlock()
+	t.log.flush()
+	t.page.line(Clean(strings.TrimRight(string(b), "\n")))
+	t.page.askAgain()
+	return len(b), nil
 }
 
-func (t *Terminal) plan(d agent.PlanData) {
-	t.newline()
-	for _, todo := range d.Todos {
-		box := map[string]string{"completed": t.paint(green, "☑"), "in_progress": t.paint(yellow, "▶"), "cancelled": "☒"}[todo.Status]
-		if box == "" {
-			box = "☐"
+// Echo shows a prompt that was typed, before the session takes it; its event, which has that message id, is not shown again.
+func (t *Terminal) Echo(message, text string) {
+	t.page.mu.Lock()
+	defer t.page.mu.Unlock()
+	t.log.flush()
+	t.log.echoed = message
+	t.log.prompt([]provider.Part{{Type: provider.PartText, Text: text}})
+}
+
+// ReadLine asks for a line, without a Composer; no other question is asked meanwhile. At an empty one the questions that wait are
+// asked first. io.EOF: the user is done.
+func (t *Terminal) ReadLine(ctx context.Context, question string) (string, error) {
+	release := t.asks.waiting.hold()
+	t.page.screen.ask(question)
+	text, err := t.asks.keys.Line(ctx)
+	t.page.screen.answered(text, true)
+	release()
+	if text = strings.TrimSpace(text); text != "" || err != nil {
+		return text, err
+	}
+	if done := t.asks.waiting.answered(); done != nil {
+		select {
+		case <-done:
+		case <-ctx.Done():
+			return "", ctx.Err()
 		}
-		t.line("  " + box + " " + Clean(todo.Content))
 	}
+	return "", nil
 }
 
-func (t *Terminal) rel(path string) string {
-	if t.Cwd != "" && filepath.IsAbs(path) {
-		if r, err := filepath.Rel(t.Cwd, path); err == nil && !strings.HasPrefix(r, "..") {
+// AskPermission shows the request and asks for a decision.
+func (t *Terminal) AskPermission(ctx context.Context, r permission.Request) (permission.Reply, error) {
+	return t.asks.AskPermission(ctx, r)
+}
+
+// AskQuestions asks the question tool's questions, one after the other.
+func (t *Terminal) AskQuestions(ctx context.Context, call *tools.Call, qs []tools.Question) ([][]string, error) {
+	return t.asks.AskQuestions(ctx, call, qs)
+}
+
+// sheet is a screen in the terms of a project: paths relative to its folder, colours where they are wanted.
+type sheet struct {
+	screen
+	cwd   string
+	color bool
+	fits  bool // lines are cut to the screen's width; a file or a pipe gets them whole
+	now   func() time.Time
+
+	// mu is held while something is written that belongs together, and guards the tally and the transcript.
+	mu sync.Mutex
+}
+
+func (t *sheet) paint(style, s string) string { return paint(t.color, style, s) }
+
+// line writes a line of its own.
+func (t *sheet) line(s string) {
+	t.endLine()
+	t.print(s + "\n")
+}
+
+// rel is a path as it is shown.
+func (t *sheet) rel(path string) string {
+	if t.cwd != "" && filepath.IsAbs(path) {
+		if r, err := filepath.Rel(t.cwd, path); err == nil && !strings.HasPrefix(r, "..") {
 			return r
 		}
 	}
 	return path
-}
-
-// inputTitle picks the telling argument of a call that has no title yet.
-func inputTitle(input json.RawMessage) string {
-	var m map[string]any
-	if json.Unmarshal(input, &m) != nil {
-		return ""
-	}
-	for _, k := range []string{"filePath", "command", "pattern", "path", "url", "query", "description", "operation"} {
-		if s, ok := m[k].(string); ok && s != "" {
-			return textutil.FirstLine(s)
-		}
-	}
-	return ""
 }

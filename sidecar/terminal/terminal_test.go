@@ -166,14 +166,14 @@ func TestOneFileIsNamedOnceSeveralEach(t *testing.T) {
 	var out bytes.Buffer
 	term := New(Options{Out: &out, Cwd: "/p"})
 	set := twoHunks()
-	term.set(set)
+	term.page.set(set)
 	if strings.Count(out.String(), "a.go\n") != 0 || !strings.HasPrefix(out.String(), "\na.go · 2 hunks") {
 		t.Errorf("%s", out.String())
 	}
 	out.Reset()
 	set.Files = append(set.Files, change.File{Path: "/p/b.go", Kind: change.Edit})
 	set.Title = "a.go"
-	term.set(set)
+	term.page.set(set)
 	if !strings.Contains(out.String(), "\na.go\n") || !strings.Contains(out.String(), "\nb.go\n") {
 		t.Errorf("%s", out.String())
 	}
@@ -183,7 +183,7 @@ func TestALineOfAMinifiedFileDoesNotFillTheScreen(t *testing.T) {
 	var out bytes.Buffer
 	term := New(Options{Out: &out})
 	long := strings.Repeat("é", 50_000)
-	term.set(&change.Set{Files: []change.File{{Path: "a.js", Kind: change.Edit, Old: long, New: long + "x",
+	term.page.set(&change.Set{Files: []change.File{{Path: "a.js", Kind: change.Edit, Old: long, New: long + "x",
 		Hunks: []change.Hunk{{ID: "1", OldStart: 1, OldLines: 1, NewStart: 1, NewLines: 1, OldText: long, NewText: long + "x"}}}}})
 	if out.Len() > 3*maxLine || !strings.Contains(out.String(), "… 98001 more bytes in this line") {
 		t.Errorf("%d bytes: …%s", out.Len(), out.String()[max(0, out.Len()-200):])
@@ -194,8 +194,8 @@ func TestACallsStatusIsSeenAfterHalfALine(t *testing.T) {
 	term := New(Options{Out: &bytes.Buffer{}})
 	term.Event(agent.Event{Type: agent.EventText, Value: agent.TextData{Text: "Now I run it."}})
 	term.Event(agent.Event{Type: agent.EventTool, Value: agent.ToolData{CallID: "1", Tool: "bash", Status: agent.ToolRunning, Title: "make"}})
-	if term.midLine || term.waiting != "bash make" {
-		t.Errorf("%v %q", term.midLine, term.waiting)
+	if s := term.page.screen.(*lineScreen); s.midLine || s.doing.what != "bash make" {
+		t.Errorf("%v %q", s.midLine, s.doing.what)
 	}
 }
 
@@ -257,11 +257,16 @@ func TestARetryCountsDown(t *testing.T) {
 	term := New(Options{Out: &bytes.Buffer{}, Now: func() time.Time { return now }})
 	term.Event(agent.Event{Type: agent.EventNotice, Value: agent.NoticeData{Level: "warning", Text: "Trying again in 6s.", Until: now.Add(6 * time.Second)}})
 	now = now.Add(1500 * time.Millisecond)
-	if got := term.waiting + " " + term.clock(1500*time.Millisecond); got != "waiting to try again 5s left" {
+	doing := func() string {
+		a := term.page.screen.(*lineScreen).doing
+		return a.what + " " + a.clock(now)
+	}
+	if got := doing(); got != "waiting to try again 5s left" {
 		t.Error(got)
 	}
 	term.Event(agent.Event{Type: agent.EventMessage})
-	if got := term.clock(time.Second); got != "1s" {
+	now = now.Add(time.Second)
+	if got := doing(); got != "thinking 1s" {
 		t.Error(got)
 	}
 }
@@ -338,7 +343,7 @@ func TestADiffStressesTheWordsThatDiffer(t *testing.T) {
 		h := &change.Hunk{ID: "h1", OldStart: 1, OldLines: lines(c.old), NewStart: 1, NewLines: lines(c.new), OldText: c.old, NewText: c.new}
 		for _, color := range []bool{true, false} {
 			var out bytes.Buffer
-			New(Options{Out: &out, Cwd: "/p", Color: color}).hunk(f, h)
+			New(Options{Out: &out, Cwd: "/p", Color: color}).page.hunk(f, h)
 			_, got, _ := strings.Cut(out.String(), "@@ -")
 			_, got, _ = strings.Cut(got, "\n")
 			if want := c.want; color && got != want {

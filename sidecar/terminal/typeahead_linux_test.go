@@ -14,14 +14,14 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
-// screen is what a person sees; it tells when something is on it.
-type screen struct {
+// watched is what a person sees; it tells when something is on it.
+type watched struct {
 	mu      sync.Mutex
 	text    strings.Builder
 	changed chan struct{}
 }
 
-func (s *screen) Write(b []byte) (int, error) {
+func (s *watched) Write(b []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.text.Write(b)
@@ -31,7 +31,7 @@ func (s *screen) Write(b []byte) (int, error) {
 }
 
 // until waits until a text has been written so many times.
-func (s *screen) until(t *testing.T, want string, times int) {
+func (s *watched) until(t *testing.T, want string, times int) {
 	t.Helper()
 	limit := time.After(20 * time.Second)
 	for {
@@ -74,7 +74,7 @@ func TestTypingAheadApprovesNothing(t *testing.T) {
 			defer person.Close()
 			defer tty.Close()
 			go func() { _, _ = io.Copy(io.Discard, person) }() // the echo
-			seen := &screen{changed: make(chan struct{})}
+			seen := &watched{changed: make(chan struct{})}
 			term := New(Options{Out: seen, Approve: Ask, Keys: TTY{tty}})
 			defer term.Close()
 			if _, err := io.WriteString(person, c.ahead); err != nil {
@@ -118,7 +118,7 @@ func TestALongerPermissionNeedsASecondKey(t *testing.T) {
 	defer person.Close()
 	defer tty.Close()
 	go func() { _, _ = io.Copy(io.Discard, person) }()
-	seen := &screen{changed: make(chan struct{})}
+	seen := &watched{changed: make(chan struct{})}
 	term := New(Options{Out: seen, Approve: Ask, Keys: TTY{tty}})
 	defer term.Close()
 	done := make(chan permission.Reply, 1)

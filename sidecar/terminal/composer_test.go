@@ -4,11 +4,9 @@ package terminal
 
 import (
 	"context"
-	"errors"
 	"io"
 	"os"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,18 +16,15 @@ import (
 // desk is a composer on a real terminal, with somebody who types.
 type desk struct {
 	t    *testing.T
+	c    *Composer
 	keys *os.File
 	seen chan string // what the terminal shows, as it comes
 	all  strings.Builder
-	read chan result
+	sent chan Prompt
+	over chan error
 }
 
-type result struct {
-	text string
-	err  error
-}
-
-func sit(t *testing.T, c *Composer) *desk {
+func sit(t *testing.T, o ComposerOptions) *desk {
 	t.Helper()
 	master, tty, err := pty.Open()
 	if err != nil {
@@ -39,12 +34,12 @@ func sit(t *testing.T, c *Composer) *desk {
 		t.Fatal(err)
 	}
 	ended := make(chan struct{})
-	t.Cleanup(func() { // the test's context has ended, and so has the reading
+	t.Cleanup(func() { // the test's context has ended, and so has the program
 		<-ended
 		master.Close()
 		tty.Close()
 	})
-	d := &desk{t: t, keys: master, seen: make(chan string, 1000), read: make(chan result, 1)}
+	d := &desk{t: t, keys: master, seen: make(chan string, 1000), sent: make(chan Prompt, 10), over: make(chan error, 1)}
 	go func() {
 		buf := make([]byte, 4096)
 		for {
@@ -55,10 +50,10 @@ func sit(t *testing.T, c *Composer) *desk {
 			d.seen <- string(buf[:n])
 		}
 	}()
-	c.In, c.Out = tty, tty
+	o.In, o.Out, o.Submit = tty, tty, func(p Prompt) { d.sent <- p }
+	d.c = NewComposer(o)
 	go func() {
-		text, err := c.Read(t.Context())
-		d.read <- result{text, err}
+		d.over <- d.c.Run(t.Context())
 		close(ended)
 	}()
 	d.shows("›")
@@ -72,8 +67,8 @@ func (d *desk) shows(s string) {
 		select {
 		case more := <-d.seen:
 			d.all.WriteString(more)
-		case r := <-d.read:
-			d.t.Fatalf("it ended with %q, %v before it showed %q: %q", r.text, r.err, s, d.all.String())
+		case err := <-d.over:
+			d.t.Fatalf("it ended with %v before it showed %q: %q", err, s, d.all.String())
 		case <-time.After(20 * time.Second):
 			d.t.Fatalf("never showed %q: %q", s, d.all.String())
 		}
@@ -90,62 +85,89 @@ func (d *desk) types(keys string) {
 	}
 }
 
-func (d *desk) gets(want string) {
+func (d *desk) gets(want string) Prompt {
 	d.t.Helper()
 	for {
 		select {
 		case <-d.seen:
-		case r := <-d.read:
-			if r.err != nil || r.text != want {
-				d.t.Errorf("got %q, %v, want %q", r.text, r.err, want)
+		case p := <-d.sent:
+			if p.Text != want {
+				d.t.Errorf("got %q, want %q", p.Text, want)
 			}
-			return
+			return p
 		case <-time.After(20 * time.Second):
 			d.t.Fatal("the prompt never came")
 		}
 	}
 }
 
+// ends waits for the end of the conversation.
+func (d *desk) ends() {
+	d.t.Helper()
+	for {
+		select {
+		case <-d.seen:
+		case err := <-d.over:
+			if err != nil {
+				d.t.Error(err)
+			}
+			return
+		case <-time.After(20 * time.Second):
+			d.t.Fatal("the conversation never ended")
+		}
+	}
+}
+
 func TestAPromptOfSeveralLines(t *testing.T) {
-	d := sit(t, &Composer{})
+	d := sit(t, ComposerOptions{})
 	d.types("one\x0atwo\\\rthree\r") // ctrl-j, and a backslash before enter
 	d.gets("one\ntwo\nthree")
 }
 
 func TestAPasteIsNotSentLineByLine(t *testing.T) {
-	d := sit(t, &Composer{})
+	d := sit(t, ComposerOptions{})
 	d.types("\x1b[200~func main() {\n\tprintln(\"ä\")\n}\x1b[201~\r")
 	d.gets("func main() {\n    println(\"ä\")\n}") // the text area writes tabs as spaces
 }
 
 func TestEarlierPromptsComeBack(t *testing.T) {
 	const up, down = "\x1b[A", "\x1b[B"
-	for keys, want := range map[string]string{"draft" + up + up + down + down: "draft", "draft" + up: "second", up + up + up: "first", up + up + down + "!": "second!"} {
-		c := &Composer{Earlier: []string{"first", "second"}}
-		d := sit(t, c)
-		d.types(keys + "\r")
-		d.gets(want)
-		if n := len(c.Earlier); c.Earlier[n-1] != want || want == "second" && n != 2 {
-			t.Errorf("kept %q", c.Earlier)
-		}
+	looked := 0
+	before := func(context.Context) []string { looked++; return []string{"old", "first"} }
+	d := sit(t, ComposerOptions{Earlier: before})
+	d.types("first\r")
+	d.gets("first")
+	d.types("second\r")
+	d.gets("second")
+	if looked != 0 {
+		t.Errorf("looked up %d times before anybody looked back", looked)
+	}
+	for _, c := range []struct{ keys, want string }{
+		{"draft" + up + up + down + down, "draft"},
+		{up + up, "second"},                       // the draft was sent, and is the last one now
+		{up + up + up + up + up + up + up, "old"}, // "first" is in the store too, and stands once
+		{up + up + down + "!", "old!"},
+	} {
+		d.types(c.keys + "\r")
+		d.gets(c.want)
+	}
+	if looked != 1 {
+		t.Errorf("looked up %d times", looked)
 	}
 }
 
-func TestWhatWasBeforeIsLookedUpWhenSomebodyLooksBack(t *testing.T) {
-	const up = "\x1b[A"
-	looked := 0
-	c := &Composer{Before: func(context.Context) []string { looked++; return []string{"old", "first"} }}
-	for _, prompt := range []struct {
-		keys, want string
-		looked     int
-	}{{"first", "first", 0}, {up + up, "old", 1}, {up + up, "first", 1}} { // "first" is in the store by now, and stands once
-		d := sit(t, c)
-		d.types(prompt.keys + "\r")
-		d.gets(prompt.want)
-		if looked != prompt.looked {
-			t.Errorf("looked up %d times after %q, want %d", looked, prompt.want, prompt.looked)
-		}
-	}
+func TestSearchBackwards(t *testing.T) {
+	d := sit(t, ComposerOptions{Earlier: func(context.Context) []string { return []string{"run the tests", "read a.go", "run the linter"} }})
+	d.types("\x12RUN\x12")
+	d.shows("older")
+	d.types("\r\r") // takes it, then sends it
+	d.gets("run the tests")
+	d.types("draft\x12read")
+	d.shows("a.go")
+	d.types("\x1b") // an escape is one by itself when nothing follows
+	d.shows("draft")
+	d.types("\r")
+	d.gets("draft")
 }
 
 func TestTabTakesWhatIsOffered(t *testing.T) {
@@ -155,7 +177,7 @@ func TestTabTakesWhatIsOffered(t *testing.T) {
 		}
 		return 0, nil
 	}
-	d := sit(t, &Composer{Complete: complete})
+	d := sit(t, ComposerOptions{Complete: complete})
 	d.types("read ä @sh")
 	d.shows("▸")
 	d.types("\x1b[B\tnow\r")
@@ -165,29 +187,10 @@ func TestTabTakesWhatIsOffered(t *testing.T) {
 func TestTheEndOfAConversation(t *testing.T) {
 	for name, keys := range map[string]string{"ctrl-d": "\x04", "ctrl-c twice": "\x03\x03"} {
 		t.Run(name, func(t *testing.T) {
-			d := sit(t, &Composer{})
-			d.types("some words\x03") // takes them away
+			d := sit(t, ComposerOptions{})
+			d.types("some words\x03") // clears the prompt
 			d.types("x\x7f" + keys)   // any key, and the next Ctrl-C is the first one again
-			for {
-				select {
-				case <-d.seen:
-					continue
-				case r := <-d.read:
-					if !errors.Is(r.err, io.EOF) {
-						t.Errorf("%q, %v", r.text, r.err)
-					}
-				}
-				return
-			}
+			d.ends()
 		})
 	}
-}
-
-func TestAQuestionInTheBackgroundIsSeenAndAnswered(t *testing.T) {
-	var n atomic.Int32
-	d := sit(t, &Composer{waiting: func() int { return int(n.Load()) }})
-	n.Store(1)
-	d.shows("question")
-	d.types("\r")
-	d.gets("")
 }

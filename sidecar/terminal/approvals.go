@@ -2,7 +2,9 @@ package terminal
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"time"
@@ -37,24 +39,35 @@ const quiet = 300 * time.Millisecond
 // noTerminal says why a run cannot ask; see permission.NoUser.
 const noTerminal = "this run has no terminal, or --approve none was given"
 
+// approvals asks the user: about permissions, changes and the question tool's questions. One question is on the screen at a
+// time; it holds mu only while it writes, so that the events of other calls go on being shown.
+type approvals struct {
+	*sheet
+	*tally
+	keys    Keys // nil: no user can answer
+	approve Approve
+	editor  []string
+	check   func(ctx context.Context, session string, set *change.Set) *change.Verdict // nil: no language server is asked about hunks
+	waiting patience
+}
+
 // AskPermission shows the request and asks.
-func (t *Terminal) AskPermission(ctx context.Context, r permission.Request) (permission.Reply, error) {
-	defer t.turn()()
+func (t *approvals) AskPermission(ctx context.Context, r permission.Request) (permission.Reply, error) {
+	defer t.waiting.turn()()
 	if err := ctx.Err(); err != nil {
 		return permission.Reply{}, err
 	}
 	set := r.Change
-	began := t.Now()
+	began := t.now()
 	defer func() {
 		t.mu.Lock()
-		t.asked[r.CallID] += t.Now().Sub(began)
+		t.asked[r.CallID] += t.now().Sub(began)
 		t.mu.Unlock()
 	}()
 	t.mu.Lock()
-	t.wait("")
-	t.clear()
-	t.newline()
-	interactive := t.Approve == Ask && t.Keys != nil
+	t.waitFor(activity{})
+	t.endLine()
+	interactive := t.approve == Ask && t.keys != nil
 	if set != nil {
 		t.shown[set.ID] = true
 		if interactive {
@@ -78,11 +91,11 @@ func (t *Terminal) AskPermission(ctx context.Context, r permission.Request) (per
 	}
 	t.mu.Unlock()
 	switch {
-	case t.Approve == All && r.Permission == agent.LoopPermission: // it means changes and commands, not going in circles for ever
+	case t.approve == All && r.Permission == agent.LoopPermission: // it means changes and commands, not going in circles for ever
 		return permission.Reply{Kind: permission.Reject, Message: permission.NoUser(r.Permission, noTerminal).Message, Unanswered: true}, nil
-	case t.Approve == All:
+	case t.approve == All:
 		return permission.Reply{Kind: permission.Once, Asked: true}, nil
-	case t.Approve == IfClean && set != nil && r.Why == "": // a protected path is a person's to allow
+	case t.approve == IfClean && set != nil && r.Why == "": // a protected path is a person's to allow
 		return ByVerdict(set.Verdict), nil
 	case !interactive:
 		return permission.Reply{Kind: permission.Reject, Message: permission.NoUser(r.Permission, noTerminal).Message, Asked: true, Unanswered: true}, nil
@@ -118,7 +131,7 @@ func ByVerdict(v *change.Verdict) permission.Reply {
 
 // command shows the whole of what would run where the title does not: its patterns leave out what a shell does itself.
 // t.mu is held.
-func (t *Terminal) command(text, title string) {
+func (t *approvals) command(text, title string) {
 	const most = 100 // lines
 	text = visible.Text(strings.TrimSpace(text))
 	if text == "" || text == strings.TrimSpace(title) && !strings.Contains(text, "\n") {
@@ -138,7 +151,7 @@ func (t *Terminal) command(text, title string) {
 	}
 }
 
-func (t *Terminal) askPlain(ctx context.Context, r permission.Request) (permission.Reply, error) {
+func (t *approvals) askPlain(ctx context.Context, r permission.Request) (permission.Reply, error) {
 	keys := "ynq?"
 	if len(r.Always) > 0 {
 		keys = "ynAPEq?"
@@ -199,13 +212,13 @@ func widens(key byte, r permission.Request) string {
 }
 
 // sure asks for a second key before an answer counts for more than what is on the screen.
-func (t *Terminal) sure(ctx context.Context, question string) (bool, error) {
+func (t *approvals) sure(ctx context.Context, question string) (bool, error) {
 	k, err := t.key(ctx, "  "+Clean(visible.Text(question)), "yn")
 	return k == 'y', err
 }
 
 // quits notes that the person stopped the turn, not only said no.
-func (t *Terminal) quits() {
+func (t *approvals) quits() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.quit = true
@@ -229,7 +242,7 @@ const hunkHelp = `  y  accept this hunk
   ?  this help`
 
 // askSet asks hunk by hunk.
-func (t *Terminal) askSet(ctx context.Context, r permission.Request, set *change.Set) (permission.Reply, error) {
+func (t *approvals) askSet(ctx context.Context, r permission.Request, set *change.Set) (permission.Reply, error) {
 	d := change.Decisions{Hunks: map[string]change.Decision{}}
 	reply := permission.Reply{Kind: permission.Once, Asked: true}
 	accepted := 0
@@ -304,13 +317,13 @@ func (t *Terminal) askSet(ctx context.Context, r permission.Request, set *change
 	return reply, nil
 }
 
-func (t *Terminal) askHunk(ctx context.Context, r permission.Request, f *change.File, h *change.Hunk) (change.Decision, byte, error) {
+func (t *approvals) askHunk(ctx context.Context, r permission.Request, f *change.File, h *change.Hunk) (change.Decision, byte, error) {
 	comment := ""
 	keys := "yneaAcq?"
 	if len(r.Always) == 0 {
 		keys = "yneacq?"
 	}
-	if h.ID == "" || len(t.Editor) == 0 {
+	if h.ID == "" || len(t.editor) == 0 {
 		keys = strings.ReplaceAll(keys, "e", "")
 	}
 	for {
@@ -372,7 +385,7 @@ func asks(f *change.File, h *change.Hunk) string {
 func textless(h *change.Hunk) bool { return h.OldLines == 0 && h.NewLines == 0 }
 
 // edit opens the proposed text of a hunk in the person's editor.
-func (t *Terminal) edit(f *change.File, h *change.Hunk) (text string, changed bool, err error) {
+func (t *approvals) edit(f *change.File, h *change.Hunk) (text string, changed bool, err error) {
 	ext := ""
 	if i := strings.LastIndexByte(f.Path, '.'); i > strings.LastIndexByte(f.Path, '/') {
 		ext = f.Path[i:]
@@ -389,12 +402,12 @@ func (t *Terminal) edit(f *change.File, h *change.Hunk) (text string, changed bo
 		return "", false, err
 	}
 	run := func() error {
-		c := guard.Command(guard.Person, append(t.Editor[:len(t.Editor):len(t.Editor)], tmp.Name())...)
+		c := guard.Command(guard.Person, append(t.editor[:len(t.editor):len(t.editor)], tmp.Name())...)
 		c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr
 		return c.Run()
 	}
-	if err := t.Keys.Suspend(run); err != nil {
-		return "", false, fmt.Errorf("%s: %v; nothing is decided yet", t.Editor[0], err)
+	if err := t.keys.Suspend(run); err != nil {
+		return "", false, fmt.Errorf("%s: %v; nothing is decided yet", t.editor[0], err)
 	}
 	b, err := os.ReadFile(tmp.Name())
 	if err != nil {
@@ -408,50 +421,38 @@ const ctrlZ = 0x1a
 
 // key asks a question that one key answers. The keys are named when they begin to count, so that whoever sees them can
 // press one.
-func (t *Terminal) key(ctx context.Context, question, keys string) (byte, error) {
-	list := " [" + strings.Join(strings.Split(keys, ""), ",") + "]? "
+func (t *approvals) key(ctx context.Context, question, keys string) (byte, error) {
+	question = t.paint(bold, question)
+	named := question + " [" + strings.Join(strings.Split(keys, ""), ",") + "]? "
 	for {
-		t.mu.Lock()
-		t.newline()
-		t.prompt = t.paint(bold, question)
-		t.print(t.prompt)
-		t.mu.Unlock()
-		k, err := t.Keys.Key(ctx, keys, func() {
-			t.mu.Lock()
-			defer t.mu.Unlock()
-			t.prompt += list
-			t.print(list)
-		})
-		t.mu.Lock()
-		t.prompt = ""
-		if err == nil && k == ctrlZ { // back again: the question stands below what the shell wrote
-			t.mu.Unlock()
+		t.screen.ask(question)
+		k, err := t.keys.Key(ctx, keys, func() { t.screen.ask(named) })
+		switch {
+		case err != nil:
+			t.screen.answered("", false)
+		case k == ctrlZ: // back again: the question is repeated below what the shell wrote
+			t.screen.answered("", true)
 			continue
+		default:
+			t.screen.answered(string(k), false)
 		}
-		if err == nil {
-			t.print(string(k))
-		}
-		t.newline()
-		t.mu.Unlock()
 		return k, err
 	}
 }
 
-func (t *Terminal) words(ctx context.Context, prompt string) (string, error) {
-	t.mu.Lock()
-	t.prompt = prompt
-	t.print(prompt)
-	t.mu.Unlock()
-	s, err := t.Keys.Line(ctx)
-	t.mu.Lock()
-	t.prompt, t.midLine = "", false // the person's enter
-	t.mu.Unlock()
+// words asks for a line of text.
+func (t *approvals) words(ctx context.Context, question string) (string, error) {
+	t.screen.ask(question)
+	s, err := t.keys.Line(ctx)
+	t.screen.answered(s, true)
+	if errors.Is(err, io.EOF) { // Ctrl-D is no words
+		err = nil
+	}
 	return strings.TrimSpace(s), err
 }
 
-func (t *Terminal) say(style, text string) {
+func (t *approvals) say(style, text string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.newline()
 	t.line(t.paint(style, text))
 }

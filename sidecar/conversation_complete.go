@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/agent/store"
+	"github.com/pillion-dev/pillion/sidecar/mention"
+	"github.com/pillion-dev/pillion/sidecar/terminal"
+	"github.com/pillion-dev/pillion/tools/fuzzy"
+)
+
+const (
+	earlierFor  = 30 * 24 * time.Hour // prompts of the directory's sessions that the arrow keys bring back
+	earlierMost = 500
+	earlierLong = 4000 // bytes; a longer one was pasted or made by a command
+	recapLines  = 12
+)
+
+// complete offers slash commands at the start, their arguments behind some of them, and files and symbols after an @.
+func (c *conversation) complete(ctx context.Context, text string) (from int, out []terminal.Completion) {
+	rest, ok := strings.CutPrefix(text, "/")
+	if ok && !strings.ContainsAny(rest, " \n") {
+		for _, x := range c.allNames() {
+			out = append(out, terminal.Completion{Text: "/" + x.Name + " ", Note: x.Description})
+		}
+		return 0, best(out, rest)
+	}
+	if name, args, found := strings.Cut(rest, " "); ok && found && !strings.Contains(args, "\n") {
+		if out := c.arguments(ctx, name); out != nil {
+			return len(text) - len(args), best(out, args)
+		}
+	}
+	at := strings.LastIndexAny(text, " \n\t") + 1
+	query, ok := strings.CutPrefix(text[at:], "@")
+	if !ok || len(query) > mention.MaxQuery {
+		return 0, nil
+	}
+	kinds := mention.Kinds{mention.File: true, mention.Folder: true, mention.Symbol: query != "", mention.Resource: true}
+	found, _, err := c.find.Search(ctx, c.cwd, query, 8, kinds)
+	if err != nil {
+		return 0, nil
+	}
+	for _, f := range found {
+		word, note, end := f.Path, f.Kind, " "
+		switch f.Kind {
+		case mention.Folder:
+			end = "" // one may go on into it
+		case mention.Symbol:
+			note = f.Name
+			if r := f.Range; r != nil { // LSP's lines count from 0
+				word += fmt.Sprintf("#L%d-L%d", r.Start.Line+1, r.End.Line+1)
+			}
+		}
+		out = append(out, terminal.Completion{Text: "@" + word + end, Note: note})
+	}
+	return at, out
+}
+
+// arguments are what may follow a command's name; nil: nothing is known.
+func (c *conversation) arguments(ctx context.Context, name string) (out []terminal.Completion) {
+	switch name {
+	case "model":
+		for _, m := range c.app.Models.Choices(ctx, c.cwd) {
+			out = append(out, terminal.Completion{Text: m.ID, Note: m.Name})
+		}
+	case "mode", "agent":
+		for _, a := range c.app.Runtime.Agents(c.cwd) {
+			if !a.Hidden && a.Mode != agent.ModeSubagent {
+				out = append(out, terminal.Completion{Text: a.Name, Note: a.Description})
+			}
+		}
+	case "resume":
+		list, err := c.listed(ctx)
+		if err != nil {
+			return nil
+		}
+		for i, s := range list {
+			out = append(out, terminal.Completion{Text: fmt.Sprint(i + 1), Note: s.Title})
+		}
+	}
+	return out
+}
+
+// best sorts out what fits the query, by the words and then by the notes behind them.
+func best(list []terminal.Completion, query string) (out []terminal.Completion) {
+	names := make([]string, len(list))
+	for i, c := range list {
+		names[i] = strings.Trim(c.Text, "/ ")
+	}
+	found, _ := fuzzy.New(names).Best(query, len(names))
+	for _, f := range found {
+		out = append(out, list[f.Index])
+	}
+	return out
+}
+
+// earlier are the prompts of this directory's sessions, oldest first, each once.
+func (c *conversation) earlier(ctx context.Context) (out []string) {
+	err := c.app.Store.Scan(ctx, time.Now().Add(-earlierFor), []string{string(agent.EventPrompt)}, func(s store.Session, e store.Event) error {
+		if s.Cwd != c.cwd || s.Parent != "" {
+			return nil
+		}
+		if text := promptText(e.Data); text != "" {
+			if i := slices.Index(out, text); i >= 0 {
+				out = slices.Delete(out, i, i+1)
+			}
+			out = append(out, text)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil // a conversation can do without
+	}
+	return out[max(0, len(out)-earlierMost):]
+}
+
+// promptText is what a stored prompt said; empty for one that is not brought back.
+func promptText(data []byte) string {
+	var d agent.PromptData
+	if json.Unmarshal(data, &d) != nil {
+		return ""
+	}
+	text := textOf(d.Parts)
+	if len(text) > earlierLong {
+		return ""
+	}
+	return text
+}
+
+// lastExchange is where a session that is continued had come to: its last prompt and the answer's last words.
+type lastExchange struct {
+	prompts int
+	asked   string
+	said    string
+}
+
+func (r *lastExchange) event(e agent.Event) {
+	switch e.Type {
+	case agent.EventPrompt:
+		r.prompts++
+		r.asked, r.said = promptText(e.Data), ""
+	case agent.EventMessage:
+		r.said = ""
+	case agent.EventText:
+		var d agent.TextData
+		if json.Unmarshal(e.Data, &d) == nil {
+			r.said += d.Text
+		}
+	}
+}
+
+// text is it as Markdown; empty for a session without a prompt.
+func (r *lastExchange) text() string {
+	if r.prompts == 0 {
+		return ""
+	}
+	lines := strings.Split(strings.TrimSpace(r.said), "\n")
+	if n := len(lines) - recapLines; n > 0 {
+		lines = append([]string{"…"}, lines[n:]...)
+	}
+	return "> " + strings.ReplaceAll(escapeMarkdown(r.asked), "\n", "\n> ") + "\n\n" + strings.Join(lines, "\n") + "\n"
+}

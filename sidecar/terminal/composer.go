@@ -1,0 +1,615 @@
+package terminal
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"charm.land/bubbles/v2/textarea"
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/pillion-dev/pillion/agent/provider"
+	"github.com/pillion-dev/pillion/tools/guard"
+	"github.com/pillion-dev/pillion/tools/textutil"
+)
+
+const (
+	composeRows = 12 // lines of a prompt that are seen at once
+	offered     = 8  // completions that are seen at once
+	queueShown  = 3  // prompts that wait and are seen at once
+
+	foldLines = 10   // a paste of more lines is shown as its number of lines
+	foldBytes = 1000 // likewise, for few long lines
+)
+
+// Prompt is what a user sends.
+type Prompt struct {
+	Text     string
+	Pictures []provider.File // that were pasted; Text says where each belongs
+	Steer    bool            // the running turn is to read it before its next step; otherwise it waits for the turn's end
+}
+
+// ComposerOptions are what a Composer is made of. Its functions are called on the program's goroutine unless it says otherwise, and
+// must return at once. In is a terminal.
+type ComposerOptions struct {
+	In     *os.File
+	Out    io.Writer
+	Color  bool
+	Editor []string // $EDITOR and its arguments, for Ctrl-G
+
+	// Submit is told of each prompt, in their order.
+	Submit func(Prompt)
+	Stop   func()        // ends the running turn
+	Busy   func() bool   // a turn runs
+	Status func() string // the line below the prompt
+	Next   func()        // shift-tab: the next agent; nil: there is one
+	// Queued are the prompts that wait, first to run first.
+	Queued func() []string
+	// Unqueue takes the last prompt out of the queue again, to be changed; false when none waits.
+	Unqueue func() (text string, ok bool)
+	// Earlier are the prompts of before this conversation, oldest first: asked for once, when somebody first looks back.
+	Earlier func(context.Context) []string
+	// Complete offers what the end of text may become, best first, and the byte from which it would replace the text. It runs
+	// beside the typing.
+	Complete func(ctx context.Context, text string) (from int, list []Completion)
+	// Picture reads an image from the clipboard. It runs beside the typing.
+	Picture func(context.Context) (provider.File, error)
+	// PictureFile reads an image whose path was pasted or dropped; false when the text is no such path.
+	PictureFile func(text string) (provider.File, bool)
+}
+
+// Completion is one thing that tab may write.
+type Completion struct{ Text, Note string }
+
+// Composer is the prompt that stays open at the foot of the terminal while the session goes on above it: several lines, earlier
+// prompts by the arrow keys and Ctrl-R, completion by tab, $EDITOR by Ctrl-G. Enter sends; while a turn runs, it queues and Ctrl-S steers.
+// The terminal's own scroll-back keeps everything above the prompt: no alternate screen is used.
+type Composer struct {
+	ComposerOptions
+	screen *liveScreen
+}
+
+// NewComposer makes a Composer. Give it to New as Options.Prompt, then call Run.
+func NewComposer(o ComposerOptions) *Composer {
+	return &Composer{o, newLiveScreen(o.Color, time.Now)}
+}
+
+// Run shows the prompt until the user ends the conversation (nil) or ctx ends (its error). What was printed before appears first.
+func (c *Composer) Run(ctx context.Context) error {
+	within, cancel := context.WithCancel(ctx) // ends completions that still run
+	defer cancel()
+	m := newComposing(within, c)
+	defer close(c.screen.over)
+	_, err := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(c.In), tea.WithOutput(c.Out), tea.WithoutSignalHandler()).Run()
+	// Lines that came after the last drawing belong to the conversation, and the terminal is free for them now.
+	for _, l := range append(m.left, c.screen.take(m.width).lines...) {
+		_, _ = io.WriteString(c.Out, l+"\n")
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
+}
+
+// Close ends Run, as the user does with Ctrl-D.
+func (c *Composer) Close() { c.screen.change(func() { c.screen.ended = true }) }
+
+// composing is the program behind a Composer: what is being typed, and who gets the keys. Only the program's goroutine uses it.
+type composing struct {
+	*Composer
+	ctx    context.Context
+	text   textarea.Model
+	width  int
+	height int
+	frame  int // of the spinner
+	over   bool
+	left   []string // lines that came with the end
+	note   string   // shown below until the next key
+
+	shown picture
+	focus focus
+
+	history history
+	search  *search // Ctrl-R; nil: no search
+
+	asked int // completions asked for; an older answer does not count
+	from  int
+	list  []Completion
+	pick  int
+
+	folded   []fold
+	pictures []provider.File
+}
+
+// fold is a long paste and what stands for it in the prompt.
+type fold struct{ mark, text string }
+
+func newComposing(ctx context.Context, c *Composer) *composing {
+	m := &composing{Composer: c, ctx: ctx, text: textarea.New(), width: 80, height: 24, history: history{before: c.Earlier}}
+	m.text.Prompt = ""
+	m.text.SetPromptFunc(2, func(p textarea.PromptInfo) string {
+		switch {
+		case p.LineNumber > 0:
+			return "  "
+		case m.search != nil:
+			return m.paint(dim, "? ")
+		case m.focus.typing():
+			return m.paint(bold, "» ")
+		}
+		return m.paint(bold, "› ")
+	})
+	m.text.ShowLineNumbers = false
+	m.text.EndOfBufferCharacter = ' '
+	m.text.DynamicHeight, m.text.MinHeight, m.text.MaxHeight, m.text.MaxContentHeight, m.text.CharLimit = true, 1, composeRows, 1<<20, 0
+	m.text.KeyMap.Paste.SetEnabled(false) // the terminal's own paste works over SSH too
+	m.text.SetStyles(textarea.Styles{})
+	m.text.SetVirtualCursor(false)
+	m.text.SetWidth(m.width)
+	m.text.Focus()
+	return m
+}
+
+// Messages to the program.
+type (
+	look      struct{} // time has passed: the spinner turns, clocks go on
+	redraw    struct{} // the liveScreen has changed
+	completed struct {
+		asked, from int
+		list        []Completion
+	}
+	edited struct {
+		text string
+		err  error
+	}
+	pictured struct {
+		file provider.File
+		err  error
+	}
+)
+
+const (
+	lookEvery = 200 * time.Millisecond
+	drawEvery = 25 * time.Millisecond // as often as an eye notices
+)
+
+func (m *composing) Init() tea.Cmd { return tea.Batch(m.look(), m.await()) }
+
+func (m *composing) look() tea.Cmd {
+	return tea.Tick(lookEvery, func(time.Time) tea.Msg { return look{} })
+}
+
+// await waits until there is something to draw.
+func (m *composing) await() tea.Cmd {
+	return func() tea.Msg {
+		select {
+		case <-m.screen.changed:
+			time.Sleep(drawEvery) // what comes meanwhile is drawn together
+			return redraw{}
+		case <-m.ctx.Done():
+			return nil
+		}
+	}
+}
+
+func (m *composing) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		m.width, m.height = msg.Width, msg.Height
+		m.text.SetWidth(msg.Width)
+		return m, m.draw(false)
+	case look:
+		m.frame++
+		return m, m.look()
+	case redraw:
+		return m, m.draw(true)
+	case rested:
+		return m, m.focusAfter(m.focus.rested(msg, m.text.Value() == ""))
+	case alone:
+		m.focus.answer(msg)
+		return m, nil
+	case completed:
+		if msg.asked == m.asked {
+			m.from, m.list, m.pick = msg.from, msg.list, 0
+		}
+		return m, nil
+	case edited:
+		if msg.err != nil {
+			m.note = msg.err.Error()
+		} else {
+			m.put(strings.TrimRight(msg.text, "\n"))
+		}
+		return m, nil
+	case pictured:
+		if msg.err != nil {
+			m.note = msg.err.Error()
+		} else {
+			m.attach(msg.file)
+		}
+		return m, nil
+	case tea.PasteMsg:
+		return m, m.paste(msg.Content)
+	case tea.KeyPressMsg:
+		rest, done := m.focus.press(msg.String(), m.text.Value() == "")
+		if done {
+			return m, rest
+		}
+		return m, tea.Batch(rest, m.press(msg))
+	}
+	return m, m.change(msg)
+}
+
+// press is a key that no question took.
+func (m *composing) press(msg tea.KeyPressMsg) tea.Cmd {
+	note := m.note
+	m.note = ""
+	if m.search != nil && m.searchKey(msg.String(), msg.Text) {
+		return nil
+	}
+	if cmd, done := m.key(msg.String(), note); done {
+		return cmd
+	}
+	return m.change(msg)
+}
+
+// change has the text area edit the text.
+func (m *composing) change(msg tea.Msg) (cmd tea.Cmd) {
+	before := m.text.Value()
+	m.text, cmd = m.text.Update(msg)
+	if m.text.Value() != before {
+		m.history.leave()
+		return tea.Batch(cmd, m.complete())
+	}
+	return cmd
+}
+
+// draw takes over what the liveScreen has: complete lines go above the prompt, the rest is drawn with it. again: wait for more.
+func (m *composing) draw(again bool) tea.Cmd {
+	m.shown = m.screen.take(m.width)
+	var cmds []tea.Cmd
+	if m.shown.ended {
+		m.over, m.left = true, m.shown.lines
+		return tea.Quit
+	}
+	// Lines go above in the order of one sequence. A piece that is higher than the screen would be cut by the renderer.
+	var rows []string
+	for _, l := range m.shown.lines {
+		rows = append(rows, strings.Split(ansi.Wrap(l, max(m.width, 10), ""), "\n")...)
+	}
+	for piece := range slices.Chunk(rows, max(m.height/2, 4)) {
+		text := strings.Join(piece, "\n")
+		if text == "" {
+			text = " " // the renderer would leave an empty line out
+		}
+		cmds = append(cmds, tea.Println(text))
+	}
+	if again {
+		cmds = append(cmds, m.await())
+	}
+	if o := m.shown.outside; o != nil {
+		return tea.Batch(tea.Sequence(cmds...), tea.Exec(program(o.run), func(err error) tea.Msg {
+			o.done <- err
+			return nil
+		}))
+	}
+	return tea.Batch(tea.Sequence(cmds...), m.focusAfter(m.focus.show(m.shown.awaited)))
+}
+
+// focusAfter does what a change of the focus needs: a question that takes a line empties the prompt, and gives back what was in
+// it.
+func (m *composing) focusAfter(cmd tea.Cmd, moved bool) tea.Cmd {
+	if moved {
+		m.focus.draft = m.swap(m.focus.draft)
+	}
+	return cmd
+}
+
+// swap puts a text into the prompt and returns what was there.
+func (m *composing) swap(text string) (before string) {
+	before = m.text.Value()
+	m.put(text)
+	return before
+}
+
+// program is something that has the terminal for itself while it runs.
+type program func() error
+
+func (p program) Run() error        { return p() }
+func (program) SetStdin(io.Reader)  {}
+func (program) SetStdout(io.Writer) {}
+func (program) SetStderr(io.Writer) {}
+
+const onceMore = "press ctrl-c again to exit"
+
+// key is what a key does that does not simply edit; note is what was shown before it came.
+func (m *composing) key(key, note string) (cmd tea.Cmd, done bool) {
+	switch key {
+	case "ctrl+c":
+		if m.text.Value() == "" && note == onceMore {
+			m.over = true
+			return tea.Quit, true
+		}
+		if m.text.Value() == "" && m.busy() {
+			m.Stop()
+		}
+		m.put("")
+		m.note = onceMore
+	case "ctrl+d":
+		if m.text.Value() != "" {
+			return nil, false
+		}
+		m.over = true
+		return tea.Quit, true
+	case "enter":
+		if v := m.before(); strings.HasSuffix(v, `\`) {
+			m.text, _ = m.text.Update(tea.KeyPressMsg{Code: tea.KeyBackspace})
+			m.text.InsertRune('\n')
+			return nil, true
+		}
+		m.send(false)
+	case "ctrl+s":
+		m.send(true)
+	case "alt+enter", "shift+enter", "ctrl+j":
+		m.text.InsertRune('\n')
+		m.shut()
+	case "tab":
+		if m.pick < len(m.list) {
+			m.accept(m.list[m.pick])
+			return m.complete(), true
+		}
+	case "shift+tab":
+		if m.Next != nil {
+			m.Next()
+		}
+	case "esc":
+		switch {
+		case len(m.list) > 0:
+			m.shut()
+		case m.busy():
+			m.Stop()
+		}
+	case "up", "ctrl+p":
+		if len(m.list) > 0 {
+			m.pick = (m.pick + len(m.list) - 1) % len(m.list)
+			return nil, true
+		}
+		if m.text.Line() > 0 || m.text.LineInfo().RowOffset > 0 {
+			return nil, false
+		}
+		if m.text.Value() == "" && m.Unqueue != nil {
+			if text, ok := m.Unqueue(); ok {
+				m.put(text)
+				return nil, true
+			}
+		}
+		m.recall(-1)
+	case "down", "ctrl+n":
+		if len(m.list) > 0 {
+			m.pick = (m.pick + 1) % len(m.list)
+			return nil, true
+		}
+		if i := m.text.LineInfo(); m.text.Line() < m.text.LineCount()-1 || i.RowOffset < i.Height-1 {
+			return nil, false
+		}
+		m.recall(+1)
+	case "ctrl+r":
+		m.shut()
+		m.search = &search{draft: m.text.Value(), list: m.history.all(m.ctx)}
+		m.search.at = len(m.search.list)
+		m.find(0)
+	case "ctrl+g":
+		return m.edit(), true
+	case "ctrl+v":
+		if m.Picture == nil {
+			return nil, true
+		}
+		m.note = "reading the clipboard …"
+		return func() tea.Msg {
+			f, err := m.Picture(m.ctx)
+			return pictured{f, err}
+		}, true
+	case "ctrl+l":
+		return tea.ClearScreen, true
+	case "ctrl+z":
+		return tea.Exec(program(func() error { stop(); return nil }), nil), true
+	default:
+		return nil, false
+	}
+	return nil, true
+}
+
+func (m *composing) busy() bool { return m.Busy != nil && m.Busy() }
+
+// send gives the prompt to whoever answers it, or to the question that waits for a line.
+func (m *composing) send(steer bool) {
+	if m.focus.line(strings.TrimSpace(m.text.Value())) {
+		return
+	}
+	typed := strings.TrimSpace(m.text.Value())
+	if typed == "" {
+		return
+	}
+	p := Prompt{Text: m.unfolded(typed), Steer: steer}
+	for i, f := range m.pictures {
+		if strings.Contains(typed, pictureMark(i, f)) {
+			p.Pictures = append(p.Pictures, f)
+		}
+	}
+	m.history.add(p.Text)
+	m.put("")
+	m.folded, m.pictures = nil, nil
+	m.Submit(p)
+}
+
+// recall shows the next earlier (-1) or later (+1) prompt.
+func (m *composing) recall(step int) {
+	if text, ok := m.history.step(m.ctx, step, m.text.Value()); ok {
+		m.put(text)
+	}
+}
+
+func (m *composing) put(text string) {
+	m.text.SetValue(text)
+	m.shut()
+}
+
+// shut takes the completions away; one still under way comes too late.
+func (m *composing) shut() {
+	m.asked++
+	m.list = nil
+}
+
+// before is the text up to the cursor.
+func (m *composing) before() string {
+	lines := strings.Split(m.text.Value(), "\n")
+	row := min(m.text.Line(), len(lines)-1)
+	line := []rune(lines[row])
+	return strings.Join(append(lines[:row:row], string(line[:min(m.text.Column(), len(line))])), "\n")
+}
+
+func (m *composing) complete() tea.Cmd {
+	m.shut()
+	if m.Complete == nil || m.focus.typing() {
+		return nil
+	}
+	asked, text := m.asked, m.before()
+	return func() tea.Msg {
+		from, list := m.Complete(m.ctx, text)
+		return completed{asked, from, list[:min(len(list), offered)]}
+	}
+}
+
+func (m *composing) accept(c Completion) {
+	before := m.before()
+	for range []rune(before[m.from:]) {
+		m.text, _ = m.text.Update(tea.KeyPressMsg{Code: tea.KeyBackspace})
+	}
+	m.text.InsertString(c.Text)
+}
+
+// edit opens what is written in the user's editor.
+func (m *composing) edit() tea.Cmd {
+	if len(m.Editor) == 0 {
+		m.note = "set $EDITOR to edit the prompt there"
+		return nil
+	}
+	f, err := os.CreateTemp("", "pillion-prompt-*.md")
+	if err == nil {
+		_, err = f.WriteString(m.unfolded(m.text.Value()))
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		m.note = err.Error()
+		return nil
+	}
+	c := guard.Command(guard.Person, append(m.Editor[:len(m.Editor):len(m.Editor)], f.Name())...)
+	return tea.ExecProcess(c, func(err error) tea.Msg {
+		defer os.Remove(f.Name())
+		b, readErr := os.ReadFile(f.Name())
+		return edited{string(b), errors.Join(err, readErr)}
+	})
+}
+
+func (m *composing) paint(style, s string) string { return paint(m.Color, style, s) }
+
+// View draws what is below the lines that are complete: the end of the answer, what runs, the question, what waits, the prompt and
+// its completions.
+func (m *composing) View() tea.View {
+	if m.over {
+		return tea.NewView("")
+	}
+	above := []string{""}                                    // sets the prompt off from what is above it
+	if w := m.working(); w != "" && m.shown.question == "" { // at a question the work waits too
+		above = append(above, w)
+	}
+	if q := m.shown.question; q != "" {
+		above = append(above, strings.Split(ansi.Wrap(q, max(m.width, 10), ""), "\n")...)
+	}
+	above = append(above, m.waiting()...)
+	below := m.completions()
+	text := m.text.View()
+	foot := m.paint(dim, "  "+cut(m.foot(), m.width-3))
+	if tail := m.shown.tail; tail != "" {
+		rows := strings.Split(strings.TrimRight(ansi.Wrap(tail, max(m.width, 10), ""), "\n"), "\n")
+		room := max(m.height-len(above)-len(below)-strings.Count(text, "\n")-4, 1) // what does not fit is seen when it is complete
+		above = append(rows[max(0, len(rows)-room):], above...)
+	}
+	v := tea.NewView(strings.Join(append(append(above, text), append(below, foot)...), "\n"))
+	if v.Cursor = m.text.Cursor(); v.Cursor != nil {
+		v.Cursor.Y += len(above)
+	}
+	return v
+}
+
+// working is the line about what runs: what, for how long, the turn's tokens and cost.
+func (m *composing) working() string {
+	a := m.shown.working
+	if a.what == "" {
+		return ""
+	}
+	now := m.screen.now()
+	parts := []string{a.clock(now)}
+	if !a.turn.IsZero() && now.Sub(a.turn)-now.Sub(a.since) >= time.Second {
+		parts = append(parts, "turn "+elapsed(now.Sub(a.turn)))
+	}
+	if m.shown.spent != "" {
+		parts = append(parts, m.shown.spent)
+	}
+	end := "  " + strings.Join(append(parts, "esc stops"), " · ")
+	return m.paint(dim, string(spinner[m.frame%len(spinner)])+" "+cut(a.what, max(m.width-len([]rune(end))-3, 8))+end)
+}
+
+// waiting are the prompts in the queue.
+func (m *composing) waiting() (out []string) {
+	if m.Queued == nil {
+		return nil
+	}
+	list := m.Queued()
+	for i, text := range list {
+		if i == queueShown {
+			out = append(out, m.paint(dim, "  … and "+textutil.Plural(len(list)-i, "more prompt")))
+			break
+		}
+		out = append(out, m.paint(dim, "  queued: "+cut(Clean(textutil.FirstLine(text)), m.width-12)))
+	}
+	return out
+}
+
+func (m *composing) completions() (out []string) {
+	for i, c := range m.list {
+		mark, style := "  ", ""
+		if i == m.pick {
+			mark, style = "▸ ", bold
+		}
+		text := cut(Clean(c.Text), m.width-4)
+		line := m.paint(style, mark+text)
+		if room := m.width - len([]rune(text)) - 6; c.Note != "" && room > 10 {
+			line += "  " + m.paint(dim, cut(Clean(textutil.FirstLine(c.Note)), room))
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+// foot is the line below the prompt.
+func (m *composing) foot() string {
+	switch {
+	case m.search != nil:
+		return "search: " + m.search.query + "▏ ctrl-r older · enter takes it · esc goes back"
+	case m.note != "":
+		return m.note
+	case m.shown.awaited != nil:
+		return m.focus.hint()
+	case len(m.list) > 0:
+		return "tab takes it · ↑↓ choose · esc closes"
+	case m.busy() && m.text.Value() != "":
+		return "enter queues it · ctrl-s gives it to the running turn · esc stops the turn"
+	case m.Status != nil:
+		return m.Status()
+	}
+	return ""
+}

@@ -1,0 +1,153 @@
+package terminal
+
+import (
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+)
+
+// focus decides whether a key edits the prompt or answers a question that has appeared above it. A question is answered by
+// accident where keys that were meant for the prompt reach it, so:
+//
+//   - It gets the keys once the keyboard has been quiet for a moment (see quiet) with nothing in the prompt.
+//   - With something in the prompt it gets them only after tab, and the same moment of quiet.
+//   - A key counts only alone. A terminal without bracketed paste sends a paste as keys in a burst.
+//   - Ctrl-C, Ctrl-D and Esc say no at once: nothing is lost by them.
+type focus struct {
+	question *awaited
+	has      bool   // the question has the keys
+	told     bool   // that was told whoever asks
+	wanted   bool   // tab was pressed: the question gets them although the prompt is not empty
+	left     bool   // tab was pressed again: the prompt keeps them
+	draft    string // what the prompt held, while a question for a line has it
+	last     time.Time
+	press1   byte // a key that answers unless another one follows at once; 0: none
+	serial   int  // counts key presses
+}
+
+// rested is a message: the keyboard may have been quiet since the key press of that number.
+type rested struct{ serial int }
+
+// alone is a message: no other key may have followed the one of that number.
+type alone struct{ serial int }
+
+// typing reports whether a question for a line has the prompt.
+func (f *focus) typing() bool { return f.has && f.question != nil && f.question.keys == "" }
+
+// show takes over the question that is on the screen now; nil when there is none. moved: the prompt's text must be swapped
+// with the draft.
+func (f *focus) show(q *awaited) (cmd tea.Cmd, moved bool) {
+	if q == f.question {
+		return nil, false
+	}
+	moved = f.typing()
+	*f = focus{question: q, draft: f.draft, last: f.last, serial: f.serial}
+	if q != nil {
+		cmd = f.rest()
+	}
+	return cmd, moved
+}
+
+// rest looks again after a moment of quiet.
+func (f *focus) rest() tea.Cmd {
+	f.serial++
+	serial := f.serial
+	return tea.Tick(quiet, func(time.Time) tea.Msg { return rested{serial} })
+}
+
+// rested gives the question the keys if no key was pressed meanwhile.
+func (f *focus) rested(m rested, empty bool) (cmd tea.Cmd, moved bool) {
+	if m.serial != f.serial || f.question == nil || f.has || f.left || !empty && !f.wanted {
+		return nil, false
+	}
+	f.has = true
+	if !f.told {
+		f.told = true
+		close(f.question.ready)
+	}
+	return nil, f.question.keys == ""
+}
+
+// press is told of every key; done: it was not for the prompt.
+func (f *focus) press(key string, empty bool) (cmd tea.Cmd, done bool) {
+	q := f.question
+	if q == nil {
+		return nil, false
+	}
+	if q.keys != "" && (key == "esc" || key == "ctrl+c" || key == "ctrl+d" && empty) {
+		f.give('q')
+		return nil, true
+	}
+	if f.typing() {
+		if key == "esc" {
+			f.line("")
+			return nil, true
+		}
+		return nil, false
+	}
+	if f.has {
+		return f.answerKey(key)
+	}
+	if key == "tab" && !empty || key == "tab" && f.left {
+		f.wanted, f.left = true, false
+		return f.rest(), true
+	}
+	return f.rest(), false // the moment of quiet begins anew; the key is for the prompt
+}
+
+// answerKey takes a key while the question has them.
+func (f *focus) answerKey(key string) (tea.Cmd, bool) {
+	if key == "tab" { // a prompt can be typed beside the question
+		f.has, f.wanted, f.left = false, false, true
+		return nil, true
+	}
+	now := time.Now()
+	first := now.Sub(f.last) > burst && f.press1 == 0
+	f.last = now
+	f.serial++
+	f.press1 = 0
+	if !first || len(key) != 1 || strings.IndexByte(f.question.keys, key[0]) < 0 {
+		return nil, true
+	}
+	f.press1 = key[0]
+	serial := f.serial
+	return tea.Tick(burst, func(time.Time) tea.Msg { return alone{serial} }), true
+}
+
+// answer answers with a key that no other one has followed.
+func (f *focus) answer(m alone) {
+	if m.serial == f.serial && f.press1 != 0 && f.question != nil && f.has {
+		f.give(f.press1)
+	}
+}
+
+func (f *focus) give(key byte) {
+	select {
+	case f.question.key <- key:
+	default: // it is answered already
+	}
+}
+
+// line answers a question for a line; false when there is none.
+func (f *focus) line(text string) bool {
+	if !f.typing() {
+		return false
+	}
+	select {
+	case f.question.line <- text:
+	default:
+	}
+	return true
+}
+
+// hint says where the keys go.
+func (f *focus) hint() string {
+	switch {
+	case f.typing():
+		return "enter answers · esc dismisses the question"
+	case f.has:
+		return "a key answers · tab: write a prompt instead · esc stops"
+	}
+	return "tab goes to the question · esc stops"
+}

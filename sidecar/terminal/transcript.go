@@ -1,0 +1,284 @@
+package terminal
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/agent/provider"
+	"github.com/pillion-dev/pillion/tools/change"
+	"github.com/pillion-dev/pillion/tools/textutil"
+)
+
+const maxError = 600 // characters shown of a call's error
+
+// transcript shows a session's events. The sheet's mu guards it.
+type transcript struct {
+	*sheet
+	*tally
+	stop   func()                      // ends the running turn; nil: no one can
+	states map[string]agent.ToolStatus // the last status shown, by call
+	answer *markdownStream             // renders the answer; nil: it is shown as it comes
+	echo   bool                        // prompts are shown: they are typed where nothing stays
+	echoed string                      // the message id of the one that was shown already
+	// stream is what the open line belongs to: an answer does not continue a line of thoughts.
+	stream  agent.EventType
+	pending activity  // what is waited for
+	began   time.Time // when the turn began
+}
+
+// event shows one event.
+func (t *transcript) event(e agent.Event) {
+	switch e.Type {
+	case agent.EventPrompt, agent.EventSteer:
+		if d, ok := agent.Value[agent.PromptData](e); ok && t.echo && d.MessageID != t.echoed {
+			t.flush()
+			t.prompt(d.Parts)
+		}
+		if e.Type == agent.EventPrompt {
+			t.flush()
+			t.began = t.now()
+			t.spends(0, 0, 0)
+			t.busy("thinking")
+		}
+	case agent.EventMessage:
+		t.flush() // what one message says does not run into the next
+		t.busy("thinking")
+		t.text.Reset()
+	case agent.EventText:
+		if d, ok := agent.Value[agent.TextData](e); ok {
+			t.words(d.Text)
+		}
+	case agent.EventThinking:
+		if d, ok := agent.Value[agent.TextData](e); ok {
+			if t.stream != agent.EventThinking {
+				t.flush()
+				t.stream = agent.EventThinking
+			}
+			t.print(t.paint(dim, Clean(d.Text)))
+		}
+	case agent.EventTool:
+		if d, ok := agent.Value[agent.ToolData](e); ok {
+			t.tool(d)
+		}
+	case agent.EventChange:
+		if d, ok := agent.Value[agent.ChangeData](e); ok {
+			t.change(d)
+		}
+	case agent.EventPlan:
+		if d, ok := agent.Value[agent.PlanData](e); ok {
+			t.plan(d)
+		}
+	case agent.EventStep:
+		if d, ok := agent.Value[agent.StepData](e); ok {
+			t.spend(d)
+		}
+	case agent.EventCompaction:
+		if d, ok := agent.Value[agent.CompactionData](e); ok {
+			t.flush()
+			t.line(t.paint(dim, "! "+Clean(d.Words())))
+			if d.State == agent.CompactionBegun {
+				t.busy("compacting")
+			} else {
+				t.busy("")
+			}
+		}
+	case agent.EventNotice:
+		if d, ok := agent.Value[agent.NoticeData](e); ok && !(t.quit && d.Level == "info") { // who quits is not told how to continue
+			t.notice(d)
+		}
+	case agent.EventTurn:
+		if d, ok := agent.Value[agent.TurnData](e); ok {
+			t.busy("")
+			t.flush()
+			t.summary.Stop, t.summary.Error, t.summary.Usage, t.summary.Cost, t.summary.Steps, t.summary.Undone = d.Stop, d.Error, d.Usage, d.Cost, d.Steps, d.Undone
+		}
+	}
+}
+
+// flush ends what streams: the open line, and the part of an answer that was not complete.
+func (t *transcript) flush() {
+	if t.answer != nil && t.stream == agent.EventText {
+		t.tail(nil)
+		t.print(t.answer.finish(t.width(), t.color))
+	}
+	t.endLine()
+	t.stream = ""
+}
+
+// words shows a piece of the answer.
+func (t *transcript) words(text string) {
+	if t.stream != agent.EventText {
+		t.flush()
+		t.stream = agent.EventText
+	}
+	t.text.WriteString(text)
+	if t.answer == nil {
+		t.print(Clean(text))
+		t.busy("")
+		return
+	}
+	t.print(t.answer.add(text, t.width(), t.color))
+	t.tail(t.answer.rest(t.color))
+	t.busy("answering")
+}
+
+// say shows a text of Pillion's own as an answer is shown.
+func (t *transcript) say(text string) {
+	if t.answer == nil {
+		t.print(Clean(text))
+		t.endLine()
+		return
+	}
+	var whole markdownStream
+	t.print(whole.add(text, t.width(), t.color))
+	t.print(whole.finish(t.width(), t.color))
+	t.endLine()
+}
+
+// prompt shows what the user sent.
+func (t *transcript) prompt(parts []provider.Part) {
+	t.line("")
+	mark := "› "
+	for _, p := range parts {
+		text := ""
+		switch {
+		case p.Synthetic:
+			continue
+		case p.Type == provider.PartText:
+			text = strings.TrimSpace(p.Text)
+		case len(p.Files) > 0:
+			text = fmt.Sprintf("[%s, %d kB]", p.Files[0].Name, (len(p.Files[0].Data)+999)/1000)
+		}
+		lines := strings.Split(foldLong(Clean(text)), "\n")
+		for _, l := range lines {
+			t.line(t.paint(bold, mark) + l)
+			mark = "  "
+		}
+	}
+}
+
+// foldLong leaves out the middle of a text of many lines, as the composer does with a paste.
+func foldLong(text string) string {
+	const most = 20 // lines; more would push the conversation off the screen
+	lines := strings.Split(text, "\n")
+	if len(lines) <= most {
+		return text
+	}
+	lines = append(append(lines[:most/2:most/2], fmt.Sprintf("[… %s]", textutil.Plural(len(lines)-most, "more line"))), lines[len(lines)-most/2:]...)
+	return strings.Join(lines, "\n")
+}
+
+func (t *transcript) notice(d agent.NoticeData) {
+	t.flush()
+	color := dim
+	if d.Level != "info" {
+		color = yellow
+	}
+	t.line(t.paint(color, "! "+Clean(d.Text)))
+	if d.Until.After(t.now()) {
+		t.busy("waiting to try again")
+		t.pending.until = d.Until
+		t.waitFor(t.pending)
+	}
+}
+
+// busy names what the user waits for; "" is nothing. The clock goes on while it stays the same.
+func (t *transcript) busy(what string) {
+	what = Clean(t.rel(what))
+	if t.pending.what != what || what == "" || !t.pending.until.IsZero() {
+		t.pending = activity{what: what, since: t.now(), turn: t.began}
+	}
+	t.waitFor(t.pending)
+}
+
+// spend adds what a step used to the turn's figures.
+func (t *transcript) spend(d agent.StepData) {
+	t.spent.Input += d.Usage.Input + d.Usage.CacheRead + d.Usage.CacheWrite
+	t.spent.Output += d.Usage.Output + d.Usage.Reasoning
+	t.cost += d.Cost
+	t.spends(t.spent.Input, t.spent.Output, t.cost)
+}
+
+// tool prints a line when a call ends; while it runs its title is what is waited for.
+func (t *transcript) tool(d agent.ToolData) {
+	title := d.Title
+	if title == "" {
+		title = inputTitle(d.Input)
+	}
+	switch d.Status {
+	case agent.ToolPending, agent.ToolRunning:
+		if t.stream != "" {
+			t.flush()
+		}
+		t.busy(strings.TrimSpace(d.Tool + " " + t.rel(title)))
+	case agent.ToolCompleted, agent.ToolError:
+		if t.states[d.CallID] == d.Status {
+			return
+		}
+		t.flush()
+		mark, color := "✓", green
+		if d.Status == agent.ToolError {
+			mark, color = "✗", red
+		}
+		took := ""
+		if s := d.Ended.Sub(d.Started) - t.asked[d.CallID]; s >= time.Second {
+			took = t.paint(dim, fmt.Sprintf("  %.1fs", s.Seconds()))
+		}
+		t.line(t.paint(color, mark) + " " + t.paint(bold, d.Tool) + " " + cut(Clean(t.rel(title)), t.width()-len(d.Tool)-12) + took)
+		if d.Status == agent.ToolError {
+			text := textutil.FirstLine(d.Error)
+			if d.ErrorKind == "rejected" {
+				text = "not applied" // the rest is for the model; the user has just said it
+			}
+			t.line(t.paint(dim, "  "+cut(Clean(text), maxError))) // whole: its end says what to do
+		}
+		t.busy("thinking")
+		if t.stopping == d.CallID && t.stop != nil {
+			t.stopping = ""
+			go t.stop() // not under mu: it may send events
+		}
+	}
+	t.states[d.CallID] = d.Status
+}
+
+// change shows a change set that was not shown for approval.
+func (t *transcript) change(d agent.ChangeData) {
+	set := d.Whole()
+	if set == nil || d.State == change.Proposed || d.State == change.Writing {
+		return // AskPermission shows it, or it is applied at once
+	}
+	if !t.shown[set.ID] {
+		t.shown[set.ID] = true
+		t.flush()
+		t.set(set)
+	}
+	t.changed(outcome{d.State, set})
+}
+
+func (t *transcript) plan(d agent.PlanData) {
+	t.flush()
+	for _, todo := range d.Todos {
+		box := map[string]string{"completed": t.paint(green, "☑"), "in_progress": t.paint(yellow, "▶"), "cancelled": "☒"}[todo.Status]
+		if box == "" {
+			box = "☐"
+		}
+		t.line("  " + box + " " + Clean(todo.Content))
+	}
+}
+
+// inputTitle picks the telling argument of a call that has no title yet.
+func inputTitle(input json.RawMessage) string {
+	var m map[string]any
+	if json.Unmarshal(input, &m) != nil {
+		return ""
+	}
+	for _, k := range []string{"filePath", "command", "pattern", "path", "url", "query", "description", "operation"} {
+		if s, ok := m[k].(string); ok && s != "" {
+			return textutil.FirstLine(s)
+		}
+	}
+	return ""
+}
