@@ -86,7 +86,7 @@ func TestTheFirstOfTwoDecisionsCounts(t *testing.T) {
 	two.expect(`{"id":"?P","method":"session/request_permission"}`)
 	two.send(`{"jsonrpc":"2.0","id":$P,"result":{"outcome":{"outcome":"selected","optionId":"reject"}}}`)
 	r.ed.expectAll(`{"method":"$/cancel_request","params":{"requestId":`+r.ed.vars["P"]+`}}`,
-		`{"method":"session/update","params":{"update":{"sessionUpdate":"agent_thought_chunk","content":{"text":"[info] Another window of this session decided first: rejected. A decision made here at the same moment does not count.\n"}}}}`)
+		`{"method":"session/update","params":{"update":{"sessionUpdate":"agent_thought_chunk","content":{"text":"[info] Another window answered first: rejected. Your decision in this window was not used.\n"}}}}`)
 	r.ed.send(`{"jsonrpc":"2.0","id":$P,"result":{"outcome":{"outcome":"selected","optionId":"once"}}}`) // too late
 	r.ed.expect(`{"id":"p","result":{"stopReason":"end_turn"}}`)
 	if got := read(t, path); got != "one\n" {

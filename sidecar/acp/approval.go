@@ -16,16 +16,18 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
-// Ids of the options of a permission request. Their kinds are ACP's closed set.
+// Ids of the options of a permission request. Their kinds are ACP's closed set, so the scope of "always" is in the
+// id.
 const (
-	optionOnce    = "once"
-	optionSession = "always-session"
-	optionProject = "always-project"
-	optionAlways  = "always-everywhere"
-	optionReject  = "reject"
+	optionAllowOnce = "once"
+	optionSession   = "always-session"
+	optionProject   = "always-project"
+	optionAlways    = "always-everywhere"
+	optionReject    = "reject"
 )
 
-// person is whoever sits in front of the editor: questions are put to them in the sessions that it has open.
+// person is whoever uses this editor. It implements editors.Person: approval requests and questions are shown in the
+// sessions that the editor has open.
 type person struct {
 	*conn
 	sessions *sessionTable
@@ -33,14 +35,14 @@ type person struct {
 	texts    *review.Texts
 }
 
-// AskPermission asks the person in the editor. There is no limit; the question ends with its turn, or with the
-// connection. Whatever goes wrong, the answer is no.
+// AskPermission implements permission.Asker for one editor. It waits without a limit: it ends with the turn, or with
+// the connection. Every failure means no: an error never writes anything.
 func (who *person) AskPermission(ctx context.Context, session string, r permission.Request) (permission.Reply, error) {
 	set := r.Change
-	if err := who.shown(ctx, session); err != nil {
+	if err := who.waitUntilShown(ctx, session); err != nil {
 		return permission.Reply{}, err
 	}
-	kid, err := who.shownChild(ctx, session, r.SessionID, r.CallID)
+	kid, err := who.waitUntilChildShown(ctx, session, r.SessionID, r.CallID)
 	if err != nil {
 		return permission.Reply{}, err
 	}
@@ -61,7 +63,7 @@ func (who *person) AskPermission(ctx context.Context, session string, r permissi
 			return permission.Reply{}, ctx.Err()
 		}
 		if who.ctx.Err() != nil {
-			return permission.Reply{}, context.Canceled // the editor is gone: the turn ends with it
+			return permission.Reply{}, context.Canceled // the connection has ended, and the turn with it
 		}
 		return permission.Reply{}, &permission.RejectedError{Message: "the editor could not ask the user: " + err.Error()}
 	}
@@ -90,8 +92,8 @@ func (who *person) AskPermission(ctx context.Context, session string, r permissi
 	return replyOf(selected.OptionID, meta, set)
 }
 
-// showRequest shows a generic client in the conversation what it is about to be asked: some draw the card of the tool
-// call and nothing of the request, some print messages and the title alone.
+// showRequest shows a generic client in the conversation what it is about to be asked. Some clients draw the card of
+// the tool call and nothing of the request; some print messages and the title alone.
 func (who *person) showRequest(session string, kid *view, r permission.Request, call protocol.ToolCallUpdate, p editors.Profile, cwd string) {
 	es := who.sessions.lookup(session)
 	if es == nil {
@@ -113,9 +115,9 @@ func (who *person) showRequest(session string, kid *view, r permission.Request, 
 	}
 }
 
-// shown waits until the editor has been sent everything that happened in a session so far, so that no question comes
-// before the call it is about.
-func (who *person) shown(ctx context.Context, session string) error {
+// waitUntilShown waits until the editor has been sent everything that happened in a session so far. Otherwise a
+// request could arrive before the tool call that it is about, and some editors drop it then.
+func (who *person) waitUntilShown(ctx context.Context, session string) error {
 	es := who.sessions.lookup(session)
 	if es == nil {
 		return nil
@@ -123,7 +125,7 @@ func (who *person) shown(ctx context.Context, session string) error {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = es.Events(ctx, math.MaxInt64-1, func(agent.Event) error { return nil }) // it hands out what waits, first
+		_ = es.Events(ctx, math.MaxInt64-1, func(agent.Event) error { return nil }) // Events delivers what is queued before it reads the log; nothing has this number
 	}()
 	select {
 	case <-done:
@@ -133,12 +135,13 @@ func (who *person) shown(ctx context.Context, session string) error {
 	}
 }
 
-// replyOf is the person's answer in the gate's words.
+// replyOf translates the editor's answer for the gate. It fails for options and hunks that were not offered: an
+// answer that is not understood must not write. "reject" with some accepted hunks means: write only those.
 func replyOf(option string, meta protocol.DecisionMeta, set *change.Set) (permission.Reply, error) {
 	reply := permission.Reply{Asked: true, Message: meta.Comment}
 	verdict := change.Accept
 	switch option {
-	case optionOnce:
+	case optionAllowOnce:
 		reply.Kind = permission.Once
 	case optionSession:
 		reply.Kind, reply.Scope = permission.Always, permission.ScopeSession
@@ -178,19 +181,19 @@ func replyOf(option string, meta protocol.DecisionMeta, set *change.Set) (permis
 			reply.Message = rejection(d)
 			return reply, nil
 		}
-		reply.Kind = permission.Once // some hunks are wanted, the others are not
+		reply.Kind = permission.Once // some hunks were accepted
 	}
 	reply.Decisions = &d
 	return reply, nil
 }
 
-// decisionOf is an editor's decision about one hunk in the words of tools/change.
+// decisionOf translates an editor's decision about one hunk. newLines are lines without their line ends.
 func decisionOf(id string, h protocol.HunkDecision) (change.Decision, error) {
 	x := change.Decision{Kind: change.DecisionKind(h.Decision), Comment: h.Comment}
 	switch x.Kind {
 	case change.Accept, change.Reject:
 	case change.Replace:
-		if h.NewLines == nil { // an empty list deletes; nothing said is no list
+		if h.NewLines == nil { // [] deletes the hunk; a missing list is a mistake
 			return x, fmt.Errorf("the editor's decision about hunk %q is edit, without newLines; nothing was written", id)
 		}
 		if len(h.NewLines) > 0 {
@@ -202,7 +205,7 @@ func decisionOf(id string, h protocol.HunkDecision) (change.Decision, error) {
 	return x, nil
 }
 
-// rejection puts the person's comments on a rejected change together for the model.
+// rejection joins the person's comments on a rejected change; the model reads them.
 func rejection(d change.Decisions) string {
 	var parts []string
 	if d.Comment != "" {
@@ -216,7 +219,8 @@ func rejection(d change.Decisions) string {
 	return strings.Join(parts, "\n")
 }
 
-// permissionCall describes what is asked completely: some editors show the request alone.
+// permissionCall is the tool call of a permission request, complete in itself: some editors show the request and not
+// the card of the call. kid is the view of the sub-agent that asks, nil for the session itself.
 func (who *person) permissionCall(session string, kid *view, r permission.Request, set *change.Set) protocol.ToolCallUpdate {
 	u := protocol.ToolCallUpdate{ToolCallID: r.CallID, Title: r.Title, Name: r.Tool, Kind: permissionKind(r), Status: protocol.ToolCallStatusPending}
 	if u.ToolCallID == "" {
@@ -263,6 +267,7 @@ func (who *person) permissionCall(session string, kid *view, r permission.Reques
 	return u
 }
 
+// changeLocations are the places that an editor opens for a change; lines count from 1.
 func changeLocations(f change.File) []protocol.ToolCallLocation {
 	at := func(path string, line int) protocol.ToolCallLocation {
 		l := protocol.ToolCallLocation{Path: path}
@@ -283,6 +288,7 @@ func changeLocations(f change.File) []protocol.ToolCallLocation {
 	return out
 }
 
+// permissionKind is ACP's kind of a tool call, by the permission that it asks for; editors choose an icon by it.
 func permissionKind(r permission.Request) protocol.ToolKind {
 	switch r.Permission {
 	case "edit":
@@ -301,18 +307,21 @@ func permissionKind(r permission.Request) protocol.ToolKind {
 	return protocol.ToolKindOther
 }
 
+// permissionOptions are the options for an editor that knows Pillion. "Every project" is not offered for edits: a
+// diff should be read where it is made.
 func permissionOptions(r permission.Request) []protocol.PermissionOption {
-	out := []protocol.PermissionOption{{OptionID: optionOnce, Name: "Allow", Kind: protocol.PermissionOptionKindAllowOnce}}
+	out := []protocol.PermissionOption{{OptionID: optionAllowOnce, Name: "Allow", Kind: protocol.PermissionOptionKindAllowOnce}}
 	if len(r.Always) > 0 {
 		what := remembered(r)
 		out = append(out,
 			protocol.PermissionOption{OptionID: optionSession, Name: "Always allow " + what + " in this session", Kind: protocol.PermissionOptionKindAllowAlways},
 			protocol.PermissionOption{OptionID: optionProject, Name: "Always allow " + what + " in this project", Kind: protocol.PermissionOptionKindAllowAlways})
-		if r.Permission != "edit" { // a diff is looked at where it is
+		if r.Permission != "edit" {
 			out = append(out, protocol.PermissionOption{OptionID: optionAlways, Name: "Always allow " + what + " in every project", Kind: protocol.PermissionOptionKindAllowAlways})
 		}
 	}
 	return append(out, protocol.PermissionOption{OptionID: optionReject, Name: "Reject", Kind: protocol.PermissionOptionKindRejectOnce})
 }
 
+// encodeBase64 is the encoding of binary data in ACP's content blocks (RFC 4648, with padding).
 func encodeBase64(b []byte) string { return base64.StdEncoding.EncodeToString(b) }

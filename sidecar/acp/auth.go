@@ -7,15 +7,15 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 )
 
-// authMethods are the methods about keys of model providers.
+// authMethods answer _pillion/auth/*.
 type authMethods struct{ auth Auth }
 
-// authList tells where keys come from; never a key.
+// authList lists where the keys come from, never a key.
 func (m *authMethods) authList(ctx context.Context, _ *protocol.AuthListRequest) (*protocol.AuthListResponse, error) {
 	return &protocol.AuthListResponse{Providers: m.auth.Providers(ctx)}, nil
 }
 
-// authSet takes a key out of an editor's secret store, for as long as this process lives.
+// authSet takes a key from the editor's secret store. It is kept in memory until this process ends.
 func (m *authMethods) authSet(ctx context.Context, p *protocol.AuthSetRequest) (*protocol.AuthSetResponse, error) {
 	if err := m.auth.Lend(p.Provider, p.Key); err != nil {
 		return nil, rpc.InvalidParams("%v", err)
@@ -23,7 +23,7 @@ func (m *authMethods) authSet(ctx context.Context, p *protocol.AuthSetRequest) (
 	return &protocol.AuthSetResponse{Providers: m.auth.Providers(ctx)}, nil
 }
 
-// Auth is what an editor may know and say about keys.
+// Auth is what editors may learn and set about keys. Package main implements it.
 type Auth interface {
 	Providers(ctx context.Context) []protocol.AuthProvider
 	Lend(provider, key string) error

@@ -7,7 +7,7 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/editors"
 )
 
-// conn is one connection as its parts use it.
+// conn is one connection, as its parts use it.
 type conn struct {
 	wire   *wire           // set before the first message is handled
 	editor *editors.Editor // what it announced, shows and can do
@@ -15,5 +15,5 @@ type conn struct {
 	log    *slog.Logger
 }
 
-// notify sends a notification that may be lost when the connection ends.
+// notify sends a notification. It returns no error: when the connection has ended nobody is left to tell.
 func (c *conn) notify(method string, params any) { _ = c.wire.peer.Notify(c.ctx, method, params) }

@@ -50,19 +50,20 @@ func NewConnection(h *Host, stream io.ReadWriteCloser, buffers *editors.Buffers,
 	return s
 }
 
-// How long things may take once the editor is gone; together under two seconds.
+// How long things may take after the editor has closed the connection; together less than two seconds. An editor that
+// is being closed kills what does not end.
 const (
 	shutdownLimit = 1200 * time.Millisecond // sessions, to end their turns
 	answerLimit   = 250 * time.Millisecond  // answers, to leave; three times at most
 )
 
-// Serve answers the editor until it goes away or ctx ends; then it cancels what runs and ends the sessions. It returns
-// within two seconds of that, with the connection's error, if it had one.
+// Serve answers the editor until it closes the connection or ctx ends; then it cancels running turns and ends the
+// sessions. It returns within two seconds of that, with the connection's error, if it had one.
 func (s *Connection) Serve(ctx context.Context) error {
 	wired := s.wired
 	live, leave := s.host.Problems.join()
 	defer leave()
-	live.follow(func(r lspbridge.FileReport) { <-wired; s.tellProblems(r) })
+	live.follow(func(r lspbridge.FileReport) { <-wired; s.sendProblems(r) })
 	defer live.follow(nil)
 	defer s.host.enter(s)()
 	s.wire = newWire(s.stream, s.handle, func(err error) { s.log.Warn("editor", "err", err) })
@@ -74,17 +75,18 @@ func (s *Connection) Serve(ctx context.Context) error {
 	case <-ctx.Done():
 	case <-s.wire.ended:
 	}
-	s.closing()
+	s.markClosing()
 	s.stop()
 	s.endSessions()
 	if ctx.Err() == nil {
-		// What was asked before the editor closed its end is still answered; it may be a pipe that somebody reads.
+		// Requests from before the editor closed its end are still answered: a script may write them all, close its end and
+		// read the answers.
 		within(answerLimit, func() { <-s.wire.peer.Done() })
 	}
 	flush, cancel := context.WithTimeout(context.Background(), answerLimit)
 	defer cancel()
 	_ = s.wire.out.Flush(flush)
-	within(answerLimit, func() { _ = s.wire.peer.Close() }) // a write nobody reads cannot be ended
+	within(answerLimit, func() { _ = s.wire.peer.Close() }) // closing waits for a write, and the editor may have stopped reading
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -101,8 +103,9 @@ func within(limit time.Duration, f func()) {
 	}
 }
 
-// closing marks the sessions that end with this connection: what waits for the person there was interrupted.
-func (s *Connection) closing() {
+// markClosing marks the sessions that end with this connection, so that their pending approval requests are stored as
+// interrupted and asked again later, and not as rejected.
+func (s *Connection) markClosing() {
 	last := s.host.Editors.Retire(s.editor)
 	mine := s.sessions.all()
 	for id, es := range mine {
@@ -116,7 +119,8 @@ func (s *Connection) closing() {
 	}
 }
 
-// endSessions cancels every turn and ends the sessions, all at once, but those that others have open.
+// endSessions cancels every turn and ends the sessions at the same time. Sessions that other editors have open are
+// only left.
 func (s *Connection) endSessions() {
 	mine := s.sessions.clear()
 	all := map[string]*editorSession{}
@@ -141,32 +145,32 @@ func (s *Connection) endSessions() {
 	within(shutdownLimit, wg.Wait)
 }
 
-// handle dispatches one message. Quick ones run here, one after the other in the order they came; what may take time
-// goes async after its place in its session's order is taken.
+// handle dispatches one message. Quick ones are answered here, in the order in which they arrived; a longer one takes
+// its place in its session's order here and continues in the background.
 func (s *Connection) handle(ctx context.Context, r *rpc.Request) (any, error) {
 	<-s.wired
 	result, err := s.dispatch(ctx, r)
 	return result, wireError(err)
 }
 
-// settingsChanged: what is configured for a directory may be something else now.
+// settingsChanged sends the slash commands of a directory again, where they have changed.
 func (s *Connection) settingsChanged(cwd string) {
 	for _, es := range s.sessions.all() {
 		select {
 		case <-es.ready:
 		default:
-			continue // it reads them when it is opened
+			continue // it is being opened, and gets them then
 		}
 		es.mu.Lock()
-		known := es.announced // before, its editor has not heard of the session
+		known := es.announced // before that the editor does not know the session
 		es.mu.Unlock()
 		if es.err == nil && known && es.Info().Cwd == cwd {
-			es.tellCommands()
+			es.sendCommands()
 		}
 	}
 }
 
-// decode reads a request's parameters.
+// decode reads a request's parameters; missing ones count as {}. It fails with InvalidParams.
 func decode[P any](r *rpc.Request) (*P, error) {
 	p := new(P)
 	raw := r.Params
@@ -188,7 +192,7 @@ func handle[P, R any](r *rpc.Request, f func(*P) (R, error)) (any, error) {
 	return result(f(p))
 }
 
-// async answers a request beside those that follow it.
+// async answers a request in the background, so that the requests behind it need not wait.
 func async[P, R any](ctx context.Context, r *rpc.Request, f func(context.Context, *P) (R, error)) (any, error) {
 	p, err := decode[P](r)
 	if err != nil {
@@ -198,6 +202,7 @@ func async[P, R any](ctx context.Context, r *rpc.Request, f func(context.Context
 	return result(f(ctx, p))
 }
 
+// result keeps a typed nil out of the answer: beside an error the peer must get no value.
 func result[R any](v R, err error) (any, error) {
 	if err != nil {
 		return nil, err
@@ -205,7 +210,8 @@ func result[R any](v R, err error) (any, error) {
 	return v, nil
 }
 
-// wireError gives an error its JSON-RPC code.
+// wireError gives an error its JSON-RPC code: its own, or InternalError. A cancelled request keeps its error, which
+// package rpc translates.
 func wireError(err error) error {
 	var coded *jsonrpc2.Error
 	switch {

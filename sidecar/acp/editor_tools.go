@@ -15,26 +15,29 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
+// editorToolName is what model providers accept as the name of a function.
 var editorToolName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 
+// Limits of the tools that an editor registers. Their descriptions are sent with every model request.
 const (
 	maxEditorTools = 64
 	maxToolText    = 64 << 10 // bytes of a tool's description and schema
 )
 
-// editorTools are the tools that an editor lends to its sessions.
+// editorTools answer _pillion/tool/register: tools that the editor runs for the model.
 type editorTools struct {
 	*conn
 	registry *editors.Registry
 }
 
-// registerTools takes the tools of an editor's own; they replace those it registered before.
+// registerTools replaces the tools that this editor has registered before. It refuses the whole list when one of them
+// is invalid.
 func (m *editorTools) registerTools(p *protocol.ToolRegisterRequest) (*protocol.ToolRegisterResponse, error) {
 	if !m.editor.Client().Does(protocol.MethodPillionToolExecute) {
 		return nil, rpc.InvalidParams("announce %s in initialize first: nothing is called that was not announced", protocol.MethodPillionToolExecute)
 	}
 	if len(p.Tools) > maxEditorTools {
-		return nil, rpc.InvalidParams("tools: %d are too many; %d at most", len(p.Tools), maxEditorTools)
+		return nil, rpc.InvalidParams("tools: %d tools were sent; the limit is %d", len(p.Tools), maxEditorTools)
 	}
 	var made []tools.Tool
 	names := []string{}
@@ -44,9 +47,9 @@ func (m *editorTools) registerTools(p *protocol.ToolRegisterRequest) (*protocol.
 		case !editorToolName.MatchString(t.Name):
 			return nil, rpc.InvalidParams("tools[%d].name: %q is not 1 to 64 letters, digits, _ and -", i, t.Name)
 		case slices.Contains(names, t.Name):
-			return nil, rpc.InvalidParams("tools[%d].name: %q is there twice", i, t.Name)
+			return nil, rpc.InvalidParams("tools[%d].name: %q occurs twice", i, t.Name)
 		case strings.TrimSpace(t.Description) == "":
-			return nil, rpc.InvalidParams("tools[%d].description: a model must know what %s is for", i, t.Name)
+			return nil, rpc.InvalidParams("tools[%d].description: is empty; describe %s for the model", i, t.Name)
 		case json.Unmarshal(t.InputSchema, &shape) != nil || shape.Type != "object":
 			return nil, rpc.InvalidParams("tools[%d].inputSchema: want a JSON Schema of type object", i)
 		case len(t.InputSchema)+len(t.Description) > maxToolText:
@@ -63,19 +66,20 @@ func (m *editorTools) registerTools(p *protocol.ToolRegisterRequest) (*protocol.
 	return &protocol.ToolRegisterResponse{Registered: names}, nil
 }
 
-// tool runs a tool in the editor. It takes as long as it takes: a cancel reaches the editor.
+// tool makes the function that runs a tool in the editor, after approval. It has no time limit; cancelling the turn
+// cancels the request.
 func (m *editorTools) tool(name string) func(context.Context, json.RawMessage, *tools.Call) (tools.Result, error) {
 	return func(ctx context.Context, input json.RawMessage, call *tools.Call) (tools.Result, error) {
 		_, err := call.Ask(ctx, permission.Request{
-			Permission: name, Patterns: []string{"*"}, Always: []string{"*"}, Added: true, Title: strings.TrimSpace(name + " " + brief(input)),
-			Why: "It is a tool of the editor's (" + m.editor.Client().Name + "), not of Pillion's.", Metadata: map[string]any{"input": input},
+			Permission: name, Patterns: []string{"*"}, Always: []string{"*"}, Added: true, Title: strings.TrimSpace(name + " " + inputSummary(input)),
+			Why: "It is a tool of the editor (" + m.editor.Client().Name + "), not of Pillion.", Metadata: map[string]any{"input": input},
 		})
 		if err != nil {
 			return tools.Result{}, err
 		}
 		_, session, ok := m.registry.First(call.SessionID)
 		if !ok {
-			return tools.Result{}, &tools.Error{Kind: "unavailable", Message: "The editor that has the tool " + name + " is gone."}
+			return tools.Result{}, &tools.Error{Kind: "unavailable", Message: "The editor that has the tool " + name + " has closed this session."}
 		}
 		var r protocol.ToolExecuteResponse
 		if err := m.editor.Call(ctx, protocol.MethodPillionToolExecute, &protocol.ToolExecuteRequest{SessionID: session, CallID: call.CallID, Name: name, Input: input}, &r); err != nil {
@@ -91,8 +95,8 @@ func (m *editorTools) tool(name string) func(context.Context, json.RawMessage, *
 	}
 }
 
-// brief is a call's input for a title.
-func brief(input json.RawMessage) string {
+// inputSummary is a call's input for a title, at most 120 characters.
+func inputSummary(input json.RawMessage) string {
 	s := strings.TrimSpace(string(input))
 	if s == "{}" {
 		return ""

@@ -13,8 +13,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/shell/visible"
 )
 
-// A client that does not know Pillion renders a part of a permission request: some the title alone, some the first diff
-// alone, some name options by their kind. What is approved must stand in the part that every one of them shows.
+// A client that does not know Pillion shows only a part of a permission request: some the title, some the first diff, some
+// rename the options by their kind. So each part alone must say what is approved.
 
 // genericCall puts what matters of a request where a client with this profile shows it. Whichever of the title, the
 // first diff and the texts a client renders, that part alone names every path or the whole command, the verdict, and how
@@ -57,8 +57,8 @@ func genericCall(u *protocol.ToolCallUpdate, r permission.Request, set *change.S
 	}
 }
 
-// proposalMessage is what a client that shows the title of a request alone is told of a change before it asks: the
-// verdict and the changed lines, as Markdown. Empty for anything but a change: a command stands whole in its title.
+// proposalMessage is what a client that shows only the title of a request gets as a message before it: the verdict
+// and the changed lines, as Markdown. It is "" for anything but a change: a command is complete in its title.
 func proposalMessage(set *change.Set, cwd string) string {
 	if set == nil {
 		return ""
@@ -66,8 +66,8 @@ func proposalMessage(set *change.Set, cwd string) string {
 	return "\n" + strings.TrimSpace(review.VerdictText(set)+"\n\n"+fencedAs("diff", review.UnifiedText(set, cwd))) + "\n\n"
 }
 
-// genericTitle is what is asked in one line of text: the command itself, every path, the verdict. What the model calls
-// it comes after that, and only as a quotation.
+// genericTitle is one line that is complete in itself: the whole command, or every path and the verdict. The model's
+// own description comes after that, and is marked as a quotation: it must not pass for what is approved.
 func genericTitle(r permission.Request, set *change.Set, cwd string) string {
 	switch {
 	case set != nil:
@@ -104,7 +104,7 @@ func genericTitle(r permission.Request, set *change.Set, cwd string) string {
 	return visible.Text(title)
 }
 
-// commandOf is the command that a request is about, with everything in it made visible.
+// commandOf is the command of a request, with invisible characters made visible.
 func commandOf(r permission.Request) string {
 	command, _ := r.Metadata["command"].(string)
 	if command == "" {
@@ -113,7 +113,7 @@ func commandOf(r permission.Request) string {
 	return visible.Text(command)
 }
 
-// remembered is what an "always" covers.
+// remembered describes what "always" would allow.
 func remembered(r permission.Request) string {
 	if slices.Equal(r.Always, []string{"*"}) {
 		return "any " + r.Permission
@@ -121,9 +121,10 @@ func remembered(r permission.Request) string {
 	return r.Permission + " " + r.Remembers()
 }
 
-// genericOptions has one "always", of the narrowest scope: clients that key options by their kind keep only the last.
+// genericOptions offers a single "always", of the narrowest scope: clients that key options by their kind keep only
+// the last one.
 func genericOptions(r permission.Request) []protocol.PermissionOption {
-	out := []protocol.PermissionOption{{OptionID: optionOnce, Name: "Allow", Kind: protocol.PermissionOptionKindAllowOnce}}
+	out := []protocol.PermissionOption{{OptionID: optionAllowOnce, Name: "Allow", Kind: protocol.PermissionOptionKindAllowOnce}}
 	if len(r.Always) > 0 {
 		out = append(out, protocol.PermissionOption{OptionID: optionSession, Name: "Always allow " + remembered(r) + " in this session", Kind: protocol.PermissionOptionKindAllowAlways})
 	}

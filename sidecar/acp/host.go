@@ -38,25 +38,25 @@ type Host struct {
 	serving []*Connection // connections that are served now; guarded by mu; replaced, never changed in place
 }
 
-// Folders is what is configured for a folder.
+// Folders are the settings of folders. Package main implements it with the app.
 type Folders interface {
-	// Models are those to choose from.
+	// Models are the models that a session can use.
 	Models(cwd string) []models.Choice
 	// Commands are the slash commands besides the built-in ones.
 	Commands(cwd string) []slash.Command
 	// Rules are the permission rules in force for an agent.
 	Rules(cwd, agent string) permission.Ruleset
-	// Trust is told what the editor says about a folder, nil for nothing, and returns what the person must know about
-	// its configuration.
+	// Trust stores the editor's decision about a folder (said is nil without one) and returns a notice of the settings
+	// that are held back; "" when there are none.
 	Trust(cwd string, said *bool) (note string)
 	// PassMCP takes the MCP servers that an editor passes in, before its session starts.
 	PassMCP(cwd string, servers []protocol.MCPServer) error
 }
 
-// Listener is told when a prompt has been answered.
+// Listener is called when a prompt has been answered.
 type Listener interface{ Answered() }
 
-// enter counts a connection in until leave.
+// enter adds a connection to those that are told of changed settings, until leave is called.
 func (h *Host) enter(s *Connection) (leave func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -68,7 +68,7 @@ func (h *Host) enter(s *Connection) (leave func()) {
 	}
 }
 
-// SettingsChanged tells every editor what can be called in a folder now.
+// SettingsChanged sends every editor the slash commands of a folder, where they have changed.
 func (h *Host) SettingsChanged(cwd string) {
 	h.mu.Lock()
 	serving := h.serving

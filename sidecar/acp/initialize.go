@@ -9,6 +9,8 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 )
 
+// initialize answers initialize. The protocol version in the answer is the only one that is spoken; an editor of
+// another version must decide whether to continue.
 func (s *Connection) initialize(p *protocol.InitializeRequest) (*protocol.InitializeResponse, error) {
 	c := editors.NewClient(*p)
 	s.editor.Introduce(c)
@@ -26,7 +28,7 @@ func (s *Connection) initialize(p *protocol.InitializeRequest) (*protocol.Initia
 		},
 	}
 	return &protocol.InitializeResponse{
-		ProtocolVersion:   protocol.Version, // the only one we speak: the editor decides whether that will do
+		ProtocolVersion:   protocol.Version,
 		AgentCapabilities: caps,
 		AgentInfo:         &protocol.Implementation{Name: "pillion", Title: "Pillion", Version: s.host.Version},
 		AuthMethods:       []protocol.AuthMethod{},
@@ -34,6 +36,7 @@ func (s *Connection) initialize(p *protocol.InitializeRequest) (*protocol.Initia
 	}, nil
 }
 
+// meta is _meta of the answer: what this sidecar does beyond ACP. "steering" is the key that other agents use for it.
 func (s *Connection) meta() map[string]any {
 	m := map[string]any{"pillion": protocol.Capabilities{Version: protocol.ExtensionVersion, Methods: s.Announced(), Hunks: true, Buffers: true}}
 	m["steering"] = map[string]any{"supported": true}
@@ -52,7 +55,8 @@ func (s *Connection) Announced() []string {
 	return out
 }
 
-// authenticate answers editors that ask for a method although none was offered.
+// authenticate refuses: no method was offered, but some editors ask anyway, and the person needs to know where keys
+// are set.
 func authenticate(*protocol.AuthenticateRequest) (*protocol.AuthenticateResponse, error) {
 	return nil, rpc.InvalidParams("no authentication is needed; models' keys come from the environment or pillion.jsonc")
 }

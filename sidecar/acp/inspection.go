@@ -13,7 +13,8 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/slash"
 )
 
-// notification is handled in place, in the order of the wire.
+// notification handles a notification at once, in the order of the wire: an edit of a buffer must not overtake the
+// one before.
 func notification[P any](f func(P)) method {
 	return func(_ context.Context, r *rpc.Request) (any, error) {
 		p, err := decode[P](r)
@@ -25,14 +26,15 @@ func notification[P any](f func(P)) method {
 	}
 }
 
-// inSession is a request about an open session, answered beside those that follow it.
+// inSession answers a request about an open session in the background. id reads the session's id from the parameters.
+// The session is looked up in the order of the wire, so a close that follows does not matter.
 func inSession[P, R any](t *sessionTable, id func(*P) string, f func(context.Context, *editorSession, *P) (R, error)) method {
 	return func(ctx context.Context, r *rpc.Request) (any, error) {
 		p, err := decode[P](r)
 		if err != nil {
 			return nil, err
 		}
-		_, found := t.seek(id(p))
+		_, found := t.lookupWaiting(id(p))
 		r.Async()
 		es, err := found(ctx)
 		if err != nil {
@@ -42,11 +44,11 @@ func inSession[P, R any](t *sessionTable, id func(*P) string, f func(context.Con
 	}
 }
 
-// inspection are the methods that look at a session or work on it from outside a turn.
-type inspection struct{}
+// sessionTools are the methods that use a session outside a turn.
+type sessionTools struct{}
 
-// toolCall runs a tool as the model would, with the same gate; what it changes is asked for all the same.
-func (m *inspection) toolCall(ctx context.Context, es *editorSession, p *protocol.ToolCallRequest) (*protocol.ToolCallResponse, error) {
+// toolCall runs a tool as the model would, with the same gate: changes need approval here as well.
+func (m *sessionTools) toolCall(ctx context.Context, es *editorSession, p *protocol.ToolCallRequest) (*protocol.ToolCallResponse, error) {
 	input := p.Input
 	if len(input) == 0 || string(input) == "null" {
 		input = json.RawMessage("{}")
@@ -65,15 +67,17 @@ func (m *inspection) toolCall(ctx context.Context, es *editorSession, p *protoco
 	return out, nil
 }
 
-func (m *inspection) rename(_ context.Context, es *editorSession, p *protocol.SessionRenameRequest) (*protocol.SessionRenameResponse, error) {
+// rename sets the title; the next prompt does not replace it.
+func (m *sessionTools) rename(_ context.Context, es *editorSession, p *protocol.SessionRenameRequest) (*protocol.SessionRenameResponse, error) {
 	if err := es.SetTitle(p.Title); err != nil {
 		return nil, rpc.InvalidParams("title: %v", err)
 	}
 	return &protocol.SessionRenameResponse{}, nil
 }
 
-// export writes a session down as Markdown for people or as JSON lines of its events.
-func (m *inspection) export(ctx context.Context, es *editorSession, p *protocol.SessionExportRequest) (*protocol.SessionExportResponse, error) {
+// export returns a session as Markdown, or as JSON lines of its events. It fails when the result would not fit into
+// one message.
+func (m *sessionTools) export(ctx context.Context, es *editorSession, p *protocol.SessionExportRequest) (*protocol.SessionExportResponse, error) {
 	var b strings.Builder
 	var add func(agent.Event) error
 	hidden, err := es.Hidden(ctx)

@@ -17,13 +17,14 @@ const (
 	searchMost    = 200
 )
 
-// mentions is the method that finds what @ may mention.
+// mentions answers _pillion/file/search.
 type mentions struct {
 	finder  *mention.Finder
 	buffers *editors.Buffers
 }
 
-// fileSearch finds what @ may mention: files and folders by path, symbols by name, resources by server, address and name.
+// fileSearch finds what @ can mention: files and folders by path, declarations by name, resources of MCP servers. No
+// kinds means all kinds.
 func (m *mentions) fileSearch(ctx context.Context, es *editorSession, p *protocol.FileSearchRequest) (*protocol.FileSearchResponse, error) {
 	limit := searchDefault
 	if p.Limit != nil {

@@ -7,23 +7,23 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 )
 
-// method answers one message. What is quick is done in place, in the order of the wire; what may take time calls
-// Request.Async once its place in its session's order is taken.
+// method answers one message. A quick one is answered at once, in the order of the wire; a longer one calls
+// Request.Async as soon as it has its place in its session's order.
 type method func(ctx context.Context, r *rpc.Request) (any, error)
 
-// table is every method that this connection answers, made of what it was given. The _pillion methods in it are the
-// ones that are announced.
+// table is every method of this connection, and who answers it. The _pillion methods in it are the ones that
+// initialize announces, so a new row is all that an editor needs to see it.
 func (s *Connection) table(who *person, open string) map[string]method {
 	h, t := s.host, s.sessions
 	sel := &selection{buffers: s.editor.Buffers}
 	options, commands := &sessionOptions{h.Runtime, h.Folders}, &commandList{h.Folders}
 	relayed := &relays{conn: s.conn, source: h.Terminals}
 	opening := &openings{conn: s.conn, sessions: t, folders: h.Folders, attached: sessionOnce{id: open},
-		shared: &shared{rt: h.Runtime, registry: h.Editors, desk: h.Desk, choices: options, slash: commands, relays: relayed, selection: sel}}
+		sessionServices: &sessionServices{rt: h.Runtime, registry: h.Editors, desk: h.Desk, choices: options, input: &promptReader{commands, sel}, relays: relayed}}
 	turn := &turns{conn: s.conn, sessions: t, commands: commands, listener: h.Listener}
 	set := &settings{options}
 	changes := &reviews{rt: h.Runtime, texts: who.texts, desk: h.Desk}
-	look := &inspection{}
+	look := &sessionTools{}
 	lent := &editorTools{conn: s.conn, registry: h.Editors}
 	rules := &permissions{h.Folders, h.Grants}
 	find := &mentions{h.Finder, s.editor.Buffers}
@@ -88,6 +88,8 @@ func (s *Connection) table(who *person, open string) map[string]method {
 	}
 }
 
+// dispatch finds the method of a message. Unknown notifications are ignored, as JSON-RPC demands; unknown requests
+// are an error.
 func (s *Connection) dispatch(ctx context.Context, r *rpc.Request) (any, error) {
 	if f, ok := s.methods[r.Method]; ok {
 		return f(ctx, r)

@@ -9,7 +9,7 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 )
 
-// Ids of the configuration options an editor sees.
+// Ids of the configuration options that an editor sees.
 const (
 	optionMode    = "mode"
 	optionModel   = "model"
@@ -18,17 +18,18 @@ const (
 	effortDefault = "default" // the empty effort: the model's own
 )
 
-// sessionOptions are what a person can set for a session: agent, model, thinking, review.
+// sessionOptions are what a person can choose for a session: agent, model, thinking level and review style.
 type sessionOptions struct {
 	rt      *agent.Runtime
 	folders Folders
 }
 
-// primaries are the agents a person can talk to.
+// primaries are the agents that can lead a session.
 func (c *sessionOptions) primaries(cwd string) []agent.Agent {
 	return slices.DeleteFunc(slices.Clone(c.rt.Agents(cwd)), func(a agent.Agent) bool { return a.Hidden || a.Mode == agent.ModeSubagent })
 }
 
+// modeNames are their names.
 func (c *sessionOptions) modeNames(cwd string) []string {
 	var out []string
 	for _, a := range c.primaries(cwd) {
@@ -37,7 +38,8 @@ func (c *sessionOptions) modeNames(cwd string) []string {
 	return out
 }
 
-// modes is the older way to offer what is also the option "mode".
+// modes are the agents as ACP's session modes, for editors from before configuration options. The session's own agent
+// is always among them.
 func (c *sessionOptions) modes(info agent.SessionInfo) *protocol.SessionModeState {
 	all := c.primaries(info.Cwd)
 	if len(all) == 0 {
@@ -53,6 +55,7 @@ func (c *sessionOptions) modes(info agent.SessionInfo) *protocol.SessionModeStat
 	return st
 }
 
+// configOptions are all options with their present values.
 func (c *sessionOptions) configOptions(info agent.SessionInfo) []protocol.SessionConfigOption {
 	var out []protocol.SessionConfigOption
 	if m := c.modes(info); m != nil {
@@ -90,11 +93,13 @@ func (c *sessionOptions) configOptions(info agent.SessionInfo) []protocol.Sessio
 	}))
 }
 
+// selectOption is an option with a list to choose from.
 func selectOption(id, name string, cat protocol.SessionConfigOptionCategory, current string, opts []protocol.SessionConfigSelectOption) protocol.SessionConfigOption {
 	return protocol.SessionConfigOption{ID: id, Name: name, Category: cat, Type: "select", CurrentValue: rawJSON(current), Options: opts}
 }
 
-// models to choose from; the current one is always among them.
+// models are the models to choose from. The session's own is always among them: an editor would show another one as
+// selected.
 func (c *sessionOptions) models(info agent.SessionInfo) []models.Choice {
 	all := c.folders.Models(info.Cwd)
 	if info.Model != "" && !slices.ContainsFunc(all, func(m models.Choice) bool { return m.ID == info.Model }) {
@@ -103,7 +108,7 @@ func (c *sessionOptions) models(info agent.SessionInfo) []models.Choice {
 	return all
 }
 
-// efforts of the session's model.
+// efforts are the thinking levels of the session's model; nil when it has none.
 func (c *sessionOptions) efforts(info agent.SessionInfo) []string {
 	for _, m := range c.models(info) {
 		if m.ID == info.Model {
@@ -116,6 +121,7 @@ func (c *sessionOptions) efforts(info agent.SessionInfo) []string {
 	return nil
 }
 
+// knownModel fails for a model that is not in the list. Without a list every name is accepted.
 func (c *sessionOptions) knownModel(info agent.SessionInfo, id string) error {
 	all := c.models(info)
 	if len(all) > 0 && !slices.ContainsFunc(all, func(m models.Choice) bool { return m.ID == id }) {

@@ -12,21 +12,24 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
-// permissions are the methods that show the rules in force, and take back what was allowed for good.
+// permissions answer _pillion/permission/*: the rules in force, and the grants.
 type permissions struct {
 	folders Folders
 	grants  permission.Grants // nil: nothing is remembered
 }
 
+// rules are those of the session's present agent.
 func (m *permissions) rules(es *editorSession) permission.Ruleset {
 	info := es.Info()
 	return m.folders.Rules(info.Cwd, info.Agent)
 }
 
+// wireRule is a rule for the wire.
 func wireRule(r permission.Rule) protocol.PermissionRule {
 	return protocol.PermissionRule{Permission: r.Permission, Pattern: r.Pattern, Action: string(r.Action), Origin: r.Origin}
 }
 
+// permissionList lists rules and grants; only grants have an id, and can be revoked.
 func (m *permissions) permissionList(ctx context.Context, es *editorSession, _ *protocol.PermissionListRequest) (*protocol.PermissionListResponse, error) {
 	out := &protocol.PermissionListResponse{Rules: []protocol.PermissionRule{}}
 	for _, r := range m.rules(es) {
@@ -45,12 +48,13 @@ func (m *permissions) permissionList(ctx context.Context, es *editorSession, _ *
 	return out, nil
 }
 
+// permissionRevoke revokes a grant of this project or of every project.
 func (m *permissions) permissionRevoke(ctx context.Context, es *editorSession, p *protocol.PermissionRevokeRequest) (*protocol.PermissionRevokeResponse, error) {
 	id, err := strconv.ParseInt(p.ID, 10, 64)
 	if err != nil {
-		return nil, rpc.InvalidParams("id: %q is not the id of a remembered rule", p.ID)
+		return nil, rpc.InvalidParams("id: %q is not the id of a grant", p.ID)
 	}
-	// Only what belongs to this project: an id is no key to the others.
+	// Ids are numbers that can be guessed: one must not revoke another project's grant.
 	grants, err := GrantsIn(ctx, m.grants, paths.Worktree(es.Info().Cwd))
 	if err != nil {
 		return nil, err
@@ -67,6 +71,7 @@ func (m *permissions) permissionRevoke(ctx context.Context, es *editorSession, p
 	return &protocol.PermissionRevokeResponse{Revoked: true}, nil
 }
 
+// permissionExplain says what the rules decide about a pattern, and by which rule or grant.
 func (m *permissions) permissionExplain(ctx context.Context, es *editorSession, p *protocol.PermissionExplainRequest) (*protocol.PermissionExplainResponse, error) {
 	action, rule := m.rules(es).Evaluate(p.Permission, p.Pattern)
 	out := &protocol.PermissionExplainResponse{Action: string(action)}
@@ -91,7 +96,8 @@ func (m *permissions) permissionExplain(ctx context.Context, es *editorSession, 
 	return out, nil
 }
 
-// GrantsIn are the grants that count in a project: its own grants and those for every project. The empty project has all.
+// GrantsIn are the grants that apply to a project: its own and those for every project. project "" returns all
+// grants.
 func GrantsIn(ctx context.Context, grants permission.Grants, project string) ([]permission.Grant, error) {
 	list, err := grants.List(ctx, project)
 	if err != nil || project == "" {

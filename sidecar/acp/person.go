@@ -7,27 +7,29 @@ import (
 	"github.com/pillion-dev/pillion/agent"
 )
 
-// ReadersChanged implements Person.
+// ReadersChanged implements editors.Person: the number of editors is part of the session's status.
 func (who *person) ReadersChanged(session string) {
 	if es := who.sessions.lookup(session); es != nil {
-		es.poke()
+		es.stateChanged()
 	}
 }
 
-// AnsweredElsewhere implements Person.
+// AnsweredElsewhere implements editors.Person. The person must know why the question has gone, and that their own
+// answer was not used.
 func (who *person) AnsweredElsewhere(session, decision string) {
 	if es := who.sessions.lookup(session); es != nil {
-		es.view.notice("info", "Another window of this session decided first: "+decision+". A decision made here at the same moment does not count.")
+		es.view.notice("info", "Another window answered first: "+decision+". Your decision in this window was not used.")
 	}
 }
 
-// shownChild waits until the editor has what a sub-agent did so far, and shows the call it asks about.
-func (who *person) shownChild(ctx context.Context, session, child, call string) (*view, error) {
+// waitUntilChildShown waits until the editor has been sent what a sub-agent did so far, and shows the card of the
+// call that asks. It returns the sub-agent's view; nil for the session itself.
+func (who *person) waitUntilChildShown(ctx context.Context, session, child, call string) (*view, error) {
 	es := who.sessions.lookup(session)
 	if es == nil || child == session || child == "" {
 		return nil, nil
 	}
-	kid := es.view.kidOf(child)
+	kid := es.view.childView(child)
 	live, ok := who.rt.Session(child)
 	if kid == nil || !ok {
 		return nil, nil

@@ -8,68 +8,68 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 )
 
-// liveProblems takes what the language servers say to whoever listens. A slow listener gets the newest word on each
-// file, not all of them.
+// liveProblems passes the problems of language servers to one connection. A slow editor gets the latest report of
+// each file and not every one in between.
 type liveProblems struct {
 	mu      sync.Mutex // guards what follows
 	listen  func(lspbridge.FileReport)
-	waiting map[string]lspbridge.FileReport // by path
-	order   []string
-	telling bool
+	pending map[string]lspbridge.FileReport // by path
+	order   []string                        // paths, oldest report first
+	sending bool
 }
 
-// put never waits; without a listener what it is told is gone.
+// put queues a report. It never waits; without a listener the report is dropped.
 func (l *liveProblems) put(r lspbridge.FileReport) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.listen == nil {
 		return
 	}
-	if l.waiting == nil {
-		l.waiting = map[string]lspbridge.FileReport{}
+	if l.pending == nil {
+		l.pending = map[string]lspbridge.FileReport{}
 	}
-	if _, ok := l.waiting[r.Path]; !ok {
+	if _, ok := l.pending[r.Path]; !ok {
 		l.order = append(l.order, r.Path)
 	}
-	l.waiting[r.Path] = r
-	if !l.telling {
-		l.telling = true
-		go l.tell()
+	l.pending[r.Path] = r
+	if !l.sending {
+		l.sending = true
+		go l.deliver()
 	}
 }
 
-// tell ends when nothing waits any more.
-func (l *liveProblems) tell() {
+// deliver calls the listener until the queue is empty. One goroutine runs at a time, so reports stay in order.
+func (l *liveProblems) deliver() {
 	for {
 		l.mu.Lock()
 		if len(l.order) == 0 || l.listen == nil {
-			l.telling, l.order, l.waiting = false, nil, nil
+			l.sending, l.order, l.pending = false, nil, nil
 			l.mu.Unlock()
 			return
 		}
 		path := l.order[0]
 		l.order = l.order[1:]
-		r, listen := l.waiting[path], l.listen
-		delete(l.waiting, path)
+		r, listen := l.pending[path], l.listen
+		delete(l.pending, path)
 		l.mu.Unlock()
 		listen(r)
 	}
 }
 
-// follow sets who listens; nil ends it.
+// follow sets the listener; nil removes it.
 func (l *liveProblems) follow(f func(lspbridge.FileReport)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.listen = f
 }
 
-// ProblemHub hands what the language servers say to every connection.
+// ProblemHub passes the problems of language servers to every connection.
 type ProblemHub struct {
 	mu  sync.Mutex
 	all []*liveProblems // guarded by mu; replaced, never changed in place
 }
 
-// Put hands a report of a language server to every connection. It does not wait for their editors.
+// Put passes a report on. It does not wait for editors.
 func (h *ProblemHub) Put(r lspbridge.FileReport) {
 	h.mu.Lock()
 	all := h.all
@@ -79,7 +79,7 @@ func (h *ProblemHub) Put(r lspbridge.FileReport) {
 	}
 }
 
-// join makes a listener of a connection; leave ends it.
+// join adds a connection until leave is called.
 func (h *ProblemHub) join() (l *liveProblems, leave func()) {
 	l = &liveProblems{}
 	h.mu.Lock()
@@ -92,8 +92,9 @@ func (h *ProblemHub) join() (l *liveProblems, leave func()) {
 	}
 }
 
-// tellProblems sends _pillion/diagnostics/updated where it is understood.
-func (c *conn) tellProblems(r lspbridge.FileReport) {
+// sendProblems sends _pillion/diagnostics/updated, if the editor has announced it. Positions count from 0, in UTF-16
+// code units.
+func (c *conn) sendProblems(r lspbridge.FileReport) {
 	if !c.editor.Client().Does(protocol.MethodPillionDiagnosticsUpdated) {
 		return
 	}

@@ -13,13 +13,14 @@ import (
 	"github.com/pillion-dev/pillion/tools"
 )
 
-// AskQuestions asks by a form where the editor has one that works, else by a choice shaped like a permission request. A question
-// without options cannot be put that way: the model is told to ask in plain text.
+// AskQuestions implements tools.Questioner for one editor. It uses a form (ACP elicitation) if the editor shows
+// forms, else one choice after the other, as permission requests. A question without options cannot be a choice: the
+// model is told to ask in its answer.
 func (who *person) AskQuestions(ctx context.Context, session string, call *tools.Call, qs []tools.Question) ([][]string, error) {
-	if err := who.shown(ctx, session); err != nil {
+	if err := who.waitUntilShown(ctx, session); err != nil {
 		return nil, err
 	}
-	if _, err := who.shownChild(ctx, session, call.SessionID, call.CallID); err != nil {
+	if _, err := who.waitUntilChildShown(ctx, session, call.SessionID, call.CallID); err != nil {
 		return nil, err
 	}
 	if who.editor.Client().AsksForms() {
@@ -44,9 +45,11 @@ func (who *person) AskQuestions(ctx context.Context, session string, call *tools
 	return answers, nil
 }
 
-// ownWords is the form's extra field for an answer that is none of the options.
-const ownWords = "-other"
+// freeTextField ends the name of a form's field for an answer that is none of the options.
+const freeTextField = "-other"
 
+// askForm asks all questions in one form. It fails with editors.ErrCannotAsk when the editor announced forms and
+// cannot show this one, and with tools.ErrDismissed when the person closes it.
 func (who *person) askForm(ctx context.Context, session string, call *tools.Call, qs []tools.Question) ([][]string, error) {
 	form := &protocol.ElicitationSchema{Type: "object", Properties: map[string]protocol.ElicitationPropertySchema{}}
 	var text []string
@@ -78,7 +81,7 @@ func (who *person) askForm(ctx context.Context, session string, call *tools.Call
 			form.Properties[key] = property("string", &protocol.StringPropertySchema{Title: title, Description: q.Question, OneOf: opts})
 		}
 		if custom {
-			form.Properties[key+ownWords] = property("string", &protocol.StringPropertySchema{Title: title + " (own words)", Description: "Instead of the options above"})
+			form.Properties[key+freeTextField] = property("string", &protocol.StringPropertySchema{Title: title + " (own words)", Description: "Instead of the options above"})
 		} else if !q.Multiple {
 			form.Required = append(form.Required, key)
 		}
@@ -99,16 +102,17 @@ func (who *person) askForm(ctx context.Context, session string, call *tools.Call
 	answers := make([][]string, len(qs))
 	for i := range qs {
 		key := "q" + strconv.Itoa(i+1)
-		answers[i] = append(formValues(got.Content[key]), formValues(got.Content[key+ownWords])...)
+		answers[i] = append(formValues(got.Content[key]), formValues(got.Content[key+freeTextField])...)
 	}
 	return answers, nil
 }
 
+// property is a field of a form.
 func property(kind string, value any) protocol.ElicitationPropertySchema {
 	return protocol.ElicitationPropertySchema{Type: kind, Value: value}
 }
 
-// formValues are a field's answers: a text, several, or none.
+// formValues are the answers of a field: a string, a list of strings, or nothing.
 func formValues(raw json.RawMessage) []string {
 	var one string
 	if json.Unmarshal(raw, &one) == nil {
@@ -122,6 +126,7 @@ func formValues(raw json.RawMessage) []string {
 	return many
 }
 
+// askChoice asks one question as a permission request whose options are the answers. "None of these" dismisses it.
 func (who *person) askChoice(ctx context.Context, session string, call *tools.Call, n int, q tools.Question) (string, error) {
 	request := protocol.RequestPermissionRequest{SessionID: session, ToolCall: protocol.ToolCallUpdate{
 		ToolCallID: call.CallID, Title: q.Question, Name: call.Tool, Kind: protocol.ToolKindOther, Status: protocol.ToolCallStatusPending,

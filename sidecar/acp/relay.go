@@ -13,18 +13,20 @@ import (
 
 // An editor without our additions that has terminals of its own (ACP's terminal capability) shows a running command
 // in one of them. The command stays ours, with its sandbox and its end: what the editor runs is `pillion __terminal`,
-// which prints what we send it through a named pipe that only this user can open. Whoever ends that ends the command.
+// which prints what we send it through a named pipe that only this user can open. Closing the editor's terminal ends the
+// command.
 
 // RelayArg is the first argument of the program that prints in the editor's terminal.
 const RelayArg = "__terminal"
 
+// Times of a relay.
 const (
-	relayAfter  = 150 * time.Millisecond // commands that end sooner are shown as text alone
-	relayAttach = 15 * time.Second       // how long the editor's program may take to come
-	relayStuck  = 5 * time.Second        // how long it may read nothing
+	relayDelay         = 150 * time.Millisecond // commands that end sooner are shown as text only: a terminal would flash up
+	relayAttachTimeout = 15 * time.Second       // how long the editor's program may take to open the pipe
+	relayWriteTimeout  = 5 * time.Second        // how long it may stop reading before it is given up
 )
 
-// relays are the commands that an editor's own terminals show.
+// relays are the commands that the editor's own terminals show.
 type relays struct {
 	*conn
 	source Terminals
@@ -34,7 +36,8 @@ type relays struct {
 	off   bool                     // guarded by mu; the editor could not do it
 }
 
-// show shows a running command in a terminal of the editor's, where that can be done. It does not wait.
+// show shows a running command in a terminal of the editor, if the editor has terminals and none of ours. It does not
+// wait.
 func (x *relays) show(es *editorSession, d agent.ToolData) {
 	c := x.editor.Client()
 	id, _ := d.Metadata["terminalId"].(string)
@@ -62,7 +65,7 @@ func (x *relays) show(es *editorSession, d agent.ToolData) {
 			x.mu.Unlock()
 		}()
 		select {
-		case <-time.After(relayAfter):
+		case <-time.After(relayDelay):
 		case <-t.Done():
 			return
 		case <-x.ctx.Done():
@@ -72,19 +75,19 @@ func (x *relays) show(es *editorSession, d agent.ToolData) {
 	}()
 }
 
-// showIn has the editor start a terminal for a command, and prints in it until the command ends.
+// showIn has the editor start a terminal for a command, and prints the output in it until the command ends.
 func (x *relays) showIn(es *editorSession, t *run.Terminal, d agent.ToolData) {
 	pipe, err := newRelayPipe()
 	if err != nil {
-		return // the text shows what it says
+		return // the output is still shown as text
 	}
 	defer pipe.remove()
 	ctx, stop := context.WithCancel(x.ctx)
 	defer stop()
-	defer context.AfterFunc(ctx, pipe.abandon)()
+	defer context.AfterFunc(ctx, pipe.releaseWaiter)()
 	go func() {
 		select {
-		case <-t.Done(): // the person may not have answered yet whether it may be opened
+		case <-t.Done(): // the command may end before the editor has asked its user whether the terminal may be opened
 			stop()
 		case <-ctx.Done():
 		}
@@ -95,19 +98,19 @@ func (x *relays) showIn(es *editorSession, t *run.Terminal, d agent.ToolData) {
 	if err != nil {
 		if ctx.Err() == nil {
 			x.mu.Lock()
-			x.off = true // it said no, or cannot: it is not asked at every command
+			x.off = true // refused or impossible: do not ask again for every command
 			x.mu.Unlock()
 			x.log.Info("the editor opens no terminal", "err", err)
 		}
 		return
 	}
 	defer func() {
-		pipe.remove() // nobody opens it any more, and the editor may take its time
+		pipe.remove() // before the request, which the editor may answer late
 		ctx, cancel := context.WithTimeout(x.ctx, editors.DataTimeout)
 		defer cancel()
 		_ = x.editor.Call(ctx, protocol.MethodTerminalRelease, protocol.ReleaseTerminalRequest{SessionID: es.ID(), TerminalID: made.TerminalID}, nil)
 	}()
-	out, err := pipe.attached(ctx, relayAttach)
+	out, err := pipe.attached(ctx, relayAttachTimeout)
 	if err != nil {
 		return
 	}
@@ -119,11 +122,11 @@ func (x *relays) showIn(es *editorSession, t *run.Terminal, d agent.ToolData) {
 		es.send("tool_call_update", &protocol.ToolCallUpdate{ToolCallID: d.CallID, Content: []protocol.ToolCallContent{terminalContent(made.TerminalID)}})
 	}
 	if printRelay(x.ctx, t, out) != nil && !t.Ended() && x.ctx.Err() == nil {
-		t.Kill() // whoever closed the terminal meant the command
+		t.Kill() // the person has closed the terminal, and means the command
 	}
 }
 
-// shownIn is the editor's terminal that shows a call's command.
+// shownIn is the id of the editor's terminal that shows a call's command; ok is false when none does.
 func (x *relays) shownIn(es *editorSession, d agent.ToolData) (string, bool) {
 	id, _ := d.Metadata["terminalId"].(string)
 	if id == "" || !x.editor.Client().Caps.Terminal {
@@ -139,6 +142,7 @@ func (x *relays) shownIn(es *editorSession, d agent.ToolData) (string, bool) {
 	return in, in != ""
 }
 
+// terminalContent embeds a terminal of the editor in a tool call's card.
 func terminalContent(id string) protocol.ToolCallContent {
 	return protocol.ToolCallContent{Type: "terminal", Value: &protocol.Terminal{TerminalID: id}}
 }

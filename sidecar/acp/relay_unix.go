@@ -21,6 +21,8 @@ import (
 // relayPipe is a named pipe in a folder that only this user can enter.
 type relayPipe struct{ dir, path string }
 
+// newRelayPipe makes the pipe. XDG_RUNTIME_DIR belongs to the user and is emptied at logout; without it the temporary
+// folder is used.
 func newRelayPipe() (*relayPipe, error) {
 	dir, err := os.MkdirTemp(os.Getenv("XDG_RUNTIME_DIR"), "pillion-terminal-")
 	if err != nil {
@@ -34,8 +36,10 @@ func newRelayPipe() (*relayPipe, error) {
 	return p, nil
 }
 
+// remove deletes the pipe; it may be called twice.
 func (p *relayPipe) remove() { _ = os.RemoveAll(p.dir) }
 
+// command is the command line that the editor's terminal runs: this program as a relay.
 func (p *relayPipe) command() (string, []string) {
 	self, err := os.Executable()
 	if err != nil {
@@ -44,41 +48,43 @@ func (p *relayPipe) command() (string, []string) {
 	return self, []string{RelayArg, p.path}
 }
 
-// abandon lets go who waits for the other end.
-func (p *relayPipe) abandon() {
+// releaseWaiter ends a wait in attached: opening a pipe for writing blocks until somebody opens it for reading
+// (fifo(7)), so this end does, for a moment.
+func (p *relayPipe) releaseWaiter() {
 	if f, err := os.OpenFile(p.path, os.O_RDONLY|syscall.O_NONBLOCK, 0); err == nil {
 		f.Close()
 	}
 }
 
-// attached waits until the editor's program reads.
+// attached waits until the editor's program has opened the pipe, at most limit.
 func (p *relayPipe) attached(ctx context.Context, limit time.Duration) (*os.File, error) {
-	late := time.AfterFunc(limit, p.abandon)
+	late := time.AfterFunc(limit, p.releaseWaiter)
 	f, err := os.OpenFile(p.path, os.O_WRONLY, 0)
 	if err != nil {
 		return nil, err
 	}
 	if !late.Stop() || ctx.Err() != nil {
 		f.Close()
-		return nil, errors.New("nobody came to read")
+		return nil, errors.New("the editor's terminal did not open the pipe in time")
 	}
 	return f, nil
 }
 
-// printRelay sends a terminal's output in frames: a letter, a length, bytes. The last one is x with the exit code.
+// printRelay writes a terminal's output as frames: a letter, the length (4 bytes, big endian), the bytes. "o" is
+// output; the last frame is "x" with the exit code. It returns when the command has ended or the reader is gone.
 func printRelay(ctx context.Context, t *run.Terminal, out *os.File) error {
 	send := func(kind byte, data []byte) error {
-		_ = out.SetWriteDeadline(time.Now().Add(relayStuck))
+		_ = out.SetWriteDeadline(time.Now().Add(relayWriteTimeout))
 		head := append([]byte{kind}, binary.BigEndian.AppendUint32(nil, uint32(len(data)))...)
 		_, err := out.Write(append(head, data...))
 		return err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	go func() { // a pipe tells of its reader's end only who writes or looks
-		tick := time.NewTicker(relayLook)
+	go func() { // a silent command writes nothing, so the end of the reader must be looked for
+		tick := time.NewTicker(readerCheck)
 		defer tick.Stop()
-		for !unread(out) {
+		for !readerGone(out) {
 			select {
 			case <-tick.C:
 			case <-ctx.Done():
@@ -106,7 +112,7 @@ func printRelay(ctx context.Context, t *run.Terminal, out *os.File) error {
 	}
 }
 
-// cancelled is the exit code of a command whose host went away, as shells report an interrupt.
+// cancelled is the exit code of a relay whose Pillion has ended; shells report an interrupt by it.
 const cancelled = 130
 
 // RelayMain is what the editor's terminal runs: it prints the command's output and returns its exit code. The one argument
@@ -117,7 +123,7 @@ func RelayMain(args []string) int {
 	}
 	f, err := os.Open(args[0])
 	if err != nil {
-		os.Stderr.WriteString("pillion: the command is not there any more\n")
+		os.Stderr.WriteString("pillion: the command has ended already\n")
 		return 1
 	}
 	defer f.Close()
@@ -125,7 +131,7 @@ func RelayMain(args []string) int {
 	for {
 		var head [5]byte
 		if _, err := io.ReadFull(r, head[:]); err != nil {
-			return cancelled // Pillion has gone
+			return cancelled // Pillion has ended
 		}
 		n := int64(binary.BigEndian.Uint32(head[1:]))
 		if head[0] == 'x' {
@@ -141,10 +147,11 @@ func RelayMain(args []string) int {
 	}
 }
 
-const relayLook = 250 * time.Millisecond
+// readerCheck is how often a silent command's pipe is checked for its reader.
+const readerCheck = 250 * time.Millisecond
 
-// unread reports that nobody reads a pipe any more.
-func unread(out *os.File) bool {
+// readerGone reports that nobody reads a pipe any more (poll(2): POLLERR at the writing end).
+func readerGone(out *os.File) bool {
 	conn, err := out.SyscallConn()
 	if err != nil {
 		return true

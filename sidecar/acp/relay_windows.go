@@ -9,13 +9,15 @@ import (
 	"github.com/pillion-dev/pillion/tools/shell/run"
 )
 
-// There are no named pipes in the file system here: the editor shows the text.
+// relayPipe does not exist on Windows, which has no named pipes in the file system; the editor shows the output as
+// text.
 type relayPipe struct{}
 
+// newRelayPipe always fails.
 func newRelayPipe() (*relayPipe, error) { return nil, errors.ErrUnsupported }
 
 func (p *relayPipe) remove()                     {}
-func (p *relayPipe) abandon()                    {}
+func (p *relayPipe) releaseWaiter()              {}
 func (p *relayPipe) command() (string, []string) { return "", nil }
 func (p *relayPipe) attached(context.Context, time.Duration) (*os.File, error) {
 	return nil, errors.ErrUnsupported

@@ -12,17 +12,20 @@ import (
 	"github.com/pillion-dev/pillion/tools/change"
 )
 
-// reviews are the methods that decide about changes after the fact.
+// reviews answer _pillion/change/*, _pillion/checkpoint/* and session/fork: decisions about changes that were
+// written.
 type reviews struct {
 	rt    *agent.Runtime
 	texts *review.Texts
 	desk  *review.Desk
 }
 
+// changeList lists the session's changes.
 func (m *reviews) changeList(_ context.Context, es *editorSession, _ *protocol.ChangeListRequest) (*protocol.ChangeListResponse, error) {
 	return &protocol.ChangeListResponse{Changes: es.reviewer().Changes()}, nil
 }
 
+// changeKeep accepts hunks of a written change; no hunks means all.
 func (m *reviews) changeKeep(ctx context.Context, es *editorSession, p *protocol.ChangeKeepRequest) (*protocol.ChangeKeepResponse, error) {
 	info, err := es.reviewer().Keep(ctx, p.ChangeSet, p.Hunks)
 	if err != nil {
@@ -31,6 +34,7 @@ func (m *reviews) changeKeep(ctx context.Context, es *editorSession, p *protocol
 	return &protocol.ChangeKeepResponse{Change: info}, nil
 }
 
+// changeUndo undoes hunks of a written change, merged with what was typed since.
 func (m *reviews) changeUndo(ctx context.Context, es *editorSession, p *protocol.ChangeUndoRequest) (*protocol.ChangeUndoResponse, error) {
 	info, err := es.reviewer().Undo(ctx, p.ChangeSet, p.Hunks)
 	if err != nil {
@@ -39,16 +43,18 @@ func (m *reviews) changeUndo(ctx context.Context, es *editorSession, p *protocol
 	return &protocol.ChangeUndoResponse{Change: info}, nil
 }
 
+// changeTurn is everything that a turn changed, as one change.
 func (m *reviews) changeTurn(_ context.Context, es *editorSession, p *protocol.ChangeTurnRequest) (*protocol.ChangeTurnResponse, error) {
 	return es.reviewer().Turn(p.Turn)
 }
 
+// changeText is the old and new text of a file in a proposal; it is kept only while the approval request is open.
 func (m *reviews) changeText(_ context.Context, _ *editorSession, p *protocol.ChangeTextRequest) (*protocol.ChangeTextResponse, error) {
 	return m.texts.Text(p.SessionID, p.ChangeSet, p.URI)
 }
 
-// changeCheck is the verdict on a part of a proposal, or on what the person made of it: what they see while they decide. Where
-// the request names open hunks, the answer also says what each of them does.
+// changeCheck is the verdict on the accepted part of a proposal, or on the person's edit of it, while they decide.
+// Where the request names open hunks, the answer also says what each of them introduces and fixes.
 func (m *reviews) changeCheck(ctx context.Context, _ *editorSession, p *protocol.ChangeCheckRequest) (*protocol.ChangeCheckResponse, error) {
 	d := change.Decisions{Default: change.Accept, Hunks: map[string]change.Decision{}}
 	for id, h := range p.Hunks {
@@ -77,10 +83,12 @@ func (m *reviews) changeCheck(ctx context.Context, _ *editorSession, p *protocol
 	return out, nil
 }
 
+// checkpointList lists the checkpoints, oldest first.
 func (m *reviews) checkpointList(_ context.Context, es *editorSession, _ *protocol.CheckpointListRequest) (*protocol.CheckpointListResponse, error) {
 	return &protocol.CheckpointListResponse{Checkpoints: es.reviewer().Checkpoints()}, nil
 }
 
+// checkpointRestore restores files, the conversation or both.
 func (m *reviews) checkpointRestore(ctx context.Context, es *editorSession, p *protocol.CheckpointRestoreRequest) (*protocol.CheckpointRestoreResponse, error) {
 	w := review.Restoring{Checkpoint: p.CheckpointID, Scope: p.Scope, Hunks: p.Hunks, DryRun: p.DryRun}
 	for i, uri := range p.Uris {
@@ -101,7 +109,7 @@ func (m *reviews) checkpointRestore(ctx context.Context, es *editorSession, p *p
 	return out, nil
 }
 
-// fork makes a new session of this one's conversation.
+// fork copies the conversation, up to a prompt or all of it, into a new session.
 func (m *reviews) fork(ctx context.Context, es *editorSession, p *protocol.SessionForkRequest) (*protocol.SessionForkResponse, error) {
 	info, prompt, err := m.rt.Fork(ctx, es.ID(), p.MessageID, p.Title)
 	if errors.Is(err, agent.ErrNoMessage) {

@@ -8,12 +8,11 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/pillion-dev/pillion/agent/provider"
 	"github.com/pillion-dev/pillion/sidecar/editors"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 )
 
-// selection is where the person is, as the editor last said. The model learns of it when a prompt says @selection.
+// selection is where the person is in this editor. A model learns of it only when a prompt says @selection.
 type selection struct {
 	buffers *editors.Buffers
 
@@ -21,32 +20,23 @@ type selection struct {
 	now protocol.SelectionChanged // guarded by mu
 }
 
+// didChange stores the latest selection.
 func (s *selection) didChange(p protocol.SelectionChanged) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.now = p
 }
 
+// Limits of what @selection adds to a prompt.
 const (
 	maxSelection = 64 << 10 // bytes of selected text that go into a prompt
 	maxSelected  = 20       // selections that are told of
 )
 
+// atSelection finds the word; "me@selection.org" does not match.
 var atSelection = regexp.MustCompile(`(^|[\s(,;:"'])@selection\b`)
 
-// prepare makes of an editor's prompt what the session is told: slash commands stand for their words, and @selection
-// brings along what is selected now.
-func (es *editorSession) prepare(parts []provider.Part) []provider.Part {
-	parts = es.expandCommand(parts)
-	for _, p := range parts {
-		if p.Type == provider.PartText && !p.Synthetic && atSelection.MatchString(p.Text) {
-			return append(parts, provider.Part{Type: provider.PartText, Synthetic: true, Text: es.selection.selected(es.Info().Cwd)})
-		}
-	}
-	return parts
-}
-
-// selected says what @selection stands for.
+// selected is the text that @selection stands for: the file, the lines from 1, and the selected text.
 func (s *selection) selected(cwd string) string {
 	s.mu.Lock()
 	now := s.now
@@ -54,7 +44,7 @@ func (s *selection) selected(cwd string) string {
 	if now.TextDocument == nil {
 		return "(@selection: the user's editor shows no document, so nothing is selected.)"
 	}
-	name := place(now.TextDocument.URI)
+	name := displayPath(now.TextDocument.URI)
 	if rel, err := filepath.Rel(cwd, name); err == nil && filepath.IsLocal(rel) {
 		name = rel
 	}
@@ -84,6 +74,8 @@ func (s *selection) selected(cwd string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
+// selectionText describes one selection. A selection that ends before the first character of a line does not include
+// that line.
 func selectionText(name string, r protocol.Range, text string, cut bool) string {
 	first, last := r.Start.Line+1, r.End.Line+1
 	if r.Start == r.End {
@@ -103,7 +95,7 @@ func selectionText(name string, r protocol.Range, text string, cut bool) string 
 	return fmt.Sprintf("@selection is %s, %s%s:\n%s\n", name, lines, note, fenced(text))
 }
 
-// document is a text as this editor shows it, else as it is on the disk.
+// document is a text as this editor shows it, else as it is on disk; ok is false for what is no file, or too large.
 func (s *selection) document(uri string) (text string, ok bool) {
 	path, isFile := editors.URIPath(uri)
 	if !isFile {

@@ -20,36 +20,38 @@ import (
 type editorSession struct {
 	*agent.Session
 	*conn
-	*shared
+	*sessionServices
 	ready chan struct{} // closed when Session is there, or err says why not
 	err   error         // set before ready is closed
 
 	view *view // what the editor has been shown; owned by the session's event sink
 
-	mu        sync.Mutex
-	order     chan struct{}                  // the last request that must keep its place (settings, queue, prompts): closed when it has it; guarded by mu
-	turns     chan struct{}                  // the last prompt: closed when it is answered; guarded by mu
-	prompts   map[*context.CancelFunc]string // prompts running or queued, with their message id once they have one; guarded by mu
-	stop      func()                         // ends the subscription; guarded by mu
-	announced bool                           // the slash commands have been sent; guarded by mu
-	own       map[string]bool                // message ids of this connection's prompts, until they are shown; guarded by mu
-	again     *review.Reopener               // asks again what waited when the session was cut off; guarded by mu; nil: not yet
-	unwatch   func()                         // ends the watch on the session's state; guarded by mu
-	moved     bool                           // the state may be another than was told; guarded by mu
-	telling   bool                           // tell runs; guarded by mu
-	told      struct{ queue, status string } // what the editor was told last; owned by tell
+	mu         sync.Mutex
+	order      chan struct{}                  // the last request that must keep its place (settings, queue, prompts): closed when it has it; guarded by mu
+	turns      chan struct{}                  // the last prompt: closed when it is answered; guarded by mu
+	prompts    map[*context.CancelFunc]string // prompts running or queued, with their message id once they have one; guarded by mu
+	stop       func()                         // ends the subscription; guarded by mu
+	announced  bool                           // the slash commands have been sent; guarded by mu
+	own        map[string]bool                // message ids of this connection's prompts, until they are shown; guarded by mu
+	reopener   *review.Reopener               // asks again for approvals that were open when the session was cut off; guarded by mu; nil: not yet
+	unwatch    func()                         // ends the watch on the session's state; guarded by mu
+	stateDirty bool                           // the state may have changed since it was sent; guarded by mu
+	sending    bool                           // sendState runs; guarded by mu
+	sent       struct{ queue, status string } // what was sent last; owned by sendState
 
-	listing  sync.Mutex                  // held while the slash commands are told: an older list never follows a newer one
-	commands []protocol.AvailableCommand // guarded by listing: what the editor was told
+	commandsMu sync.Mutex                  // held while the slash commands are sent: an older list must not follow a newer one
+	commands   []protocol.AvailableCommand // guarded by commandsMu: what the editor knows
 }
 
+// closedChan is a wait that is over.
 func closedChan() chan struct{} {
 	c := make(chan struct{})
 	close(c)
 	return c
 }
 
-// checkDir says what is wrong with a directory from the editor, in words a person can act on.
+// checkDir checks that a directory of a request exists and can be read. It fails with InvalidParams, naming the
+// parameter.
 func checkDir(name, dir string) error {
 	if dir == "" || !filepath.IsAbs(dir) {
 		return rpc.InvalidParams("%s: %q is not an absolute path", name, dir)
@@ -72,6 +74,7 @@ func checkDir(name, dir string) error {
 	return d.Close()
 }
 
+// checkDirs is checkDir for cwd and the additional directories.
 func checkDirs(cwd string, extra []string) error {
 	if err := checkDir("cwd", cwd); err != nil {
 		return err
@@ -90,10 +93,11 @@ type sessionChoice struct {
 	Model  string `json:"model,omitempty"`
 	Effort string `json:"effort,omitempty"`
 	Title  string `json:"title,omitempty"`
-	// Trusted is the editor's word on the folder (workspace trust); without it what the person stored counts.
+	// Trusted is the editor's decision about the folder (workspace trust). Without it the stored decision counts.
 	Trusted *bool `json:"trusted,omitempty"`
 }
 
+// newSession answers session/new: with a new session, or for `pillion attach` with the live one that was asked for.
 func (o *openings) newSession(ctx context.Context, r *rpc.Request) (any, error) {
 	p, err := decode[protocol.NewSessionRequest](r)
 	if err != nil {
@@ -119,7 +123,7 @@ func (o *openings) newSession(ctx context.Context, r *rpc.Request) (any, error) 
 		Agent: choice.Agent, Model: choice.Model, Effort: choice.Effort, Title: choice.Title,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("the session could not start: %w", err)
+		return nil, fmt.Errorf("cannot start a session: %w", err)
 	}
 	es := o.newEditorSession()
 	es.Session = live
@@ -127,15 +131,16 @@ func (o *openings) newSession(ctx context.Context, r *rpc.Request) (any, error) 
 	o.sessions.add(live.ID(), es)
 	if !o.registry.Bind(live.ID(), o.editor) {
 		live.Close(ctx)
-		return nil, errGone
+		return nil, errEditorGone
 	}
 	es.subscribe(0, true)
-	o.wire.afterAnswer(r, func() { go es.welcome(note) })
+	o.wire.afterAnswer(r, func() { go es.sendInitial(note) })
 	info := live.Info()
 	return &protocol.NewSessionResponse{SessionID: live.ID(), Modes: o.choices.modes(info), ConfigOptions: o.choices.configOptions(info)}, nil
 }
 
-// passMCP hands the editor's MCP servers on; what cannot be used becomes a note to the person.
+// passMCP passes the editor's MCP servers on. What cannot be used becomes a notice and no error: the session works
+// without it.
 func (o *openings) passMCP(cwd string, servers []protocol.MCPServer) string {
 	if len(servers) == 0 {
 		return ""
@@ -146,8 +151,9 @@ func (o *openings) passMCP(cwd string, servers []protocol.MCPServer) string {
 	return ""
 }
 
-// welcome tells the editor once what it could not be told in the answer that made the session.
-func (es *editorSession) welcome(note string) {
+// sendInitial sends, once, what could not be part of the answer that opened the session: the slash commands and a
+// notice.
+func (es *editorSession) sendInitial(note string) {
 	es.mu.Lock()
 	done := es.announced
 	es.announced = true
@@ -155,17 +161,17 @@ func (es *editorSession) welcome(note string) {
 	if done {
 		return
 	}
-	es.tellCommands()
+	es.sendCommands()
 	if note != "" {
 		es.view.notice("warning", note)
 	}
 }
 
-// tellCommands sends the slash commands where they are others than the editor knows: servers come up, files change.
-func (es *editorSession) tellCommands() {
-	es.listing.Lock()
-	defer es.listing.Unlock()
-	cmds := es.slash.of(es.Info().Cwd)
+// sendCommands sends the slash commands, if they differ from what the editor knows.
+func (es *editorSession) sendCommands() {
+	es.commandsMu.Lock()
+	defer es.commandsMu.Unlock()
+	cmds := es.input.commands.of(es.Info().Cwd)
 	list := make([]protocol.AvailableCommand, len(cmds))
 	for i, c := range cmds {
 		list[i] = protocol.AvailableCommand{Name: c.Name, Description: c.Description}
@@ -180,24 +186,26 @@ func (es *editorSession) tellCommands() {
 	}
 }
 
-// send sends an update that no event stands behind.
+// send sends an update that belongs to no event.
 func (es *editorSession) send(kind string, value any) { es.sendWith(kind, value, nil) }
 
+// sendWith is send with _meta.pillion. An error means that the connection has ended.
 func (es *editorSession) sendWith(kind string, value any, meta *protocol.UpdateMeta) {
 	_ = es.wire.update(es.ctx, es.ID(), protocol.SessionUpdate{SessionUpdate: kind, Value: value}, meta)
 }
 
-// subscribe shows every event after from, as it happens. fresh means that no event has been shown yet.
+// subscribe shows every event after from, as it happens. fresh means that the session is new: none of its events is a
+// replay.
 func (es *editorSession) subscribe(from int64, fresh bool) {
 	stop := es.Session.Subscribe(from, func(e agent.Event) { es.view.show(e, !fresh && e.Seq <= from) })
 	es.mu.Lock()
 	es.stop = stop
-	es.unwatch = es.Session.Watch(es.poke)
+	es.unwatch = es.Session.Watch(es.stateChanged)
 	es.mu.Unlock()
-	es.poke()
+	es.stateChanged()
 }
 
-// reviewer decides about the session's changes after the fact.
+// reviewer decides about the session's changes after they were written.
 func (es *editorSession) reviewer() *review.Reviewer {
 	return es.desk.Reviewer(es.Session, es.view.ledger)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 )
 
-// attach answers session/new with a live session: any editor that can start one can join one. What happened before
+// attach answers session/new with a live session: so every editor that can start a session can join one. The past
 // follows the answer as updates.
 func (o *openings) attach(ctx context.Context, r *rpc.Request, id string) (any, error) {
 	live, ok := o.rt.Session(id)
@@ -35,13 +35,14 @@ func (o *openings) attach(ctx context.Context, r *rpc.Request, id string) (any, 
 				o.log.Warn("replay", "session", id, "err", err)
 				return
 			}
-			o.arrived(es, "", true)
+			o.afterOpened(es, "", true)
 		}()
 	})
 	return answer, nil
 }
 
-// replay shows by v what has happened, and follows the session from there on when v is its own view.
+// replay shows the past in v. If v is the session's own view it shows later events as well. Events that a restore has
+// hidden are only remembered.
 func (es *editorSession) replay(ctx context.Context, v *view) error {
 	var last int64
 	hidden, err := es.Hidden(ctx)

@@ -8,14 +8,16 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/slash"
 )
 
-// commandList is the slash commands of folders: the configuration's, and the built-in ones it does not replace.
+// commandList knows the slash commands of folders.
 type commandList struct{ folders Folders }
 
+// of are a folder's commands: the configured ones, and the built-in ones that they do not replace.
 func (l *commandList) of(cwd string) []slash.Command {
 	return slash.WithBuiltin(l.folders.Commands(cwd))
 }
 
-// runCommand carries a command out after the prompts before it. Without a prompt for the agent the answer is whole.
+// runCommand runs a slash command after the prompts before it. It returns the prompt for the agent, or the answer to
+// session/prompt when no turn is needed.
 func (es *editorSession) runCommand(ctx context.Context, before <-chan struct{}, c slash.Command, args string) (*agent.Prompt, *protocol.PromptResponse, error) {
 	cancelled := &protocol.PromptResponse{StopReason: protocol.StopReasonCancelled}
 	select {
@@ -23,7 +25,7 @@ func (es *editorSession) runCommand(ctx context.Context, before <-chan struct{},
 	case <-ctx.Done():
 		return nil, cancelled, nil
 	}
-	h := slash.Host{Session: es.Session, Runtime: es.rt, Models: es.choices.folders.Models, All: es.slash.of(es.Info().Cwd), Whole: es.desk.Whole, Undoer: func() slash.Undoer { return es.reviewer() }}
+	h := slash.Host{Session: es.Session, Runtime: es.rt, Models: es.choices.folders.Models, All: es.input.commands.of(es.Info().Cwd), Whole: es.desk.Whole, Undoer: func() slash.Undoer { return es.reviewer() }}
 	answer, p, err := c.Run(ctx, h, args)
 	switch {
 	case ctx.Err() != nil:

@@ -7,8 +7,8 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 )
 
-// quit ends a session that was taken off this connection, unless others have it open.
-func (o *openings) quit(ctx context.Context, es *editorSession) error {
+// closeOrLeave ends a session that was removed from this connection, unless other editors have it open.
+func (o *openings) closeOrLeave(ctx context.Context, es *editorSession) error {
 	id := es.ID()
 	if o.registry.Unbind(id, o.editor) {
 		es.leave()
@@ -18,7 +18,8 @@ func (o *openings) quit(ctx context.Context, es *editorSession) error {
 	return es.end(ctx)
 }
 
-// leave takes this editor off a session that others still have open. Its turn goes on; what it has queued does not.
+// leave removes this editor from a session that others have open. The running turn continues; prompts that this
+// editor has queued are cancelled.
 func (es *editorSession) leave() {
 	select {
 	case <-es.ready:
@@ -39,7 +40,7 @@ func (es *editorSession) leave() {
 	es.unfollow()
 }
 
-// unfollow ends what keeps the editor up to date.
+// unfollow stops sending updates.
 func (es *editorSession) unfollow() {
 	es.mu.Lock()
 	stop, unwatch := es.stop, es.unwatch
@@ -51,13 +52,14 @@ func (es *editorSession) unfollow() {
 	}
 }
 
+// closeSession answers session/close.
 func (o *openings) closeSession(ctx context.Context, r *rpc.Request) (any, error) {
 	p, err := decode[protocol.CloseSessionRequest](r)
 	if err != nil {
 		return nil, err
 	}
 	_, found := o.sessions.take(p.SessionID)
-	turn, done := o.sessions.inLine(p.SessionID)
+	turn, done := o.sessions.queueOpening(p.SessionID)
 	defer done()
 	r.Async()
 	<-turn
@@ -65,25 +67,26 @@ func (o *openings) closeSession(ctx context.Context, r *rpc.Request) (any, error
 	if err != nil {
 		return nil, err
 	}
-	if err := o.quit(ctx, es); err != nil {
+	if err := o.closeOrLeave(ctx, es); err != nil {
 		return nil, err
 	}
 	return &protocol.CloseSessionResponse{}, nil
 }
 
+// deleteSession answers session/delete. An open session is closed first.
 func (o *openings) deleteSession(ctx context.Context, r *rpc.Request) (any, error) {
 	p, err := decode[protocol.DeleteSessionRequest](r)
 	if err != nil {
 		return nil, err
 	}
 	es, found := o.sessions.take(p.SessionID)
-	turn, done := o.sessions.inLine(p.SessionID)
+	turn, done := o.sessions.queueOpening(p.SessionID)
 	defer done()
 	r.Async()
 	<-turn
 	if es != nil {
 		if _, err := found(ctx); err == nil {
-			if err := o.quit(ctx, es); err != nil {
+			if err := o.closeOrLeave(ctx, es); err != nil {
 				return nil, err
 			}
 		}
@@ -96,7 +99,7 @@ func (o *openings) deleteSession(ctx context.Context, r *rpc.Request) (any, erro
 	return &protocol.DeleteSessionResponse{}, nil
 }
 
-// end cancels what runs, waits for it, and closes the session.
+// end cancels the running turn, waits for it and closes the session; it gives up waiting when ctx ends.
 func (es *editorSession) end(ctx context.Context) error {
 	select {
 	case <-es.ready:
@@ -120,14 +123,14 @@ func (es *editorSession) end(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// cancelAll ends the running turn and every queued prompt.
+// cancelAll cancels the running turn, every queued prompt and approvals that were asked again.
 func (es *editorSession) cancelAll() {
 	es.mu.Lock()
 	var cancels []context.CancelFunc
 	for c := range es.prompts {
 		cancels = append(cancels, *c)
 	}
-	again := es.again
+	again := es.reopener
 	es.mu.Unlock()
 	if again != nil {
 		again.Dismiss()

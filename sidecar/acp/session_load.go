@@ -24,89 +24,98 @@ func SameDir(a, b string) bool {
 	}
 	x, err := os.Stat(a)
 	if err != nil {
-		return true // it has gone: where the person is now will do
+		return true // the directory was moved or deleted
 	}
 	y, err := os.Stat(b)
 	return err == nil && os.SameFile(x, y)
 }
 
-// loadSession replays the session as updates before it answers.
+// stored is what session/load and session/resume say alike.
+type stored struct {
+	id, cwd string
+	extra   []string // additional directories
+	meta    map[string]any
+	servers []protocol.MCPServer
+}
+
+// openStored opens a stored session for an editor and answers r. past brings the session's events to the editor's view;
+// had reports that this connection had the session open already. What the editor passes along is used after that, and what
+// it must know besides follows the answer.
+func (o *openings) openStored(ctx context.Context, r *rpc.Request, q stored, past func(es *editorSession, had bool) error) (*protocol.SessionModeState, []protocol.SessionConfigOption, error) {
+	w := o.opening(q.id)
+	defer w.done()
+	r.Async()
+	note := o.trust(q.cwd, editors.TrustIn(q.meta), "")
+	es, had, err := w.open(ctx, q.cwd, q.extra)
+	if err != nil {
+		return nil, nil, err
+	}
+	err = past(es, had)
+	if !had {
+		err = w.settle(err)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("session %s cannot be opened: %w", q.id, err)
+	}
+	note = joinNotes(o.passMCP(q.cwd, q.servers), note)
+	o.wire.afterAnswer(r, func() { go o.afterOpened(es, note, !had) })
+	info := es.Info()
+	return o.choices.modes(info), o.choices.configOptions(info), nil
+}
+
+// loadSession answers session/load: the session is replayed as updates before the answer.
 func (o *openings) loadSession(ctx context.Context, r *rpc.Request) (any, error) {
 	p, err := decode[protocol.LoadSessionRequest](r)
 	if err != nil {
 		return nil, err
 	}
-	w := o.opening(p.SessionID)
-	defer w.done()
-	r.Async()
-	note := o.trust(p.Cwd, editors.TrustIn(p.Meta), "")
-	es, had, err := w.open(ctx, p.Cwd, p.AdditionalDirectories)
+	modes, options, err := o.openStored(ctx, r, stored{p.SessionID, p.Cwd, p.AdditionalDirectories, p.Meta, p.MCPServers}, func(es *editorSession, had bool) error {
+		if had {
+			return es.replay(ctx, newView(es)) // the editor starts over: what it was shown before does not count
+		}
+		return es.replay(ctx, es.view)
+	})
 	if err != nil {
 		return nil, err
 	}
-	replay := es.view
-	if had {
-		replay = newView(es) // what was shown before does not count: the editor starts over
-	}
-	err = es.replay(ctx, replay)
-	if !had {
-		err = w.settle(err)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("session %s cannot be replayed: %w", p.SessionID, err)
-	}
-	modes, options := o.opened(r, es, p.Cwd, p.MCPServers, note, !had)
 	return &protocol.LoadSessionResponse{Modes: modes, ConfigOptions: options}, nil
 }
 
-// opened ends the opening of a stored session, with or without its past: what the editor passed along is taken over,
-// and what it must know follows the answer.
-func (o *openings) opened(r *rpc.Request, es *editorSession, cwd string, servers []protocol.MCPServer, note string, first bool) (*protocol.SessionModeState, []protocol.SessionConfigOption) {
-	note = joinNotes(o.passMCP(cwd, servers), note)
-	o.wire.afterAnswer(r, func() { go o.arrived(es, note, first) })
-	info := es.Info()
-	return o.choices.modes(info), o.choices.configOptions(info)
-}
-
-// arrived is what follows the answer that opened a stored session: what the editor must know, and what waits for the
-// person. opened: this connection did not have the session before.
-func (o *openings) arrived(es *editorSession, note string, opened bool) {
-	es.welcome(note)
-	o.registry.Offer(es.ID(), o.editor)
-	if opened && o.registry.Readers(es.ID()) == 1 {
-		again := review.NewReopener(o.rt, es.reviewer(), es.view)
-		es.mu.Lock()
-		es.again = again
-		es.mu.Unlock()
-		again.Ask(o.ctx)
-	}
-}
-
-// resumeSession opens a session without replaying it.
+// resumeSession answers session/resume: the editor has kept the conversation, so nothing is replayed.
 func (o *openings) resumeSession(ctx context.Context, r *rpc.Request) (any, error) {
 	p, err := decode[protocol.ResumeSessionRequest](r)
 	if err != nil {
 		return nil, err
 	}
-	w := o.opening(p.SessionID)
-	defer w.done()
-	r.Async()
-	note := o.trust(p.Cwd, editors.TrustIn(p.Meta), "")
-	es, had, err := w.open(ctx, p.Cwd, p.AdditionalDirectories)
+	modes, options, err := o.openStored(ctx, r, stored{p.SessionID, p.Cwd, p.AdditionalDirectories, p.Meta, p.MCPServers}, func(es *editorSession, had bool) error {
+		if had {
+			return nil
+		}
+		return es.remember(ctx)
+	})
 	if err != nil {
 		return nil, err
 	}
-	if !had {
-		if err := w.settle(es.remember(ctx)); err != nil {
-			return nil, fmt.Errorf("session %s cannot be resumed: %w", p.SessionID, err)
-		}
-	}
-	modes, options := o.opened(r, es, p.Cwd, p.MCPServers, note, !had)
 	return &protocol.ResumeSessionResponse{Modes: modes, ConfigOptions: options}, nil
 }
 
-// remember takes in what has happened without showing it, and follows the session from there on. Only what a view keeps
-// is read; calls and answers, most of a session, are not.
+// afterOpened runs after the answer that opened a stored session: it sends what the editor must know and offers open
+// approval requests. opened means that this connection did not have the session before; the first editor of a session
+// asks again for approvals that a crash has cut off.
+func (o *openings) afterOpened(es *editorSession, note string, opened bool) {
+	es.sendInitial(note)
+	o.registry.Offer(es.ID(), o.editor)
+	if opened && o.registry.Readers(es.ID()) == 1 {
+		again := review.NewReopener(o.rt, es.reviewer(), es.view)
+		es.mu.Lock()
+		es.reopener = again
+		es.mu.Unlock()
+		again.Ask(o.ctx)
+	}
+}
+
+// remember reads the past without showing it, and then shows later events. Only what a view needs is read; tool calls
+// and answers, most of a session, are not.
 func (es *editorSession) remember(ctx context.Context) error {
 	last := es.Last()
 	kept := []agent.EventType{agent.EventSession, agent.EventPrompt, agent.EventRestore, agent.EventReview, agent.EventChange}
@@ -178,8 +187,8 @@ func (o *openings) listSessions(ctx context.Context, p *protocol.ListSessionsReq
 	return out, nil
 }
 
-// trust passes the editor's word on, the session's before that of initialize, and adds to the note what the person
-// must know.
+// trust passes on the editor's decision about a folder, that of the session before that of initialize, and adds the
+// notice for the person.
 func (o *openings) trust(cwd string, said *bool, note string) string {
 	if checkDir("cwd", cwd) != nil {
 		return note
@@ -190,6 +199,7 @@ func (o *openings) trust(cwd string, said *bool, note string) string {
 	return joinNotes(note, o.folders.Trust(cwd, said))
 }
 
+// joinNotes joins notices, one a line.
 func joinNotes(a, b string) string {
 	if a == "" || b == "" {
 		return a + b

@@ -10,21 +10,23 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 )
 
-// openings are the methods that open, close and list sessions.
+// opening is a request to open a stored session. It takes its place when it arrives, in the order of the wire: later
+// requests find the session and wait until it is open.
 type openings struct {
 	*conn
-	*shared
+	*sessionServices
 	sessions *sessionTable
 	folders  Folders
 	attached sessionOnce // the session that the first session/new opens instead of a new one
 }
 
-// sessionOnce is a session's id that is taken once.
+// sessionOnce is a session's id that can be taken once.
 type sessionOnce struct {
 	mu sync.Mutex
 	id string // guarded by mu; empty once it was taken
 }
 
+// take returns the id the first time, then "".
 func (x *sessionOnce) take() string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -33,8 +35,9 @@ func (x *sessionOnce) take() string {
 	return id
 }
 
+// newEditorSession is a session that is not open yet: requests wait for ready.
 func (s *openings) newEditorSession() *editorSession {
-	es := &editorSession{conn: s.conn, shared: s.shared, ready: make(chan struct{}), order: closedChan(), turns: closedChan(), prompts: map[*context.CancelFunc]string{}, own: map[string]bool{}}
+	es := &editorSession{conn: s.conn, sessionServices: s.sessionServices, ready: make(chan struct{}), order: closedChan(), turns: closedChan(), prompts: map[*context.CancelFunc]string{}, own: map[string]bool{}}
 	es.view = newView(es)
 	return es
 }
@@ -45,23 +48,24 @@ type opening struct {
 	*openings
 	id   string
 	es   *editorSession
-	turn <-chan struct{} // closed when those before it have been opened or closed
-	done func()          // lets those behind it go
+	turn <-chan struct{} // closed when earlier openings and closings are done
+	done func()          // lets later ones begin
 
-	task bool // it is a sub-agent's at work: it ends with its task
+	task bool // it belongs to a sub-agent that works: closing it would end the task
 }
 
-// errGone: a session came up as its editor went.
-var errGone = errors.New("the editor has closed the connection")
+// errEditorGone ends the opening of a session whose editor has disconnected meanwhile.
+var errEditorGone = errors.New("the editor has closed the connection")
 
+// opening takes the request's place. The caller must call done.
 func (s *openings) opening(id string) *opening {
 	o := &opening{openings: s, id: id, es: s.sessions.claim(id, s.newEditorSession())}
-	o.turn, o.done = s.sessions.inLine(id)
+	o.turn, o.done = s.sessions.queueOpening(id)
 	return o
 }
 
-// open loads a stored session, or takes the one this connection has open already. One that it has loaded is settled
-// by the caller.
+// open loads the session, or returns the one that this connection has open already; the bool reports that. After
+// loading it the caller must call settle.
 func (o *opening) open(ctx context.Context, cwd string, extra []string) (*editorSession, bool, error) {
 	<-o.turn
 	bad := checkDirs(cwd, extra)
@@ -70,11 +74,11 @@ func (o *opening) open(ctx context.Context, cwd string, extra []string) (*editor
 		case <-o.es.ready:
 			if o.es.err == nil {
 				if bad == nil {
-					bad = o.fits(o.es.Session, cwd)
+					bad = o.checkFolder(o.es.Session, cwd)
 				}
 				return o.es, true, bad
 			}
-			o.es = o.sessions.claim(o.id, o.newEditorSession()) // it could not be opened: this is another try
+			o.es = o.sessions.claim(o.id, o.newEditorSession()) // the earlier opening failed: try again
 		default:
 			opened = false
 		}
@@ -89,7 +93,7 @@ func (o *opening) open(ctx context.Context, cwd string, extra []string) (*editor
 	live, err := o.rt.LoadSession(ctx, o.id)
 	if err == nil {
 		o.es.Session, o.task = live, at && live.Info().Parent != ""
-		err = o.fits(live, cwd)
+		err = o.checkFolder(live, cwd)
 	} else if ctx.Err() == nil {
 		err = protocol.NotFound("session %q cannot be opened: %v; session/list shows the stored ones", o.id, err)
 	}
@@ -99,19 +103,20 @@ func (o *opening) open(ctx context.Context, cwd string, extra []string) (*editor
 	return o.es, false, nil
 }
 
-// fits reports that a session is not one of the editor's folder.
-func (o *opening) fits(live *agent.Session, cwd string) error {
+// checkFolder fails when a session belongs to another folder than the editor's: its paths would be outside the
+// project.
+func (o *opening) checkFolder(live *agent.Session, cwd string) error {
 	if have := live.Info().Cwd; !SameDir(have, cwd) {
 		return rpc.InvalidParams("cwd: session %s belongs to %s, not to %s", o.id, have, cwd)
 	}
 	return nil
 }
 
-// settle ends the opening of a session that was loaded: from now on it is this editor's, or err says why not.
+// settle ends the opening of a loaded session: it becomes this editor's, or it is closed again because of err.
 func (o *opening) settle(err error) error {
 	e := o.registry
 	if err == nil && !e.Bind(o.id, o.editor) {
-		err = errGone
+		err = errEditorGone
 	}
 	last := e.Entered(o.id)
 	if err == nil {
@@ -130,7 +135,7 @@ func (o *opening) settle(err error) error {
 	return o.fail(err)
 }
 
-// fail gives up. What has been asked of the session meanwhile fails too; a later opening tries again.
+// fail gives up: requests that wait for the session fail with err too. A later opening tries again.
 func (o *opening) fail(err error) error {
 	o.es.err = err
 	if errors.Is(err, context.Canceled) {

@@ -14,8 +14,8 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/slash"
 )
 
-// promptParts turns an editor's content blocks into parts of a message. What came as a resource becomes text that names
-// its uri, so that the model knows what it reads.
+// promptParts turns ACP's content blocks into parts of a message. A resource becomes text that begins with its path
+// or URI, so that the model knows what it reads. It fails with InvalidParams for what is empty or not supported.
 func promptParts(blocks []protocol.ContentBlock) ([]provider.Part, error) {
 	var out []provider.Part
 	text := func(s string) { out = append(out, provider.Part{Type: provider.PartText, Text: s}) }
@@ -49,7 +49,7 @@ func promptParts(blocks []protocol.ContentBlock) ([]provider.Part, error) {
 				if r.MimeType != "" {
 					kind = r.MimeType + ", "
 				}
-				text(fmt.Sprintf("(%s is a binary file, %s%d bytes; its content was not sent)", place(r.URI), kind, base64.StdEncoding.DecodedLen(len(*r.Blob))))
+				text(fmt.Sprintf("(%s is a binary file, %s%d bytes; its content was not sent)", displayPath(r.URI), kind, base64.StdEncoding.DecodedLen(len(*r.Blob))))
 			default:
 				return nil, rpc.InvalidParams("prompt[%d].resource: has neither text nor blob", i)
 			}
@@ -63,6 +63,8 @@ func promptParts(blocks []protocol.ContentBlock) ([]provider.Part, error) {
 	return out, nil
 }
 
+// attachment is a file whose bytes came as base64. It fails for an empty one: providers would refuse every further
+// prompt of the session.
 func attachment(where, data, mime, uri string) (provider.Part, error) {
 	raw, err := base64.StdEncoding.DecodeString(data)
 	if err != nil {
@@ -73,21 +75,21 @@ func attachment(where, data, mime, uri string) (provider.Part, error) {
 	}
 	name := ""
 	if uri != "" {
-		name = path.Base(place(uri))
+		name = path.Base(displayPath(uri))
 	}
 	return provider.Part{Type: provider.PartFile, Files: []provider.File{{Mime: mime, Name: name, Data: raw}}}, nil
 }
 
-// place is a uri as a person and the tools name it: files by path.
-func place(uri string) string {
+// displayPath is a URI as people and tools name it: a file by its path.
+func displayPath(uri string) string {
 	if p, ok := editors.URIPath(uri); ok {
 		return p
 	}
 	return uri
 }
 
-// part is the lines that a uri points to (#L2, #L2-L4, #L2:4), in words; empty: the whole file.
-func part(uri string) string {
+// lineRange describes the lines that a URI points to (#L2, #L2-L4, #L2:4); "" for the whole file.
+func lineRange(uri string) string {
 	m := lineAnchor.FindStringSubmatch(uri)
 	switch {
 	case m == nil:
@@ -98,16 +100,19 @@ func part(uri string) string {
 	return ", lines " + m[1] + "-" + m[2]
 }
 
+// lineAnchor is the fragment for lines that editors and GitHub use.
 var lineAnchor = regexp.MustCompile(`#L(\d+)(?:[-:]L?(\d+))?$`)
 
+// linkText mentions a resource without its content; the model reads it with a tool.
 func linkText(l *protocol.ResourceLink) string {
-	s := "See " + place(l.URI) + part(l.URI)
+	s := "See " + displayPath(l.URI) + lineRange(l.URI)
 	if name := l.Name; name != "" && !strings.HasSuffix(l.URI, name) {
 		s += " (" + name + ")"
 	}
 	return s
 }
 
+// resourceText is the content of a resource as a code block.
 func resourceText(uri, text string) string {
 	fence := "```"
 	for strings.Contains(text, fence) {
@@ -117,13 +122,25 @@ func resourceText(uri, text string) string {
 	if !strings.HasSuffix(text, "\n") {
 		end = "\n"
 	}
-	return "Content of " + place(uri) + part(uri) + ":\n" + fence + "\n" + text + end + fence
+	return "Content of " + displayPath(uri) + lineRange(uri) + ":\n" + fence + "\n" + text + end + fence
 }
 
-// expandCommand replaces "/name args" at the start of a prompt by what the command stands for.
-func (es *editorSession) expandCommand(parts []provider.Part) []provider.Part {
-	if c, args, ok := slash.Parse(parts, es.slash.of(es.Info().Cwd)); ok && c.Expand != nil {
+// promptReader turns the prompt of an editor into the one that the session gets.
+type promptReader struct {
+	commands  *commandList
+	selection *selection
+}
+
+// prepare expands a slash command at the start of a prompt, and adds what is selected now where the prompt says
+// @selection. cwd is the session's directory.
+func (in *promptReader) prepare(cwd string, parts []provider.Part) []provider.Part {
+	if c, args, ok := slash.Parse(parts, in.commands.of(cwd)); ok && c.Expand != nil {
 		parts[0].Text = c.Expand(args)
+	}
+	for _, p := range parts {
+		if p.Type == provider.PartText && !p.Synthetic && atSelection.MatchString(p.Text) {
+			return append(parts, provider.Part{Type: provider.PartText, Synthetic: true, Text: in.selection.selected(cwd)})
+		}
 	}
 	return parts
 }

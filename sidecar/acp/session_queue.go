@@ -10,7 +10,7 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 )
 
-// queue shows a session's waiting prompts, or changes them first.
+// queue answers _pillion/session/queue: it changes the queue, if asked to, and returns it.
 func (m *turns) queue(_ context.Context, es *editorSession, p *protocol.SessionQueueRequest) (*protocol.SessionQueueResponse, error) {
 	asked := 0
 	for _, yes := range []bool{p.Add != nil, len(p.Remove) > 0, p.Edit != nil, p.Move != nil, p.Steer != "", p.Resume} {
@@ -33,7 +33,7 @@ func (m *turns) queue(_ context.Context, es *editorSession, p *protocol.SessionQ
 		if bad != nil {
 			return nil, bad
 		}
-		err = es.EditQueued(p.Edit.ID, es.prepare(parts))
+		err = es.EditQueued(p.Edit.ID, es.input.prepare(es.Info().Cwd, parts))
 	case p.Move != nil:
 		err = es.MoveQueued(p.Move.ID, p.Move.Before)
 	case p.Steer != "":
@@ -51,17 +51,18 @@ func (m *turns) queue(_ context.Context, es *editorSession, p *protocol.SessionQ
 	return out, nil
 }
 
+// enqueue adds a prompt. Its id is in the answer, so that the editor can move or remove it.
 func (es *editorSession) enqueue(prompt []protocol.ContentBlock, out *protocol.SessionQueueResponse) error {
 	parts, err := promptParts(prompt)
 	if err != nil {
 		return err
 	}
-	item, err := es.Enqueue(agent.Prompt{Parts: es.prepare(parts)})
+	item, err := es.Enqueue(agent.Prompt{Parts: es.input.prepare(es.Info().Cwd, parts)})
 	out.Added = item.ID
 	return err
 }
 
-// queued is the queue as an editor shows it.
+// queued is the queue for the wire; held means that it waits for the person after an error or a cancel.
 func (es *editorSession) queued() ([]protocol.QueueItem, bool) {
 	items, held := es.Queue()
 	out := make([]protocol.QueueItem, len(items))
@@ -71,6 +72,7 @@ func (es *editorSession) queued() ([]protocol.QueueItem, bool) {
 	return out, held
 }
 
+// status answers _pillion/session/status.
 func (m *turns) status(_ context.Context, es *editorSession, _ *protocol.SessionStatusRequest) (*protocol.SessionStatusResponse, error) {
 	return es.status(), nil
 }
@@ -91,41 +93,43 @@ func (es *editorSession) status() *protocol.SessionStatusResponse {
 	return out
 }
 
-// poke is told that the session's state may have changed. It never waits; what changed meanwhile is told at once.
-func (es *editorSession) poke() {
+// stateChanged notes that queue or status may have changed. It never waits: it is called while the session holds
+// locks.
+func (es *editorSession) stateChanged() {
 	es.mu.Lock()
 	defer es.mu.Unlock()
-	es.moved = true
-	if !es.telling {
-		es.telling = true
-		go es.tell()
+	es.stateDirty = true
+	if !es.sending {
+		es.sending = true
+		go es.sendState()
 	}
 }
 
-// tell sends what the editor follows and has not been told yet; it ends when nothing is new.
-func (es *editorSession) tell() {
+// sendState sends queue and status, if they differ from what was sent last, until nothing is new. Changes in quick
+// succession are sent once.
+func (es *editorSession) sendState() {
 	for {
 		es.mu.Lock()
-		if !es.moved || es.ctx.Err() != nil {
-			es.telling = false
+		if !es.stateDirty || es.ctx.Err() != nil {
+			es.sending = false
 			es.mu.Unlock()
 			return
 		}
-		es.moved = false
+		es.stateDirty = false
 		es.mu.Unlock()
 		c := es.editor.Client()
 		if c.Does(protocol.MethodPillionSessionQueueUpdated) {
 			u := protocol.QueueUpdated{SessionID: es.ID()}
 			u.Items, u.Held = es.queued()
-			if text := string(rawJSON(u)); text != es.told.queue && (len(u.Items) > 0 || es.told.queue != "") {
-				es.told.queue = text
+			if text := string(rawJSON(u)); text != es.sent.queue && (len(u.Items) > 0 || es.sent.queue != "") {
+				es.sent.queue = text
 				es.notify(protocol.MethodPillionSessionQueueUpdated, u)
 			}
 		}
 		if c.Does(protocol.MethodPillionSessionStatusUpdated) {
 			u := protocol.SessionStatusUpdated{SessionID: es.ID(), Status: *es.status()}
-			if text := string(rawJSON(u)); text != es.told.status {
-				es.told.status = text
+			if text := string(rawJSON(u)); text != es.sent.status {
+				es.sent.status = text
 				es.notify(protocol.MethodPillionSessionStatusUpdated, u)
 			}
 		}

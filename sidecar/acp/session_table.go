@@ -8,16 +8,17 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 )
 
-// sessionTable is which sessions a connection has open. It keeps the order of the wire: what opens and closes one
-// session happens in the order it was asked for. It is safe for concurrent use.
+// sessionTable is which sessions a connection has open. It keeps the order of the wire: opening and closing of one
+// session happen in the order of the requests. Safe for concurrent use.
 type sessionTable struct {
-	mu    sync.Mutex
-	open  map[string]*editorSession // guarded by mu
-	lines map[string]chan struct{}  // of sessions being opened or closed: what came last, closed at its end; guarded by mu
+	mu     sync.Mutex
+	open   map[string]*editorSession // guarded by mu
+	queues map[string]chan struct{}  // by session: the last opening or closing, closed when it is done; guarded by mu
 }
 
+// newSessionTable has no session.
 func newSessionTable() *sessionTable {
-	return &sessionTable{open: map[string]*editorSession{}, lines: map[string]chan struct{}{}}
+	return &sessionTable{open: map[string]*editorSession{}, queues: map[string]chan struct{}{}}
 }
 
 // add takes in a session that is open.
@@ -27,7 +28,7 @@ func (t *sessionTable) add(id string, es *editorSession) {
 	t.open[id] = es
 }
 
-// drop forgets a session that could not be opened, unless another took its place.
+// drop removes a session that could not be opened, unless another has taken its place.
 func (t *sessionTable) drop(id string, es *editorSession) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -43,7 +44,7 @@ func (t *sessionTable) all() map[string]*editorSession {
 	return maps.Clone(t.open)
 }
 
-// clear takes all of them off the connection.
+// clear removes and returns all sessions.
 func (t *sessionTable) clear() map[string]*editorSession {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -54,13 +55,13 @@ func (t *sessionTable) clear() map[string]*editorSession {
 
 // find waits for a session that is being opened.
 func (t *sessionTable) find(ctx context.Context, id string) (*editorSession, error) {
-	_, found := t.seek(id)
+	_, found := t.lookupWaiting(id)
 	return found(ctx)
 }
 
-// seek finds a session as it is now, nil without one; found waits until it has been opened. What the editor asks after
-// this, to close the session for one, does not count.
-func (t *sessionTable) seek(id string) (es *editorSession, found func(context.Context) (*editorSession, error)) {
+// lookupWaiting finds a session as it is now (nil without one); found waits until it has been opened. A request that
+// closes the session after this call does not matter.
+func (t *sessionTable) lookupWaiting(id string) (es *editorSession, found func(context.Context) (*editorSession, error)) {
 	es = t.lookup(id)
 	return es, func(ctx context.Context) (*editorSession, error) {
 		if es == nil {
@@ -75,13 +76,14 @@ func (t *sessionTable) seek(id string) (es *editorSession, found func(context.Co
 	}
 }
 
+// lookup is the session with an id, which may still be opening; nil without one.
 func (t *sessionTable) lookup(id string) *editorSession {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.open[id]
 }
 
-// claim is the session of that id on this connection; fresh takes the place where there is none yet.
+// claim is the session with this id; where there is none, fresh is added and returned.
 func (t *sessionTable) claim(id string, fresh *editorSession) *editorSession {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -93,29 +95,30 @@ func (t *sessionTable) claim(id string, fresh *editorSession) *editorSession {
 	return es
 }
 
-// inLine keeps what opens and closes a session in the order it came: turn is closed when those before have called done.
-func (t *sessionTable) inLine(id string) (turn <-chan struct{}, done func()) {
+// queueOpening takes a place among the openings and closings of a session: turn is closed when all earlier ones have
+// called done.
+func (t *sessionTable) queueOpening(id string) (turn <-chan struct{}, done func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	before, mine := t.lines[id], make(chan struct{})
+	before, mine := t.queues[id], make(chan struct{})
 	if before == nil {
 		before = closedChan()
 	}
-	t.lines[id] = mine
+	t.queues[id] = mine
 	return before, func() {
 		<-before
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		if t.lines[id] == mine {
-			delete(t.lines, id)
+		if t.queues[id] == mine {
+			delete(t.queues, id)
 		}
 		close(mine)
 	}
 }
 
-// take takes a session off this connection, in the order of the wire: what the editor asks next does not find it.
+// take removes a session, in the order of the wire: later requests do not find it.
 func (t *sessionTable) take(id string) (es *editorSession, found func(context.Context) (*editorSession, error)) {
-	es, found = t.seek(id)
+	es, found = t.lookupWaiting(id)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.open, id)

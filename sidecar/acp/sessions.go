@@ -7,19 +7,19 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
-// liveSessions are the runtime's, as the registry of editors must know them.
+// liveSessions implements editors.Sessions with the runtime's sessions.
 type liveSessions struct {
 	rt   *agent.Runtime
 	pack func(*change.Set) *change.Set // makes a set small enough to be stored, its contents beside the sessions
 }
 
-// Sessions gives the registry of editors what it must know of a runtime's sessions. pack makes a change set small enough to
-// be stored with the approval request about it.
+// Sessions tells the registry of editors what it must know of a runtime's sessions. pack makes a change set small
+// enough to be stored with its approval request.
 func Sessions(rt *agent.Runtime, pack func(*change.Set) *change.Set) editors.Sessions {
 	return liveSessions{rt, pack}
 }
 
-// Parent implements Sessions.
+// Parent implements editors.Sessions; "" for a session that no task has started.
 func (l liveSessions) Parent(session string) string {
 	s, ok := l.rt.Session(session)
 	if !ok {
@@ -28,7 +28,8 @@ func (l liveSessions) Parent(session string) string {
 	return s.Info().Parent
 }
 
-// Remember implements Sessions: the contents of a change are stored beside the approval request about it.
+// Remember implements editors.Sessions: it stores an approval request with its change, so that it can be asked again
+// after a crash. It does not wait for the disk.
 func (l liveSessions) Remember(r permission.Request) {
 	if r.Change == nil {
 		return

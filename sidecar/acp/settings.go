@@ -11,15 +11,15 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 )
 
-// inOrder answers a request that changes a session's settings or queue: one after the other, and before prompts that
-// follow.
+// inOrder answers a request that changes a session's settings or queue, in the order of the wire: after earlier such
+// requests and before later prompts. A model chosen before a prompt was sent must be the one that answers it.
 func inOrder[P, R any](t *sessionTable, id func(*P) string, f func(context.Context, *editorSession, *P) (R, error)) method {
 	return func(ctx context.Context, r *rpc.Request) (any, error) {
 		p, err := decode[P](r)
 		if err != nil {
 			return nil, err
 		}
-		es, found := t.seek(id(p))
+		es, found := t.lookupWaiting(id(p))
 		if es == nil {
 			_, err := found(ctx)
 			return nil, err
@@ -39,9 +39,10 @@ func inOrder[P, R any](t *sessionTable, id func(*P) string, f func(context.Conte
 	}
 }
 
-// settings are the methods that change what a session runs with.
+// settings answer the methods that change what a session runs with.
 type settings struct{ choices *sessionOptions }
 
+// setMode answers session/set_mode, the older form of the option "mode".
 func (m *settings) setMode(ctx context.Context, es *editorSession, p *protocol.SetSessionModeRequest) (*protocol.SetSessionModeResponse, error) {
 	if err := m.setAgent(ctx, es, "modeId", p.ModeID); err != nil {
 		return nil, err
@@ -49,6 +50,7 @@ func (m *settings) setMode(ctx context.Context, es *editorSession, p *protocol.S
 	return &protocol.SetSessionModeResponse{}, nil
 }
 
+// setAgent changes the agent; param is the parameter that an error names.
 func (m *settings) setAgent(ctx context.Context, es *editorSession, param, name string) error {
 	if names := m.choices.modeNames(es.Info().Cwd); len(names) > 0 && !slices.Contains(names, name) {
 		return rpc.InvalidParams("%s: unknown mode %q; known are %s", param, name, strings.Join(names, ", "))
@@ -56,6 +58,7 @@ func (m *settings) setAgent(ctx context.Context, es *editorSession, param, name 
 	return es.SetAgent(name)
 }
 
+// setConfigOption answers session/set_config_option with all options, since one may change others.
 func (m *settings) setConfigOption(ctx context.Context, es *editorSession, p *protocol.SetSessionConfigOptionRequest) (*protocol.SetSessionConfigOptionResponse, error) {
 	var value string
 	if err := json.Unmarshal(p.Value, &value); err != nil {

@@ -16,40 +16,42 @@ import (
 	"github.com/pillion-dev/pillion/tools/shell/run"
 )
 
-// Terminals gives the terminals of sessions.
+// Terminals finds the terminals of sessions. Package main implements it with the app.
 type Terminals interface {
 	// Terminals are a session's; nil once it has ended.
 	Terminals(session string) *run.Terminals
 }
 
-// terminals are the methods that show a session's terminals and type into them.
+// terminals answer _pillion/terminal/*.
 type terminals struct {
 	*conn
 	sessions *sessionTable
 	source   Terminals
-	screens  screens // those that the editor follows
+	followed followedTerminals // those that the editor follows
 }
 
-// screens are the terminals an editor follows.
-type screens struct {
+// followedTerminals are the terminals whose output this editor gets.
+type followedTerminals struct {
 	mu    sync.Mutex
 	pumps map[*run.Terminal]*pump  // guarded by mu
 	typed map[string]chan struct{} // by terminal: closed when what was typed last has been; guarded by mu
 }
 
-// pump sends a terminal's output to the editor, as fast as that takes it.
+// pump sends one terminal's output to the editor, at the pace of the editor.
 type pump struct {
 	stop context.CancelFunc
 	done chan struct{}
-	at   int64 // what was sent; read after done
+	at   int64 // bytes sent so far; read after done
 }
 
-// Pace of the output: what comes within a frame leaves together, and a flood does not fill the connection.
+// Pace of a terminal: output within one interval is sent together, so that a flood of it does not fill the
+// connection.
 const (
-	frame      = 15 * time.Millisecond
-	typeWithin = 5 * time.Second // how long a program may take to read what was typed
+	outputInterval = 15 * time.Millisecond
+	inputTimeout   = 5 * time.Second // how long a program may take to read what was typed
 )
 
+// terminalInfo describes a terminal for the wire; seq counts bytes of output.
 func terminalInfo(t *run.Terminal) protocol.TerminalInfo {
 	i := t.Info()
 	seq := t.Printed()
@@ -69,6 +71,7 @@ func terminalInfo(t *run.Terminal) protocol.TerminalInfo {
 	return out
 }
 
+// terminal finds a terminal of a session, else NotFound.
 func (m *terminals) terminal(es *editorSession, id string) (*run.Terminal, error) {
 	if ts := m.source.Terminals(es.ID()); ts != nil {
 		if t := ts.Get(id); t != nil {
@@ -78,6 +81,7 @@ func (m *terminals) terminal(es *editorSession, id string) (*run.Terminal, error
 	return nil, protocol.NotFound("no terminal %q in this session; _pillion/terminal/list shows them", id)
 }
 
+// terminalList lists a session's terminals.
 func (m *terminals) terminalList(_ context.Context, es *editorSession, _ *protocol.TerminalListRequest) (*protocol.TerminalListResponse, error) {
 	out := &protocol.TerminalListResponse{Terminals: []protocol.TerminalInfo{}}
 	if ts := m.source.Terminals(es.ID()); ts != nil {
@@ -88,7 +92,7 @@ func (m *terminals) terminalList(_ context.Context, es *editorSession, _ *protoc
 	return out, nil
 }
 
-// terminalCreate starts the person's own terminal. It is theirs, so nothing is asked and it is in no sandbox.
+// terminalCreate starts a terminal for the person. It is their own shell: no approval, no sandbox.
 func (m *terminals) terminalCreate(_ context.Context, es *editorSession, p *protocol.TerminalCreateRequest) (*protocol.TerminalCreateResponse, error) {
 	dir := p.Cwd
 	if dir == "" {
@@ -96,7 +100,7 @@ func (m *terminals) terminalCreate(_ context.Context, es *editorSession, p *prot
 	} else if !filepath.IsAbs(dir) {
 		dir = filepath.Join(es.Info().Cwd, dir)
 	}
-	c := run.TerminalCommand{Text: p.Command, Dir: filepath.Clean(dir), Title: p.Title, Env: ownEnviron(os.Environ()), Rows: side(p.Rows), Cols: side(p.Columns)}
+	c := run.TerminalCommand{Text: p.Command, Dir: filepath.Clean(dir), Title: p.Title, Env: ownEnviron(os.Environ()), Rows: dimension(p.Rows), Cols: dimension(p.Columns)}
 	if p.Command == "" {
 		c.Shell = os.Getenv("SHELL") // the person's, whatever its grammar
 		if _, err := os.Stat(c.Shell); err != nil {
@@ -114,14 +118,15 @@ func (m *terminals) terminalCreate(_ context.Context, es *editorSession, p *prot
 	return &protocol.TerminalCreateResponse{Terminal: terminalInfo(t)}, nil
 }
 
-func side(n *int64) int {
+// dimension is a number of rows or columns, limited to what ttys accept; 0 means unknown.
+func dimension(n *int64) int {
 	if n == nil {
 		return 0
 	}
 	return int(min(max(*n, 0), 1<<14))
 }
 
-// ownEnviron is what a person's terminal gets: everything but what is about this process.
+// ownEnviron is the environment of a person's terminal: everything except what describes this process.
 func ownEnviron(env []string) []string {
 	out := make([]string, 0, len(env))
 	for _, e := range env {
@@ -133,8 +138,8 @@ func ownEnviron(env []string) []string {
 	return out
 }
 
-// terminalSubscribe answers with what is kept, and sends what comes after it. There is one stream of output for each
-// terminal, whoever follows it: after another subscription bytes may come twice, which their seq tells.
+// terminalSubscribe answers with the output that is kept, and sends later output as notifications. All subscriptions
+// of a terminal share one stream, so bytes may arrive twice after another subscription; seq tells which.
 func (m *terminals) terminalSubscribe(ctx context.Context, r *rpc.Request) (any, error) {
 	p, err := decode[protocol.TerminalSubscribeRequest](r)
 	if err != nil {
@@ -156,7 +161,7 @@ func (m *terminals) terminalSubscribe(ctx context.Context, r *rpc.Request) (any,
 	if from < 0 || from > t.Printed() {
 		return nil, rpc.InvalidParams("seq: %d is not between 0 and %d, which is what was printed", from, t.Printed())
 	}
-	at, followed := m.screens.halt(t)
+	at, followed := m.followed.stopFollowing(t)
 	data, next := t.Kept(from)
 	if !followed {
 		at = next
@@ -169,7 +174,7 @@ func (m *terminals) terminalSubscribe(ctx context.Context, r *rpc.Request) (any,
 }
 
 // halt stops sending a terminal's output, and says what has been sent.
-func (x *screens) halt(t *run.Terminal) (at int64, was bool) {
+func (x *followedTerminals) stopFollowing(t *run.Terminal) (at int64, was bool) {
 	x.mu.Lock()
 	p := x.pumps[t]
 	delete(x.pumps, t)
@@ -186,27 +191,28 @@ func (x *screens) halt(t *run.Terminal) (at int64, was bool) {
 func (m *terminals) follow(session string, t *run.Terminal, at int64) {
 	ctx, stop := context.WithCancel(m.ctx)
 	p := &pump{stop: stop, done: make(chan struct{}), at: at}
-	m.screens.mu.Lock()
-	if m.screens.pumps == nil {
-		m.screens.pumps = map[*run.Terminal]*pump{}
+	m.followed.mu.Lock()
+	if m.followed.pumps == nil {
+		m.followed.pumps = map[*run.Terminal]*pump{}
 	}
-	if other := m.screens.pumps[t]; other != nil { // subscribed to twice at once: the later one sends what both need
+	if other := m.followed.pumps[t]; other != nil { // two subscriptions at the same time: the later one serves both
 		other.stop()
 	}
-	m.screens.pumps[t] = p
-	m.screens.mu.Unlock()
+	m.followed.pumps[t] = p
+	m.followed.mu.Unlock()
 	go func() {
 		defer close(p.done)
 		defer stop()
 		m.pump(ctx, session, t, p)
-		m.screens.mu.Lock()
-		defer m.screens.mu.Unlock()
-		if m.screens.pumps[t] == p {
-			delete(m.screens.pumps, t)
+		m.followed.mu.Lock()
+		defer m.followed.mu.Unlock()
+		if m.followed.pumps[t] == p {
+			delete(m.followed.pumps, t)
 		}
 	}()
 }
 
+// pump sends output until the terminal, the subscription or the connection ends.
 func (m *terminals) pump(ctx context.Context, session string, t *run.Terminal, p *pump) {
 	c := m.editor.Client()
 	for {
@@ -225,11 +231,11 @@ func (m *terminals) pump(ctx context.Context, session string, t *run.Terminal, p
 			}
 		}
 		p.at = next
-		if m.wire.out.Flush(ctx) != nil { // an editor that does not keep up misses the middle, and costs no memory
+		if m.wire.out.Flush(ctx) != nil { // wait for the editor; what it cannot keep up with is dropped by the terminal's buffer, and takes no memory here
 			return
 		}
 		select {
-		case <-time.After(frame):
+		case <-time.After(outputInterval):
 		case <-t.Done():
 		case <-ctx.Done():
 			return
@@ -238,7 +244,7 @@ func (m *terminals) pump(ctx context.Context, session string, t *run.Terminal, p
 }
 
 // turn gives a place in the order of what is typed into one terminal: each key may be a request of its own.
-func (x *screens) turn(terminal string) (before <-chan struct{}, done func()) {
+func (x *followedTerminals) inputTurn(terminal string) (before <-chan struct{}, done func()) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.typed == nil {
@@ -260,12 +266,13 @@ func (x *screens) turn(terminal string) (before <-chan struct{}, done func()) {
 	}
 }
 
+// terminalInput types into a terminal. It fails when the program reads nothing for inputTimeout.
 func (m *terminals) terminalInput(ctx context.Context, r *rpc.Request) (any, error) {
 	p, err := decode[protocol.TerminalInputRequest](r)
 	if err != nil {
 		return nil, err
 	}
-	before, done := m.screens.turn(p.SessionID + " " + p.TerminalID)
+	before, done := m.followed.inputTurn(p.SessionID + " " + p.TerminalID)
 	defer done()
 	r.Async()
 	select {
@@ -285,11 +292,11 @@ func (m *terminals) terminalInput(ctx context.Context, r *rpc.Request) (any, err
 	if err != nil {
 		return nil, rpc.InvalidParams("data: not base64: %v", err)
 	}
-	limited, cancel := context.WithTimeout(ctx, typeWithin)
+	limited, cancel := context.WithTimeout(ctx, inputTimeout)
 	defer cancel()
 	err = t.Input(limited, data)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		return nil, fmt.Errorf("%s: its program does not read what is typed; wait, or end it", t.ID())
+		return nil, fmt.Errorf("%s: its program does not read its input; wait, or kill the terminal", t.ID())
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", t.ID(), err)
@@ -297,20 +304,22 @@ func (m *terminals) terminalInput(ctx context.Context, r *rpc.Request) (any, err
 	return &protocol.TerminalInputResponse{}, nil
 }
 
+// terminalResize sets the size of a terminal in characters.
 func (m *terminals) terminalResize(_ context.Context, es *editorSession, p *protocol.TerminalResizeRequest) (*protocol.TerminalResizeResponse, error) {
 	t, err := m.terminal(es, p.TerminalID)
 	if err != nil {
 		return nil, err
 	}
 	if p.Columns < 1 || p.Rows < 1 {
-		return nil, rpc.InvalidParams("columns, rows: %d by %d is no size", p.Columns, p.Rows)
+		return nil, rpc.InvalidParams("columns, rows: %d by %d is not a size", p.Columns, p.Rows)
 	}
-	if err := t.Resize(side(&p.Rows), side(&p.Columns)); err != nil {
+	if err := t.Resize(dimension(&p.Rows), dimension(&p.Columns)); err != nil {
 		return nil, fmt.Errorf("%s: %w", t.ID(), err)
 	}
 	return &protocol.TerminalResizeResponse{}, nil
 }
 
+// terminalKill ends a terminal's program; with release the terminal is forgotten as well.
 func (m *terminals) terminalKill(_ context.Context, es *editorSession, p *protocol.TerminalKillRequest) (*protocol.TerminalKillResponse, error) {
 	t, err := m.terminal(es, p.TerminalID)
 	if err != nil {

@@ -11,15 +11,16 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/slash"
 )
 
-// turns are the methods that make a session work: prompts, their queue, and their end.
+// turns answer the methods that make a session work: prompts, their queue, steering and cancelling.
 type turns struct {
 	*conn
 	sessions *sessionTable
 	commands *commandList
-	listener Listener // nil: nobody
+	listener Listener // may be nil
 }
 
-// prompt takes its place in the session's queue in the order of the wire, then waits for its turn and its end.
+// prompt answers session/prompt. It takes its place in the session's queue in the order of the wire, and answers when
+// its turn has ended.
 func (m *turns) prompt(ctx context.Context, r *rpc.Request) (any, error) {
 	p, err := decode[protocol.PromptRequest](r)
 	if err != nil {
@@ -56,7 +57,7 @@ func (m *turns) prompt(ctx context.Context, r *rpc.Request) (any, error) {
 		select {
 		case <-order:
 			close(entered)
-		default: // cancelled while it waited: those behind it wait on
+		default: // cancelled while it waited: later requests must still wait for the earlier ones
 			go func() { <-order; close(entered) }()
 		}
 	})
@@ -80,7 +81,7 @@ func (m *turns) prompt(ctx context.Context, r *rpc.Request) (any, error) {
 	if es.err != nil {
 		return nil, es.err
 	}
-	es.welcome("")
+	es.sendInitial("")
 	prompt := agent.Prompt{Parts: parts}
 	if c, args, ok := slash.Parse(parts, m.commands.of(es.Info().Cwd)); ok && c.Run != nil {
 		p, answer, err := es.runCommand(ctx, before, c, args)
@@ -101,7 +102,7 @@ func (m *turns) prompt(ctx context.Context, r *rpc.Request) (any, error) {
 		delete(es.own, message)
 		es.mu.Unlock()
 	}()
-	wait, err := es.Session.Submit(ctx, agent.Prompt{MessageID: message, Parts: es.prepare(prompt.Parts), Agent: prompt.Agent, Model: prompt.Model, Answered: answered})
+	wait, err := es.Session.Submit(ctx, agent.Prompt{MessageID: message, Parts: es.input.prepare(es.Info().Cwd, prompt.Parts), Agent: prompt.Agent, Model: prompt.Model, Answered: answered})
 	enter()
 	if err != nil {
 		return nil, err
@@ -119,19 +120,20 @@ func (m *turns) prompt(ctx context.Context, r *rpc.Request) (any, error) {
 	return promptResponse(message, turn), nil
 }
 
+// promptResponse is the answer to a prompt; _meta.pillion has tokens, cost in US dollars and steps.
 func promptResponse(message string, t agent.TurnData) *protocol.PromptResponse {
 	return &protocol.PromptResponse{StopReason: protocol.StopReason(t.Stop), Meta: map[string]any{"pillion": map[string]any{
 		"messageId": message, "usage": t.Usage, "cost": t.Cost, "steps": t.Steps, "error": t.Error,
 	}}}
 }
 
-// steer puts words into the running turn. Without one the editor is told to send a prompt.
+// steer adds a message to the running turn. Without a running turn the editor is told to send a prompt.
 func (m *turns) steer(ctx context.Context, es *editorSession, p *protocol.SteeringRequest) (*protocol.SteeringResponse, error) {
 	parts, err := promptParts(p.Prompt)
 	if err != nil {
 		return nil, err
 	}
-	injected, err := es.Session.Steer(ctx, agent.Prompt{Parts: es.prepare(parts)})
+	injected, err := es.Session.Steer(ctx, agent.Prompt{Parts: es.input.prepare(es.Info().Cwd, parts)})
 	if err != nil {
 		return nil, err
 	}
@@ -141,11 +143,12 @@ func (m *turns) steer(ctx context.Context, es *editorSession, p *protocol.Steeri
 	return &protocol.SteeringResponse{Outcome: "promptRequired", Reason: "noRunningTurn"}, nil
 }
 
+// cancel handles session/cancel at once: a prompt that follows must not be cancelled.
 func (m *turns) cancel(p *protocol.CancelNotification) (any, error) {
 	es := m.sessions.lookup(p.SessionID)
 	if es == nil {
 		return nil, protocol.NotFound("session/cancel: no session %q", p.SessionID)
 	}
-	es.cancelAll() // in place: a prompt that follows is another matter
+	es.cancelAll()
 	return nil, nil
 }

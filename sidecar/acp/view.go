@@ -12,30 +12,31 @@ import (
 	"github.com/pillion-dev/pillion/tools"
 )
 
-// view turns a session's events into updates for one editor, in order, and keeps what later updates and permission
-// requests refer to.
+// view turns a session's events into updates for one editor, in order. It keeps what later updates and approval
+// requests refer to: cards of tool calls, the ledger of changes, the views of sub-agents.
 type view struct {
 	es *editorSession
 
-	seq  int64 // of the event that is being shown; owned by who shows
-	past bool  // it happened before the editor was there
+	seq       int64 // of the event that is being shown; owned by the event sink
+	replaying bool  // the event is from before the editor opened the session
 
-	mu      sync.Mutex
-	info    agent.SessionInfo    // as last shown; guarded by mu
-	settled map[string]bool      // calls of turns that are over, which the editor still shows; guarded by mu
-	calls   map[string]*callView // by call id; guarded by mu
-	ledger  *review.Ledger
+	mu       sync.Mutex
+	info     agent.SessionInfo    // as last shown; guarded by mu
+	finished map[string]bool      // calls of turns that are over, which the editor still shows; guarded by mu
+	calls    map[string]*callView // by call id; guarded by mu
+	ledger   *review.Ledger
 
-	child    *childOf         // set in the view of a sub-agent's session
-	children map[string]*view // by the task's call; guarded by mu
-	over     bool             // the task has ended; guarded by the parent view's mu
+	child     *childOf         // set in the view of a sub-agent's session
+	children  map[string]*view // by the task's call; guarded by mu
+	taskEnded bool             // the task has ended; guarded by the parent view's mu
 }
 
+// newView has shown nothing.
 func newView(es *editorSession) *view {
-	return &view{es: es, calls: map[string]*callView{}, settled: map[string]bool{}, ledger: review.NewLedger()}
+	return &view{es: es, calls: map[string]*callView{}, finished: map[string]bool{}, ledger: review.NewLedger()}
 }
 
-// remember takes in a stored event without showing it.
+// remember reads a stored event without showing it.
 func (v *view) remember(e agent.Event) {
 	switch e.Type {
 	case agent.EventSession:
@@ -49,9 +50,10 @@ func (v *view) remember(e agent.Event) {
 	}
 }
 
-// show sends what an event means to the editor. replay is set for what happened before the editor was there.
+// show sends the updates of one event. replay is set for what happened before the editor opened the session: notices
+// are then out of date.
 func (v *view) show(e agent.Event, replay bool) {
-	v.seq, v.past = e.Seq, replay
+	v.seq, v.replaying = e.Seq, replay
 	switch e.Type {
 	case agent.EventSession:
 		if d, ok := agent.Value[agent.SessionInfo](e); ok {
@@ -71,8 +73,8 @@ func (v *view) show(e agent.Event, replay bool) {
 	case agent.EventTool:
 		if d, ok := agent.Value[agent.ToolData](e); ok {
 			v.showTool(d)
-			v.follow(d)
-			v.ended(d)
+			v.followChild(d)
+			v.childEnded(d)
 		}
 	case agent.EventCompaction:
 		if d, ok := agent.Value[agent.CompactionData](e); ok {
@@ -98,9 +100,9 @@ func (v *view) show(e agent.Event, replay bool) {
 		if d, ok := agent.Value[agent.TurnData](e); ok {
 			v.showUsage(d)
 		}
-		v.settle()
+		v.forgetFinished()
 		if !replay {
-			go v.es.tellCommands() // reads files; nobody waits for it
+			go v.es.sendCommands() // it reads files; the event sink must not wait for that
 		}
 	}
 }
@@ -116,23 +118,24 @@ func (v *view) showText(e agent.Event) {
 	}
 }
 
-// settle is for the end of a turn: what only a running call needs is let go.
-func (v *view) settle() {
+// forgetFinished drops, at the end of a turn, what only running calls need.
+func (v *view) forgetFinished() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for id, c := range v.calls {
 		if c.tool.Status == agent.ToolCompleted || c.tool.Status == agent.ToolError {
-			v.settled[id] = true
+			v.finished[id] = true
 			delete(v.calls, id)
 		}
 	}
 	for id, k := range v.children {
-		if k.over {
+		if k.taskEnded {
 			delete(v.children, id)
 		}
 	}
 }
 
+// showInfo sends what has changed of a session's title, agent and options.
 func (v *view) showInfo(d agent.SessionInfo) {
 	v.mu.Lock()
 	was := v.info
@@ -142,7 +145,7 @@ func (v *view) showInfo(d agent.SessionInfo) {
 		v.es.send("session_info_update", &protocol.SessionInfoUpdate{Title: d.Title, UpdatedAt: d.Updated.UTC().Format(time.RFC3339)})
 	}
 	if was.ID == "" {
-		return // the answer that made the session says the rest
+		return // the rest was part of the answer that opened the session
 	}
 	if d.Agent != was.Agent {
 		v.es.send("current_mode_update", &protocol.CurrentModeUpdate{CurrentModeID: d.Agent})
@@ -154,7 +157,8 @@ func (v *view) showInfo(d agent.SessionInfo) {
 	}
 }
 
-// send sends an update of the event that is being shown. An editor that knows Pillion is told its number.
+// send sends an update of the event that is being shown. An editor that knows Pillion gets the event's number, so
+// that it can tell replays apart.
 func (v *view) send(kind string, value any, meta protocol.UpdateMeta) {
 	if v.es.editor.Client().Pillion.Version == 0 {
 		v.es.send(kind, value)
@@ -170,10 +174,10 @@ func (v *view) send(kind string, value any, meta protocol.UpdateMeta) {
 	v.es.sendWith(kind, value, &meta)
 }
 
-// showPrompt shows the person's words. The editor that sent a prompt has them already: it is only told their id, where
-// it can tell that from another's words.
+// showPrompt shows a prompt. The editor that has sent it shows it already: it only gets the message's id, and only if
+// it can tell that from a new prompt.
 func (v *view) showPrompt(d agent.PromptData, steered bool) {
-	own := !v.past && v.es.takeOwn(d.MessageID) && !steered
+	own := !v.replaying && v.es.takeOwn(d.MessageID) && !steered
 	if own && v.es.editor.Client().Pillion.Version == 0 {
 		return
 	}
@@ -183,7 +187,7 @@ func (v *view) showPrompt(d agent.PromptData, steered bool) {
 	}
 }
 
-// takeOwn reports, once, whether a prompt is one of this connection's own.
+// takeOwn reports, once, whether a prompt was sent by this connection.
 func (es *editorSession) takeOwn(message string) bool {
 	es.mu.Lock()
 	defer es.mu.Unlock()
@@ -192,7 +196,7 @@ func (es *editorSession) takeOwn(message string) bool {
 	return own
 }
 
-// Blocks are a prompt as an editor shows it; what was added for the model alone is left out.
+// Blocks are the parts of a prompt as ACP content, for editors; what was added for the model only is left out.
 func Blocks(parts []provider.Part) []protocol.ContentBlock {
 	out := []protocol.ContentBlock{}
 	for _, p := range parts {
@@ -213,11 +217,12 @@ func Blocks(parts []provider.Part) []protocol.ContentBlock {
 	return out
 }
 
+// planUpdate is a todo list as ACP's plan.
 func planUpdate(todos []tools.Todo) *protocol.Plan {
 	p := &protocol.Plan{Entries: []protocol.PlanEntry{}}
 	for _, t := range todos {
 		if t.Status == "cancelled" {
-			continue // a plan has no word for it
+			continue // ACP's plan has no such status
 		}
 		e := protocol.PlanEntry{Content: t.Content, Priority: protocol.PlanEntryPriority(t.Priority), Status: protocol.PlanEntryStatus(t.Status)}
 		switch e.Priority {
@@ -235,12 +240,13 @@ func planUpdate(todos []tools.Todo) *protocol.Plan {
 	return p
 }
 
-// Notice implements Notifier.
+// Notice implements review.Notifier.
 func (v *view) Notice(level, text string) { v.notice(level, text) }
 
-// notice tells the person something: as a notice where the editor shows them, else as a thought, which every editor shows.
+// notice shows a text to the person: as a notice if the editor has them, else as a thought, which every editor shows.
 func (v *view) notice(level, text string) { v.noticeWith(level, text, protocol.UpdateMeta{}) }
 
+// noticeWith is notice with _meta.pillion.
 func (v *view) noticeWith(level, text string, meta protocol.UpdateMeta) {
 	if text == "" {
 		return
@@ -257,8 +263,8 @@ func (v *view) noticeWith(level, text string, meta protocol.UpdateMeta) {
 	v.es.send(kind, &protocol.ContentChunk{Content: protocol.TextBlock("[" + level + "] " + text + "\n")})
 }
 
-// ask tells the person of something that only they can do. In a client without notices it is a message: thoughts are
-// folded in some.
+// ask shows a text that the person must act on. In a client without notices it is a message, because some fold
+// thoughts.
 func (v *view) ask(text string) {
 	if v.es.editor.Client().ShowsNotices() {
 		v.notice("warning", text)
@@ -267,6 +273,7 @@ func (v *view) ask(text string) {
 	v.es.send("agent_message_chunk", &protocol.ContentChunk{Content: protocol.TextBlock("\n[warning] " + text + "\n\n")})
 }
 
+// showUsage sends how much of the context is used, in tokens, and the cost so far.
 func (v *view) showUsage(d agent.TurnData) {
 	if d.ContextSize <= 0 {
 		return

@@ -17,7 +17,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
-// callView is a tool call as the editor has it.
+// callView is the card of a tool call, as the editor has it.
 type callView struct {
 	tool  agent.ToolData
 	title string
@@ -29,6 +29,7 @@ type callView struct {
 	order []string
 }
 
+// toolStatus translates our states into ACP's.
 var toolStatus = map[agent.ToolStatus]protocol.ToolCallStatus{
 	agent.ToolPending:   protocol.ToolCallStatusPending,
 	agent.ToolRunning:   protocol.ToolCallStatusInProgress,
@@ -36,12 +37,12 @@ var toolStatus = map[agent.ToolStatus]protocol.ToolCallStatus{
 	agent.ToolError:     protocol.ToolCallStatusFailed,
 }
 
-// showTool sends a call's card once, then only what changed of it.
+// showTool sends the card of a call once, and later only what has changed of it.
 func (v *view) showTool(d agent.ToolData) {
 	d = printable(d)
 	v.mu.Lock()
 	c := v.calls[d.CallID]
-	fresh := c == nil && !v.settled[d.CallID]
+	fresh := c == nil && !v.finished[d.CallID]
 	generic := !v.es.editor.Client().ShowsHunks()
 	if c == nil {
 		c = &callView{}
@@ -57,7 +58,7 @@ func (v *view) showTool(d agent.ToolData) {
 	was := c.tool
 	c.tool = d
 	title := d.Title
-	said := announce(d, v.info.Cwd)
+	said := inputHint(d, v.info.Cwd)
 	if command := commandIn(d); generic && command != "" {
 		title = command // not what the model calls it
 	}
@@ -90,7 +91,7 @@ func (v *view) showTool(d agent.ToolData) {
 	if len(content) > 0 {
 		u.Content = content
 	}
-	if generic && !v.past && d.ErrorKind == editors.KindUnsaved && d.Status == agent.ToolError && was.Status != d.Status {
+	if generic && !v.replaying && d.ErrorKind == editors.KindUnsaved && d.Status == agent.ToolError && was.Status != d.Status {
 		defer v.ask(editors.WhatIsUnsaved(d.Error)) // some clients show no reason of a failed call, and only the person can save
 	}
 	if fresh {
@@ -103,9 +104,10 @@ func (v *view) showTool(d agent.ToolData) {
 	v.send("tool_call_update", &u, toolMeta(d))
 }
 
-// printable is a call whose words an editor may show. What a command printed, or a file or a page holds, must not turn
-// the lines of a card around or act on a terminal that shows it. The model has the exact text: it has to quote it in edits.
-// Every word of a tool's result passes here; a diff does not, since its text is what will be written.
+// printable is a call whose texts an editor may show. The output of a command, a file or a page must not reorder the
+// lines of a card (bidirectional controls) or control a terminal that shows it. The model gets the exact text,
+// because it has to quote it in edits. Every text of a tool's result passes here; a diff does not, since it is what
+// will be written.
 func printable(d agent.ToolData) agent.ToolData {
 	d.Title, d.Output, d.Error = visible.Printable(d.Title), visible.Printable(d.Output), visible.Printable(d.Error)
 	d.Metadata = maps.Clone(d.Metadata) // the other belongs to the event log
@@ -117,7 +119,7 @@ func printable(d agent.ToolData) agent.ToolData {
 	return d
 }
 
-// toolMeta is what an editor that knows Pillion is told of a call besides.
+// toolMeta is _meta.pillion of a call.
 func toolMeta(d agent.ToolData) protocol.UpdateMeta {
 	m := protocol.UpdateMeta{Tool: d.Tool, StartedAt: stamp(d.Started), EndedAt: stamp(d.Ended)}
 	m.TerminalID, _ = d.Metadata["terminalId"].(string)
@@ -133,6 +135,7 @@ func toolMeta(d agent.ToolData) protocol.UpdateMeta {
 	return m
 }
 
+// stamp is a time for the wire; "" for none.
 func stamp(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -140,7 +143,7 @@ func stamp(t time.Time) string {
 	return t.UTC().Format(time.RFC3339Nano)
 }
 
-// commandIn is the command that a call runs, with everything in it made visible; empty for other calls.
+// commandIn is the command that a call runs, with invisible characters made visible; "" for other calls.
 func commandIn(d agent.ToolData) string {
 	if d.Kind != tools.KindExecute {
 		return ""
@@ -152,10 +155,11 @@ func commandIn(d agent.ToolData) string {
 	return visible.Text(in.Command)
 }
 
-// announcement is what a call's input already says before the tool has words of its own.
-type announcement struct{ what, path string }
+// hint is what a call's input says before the tool itself has a title: text and path.
+type hint struct{ what, path string }
 
-func announce(d agent.ToolData, cwd string) (a announcement) {
+// inputHint looks for the parameters that tools have in common.
+func inputHint(d agent.ToolData, cwd string) (a hint) {
 	var in map[string]json.RawMessage
 	if d.Title != "" && len(d.Locations) > 0 || json.Unmarshal(d.Input, &in) != nil {
 		return a
@@ -178,7 +182,7 @@ func announce(d agent.ToolData, cwd string) (a announcement) {
 	return a
 }
 
-// toolContent is what a call's card shows: its diffs, then its output or error. v.mu is held.
+// toolContent is the content of a call's card: its diffs, then its output or error. v.mu is held.
 func (v *view) toolContent(c *callView) []protocol.ToolCallContent {
 	d := c.tool
 	var text string
@@ -186,7 +190,7 @@ func (v *view) toolContent(c *callView) []protocol.ToolCallContent {
 	case agent.ToolCompleted:
 		text = d.Output
 	case agent.ToolError:
-		text = failed(d)
+		text = failureText(d)
 	default:
 		text, _ = d.Metadata["output"].(string) // a running command shows what it has said so far
 		if id, ok := v.es.relays.shownIn(v.es, d); ok {
@@ -212,8 +216,8 @@ func (v *view) toolContent(c *callView) []protocol.ToolCallContent {
 	return out
 }
 
-// failed is what a call that failed had said until then, and why it failed.
-func failed(d agent.ToolData) string {
+// failureText is the output of a failed call so far, and why it failed.
+func failureText(d agent.ToolData) string {
 	said := d.Output
 	if said == "" {
 		said, _ = d.Metadata["output"].(string)
@@ -224,6 +228,7 @@ func failed(d agent.ToolData) string {
 	return said + "\n\n" + d.Error
 }
 
+// rawOutput is a call's result as data, for editors that show it.
 func rawOutput(d agent.ToolData) json.RawMessage {
 	out := map[string]any{}
 	if d.Output != "" {
@@ -238,6 +243,7 @@ func rawOutput(d agent.ToolData) json.RawMessage {
 	return rawJSON(out)
 }
 
+// toolKind is ACP's kind of a tool.
 func toolKind(k tools.Kind) protocol.ToolKind {
 	if k == "" {
 		return protocol.ToolKindOther
@@ -245,6 +251,7 @@ func toolKind(k tools.Kind) protocol.ToolKind {
 	return protocol.ToolKind(k)
 }
 
+// locations are the places of a call for the wire; lines count from 1.
 func locations(list []tools.Location) []protocol.ToolCallLocation {
 	var out []protocol.ToolCallLocation
 	for _, l := range list {
@@ -258,11 +265,11 @@ func locations(list []tools.Location) []protocol.ToolCallLocation {
 	return out
 }
 
-// fenced is text as a Markdown block of code.
+// fenced is text as a code block in Markdown.
 func fenced(text string) string { return fencedAs("", text) }
 
-// fencedAs is text as a block of code in a language. The fence is longer than any in the text, so that the text cannot
-// end its block and go on as Markdown of its own.
+// fencedAs is text as a code block in a language. The fence is longer than any in the text, so that the text cannot
+// end its block and continue as Markdown.
 func fencedAs(language, text string) string {
 	fence := "```"
 	for strings.Contains(text, fence) {
@@ -271,7 +278,7 @@ func fencedAs(language, text string) string {
 	return fence + language + "\n" + strings.TrimSuffix(text, "\n") + "\n" + fence
 }
 
-// call is a tool call the editor has been shown.
+// call is a tool call that the editor has been shown.
 func (v *view) call(id string) (agent.ToolData, bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -10,7 +10,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/change"
 )
 
-// showChange puts a change's diff on its call's card, and tells an editor that knows changes where it stands.
+// showChange adds a change's diff to the card of its call, and sends the state of the change to an editor that knows
+// changes.
 func (v *view) showChange(e agent.Event, replay bool) {
 	if d, ok := agent.Value[agent.ChangeData](e); ok {
 		e.Value = d // a stored one is decoded once; its set can be long
@@ -23,16 +24,16 @@ func (v *view) showChange(e agent.Event, replay bool) {
 		v.showDiff(e, c)
 	}
 	if !replay {
-		v.tellChange(review.Info(c))
+		v.sendChange(review.Info(c))
 	}
 }
 
-// showDiff shows a change on its card. What the person did themselves has none.
+// showDiff adds a diff to a card: that of the call, or of the task when a sub-agent's call has no card of its own.
 func (v *view) showDiff(e agent.Event, c *review.Change) {
 	d, _ := agent.Value[agent.ChangeData](e)
 	call, task := c.Call, ""
 	if d.Session != "" { // a sub-agent's: on its own card, or on the task's where that has none
-		if kid := v.kidOf(d.Session); kid != nil && kid.has(call) {
+		if kid := v.childView(d.Session); kid != nil && kid.has(call) {
 			kid.putDiff(e, c, call, "")
 			return
 		}
@@ -54,6 +55,8 @@ func (v *view) has(call string) bool {
 	return !v.child.quiet || c != nil && c.shown
 }
 
+// putDiff adds the diff of a change to the card id. task is the sub-agent's session when the card is that of its
+// task; the card then has the diffs of several changes.
 func (v *view) putDiff(e agent.Event, c *review.Change, id, task string) {
 	set := c.Set
 	if d, ok := agent.Value[agent.ChangeData](e); ok {
@@ -64,15 +67,15 @@ func (v *view) putDiff(e agent.Event, c *review.Change, id, task string) {
 		}
 	}
 	if c.State == change.Proposed && setSize(set) > maxCardDiff {
-		return // the question that follows shows it; twice would only make the person wait
+		return // the approval request shows it; sending it twice would only take longer
 	}
 	diffs := review.Diffs(set)
 	if text := review.VerdictText(set); text != "" && c.State == change.Proposed {
-		diffs = append(diffs, protocol.TextOfCall(text)) // an answer that comes later than the question is seen all the same
+		diffs = append(diffs, protocol.TextOfCall(text)) // a verdict may arrive after the approval request; the card then shows it
 	}
 	v.mu.Lock()
 	call := v.calls[id]
-	if call == nil { // a sub-agent's events come on a way of their own: its card is on the way
+	if call == nil { // a sub-agent's events have an order of their own: its card is still to come
 		call = &callView{unsent: true}
 		v.calls[id] = call
 	}
@@ -95,9 +98,11 @@ func (v *view) putDiff(e agent.Event, c *review.Change, id, task string) {
 	}
 }
 
-// maxCardDiff is how much of a proposal, in bytes of both texts, is shown on its card before it is asked about.
+// maxCardDiff is how large a proposal may be, in bytes of both texts, to be shown on its card before the approval
+// request shows it too.
 const maxCardDiff = 256 << 10
 
+// setSize is the size of a change set, in bytes of both texts.
 func setSize(s *change.Set) (n int) {
 	for _, f := range s.Files {
 		n += len(f.Old) + len(f.New)
@@ -105,16 +110,16 @@ func setSize(s *change.Set) (n int) {
 	return n
 }
 
-// tellChange sends _pillion/change/updated where it is understood.
-func (v *view) tellChange(info protocol.ChangeInfo) {
+// sendChange sends _pillion/change/updated, if the editor has announced it.
+func (v *view) sendChange(info protocol.ChangeInfo) {
 	s := v.es
 	if s.editor.Client().Does(protocol.MethodPillionChangeUpdated) {
 		s.notify(protocol.MethodPillionChangeUpdated, protocol.ChangeUpdated{SessionID: v.es.ID(), Change: info})
 	}
 }
 
-// showRestore tells an editor that the conversation was taken back, or forward again. What is in it again follows as
-// updates. An editor that does not know of it is told in words.
+// showRestore tells the editor that the conversation was taken back or forward. What belongs to it again follows as
+// updates. An editor without the method gets a notice.
 func (v *view) showRestore(e agent.Event, replay bool) {
 	v.ledger.Take(e)
 	d, ok := agent.Value[agent.RestoreData](e)
@@ -123,13 +128,13 @@ func (v *view) showRestore(e agent.Event, replay bool) {
 	}
 	s := v.es
 	if !s.editor.Client().Does(protocol.MethodPillionSessionReverted) {
-		text := "The conversation is whole again: what was said before the undo counts."
+		text := "The conversation was restored to what it was before the undo."
 		if d.MessageID != "" {
 			title := d.MessageID
 			if _, text, ok := v.ledger.Checkpoint(d.MessageID); ok {
 				title = "“" + text + "”"
 			}
-			text = fmt.Sprintf("The conversation was taken back to before %s. What is shown after it no longer counts for the agent.", title)
+			text = fmt.Sprintf("The conversation was restored to before %s. The agent no longer sees the messages after it.", title)
 		}
 		v.notice("info", text)
 		return
@@ -149,18 +154,19 @@ func (v *view) showRestore(e agent.Event, replay bool) {
 	v.mu.Unlock()
 	if from > 0 && to > from {
 		tell("")
-		v.again(s.ctx, info, from, to)
+		v.replayRange(s.ctx, info, from, to)
 	}
 	if d.MessageID != "" {
 		tell(d.MessageID)
 	}
 }
 
-// again shows events that are in the conversation again. The sink calls it, so it does not wait for events.
-func (v *view) again(ctx context.Context, info agent.SessionInfo, from, to int64) {
+// replayRange shows the events from one number up to, not including, another. It is called by the event sink and so
+// must not wait for events.
+func (v *view) replayRange(ctx context.Context, info agent.SessionInfo, from, to int64) {
 	hidden, err := v.es.Hidden(ctx)
 	if err != nil {
-		v.notice("warning", "What is in the conversation again could not be read: "+err.Error()+". Load the session again to see it.")
+		v.notice("warning", "The restored part of the conversation could not be read: "+err.Error()+". Load the session again to see it.")
 		return
 	}
 	replay := newView(v.es)
@@ -172,6 +178,6 @@ func (v *view) again(ctx context.Context, info agent.SessionInfo, from, to int64
 		return ctx.Err()
 	})
 	if err != nil {
-		v.notice("warning", "What is in the conversation again could not be shown whole: "+err.Error()+". Load the session again to see it.")
+		v.notice("warning", "The restored part of the conversation could not be shown in full: "+err.Error()+". Load the session again to see it.")
 	}
 }

@@ -7,21 +7,21 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 )
 
-// childOf says whose calls a sub-agent's view shows.
+// childOf says which task a sub-agent's view belongs to.
 type childOf struct {
 	task    string // the call of the session that started it
 	session string // the sub-agent's
 	quiet   bool   // only calls that the person was asked about: the editor cannot nest cards
 }
 
-// follow shows the calls of the sub-agent that a task has started: nested in an editor that knows Pillion; in others
-// only those that the person is asked about, since the task's own card tells the rest.
-func (v *view) follow(d agent.ToolData) {
+// followChild shows the calls of the sub-agent that a task has started. An editor that knows Pillion nests them;
+// others get only the calls that need approval, since the task's own card describes the rest.
+func (v *view) followChild(d agent.ToolData) {
 	id, _ := d.Metadata["sessionId"].(string)
 	if id == "" || d.Tool != "task" || v.child != nil {
 		return
 	}
-	from := number(d.Metadata["since"])
+	from := wholeNumber(d.Metadata["since"])
 	v.mu.Lock()
 	if v.children == nil {
 		v.children = map[string]*view{}
@@ -29,7 +29,7 @@ func (v *view) follow(d agent.ToolData) {
 	had := v.children[d.CallID] != nil
 	kid := newView(v.es)
 	kid.child = &childOf{task: d.CallID, session: id, quiet: v.es.editor.Client().Pillion.Version == 0}
-	kid.info, kid.past = v.info, v.past
+	kid.info, kid.replaying = v.info, v.replaying
 	if !had {
 		v.children[d.CallID] = kid
 	}
@@ -38,12 +38,12 @@ func (v *view) follow(d agent.ToolData) {
 		return
 	}
 	live, ok := v.es.rt.Session(id)
-	if v.past || !ok { // it is over, or was before the task's card came
+	if v.replaying || !ok { // the task has ended
 		if !kid.child.quiet {
 			_ = v.es.rt.StoredOf(v.es.ctx, id, from, []agent.EventType{agent.EventTool, agent.EventText, agent.EventThinking, agent.EventTurn}, func(e agent.Event) error {
 				kid.showChild(e)
 				if e.Type == agent.EventTurn {
-					return errSeen // what comes later belongs to another call
+					return errTurnEnded
 				}
 				return nil
 			})
@@ -54,10 +54,11 @@ func (v *view) follow(d agent.ToolData) {
 	_ = live.Subscribe(from, kid.showChild)
 }
 
-var errSeen = errors.New("seen enough")
+// errTurnEnded ends a scan of a sub-agent's events: what follows belongs to another call of it.
+var errTurnEnded = errors.New("seen enough")
 
-// number is a whole number out of metadata, fresh or stored.
-func number(v any) int64 {
+// wholeNumber is an integer in metadata: int64 in this process, float64 when it was stored as JSON.
+func wholeNumber(v any) int64 {
 	switch n := v.(type) {
 	case int64:
 		return n
@@ -67,7 +68,7 @@ func number(v any) int64 {
 	return 0
 }
 
-// showChild shows what of a sub-agent's events is shown: its calls, and its words where the editor can nest them.
+// showChild shows a sub-agent's event: its calls, and its text where the editor can nest it.
 func (v *view) showChild(e agent.Event) {
 	switch e.Type {
 	case agent.EventText, agent.EventThinking:
@@ -100,7 +101,7 @@ func (v *view) showChild(e agent.Event) {
 	v.showTool(d)
 }
 
-// reveal shows a call's card before the person is asked about it.
+// reveal shows the card of a call before the person is asked about it.
 func (v *view) reveal(call string) {
 	v.mu.Lock()
 	c := v.calls[call]
@@ -114,20 +115,20 @@ func (v *view) reveal(call string) {
 	v.showTool(d)
 }
 
-// kidOf is the view of a sub-agent's session; nil when it is not followed.
-func (v *view) kidOf(session string) *view {
+// childView is the view of a sub-agent's session; nil when it is not followed.
+func (v *view) childView(session string) *view {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for _, k := range v.children {
-		if k.child.session == session && !k.over {
+		if k.child.session == session && !k.taskEnded {
 			return k
 		}
 	}
 	return nil
 }
 
-// ended lets a sub-agent's view go when its task is over.
-func (v *view) ended(d agent.ToolData) {
+// childEnded lets a sub-agent's view be dropped when its task has ended; one in the background has not.
+func (v *view) childEnded(d agent.ToolData) {
 	if d.Tool != "task" || d.Status != agent.ToolCompleted && d.Status != agent.ToolError {
 		return
 	}
@@ -137,23 +138,22 @@ func (v *view) ended(d agent.ToolData) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if k := v.children[d.CallID]; k != nil {
-		k.over = true
+		k.taskEnded = true
 	}
 }
 
-// childMeta names the task a call belongs to.
+// childMeta is _meta.pillion of a sub-agent's update: it names the task and has no number of the parent's log.
 func (v *view) childMeta(m protocol.UpdateMeta) protocol.UpdateMeta {
 	m.Seq = nil
 	m.ParentToolCallID, m.ChildSessionID = v.child.task, v.child.session
 	return m
 }
 
-// showCompaction tells that older turns became a summary. The transcript keeps all; replayed, the mark stands where it
-// happened.
+// showCompaction shows that older turns were replaced by a summary. In a replay it is shown where it happened.
 func (v *view) showCompaction(d agent.CompactionData) {
 	c := v.es.editor.Client()
 	if c.Caps.Session == nil || c.Caps.Session.Compaction == nil {
-		if d.State != agent.CompactionBegun || !v.past {
+		if d.State != agent.CompactionBegun || !v.replaying {
 			level := "info"
 			if d.State == agent.CompactionFailed {
 				level = "warning"
@@ -181,11 +181,11 @@ func (v *view) showCompaction(d agent.CompactionData) {
 	v.send("compaction_update", u, protocol.UpdateMeta{})
 }
 
-// showSummary is a piece of a summary that is being written.
+// showSummary sends a piece of a summary while it is written.
 func (v *view) showSummary(d agent.TextData) {
 	c := v.es.editor.Client()
-	if c.Caps.Session == nil || c.Caps.Session.Compaction == nil || v.past || d.Text == "" {
-		return // the end brings the whole
+	if c.Caps.Session == nil || c.Caps.Session.Compaction == nil || v.replaying || d.Text == "" {
+		return // its end sends the whole summary
 	}
 	v.send("compaction_summary_chunk", &protocol.CompactionSummaryChunk{CompactionID: d.MessageID, Content: protocol.TextBlock(d.Text)}, protocol.UpdateMeta{})
 }

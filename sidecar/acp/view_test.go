@@ -9,7 +9,7 @@ import (
 )
 
 func TestARunningCallSaysWhatItIsAbout(t *testing.T) {
-	for input, want := range map[string]announcement{
+	for input, want := range map[string]hint{
 		`{"filePath":"src/a.go","offset":3}`:         {"src/a.go", "/p/src/a.go"},
 		`{"filePath":"/x/a.go"}`:                     {"/x/a.go", "/x/a.go"},
 		`{"command":"make\ntest","description":"b"}`: {"make", ""},
@@ -20,12 +20,12 @@ func TestARunningCallSaysWhatItIsAbout(t *testing.T) {
 		`{"filePath":"cut of`:                        {},
 		`["a"]`:                                      {},
 	} {
-		if got := announce(agent.ToolData{Tool: "x", Input: json.RawMessage(input)}, "/p"); got != want {
+		if got := inputHint(agent.ToolData{Tool: "x", Input: json.RawMessage(input)}, "/p"); got != want {
 			t.Errorf("%s: %+v, want %+v", input, got, want)
 		}
 	}
 	own := agent.ToolData{Title: "a.go", Locations: []tools.Location{{Path: "/p/a.go"}}, Input: json.RawMessage(`{"filePath":"b"}`)}
-	if got := announce(own, "/p"); got != (announcement{}) {
+	if got := inputHint(own, "/p"); got != (hint{}) {
 		t.Errorf("the tool's own words count: %+v", got)
 	}
 }

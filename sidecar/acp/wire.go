@@ -16,46 +16,50 @@ import (
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
+// Limits of what is queued for an editor. A slow editor must not take unlimited memory, nor get a message that its
+// JSON parser refuses.
 const (
-	maxWaiting  = 8 << 20  // bytes of updates that may wait for a slow editor before its sessions wait too
+	maxQueued   = 8 << 20  // bytes of updates that may wait for a slow editor before its sessions wait too
 	maxMerged   = 1 << 20  // bytes of text one chunk may grow to while it waits
 	maxText     = 4 << 20  // bytes of text one chunk carries; quoted it may grow sixfold
 	maxUpdate   = 12 << 20 // bytes of one update, unquoted; the npm SDK drops a connection at 32 MiB
 	updateEntry = 1000     // bytes an update weighs besides its texts: its objects, as they lie in memory
 )
 
-// wire is one connection to an editor: everything that leaves goes through its one queue, in order. Updates that wait
-// are merged where that loses nothing: text of one message, newer states of one tool call.
+// wire is the connection to an editor. Everything that is sent goes through its one queue, in order. Queued updates
+// are merged where no reader could tell: text of one message, newer states of one tool call.
 type wire struct {
 	out  *rpc.Outbox
 	peer *rpc.Peer
 	// ended is closed when the editor has stopped sending. The connection itself ends later, when what runs is answered.
 	ended <-chan struct{}
 
-	mu      sync.Mutex
-	waiting int           // bytes of updates in the queue; guarded by mu
-	room    chan struct{} // closed and replaced when waiting shrinks; guarded by mu
+	mu     sync.Mutex
+	queued int           // bytes of updates in the queue; guarded by mu
+	room   chan struct{} // closed and replaced when waiting shrinks; guarded by mu
 
 	after map[string]func() // what to do once a request is answered, by the start of its answer; guarded by mu
 }
 
+// newWire begins to read at once; handler may be called before it returns.
 func newWire(conn io.ReadWriteCloser, handler rpc.Handler, log func(error)) *wire {
-	w := &wire{out: rpc.NewOutbox(conn, rpc.OutboxOptions{MaxBytes: maxWaiting}), room: make(chan struct{}), after: map[string]func(){}}
-	in := &reader{r: conn, ended: make(chan struct{})}
+	w := &wire{out: rpc.NewOutbox(conn, rpc.OutboxOptions{MaxBytes: maxQueued}), room: make(chan struct{}), after: map[string]func(){}}
+	in := &endNotice{r: conn, ended: make(chan struct{})}
 	w.ended = in.ended
-	stream := rpc.NewLineStream(in, answers{w}, rpc.StreamOptions{OnBad: log})
+	stream := rpc.NewLineStream(in, answerHook{w}, rpc.StreamOptions{OnBad: log})
 	w.peer = rpc.NewPeer(stream, rpc.PeerOptions{Handler: handler, Log: log})
 	return w
 }
 
-// reader notices the end of what an editor sends.
-type reader struct {
+// endNotice closes ended when the editor has stopped sending.
+type endNotice struct {
 	r     io.ReadCloser
 	ended chan struct{}
 	once  sync.Once
 }
 
-func (r *reader) Read(p []byte) (int, error) {
+// Read implements io.Reader.
+func (r *endNotice) Read(p []byte) (int, error) {
 	n, err := r.r.Read(p)
 	if err != nil {
 		r.once.Do(func() { close(r.ended) })
@@ -63,12 +67,13 @@ func (r *reader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (r *reader) Close() error { return r.r.Close() }
+func (r *endNotice) Close() error { return r.r.Close() }
 
-// answers is the queue as the connection sees it: it notices when a request's answer is queued.
-type answers struct{ w *wire }
+// answerHook is the queue as the connection sees it: it notices when the answer to a request is queued.
+type answerHook struct{ w *wire }
 
-func (a answers) Write(frame []byte) (int, error) {
+// Write queues a frame, then calls what was to follow it.
+func (a answerHook) Write(frame []byte) (int, error) {
 	n, err := a.w.out.Write(frame)
 	if f := a.w.take(frame); f != nil {
 		f()
@@ -76,16 +81,18 @@ func (a answers) Write(frame []byte) (int, error) {
 	return n, err
 }
 
-func (a answers) Close() error { return a.w.out.Close() }
+func (a answerHook) Close() error { return a.w.out.Close() }
 
-// afterAnswer runs f as soon as the answer to r is queued, so that what f sends follows it. f must not block. The
-// answers of a batch leave in one frame; there f runs never, so nothing vital may hang on it.
+// afterAnswer calls f when the answer to r has been queued, so that what f sends follows it: an editor ignores
+// updates of a session that it does not know yet. f must not block. The answers of a batch leave in one frame; f is
+// then never called, so nothing vital may depend on it.
 func (w *wire) afterAnswer(r *rpc.Request, f func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.after[answerStart(r.ID)] = f
 }
 
+// take finds and removes what is to follow a frame.
 func (w *wire) take(frame []byte) func() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -98,6 +105,7 @@ func (w *wire) take(frame []byte) func() {
 	return nil
 }
 
+// answerStart is how the frame of an answer begins; package rpc writes it in this order.
 func answerStart(id jsonrpc2.ID) string {
 	text := ""
 	if n, ok := id.Number(); ok {
@@ -116,13 +124,13 @@ func (w *wire) update(ctx context.Context, session string, u protocol.SessionUpd
 	if c, ok := u.Value.(*protocol.ContentChunk); ok && c.Meta == nil {
 		if t, ok := c.Content.Value.(*protocol.TextContent); ok && t.Meta == nil && t.Annotations == nil {
 			if len(t.Text) > maxText {
-				return w.pieces(ctx, session, u.SessionUpdate, c.MessageID, t.Text, meta)
+				return w.sendLongText(ctx, session, u.SessionUpdate, c.MessageID, t.Text, meta)
 			}
 			x.text, x.message = append(x.text, t.Text...), c.MessageID
 			x.isText = true
 		}
 	}
-	x.size = updateEntry + x.weigh()
+	x.size = updateEntry + x.textSize()
 	if err := w.admit(ctx, x.size); err != nil {
 		return err
 	}
@@ -133,8 +141,8 @@ func (w *wire) update(ctx context.Context, session string, u protocol.SessionUpd
 	return err
 }
 
-// pieces sends a long text as several chunks, cut between characters.
-func (w *wire) pieces(ctx context.Context, session, kind, message, text string, meta *protocol.UpdateMeta) error {
+// sendLongText sends a long text as several chunks, cut between characters.
+func (w *wire) sendLongText(ctx context.Context, session, kind, message, text string, meta *protocol.UpdateMeta) error {
 	for len(text) > 0 {
 		n := min(len(text), maxText)
 		for n < len(text) && n > maxText-utf8.UTFMax && !utf8.RuneStart(text[n]) {
@@ -149,11 +157,11 @@ func (w *wire) pieces(ctx context.Context, session, kind, message, text string, 
 	return nil
 }
 
-// admit waits until size more bytes may wait, and counts them.
+// admit waits until the queue has room, and counts size more bytes.
 func (w *wire) admit(ctx context.Context, size int) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for w.waiting > maxWaiting {
+	for w.queued > maxQueued {
 		room := w.room
 		w.mu.Unlock()
 		select {
@@ -167,21 +175,23 @@ func (w *wire) admit(ctx context.Context, size int) error {
 		}
 		w.mu.Lock()
 	}
-	w.waiting += size
+	w.queued += size
 	return nil
 }
 
+// release counts size bytes less, and wakes those who wait in admit.
 func (w *wire) release(size int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.waiting -= size
-	if w.waiting <= maxWaiting {
+	w.queued -= size
+	if w.queued <= maxQueued {
 		close(w.room)
 		w.room = make(chan struct{})
 	}
 }
 
-// pendingUpdate is a session/update that waits. It belongs to the queue, whose lock guards it, until it is encoded.
+// pendingUpdate is a session/update in the queue. It belongs to the queue, whose lock guards it, until it is encoded:
+// encoding late allows merging.
 type pendingUpdate struct {
 	w       *wire
 	session string
@@ -194,7 +204,8 @@ type pendingUpdate struct {
 	message string
 }
 
-func (x *pendingUpdate) weigh() int {
+// textSize is how much text an update carries, in bytes; the rest is updateEntry.
+func (x *pendingUpdate) textSize() int {
 	if x.isText {
 		return len(x.text)
 	}
@@ -225,6 +236,7 @@ func (x *pendingUpdate) weigh() int {
 	return n
 }
 
+// blockSize is the size of a content block, in bytes.
 func blockSize(b protocol.ContentBlock) int {
 	switch v := b.Value.(type) {
 	case *protocol.TextContent:
@@ -235,14 +247,14 @@ func blockSize(b protocol.ContentBlock) int {
 	return 100
 }
 
-// mergeUpdates adds next to n when no reader could tell the difference.
+// mergeUpdates merges b into a if no reader could tell the difference. It reports whether it did.
 func mergeUpdates(a, b *rpc.Note) bool {
 	x, ok := a.Params.(*pendingUpdate)
 	y, ok2 := b.Params.(*pendingUpdate)
 	if !ok || !ok2 || x.update.SessionUpdate != y.update.SessionUpdate {
 		return false
 	}
-	if x.isText && y.isText && x.message == y.message && alike(x.meta, y.meta) && len(x.text)+len(y.text) <= maxMerged {
+	if x.isText && y.isText && x.message == y.message && mergeable(x.meta, y.meta) && len(x.text)+len(y.text) <= maxMerged {
 		x.meta = y.meta
 		x.text = append(x.text, y.text...)
 		x.size += len(y.text)
@@ -255,16 +267,16 @@ func mergeUpdates(a, b *rpc.Note) bool {
 		return false
 	}
 	merged := *old
-	supersede(&merged, now)
+	mergeCall(&merged, now)
 	before := x.size + y.size
 	x.update.Value, x.meta = &merged, y.meta
-	x.size = updateEntry + x.weigh()
+	x.size = updateEntry + x.textSize()
 	x.w.release(before - x.size)
 	return true
 }
 
-// alike reports whether two updates may become one, which then has the newer one's number.
-func alike(a, b *protocol.UpdateMeta) bool {
+// mergeable reports whether two updates may become one, with the number of the newer.
+func mergeable(a, b *protocol.UpdateMeta) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
@@ -273,8 +285,8 @@ func alike(a, b *protocol.UpdateMeta) bool {
 	return x == y
 }
 
-// supersede lays the newer update of a tool call over the older one.
-func supersede(u, now *protocol.ToolCallUpdate) {
+// mergeCall applies the newer update of a tool call to the older one. An empty member means "unchanged", as in ACP.
+func mergeCall(u, now *protocol.ToolCallUpdate) {
 	if now.Title != "" {
 		u.Title = now.Title
 	}
@@ -298,7 +310,8 @@ func supersede(u, now *protocol.ToolCallUpdate) {
 	}
 }
 
-// MarshalJSON is called by the queue's writer when the update's turn to leave has come.
+// MarshalJSON encodes the update when it is sent. Text chunks, by far the most frequent, are written without
+// encoding/json.
 func (x *pendingUpdate) MarshalJSON() ([]byte, error) {
 	defer x.w.release(x.size)
 	if x.isText {
@@ -328,7 +341,7 @@ func (x *pendingUpdate) MarshalJSON() ([]byte, error) {
 	return append(x.appendMeta(b), '}'), nil
 }
 
-// appendMeta puts _meta.pillion into the update's object that b ends with.
+// appendMeta adds _meta.pillion to the object that b ends with.
 func (x *pendingUpdate) appendMeta(b []byte) []byte {
 	if x.meta == nil {
 		return b
@@ -341,7 +354,7 @@ func (x *pendingUpdate) appendMeta(b []byte) []byte {
 	return append(append(b, meta...), "}}"...)
 }
 
-// shrink drops what makes an update too big for the editor to read; the call itself stays visible.
+// shrink drops what makes an update larger than an editor can read; the call itself stays visible.
 func (x *pendingUpdate) shrink() {
 	note := []protocol.ToolCallContent{protocol.TextOfCall("(too large to show here)")}
 	switch v := x.update.Value.(type) {
@@ -358,6 +371,7 @@ func (x *pendingUpdate) shrink() {
 	}
 }
 
+// rawJSON encodes one of our own types; nil if that fails, which a test would find.
 func rawJSON(v any) json.RawMessage {
 	b, err := rpc.JSON.Marshal(v)
 	if err != nil {

@@ -42,7 +42,7 @@ func TestASlowEditorCostsBoundedMemoryAndLosesNothing(t *testing.T) {
 			if i%2 == 1 {
 				kind = "agent_thought_chunk"
 			}
-			if i == 2*maxWaiting/size {
+			if i == 2*maxQueued/size {
 				close(full)
 			}
 			err := w.update(context.Background(), "s", protocol.SessionUpdate{SessionUpdate: kind, Value: &protocol.ContentChunk{Content: protocol.TextBlock(fmt.Sprintf("%d %s", i, pad))}}, nil)
@@ -56,9 +56,9 @@ func TestASlowEditorCostsBoundedMemoryAndLosesNothing(t *testing.T) {
 	// The producer stops by itself when enough waits.
 	for {
 		w.mu.Lock()
-		waiting := w.waiting
+		waiting := w.queued
 		w.mu.Unlock()
-		if waiting > maxWaiting-2*size {
+		if waiting > maxQueued-2*size {
 			break
 		}
 		select {
