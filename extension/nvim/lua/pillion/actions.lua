@@ -97,7 +97,7 @@ function M.option(id, value)
     end
     local o = s:option(id)
     if not o then
-      return log.tell("info", id == "thought_level" and "this model has no levels of thinking" or ("there is no choice of " .. id))
+      return log.tell("info", id == "thought_level" and "this model has no thinking levels" or ("this session has no option " .. id))
     end
     vim.ui.select(o.options, {
       prompt = o.name,
@@ -123,7 +123,7 @@ function M.add(args, raw)
   elseif #args == 0 then
     local buf = context.front()
     if not buf then
-      return log.tell("info", "there is no file in front to add")
+      return log.tell("info", "the current window shows no file to add")
     end
     added[#added + 1] = context.file(vim.api.nvim_buf_get_name(buf))
   end
@@ -131,7 +131,7 @@ function M.add(args, raw)
     if a:sub(1, 1) == "@" then
       local c = context.mention(a, s.cwd)
       if not c then
-        log.tell("warn", a .. " stands for nothing here")
+        log.tell("warn", "unknown mention " .. a)
       end
       added[#added + 1] = c
     else
@@ -147,7 +147,7 @@ function M.add(args, raw)
   end
   s:status()
   if #names > 0 then
-    log.tell("info", "goes along with the next prompt: " .. table.concat(names, ", "))
+    log.tell("info", "added to the next prompt: " .. table.concat(names, ", "))
   end
 end
 
@@ -163,7 +163,7 @@ function M.queue()
       return log.tell("error", err.message)
     end
     if #r.items == 0 then
-      return log.tell("info", "no prompt waits")
+      return log.tell("info", "the queue is empty")
     end
     vim.ui.select(r.items, { prompt = "Waiting prompts", format_item = prompt_line }, function(item)
       if not item then
@@ -234,7 +234,7 @@ function M.permissions()
         return log.tell("info", "this rule comes from " .. (x.origin or "the defaults") .. " and is changed there")
       end
       s:call("_pillion/permission/revoke", { id = x.id }, function(e)
-        log.tell(e and "error" or "info", e and e.message or "forgotten")
+        log.tell(e and "error" or "info", e and e.message or "revoked")
       end)
     end)
   end)

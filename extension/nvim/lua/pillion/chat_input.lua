@@ -126,7 +126,7 @@ function M.open(v, chat)
     win = vim.api.nvim_get_current_win()
     vim.api.nvim_set_current_win(back)
     if not room then
-      return require("pillion.log").tell("warn", "there is no room for the chat's input; :Pillion and words ask without it")
+      return require("pillion.log").tell("warn", "the window is too small for the chat's input; use :Pillion {prompt}")
     end
   end
   vim.api.nvim_win_set_buf(win, v.input)

@@ -15,7 +15,7 @@ function M.review(what)
     if s and s.id and (what == "next" or what == "prev") and require("pillion.follow").step(s, what == "next" and 1 or -1) then
       return
     end
-    return log.tell("info", "nothing is proposed; :Pillion changes shows what was changed")
+    return log.tell("info", "no proposal is open; :Pillion changes lists the changes of the last turn")
   end
   if what == "next" or what == "prev" then
     return go.step(review, what == "next" and 1 or -1)
@@ -29,7 +29,7 @@ function M.review(what)
     return require("pillion.quickfix").files(files)
   elseif what == "reset" then
     review:reset()
-    return log.tell("info", "all hunks are open again")
+    return log.tell("info", "all decisions were reset")
   elseif what == "split" or (not what and require("pillion.config").options.review.layout == "split") then
     local edit = require("pillion.review_edit")
     local file = edit.file_here(review)
@@ -96,7 +96,7 @@ function M.decide(verdict, args)
   if s and s.id and require("pillion.follow").touched[s.id] then
     return require("pillion.follow").settle(s, verdict == "accept" and "keep" or "undo", what or "hunk")
   end
-  log.tell("info", "nothing waits for a decision")
+  log.tell("info", "no approval is pending")
 end
 
 -- Lets the person choose how far a permission reaches beyond this request.

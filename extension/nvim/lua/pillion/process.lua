@@ -132,7 +132,7 @@ local function ended(r, code, stderr)
     return log.tell("error", M.error)
   end
   local delay = math.min(250 * 2 ^ (#M.crashes - 1), 8000)
-  log.tell("warn", ("the sidecar ended unexpectedly (code %d%s); starting it again"):format(code, said))
+  log.tell("warn", ("the sidecar ended unexpectedly (code %d%s); restarting it"):format(code, said))
   M.state = "starting"
   vim.defer_fn(function()
     if M.state == "starting" and not M.rpc then

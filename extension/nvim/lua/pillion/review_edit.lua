@@ -90,7 +90,7 @@ function M.hunk(review, hunk)
     go.to(review, hunk)
     return log.tell("info", "this is a new file: change it here, then accept it")
   elseif hunk.file.kind == "delete" then
-    return log.tell("info", "the file is to be deleted; accept or reject that")
+    return log.tell("info", "the file would be deleted; accept or reject the deletion")
   end
   local filetype = hunk.file.buf and vim.bo[hunk.file.buf].filetype or ""
   local buf

@@ -95,7 +95,7 @@ end
 local function guard(what, f, ...)
   local ok, err = xpcall(f, debug.traceback, ...)
   if not ok then
-    log.tell("error", "an error while working on " .. what .. "; please report it (:Pillion log):\n" .. tostring(err))
+    log.tell("error", "error while handling " .. what .. "; please report it (:Pillion log):\n" .. tostring(err))
   end
   return ok, err
 end

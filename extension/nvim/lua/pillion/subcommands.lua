@@ -45,7 +45,7 @@ local function choice(name, help, list, run)
   sub[name] = { help = help, run = run, fits = words(list), complete = from(list) }
 end
 
-choice("chat", "show the chat and type; open, close, toggle or new", { "open", "close", "toggle", "new" }, function(args)
+choice("chat", "open the chat and type a prompt; or: open, close, toggle, new", { "open", "close", "toggle", "new" }, function(args)
   local chat = require("pillion.chat")
   if args[1] == "close" then
     chat.close()
@@ -60,7 +60,7 @@ choice("chat", "show the chat and type; open, close, toggle or new", { "open", "
 end)
 
 sub.new = {
-  help = "a new session",
+  help = "start a new session",
   run = function()
     require("pillion.session").create()
     require("pillion.chat").open(true)
@@ -68,18 +68,18 @@ sub.new = {
 }
 
 sub.stop = {
-  help = "stop the turn that runs",
+  help = "stop the running turn",
   run = function()
     local s = require("pillion.session").current
     if not s or not s:busy() then
-      return tell("info", "nothing is running")
+      return tell("info", "no turn is running")
     end
     s:cancel()
   end,
 }
 
 sub.sessions = {
-  help = "choose a stored session of this folder (all: of every folder)",
+  help = "open a stored session of this folder (all: of any folder)",
   fits = words({ "all" }),
   complete = from({ "all" }),
   run = function(args)
@@ -88,7 +88,7 @@ sub.sessions = {
 }
 
 sub.resume = {
-  help = "go on with the last session of this folder, or the one with this id",
+  help = "continue the last session of this folder, or the one with this id",
   fits = function(args)
     return #args == 0 or (#args == 1 and args[1]:match("^[%w%-_]+$") ~= nil and #args[1] >= 16)
   end,
@@ -97,16 +97,16 @@ sub.resume = {
   end,
 }
 
-choice("review", "go through the proposed hunks; next, prev, list, split, unified, reset", { "next", "prev", "list", "split", "unified", "reset", "files" }, function(args)
+choice("review", "review the proposed hunks; next, prev, list, split, unified, reset", { "next", "prev", "list", "split", "unified", "reset", "files" }, function(args)
   require("pillion.deciding").review(args[1])
 end)
 
-choice("accept", "accept the hunk at the cursor, the file's hunks or all; or allow what is asked", { "hunk", "file", "all", "always" }, function(args)
+choice("accept", "accept the hunk at the cursor, the hunks of the file or all; or allow the pending request", { "hunk", "file", "all", "always" }, function(args)
   require("pillion.deciding").decide("accept", args)
 end)
 
 sub.reject = {
-  help = "reject the hunk at the cursor, the file's or all; or what is asked, with a reason",
+  help = "reject the hunk at the cursor, the hunks of the file or all; or the pending request, with a reason",
   fits = function(args)
     return #args == 0 or vim.tbl_contains({ "hunk", "file", "all" }, args[1]) or require("pillion.approval").first() ~= nil
   end,
@@ -117,14 +117,14 @@ sub.reject = {
 }
 
 sub.edit = {
-  help = "change the proposed lines of the hunk at the cursor",
+  help = "edit the proposed lines of the hunk at the cursor",
   run = function()
     require("pillion.deciding").edit()
   end,
 }
 
 sub.comment = {
-  help = "say something about the hunk at the cursor",
+  help = "comment on the hunk at the cursor",
   fits = function(args)
     return #args == 0 or require("pillion.approval").first({ review = true }) ~= nil
   end,
@@ -134,17 +134,17 @@ sub.comment = {
 }
 
 sub.answer = {
-  help = "answer what is asked, from a list",
+  help = "answer the pending request from a list",
   run = function()
     local ask = require("pillion.approval").first()
     if not ask then
-      return tell("info", "nothing waits for an answer")
+      return tell("info", "no request is pending")
     end
     require("pillion.approval").pick(ask)
   end,
 }
 
-choice("checkpoint", "go back to before a prompt", { "list", "undo", "redo" }, function(args)
+choice("checkpoint", "restore the state before a prompt", { "list", "undo", "redo" }, function(args)
   local c = require("pillion.checkpoints")
   if args[1] == "undo" or args[1] == "redo" then
     return c[args[1]](session())
@@ -152,7 +152,7 @@ choice("checkpoint", "go back to before a prompt", { "list", "undo", "redo" }, f
   c.pick(session())
 end)
 
-choice("undo", "take the last prompt and its changes back; hunk, file or all: of the last turn's changes", { "hunk", "file", "all" }, function(args)
+choice("undo", "undo the last prompt and its changes; hunk, file or all: only changes of the last turn", { "hunk", "file", "all" }, function(args)
   if args[1] then
     return require("pillion.follow").settle(session(), "undo", args[1])
   end
@@ -160,7 +160,7 @@ choice("undo", "take the last prompt and its changes back; hunk, file or all: of
 end)
 
 sub.redo = {
-  help = "go forward again after undo",
+  help = "redo what was undone",
   run = function()
     require("pillion.checkpoints").redo(session())
   end,
@@ -182,7 +182,7 @@ sub.changes = {
   end,
 }
 
-choice("follow", "edits are written as they come and reviewed afterwards", { "on", "off" }, function(args)
+choice("follow", "write edits immediately and review them afterwards", { "on", "off" }, function(args)
   local o = require("pillion.config").options
   if args[1] then
     o.follow = args[1] == "on"
@@ -193,7 +193,7 @@ choice("follow", "edits are written as they come and reviewed afterwards", { "on
   if s:option("review") then
     s:set_option("review", o.follow and "follow" or "preview")
   end
-  tell("info", o.follow and "follow: edits are written as they come; :Pillion keep and :Pillion undo hunk decide afterwards" or "every edit is proposed first")
+  tell("info", o.follow and "follow: edits are written immediately; review them with :Pillion keep and :Pillion undo hunk" or "preview: every edit is proposed first")
   s:status()
 end)
 
@@ -213,7 +213,7 @@ for name, option in pairs({ model = "model", mode = "mode", thinking = "thought_
 end
 
 sub.add = {
-  help = "add files (or the range, or the file in front) to the next prompt",
+  help = "add files (default: the range or the current file) to the next prompt",
   fits = function(args)
     for _, a in ipairs(args) do
       if a:sub(1, 1) ~= "@" and #vim.fn.glob(vim.fn.expand(a), true, true) == 0 then
@@ -232,7 +232,7 @@ sub.add = {
 }
 
 sub.queue = {
-  help = "queue a prompt behind the turn that runs; without words: what waits; resume",
+  help = "queue a prompt behind the running turn; without one: show the queue; resume: continue a held queue",
   fits = any,
   run = function(args)
     if #args == 0 then
@@ -249,7 +249,7 @@ sub.queue = {
 }
 
 sub.steer = {
-  help = "put words into the turn that runs",
+  help = "send a message to the running turn",
   fits = function(args)
     return #args > 0
   end,
@@ -259,7 +259,7 @@ sub.steer = {
 }
 
 sub.ask = {
-  help = "a prompt, whatever its first word is",
+  help = "send a prompt that begins like a subcommand",
   fits = function(args)
     return #args > 0
   end,
@@ -283,7 +283,7 @@ sub.export = {
 }
 
 sub.rename = {
-  help = "give the session a title",
+  help = "rename the session",
   fits = function(args)
     return #args > 0 and session().id ~= nil
   end,
@@ -300,28 +300,28 @@ sub.rename = {
 }
 
 sub.fork = {
-  help = "a copy of the session, to try something else",
+  help = "copy the session, to try something else",
   run = function()
     actions().fork()
   end,
 }
 
 sub.permissions = {
-  help = "the permission rules in force; a remembered one can be forgotten",
+  help = "list the permission rules; revoke a grant",
   run = function()
     actions().permissions()
   end,
 }
 
 sub.log = {
-  help = "what happened, in a window",
+  help = "open the log",
   run = function()
     require("pillion.log").open()
   end,
 }
 
 sub.restart = {
-  help = "end the sidecar and start it anew",
+  help = "restart the sidecar",
   run = function()
     require("pillion.process").restart()
   end,
