@@ -123,5 +123,9 @@ type Error struct {
 	Err     error // optional cause
 }
 
+// KindOutdated is the kind of the error of a reopened proposal that no longer fits the files. No user was asked, so whoever
+// reopened it closes its card without a decision.
+const KindOutdated = "outdated"
+
 func (e *Error) Error() string { return e.Message }
 func (e *Error) Unwrap() error { return e.Err }

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"github.com/pillion-dev/pillion/tools/textutil"
 	"net/url"
 	"strings"
 )
@@ -11,10 +12,7 @@ func shorten(s string) string {
 	if strings.HasPrefix(s, "<") {
 		return ""
 	}
-	if r := []rune(s); len(r) > 400 {
-		s = string(r[:400]) + "…"
-	}
-	return strings.TrimRight(s, ". ")
+	return strings.TrimRight(textutil.Shorten(s, 400), ". ")
 }
 
 // redact removes the configured secrets, and what looks like one, from a text.

@@ -13,6 +13,7 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/permission"
+	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
 // editorToolName is what model providers accept as the name of a function.
@@ -101,8 +102,5 @@ func inputSummary(input json.RawMessage) string {
 	if s == "{}" {
 		return ""
 	}
-	if r := []rune(s); len(r) > 120 {
-		s = string(r[:120]) + "…"
-	}
-	return s
+	return textutil.Shorten(s, 120)
 }

@@ -82,10 +82,11 @@ func (w *commandWatch) Before(ctx context.Context, run builtin.CommandRun) func(
 // shortened is the first line of a command for a title, at most 60 characters.
 func shortened(command string) string {
 	line, _, more := strings.Cut(strings.TrimSpace(command), "\n")
-	if r := []rune(line); len(r) > 60 || more {
-		line = string(r[:min(len(r), 60)]) + "…"
+	short := textutil.Shorten(line, 60)
+	if more && short == line {
+		short += "…"
 	}
-	return "“" + line + "”"
+	return "“" + short + "”"
 }
 
 // writtenSince are the files that other change sets have written since an event, each as the last of them left it:

@@ -157,11 +157,7 @@ func promptTitle(parts []provider.Part) string {
 		if p.Type != provider.PartText || p.Synthetic {
 			continue
 		}
-		line := textutil.FirstLine(p.Text)
-		if r := []rune(line); len(r) > 100 {
-			line = string(r[:99]) + "…"
-		}
-		return line
+		return textutil.Shorten(textutil.FirstLine(p.Text), 100)
 	}
 	return ""
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/agent/provider"
+	"github.com/pillion-dev/pillion/tools"
 )
 
 // Notifier tells the person who has a session open something; level is info or warning.
@@ -95,7 +96,7 @@ func (o *Reopener) askOnceMore(conn, ctx context.Context, u *unanswered) {
 		}
 	case "rejected":
 		o.told(conn, u, withReport("The user has now rejected this change; nothing was written.", d.Error))
-	case KindOutdated:
+	case tools.KindOutdated:
 		o.outdated(conn, u, d.Error)
 	case "denied":
 		o.lost(conn, u, fmt.Sprintf("The change “%s”%s waited for your decision when this session was cut off, and is not allowed any more: %s", u.set.Title, u.from(), d.Error))
@@ -103,9 +104,6 @@ func (o *Reopener) askOnceMore(conn, ctx context.Context, u *unanswered) {
 		o.told(conn, u, "The user accepted this change, but it could not be written: "+d.Error)
 	}
 }
-
-// KindOutdated is the kind of the error of a reopened call whose change no longer fits the files (builtin.KindOutdated).
-const KindOutdated = "outdated"
 
 // from names the sub-agent that asked.
 func (u *unanswered) from() string {

@@ -12,6 +12,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/shell/run"
 	"github.com/pillion-dev/pillion/tools/shell/scan"
 	"github.com/pillion-dev/pillion/tools/shell/visible"
+	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
 // shellRequest is what the analysis needs to know of a session. environ is what the command will get; hidden names the
@@ -155,8 +156,8 @@ func touches(a *scan.Analysis) string {
 // the rest.
 func shortCommand(command string) string {
 	line, rest, _ := strings.Cut(strings.TrimSpace(command), "\n")
-	if r := []rune(line); len(r) > 120 {
-		return string(r[:120]) + "…"
+	if short := textutil.Shorten(line, 120); short != line {
+		return short
 	}
 	if strings.TrimSpace(rest) != "" {
 		return line + " …"

@@ -8,7 +8,9 @@ import (
 	"testing"
 
 	"github.com/pillion-dev/pillion/tools/permission"
+	"github.com/pillion-dev/pillion/tools/shell/programs"
 	"github.com/pillion-dev/pillion/tools/shell/sandbox"
+	"github.com/pillion-dev/pillion/tools/shell/scan"
 )
 
 // containedSession has a repository, and a git configuration that includes a file which itself includes one: git reads
@@ -83,6 +85,24 @@ func TestWhereNothingContainsFewerCommandsAreSilent(t *testing.T) {
 			if x.Contained != (can && x.Decision == "allow") {
 				t.Errorf("%s: contained %v", command, x.Contained)
 			}
+		}
+	}
+}
+
+// A program is either in the list or has a complete record; two sources would drift apart.
+func TestReadOnlyProgramsHaveNoCompleteRecord(t *testing.T) {
+	for name := range readOnlyPrograms {
+		a := programs.Analyze(scan.Request{Command: name, Dir: "/", Root: "/"})
+		for _, c := range a.Calls {
+			if c.Complete {
+				t.Errorf("%s has a complete record; remove it from readOnlyPrograms", name)
+			}
+		}
+	}
+	for _, name := range []string{"cat", "ls", "grep", "head", "wc", "pwd", "echo"} {
+		a := programs.Analyze(scan.Request{Command: name + " x", Dir: "/", Root: "/"})
+		if len(a.Calls) != 1 || !a.Calls[0].Complete {
+			t.Errorf("%s has no complete record any more: without containment it would be asked about", name)
 		}
 	}
 }

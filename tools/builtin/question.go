@@ -5,9 +5,9 @@ import (
 	_ "embed"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
 //go:embed question.txt
@@ -78,9 +78,5 @@ func asked(n int) string {
 
 // header is the question's label, cut to what editors show.
 func header(q questionItem) string {
-	h := strings.TrimSpace(q.Header)
-	if utf8.RuneCountInString(h) > maxHeader {
-		h = string([]rune(h)[:maxHeader-1]) + "…"
-	}
-	return h
+	return textutil.Shorten(strings.TrimSpace(q.Header), maxHeader)
 }

@@ -9,10 +9,6 @@ import (
 	"github.com/pillion-dev/pillion/tools/change"
 )
 
-// KindOutdated is the kind of the error of a reopened proposal that no longer fits the files. Nobody
-// was asked, so the reopened card is closed without a decision.
-const KindOutdated = "outdated"
-
 // Reopen is a proposal that waited for a person when its session was cut off, as a tool that no model is offered: run
 // once, it takes the road of every other change, from the comparison with the files as they are now to what is told of
 // the problems. ask is the id of the approval request that was open.
@@ -36,7 +32,7 @@ func (c changes) reopen(ctx context.Context, call *tools.Call, set *change.Set, 
 	for _, f := range set.Files {
 		m, err := c.rebased(f)
 		if err != nil {
-			return tools.Result{}, &tools.Error{Kind: KindOutdated, Message: err.Error(), Err: err}
+			return tools.Result{}, &tools.Error{Kind: tools.KindOutdated, Message: err.Error(), Err: err}
 		}
 		places := []place{{path: f.Path, real: m.base.Real}}
 		if m.to != nil {

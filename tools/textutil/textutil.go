@@ -1,7 +1,7 @@
-// Package textutil holds the few text helpers that packages on every level need: a counted noun, a first line, a JSON
-// string. It imports nothing of ours, so that agent/provider and sidecar/protocol, which are leaves, may use it too.
+// Package textutil holds the few text helpers that packages on every level need: a counted noun, a first line, a
+// shortened text, a JSON string. It imports nothing of ours, so that agent/provider and sidecar/protocol, which are leaves, may use it too.
 //
-// What belongs to one job stays with it: cutting for a model is tools.Cut, making text safe for a screen is
+// What belongs to one job stays with it: cutting for a model is tools.Cap, making text safe for a screen is
 // tools/shell/visible, comparing names is tools/fuzzy.
 package textutil
 
@@ -24,6 +24,19 @@ func Plural(n int, noun string) string {
 func FirstLine(s string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
 	return line
+}
+
+// Shorten returns s, or where it has more than n characters its first n-1 and "…". It cuts between characters, never inside
+// one, and counts runes: for columns on a screen see tools/shell/visible.
+func Shorten(s string, n int) string {
+	if len(s) <= n { // no more characters than bytes
+		return s
+	}
+	r := []rune(s)
+	if len(r) <= n {
+		return s
+	}
+	return string(r[:n-1]) + "…"
 }
 
 // AppendJSON appends s to b as a quoted JSON string. Invalid UTF-8 becomes U+FFFD, as in encoding/json. Other than there,

@@ -17,6 +17,11 @@ func ExampleFirstLine() {
 	// Output: undefined: x
 }
 
+func ExampleShorten() {
+	fmt.Println(Shorten("größer", 6), Shorten("größer", 4))
+	// Output: größer grö…
+}
+
 func ExampleAppendJSON() {
 	fmt.Printf("%s\n", AppendJSON([]byte(`{"text":`), "a <b> \"c\"\n\xff"))
 	// Output: {"text":"a <b> \"c\"\n\ufffd"

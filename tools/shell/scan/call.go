@@ -237,6 +237,3 @@ func Expanded(args []Word) (string, bool) {
 		return a.Values[0].Text
 	}), true
 }
-
-// SystemDir reports a folder of programs that a bare name finds.
-func SystemDir(dir string) bool { return systemDirs[dir] }
