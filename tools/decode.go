@@ -27,6 +27,8 @@ type InvalidInput struct {
 	Fields []FieldError
 }
 
+// Error lists every field that is wrong, so that the model can correct all of them in one
+// call.
 func (e *InvalidInput) Error() string {
 	var b strings.Builder
 	for i, f := range e.Fields {

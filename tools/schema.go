@@ -72,6 +72,8 @@ func WithKeep(k Keep) ToolOption { return func(t *Tool) { t.Keep = k } }
 // made holds the schemas of the program's own parameter types: every session makes its own tools, of the same types.
 var made sync.Map // reflect.Type → madeSchema, which nobody changes
 
+// madeSchema is a type's schema, made once for the life of the process: reflection over all
+// tools costs milliseconds.
 type madeSchema struct {
 	typed *jsonschema.Schema
 	text  json.RawMessage // typed as JSON

@@ -21,6 +21,7 @@ type Conflict struct {
 // ConflictError says where a merge would have to guess.
 type ConflictError struct{ Conflicts []Conflict }
 
+// Error names the first conflict, for people; Conflicts has all of them.
 func (e *ConflictError) Error() string {
 	c := e.Conflicts[0]
 	if c.Why != "" {

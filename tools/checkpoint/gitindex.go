@@ -26,6 +26,8 @@ type gitIndex struct {
 	entries map[string]gitEntry // by path relative to root, with slashes
 }
 
+// gitEntry is what Git's index knows of a tracked file. Where time and size agree with the
+// disk, the object is the file's content, and reading the file can be saved.
 type gitEntry struct {
 	mtime int64 // nanoseconds
 	size  uint32

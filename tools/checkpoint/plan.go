@@ -343,6 +343,8 @@ type world struct {
 	over, first map[string]state
 }
 
+// state is a file at one moment of a plan: its content, and what is needed to make the same
+// file again.
 type state struct {
 	text     string
 	exists   bool

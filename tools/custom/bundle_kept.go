@@ -126,6 +126,8 @@ func folderStamp(path string) string {
 	return info.ModTime().UTC().Format(time.RFC3339Nano)
 }
 
+// sumOf is the SHA-256 of a file in hex; empty when it cannot be read, which never equals a
+// stored sum, so the bundle is made anew.
 func sumOf(path string) string {
 	text, err := os.ReadFile(path)
 	if err != nil {

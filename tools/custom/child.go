@@ -93,6 +93,8 @@ type remoteError struct {
 	Name    string `json:"name"`
 }
 
+// Error is the message with the place in the person's file, which the bundle's source map
+// gives.
 func (e *remoteError) Error() string {
 	if e.At != "" {
 		return e.Message + " (" + strings.TrimPrefix(e.At, "file://") + ")"
@@ -212,6 +214,7 @@ func (h *Host) startChild(ctx context.Context) (*child, error) {
 	}
 }
 
+// atoi is the number in a field of the host's stack traces; 0 for anything else.
 func atoi(s string) int {
 	n, _ := strconv.Atoi(s)
 	return n
@@ -318,6 +321,8 @@ func (c *child) send(m map[string]any) error {
 	return err
 }
 
+// dead reports whether the process has ended. Calls that are under way find out by their
+// own channel.
 func (c *child) dead() bool {
 	select {
 	case <-c.exited:
@@ -347,6 +352,7 @@ func (c *child) over(err error) {
 	}
 }
 
+// why is the reason for the end, for messages; empty while the child runs.
 func (c *child) why() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -41,6 +41,8 @@ type Args struct {
 	Body    json.RawMessage // the body, or everything where there is none
 }
 
+// readArgs reads the arguments of a plugin's client call. Two versions of OpenCode's SDK
+// put the same ids in different places (path.id, sessionID), so all of them are looked at.
 func readArgs(raw json.RawMessage) Args {
 	var a struct {
 		Path struct {
@@ -91,6 +93,8 @@ func (s *source) serve(c clientCall) {
 	_ = s.child.send(reply)
 }
 
+// client answers a plugin's client call: logging and notices here, the rest by
+// Options.Client.
 func (h *Host) client(ctx context.Context, file, method string, args Args) (any, error) {
 	switch method {
 	case clientLog:

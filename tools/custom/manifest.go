@@ -159,6 +159,8 @@ type bounded struct {
 	cut bool
 }
 
+// Write never fails: a program that gets an error for its output ends with a message that
+// hides its own.
 func (b *bounded) Write(p []byte) (int, error) {
 	if left := b.max - b.buf.Len(); len(p) > left {
 		b.cut = true

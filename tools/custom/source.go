@@ -329,6 +329,8 @@ func (s *source) ask(ctx context.Context, id int64, m message, call *tools.Call)
 	_ = s.child.send(reply)
 }
 
+// toolError is an exception of a tool's code as a tool error. Invalid arguments are the
+// model's mistake and say what to rewrite; other exceptions are the tool's.
 func toolError(path string, e *remoteError) error {
 	if e.Kind == "invalid" {
 		return &tools.Error{Kind: "invalid", Message: "The arguments do not fit:\n" + e.Message + "\nRewrite the call so that they do."}

@@ -67,6 +67,8 @@ func span(from, to int) string {
 	return strconv.Itoa(from+1) + "," + strconv.Itoa(to-from)
 }
 
+// put writes lines with their mark. The note about a missing final newline is diff's own,
+// and patch(1) needs it.
 func put(sb *strings.Builder, c byte, lines []string) {
 	for _, l := range lines {
 		sb.WriteByte(c)

@@ -24,6 +24,7 @@ func inPlace(path string, fi fs.FileInfo) bool {
 	return st.Nlink > 1 || euid != 0 && int(st.Uid) != euid || mayWrite(dirOf(path)) != nil || roDir(dirOf(path))
 }
 
+// dirOf is filepath.Dir without cleaning: the path has been resolved.
 func dirOf(path string) string {
 	if i := strings.LastIndexByte(path, '/'); i > 0 {
 		return path[:i]

@@ -11,6 +11,8 @@ func inPlace(path string, fi fs.FileInfo) bool { return false }
 
 func mayWrite(path string) error { return nil } // ACLs decide at the write
 
+// copyAttrs copies the read-only bit, all that Windows keeps in a mode. ACLs are inherited
+// from the folder.
 func copyAttrs(from string, f *os.File) error {
 	fi, err := os.Stat(from)
 	if err != nil {
@@ -21,6 +23,8 @@ func copyAttrs(from string, f *os.File) error {
 
 func syncDir(dir string) {}
 
+// lockFile is the lock of attrs_unix.go by LockFileEx. Without a file to lock, the write
+// goes ahead: a lock is a courtesy to other Pillions, not a permission.
 func lockFile(path string) (unlock func(), ok bool) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

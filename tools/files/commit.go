@@ -370,6 +370,9 @@ type step struct {
 	info  fs.FileInfo // of Path when the base was checked
 }
 
+// startPlan makes an empty plan. Host, PID and the process's start time tell at the next
+// start whether the process that wrote it is still running: a PID alone may belong to
+// another program by then.
 func startPlan() *plan {
 	var b [6]byte
 	rand.Read(b[:])

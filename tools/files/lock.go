@@ -12,6 +12,7 @@ type Locks struct {
 	held map[string]*lock // guarded by mu
 }
 
+// lock is one path's entry in Locks.
 type lock struct {
 	ch   chan struct{} // holds one token while locked; a channel, because a mutex cannot be given up with a context
 	refs int           // holders and waiters; guarded by Locks.mu; at 0 the entry goes, so the map does not grow

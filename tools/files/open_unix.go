@@ -21,6 +21,8 @@ func OpenRaw(path string) (*Raw, error) {
 // become a link since it was judged, it fails with ErrSwapped instead of opening what the link leads to.
 func OpenExact(real string) (*Raw, error) { return openRaw(real, openExact) }
 
+// openRaw opens a regular file for reading and nothing else: devices and FIFOs can block or
+// act when they are opened.
 func openRaw(path string, open func(path string, flags int) (int, error)) (*Raw, error) {
 	fi, err := os.Stat(path) // before opening: opening a device can already do something
 	if err != nil {

@@ -34,6 +34,7 @@ type StaleError struct {
 	Now      *File
 }
 
+// Error has OpenCode's words, which models know.
 func (e *StaleError) Error() string {
 	if e.Now != nil && !e.Now.Exists && !e.Now.Dirty {
 		return fmt.Sprintf("File %s has been deleted since it was last read.", e.Path)
@@ -65,6 +66,7 @@ type passage struct{ real, text string }
 // keepPassages is how many passages are remembered; one is a declaration as a rule.
 const keepPassages = 256
 
+// seen is what the session knows of a file.
 type seen struct {
 	state string    // see File.State
 	at    time.Time // of the reading

@@ -24,6 +24,7 @@ type transaction struct {
 // crash is set by tests to die at a point of a commit; nil otherwise.
 var crash func(point string) error
 
+// die ends a test's process at a named point of a write; outside of tests it does nothing.
 func die(point string) error {
 	if crash != nil {
 		return crash(point)
@@ -34,6 +35,9 @@ func die(point string) error {
 // errCrash is what a test's crash returns: run then cleans nothing up, as after a kill.
 var errCrash = errors.New("crash")
 
+// run carries the plan out: journal, stage all files beside their targets, then rename.
+// Until the first rename a cancel or an error takes everything back; from then on the plan
+// is finished, also after a crash.
 func (t *transaction) run(ctx context.Context) (err error) {
 	defer func() {
 		if err != nil && !errors.Is(err, errCrash) {

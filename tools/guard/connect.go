@@ -63,6 +63,8 @@ func Transport(r Reason, n Network) *http.Transport {
 // Gate lets requests through to next while their reason holds.
 func Gate(r Reason, next http.RoundTripper) http.RoundTripper { return gate{r, next} }
 
+// gate is an http.RoundTripper that refuses requests for a reason that no longer counts,
+// for example when trust in a folder was withdrawn.
 type gate struct {
 	reason Reason
 	next   http.RoundTripper

@@ -19,6 +19,9 @@ import (
 // The limit on POSIX message queues, in bytes, is the mark: everything inherits it, nothing looks at it. This program
 // gives itself a value of its own, so all it starts has that; a family has a value of its own below.
 
+// familyMarks is how a family of processes recognises its own on Linux: a resource limit
+// with a number that no other process has. Children inherit limits, and unlike a process
+// group they cannot be left by setsid.
 type familyMarks struct {
 	limit unix.Rlimit // Cur is the mark, in bytes; Max stays, so that a process may still raise its own
 	set   bool        // the system's limit is high enough for marks below it
@@ -176,6 +179,8 @@ func (f *Family) startMarked(cmd *exec.Cmd) error {
 	return nil
 }
 
+// forgetMarks tells the watcher that nothing of the family is left, so that a later process
+// with the same mark is not killed for it.
 func (f *Family) forgetMarks() {
 	if f.os.set {
 		tell("-", strconv.FormatUint(f.os.limit.Cur, 10))
@@ -211,6 +216,7 @@ func hasName(env []byte, name string) bool {
 	return false
 }
 
+// limitOf is the mark of a process; false when it has ended or belongs to another user.
 func limitOf(pid int) (uint64, bool) {
 	var have unix.Rlimit
 	if unix.Prlimit(pid, unix.RLIMIT_MSGQUEUE, nil, &have) != nil {

@@ -21,6 +21,7 @@ func unmark()                    {}
 
 func start(cmd *exec.Cmd) error { return new(Family).start(cmd) }
 
+// start starts a command in a group of its own and tells the watcher of the group.
 func (f *Family) start(cmd *exec.Cmd) error {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
@@ -36,12 +37,15 @@ func (f *Family) start(cmd *exec.Cmd) error {
 	return nil
 }
 
+// forgetMarks tells the watcher that the group has ended.
 func (f *Family) forgetMarks() {
 	if f.os.group != 0 {
 		tell("-", strconv.Itoa(f.os.group))
 	}
 }
 
+// killMarked kills the groups that the watcher was told of. 0 and 1 are never killed: -1
+// would be every process.
 func killMarked(first string, marks map[string]bool) {
 	for mark := range marks {
 		if group, err := strconv.Atoi(strings.TrimSpace(mark)); err == nil && group > 1 {

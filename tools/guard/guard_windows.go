@@ -28,6 +28,8 @@ var all = sync.OnceValues(func() (windows.Handle, error) {
 func watch()  {}
 func enable() {}
 
+// start starts a command inside the job object whose handle this process holds: Windows
+// kills the job's processes when the handle is closed, also by a crash.
 func start(cmd *exec.Cmd) error {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}

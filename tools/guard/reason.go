@@ -28,6 +28,7 @@ const (
 // UntrustedError refuses what a file of an untrusted folder asks for.
 type UntrustedError struct{ Reason Reason }
 
+// Error names the setting, its place and the command that trusts the folder.
 func (e *UntrustedError) Error() string {
 	what := e.Reason.Setting
 	if what == "" {

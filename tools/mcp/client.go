@@ -68,6 +68,7 @@ type field struct {
 	} `json:"items"`
 }
 
+// choice is one value of an enumeration in a form, in the two spellings that servers use.
 type choice struct {
 	Const string `json:"const"`
 	Title string `json:"title"`
@@ -181,6 +182,8 @@ func (f field) choices() (values, labels []string) {
 	return values, labels
 }
 
+// question is a form's field as a question to the person. Titles and descriptions are the
+// server's words, so they are cut.
 func question(intro, name string, f field) tools.Question {
 	title := f.Title
 	if title == "" {

@@ -69,6 +69,8 @@ func convert(content []sdk.Content, structured any) tools.Result {
 	return out
 }
 
+// resourceText is a text resource under a head that names it, so that the model can tell it
+// from the server's own words.
 func resourceText(r *sdk.ResourceContents) string {
 	head := "Resource: " + r.URI
 	if r.MIMEType != "" {
@@ -77,6 +79,7 @@ func resourceText(r *sdk.ResourceContents) string {
 	return head + "\n" + r.Text
 }
 
+// orUnknown is a MIME type for a sentence.
 func orUnknown(mime string) string {
 	if mime == "" {
 		return "data"

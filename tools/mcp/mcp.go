@@ -294,6 +294,7 @@ func (s *Set) Close(ctx context.Context) {
 	}
 }
 
+// find is the server with this name; nil when there is none.
 func (s *Set) find(name string) *server {
 	for _, v := range s.servers {
 		if v.Name == name {

@@ -38,6 +38,8 @@ type signInError struct {
 	more   []string // scopes that the present sign-in lacks
 }
 
+// Error begins in the middle of a sentence: the caller names the server. It ends with the
+// command to run.
 func (e *signInError) Error() string {
 	if len(e.more) > 0 {
 		return fmt.Sprintf("it wants more rights (%s) than you signed in with: pillion mcp login %s", tools.Cut(strings.Join(e.more, " "), 200), e.server)
@@ -58,6 +60,7 @@ type signedIn struct {
 	Token    *oauth2.Token `json:"token"`
 }
 
+// config is the stored client as the oauth2 package wants it.
 func (in *signedIn) config() *oauth2.Config {
 	return &oauth2.Config{ClientID: in.ClientID, ClientSecret: in.Secret, Scopes: in.Scopes,
 		Endpoint: oauth2.Endpoint{AuthURL: in.AuthURL, TokenURL: in.TokenURL, AuthStyle: oauth2.AuthStyle(in.Style)}}
@@ -111,6 +114,9 @@ type keeping struct {
 // behind is how long another process's refresh may take to be kept, once it has made ours fail.
 const behind = time.Second
 
+// Token refreshes the token when it has expired, and stores the new one: servers that
+// rotate refresh tokens refuse the old one from then on. One refresh at a time in this
+// process; other processes are found by reading the file first.
 func (k *keeping) Token() (*oauth2.Token, error) {
 	k.v.refreshing.Lock()
 	defer k.v.refreshing.Unlock()
@@ -158,6 +164,8 @@ func (k *keeping) other(old *oauth2.Token, failed error) (*oauth2.Token, error) 
 // when no person expects a page.
 type kept struct{ v *server }
 
+// TokenSource is the stored sign-in; nil where there is none, and the request is then made
+// without a token.
 func (s kept) TokenSource(ctx context.Context) (oauth2.TokenSource, error) {
 	in := s.v.loadSignIn()
 	if in == nil {
@@ -166,6 +174,8 @@ func (s kept) TokenSource(ctx context.Context) (oauth2.TokenSource, error) {
 	return &keeping{ctx: ctx, v: s.v, in: in}, nil
 }
 
+// Authorize is called when a server refuses a request. It never opens a browser: the error
+// says which command signs in.
 func (s kept) Authorize(_ context.Context, _ *http.Request, r *http.Response) error {
 	_ = r.Body.Close()
 	var scopes []string
@@ -348,6 +358,7 @@ func newCallback() (*callback, error) {
 	return c, nil
 }
 
+// wait returns when the browser has come back, the listener has failed, or ctx ends.
 func (c *callback) wait(ctx context.Context) (*auth.AuthorizationResult, error) {
 	select {
 	case r := <-c.got:
@@ -359,6 +370,7 @@ func (c *callback) wait(ctx context.Context) (*auth.AuthorizationResult, error) 
 	}
 }
 
+// close ends the listener after the page in the browser was sent.
 func (c *callback) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second) // the page may still be on its way
 	defer cancel()

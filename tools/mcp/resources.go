@@ -20,6 +20,7 @@ type listInput struct {
 	Server string `json:"server,omitempty" jsonschema:"only this server's"`
 }
 
+// readInput is the input of read_mcp_resource.
 type readInput struct {
 	Server string `json:"server" jsonschema:"the server's name"`
 	URI    string `json:"uri" jsonschema:"the resource's URI, as list_mcp_resources gives it"`

@@ -61,6 +61,7 @@ type running struct {
 	asked   atomic.Int32 // questions so far, see maxElicit
 }
 
+// newServer makes a server that is not started.
 func newServer(s *Set, c Server) *server {
 	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
 	return &server{Server: c, set: s, settled: make(chan struct{}), came: make(chan struct{}), state: Starting}

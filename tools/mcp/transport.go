@@ -116,6 +116,8 @@ type headers struct {
 	next http.RoundTripper
 }
 
+// RoundTrip adds the configured headers, but not to another host that the server redirects
+// to: they often hold a key.
 func (h headers) RoundTrip(r *http.Request) (*http.Response, error) {
 	if len(h.set) > 0 && (r.Response == nil || r.Response.Request.URL.Host == r.URL.Host) {
 		r = r.Clone(r.Context())
@@ -228,6 +230,7 @@ type drain struct {
 	done  chan struct{} // closed at the end of the output, or when no one reads any more
 }
 
+// Read returns one line of the program at a time; see next for what is skipped.
 func (d *drain) Read(p []byte) (int, error) {
 	for len(d.line) == 0 {
 		if err := d.next(); err != nil {
@@ -263,6 +266,7 @@ func (d *drain) next() error {
 
 func (d *drain) stop() { d.once.Do(func() { close(d.done) }) }
 
+// Close stops reading. The program is ended by its own handle.
 func (d *drain) Close() error {
 	d.stop()
 	return nil
@@ -274,6 +278,7 @@ type closer struct {
 	end func()
 }
 
+// Close ends the program, since the SDK closes only the pipe.
 func (c closer) Close() error {
 	c.end()
 	return nil

@@ -43,6 +43,8 @@ type tree struct {
 	leaving map[string]bool // unified: files that are deleted or moved away somewhere in the patch
 }
 
+// file is one file of the tree while a patch is applied: what it was, and what it is after
+// the sections so far.
 type file struct {
 	path    string // as first spelled
 	was     string
@@ -123,6 +125,8 @@ func missing(op *Op) error {
 	return &Error{Kind: UpdateTargetMissing, Path: op.Path, Line: op.Line, Message: fmt.Sprintf("%s does not exist, so it cannot be updated; check the path, or use \"*** Add File: %s\"", op.Path, op.Path)}
 }
 
+// add applies an Add section. A file that exists is refused: a model that adds an existing
+// file has not read it.
 func (t *tree) add(op *Op, f *file) error {
 	if f.exists && !t.leaves(f) {
 		return &Error{Kind: Exists, Path: op.Path, Line: op.Line, Message: fmt.Sprintf("%s exists already; update it, or delete it earlier in the same patch to replace it", op.Path)}
@@ -141,6 +145,8 @@ func (t *tree) add(op *Op, f *file) error {
 // leaves says that the file there now goes away later in the patch (a diff names files in alphabetical order).
 func (t *tree) leaves(f *file) bool { return t.leaving[t.key(f.path)] && f.is.origin == f && f.existed }
 
+// remove applies a Delete section. A unified diff quotes what it deletes, and that must be
+// the whole file.
 func (t *tree) remove(op *Op, f *file) error {
 	if !f.exists && !(t.unified && f.existed && !f.spent) {
 		return &Error{Kind: DeleteFailed, Path: op.Path, Line: op.Line, Message: fmt.Sprintf("%s does not exist, so it cannot be deleted; leave the section out if it is gone already", op.Path)}
@@ -175,6 +181,7 @@ func (t *tree) gone(f *file) {
 	f.spent = true
 }
 
+// move applies an Update section with "*** Move to:", or a rename of a unified diff.
 func (t *tree) move(op *Op, f *file) error {
 	if t.key(op.Path) == t.key(op.NewPath) {
 		return &Error{Kind: Exists, Path: op.NewPath, Line: op.Line, Message: fmt.Sprintf("%s cannot be moved onto itself; leave \"*** Move to:\" out", op.Path)}

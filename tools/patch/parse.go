@@ -349,6 +349,7 @@ func hunkContext(line string) (context string, at int) {
 	return context, 0
 }
 
+// show quotes a line of the patch in an error, at most 120 bytes.
 func show(s string) string {
 	if len(s) > 120 {
 		s = strings.ToValidUTF8(s[:120], "") + "…"

@@ -76,6 +76,8 @@ func (u *updater) conflict(h *Hunk, start, n int) *Error {
 		where(h), u.path, start+1, start+n, cut(u.text.lines[start:start+n]))}
 }
 
+// ambiguous is the error for a hunk that fits several places; Lines has them, counted from
+// 1.
 func (u *updater) ambiguous(h *Hunk, places []int) *Error {
 	e := &Error{Kind: LinesNotFound, Path: u.path, Line: h.Line, Lines: numbers(places)}
 	e.Message = fmt.Sprintf("%s has %d places that fit the hunk%s: %s; add lines around it, or an @@ line that names the function it is in", u.path, len(places), where(h), list(e.Lines))

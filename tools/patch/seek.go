@@ -28,6 +28,8 @@ type text struct {
 	known [len(passes)]map[string]int32 // by pass: what a line is in it, and its number
 }
 
+// newText splits a text into lines. final is whether the last one ends with a newline,
+// which a patch can change.
 func newText(s string) *text {
 	t := &text{final: true}
 	if s == "" {

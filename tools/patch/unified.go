@@ -26,6 +26,9 @@ type unified struct {
 	crlf   bool // the headers end in CR: the whole text came so
 }
 
+// parseUnified reads a unified diff, Git's or diff's. offset is where lines begins in the
+// model's text, for the line numbers in errors. Carriage returns are dropped from a diff
+// whose headers have them: the whole text was converted on its way here.
 func parseUnified(lines []string, offset int) (*Patch, error) {
 	u := &unified{lines: lines, offset: offset}
 	for _, line := range lines {

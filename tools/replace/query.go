@@ -90,6 +90,8 @@ type source struct {
 	starts []int  // offset in text of each line
 }
 
+// newSource is a file's text with LF line ends, and where the removed carriage returns
+// were, so that spans lead back to the bytes of the file.
 func newSource(raw string) *source {
 	s := &source{raw: raw, text: raw}
 	if n := strings.Count(raw, "\r\n"); n > 0 {
@@ -173,6 +175,8 @@ func isSpace(r rune) bool { return unicode.IsSpace(r) || r == '\ufeff' }
 // every line of a file.
 func trim(s string) string { return trimRight(trimLeft(s)) }
 
+// trimLeft is strings.TrimLeftFunc for isSpace with a fast path for ASCII: every stage
+// calls it for every line.
 func trimLeft(s string) string {
 	for len(s) > 0 {
 		if c := s[0]; c < utf8.RuneSelf {

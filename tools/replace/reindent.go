@@ -93,6 +93,7 @@ func firstLine(lines []string) int {
 	return slices.IndexFunc(lines, func(s string) bool { return trim(s) != "" })
 }
 
+// lastLine is the last line that is not blank; -1 when all are.
 func lastLine(lines []string) int {
 	for i := len(lines) - 1; i >= 0; i-- {
 		if trim(lines[i]) != "" {

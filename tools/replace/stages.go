@@ -464,6 +464,8 @@ func unescapeAs(old, s string) string {
 	return b.String()
 }
 
+// unescape reads backslash escapes as models write them into JSON twice. Unknown escapes
+// stay as they are.
 func unescape(s string) string {
 	if !strings.Contains(s, `\`) {
 		return s

@@ -191,6 +191,7 @@ type newest struct {
 	last  atomic.Pointer[aged] // the oldest of files once there are n; most files are older and need no lock
 }
 
+// aged is a path with its modification time, by which results are sorted.
 type aged struct {
 	path string
 	time time.Time

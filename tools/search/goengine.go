@@ -45,6 +45,8 @@ func (e goEngine) files(ctx context.Context, j *grepJob, emit func(string)) erro
 	return w.run(ctx)
 }
 
+// lines searches the files one after another, in the given order, and stops when each
+// returns false.
 func (e goEngine) lines(ctx context.Context, j *grepJob, paths []string, each func(string, hit) bool) error {
 	var s scanner
 	for _, path := range paths {
@@ -74,6 +76,7 @@ func (e goEngine) lines(ctx context.Context, j *grepJob, paths []string, each fu
 	return nil
 }
 
+// text searches a text that is in memory: an editor's unsaved buffer.
 func (e goEngine) text(ctx context.Context, _ *grepJob, text string, each func(hit) bool) error {
 	var s scanner
 	return s.scan(ctx, io.Reader(strings.NewReader(text)), e.m, true, each)
@@ -207,6 +210,7 @@ type utf16Reader struct {
 	err    error
 }
 
+// Read yields UTF-8, so that one matcher serves both encodings.
 func (u *utf16Reader) Read(p []byte) (int, error) {
 	for len(u.out) == 0 {
 		if u.err != nil {

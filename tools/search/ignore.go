@@ -187,6 +187,8 @@ func (s *scope) enter(dir string, special []string) *scope {
 	return in
 }
 
+// withSeparator ends a folder's path with one separator, so that /a is not taken for the
+// parent of /ab.
 func withSeparator(dir string) string {
 	if strings.HasSuffix(dir, string(filepath.Separator)) {
 		return dir
@@ -222,6 +224,8 @@ func above(root string) *scope {
 	return s
 }
 
+// readIgnore reads an ignore file; nil when there is none. A file that cannot be read
+// ignores nothing, as for Git.
 func readIgnore(path string) *ruleSet {
 	if path == "" {
 		return nil

@@ -8,6 +8,8 @@ import (
 	"time"
 )
 
+// folder is open_unix.go's for systems without openat: a path. A link that takes a folder's
+// place during the walk is followed there.
 type folder string
 
 func openFolder(dir string) (folder, error) { return folder(dir), nil }

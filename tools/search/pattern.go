@@ -38,6 +38,7 @@ func ParsePattern(text string) (*Pattern, error) {
 	return p, p.compile(s)
 }
 
+// compile expands braces first, so that each alternative is a plain path of segments.
 func (p *Pattern) compile(s string) error {
 	if s == "" {
 		return fmt.Errorf("error parsing glob '%s': it is empty", p.Text)
@@ -94,6 +95,8 @@ func (p *Pattern) Match(rel string) bool {
 // Wants is Match with the negation applied: !x wants everything but x.
 func (p *Pattern) Wants(rel string) bool { return p == nil || p.Match(rel) != p.Negate }
 
+// match matches a path relative to the search root, with forward slashes. A pattern without
+// a slash is compared with the name only.
 func (a *path) match(rel string) bool {
 	if a.single {
 		return a.comps[1].match(rel[strings.LastIndexByte(rel, '/')+1:])
@@ -144,6 +147,8 @@ type segment struct {
 	tokens []token
 }
 
+// segmentKind tells the shapes that need no backtracking; almost all segments have one of
+// them.
 type segmentKind byte
 
 const (
@@ -154,6 +159,8 @@ const (
 	segmentPrefix              // test_*
 )
 
+// token is one element of a segment; a literal byte that is not UTF-8 is stored as a
+// negative rune.
 type token struct {
 	kind   tokenKind
 	r      rune
@@ -170,6 +177,8 @@ const (
 	tokenClass
 )
 
+// compileSegment parses the part of a glob between two slashes. Errors are those of the
+// globset crate, whose syntax ripgrep has.
 func compileSegment(s string) (*segment, error) {
 	seg := &segment{}
 	for i := 0; i < len(s); {
@@ -212,6 +221,7 @@ func runeOrByte(s string, r rune) rune {
 	return r
 }
 
+// classify finds the shape of a segment; see segmentKind.
 func (g *segment) classify() {
 	literal := func(ts []token) (string, bool) {
 		var b strings.Builder
@@ -256,6 +266,8 @@ var posixClasses = map[string]string{
 	"punct": "!/:@[`{~", "space": "  \t\r", "upper": "AZ", "xdigit": "09AFaf",
 }
 
+// compileClass parses [...] behind its bracket and returns how many bytes it took. "]"
+// directly behind the bracket is a member, as in POSIX.
 func compileClass(s string) (token, int, error) {
 	t := token{kind: tokenClass}
 	i := 0
@@ -291,6 +303,7 @@ func compileClass(s string) (token, int, error) {
 	return t, 0, fmt.Errorf("unclosed character class; missing ']'")
 }
 
+// matches compares one character, case-sensitively.
 func (t *token) matches(r rune) bool {
 	switch t.kind {
 	case tokenRune:
@@ -306,6 +319,8 @@ func (t *token) matches(r rune) bool {
 	return t.negate
 }
 
+// match matches a name. With several stars it goes back to the last one only, which is
+// enough and keeps the time linear in the product of both lengths.
 func (g *segment) match(name string) bool {
 	switch g.kind {
 	case segmentAny:

@@ -51,6 +51,8 @@ func (r ripgrep) files(ctx context.Context, j *grepJob, emit func(string)) error
 	})
 }
 
+// lines gives the files to ripgrep in portions that fit a command line, in order, and stops
+// when each returns false.
 func (r ripgrep) lines(ctx context.Context, j *grepJob, paths []string, each func(string, hit) bool) error {
 	const room = 24 << 10 // bytes of arguments; Windows takes 32 KiB in all
 	for len(paths) > 0 {
@@ -88,6 +90,7 @@ func (r ripgrep) lines(ctx context.Context, j *grepJob, paths []string, each fun
 	return nil
 }
 
+// text searches a text by standard input: an editor's unsaved buffer.
 func (r ripgrep) text(ctx context.Context, j *grepJob, text string, each func(hit) bool) error {
 	args := []string{"--line-number", "--no-heading", "--text", "--max-count=" + strconv.Itoa(j.limit+1), "--regexp=" + j.pattern, "--", "-"}
 	return r.run(ctx, j, args, strings.NewReader(text), func(out *bufio.Reader) error {
@@ -247,6 +250,8 @@ func quoteGlob(s string) string {
 // fill the memory nor stop ripgrep.
 type limitedBuffer struct{ bytes.Buffer }
 
+// Write keeps the first 64 KiB of the messages; a search in a broken tree prints one for
+// each file.
 func (b *limitedBuffer) Write(p []byte) (int, error) {
 	if room := 64<<10 - b.Len(); room > 0 {
 		b.Buffer.Write(p[:min(room, len(p))])

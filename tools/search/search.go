@@ -91,12 +91,14 @@ type Unread struct {
 	First []string // at most three of them, each with the reason
 }
 
+// add counts a path that could not be read and keeps the first three for the result.
 func (u *Unread) add(text string) {
 	if u.Count++; len(u.First) < 3 {
 		u.First = append(u.First, text)
 	}
 }
 
+// timeout is the configured limit of one search.
 func (s *Searcher) timeout() time.Duration {
 	if s.o.Timeout > 0 {
 		return s.o.Timeout
@@ -157,6 +159,8 @@ func (s *scope) upTo(dir string) *scope {
 	return s
 }
 
+// notFound gives the error for a missing search root the text that models know from
+// OpenCode.
 func notFound(path string, err error) error {
 	if !os.IsNotExist(err) {
 		return err

@@ -165,6 +165,7 @@ func (n *Node) String() string {
 	return b.String()
 }
 
+// draw writes a node and its children, two blanks deeper for each level.
 func (n *Node) draw(b *strings.Builder, depth int) {
 	name := n.Name
 	if n.Dir && !strings.HasSuffix(name, "/") {

@@ -185,12 +185,16 @@ type walk struct {
 	left     int             // folders that may still be looked into in this root
 }
 
+// root walks one place where skills may be. The limit of folders is for each place: a huge
+// one must not hide the skills of the next.
 func (w *walk) root(r root) {
 	w.seen = append(w.seen, r.dir)
 	w.left = maxFolders
 	w.folder(r.dir, r.within, 0)
 }
 
+// folder walks a folder to maxDepth. Links are followed once, and only inside the place: a
+// project's link must not lead to the skills of another.
 func (w *walk) folder(dir, within string, depth int) {
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil || w.real[real] || depth > maxDepth || w.left <= 0 || !inside(real, within) {

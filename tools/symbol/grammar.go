@@ -31,6 +31,7 @@ type decl struct {
 	in     string                            // sep holds only inside this kind of node
 }
 
+// name is a declared name and its offset in bytes.
 type name struct {
 	text string
 	at   int
@@ -102,6 +103,7 @@ func field(f string) func(*node, string) []name {
 	}
 }
 
+// Methods are named by their receiver's type (Server.Start), as gopls lists them.
 func goGrammar() *grammar {
 	named := field("name")
 	return &grammar{name: "go", decls: map[string]decl{
@@ -150,6 +152,8 @@ func goGrammar() *grammar {
 		leads: map[string]byte{"comment": 'c'}}
 }
 
+// scriptGrammar serves JavaScript, TypeScript and TSX. A variable that holds a function
+// counts as a function, because that is what people call it.
 func scriptGrammar(lang string) *grammar {
 	named := field("name")
 	property := field("property")
@@ -252,6 +256,8 @@ func scriptGrammar(lang string) *grammar {
 	return g
 }
 
+// A function inside a class is a method, also behind a decorator or an if; inside a
+// function it is local.
 func pythonGrammar() *grammar {
 	return &grammar{name: "python", decls: map[string]decl{
 		"function_definition": {kind: "function", names: field("name"), sealed: true, kindOf: func(n *node, kind string) string {
@@ -276,6 +282,8 @@ func pythonGrammar() *grammar {
 		leads: map[string]byte{"comment": 'c', "decorator": 'd'}}
 }
 
+// An impl block is silent: its methods are listed under the type, without the block between
+// them.
 func rustGrammar() *grammar {
 	named := field("name")
 	return &grammar{name: "rust", decls: map[string]decl{
@@ -296,6 +304,7 @@ func rustGrammar() *grammar {
 	}, wraps: map[string]bool{}, leads: map[string]byte{"line_comment": 'c', "block_comment": 'c', "attribute_item": 'd'}}
 }
 
+// In C the name is at the end of a chain of declarators: *f(int)[3] declares f.
 func cGrammar() *grammar {
 	declared := func(n *node, text string) []name {
 		var out []name
@@ -337,6 +346,7 @@ func cGrammar() *grammar {
 	}, wraps: map[string]bool{}, leads: map[string]byte{"comment": 'c'}}
 }
 
+// Fields are declarators inside a field_declaration, which is the part that is cut out.
 func javaGrammar() *grammar {
 	named := field("name")
 	return &grammar{name: "java", decls: map[string]decl{
@@ -353,6 +363,8 @@ func javaGrammar() *grammar {
 		leads: map[string]byte{"line_comment": 'c', "block_comment": 'c'}}
 }
 
+// Assignments at the top count as variables; tree-sitter does not know which ones are
+// exported.
 func bashGrammar() *grammar {
 	return &grammar{name: "bash", decls: map[string]decl{
 		"function_definition": {kind: "function", names: field("name"), sealed: true},

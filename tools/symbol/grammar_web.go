@@ -2,6 +2,7 @@ package symbol
 
 import "strings"
 
+// Variables and properties are asked for without their $.
 func phpGrammar() *grammar {
 	named := field("name")
 	variable := func(n *node, text string) []name { // $n is asked for as n
@@ -43,6 +44,7 @@ func first(kind string) func(*node, string) []name {
 	}
 }
 
+// A::B is asked for as A.B, as in every other language here.
 func rubyGrammar() *grammar {
 	named := func(n *node, text string) []name {
 		k := n.child("name")

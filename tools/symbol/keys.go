@@ -155,6 +155,7 @@ func (s *Symbol) aloneIn(text string) {
 	}
 }
 
+// string reads a string as it is written, escapes included: name paths quote the file.
 func (j *jsonReader) string() (string, error) {
 	if j.text[j.at] != '"' {
 		return "", jsonMistake{}
@@ -176,6 +177,7 @@ func (j *jsonReader) string() (string, error) {
 	return "", jsonMistake{}
 }
 
+// itoa numbers the elements of a list in a name path.
 func itoa(n int) string {
 	if n < 10 {
 		return string(rune('0' + n))

@@ -184,6 +184,7 @@ func (o *outliner) declared(n *node) int {
 	return c
 }
 
+// lead adds a comment ('c') or decorator ('d') in front of a declaration to it.
 func (o *outliner) lead(s *Symbol, k *node, kind byte) {
 	s.Start = min(s.Start, k.start)
 	if kind == 'd' {
@@ -240,6 +241,8 @@ func (o *outliner) behind(s *Symbol, top *node) {
 	}
 }
 
+// ownLines reports whether a declaration has its lines to itself, so that it can be
+// replaced or deleted as whole lines.
 func (o *outliner) ownLines(s Symbol) bool {
 	from := strings.LastIndexByte(o.text[:s.Start], '\n') + 1
 	to := len(o.text)

@@ -180,6 +180,7 @@ func events(raw []byte) [][]byte {
 	return out
 }
 
+// brave asks the Brave Search API. Results are its web results with their extra snippets.
 func (e Engine) brave(ctx context.Context, q Query) (string, error) {
 	v := url.Values{"q": {q.Text}, "count": {strconv.Itoa(min(q.Results, 20))}}
 	raw, err := e.send(ctx, http.MethodGet, cmp.Or(e.URL, "https://api.search.brave.com/res/v1/web/search")+"?"+v.Encode(), nil, map[string]string{"Accept": "application/json", "X-Subscription-Token": e.Key})
@@ -205,6 +206,7 @@ func (e Engine) brave(ctx context.Context, q Query) (string, error) {
 	return list(hits, q), nil
 }
 
+// tavily asks Tavily; "deep" is its advanced depth, which costs two credits.
 func (e Engine) tavily(ctx context.Context, q Query) (string, error) {
 	depth := "basic"
 	if q.Type == "deep" {
@@ -231,6 +233,7 @@ func (e Engine) tavily(ctx context.Context, q Query) (string, error) {
 	return list(hits, q), nil
 }
 
+// searxng asks an instance of SearXNG, which must have JSON switched on in its settings.
 func (e Engine) searxng(ctx context.Context, q Query) (string, error) {
 	if e.URL == "" {
 		return "", errors.New("searxng needs the address of an instance: \"websearch\": {\"provider\": \"searxng\", \"url\": \"http://127.0.0.1:8080\"}")

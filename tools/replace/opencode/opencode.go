@@ -59,6 +59,7 @@ func popped(s string) []string {
 	return l
 }
 
+// ocBlocks are the runs of n lines that ok accepts.
 func ocBlocks(text string, n int, ok func([]string) bool) (out []string) {
 	lines := strings.Split(text, "\n")
 	for i := 0; i+n <= len(lines); i++ {
@@ -69,6 +70,8 @@ func ocBlocks(text string, n int, ok func([]string) bool) (out []string) {
 	return out
 }
 
+// ocLines compares lines without the white space around them (OpenCode's
+// LineTrimmedReplacer).
 func ocLines(text, old string) []string {
 	want := popped(old)
 	return ocBlocks(text, len(want), func(have []string) bool {
@@ -81,6 +84,8 @@ func ocLines(text, old string) []string {
 	})
 }
 
+// ocPairs finds blocks whose first and last line agree with the quotation's; each judges
+// what is between.
 func ocPairs(text, old string, each func(i, j int, lines, want []string) (keep bool)) (out []string) {
 	if strings.Count(old, "\n") < 2 {
 		return nil
@@ -102,6 +107,8 @@ func ocPairs(text, old string, each func(i, j int, lines, want []string) (keep b
 	return out
 }
 
+// ocAnchor takes the block whose inner lines are most alike (BlockAnchorReplacer, with its
+// threshold).
 func ocAnchor(text, old string) []string {
 	type block struct {
 		text  string
@@ -140,6 +147,7 @@ func ocAnchor(text, old string) []string {
 	return nil
 }
 
+// ocSpace treats any run of white space as one blank (WhitespaceNormalizedReplacer).
 func ocSpace(text, old string) (out []string) {
 	squash := func(s string) string { return strings.Join(strings.FieldsFunc(s, isSpace), " ") }
 	want := squash(old)
@@ -161,6 +169,7 @@ func ocSpace(text, old string) (out []string) {
 	return out
 }
 
+// ocIndent ignores the indentation that all lines share (IndentationFlexibleReplacer).
 func ocIndent(text, old string) []string {
 	dedent := func(lines []string) string {
 		cut := common0(lines)
@@ -176,6 +185,8 @@ func ocIndent(text, old string) []string {
 	return ocBlocks(text, len(want), func(b []string) bool { return dedent(b) == dedent(want) })
 }
 
+// ocEscape reads \n, \t and the like in the quotation as the characters they stand for
+// (EscapeNormalizedReplacer).
 func ocEscape(text, old string) (out []string) {
 	want := unescape(old)
 	if strings.Contains(text, want) {
@@ -185,6 +196,7 @@ func ocEscape(text, old string) (out []string) {
 	return append(out, ocBlocks(text, n, func(b []string) bool { return unescape(strings.Join(b, "\n")) == want })...)
 }
 
+// ocBoundary ignores white space around the quotation (TrimmedBoundaryReplacer).
 func ocBoundary(text, old string) (out []string) {
 	want := trim(old)
 	if want == old {
@@ -197,6 +209,8 @@ func ocBoundary(text, old string) (out []string) {
 	return append(out, ocBlocks(text, n, func(b []string) bool { return trim(strings.Join(b, "\n")) == want })...)
 }
 
+// ocContext wants the anchors and half of the lines between to agree
+// (ContextAwareReplacer).
 func ocContext(text, old string) []string {
 	return ocPairs(text, old, func(i, j int, lines, want []string) bool {
 		if j-i+1 != len(want) {
@@ -216,6 +230,8 @@ func ocContext(text, old string) []string {
 	})
 }
 
+// slowDistance is the Levenshtein distance, written plainly: it is also the oracle for
+// replace's bounded one.
 func slowDistance(a, b []rune) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
