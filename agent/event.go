@@ -56,7 +56,7 @@ type SessionInfo struct {
 	Model   string    `json:"model"` // provider/model
 	Effort  string    `json:"effort,omitempty"`
 	Parent  string    `json:"parent,omitempty"`
-	Review  string    `json:"review,omitempty"` // ReviewPreview or ReviewFollow; empty: as configured
+	Review  string    `json:"review,omitempty"` // one of ReviewStyles; empty: as configured
 	Forked  string    `json:"forked,omitempty"` // the session it was forked from
 	Created time.Time `json:"created"`
 	Updated time.Time `json:"updated"`

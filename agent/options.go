@@ -21,6 +21,7 @@ type Options struct {
 	Project       ProjectContext // nil: the instruction files that Instructions finds, and nothing else
 	Plugins       Plugins
 	Changes       ChangeKeeper // nil: sets are stored whole, and one that a crash cut off has failed
+	Drafts        Drafts       // nil: there are none
 	Secrets       Secrets
 
 	Asker     permission.Asker  // the user; Request.SessionID says whose question it is
@@ -47,7 +48,7 @@ type Configuration interface {
 // Preferences are the settings of a directory that are one value each.
 type Preferences struct {
 	DefaultAgent string // of new sessions; empty, unknown or not for people: DefaultAgent
-	Review       string // where a session has no style of its own: ReviewPreview or ReviewFollow; empty: ReviewPreview
+	Review       string // where a session has no style of its own: one of ReviewStyles; empty: ReviewPreview
 	Compaction   CompactionOptions
 	Depth        int // how deep sub-agents nest; 0: there are none
 }
@@ -165,7 +166,7 @@ type SessionOptions struct {
 	Model  string
 	Effort string
 	Parent string
-	Review string // ReviewPreview or ReviewFollow; empty: as configured
+	Review string // one of ReviewStyles; empty: as configured
 }
 
 // Prompt is the person's message.

@@ -3,14 +3,32 @@ package agent
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 )
 
 // The styles of review. With preview the person decides before anything is written. With follow changes inside the
-// project that the rules would ask about are written at once, and kept or undone afterwards.
+// project that the rules would ask about are written at once, and kept or undone afterwards. With draft a turn works in a
+// copy-on-write view of the project, commands included, and proposes at its end what it has done.
 const (
 	ReviewPreview = "preview"
 	ReviewFollow  = "follow"
+	ReviewDraft   = "draft"
 )
+
+// ReviewStyles are those that can be chosen.
+var ReviewStyles = []string{ReviewPreview, ReviewFollow, ReviewDraft}
+
+// Drafts hold what sessions with ReviewDraft do until the person has decided on it.
+type Drafts interface {
+	// Finish is called when a turn of a session that a person talks to comes to its end. It proposes what the session's
+	// draft holds, if there is one. round counts how often this turn was sent back, from 0. may: the model can still be
+	// asked to go on. A text that is not empty is for the model, and the turn continues with it: problems to mend before a
+	// person is asked, or the person's own words.
+	Finish(ctx context.Context, s *Session, round int, may bool) (again string)
+	// Interrupted is called instead when a turn was cancelled or failed: the draft stays for the next one.
+	Interrupted(s *Session)
+}
 
 // Review is the session's style, its own or the configured one.
 func (s *Session) Review() string { return s.rt.ReviewOf(s.Info()) }
@@ -20,16 +38,16 @@ func (r *Runtime) ReviewOf(info SessionInfo) string {
 	if info.Review == "" {
 		info.Review = r.o.Configuration.Preferences(info.Cwd).Review
 	}
-	if info.Review != ReviewFollow {
+	if !slices.Contains(ReviewStyles, info.Review) {
 		return ReviewPreview
 	}
-	return ReviewFollow
+	return info.Review
 }
 
 // SetReview changes the style. Changes that wait for an answer are accepted when it becomes follow.
 func (s *Session) SetReview(style string) error {
-	if style != ReviewPreview && style != ReviewFollow {
-		return fmt.Errorf("the review style is %s or %s, not %q", ReviewPreview, ReviewFollow, style)
+	if !slices.Contains(ReviewStyles, style) {
+		return fmt.Errorf("the review style is %s, not %q", strings.Join(ReviewStyles, ", "), style)
 	}
 	s.change(func(i *SessionInfo) { i.Review = style })
 	if style == ReviewFollow {

@@ -24,6 +24,7 @@ type turn struct {
 	step   int  // counts from 1; a request that is repeated after a compaction is the same step
 	cut    int  // steps in a row that the output limit cut inside a call
 	empty  int  // empty answers in a row
+	drafts int  // how often the turn's draft was sent back to the model
 	shrunk bool // a request was too long and the conversation was compacted for it; a second refusal ends the turn
 	guess  int  // tokens of context, where the provider does not count
 	limits Limits
@@ -163,6 +164,9 @@ func (t *turn) run(ctx context.Context) (StopReason, error) {
 				return TurnCancelled, nil
 			}
 		}
+		if over && t.finishDraft(ctx, stop, !last) {
+			continue
+		}
 		if over && !last && stop != TurnError && stop != TurnCancelled && !t.s.stopSteering() {
 			continue // words for this turn came meanwhile
 		}
@@ -173,6 +177,26 @@ func (t *turn) run(ctx context.Context) (StopReason, error) {
 			return stop, nil
 		}
 	}
+}
+
+// finishDraft proposes what the turn has done in a draft. It reports whether the turn goes on: the draft was sent back to the
+// model. A sub-agent works in the draft of the session it works for, which proposes the work of all.
+func (t *turn) finishDraft(ctx context.Context, stop StopReason, more bool) bool {
+	d := t.s.rt.o.Drafts
+	if d == nil || t.s.of.parent != nil {
+		return false
+	}
+	if stop == TurnError || stop == TurnCancelled || ctx.Err() != nil {
+		d.Interrupted(t.s)
+		return false
+	}
+	again := d.Finish(ctx, t.s, t.drafts, more && stop == TurnEnd && !t.rejected.Load())
+	if again == "" {
+		return false
+	}
+	t.drafts++
+	t.s.listen(PromptData{MessageID: newID("msg_"), Parts: []provider.Part{{Type: provider.PartText, Synthetic: true, Text: again}}})
+	return more && stop == TurnEnd && ctx.Err() == nil
 }
 
 // steps is the agent's own limit.

@@ -28,6 +28,7 @@ import (
 type runFlags struct {
 	cwd, model, agent, session, approve string
 	files                               []string
+	review                              string
 	limits                              agent.Limits
 	asJSON, resume, trust, plain        bool
 }
@@ -71,6 +72,7 @@ func (f *runFlags) flags(c *cobra.Command) {
 	fl.StringVarP(&f.session, "session", "s", "", "continue this session, by its id")
 	fl.BoolVarP(&f.resume, "continue", "c", false, "continue the last session of this directory")
 	fl.StringVar(&f.approve, "approve", "ask", approveHelp)
+	fl.StringVar(&f.review, "review", "", reviewHelp)
 	fl.BoolVar(&f.trust, "trust", false, "trust this folder's own configuration for this run (pillion trust remembers it)")
 	fl.StringArrayVarP(&f.files, "file", "f", nil, "attach this file: text, a picture or a PDF (may be repeated)")
 	fl.BoolVar(&f.plain, "plain", false, "line by line, without moving the cursor: for screen readers (also PILLION_PLAIN=1)")
@@ -162,6 +164,11 @@ func runPrompts(ctx context.Context, f runFlags, args []string, out, errOut io.W
 
 	if session, err = openSession(ctx, a, f, cwd); err != nil {
 		return err
+	}
+	if f.review != "" {
+		if err := session.SetReview(f.review); err != nil {
+			return usagef("--review: %w", err)
+		}
 	}
 	if model := session.Info().Model; !f.asJSON && model != "" { // a model that cannot be used is an error of the turn
 		fmt.Fprintf(out, "%s in %s\n", model, cwd)
@@ -345,6 +352,9 @@ func (j *jsonLines) write(v any) {
 	defer j.mu.Unlock()
 	_, _ = j.w.Write(append(b, '\n')) // when the reader has ended, SIGPIPE ends this process
 }
+
+// reviewHelp describes --review for every command that has it.
+const reviewHelp = "when changes are asked for: preview (each before it is written), follow (they are written at once), or draft (the agent works in a copy and proposes all of it at the end)"
 
 // approveHelp describes --approve for every command that has it.
 const approveHelp = "how to answer approval requests: ask, all, none, or clean (apply changes that are checked in full and introduce no error)"

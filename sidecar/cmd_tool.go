@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -190,7 +191,7 @@ func (p *proposals) take() (out []proposed) {
 // toolCall is `pillion tool call`: a call as a model makes it, with the same repair of names and parameters, rules,
 // approval and previews.
 func toolCall() *cobra.Command {
-	var cwd, approve, input string
+	var cwd, approve, input, style string
 	var lines, asJSON, noLSP bool
 	c := &cobra.Command{
 		Use:   "call [NAME --input JSON]",
@@ -224,6 +225,11 @@ func toolCall() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if style != "" {
+				if err := s.SetReview(style); err != nil {
+					return usagef("--review: %w", err)
+				}
+			}
 			made := proposals{last: map[string]proposed{}}
 			defer s.Subscribe(0, func(e agent.Event) {
 				if d, ok := agent.Value[agent.NoticeData](e); ok && e.Type == agent.EventNotice {
@@ -240,8 +246,18 @@ func toolCall() *cobra.Command {
 				x.Changes = made.take()
 				return x
 			}
+			// The calls share one draft, which is proposed when all have been made.
+			land := func() *toolAnswer {
+				_, d, any := a.Drafts.Land(c.Context(), s, 0, false)
+				if !any {
+					return nil
+				}
+				x := answer(nil, d, nil)
+				x.Changes = made.take()
+				return &x
+			}
 			if lines {
-				return jsonl(c, func(line []byte) any {
+				err := jsonl(c, func(line []byte) any {
 					var q struct {
 						ID    json.RawMessage `json:"id"`
 						Tool  string          `json:"tool"`
@@ -252,6 +268,12 @@ func toolCall() *cobra.Command {
 					}
 					return call(q.ID, q.Tool, q.Input)
 				})
+				if x := land(); x != nil {
+					e := json.NewEncoder(c.OutOrStdout())
+					e.SetEscapeHTML(false)
+					err = errors.Join(err, e.Encode(x))
+				}
+				return err
 			}
 			if len(args) != 1 {
 				return usagef("name the tool: pillion tool call read --input '{\"filePath\":\"go.mod\"}'")
@@ -264,6 +286,13 @@ func toolCall() *cobra.Command {
 				input = string(b)
 			}
 			x := call(nil, args[0], json.RawMessage(input))
+			if landed := land(); landed != nil {
+				x.Changes = append(x.Changes, landed.Changes...)
+				x.Output += "\n\n" + landed.Output
+				if x.Error == nil {
+					x.Error = landed.Error
+				}
+			}
 			if asJSON {
 				e := json.NewEncoder(c.OutOrStdout())
 				e.SetEscapeHTML(false)
@@ -285,8 +314,9 @@ func toolCall() *cobra.Command {
 	c.Flags().StringVar(&input, "input", "", "the tool's input as JSON; standard input if empty or -")
 	c.Flags().StringVarP(&cwd, "cwd", "C", "", "project directory (default: this one)")
 	c.Flags().StringVar(&approve, "approve", "ask", approveHelp)
+	c.Flags().StringVar(&style, "review", "", reviewHelp)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	c.Flags().BoolVar(&lines, "jsonl", false, `read {"id"?,"tool","input"} lines from standard input; all share one session`)
+	c.Flags().BoolVar(&lines, "jsonl", false, `read {"id"?,"tool","input"} lines from standard input; all share one session, and with --review draft one draft, proposed in a last line`)
 	c.Flags().BoolVar(&noLSP, "no-lsp", false, "do not start language servers")
 	return c
 }

@@ -16,6 +16,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pillion-dev/pillion/sidecar/acp"
+	"github.com/pillion-dev/pillion/tools/draft"
+	"github.com/pillion-dev/pillion/tools/draft/worker"
 	"github.com/pillion-dev/pillion/tools/guard"
 	"github.com/pillion-dev/pillion/tools/shell/sandbox"
 )
@@ -54,6 +56,9 @@ func main() {
 	if len(os.Args) > 1 && os.Args[1] == sandbox.Arg { // we are a command about to start in the sandbox
 		os.Exit(sandbox.Main(os.Args[2:]))
 	}
+	if len(os.Args) > 1 && os.Args[1] == draft.Arg { // we are a program about to start in a draft's view
+		os.Exit(draft.Main(os.Args[2:]))
+	}
 	ensureHome()
 	if len(os.Args) > 1 && os.Args[1] == guard.Arg { // we watch another Pillion
 		os.Exit(guard.Main())
@@ -63,6 +68,11 @@ func main() {
 	}
 	tuneHeap()
 	guard.Enable()
+	if len(os.Args) > 1 && os.Args[1] == worker.Arg { // we run the tools of another Pillion's draft
+		code := worker.Main()
+		guard.Close()
+		os.Exit(code)
+	}
 	code := execute(os.Args[1:])
 	guard.Close()
 	os.Exit(code)
@@ -125,7 +135,7 @@ Exit codes: 0 done, 1 failed, 2 the command line is wrong, 130 cancelled.`,
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usagef("%w; see %s --help", err, c.CommandPath())
 	})
-	root.AddCommand(acpCommand(), attachCommand(), runCommand(), toolCommand(), checkCommand(), mcpCommand(), authCommand(), permissionCommand(), sessionsCommand(), statsCommand(), modelsCommand(), configCommand(), trustCommand(), doctorCommand(), versionCommand(), docsCommand())
+	root.AddCommand(acpCommand(), attachCommand(), runCommand(), toolCommand(), checkCommand(), mcpCommand(), authCommand(), permissionCommand(), sessionsCommand(), draftsCommand(), statsCommand(), modelsCommand(), configCommand(), trustCommand(), doctorCommand(), versionCommand(), docsCommand())
 	strictArgs(root)
 	return root
 }

@@ -90,6 +90,7 @@ func (c *sessionOptions) configOptions(info agent.SessionInfo) []protocol.Sessio
 	return append(out, selectOption(optionReview, "Review", "", c.rt.ReviewOf(info), []protocol.SessionConfigSelectOption{
 		{Value: agent.ReviewPreview, Name: "Preview", Description: "You decide on each change before it is written"},
 		{Value: agent.ReviewFollow, Name: "Follow", Description: "Changes in the project are written at once; keep or undo them afterwards"},
+		{Value: agent.ReviewDraft, Name: "Draft", Description: "The agent works in a copy, commands included; you decide once, at the end of its turn"},
 	}))
 }
 

@@ -80,8 +80,8 @@ func (m *settings) setConfigOption(ctx context.Context, es *editorSession, p *pr
 		}
 		err = es.SetEffort(value)
 	case optionReview:
-		if value != agent.ReviewPreview && value != agent.ReviewFollow {
-			return nil, rpc.InvalidParams("value: unknown review style %q; known are %s, %s", value, agent.ReviewPreview, agent.ReviewFollow)
+		if !slices.Contains(agent.ReviewStyles, value) {
+			return nil, rpc.InvalidParams("value: unknown review style %q; known are %s", value, strings.Join(agent.ReviewStyles, ", "))
 		}
 		err = es.SetReview(value)
 	default:

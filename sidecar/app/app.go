@@ -61,6 +61,7 @@ type App struct {
 	Servers  *LanguageServers
 	MCP      *MCPServers
 	Plugins  *Plugins
+	Drafts   *Drafts
 	project  *project
 	traces   *traces // nil: not traced
 }
@@ -88,11 +89,12 @@ func New(o Options) *App {
 	a.Servers = &LanguageServers{app: a, by: map[string]*servers{}}
 	a.project = &project{app: a, pages: instructionPages{version: a.Place.version}, finders: map[string]*skill.Finder{}, search: map[string]*search.Searcher{}}
 	a.MCP, a.Plugins = newMCPServers(a), newPlugins(a)
+	a.Drafts = &Drafts{app: a}
 	a.Desk = review.NewDesk(KeptChanges{App: a})
 	a.Models = models.New(models.Options{Config: a.ConfigOf, Env: os.Getenv, Keys: a.Place.Keys().All})
 	a.Runtime = agent.New(agent.Options{
 		Store: a.Store, Models: a.Models, Grants: a.Grants, Asker: o.Asker, Questions: o.Questions, StateDir: a.Place.State, Log: o.Log,
-		Configuration: configuration{a.Place}, Toolbox: toolbox{a}, Project: a.project, Plugins: a.Plugins, Changes: a.Changes, Secrets: keyHider{a.Place},
+		Configuration: configuration{a.Place}, Toolbox: toolbox{a}, Project: a.project, Plugins: a.Plugins, Changes: a.Changes, Drafts: a.Drafts, Secrets: keyHider{a.Place},
 		Tracing: a.tracing(),
 	})
 	a.Changes.runtime = a.Runtime
@@ -147,6 +149,7 @@ func (a *App) Close() {
 		a.O.Log.Error("closing sessions", "err", err)
 	}
 	var wait sync.WaitGroup
+	wait.Go(a.Drafts.close)
 	a.Sessions.close(&wait)
 	a.Servers.close(ctx, &wait)
 	wait.Go(func() { a.MCP.close(ctx) })

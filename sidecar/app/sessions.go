@@ -133,15 +133,23 @@ func (e *Sessions) Terminals(session string) *run.Terminals {
 // formatter is nil unless the configuration asks for formatting: the written text should be the one that the person
 // accepted. A trusted project's own formatters are found by themselves.
 func formatter(root string, c *config.Config) builtin.Formatter {
-	if !c.Formatter.On {
-		return nil
+	if o, ok := formatOptions(root, c); ok {
+		return builtin.NewFormatter(o)
 	}
-	o := builtin.FormatOptions{Root: root, Detect: true, Project: c.Trusted()}
+	return nil
+}
+
+// formatOptions are those of the configuration; ok is false where it asks for no formatter.
+func formatOptions(root string, c *config.Config) (o builtin.FormatOptions, ok bool) {
+	if !c.Formatter.On {
+		return o, false
+	}
+	o = builtin.FormatOptions{Root: root, Detect: true, Project: c.Trusted()}
 	for _, name := range slices.Sorted(maps.Keys(c.Formatter.By)) {
 		d := c.Formatter.By[name]
 		o.Rules = append(o.Rules, builtin.FormatRule{Name: name, Command: d.Command, Extensions: d.Extensions, Env: d.Environment, Disabled: d.Disabled, Reason: c.Reason("formatter." + name)})
 	}
-	return builtin.NewFormatter(o)
+	return o, true
 }
 
 // Disk implements the fallback of editors.Registry.Applier: it writes files that no editor has open, in their own

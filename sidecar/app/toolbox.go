@@ -15,7 +15,7 @@ type toolbox struct{ a *App }
 // file.
 func (t toolbox) Tools(ctx context.Context, s agent.SessionInfo) ([]tools.Tool, error) {
 	t.a.Changes.RecoverOnce(ctx)
-	return builtin.All(t.a.Sessions.Env(s)), nil
+	return t.a.Drafts.wrap(builtin.All(t.a.Sessions.Env(s)), s), nil
 }
 
 // More are the tools of MCP servers and of the session's editor, which may change between steps.
@@ -35,7 +35,10 @@ func (t toolbox) Find(s agent.SessionInfo, name string) (tools.Tool, bool) {
 }
 
 // Release drops what was kept for a session's tools.
-func (t toolbox) Release(session string) { t.a.Sessions.Ended(session) }
+func (t toolbox) Release(session string) {
+	t.a.Drafts.Ended(session)
+	t.a.Sessions.Ended(session)
+}
 
 // Toolbox gives sessions their tools.
 func (a *App) Toolbox() agent.Toolbox { return toolbox{a} }

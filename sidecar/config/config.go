@@ -45,7 +45,7 @@ type Config struct {
 	Instructions []string             `json:"instructions,omitempty" doc:"more instructions: globs relative to the project, ~/ and absolute paths, and https:// pages, which are fetched once an hour"`
 	Shell        string               `json:"shell,omitempty" doc:"shell of the bash tool; default: $SHELL when it is bash, zsh or sh"`
 	Ripgrep      string               `json:"ripgrep,omitempty" doc:"path of the rg program, or off for the built-in search engine; default: the rg on PATH"`
-	Review       string               `json:"review,omitempty" doc:"preview (ask before a change) or follow (apply at once, keep or undo after)" enum:"preview,follow"`
+	Review       string               `json:"review,omitempty" doc:"preview (ask before a change), follow (apply at once, keep or undo after) or draft (work in a copy, commands included, and propose all of it at the end of the turn)" enum:"preview,follow,draft"`
 	Steps        int                  `json:"steps,omitempty" doc:"model steps one turn may take"`
 	Attachable   bool                 `json:"attachable,omitempty" doc:"let your other editors join a sidecar's sessions (pillion attach), as pillion acp --share does"`
 	Store        string               `json:"store,omitempty" doc:"where sessions are kept: a PostgreSQL address (postgres://user@host/database?sslmode=verify-full) instead of a file of this machine; only of your own settings, never a project's"`

@@ -209,6 +209,9 @@ func (o BashOptions) ready() BashOptions {
 	return o
 }
 
+// Environment is what commands start with, without what a call adds.
+func (o BashOptions) Environment() []string { return o.ready().Environ() }
+
 // Close ends what the session's commands left running, and those in the background; it waits until they
 // are gone. Commands that are started later end with the program.
 func (o BashOptions) Close() {

@@ -254,10 +254,10 @@ func once(p proposal) error {
 // folder's is found when writing.
 func writable(p proposal) error {
 	for _, m := range p.members {
-		if m.base.Exists && m.Kind != change.Create && m.base.Mode.Perm()&0o222 == 0 {
+		if m.base.Exists && m.Kind != change.Create && m.base.Mode.Perm()&0o222 == 0 && m.Mode&0o222 == 0 {
 			return fmt.Errorf("%s %w (mode %04o); make it writable first if it may change", m.Path, files.ErrReadOnly, m.base.Mode.Perm())
 		}
-		if m.Kind != change.Delete && m.base.Exists {
+		if m.Kind != change.Delete && m.base.Exists && !m.Links() && !m.Binary {
 			if _, err := files.Encode(m.New, m.base.Encoding); err != nil {
 				return fmt.Errorf("%s: %w", m.Path, err)
 			}
@@ -316,7 +316,7 @@ func (c changes) request(set *change.Set, p proposal) permission.Request {
 	for _, m := range p.members {
 		// A hard link keeps no trace of where its file's other names are, so they may be anywhere: ~/.bashrc, another project.
 		// Deleting one name leaves the file alone.
-		if n := files.Links(m.base.Real); n > 1 && m.Kind != change.Delete && !r.MustAsk {
+		if n := files.Links(m.base.Real); n > 1 && !m.File.Links() && m.Kind != change.Delete && !r.MustAsk {
 			r.MustAsk, r.Always = true, nil
 			r.Why = fmt.Sprintf("%s is a hard link: the file has %d names, and the change shows under all of them, which may lie outside the project", c.rel(m.Path), n)
 		}

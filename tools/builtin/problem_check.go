@@ -148,6 +148,9 @@ func (c checker) settle(ctx context.Context, set *change.Set) *lspbridge.Delta {
 func proposals(set *change.Set) []lspbridge.Proposal {
 	var out []lspbridge.Proposal
 	for _, f := range set.Files {
+		if f.Links() || f.Binary && f.Kind != change.Delete {
+			continue // no text that a server could read
+		}
 		switch f.Kind {
 		case change.Delete:
 			out = append(out, lspbridge.Proposal{Path: f.Path, Delete: true})

@@ -94,8 +94,16 @@ func (w *Writer) carryOut(ctx context.Context, d *change.Decided, p proposal, be
 // unmoved fails when a path's links lead elsewhere than when it was approved: a program may have put a
 // symbolic link there meanwhile, and the approval was for another file.
 func unmoved(set *change.Set, led map[string]string) error {
+	links := map[string]bool{}
+	for _, f := range set.Files {
+		links[f.Path] = f.Links()
+	}
 	for _, path := range set.Paths() {
-		now, err := files.Real(path)
+		resolve := files.Real
+		if links[path] { // the change is of the link, wherever it leads
+			resolve = nameAt
+		}
+		now, err := resolve(path)
 		if err != nil {
 			return pathError(path, err)
 		}

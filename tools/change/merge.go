@@ -214,3 +214,62 @@ func keys(hunks []Hunk) []key {
 	}
 	return out
 }
+
+// Labels of the two sides between conflict markers. Git's markers are used, so editors and people know what they see.
+const (
+	conflictTree  = "<<<<<<< the project\n"
+	conflictMid   = "=======\n"
+	conflictDraft = ">>>>>>> the draft\n"
+)
+
+// Conflicted merges base→theirs (what the project has now) and base→ours, and puts both sides between Git's conflict
+// markers where they meet. Adjacent lines belong to one conflict, as in Git.
+func Conflicted(base, theirs, ours string) string {
+	a, b := diff.Compute(base, theirs), diff.Compute(base, ours)
+	lines := a.A
+	var sb strings.Builder
+	at, i, j := 0, 0, 0
+	for i < len(a.Edits) || j < len(b.Edits) {
+		// The next region is one edit with all that touch it, from either side.
+		var lo, hi int
+		switch {
+		case j == len(b.Edits) || i < len(a.Edits) && a.Edits[i].A0 <= b.Edits[j].A0:
+			lo, hi = a.Edits[i].A0, a.Edits[i].A1
+		default:
+			lo, hi = b.Edits[j].A0, b.Edits[j].A1
+		}
+		i0, j0 := i, j
+		for grown := true; grown; {
+			grown = false
+			for i < len(a.Edits) && a.Edits[i].A0 <= hi {
+				hi, grown = max(hi, a.Edits[i].A1), true
+				i++
+			}
+			for j < len(b.Edits) && b.Edits[j].A0 <= hi {
+				hi, grown = max(hi, b.Edits[j].A1), true
+				j++
+			}
+		}
+		sb.WriteString(strings.Join(lines[at:lo], ""))
+		left, right := side(a, a.Edits[i0:i], lo, hi), side(b, b.Edits[j0:j], lo, hi)
+		switch {
+		case j0 == j || left == right:
+			sb.WriteString(left)
+		case i0 == i:
+			sb.WriteString(right)
+		default:
+			sb.WriteString(conflictTree + ended(left) + conflictMid + ended(right) + conflictDraft)
+		}
+		at = hi
+	}
+	sb.WriteString(strings.Join(lines[at:], ""))
+	return sb.String()
+}
+
+// ended is a text whose last line has its newline, so that a marker begins a line.
+func ended(s string) string {
+	if s != "" && !strings.HasSuffix(s, "\n") {
+		s += "\n"
+	}
+	return s
+}

@@ -307,7 +307,7 @@ func (w *want) step(p *plan) (step, error) {
 	}
 	if w.old != nil {
 		s.OldHash, s.info = w.old.hash, w.old.info
-		if !w.old.link && w.old.info.Mode().Perm()&0o222 == 0 {
+		if !w.old.link && w.old.info.Mode().Perm()&0o222 == 0 && w.mode&0o222 == 0 { // a change of mode may make it writable
 			return s, fmt.Errorf("%s %w (mode %04o); make it writable first if it may change", w.path, ErrReadOnly, w.old.info.Mode().Perm())
 		}
 	}

@@ -186,6 +186,21 @@ func (t *Tracker) Files(most int) []string {
 	return out
 }
 
+// States are the files that the session knows, by real path, each with the state that it knows: what Note takes. With them
+// another process goes on where this one ended.
+func (t *Tracker) States() map[string]string {
+	if t == nil {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	out := make(map[string]string, len(t.seen))
+	for path, s := range t.seen {
+		out[path] = s.state
+	}
+	return out
+}
+
 // Known reports whether the session has read or written the file, in whatever state.
 func (t *Tracker) Known(real string) bool {
 	if t == nil {

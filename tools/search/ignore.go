@@ -60,6 +60,36 @@ func (s *scope) hides(abs string, isDir, shielded bool) bool {
 	return false
 }
 
+// Ignored returns a function that says whether an ignore file hides a path below root, or a folder that the path is in. It
+// reads each ignore file once, so it is for one look at a tree and not for keeping. It is not safe for concurrent use.
+func Ignored(root string) func(abs string, dir bool) bool {
+	type known struct {
+		scope  *scope
+		hidden bool
+	}
+	dirs := map[string]known{root: {scope: above(root).enter(root, specialNames(root))}}
+	var folder func(dir string) known
+	folder = func(dir string) known {
+		if k, ok := dirs[dir]; ok {
+			return k
+		}
+		up := folder(filepath.Dir(dir))
+		k := known{scope: up.scope, hidden: up.hidden || up.scope.ignored(dir, true)}
+		if !k.hidden { // nothing in a hidden folder can be shown again
+			k.scope = up.scope.enter(dir, specialNames(dir))
+		}
+		dirs[dir] = k
+		return k
+	}
+	return func(abs string, dir bool) bool {
+		if len(abs) <= len(root) || !strings.HasPrefix(abs, withSeparator(root)) {
+			return false
+		}
+		up := folder(filepath.Dir(abs))
+		return up.hidden || up.scope.ignored(abs, dir)
+	}
+}
+
 // ruleSet is one ignore file. Most lines name a file or an ending; those are looked up, the rest is tried.
 type ruleSet struct {
 	rules   []rule

@@ -49,17 +49,18 @@ func probeWith(helper []string) Support {
 		out, err := cmd.Output()
 		return err == nil && bytes.Contains(out, []byte(probed))
 	}
-	root := os.Geteuid() == 0
-	s.Userns = !root
-	for _, t := range []Support{{Mounts: true, Netns: true}, {Mounts: true}} {
-		t.Landlock, t.Userns = version, s.Userns
-		if try(t) {
-			s.Mounts, s.Netns = t.Mounts, t.Netns
-			break
-		}
+	// Root arranges its own namespaces without a user namespace, unless it has lost the rights for that: in a container,
+	// or in a draft.
+	ways := []bool{true}
+	if os.Geteuid() == 0 {
+		ways = []bool{false, true}
 	}
-	if !s.Mounts {
-		s.Userns = false
+	for _, userns := range ways {
+		for _, t := range []Support{{Mounts: true, Netns: true}, {Mounts: true}} {
+			if t.Landlock, t.Userns = version, userns; !s.Mounts && try(t) {
+				s.Mounts, s.Netns, s.Userns = true, t.Netns, userns
+			}
+		}
 	}
 	s.Cgroup = pidsGroup()
 	return s

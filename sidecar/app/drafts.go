@@ -1,0 +1,684 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/lspbridge"
+	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/builtin"
+	"github.com/pillion-dev/pillion/tools/change"
+	"github.com/pillion-dev/pillion/tools/draft"
+	"github.com/pillion-dev/pillion/tools/draft/worker"
+	"github.com/pillion-dev/pillion/tools/paths"
+	"github.com/pillion-dev/pillion/tools/permission"
+	"github.com/pillion-dev/pillion/tools/search"
+	"github.com/pillion-dev/pillion/tools/shell/sandbox"
+	"github.com/pillion-dev/pillion/tools/skill"
+	"github.com/pillion-dev/pillion/tools/textutil"
+)
+
+// Drafts are the drafts of the sessions whose review style is draft. It is agent.Drafts.
+type Drafts struct {
+	app *App
+
+	mu   sync.Mutex
+	open map[string]*openDraft // guarded by mu; by the session that a person talks to
+}
+
+// openDraft is a session's draft, and the worker in which its tools run.
+type openDraft struct {
+	*draft.Draft
+	app  *App
+	root string
+
+	mu   sync.Mutex        // held while a worker is started or ended; calls run beside each other
+	work *worker.Client    // guarded by mu; nil: none runs
+	read map[string]string // guarded by mu; what the last worker's tools had read
+}
+
+// Dir is where drafts are kept.
+func (d *Drafts) Dir() string { return filepath.Join(d.app.Place.State, "drafts") }
+
+// top is the session that a person talks to: a sub-agent works in its draft.
+func (d *Drafts) top(info agent.SessionInfo) agent.SessionInfo {
+	for range 100 { // a parent chain is as deep as sub-agents nest
+		if info.Parent == "" {
+			break
+		}
+		s, ok := d.app.Runtime.Session(info.Parent)
+		if !ok {
+			break
+		}
+		info = s.Info()
+	}
+	return info
+}
+
+// of is the draft in which a session works at this moment; nil: it works in the project. The first call of a turn makes it,
+// or opens the one that an earlier turn left.
+func (d *Drafts) of(ctx context.Context, info agent.SessionInfo) (*openDraft, error) {
+	top := d.top(info)
+	if s, ok := d.app.Runtime.Session(top.ID); ok {
+		top = s.Info()
+	}
+	if d.app.Runtime.ReviewOf(top) != agent.ReviewDraft {
+		return nil, nil
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if o := d.open[top.ID]; o != nil {
+		return o, nil
+	}
+	root := paths.Worktree(top.Cwd)
+	x, err := d.left(root, top.ID)
+	if err == nil && x == nil {
+		x, err = draft.Create(ctx, draft.Options{Dir: d.Dir(), Project: root, Session: top.ID, Title: top.Title, Ignored: search.Ignored(root)})
+	}
+	if err != nil {
+		return nil, &tools.Error{Kind: "draft", Message: "no draft can be made, so nothing was done: " + err.Error() + `. The user can choose another review style ("review": "preview").`, Err: err}
+	}
+	o := &openDraft{Draft: x, app: d.app, root: root}
+	if err := o.layIn(d.app.Sessions.Env(top)); err != nil {
+		return nil, fmt.Errorf("unsaved changes of the editor could not be taken into the draft: %w", err)
+	}
+	if d.open == nil {
+		d.open = map[string]*openDraft{}
+	}
+	d.open[top.ID] = o
+	return o, nil
+}
+
+// left is the draft that an earlier turn of the session did not land; nil: there is none.
+func (d *Drafts) left(root, session string) (*draft.Draft, error) {
+	list, err := draft.List(d.Dir(), "")
+	if err != nil {
+		return nil, err
+	}
+	for _, x := range slices.Backward(list) {
+		if h := x.Head(); h.Session == session && h.State != draft.Rejected && h.Project == DraftProject(root) {
+			return x, x.Set(func(h *draft.Head) { h.State = draft.Open })
+		}
+	}
+	return nil, nil
+}
+
+// layIn takes the editor's unsaved texts into the draft.
+func (o *openDraft) layIn(env builtin.Env) error {
+	if env.Buffers == nil {
+		return nil
+	}
+	for _, b := range env.Buffers.Dirty() {
+		path := b.Path
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			path = real
+		}
+		if err := o.LayIn(path, []byte(b.Text)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wrap makes tools run in the session's draft whenever it works in one.
+func (d *Drafts) wrap(list []tools.Tool, info agent.SessionInfo) []tools.Tool {
+	for i, t := range list {
+		if !slices.Contains(worker.Tools, t.ID) {
+			continue
+		}
+		here := t.Run
+		list[i].Run = func(ctx context.Context, input json.RawMessage, call *tools.Call) (tools.Result, error) {
+			o, err := d.of(ctx, info)
+			if err != nil {
+				return tools.Result{}, err
+			}
+			if o == nil {
+				return here(ctx, input, call)
+			}
+			return o.call(ctx, t.ID, input, call, info)
+		}
+	}
+	return list
+}
+
+// call runs a tool in the draft.
+func (o *openDraft) call(ctx context.Context, tool string, input json.RawMessage, call *tools.Call, info agent.SessionInfo) (tools.Result, error) {
+	w, err := o.worker(ctx, info)
+	if err != nil {
+		return tools.Result{}, &tools.Error{Kind: "draft", Message: "the draft cannot be worked in: " + err.Error(), Err: err}
+	}
+	inside := *call
+	inside.Host.Gate = draftGate{call.Host.Gate, o.Head().Project}
+	names := o.translation()
+	input = names.in(input)
+	inside.OnMetadata = func(u tools.Update) {
+		call.Report(names.update(u))
+	}
+	start := time.Now()
+	r, err := w.Call(ctx, tool, input, &inside)
+	if e := o.Record(start, o.ignored()); e != nil {
+		e = fmt.Errorf("what the project had could not be kept beside the draft: %w", e)
+		if err = errors.Join(err, e); err == e {
+			err = &tools.Error{Kind: "draft", Message: e.Error(), Err: e}
+		}
+	}
+	return names.result(r), names.error(err)
+}
+
+// worker is the process in which the draft's tools run; it is started with the first call.
+func (o *openDraft) worker(ctx context.Context, info agent.SessionInfo) (*worker.Client, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.work != nil && o.work.Alive() {
+		return o.work, nil
+	}
+	cmd, err := o.Command("/proc/self/exe", worker.Arg)
+	if err != nil {
+		return nil, err
+	}
+	if self, err := os.Executable(); err == nil && o.Head().View == draft.Copy {
+		cmd.Path, cmd.Args[0] = self, self
+	}
+	info = o.app.Drafts.top(info)
+	set := o.settings(info)
+	cmd.Env = set.environ
+	if set.Read = o.read; o.read == nil && o.Head().View != draft.Copy {
+		set.Read = o.app.Sessions.Env(info).Tracker.States()
+	}
+	env := o.app.Sessions.Env(info)
+	host := worker.Host{Environ: env.Shell.More}
+	if env.Bridge != nil {
+		host.Bridge = draftServers{env.Bridge, o}
+	}
+	o.work, err = worker.Start(context.WithoutCancel(ctx), cmd, set.Settings, host)
+	return o.work, err
+}
+
+// workerSettings are a worker's, with its environment.
+type workerSettings struct {
+	worker.Settings
+	environ []string
+}
+
+// settings are those of the person and of the trusted project, as they are outside the draft.
+func (o *openDraft) settings(info agent.SessionInfo) workerSettings {
+	c := o.app.ConfigOf(info.Cwd)
+	env := o.app.Sessions.Env(info)
+	s := worker.Settings{Cwd: o.inside(info.Cwd), Root: o.inside(env.Root), Own: env.Own, StateDir: env.StateDir, Home: env.Home, Shell: c.Shell, Ripgrep: c.Ripgrep,
+		Skills: skill.Places{Cwd: info.Cwd, Root: env.Root, Home: env.Home, Config: []string{o.app.Place.User}}, Programs: map[string]string{},
+		Sandbox: worker.Sandbox{Mode: c.Sandbox, Network: c.SandboxNetwork, AutoAllow: c.SandboxAutoAllow, ByEffects: c.Permission.Auto, Writable: c.SandboxWritable}}
+	// What stays in the draft needs no question where the kernel holds it there. Who has switched the sandbox off is asked as
+	// always.
+	if s.Sandbox.Mode == "" && sandbox.Probe().Usable() {
+		s.Sandbox.Mode, s.Sandbox.AutoAllow = builtin.SandboxOn, true
+	}
+	for name, record := range c.Programs {
+		s.Programs[name] = string(record)
+	}
+	if f, ok := formatOptions(env.Root, c); ok {
+		f.Root = o.inside(f.Root)
+		s.Format = &f
+	}
+	return workerSettings{s, env.Shell.Environment()}
+}
+
+// inside is a folder of the project as what runs in the draft finds it.
+func (o *openDraft) inside(path string) string {
+	h := o.Head()
+	if h.View != draft.Copy {
+		return path
+	}
+	rel, err := filepath.Rel(h.Project, path)
+	if err != nil || !filepath.IsLocal(rel) {
+		return path
+	}
+	return filepath.Join(o.Root(), rel)
+}
+
+// stop ends the worker with all that runs in the draft.
+func (o *openDraft) stop() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.work != nil {
+		if read := o.work.Close(); read != nil {
+			o.read = read
+		}
+		o.work = nil
+	}
+}
+
+// ReadDraft is what a draft that nobody works in would change.
+func ReadDraft(d *draft.Draft) (*draft.Proposal, error) {
+	return (&openDraft{Draft: d, root: d.Head().Project}).proposal()
+}
+
+// DraftProject is the project whose drafts those of a folder are, as their heads name it.
+func DraftProject(dir string) string {
+	root := paths.Worktree(dir)
+	if real, err := filepath.EvalSymlinks(root); err == nil {
+		return real
+	}
+	return root
+}
+
+// ignored says what Git would not show of the draft: by the project's own ignore files, and for what is new by the draft's,
+// so that no file that is there now can be hidden by a line in a new .gitignore.
+func (o *openDraft) ignored() func(abs string, dir bool) bool {
+	h := o.Head()
+	tree := search.Ignored(h.Project)
+	layer := filepath.Join(o.Dir, "upper")
+	if h.View != draft.Overlay {
+		layer = filepath.Join(o.Dir, "tree")
+	}
+	fresh := search.Ignored(layer)
+	return func(abs string, dir bool) bool {
+		if tree(abs, dir) {
+			return true
+		}
+		if _, err := os.Lstat(abs); err == nil {
+			return false
+		}
+		rel, err := filepath.Rel(h.Project, abs)
+		return err == nil && fresh(filepath.Join(layer, rel), dir)
+	}
+}
+
+// umaskOnce is this process's umask, which files that are written get their modes by. It is read and not set: setting it,
+// even for a moment, would be seen by every other thread.
+var umaskOnce = sync.OnceValue(func() fs.FileMode {
+	b, err := os.ReadFile("/proc/self/status")
+	if err == nil {
+		for line := range strings.Lines(string(b)) {
+			var mask uint32
+			if rest, ok := strings.CutPrefix(line, "Umask:"); ok {
+				if _, err := fmt.Sscanf(strings.TrimSpace(rest), "%o", &mask); err == nil {
+					return fs.FileMode(mask)
+				}
+			}
+		}
+	}
+	return 0o022
+})
+
+// proposal reads what the draft holds.
+func (o *openDraft) proposal() (*draft.Proposal, error) {
+	ignored := o.ignored()
+	if err := o.Record(time.Time{}, ignored); err != nil {
+		return nil, err
+	}
+	return o.Propose(ignored, umaskOnce())
+}
+
+// overlaid are the draft's texts as the language servers are told of them, those of more over them.
+func (o *openDraft) overlaid(more []lspbridge.Proposal) []lspbridge.Proposal {
+	known := map[string]bool{}
+	for _, m := range more {
+		known[m.Path] = true
+	}
+	p, err := o.proposal()
+	if err != nil {
+		return more
+	}
+	out := slices.Clone(more)
+	for _, f := range p.Files {
+		if known[f.Path] || f.Binary || f.Links() {
+			continue
+		}
+		out = append(out, lspbridge.Proposal{Path: f.Path, Text: f.New, Old: f.Old, Delete: f.Kind == change.Delete})
+	}
+	return out
+}
+
+// draftServers are the project's language servers, which see the draft as texts laid over their documents.
+type draftServers struct {
+	builtin.Bridge
+	o *openDraft
+}
+
+// Check implements builtin.Bridge: the verdict on the whole draft with these files.
+func (b draftServers) Check(ctx context.Context, files []lspbridge.Proposal) lspbridge.Delta {
+	return b.Bridge.Check(ctx, b.o.overlaid(files))
+}
+
+// Changed implements builtin.Bridge. Nothing has changed where the servers look, so it is a check.
+func (b draftServers) Changed(ctx context.Context, files []lspbridge.Proposal) lspbridge.Delta {
+	return b.Check(ctx, files)
+}
+
+// Diagnostics implements builtin.Bridge: of a file as the draft has it.
+func (b draftServers) Diagnostics(ctx context.Context, path string) lspbridge.FileReport {
+	all := b.o.overlaid(nil)
+	if len(all) == 0 {
+		return b.Bridge.Diagnostics(ctx, path)
+	}
+	if !slices.ContainsFunc(all, func(p lspbridge.Proposal) bool { return p.Path == path }) {
+		if text, err := os.ReadFile(path); err == nil { // unchanged, and perhaps broken by what was changed
+			all = append(all, lspbridge.Proposal{Path: path, Text: string(text), Old: string(text)})
+		}
+	}
+	d := b.Bridge.Check(ctx, all)
+	for _, r := range d.Files {
+		if r.Path == path {
+			return r
+		}
+	}
+	return lspbridge.FileReport{Path: path, Certainty: d.Certainty, Reason: d.Reason}
+}
+
+// draftGate answers for what touches nothing but the draft. Everything else goes to the session's gate: what is outside the
+// project, the network, and what a rule denies.
+type draftGate struct {
+	gate tools.Gate
+	root string
+}
+
+// held reports an edit that stays in the draft. Its protected files are asked about when the draft is landed.
+func (g draftGate) held(r permission.Request) bool {
+	if r.Permission != "edit" || len(r.Also) == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(r.Also, func(p string) bool { return !filepath.IsAbs(p) || !paths.Within(g.root, filepath.Clean(p)) })
+}
+
+// Ask implements tools.Gate.
+func (g draftGate) Ask(ctx context.Context, r permission.Request) (permission.Reply, error) {
+	if g.held(r) {
+		if f, ok := g.gate.(tools.Foreteller); ok && f.Would(ctx, r) != permission.Deny {
+			return permission.Reply{Kind: permission.Once}, nil
+		}
+	}
+	return g.gate.Ask(ctx, r)
+}
+
+// Would implements tools.Foreteller.
+func (g draftGate) Would(ctx context.Context, r permission.Request) permission.Action {
+	f, ok := g.gate.(tools.Foreteller)
+	if !ok {
+		return permission.Ask
+	}
+	a := f.Would(ctx, r)
+	if a == permission.Ask && g.held(r) {
+		return permission.Allow
+	}
+	return a
+}
+
+// Interrupted implements agent.Drafts.
+func (d *Drafts) Interrupted(s *agent.Session) {
+	d.mu.Lock()
+	o := d.open[s.ID()]
+	delete(d.open, s.ID())
+	d.mu.Unlock()
+	if o == nil {
+		return
+	}
+	o.stop()
+	p, err := o.proposal()
+	if err == nil && p.Empty() {
+		_ = o.Drop()
+		return
+	}
+	s.Notice("info", "What was done so far is kept in the draft "+o.Head().ID+": prompt again to go on with it, or see pillion drafts.")
+}
+
+// Finish implements agent.Drafts.
+func (d *Drafts) Finish(ctx context.Context, s *agent.Session, round int, may bool) (again string) {
+	again, _, _ = d.Land(ctx, s, round, may)
+	return again
+}
+
+// Land proposes what a session's draft holds. made is false where there was nothing.
+func (d *Drafts) Land(ctx context.Context, s *agent.Session, round int, may bool) (again string, data agent.ToolData, made bool) {
+	d.mu.Lock()
+	o := d.open[s.ID()]
+	d.mu.Unlock()
+	if o == nil {
+		return "", data, false
+	}
+	again, data, made = d.land(ctx, s, o, round, may)
+	if again != "" && data.CallID == "" { // sent back: the turn goes on in it
+		return again, data, made
+	}
+	d.mu.Lock()
+	delete(d.open, s.ID())
+	d.mu.Unlock()
+	return again, data, made
+}
+
+// LandStored proposes a draft that lies there, in a session of its project.
+func (d *Drafts) LandStored(ctx context.Context, s *agent.Session, x *draft.Draft) (data agent.ToolData, made bool) {
+	_, data, made = d.land(ctx, s, &openDraft{Draft: x, app: d.app, root: x.Head().Project}, 0, false)
+	return data, made
+}
+
+// land is the end of a draft.
+func (d *Drafts) land(ctx context.Context, s *agent.Session, o *openDraft, round int, may bool) (again string, data agent.ToolData, made bool) {
+	fail := func(err error) (string, agent.ToolData, bool) {
+		s.Notice("error", "The draft "+o.Head().ID+" could not be proposed: "+err.Error()+". It is kept; see pillion drafts.")
+		return "", data, true
+	}
+	env := d.app.Sessions.Env(s.Info())
+	if may && round < repairRounds { // while the worker lives, with what its tools have read
+		if text := d.repair(ctx, env, o); text != "" {
+			_ = o.Set(func(h *draft.Head) { h.Attempt++ })
+			return text, data, true
+		}
+	}
+	o.stop()
+	for path, state := range o.read { // the session's tools in the project know what those in the draft had read
+		if h := o.Head(); h.View != draft.Copy {
+			env.Tracker.Note(path, state)
+		}
+	}
+	p, err := o.proposal()
+	if err != nil {
+		return fail(err)
+	}
+	for _, why := range p.Left {
+		p.Notes = append(p.Notes, why+".")
+	}
+	if p.Empty() {
+		if len(p.Notes) > 0 {
+			s.Notice("info", strings.Join(p.Notes, " "))
+		}
+		_ = o.Drop()
+		return "", data, false
+	}
+	if n := o.Head().Attempt; n > 0 {
+		p.Notes = append(p.Notes, textutil.Plural(n, "earlier attempt")+" introduced errors and went back to the agent.")
+	}
+	if err := o.Set(func(h *draft.Head) { h.State = draft.Proposed }); err != nil {
+		return fail(err)
+	}
+	l := builtin.Landing{Title: "draft: " + textutil.Plural(len(p.Files), "file"), Files: p.Files, Notes: p.Notes}
+	for i := range p.Bulk {
+		l.Bulk = append(l.Bulk, p.Bulk[i].Summary())
+	}
+	if len(p.Files) == 0 {
+		for _, f := range p.Folders {
+			l.Bulk = append(l.Bulk, f.Rel+"/ (a folder)")
+		}
+	}
+	l.Take = func(_ context.Context, bulk, partly bool) error {
+		var errs []error
+		if !partly && (bulk || len(p.Files) > 0) {
+			errs = append(errs, o.LandFolders(p.Folders))
+		}
+		if bulk {
+			_ = o.Set(func(h *draft.Head) { h.State = draft.Landing })
+			errs = append(errs, o.LandBulk(p.Bulk))
+		}
+		return errors.Join(errs...)
+	}
+	data, err = s.ToolBeside(ctx, builtin.Land(env, l), json.RawMessage(`{}`))
+	if err != nil {
+		return fail(err)
+	}
+	switch {
+	case data.Status == agent.ToolCompleted:
+		if err := o.Drop(); err != nil {
+			d.app.O.Log.Warn("removing a draft", "draft", o.Dir, "err", err)
+		}
+		if data.Metadata["partly"] == true {
+			again = "About your proposal: " + data.Output
+		}
+	case data.ErrorKind == "rejected":
+		_ = o.Set(func(h *draft.Head) { h.State = draft.Rejected })
+		s.Notice("info", "The project is as it was. The draft is kept for a while: pillion drafts show "+o.Head().ID)
+		again = "The user rejected your proposal; nothing of it was written, and the next draft begins from the project as it is. " + data.Error
+	default:
+		_ = o.Set(func(h *draft.Head) { h.State = draft.Open })
+		s.Notice("warning", "The draft "+o.Head().ID+" was not landed and is kept: "+data.Error)
+	}
+	return again, data, true
+}
+
+// repairRounds is how often a draft that introduces errors goes back to the model before a person is asked.
+const repairRounds = 3
+
+// repair asks the language servers for a verdict on the whole draft. Errors that are certain go to the model first.
+func (d *Drafts) repair(ctx context.Context, env builtin.Env, o *openDraft) string {
+	if env.Bridge == nil {
+		return ""
+	}
+	p, err := o.proposal()
+	if err != nil || len(p.Files) == 0 {
+		return "" // the proposal says what went wrong
+	}
+	v := builtin.NewWriter(env).Check(ctx, change.New("", slices.Clone(p.Files)))
+	if v == nil || v.Certainty != change.Fresh {
+		return ""
+	}
+	introduced, _ := v.Errors()
+	if introduced == 0 {
+		return ""
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "Before the user is asked: the language servers have checked all that you did in this draft, and it introduces %s:\n", textutil.Plural(introduced, "error"))
+	shown := 0
+	for _, x := range v.Introduced {
+		if !x.IsError() {
+			continue
+		}
+		if shown++; shown > 20 {
+			fmt.Fprintf(&b, "… and %d more\n", introduced-20)
+			break
+		}
+		fmt.Fprintf(&b, "%s:%d:%d: %s\n", x.Path, x.Line, x.Column, x.Message)
+	}
+	b.WriteString("Mend them. If they are meant to be there, say why in one sentence and change nothing; the user will see the errors with your proposal.")
+	return b.String()
+}
+
+// Ended ends the worker of a session that is closed. Its draft stays.
+func (d *Drafts) Ended(session string) {
+	d.mu.Lock()
+	o := d.open[session]
+	delete(d.open, session)
+	d.mu.Unlock()
+	if o != nil {
+		o.stop()
+	}
+}
+
+func (d *Drafts) close() {
+	d.mu.Lock()
+	ids := slices.Collect(maps.Keys(d.open))
+	d.mu.Unlock()
+	for _, id := range ids {
+		d.Ended(id)
+	}
+}
+
+// translation maps names between a clone under another path and the project, in what the tools are given and what the
+// model and the person read. It does nothing where the draft shows the project under its own path.
+type translation struct {
+	there, here *regexp.Regexp // paths in the project, and in the clone
+	project     string
+	clone       string
+}
+
+func (o *openDraft) translation() translation {
+	h := o.Head()
+	if h.View != draft.Copy {
+		return translation{}
+	}
+	ends := `($|[^A-Za-z0-9_.-])` // not a part of a longer name
+	t := translation{project: h.Project, clone: o.Root()}
+	t.there, t.here = regexp.MustCompile(regexp.QuoteMeta(t.project)+ends), regexp.MustCompile(regexp.QuoteMeta(t.clone)+ends)
+	return t
+}
+
+// text is a text of the clone as the model and the person read it.
+func (t translation) text(s string) string {
+	if t.here == nil {
+		return s
+	}
+	return t.here.ReplaceAllString(s, strings.ReplaceAll(t.project, "$", "$$")+"$1")
+}
+
+func (t translation) in(b json.RawMessage) json.RawMessage {
+	if t.there == nil {
+		return b
+	}
+	return t.there.ReplaceAll(b, []byte(strings.ReplaceAll(t.clone, "$", "$$")+"$1"))
+}
+
+func (t translation) error(err error) error {
+	var known *tools.Error
+	if t.here == nil || err == nil {
+		return err
+	}
+	if errors.As(err, &known) {
+		return &tools.Error{Kind: known.Kind, Message: t.text(known.Message), Err: known.Err}
+	}
+	return err
+}
+
+func (t translation) metadata(m map[string]any) map[string]any {
+	if t.here == nil || m == nil {
+		return m
+	}
+	b, err := json.Marshal(m)
+	if err != nil {
+		return m
+	}
+	var out map[string]any
+	if json.Unmarshal([]byte(t.text(string(b))), &out) != nil {
+		return m
+	}
+	return out
+}
+
+func (t translation) locations(list []tools.Location) []tools.Location {
+	if t.here == nil {
+		return list
+	}
+	out := slices.Clone(list)
+	for i := range out {
+		out[i].Path = t.text(out[i].Path)
+	}
+	return out
+}
+
+func (t translation) update(u tools.Update) tools.Update {
+	u.Title, u.Metadata, u.Locations = t.text(u.Title), t.metadata(u.Metadata), t.locations(u.Locations)
+	return u
+}
+
+func (t translation) result(r tools.Result) tools.Result {
+	r.Title, r.Output, r.Metadata, r.Locations = t.text(r.Title), t.text(r.Output), t.metadata(r.Metadata), t.locations(r.Locations)
+	return r
+}

@@ -1,0 +1,239 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/sidecar/app"
+	"github.com/pillion-dev/pillion/sidecar/terminal"
+	"github.com/pillion-dev/pillion/tools/change"
+	"github.com/pillion-dev/pillion/tools/draft"
+	"github.com/pillion-dev/pillion/tools/textutil"
+)
+
+func draftsCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "drafts", Short: "List, show, land or drop drafts that were not decided on",
+		Long: `With --review draft the agent works in a copy-on-write view of the project and proposes all of it at the end. A draft whose
+proposal was not answered, whose turn was cut off or that was rejected is kept, 20 for each project and for 14 days.`,
+		Example: `  pillion run --review draft "rename the field and fix its callers"
+  pillion drafts list
+  pillion drafts show dr1a2b3c4d
+  pillion drafts land dr1a2b3c4d`,
+	}
+	c.AddCommand(draftsList(), draftsShow(), draftsLand(), draftsDrop())
+	return c
+}
+
+// draftsDir is where drafts are kept.
+func draftsDir() string { return filepath.Join(app.NewWorkplace(version).State, "drafts") }
+
+// draftRow is a draft as scripts read it.
+type draftRow struct {
+	draft.Head
+	Files int   `json:"files"` // changed, made or deleted
+	Bytes int64 `json:"bytes"` // of its folder
+}
+
+func rowOf(d *draft.Draft) draftRow {
+	row := draftRow{Head: d.Head()}
+	if p, err := proposalOf(d); err == nil {
+		row.Files = len(p.Files)
+	}
+	_ = filepath.WalkDir(d.Dir, func(_ string, e fs.DirEntry, err error) error {
+		if err == nil && e.Type().IsRegular() {
+			if fi, err := e.Info(); err == nil {
+				row.Bytes += fi.Size()
+			}
+		}
+		return nil
+	})
+	return row
+}
+
+func proposalOf(d *draft.Draft) (*draft.Proposal, error) { return app.ReadDraft(d) }
+
+func draftsList() *cobra.Command {
+	var asJSON, all bool
+	var cwd string
+	c := &cobra.Command{
+		Use: "list", Short: "List the drafts of this project", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			project := ""
+			if !all {
+				dir, err := app.Directory(cwd)
+				if err != nil {
+					return err
+				}
+				project = app.DraftProject(dir)
+			}
+			list, err := draft.List(draftsDir(), project)
+			if err != nil {
+				return err
+			}
+			rows := make([]draftRow, len(list))
+			for i, d := range list {
+				rows[i] = rowOf(d)
+			}
+			if asJSON {
+				return writeLines(c.OutOrStdout(), rows)
+			}
+			if len(rows) == 0 {
+				fmt.Fprintln(c.ErrOrStderr(), "no drafts; pillion drafts list --all shows those of other projects")
+				return nil
+			}
+			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
+			for _, r := range rows {
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.State, textutil.Plural(r.Files, "file"), r.Used.Local().Format(time.DateTime), terminal.Clean(r.Title), terminal.Clean(r.Project))
+			}
+			return w.Flush()
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON lines")
+	c.Flags().BoolVar(&all, "all", false, "of all projects")
+	c.Flags().StringVarP(&cwd, "cwd", "C", "", "project directory (default: this one)")
+	return c
+}
+
+// findDraft is a draft by its id, or by the beginning of it where only one has it.
+func findDraft(id string) (*draft.Draft, error) {
+	list, err := draft.List(draftsDir(), "")
+	if err != nil {
+		return nil, err
+	}
+	var found []*draft.Draft
+	for _, d := range list {
+		if h := d.Head(); h.ID == id {
+			return d, nil
+		} else if strings.HasPrefix(h.ID, id) {
+			found = append(found, d)
+		}
+	}
+	if len(found) == 1 {
+		return found[0], nil
+	}
+	return nil, fmt.Errorf("there is no draft %q; pillion drafts list --all shows them", id)
+}
+
+func draftsShow() *cobra.Command {
+	return &cobra.Command{
+		Use: "show ID", Short: "Print what a draft would change, as a unified diff", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			d, err := findDraft(args[0])
+			if err != nil {
+				return err
+			}
+			p, err := proposalOf(d)
+			if err != nil {
+				return err
+			}
+			root := d.Head().Project
+			text := change.New("", p.Files).Unified(func(path string) string {
+				if rel, err := filepath.Rel(root, path); err == nil {
+					return filepath.ToSlash(rel)
+				}
+				return path
+			})
+			out := c.OutOrStdout()
+			if _, err := io.WriteString(out, outputFor(text, isTerminal(out))); err != nil {
+				return err
+			}
+			for i := range p.Bulk {
+				fmt.Fprintln(out, "# as a whole:", terminal.Clean(p.Bulk[i].Summary()))
+			}
+			for _, note := range append(p.Notes, p.Left...) {
+				fmt.Fprintln(out, "#", terminal.Clean(note))
+			}
+			return nil
+		},
+	}
+}
+
+func draftsLand() *cobra.Command {
+	var approve string
+	var asJSON, noLSP bool
+	c := &cobra.Command{
+		Use: "land ID", Short: "Propose a draft again: review it and write what you accept", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			how, err := parseApprove(approve)
+			if err != nil {
+				return err
+			}
+			d, err := findDraft(args[0])
+			if err != nil {
+				return err
+			}
+			dir := d.Head().Project
+			o := terminal.Options{Out: c.OutOrStdout(), Cwd: dir, Approve: how, Editor: textEditor()}
+			if isTerminal(os.Stdin) && isTerminal(c.OutOrStdout()) {
+				o.Keys, o.Color = terminal.TTY{File: os.Stdin}, os.Getenv("NO_COLOR") == ""
+			}
+			if asJSON {
+				o.Out = io.Discard
+			}
+			t := terminal.New(o)
+			defer t.Close()
+			a := app.New(app.Options{Place: app.NewWorkplace(version), Asker: t, Questions: t, Ephemeral: true, NoLSP: noLSP, Notices: c.ErrOrStderr(), Verdict: verdictMode(how)})
+			defer a.Close()
+			s, err := a.Runtime.NewSession(c.Context(), agent.SessionOptions{Cwd: dir})
+			if err != nil {
+				return err
+			}
+			defer s.Subscribe(0, func(e agent.Event) {
+				if n, ok := agent.Value[agent.NoticeData](e); ok && e.Type == agent.EventNotice {
+					fmt.Fprintln(c.ErrOrStderr(), "pillion:", terminal.Clean(n.Text))
+				}
+				t.Event(e)
+			})()
+			data, made := a.Drafts.LandStored(c.Context(), s, d)
+			if !made {
+				fmt.Fprintln(c.ErrOrStderr(), "the draft changes nothing; it was removed")
+				return nil
+			}
+			x := answer(nil, data, nil)
+			if asJSON {
+				if err := json.NewEncoder(c.OutOrStdout()).Encode(x); err != nil {
+					return err
+				}
+			} else if x.Output != "" {
+				fmt.Fprintln(c.OutOrStdout(), outputFor(x.Output, isTerminal(c.OutOrStdout())))
+			}
+			if x.Error != nil {
+				return exitCode(exitError)
+			}
+			return nil
+		},
+	}
+	c.Flags().StringVar(&approve, "approve", "ask", approveHelp)
+	c.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
+	c.Flags().BoolVar(&noLSP, "no-lsp", false, "do not start language servers")
+	return c
+}
+
+func draftsDrop() *cobra.Command {
+	return &cobra.Command{
+		Use: "drop ID...", Short: "Remove drafts; the project stays as it is", Args: cobra.MinimumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			for _, id := range args {
+				d, err := findDraft(id)
+				if err != nil {
+					return err
+				}
+				if err := d.Drop(); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+}

@@ -1,0 +1,180 @@
+package builtin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/change"
+	"github.com/pillion-dev/pillion/tools/files"
+	"github.com/pillion-dev/pillion/tools/permission"
+	"github.com/pillion-dev/pillion/tools/textutil"
+)
+
+// Landing is what a draft proposes at its end.
+type Landing struct {
+	Title string
+	Files []change.File // Old is what the draft began from, which may not be what is there now
+	Notes []string      // for the person and the model: what a reader must know of the whole
+	// Bulk says what is taken or left as a whole, one line each: ignored output, folders without files. It is asked once,
+	// after the files.
+	Bulk []string
+	// Take carries out what is no file's text, after the files were written. bulk: the person keeps the bulk.
+	Take func(ctx context.Context, bulk, partly bool) error
+}
+
+// Land is the proposal of a draft as a tool that no model is offered: run once, it takes the road of every other change.
+// A person is always asked, whatever the rules allow: nobody has seen what commands did in the draft.
+func Land(env Env, l Landing) tools.Tool {
+	return tools.Tool{ID: "draft", Permission: "edit", Kind: tools.KindEdit, Description: "What was done in a draft.", Parameters: json.RawMessage(`{"type":"object"}`),
+		Run: func(ctx context.Context, _ json.RawMessage, call *tools.Call) (tools.Result, error) {
+			return env.changes().land(ctx, call, l)
+		}}
+}
+
+// land merges each file onto what is there now and proposes all of it.
+func (c changes) land(ctx context.Context, call *tools.Call, l Landing) (tools.Result, error) {
+	p := proposal{title: l.Title, done: "The user accepted the draft; it was written to the project.", complete: true,
+		confirm: "it is all that was done in the draft; the project has not been touched"}
+	notes := l.Notes
+	for _, f := range l.Files {
+		m, note, err := c.landed(f)
+		if err != nil {
+			return tools.Result{}, err
+		}
+		if note != "" {
+			notes = append(notes, note)
+		}
+		if m.Kind != "" {
+			p.members = append(p.members, m)
+		}
+	}
+	p.note = strings.Join(notes, "\n")
+	if len(notes) > 0 {
+		p.confirm += ". " + strings.Join(notes, " ")
+	}
+	var r tools.Result
+	if len(p.members) > 0 {
+		var err error
+		if r, err = c.propose(ctx, call, p); err != nil {
+			return r, err
+		}
+	} else {
+		r = tools.Result{Title: l.Title, Output: strings.TrimSpace("The draft changed no file that is to be reviewed. " + p.note), Metadata: map[string]any{}}
+	}
+	bulk := false
+	if len(l.Bulk) > 0 {
+		ask := permission.Request{Permission: "edit", Patterns: []string{"*"}, MustAsk: true, Title: "Keep what the draft made besides: " + nameList(l.Bulk),
+			Why: "it is not reviewed file by file: Git ignores it, or there is no text to show", Metadata: map[string]any{"bulk": l.Bulk}}
+		_, err := askReply(ctx, call, ask)
+		switch {
+		case err == nil:
+			bulk = true
+			r.Output += "\n\nKept as a whole: " + strings.Join(l.Bulk, ", ") + "."
+		case errors.Is(err, permission.ErrRejected) || errors.Is(err, permission.ErrDenied):
+			r.Output += "\n\nNot kept: " + strings.Join(l.Bulk, ", ") + "."
+			if len(p.members) == 0 {
+				return r, err
+			}
+		default:
+			return r, err
+		}
+	}
+	if l.Take != nil {
+		if err := l.Take(ctx, bulk, r.Metadata["partly"] == true); err != nil {
+			r.Output += "\n\nNot all of it could be written: " + err.Error()
+		}
+	}
+	return r, nil
+}
+
+// nameList is some names in a title.
+func nameList(list []string) string {
+	if len(list) > 3 {
+		return strings.Join(list[:3], ", ") + " and " + textutil.Plural(len(list)-3, "more place")
+	}
+	return strings.Join(list, ", ")
+}
+
+// landed fits one file of a draft to what is there now. A member without a kind is not proposed; note says why, or what the
+// reader must know of it.
+func (c changes) landed(f change.File) (m member, note string, err error) {
+	name := c.rel(f.Path)
+	if f.Links() {
+		if err := rebaseLink(&f); err != nil {
+			return member{}, name + " is not landed: " + err.Error(), nil
+		}
+		real, err := nameAt(f.Path)
+		if err != nil {
+			return member{}, "", pathError(f.Path, err)
+		}
+		return member{File: f, base: &files.File{Path: f.Path, Real: real, Hash: f.BaseHash}}, "", nil
+	}
+	here, err := c.place(f.Path)
+	if err != nil {
+		return member{}, "", err
+	}
+	if here.dir {
+		return member{}, name + " is not landed: it is a folder in the project now.", nil
+	}
+	base, err := c.openPlace(here)
+	if err != nil {
+		return member{}, name + " is not landed: " + err.Error(), nil
+	}
+	if !c.inside(base.Real) {
+		return member{}, name + " is not landed: a link leads it out of the project.", nil
+	}
+	m = member{File: f, base: base}
+	there := base.Exists || base.Dirty
+	if there && f.Kind != change.Create && base.Mode.Perm()&0o222 == 0 && (f.Kind == change.Delete || f.Mode&0o222 == 0) {
+		return member{}, fmt.Sprintf("%s is not landed: it is read-only (mode %04o).", name, base.Mode.Perm()), nil
+	}
+	switch {
+	case f.Kind == change.Create && !there:
+		return m, "", nil
+	case f.Kind == change.Delete && !there:
+		return member{}, "", nil // both removed it
+	case !there:
+		m.Kind, m.Old, m.Hunks = change.Create, "", nil
+		return m, name + " was deleted in the project meanwhile; it is proposed as a new file.", nil
+	case f.Kind != change.Delete && base.Text == strings.TrimPrefix(f.New, "\ufeff") && f.Mode == 0:
+		return member{}, "", nil // both made it so
+	case f.Kind == change.Create || f.Binary && base.Text != f.Old:
+		m.Kind, m.Old = change.Edit, base.Text
+		if m.Binary = f.Binary; !f.Binary {
+			m.New = change.Conflicted("", base.Text, f.New)
+		}
+		return m, name + " was made or changed in the project meanwhile; both versions are in the proposal.", nil
+	case f.Kind == change.Delete && base.Text != f.Old:
+		return member{}, name + " is not deleted: it was changed in the project meanwhile.", nil
+	}
+	m.File, err = f.Rebase(base.Text)
+	var clash *change.ConflictError
+	if errors.As(err, &clash) {
+		m.File = f
+		m.Old, m.New = base.Text, change.Conflicted(f.Old, base.Text, f.New)
+		m.Hunks = nil
+		return m, fmt.Sprintf("%s was changed by both in the same lines (%s); both sides are in the proposal, between conflict markers.", name, textutil.Plural(len(clash.Conflicts), "place")), nil
+	}
+	if err != nil {
+		return member{}, "", err
+	}
+	if base.Text != f.Old {
+		note = name + " was changed in the project meanwhile, in other lines; the draft's changes were merged with that."
+	}
+	return m, note, nil
+}
+
+// nameAt is a path with the links of its folder resolved, but not its own.
+func nameAt(path string) (string, error) {
+	dir, err := files.Real(filepath.Dir(path))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return "", err
+	}
+	return filepath.Join(dir, filepath.Base(path)), nil
+}

@@ -1,0 +1,259 @@
+package draft
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/pillion-dev/pillion/tools/whole"
+)
+
+// maxShared is how many bytes of one ignored folder (node_modules, a build folder) a clone copies; a larger one is shared
+// read-only where the view can mount it, and left out otherwise.
+const maxShared = 256 << 20
+
+// manifest says what a clone was made of, so that what the draft changed can be told later.
+type manifest struct {
+	Entries map[string]stamp `json:"entries"`
+	Shared  []string         `json:"shared,omitempty"` // ignored folders that were too large to copy
+}
+
+// stamp is a path of the clone as it was copied.
+type stamp struct {
+	Kind Kind   `json:"k"`
+	Mode uint32 `json:"m"`
+	Size int64  `json:"s,omitempty"`
+	Time int64  `json:"t,omitempty"` // of modification, in nanoseconds, of the clone's file
+	To   string `json:"l,omitempty"` // where a link leads
+	ID   string `json:"i,omitempty"` // inode and time of its last change: another file may be moved here with the same time and size
+}
+
+// clone copies a project. Blocks are shared where the file system can. Times are kept, as build tools compare them.
+func clone(ctx context.Context, from, to string, ignored func(string, bool) bool, note string) error {
+	m := manifest{Entries: map[string]stamp{}}
+	err := filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		rel = filepath.ToSlash(rel)
+		at := filepath.Join(to, rel)
+		fi, err := e.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // it went meanwhile
+		}
+		if err != nil {
+			return err
+		}
+		if rel != "." && fi.IsDir() && ignored != nil && ignored(path, true) && weight(path) > maxShared {
+			m.Shared = append(m.Shared, rel)
+			if err := os.Mkdir(at, 0o755); err != nil {
+				return err
+			}
+			return fs.SkipDir
+		}
+		s, err := cloneEntry(path, at, fi)
+		if err != nil {
+			return fmt.Errorf("copying %s: %w", path, err)
+		}
+		if rel != "." && s.Kind != None {
+			m.Entries[rel] = s
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	// Folders get their modes and times last: a read-only one could not be filled, and filling it changes its time.
+	for rel, s := range m.Entries {
+		if s.Kind == Folder {
+			at := filepath.Join(to, filepath.FromSlash(rel))
+			if err := os.Chmod(at, fs.FileMode(s.Mode)); err != nil {
+				return err
+			}
+			_ = os.Chtimes(at, time.Time{}, time.Unix(0, s.Time))
+		}
+	}
+	b, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	return whole.Write(note, b, 0o600)
+}
+
+// cloneEntry copies one path. Sockets, pipes and devices are left out.
+func cloneEntry(from, to string, fi fs.FileInfo) (stamp, error) {
+	s := stamp{Mode: uint32(fi.Mode().Perm()), Time: fi.ModTime().UnixNano()}
+	switch {
+	case fi.IsDir():
+		s.Kind = Folder
+		return s, os.MkdirAll(to, 0o700)
+	case fi.Mode()&fs.ModeSymlink != 0:
+		target, err := os.Readlink(from)
+		if err != nil {
+			return s, err
+		}
+		s.Kind, s.To, s.Time = Link, target, 0
+		return s, os.Symlink(target, to)
+	case !fi.Mode().IsRegular():
+		return stamp{}, nil
+	}
+	s.Kind, s.Size = File, fi.Size()
+	in, err := openPlain(from)
+	if err != nil {
+		return s, err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return s, err
+	}
+	if cloneFile(out, in) != nil {
+		s.Size, err = io.Copy(out, in)
+	}
+	if err == nil {
+		err = out.Chmod(fi.Mode().Perm())
+	}
+	if e := out.Close(); err == nil {
+		err = e
+	}
+	if err == nil {
+		err = os.Chtimes(to, time.Time{}, fi.ModTime())
+	}
+	if fi, e := os.Lstat(to); e == nil {
+		s.ID = fileID(fi)
+	}
+	return s, err
+}
+
+// weight is the size of a folder in bytes, as far as it matters.
+func weight(dir string) (n int64) {
+	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
+		if err == nil && e.Type().IsRegular() {
+			if fi, err := e.Info(); err == nil {
+				n += fi.Size()
+			}
+		}
+		if n > maxShared {
+			return fs.SkipAll
+		}
+		return nil
+	})
+	return n
+}
+
+// cloneUpper is the layer of a clone: the paths that are not as they were copied.
+type cloneUpper struct {
+	dir   string
+	names map[string][]string // by folder: what is other, and folders that hold such
+	gone  map[string][]string
+	modes map[string]uint32 // as in overlayUpper
+}
+
+func (u cloneUpper) look(rel string) (entry, error) { return lookWith(u.path(rel), u.modes) }
+
+func (u cloneUpper) path(rel string) string { return filepath.Join(u.dir, filepath.FromSlash(rel)) }
+
+func (u cloneUpper) children(rel string) (names, gone []string, opaque bool, err error) {
+	return u.names[rel], u.gone[rel], false, nil
+}
+
+// openManifest compares a clone with what it was made of.
+func openManifest(dir, note string, modes map[string]uint32) (upper, error) {
+	b, err := os.ReadFile(note)
+	if err != nil {
+		return nil, err
+	}
+	var m manifest
+	if err := json.Unmarshal(b, &m); err != nil {
+		return nil, err
+	}
+	shared := map[string]bool{}
+	for _, rel := range m.Shared {
+		shared[rel] = true
+	}
+	u := cloneUpper{dir: dir, names: map[string][]string{}, gone: map[string][]string{}, modes: modes}
+	have := map[string]bool{}
+	listed := map[string]bool{}
+	list := func(rel string) { // with the folders above it
+		for rel != "" && !listed[rel] {
+			listed[rel] = true
+			parent, name := "", rel
+			if i := strings.LastIndexByte(rel, '/'); i >= 0 {
+				parent, name = rel[:i], rel[i+1:]
+			}
+			u.names[parent] = append(u.names[parent], name)
+			rel = parent
+		}
+	}
+	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(dir, path)
+		if err != nil || rel == "." {
+			return err
+		}
+		rel = filepath.ToSlash(rel)
+		if shared[rel] {
+			have[rel] = true
+			return fs.SkipDir
+		}
+		have[rel] = true
+		s, ok := m.Entries[rel]
+		mode, opened := modes[path]
+		if !ok || opened && mode != s.Mode || !opened && !s.same(path, e) {
+			list(rel)
+		}
+		return nil
+	})
+	for rel := range m.Entries {
+		if have[rel] {
+			continue
+		}
+		parent, name := "", rel
+		if i := strings.LastIndexByte(rel, '/'); i >= 0 {
+			parent, name = rel[:i], rel[i+1:]
+		}
+		if parent != "" && !have[parent] {
+			continue // it went with its folder
+		}
+		u.gone[parent] = append(u.gone[parent], name)
+		if parent != "" {
+			list(parent)
+		}
+	}
+	return u, err
+}
+
+// same reports that a path of the clone is as it was copied. Size and time stand for the bytes, as in Git's index.
+func (s stamp) same(path string, e fs.DirEntry) bool {
+	fi, err := e.Info()
+	if err != nil {
+		return false
+	}
+	now := stamp{Mode: uint32(fi.Mode().Perm()), Time: fi.ModTime().UnixNano()}
+	switch {
+	case fi.IsDir():
+		return s.Kind == Folder && s.Mode == now.Mode
+	case fi.Mode()&fs.ModeSymlink != 0:
+		to, err := os.Readlink(path)
+		return err == nil && s.Kind == Link && s.To == to
+	case fi.Mode().IsRegular():
+		return s.Kind == File && s.Mode == now.Mode && s.Size == fi.Size() && s.Time == now.Time && s.ID == fileID(fi)
+	}
+	return false
+}

@@ -1,0 +1,376 @@
+// Package draft gives an agent a copy-on-write view of a project: whatever runs in it reads and writes the project under
+// its own absolute path, and the project's files stay as they are until the draft is landed.
+//
+// A Draft is a folder beside the sessions. Nothing runs while it is idle; Start mounts the view anew, in a namespace of
+// its own, and runs a program in it. On Linux the view is an overlay whose lower layer is the project (View "overlay").
+// Where there are namespaces but no overlay it is a clone mounted over the project ("bind"), and without namespaces a clone
+// under another path ("copy"), which the caller has to translate.
+//
+// The package knows files and mounts. It leaves to others what may run, what a person is asked, and writing the project:
+// Changes gives what the draft changed as values.
+//
+//	d, err := draft.Create(ctx, draft.Options{Dir: state + "/drafts", Project: "/home/ann/app"})
+//	cmd, err := d.Command("bash", "-c", "sed -i s/a/b/ *.go")   // not started yet
+//	…
+//	err = d.Record(start)         // what the tree had where the draft changed something
+//	list, err := d.Changes(nil)   // before and after of every file
+//	err = d.Drop()
+package draft
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pillion-dev/pillion/tools/paths"
+	"github.com/pillion-dev/pillion/tools/whole"
+)
+
+// View says how a draft shows the project.
+type View string
+
+// The views, from the best to the one that always works.
+const (
+	Overlay View = "overlay" // an overlay file system over the project
+	Bind    View = "bind"    // a clone, mounted over the project
+	Copy    View = "copy"    // a clone under another path
+)
+
+// State says where a draft stands.
+type State string
+
+// A draft is worked in, waits for its decision, was rejected (and is kept for a while), or is being landed. A landed one is gone.
+const (
+	Open     State = "open"
+	Proposed State = "proposed"
+	Rejected State = "rejected"
+	Landing  State = "landing"
+)
+
+// Head is what a draft's folder says of it, in draft.json.
+type Head struct {
+	ID      string    `json:"id"`
+	Project string    `json:"project"` // absolute, links resolved
+	Session string    `json:"session,omitempty"`
+	Title   string    `json:"title,omitempty"`
+	Created time.Time `json:"created"`
+	Used    time.Time `json:"used"`
+	View    View      `json:"view"`
+	Why     string    `json:"why,omitempty"` // why the view is not an overlay
+	State   State     `json:"state"`
+	Branch  string    `json:"branch,omitempty"` // what .git/HEAD held when the draft was made
+	Attempt int       `json:"attempt,omitempty"`
+	GitDir  string    `json:"gitDir,omitempty"` // of a linked worktree: the repository outside the project, layered too
+}
+
+// Draft is one draft's folder. Its methods are safe for concurrent use; what runs in the view is the caller's to serialise.
+type Draft struct {
+	Dir string // absolute; holds draft.json, bases.json, base/, upper/, work/ or tree/
+
+	mu    sync.Mutex
+	head  Head            // guarded by mu
+	bases map[string]Base // guarded by mu; by path relative to the project, with slashes
+}
+
+// Base is what the project had at a path when the draft first changed it.
+type Base struct {
+	Kind   Kind   `json:"kind"`
+	Mode   uint32 `json:"mode,omitempty"` // permission bits
+	Hash   string `json:"hash,omitempty"` // of a file's bytes, which are in base/<hash>, or of a link's target
+	Size   int64  `json:"size,omitempty"`
+	Unsure bool   `json:"unsure,omitempty"` // the file was written while the draft read it: the draft may have seen another text
+	Buffer bool   `json:"buffer,omitempty"` // the bytes are an editor's unsaved text
+	Big    bool   `json:"big,omitempty"`    // too big to be kept: only size and mode are known
+}
+
+// Kind says what is at a path.
+type Kind string
+
+// Special is what cannot be carried over: sockets, named pipes, devices.
+const (
+	None    Kind = ""
+	File    Kind = "file"
+	Link    Kind = "link"
+	Folder  Kind = "folder"
+	Special Kind = "special"
+)
+
+// Errors of Create.
+var (
+	ErrTooMany = errors.New("there are too many drafts of this project")
+	ErrPlace   = errors.New("no draft can be made of this folder")
+)
+
+// Most is how many drafts a project may have, and MaxAge how long one that nobody used is kept.
+const (
+	Most   = 20
+	MaxAge = 14 * 24 * time.Hour
+)
+
+// Options say which draft to make.
+type Options struct {
+	Dir     string // where drafts are kept
+	Project string // the worktree's root
+	Session string
+	Title   string
+	// View overrides the probe; empty: the best there is.
+	View View
+	// Ignored reports folders and files that git would not show, below the project: a clone shares them instead of copying.
+	Ignored func(abs string, dir bool) bool
+}
+
+// Create makes an empty draft. It returns before anything is mounted; for a clone it copies the project.
+func Create(ctx context.Context, o Options) (*Draft, error) {
+	project, err := filepath.EvalSymlinks(o.Project)
+	if err != nil {
+		return nil, err
+	}
+	if project == "/" || paths.Within(project, o.Dir) {
+		return nil, fmt.Errorf("%w: %s holds Pillion's own state (%s); work in a folder below it", ErrPlace, project, o.Dir)
+	}
+	have, err := List(o.Dir, project)
+	if err != nil {
+		return nil, err
+	}
+	prune(have)
+	if n := len(slices.DeleteFunc(have, func(d *Draft) bool { return d.Head().State == Rejected })); n >= Most {
+		return nil, fmt.Errorf("%w (%d); land or drop some: pillion drafts list", ErrTooMany, n)
+	}
+	id := "dr" + strings.ToLower(rand.Text()[:8])
+	now := time.Now().UTC()
+	d := &Draft{Dir: filepath.Join(o.Dir, id), bases: map[string]Base{}, head: Head{
+		ID: id, Project: project, Session: o.Session, Title: o.Title, Created: now, Used: now, State: Open, Branch: branch(project), GitDir: outsideGit(project),
+	}}
+	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+		return nil, err
+	}
+	if err := os.Mkdir(d.Dir, 0o700); err != nil {
+		return nil, err
+	}
+	d.head.View, d.head.Why = o.View, "it was asked for"
+	if o.View == "" {
+		d.head.View, d.head.Why = best(ctx, d)
+	}
+	if err := d.fill(ctx, o); err != nil {
+		_ = d.Drop()
+		return nil, err
+	}
+	if err := d.save(); err != nil {
+		_ = d.Drop()
+		return nil, err
+	}
+	return d, nil
+}
+
+// fill makes the folders of the view.
+func (d *Draft) fill(ctx context.Context, o Options) error {
+	if d.head.View != Overlay {
+		return clone(ctx, d.head.Project, d.path("tree"), o.Ignored, d.path("manifest.json"))
+	}
+	for i := range d.roots() {
+		for _, name := range []string{"upper", "work"} {
+			if err := os.Mkdir(d.path(layerName(name, i)), 0o700); err != nil {
+				return err
+			}
+		}
+	}
+	// The root of the view has the mode of the upper folder.
+	fi, err := os.Stat(d.head.Project)
+	if err != nil {
+		return err
+	}
+	return os.Chmod(d.path("upper"), fi.Mode().Perm())
+}
+
+// roots are the folders that are layered: the project, and a linked worktree's repository.
+func (d *Draft) roots() []string {
+	if d.head.GitDir == "" {
+		return []string{d.head.Project}
+	}
+	return []string{d.head.Project, d.head.GitDir}
+}
+
+// layerName is the folder of the nth layer.
+func layerName(name string, n int) string {
+	if n == 0 {
+		return name
+	}
+	return fmt.Sprintf("%s.%d", name, n)
+}
+
+func (d *Draft) path(name ...string) string {
+	return filepath.Join(append([]string{d.Dir}, name...)...)
+}
+
+// Head is a copy of what is known of the draft.
+func (d *Draft) Head() Head {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.head
+}
+
+// Set changes the head and stores it.
+func (d *Draft) Set(change func(*Head)) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	change(&d.head)
+	d.head.Used = time.Now().UTC()
+	return d.saveLocked()
+}
+
+func (d *Draft) save() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.saveLocked()
+}
+
+func (d *Draft) saveLocked() error {
+	b, err := json.MarshalIndent(d.head, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := whole.Write(d.path("draft.json"), b, 0o600); err != nil {
+		return err
+	}
+	if b, err = json.Marshal(d.bases); err != nil {
+		return err
+	}
+	return whole.Write(d.path("bases.json"), b, 0o600)
+}
+
+// Load opens a draft's folder.
+func Load(dir string) (*Draft, error) {
+	d := &Draft{Dir: dir, bases: map[string]Base{}}
+	b, err := os.ReadFile(d.path("draft.json"))
+	if err == nil {
+		err = json.Unmarshal(b, &d.head)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the draft in %s cannot be read: %w", dir, err)
+	}
+	if b, err = os.ReadFile(d.path("bases.json")); err == nil {
+		err = json.Unmarshal(b, &d.bases)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("the draft in %s cannot be read: %w", dir, err)
+	}
+	return d, nil
+}
+
+// List are the drafts in a folder, of one project where it is named, the oldest first. Folders that hold no draft are left out.
+func List(dir, project string) ([]*Draft, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var out []*Draft
+	for _, e := range entries {
+		d, err := Load(filepath.Join(dir, e.Name()))
+		if err != nil || project != "" && d.head.Project != project {
+			continue
+		}
+		out = append(out, d)
+	}
+	slices.SortFunc(out, func(a, b *Draft) int { return a.head.Created.Compare(b.head.Created) })
+	return out, nil
+}
+
+// prune drops drafts that nobody used for MaxAge, and rejected ones beyond half of Most: those are kept for second thoughts only.
+func prune(list []*Draft) {
+	rejected := 0
+	for _, d := range slices.Backward(list) {
+		h := d.Head()
+		if h.State == Rejected {
+			rejected++
+		}
+		if time.Since(h.Used) > MaxAge || h.State == Rejected && rejected > Most/2 {
+			_ = d.Drop()
+		}
+	}
+}
+
+// Drop removes the draft. Overlays leave folders without any permission behind, which are opened first.
+func (d *Draft) Drop() error {
+	err := os.RemoveAll(d.Dir)
+	if err == nil {
+		return nil
+	}
+	_ = filepath.WalkDir(d.Dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			_ = os.Chmod(path, 0o700)
+		}
+		return nil
+	})
+	return os.RemoveAll(d.Dir)
+}
+
+// Root is the folder in which what runs in the draft finds the project: its own path, or the clone's.
+func (d *Draft) Root() string {
+	if h := d.Head(); h.View != Copy {
+		return h.Project
+	}
+	return d.path("tree")
+}
+
+// branch is what .git/HEAD says, for a person: a branch's name or a commit. Empty without git.
+func branch(root string) string {
+	dir := filepath.Join(root, ".git")
+	if g := gitFile(root); g != "" {
+		dir = g
+	}
+	b, err := os.ReadFile(filepath.Join(dir, "HEAD"))
+	if err != nil {
+		return ""
+	}
+	return strings.TrimPrefix(strings.TrimPrefix(strings.TrimSpace(string(b)), "ref: "), "refs/heads/")
+}
+
+// gitFile is the repository that a worktree's or submodule's .git file names; empty where .git is a folder, or nothing.
+func gitFile(root string) string {
+	b, err := os.ReadFile(filepath.Join(root, ".git"))
+	if err != nil {
+		return ""
+	}
+	dir, ok := strings.CutPrefix(strings.TrimSpace(string(b)), "gitdir: ")
+	if !ok {
+		return ""
+	}
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(root, dir)
+	}
+	return filepath.Clean(dir)
+}
+
+// outsideGit is the repository of a linked worktree, which lies outside of it: git commands in the draft write there.
+func outsideGit(root string) string {
+	dir := gitFile(root)
+	if dir == "" {
+		return ""
+	}
+	if b, err := os.ReadFile(filepath.Join(dir, "commondir")); err == nil {
+		common := strings.TrimSpace(string(b))
+		if !filepath.IsAbs(common) {
+			common = filepath.Join(dir, common)
+		}
+		dir = filepath.Clean(common)
+	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil && !paths.Within(root, real) && !paths.Within(real, root) {
+		return real
+	}
+	return ""
+}
+
+// BranchNow is the branch the project is on at this moment, to be compared with the head's.
+func (d *Draft) BranchNow() string { return branch(d.Head().Project) }

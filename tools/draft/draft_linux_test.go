@@ -1,0 +1,608 @@
+package draft
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/pillion-dev/pillion/tools/change"
+	"github.com/pillion-dev/pillion/tools/files"
+)
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == Arg {
+		os.Exit(Main(os.Args[2:]))
+	}
+	syscall.Umask(0o022)
+	os.Exit(m.Run())
+}
+
+// snapshot is all that a tree is: kinds, modes, times, contents, links. Without times for comparing two trees.
+func snapshot(t testing.TB, root string, times bool) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, _ := filepath.Rel(root, path)
+		fi, err := e.Info()
+		if err != nil {
+			return err
+		}
+		s := fi.Mode().String()
+		if times {
+			s += " " + fi.ModTime().Format(time.RFC3339Nano)
+		}
+		switch {
+		case fi.Mode().IsRegular():
+			b, err := os.ReadFile(path)
+			if err != nil && os.Geteuid() == 0 {
+				return err
+			}
+			s += fmt.Sprintf(" %q", b)
+		case fi.Mode()&fs.ModeSymlink != 0:
+			to, _ := os.Readlink(path)
+			s = "link " + to
+		}
+		out[rel] = s
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func diffOf(a, b map[string]string) string {
+	var lines []string
+	for k, v := range a {
+		if b[k] != v {
+			lines = append(lines, fmt.Sprintf("%s: %s | %s", k, v, b[k]))
+		}
+	}
+	for k, v := range b {
+		if _, ok := a[k]; !ok {
+			lines = append(lines, fmt.Sprintf("%s: - | %s", k, v))
+		}
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
+}
+
+// project writes a small tree with everything that a tree can have.
+func project(t testing.TB, dir string) {
+	t.Helper()
+	sh(t, dir, `
+		mkdir -p a/b/c d/e empty "with blank" .git/refs/heads node_modules/x build
+		for i in 1 2 3 4 5; do printf 'one\ntwo %s\nthree\n' $i > a/f$i.txt; printf 'x%s\n' $i > a/b/g$i; done
+		echo deep > a/b/c/deep; printf '\000\001bin' > d/bin; printf '#!/bin/sh\necho hi\n' > d/run.sh; chmod 755 d/run.sh
+		ln -s ../a/f1.txt d/link; ln -s nowhere d/dangling; ln -s a dirlink; echo ro > ro.txt; chmod 444 ro.txt
+		printf 'no newline' > d/e/nonl; printf 'crlf\r\nend\r\n' > d/crlf; : > d/zero; echo 'ref: refs/heads/main' > .git/HEAD
+		echo q > "with blank/a:b,c\\d"; echo m > node_modules/x/m.js; echo o > build/o
+		printf 'node_modules/\nbuild/\n*.log\n' > .gitignore; echo secret > d/private; chmod 600 d/private
+		mkfifo d/pipe
+	`)
+}
+
+func sh(t testing.TB, dir, script string) {
+	t.Helper()
+	cmd := exec.Command("bash", "-c", script)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s\n%v %s", script, err, out)
+	}
+}
+
+// ignored is what .gitignore of project says.
+func ignored(abs string, dir bool) bool {
+	name := filepath.Base(abs)
+	return dir && (name == "node_modules" || name == "build") || strings.HasSuffix(name, ".log")
+}
+
+// in runs a script in a draft. Its failure is its own matter: half of them fail on purpose.
+func in(t testing.TB, d *Draft, script string) string {
+	t.Helper()
+	start := time.Now()
+	cmd, err := d.Command("bash", "-c", script)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Dir = "/"
+	if d.Head().View == Copy {
+		cmd.Dir = d.Root()
+	}
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err = cmd.Run()
+	if strings.Contains(out.String(), "could not be entered") {
+		t.Fatalf("%v: %s", err, out.String())
+	}
+	if err := d.Record(start, ignored); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+// apply writes a proposal the plain way.
+func apply(t testing.TB, d *Draft, p *Proposal) {
+	t.Helper()
+	for _, f := range p.Files {
+		if f.Kind == change.Create || f.Kind == change.Delete {
+			continue
+		}
+		checkOld(t, f)
+	}
+	for _, f := range p.Files {
+		if f.Kind == change.Delete {
+			checkOld(t, f)
+			if err := os.Remove(f.Path); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, f := range p.Files {
+		if f.Kind == change.Delete {
+			continue
+		}
+		if err := os.MkdirAll(filepath.Dir(f.Path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		mode := fs.FileMode(0o644)
+		if fi, err := os.Lstat(f.Path); err == nil && fi.Mode()&fs.ModeSymlink == 0 {
+			mode = fi.Mode().Perm()
+		}
+		if f.Mode != 0 {
+			mode = fs.FileMode(f.Mode)
+		}
+		_ = os.Remove(f.Path)
+		if f.Encoding == change.Link {
+			if err := os.Symlink(f.New, f.Path); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		text, enc := f.New, files.Encoding(f.Encoding)
+		b, err := files.Encode(strings.TrimPrefix(text, "\ufeff"), enc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(f.Path, b, mode); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(f.Path, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := d.LandFolders(p.Folders); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.LandBulk(p.Bulk); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func checkOld(t testing.TB, f change.File) {
+	t.Helper()
+	if f.Links() {
+		return
+	}
+	b, err := os.ReadFile(f.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, _ := files.Decode(b); text != f.Old {
+		t.Fatalf("%s: the base is %q, the file %q", f.Path, f.Old, text)
+	}
+}
+
+// steps are what commands do to trees; %s are paths.
+var steps = []string{
+	`sed -i 's/two/TWO/' %s`, `echo more >> %s`, `rm -f %s`, `rm -rf %s`, `mv %s %s`, `cp -r %s %s`, `chmod 755 %s`, `chmod u-w %s`, `chmod 700 %s`, `mkdir -p %s/new`,
+	`ln -sf /etc/passwd %s`, `ln %s %s`, `: > %s`, `touch %s`, `printf '\x00\xff' > %s`, `mkdir -p %s; echo x > %s/f`, `rm -rf %s; mkdir %s; echo again > %s/y`,
+	`echo l > %s.log`, `rm -rf node_modules; mkdir node_modules; echo n > node_modules/n`, `echo b >> build/o`, `rm -rf build`, `mv a a2`, `mv a2 a`, `find %s -type f -exec sh -c 'echo z >> "$1"' _ {} \;`,
+	`tar cf t.tar %s && rm -rf %s && tar xf t.tar; rm -f t.tar`, `git init -q . 2>/dev/null`, `umask 077; echo p > %s`, `mkfifo %s`, `truncate -s 100 %s`, `dd if=/dev/zero of=%s bs=10 count=1 conv=notrunc 2>/dev/null`,
+	`perl -pi -e 's/e/E/' %s`, `ln -sfn d %s`, `python3 -c "import os;os.rename('%s','%s')" 2>/dev/null`,
+}
+
+var places = []string{"a/f1.txt", "a/f2.txt", "a/b/g1", "a/b", "a/b/c", "a/b/c/deep", "d/bin", "d/run.sh", "d/link", "d/dangling", "d/e", "d/e/nonl", "d/crlf", "d/zero", "empty", "new", "new/sub", "z", "'with blank'", "ro.txt", "d/private", "a/new2", "node_modules/x", ".gitignore"}
+
+func script(r *rand.Rand) string {
+	var b strings.Builder
+	for range 1 + r.IntN(6) {
+		step := steps[r.IntN(len(steps))]
+		for strings.Contains(step, "%s") {
+			step = strings.Replace(step, "%s", places[r.IntN(len(places))], 1)
+		}
+		b.WriteString(step + "\n")
+	}
+	return b.String()
+}
+
+// views are those that work for this user.
+func views(t *testing.T) []View {
+	s := Probe()
+	t.Logf("%+v", s)
+	switch s.View {
+	case Overlay:
+		return []View{Overlay, Bind, Copy}
+	case Bind:
+		return []View{Bind, Copy}
+	}
+	return []View{Copy}
+}
+
+// Whatever runs in a draft, the tree stays as it is, to the times; and what is proposed makes of it what the same commands
+// make of a copy.
+func TestADraftIsACopyAndTheTreeStays(t *testing.T) {
+	rounds := 40
+	if testing.Short() {
+		rounds = 8
+	}
+	for _, view := range views(t) {
+		t.Run(string(view), func(t *testing.T) {
+			for seed := range uint64(rounds) {
+				r := rand.New(rand.NewPCG(seed, 23))
+				dir := t.TempDir()
+				tree, twin := filepath.Join(dir, "tree"), filepath.Join(dir, "twin")
+				if err := os.Mkdir(tree, 0o755); err != nil {
+					t.Fatal(err)
+				}
+				project(t, tree)
+				sh(t, dir, "cp -a tree twin")
+				before := snapshot(t, tree, true)
+				d, err := Create(t.Context(), Options{Dir: filepath.Join(dir, "drafts"), Project: tree, View: view, Ignored: ignored})
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { _ = d.Drop(); _ = exec.Command("chmod", "-R", "u+rwX", dir).Run() }) // scripts take modes away
+				var all string
+				for range 3 {
+					s := script(r)
+					all += s + "--\n"
+					in(t, d, "cd "+d.Root()+"\n"+s)
+					cmd := exec.Command("bash", "-c", s)
+					cmd.Dir = twin
+					_ = cmd.Run()
+				}
+				if diff := diffOf(before, snapshot(t, tree, true)); diff != "" {
+					t.Fatalf("seed %d: the tree was changed by\n%s\n%s", seed, all, diff)
+				}
+				p, err := d.Propose(ignored, 0o022)
+				if err != nil {
+					t.Fatalf("seed %d: %v\n%s", seed, err, all)
+				}
+				if len(p.Left) > 0 && !strings.Contains(all, "mkfifo") {
+					t.Logf("seed %d left: %v", seed, p.Left)
+				}
+				left := len(p.Left) > 0
+				apply(t, d, p)
+				if left {
+					continue // said to the person; the rest cannot be compared as a whole
+				}
+				got, want := snapshot(t, tree, false), snapshot(t, twin, false)
+				for k := range want {
+					if inGit(k) {
+						delete(want, k)
+					}
+				}
+				for k := range got {
+					if inGit(k) {
+						delete(got, k)
+					}
+				}
+				if diff := diffOf(want, got); diff != "" {
+					t.Fatalf("seed %d: a copy | landed, after\n%s\n%s", seed, all, diff)
+				}
+				if err := d.Drop(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// hostile are attempts to reach the project behind the view. $TREE is its path, $HOST the process that made the draft. The
+// only thing that counts is the tree; most of them fail, some change the draft.
+var hostile = []string{
+	`umount "$TREE"; umount -l "$TREE"; echo pwned > "$TREE/a/f1.txt"`,
+	`mount -t tmpfs none "$TREE"; echo pwned > "$TREE/a/f1.txt"`,
+	`unshare -Urm sh -c 'umount "$TREE"; umount -l "$TREE"; echo pwned > "$TREE/a/f1.txt"'`,
+	`unshare -Urm sh -c 'mkdir -p /tmp/x.$$; mount --bind / /tmp/x.$$ && echo pwned > "/tmp/x.$$$TREE/a/f1.txt"'`,
+	`unshare -Urmpf sh -c 'mount -t proc proc /proc; echo pwned > "/proc/1/root$TREE/a/f1.txt"'`,
+	`echo pwned > "/proc/$HOST/root$TREE/a/f1.txt"`, `echo pwned > "/proc/$HOST/cwd/a/f1.txt"`, `echo pwned > "/proc/1/root$TREE/a/f1.txt"`,
+	`for p in /proc/[0-9]*; do echo pwned > "$p/root$TREE/a/f1.txt"; done`,
+	`for p in /proc/[0-9]*; do for f in "$p"/fd/*; do [ -d "$f/a" ] && echo pwned > "$f/a/f1.txt"; done; done`,
+	`nsenter -t "$HOST" -m sh -c 'echo pwned > "$TREE/a/f1.txt"'`, `nsenter -t 1 -a sh -c 'echo pwned > "$TREE/a/f1.txt"'`,
+	`chmod -R 000 "$TREE"`, `rm -rf "$TREE"`, `rm -rf "$TREE"/* "$TREE"/.[a-z]*`, `cd /; mv "$TREE" "$TREE.gone"`, `chmod -R a-w .; chmod 0 a/f1.txt a/b`, `cd /; mv "$(dirname "$TREE")" /tmp/moved.$$`,
+	`find "$TREE" -exec touch -d 2001-01-01 {} +`, `chown -R 1:1 "$TREE"`, `ln "$TREE/a/f1.txt" "$TREE/hard"; echo pwned >> "$TREE/hard"`,
+	`exec 9<>"$TREE/a/f1.txt"; echo pwned >&9`, `python3 -c 'import mmap,os,sys
+f=open(os.environ["TREE"]+"/a/f1.txt","r+b"); m=mmap.mmap(f.fileno(),0); m[0:3]=b"PWN"; m.flush()'`,
+	`python3 -c 'import ctypes,os
+c=ctypes.CDLL(None,use_errno=True)
+for h in range(200):
+  fd=c.open_by_handle_at(-100,b"\0"*136,2)'`,
+	`setfattr -n user.x -v 1 "$TREE/a/f1.txt"`, `truncate -s 0 "$TREE/a/f1.txt"`, `fallocate -p -o 0 -l 4 "$TREE/a/f1.txt"`,
+	`kill -9 "$HOST"`, `rm -rf "$DRAFTS"`, `echo '{}' > "$DRAFTS"/*/draft.json`, `ls "$DRAFTS"/*/upper && echo pwned > "$DRAFTS"/*/base/x`,
+}
+
+func TestHostileCommandsDoNotReachTheTree(t *testing.T) {
+	for _, view := range views(t) {
+		if view == Copy {
+			continue // nothing but the sandbox keeps a command from another path; SECURITY.md says so
+		}
+		t.Run(string(view), func(t *testing.T) {
+			dir := t.TempDir()
+			tree, drafts := filepath.Join(dir, "tree"), filepath.Join(dir, "drafts")
+			if err := os.Mkdir(tree, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			project(t, tree)
+			t.Setenv("TREE", tree)
+			t.Setenv("DRAFTS", drafts)
+			before := snapshot(t, tree, true)
+			for _, script := range hostile {
+				// A process of its own stands for the program that made the draft, so that killing it does not end the test.
+				host := exec.Command("sleep", "1000")
+				host.Dir = tree
+				if err := host.Start(); err != nil {
+					t.Fatal(err)
+				}
+				d, err := Create(t.Context(), Options{Dir: drafts, Project: tree, View: view, Ignored: ignored})
+				if err != nil {
+					t.Fatal(err)
+				}
+				said := in(t, d, fmt.Sprintf("export HOST=%d\ncd \"$TREE\"\n%s", host.Process.Pid, script))
+				if diff := diffOf(before, snapshot(t, tree, true)); diff != "" {
+					t.Errorf("%s\nchanged the tree:\n%s\nit said: %s", script, diff, said)
+				}
+				if _, err := Load(d.Dir); err != nil {
+					t.Errorf("%s\nreached the draft's own data: %v", script, err)
+				}
+				if _, err := d.Propose(ignored, 0o022); err != nil {
+					t.Errorf("%s\ncannot be proposed: %v", script, err)
+				}
+				_ = host.Process.Kill()
+				_ = host.Wait()
+				if err := d.Drop(); err != nil {
+					t.Errorf("%s\ncannot be dropped: %v", script, err)
+				}
+			}
+		})
+	}
+}
+
+// The same project under another name, by a bind mount, is the draft there too.
+func TestOtherNamesOfTheProjectShowTheDraft(t *testing.T) {
+	if os.Geteuid() != 0 || Probe().View != Overlay {
+		t.Skip("needs root, to mount")
+	}
+	dir := t.TempDir()
+	tree, other, part := filepath.Join(dir, "tree"), filepath.Join(dir, "other"), filepath.Join(dir, "part")
+	for _, at := range []string{tree, other, part} {
+		if err := os.Mkdir(at, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	project(t, tree)
+	for from, to := range map[string]string{dir: other, filepath.Join(tree, "a"): part} {
+		if err := syscall.Mount(from, to, "", syscall.MS_BIND, ""); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = syscall.Unmount(to, syscall.MNT_DETACH) })
+	}
+	before := snapshot(t, tree, true)
+	d, err := Create(t.Context(), Options{Dir: filepath.Join(dir, "drafts"), Project: tree})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Drop()
+	in(t, d, "echo x >> "+other+"/tree/a/f1.txt; echo y >> "+part+"/f2.txt")
+	if diff := diffOf(before, snapshot(t, tree, true)); diff != "" {
+		t.Errorf("written through another name:\n%s", diff)
+	}
+	list, err := d.Changes(ignored)
+	if err != nil || len(list) != 2 {
+		t.Errorf("%v %+v", err, list)
+	}
+}
+
+// A file system that is mounted in the project is shown, and cannot be written: nothing would keep that from the project.
+func TestMountsInTheProjectAreReadOnly(t *testing.T) {
+	if os.Geteuid() != 0 || Probe().View != Overlay {
+		t.Skip("needs root, to mount")
+	}
+	dir := t.TempDir()
+	tree := filepath.Join(dir, "tree")
+	if err := os.MkdirAll(filepath.Join(tree, "mnt"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mount("none", filepath.Join(tree, "mnt"), "tmpfs", 0, ""); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = syscall.Unmount(filepath.Join(tree, "mnt"), syscall.MNT_DETACH) })
+	sh(t, tree, "echo seen > mnt/f")
+	d, err := Create(t.Context(), Options{Dir: filepath.Join(dir, "drafts"), Project: tree})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Drop()
+	if out := in(t, d, "cat "+tree+"/mnt/f; echo x > "+tree+"/mnt/f"); !strings.HasPrefix(out, "seen") || !strings.Contains(out, "Read-only") {
+		t.Errorf("%q", out)
+	}
+}
+
+// What a command leaves running ends with it: it is in the draft's namespace of processes.
+func TestDaemonsEndWithTheDraft(t *testing.T) {
+	if !Probe().PIDs {
+		t.Skip("there is no namespace of processes here")
+	}
+	dir := t.TempDir()
+	d, err := Create(t.Context(), Options{Dir: filepath.Join(dir, "drafts"), Project: dir + "/"})
+	if err == nil {
+		t.Fatal("a project that holds its own drafts was taken")
+	}
+	tree := filepath.Join(dir, "tree")
+	if err := os.Mkdir(tree, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if d, err = Create(t.Context(), Options{Dir: filepath.Join(dir, "drafts"), Project: tree}); err != nil {
+		t.Fatal(err)
+	}
+	defer d.Drop()
+	mark := fmt.Sprintf("31%d", os.Getpid())
+	in(t, d, "setsid nohup sleep "+mark+" >/dev/null 2>&1 & disown; sleep 0.1")
+	out, _ := exec.Command("ps", "-eo", "args").Output()
+	if strings.Contains(string(out), "sleep "+mark) {
+		t.Errorf("it still runs")
+	}
+}
+
+// An editor's unsaved text is what the draft begins from, and the file on the disk is not.
+func TestUnsavedTextsAreTheBase(t *testing.T) {
+	for _, view := range views(t) {
+		dir := t.TempDir()
+		tree := filepath.Join(dir, "tree")
+		if err := os.Mkdir(tree, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		project(t, tree)
+		d, err := Create(t.Context(), Options{Dir: filepath.Join(dir, "drafts"), Project: tree, View: view, Ignored: ignored})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range []string{"a/b/g1", "d/crlf"} {
+			if err := d.LayIn(filepath.Join(tree, path), []byte("typed\nnot saved\n")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		in(t, d, "sed -i s/typed/TYPED/ "+d.Root()+"/a/b/g1")
+		p, err := d.Propose(ignored, 0o022)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(p.Files) != 1 || p.Files[0].Old != "typed\nnot saved\n" || p.Files[0].New != "TYPED\nnot saved\n" {
+			t.Errorf("%s: %+v", view, p.Files)
+		}
+		_ = d.Drop()
+	}
+}
+
+// The person writes the tree while the draft is there: what the draft began from is kept, and a file that was written while
+// a command read it is said to be unsure.
+func TestTheBaseIsKeptWhenTheTreeGoesOn(t *testing.T) {
+	for _, view := range views(t) {
+		dir := t.TempDir()
+		tree := filepath.Join(dir, "tree")
+		if err := os.Mkdir(tree, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		project(t, tree)
+		d, err := Create(t.Context(), Options{Dir: filepath.Join(dir, "drafts"), Project: tree, View: view, Ignored: ignored})
+		if err != nil {
+			t.Fatal(err)
+		}
+		in(t, d, "cd "+d.Root()+"; sed -i 's/two 1/TWO/' a/f1.txt; rm a/f2.txt")
+		sh(t, tree, "echo person >> a/f1.txt; echo person >> a/f2.txt")
+		p, err := d.Propose(ignored, 0o022)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(p.Files) != 2 || p.Files[0].Old != "one\ntwo 1\nthree\n" || p.Files[1].Kind != change.Delete || p.Files[1].Old != "one\ntwo 2\nthree\n" || len(p.Notes) != 0 {
+			t.Errorf("%s: %+v %v", view, p.Files, p.Notes)
+		}
+		// The next call begins before the person writes, and ends after.
+		start := time.Now()
+		cmd, err := d.Command("bash", "-c", "echo draft >> "+d.Root()+"/a/f3.txt")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if view == Copy {
+			cmd.Dir = d.Root()
+		}
+		if err := cmd.Run(); err != nil {
+			t.Fatal(err)
+		}
+		later := start.Add(time.Second)
+		if err := os.Chtimes(filepath.Join(tree, "a/f3.txt"), later, later); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Record(start, ignored); err != nil {
+			t.Fatal(err)
+		}
+		if p, err = d.Propose(ignored, 0o022); err != nil || len(p.Notes) != 1 || !strings.Contains(p.Notes[0], "a/f3.txt") {
+			t.Errorf("%s: %v %v", view, err, p.Notes)
+		}
+		_ = d.Drop()
+	}
+}
+
+// As another user, without any right: everything again, and a tree with files of somebody else, over which no layer works.
+func TestAsAnOrdinaryUser(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("this user is an ordinary one already")
+	}
+	dir, err := os.MkdirTemp("/tmp", "draft-user-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	program, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const uid = 12345
+	tree := filepath.Join(dir, "foreign")
+	if err := os.WriteFile(filepath.Join(dir, "test"), program, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(tree, "sub"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	sh(t, tree, "echo mine > a; echo theirs > sub/b; chmod 666 sub/b")
+	for path, owner := range map[string]int{dir: uid, tree: uid, filepath.Join(tree, "a"): uid, filepath.Join(tree, "sub"): uid, filepath.Join(tree, "sub/b"): 777} {
+		if err := os.Chown(path, owner, owner); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(filepath.Join(dir, "test"), "-test.short", "-test.run", "^(TestADraftIsACopy|TestHostile|TestUnsaved|TestTheBase|TestDaemons|TestForeign)")
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "TMPDIR="+dir, "HOME="+dir, "PILLION_FOREIGN="+tree)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
+func TestForeignOwnersAreFoundBeforeTheFirstCommand(t *testing.T) {
+	tree := os.Getenv("PILLION_FOREIGN")
+	if tree == "" {
+		t.Skip("runs within TestAsAnOrdinaryUser")
+	}
+	before := snapshot(t, tree, true)
+	d, err := Create(t.Context(), Options{Dir: filepath.Join(t.TempDir(), "drafts"), Project: tree})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Drop()
+	if h := d.Head(); h.View == Overlay || !strings.Contains(h.Why, "another user") {
+		t.Fatalf("%+v", h)
+	}
+	if out := in(t, d, "echo more >> "+d.Root()+"/sub/b && cat "+d.Root()+"/sub/b"); out != "theirs\nmore\n" {
+		t.Errorf("%q", out)
+	}
+	if diff := diffOf(before, snapshot(t, tree, true)); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,548 @@
+package draft
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/pillion-dev/pillion/tools/paths"
+)
+
+// spec tells the helper what to mount.
+type spec struct {
+	Layers []mounted `json:"layers,omitempty"`
+	Shared []shared  `json:"shared,omitempty"` // mounted read-only
+	Hide   []string  `json:"hide,omitempty"`   // folders that show nothing
+	PIDs   bool      `json:"pids,omitempty"`   // there is a namespace of processes, which needs its own /proc
+	Dir    string    `json:"dir"`
+}
+
+// mounted is a folder that is shown otherwise: an overlay, or (Work empty) Upper in its place.
+type mounted struct {
+	At    string `json:"at"`
+	Upper string `json:"upper"`
+	Work  string `json:"work,omitempty"`
+}
+
+type shared struct {
+	From string `json:"from"`
+	At   string `json:"at"`
+}
+
+// Main is the helper: it mounts what the first argument says and becomes the program that follows. It returns only when
+// that failed, with the exit code: nothing runs that would see the project itself.
+func Main(args []string) int {
+	err := enter(args)
+	fmt.Fprintln(os.Stderr, "pillion: the draft could not be entered:", err)
+	return 125
+}
+
+func enter(args []string) error {
+	if len(args) < 2 {
+		return errors.New("this is for Pillion's own use")
+	}
+	var s spec
+	if err := json.Unmarshal([]byte(args[0]), &s); err != nil {
+		return err
+	}
+	runtime.LockOSThread() // rights belong to the thread that becomes the program
+	if err := s.mount(); err != nil {
+		return err
+	}
+	if err := os.Chdir(s.Dir); err != nil { // where we were is the place below the new mounts
+		return err
+	}
+	if err := dropRights(); err != nil {
+		return fmt.Errorf("rights: %w", err)
+	}
+	program, err := exec.LookPath(args[1])
+	if err != nil {
+		return err
+	}
+	return syscall.Exec(program, args[1:], os.Environ())
+}
+
+// mount arranges the view. The order matters: what shows through other names is found before the layers hide it.
+func (s *spec) mount() error {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("private mounts: %w", err)
+	}
+	table, err := mountTable()
+	if err != nil {
+		return err
+	}
+	var kept []detached
+	for _, x := range s.Shared { // before the clone is mounted over them
+		d, err := detach(x.From, x.At)
+		if err != nil {
+			return err
+		}
+		kept = append(kept, d)
+	}
+	for _, l := range s.Layers {
+		inner, err := below(table, l.At)
+		if err != nil {
+			return err
+		}
+		var others []shared
+		if l.Work != "" {
+			for _, x := range s.Layers { // of a clone there is nothing to alias
+				others = append(others, aliases(table, x.At)...)
+			}
+		}
+		if err := l.mount(); err != nil {
+			return err
+		}
+		for _, m := range inner {
+			if err := m.attach(); err != nil {
+				return err
+			}
+		}
+		for _, o := range others {
+			if !paths.Within(l.At, o.From) {
+				continue
+			}
+			if err := unix.Mount(o.From, o.At, "", unix.MS_BIND|unix.MS_REC, ""); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("%s, another name of %s: %w", o.At, o.From, err)
+			}
+		}
+	}
+	for _, d := range kept {
+		if err := d.attach(); err != nil {
+			return err
+		}
+	}
+	for _, dir := range s.Hide {
+		if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "size=4k,mode=0700"); err != nil {
+			return fmt.Errorf("hiding %s: %w", dir, err)
+		}
+	}
+	if s.PIDs {
+		if err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
+			return fmt.Errorf("/proc: %w", err)
+		}
+	}
+	return nil
+}
+
+// mount shows the layer. Folders are named by descriptors: the option string of an overlay gives ":" and "," a meaning.
+func (l mounted) mount() error {
+	if l.Work == "" {
+		if err := unix.Mount(l.Upper, l.At, "", unix.MS_BIND, ""); err != nil {
+			return fmt.Errorf("mounting the clone over %s: %w", l.At, err)
+		}
+		return nil
+	}
+	var fds [3]int
+	for i, dir := range []string{l.At, l.Upper, l.Work} {
+		fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return fmt.Errorf("%s: %w", dir, err)
+		}
+		defer unix.Close(fd)
+		fds[i] = fd
+	}
+	data := fmt.Sprintf("userxattr,lowerdir=/proc/self/fd/%d,upperdir=/proc/self/fd/%d,workdir=/proc/self/fd/%d", fds[0], fds[1], fds[2])
+	if err := unix.Mount("pillion", l.At, "overlay", unix.MS_NOSUID|unix.MS_NODEV, data); err != nil {
+		return fmt.Errorf("an overlay over %s: %w", l.At, err)
+	}
+	return nil
+}
+
+// mountPoint is a line of /proc/self/mountinfo.
+type mountPoint struct{ device, root, at string }
+
+// mountTable reads the mounts of this namespace.
+func mountTable() ([]mountPoint, error) {
+	b, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return nil, err
+	}
+	var out []mountPoint
+	lines := bufio.NewScanner(bytes.NewReader(b))
+	for lines.Scan() {
+		f := strings.Fields(lines.Text()) // id parent major:minor root mountpoint …
+		if len(f) > 5 {
+			out = append(out, mountPoint{f[2], unescape(f[3]), unescape(f[4])})
+		}
+	}
+	return out, lines.Err()
+}
+
+// unescape undoes the octal escapes of /proc/self/mountinfo: blanks, tabs, newlines and backslashes in paths.
+func unescape(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+3 < len(s) {
+			if n, err := strconv.ParseUint(s[i+1:i+4], 8, 8); err == nil {
+				b.WriteByte(byte(n))
+				i += 3
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+// holder is the mount that shows a path: the last one on the longest prefix.
+func holder(table []mountPoint, path string) (m mountPoint, ok bool) {
+	for _, x := range table {
+		if paths.Within(x.at, path) && (!ok || len(x.at) >= len(m.at)) {
+			m, ok = x, true
+		}
+	}
+	return m, ok
+}
+
+// aliases are the other names under which a folder, or a part of it, can be reached: mounts of the same file system. A
+// command could change the project through them, behind the layer.
+func aliases(table []mountPoint, dir string) []shared {
+	m, ok := holder(table, dir)
+	if !ok {
+		return nil
+	}
+	rel, err := filepath.Rel(m.at, dir)
+	if err != nil {
+		return nil
+	}
+	inside := filepath.Join(m.root, rel) // the folder within the file system
+	var out []shared
+	for _, x := range table {
+		if x.device != m.device {
+			continue
+		}
+		switch {
+		case paths.Within(x.root, inside): // shows all of it
+			rest, _ := filepath.Rel(x.root, inside)
+			if at := filepath.Join(x.at, rest); at != dir {
+				out = append(out, shared{dir, at})
+			}
+		case paths.Within(inside, x.root): // shows a part
+			rest, _ := filepath.Rel(inside, x.root)
+			if from := filepath.Join(dir, rest); x.at != from {
+				out = append(out, shared{from, x.at})
+			}
+		}
+	}
+	return out
+}
+
+// detached is a mount inside the project, taken before the layer hides it.
+type detached struct {
+	fd int
+	at string
+}
+
+// below takes copies of the mounts inside a folder. An overlay does not show them, so they are put on it again, read-only:
+// nothing would keep what is written there.
+func below(table []mountPoint, dir string) ([]detached, error) {
+	var out []detached
+	for _, m := range table {
+		if m.at == dir || !paths.Within(dir, m.at) || slices.ContainsFunc(out, func(d detached) bool { return paths.Within(d.at, m.at) }) {
+			continue
+		}
+		d, err := detach(m.at, m.at)
+		if err != nil {
+			return nil, fmt.Errorf("%s, which is mounted in the project: %w", m.at, err)
+		}
+		out = append(out, d)
+	}
+	return out, nil
+}
+
+// detach copies what is mounted at a path, to be attached at another.
+func detach(from, at string) (detached, error) {
+	fd, err := unix.OpenTree(unix.AT_FDCWD, from, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
+	if err != nil {
+		return detached{}, fmt.Errorf("%s: %w", from, err)
+	}
+	return detached{fd, at}, nil
+}
+
+func (d detached) attach() error {
+	defer unix.Close(d.fd)
+	if err := unix.MountSetattr(d.fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}); err != nil {
+		return fmt.Errorf("%s read-only: %w", d.at, err)
+	}
+	if err := unix.MoveMount(d.fd, "", unix.AT_FDCWD, d.at, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
+		return fmt.Errorf("%s: %w", d.at, err)
+	}
+	return nil
+}
+
+// rights that a program in a draft may have if this user is root: what root needs to work with files of several owners.
+// None of them can change mounts. CAP_SETFCAP is what the kernel wants for a user namespace of root's (Linux 5.12), which
+// the sandbox makes for each command.
+var kept = []uintptr{unix.CAP_SETFCAP, unix.CAP_CHOWN, unix.CAP_DAC_OVERRIDE, unix.CAP_DAC_READ_SEARCH, unix.CAP_FOWNER, unix.CAP_FSETID, unix.CAP_KILL, unix.CAP_SETGID, unix.CAP_SETUID}
+
+// dropRights gives up, for good, what was needed to mount: with it a command could take the layer off again.
+func dropRights() error {
+	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
+		return err
+	}
+	root := os.Geteuid() == 0
+	for c := uintptr(0); c <= unix.CAP_LAST_CAP+8; c++ { // a few more than this build knows
+		if root && slices.Contains(kept, c) {
+			continue
+		}
+		if has, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, c, 0, 0, 0); err != nil || has == 0 {
+			continue
+		}
+		if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err != nil {
+			return err
+		}
+	}
+	var head unix.CapUserHeader
+	head.Version = unix.LINUX_CAPABILITY_VERSION_3
+	var data [2]unix.CapUserData
+	if err := unix.Capget(&head, &data[0]); err != nil {
+		return err
+	}
+	data[0].Inheritable, data[1].Inheritable = 0, 0
+	if err := unix.Capset(&head, &data[0]); err != nil {
+		return err
+	}
+	return unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+}
+
+// command is Command.
+func (d *Draft) command(argv []string) (*exec.Cmd, error) {
+	h := d.Head()
+	cmd := exec.Command(argv[0], argv[1:]...)
+	if h.View == Copy {
+		cmd.Dir = d.Root()
+		return cmd, nil
+	}
+	s := spec{Dir: h.Project, Hide: []string{filepath.Dir(d.Dir)}, PIDs: Probe().PIDs}
+	if h.View == Overlay {
+		for i, root := range d.roots() {
+			s.Layers = append(s.Layers, mounted{root, d.path(layerName("upper", i)), d.path(layerName("work", i))})
+		}
+	} else {
+		s.Layers = []mounted{{At: h.Project, Upper: d.path("tree")}}
+		var m manifest
+		b, err := os.ReadFile(d.path("manifest.json"))
+		if err == nil {
+			err = json.Unmarshal(b, &m)
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, rel := range m.Shared {
+			at := filepath.Join(h.Project, filepath.FromSlash(rel))
+			if _, err := os.Stat(at); err == nil {
+				s.Shared = append(s.Shared, shared{at, at})
+			}
+		}
+	}
+	return helper(s, argv)
+}
+
+// helper is the command that enters a view and becomes argv.
+func helper(s spec, argv []string) (*exec.Cmd, error) {
+	b, err := json.Marshal(s)
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(self(), slices.Concat([]string{Arg, string(b)}, argv)...)
+	cmd.SysProcAttr = attributes(s.PIDs)
+	return cmd, nil
+}
+
+// self stays right when the file was replaced by an update. Tests set it.
+var self = func() string { return "/proc/self/exe" }
+
+// attributes ask for the namespaces, in which this user has the right to mount.
+func attributes(pids bool) *syscall.SysProcAttr {
+	a := &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS}
+	if pids {
+		a.Cloneflags |= syscall.CLONE_NEWPID
+	}
+	if os.Geteuid() == 0 {
+		// All that is mapped here, as it is: files of other owners stay those of their owners.
+		a.UidMappings, a.GidMappings = identity("/proc/self/uid_map"), identity("/proc/self/gid_map")
+		a.GidMappingsEnableSetgroups = true
+		return a
+	}
+	a.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}
+	a.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
+	// The overlay acts with the rights of who mounts it: its own work folders have no permissions at all.
+	a.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP, unix.CAP_DAC_OVERRIDE, unix.CAP_DAC_READ_SEARCH, unix.CAP_FOWNER, unix.CAP_CHOWN, unix.CAP_FSETID}
+	return a
+}
+
+// identity maps every id to itself.
+func identity(table string) []syscall.SysProcIDMap {
+	b, err := os.ReadFile(table)
+	var out []syscall.SysProcIDMap
+	for line := range strings.Lines(string(b)) {
+		var inside, outside, n int
+		if _, err := fmt.Sscan(line, &inside, &outside, &n); err == nil {
+			out = append(out, syscall.SysProcIDMap{ContainerID: inside, HostID: inside, Size: n})
+		}
+	}
+	if err != nil || len(out) == 0 {
+		return []syscall.SysProcIDMap{{ContainerID: 0, HostID: 0, Size: 1}}
+	}
+	return out
+}
+
+// Probe says what the system offers. It tries it for real, once, in a process of its own.
+func Probe() Support { return probe() }
+
+var probe = sync.OnceValue(func() Support {
+	dir, err := os.MkdirTemp("", "pillion-draft-")
+	if err != nil {
+		return Support{View: Copy, Why: err.Error()}
+	}
+	defer os.RemoveAll(dir)
+	return probeIn(dir)
+})
+
+// probeIn tries an overlay in a folder.
+func probeIn(dir string) Support {
+	s := Support{Owner: os.Geteuid() == 0}
+	for _, name := range []string{"lower", "upper", "work"} {
+		if err := os.MkdirAll(filepath.Join(dir, name), 0o700); err != nil {
+			return Support{View: Copy, Why: err.Error()}
+		}
+	}
+	at := filepath.Join(dir, "lower")
+	layer := mounted{at, filepath.Join(dir, "upper"), filepath.Join(dir, "work")}
+	if os.WriteFile(filepath.Join(at, "a"), nil, 0o600) != nil {
+		return Support{View: Copy, Why: "temporary files cannot be written"}
+	}
+	try := func(l mounted, pids bool) error {
+		cmd, err := helper(spec{Layers: []mounted{l}, Dir: at, PIDs: pids}, []string{"/bin/sh", "-c", "echo b >a && rm a && echo c >b"})
+		if err != nil {
+			return err
+		}
+		if out, err := cmd.CombinedOutput(); err != nil {
+			if text := strings.TrimSpace(string(out)); text != "" {
+				return errors.New(strings.TrimPrefix(text, "pillion: the draft could not be entered: "))
+			}
+			return err
+		}
+		return nil
+	}
+	var first error
+	for _, pids := range []bool{true, false} {
+		err := try(layer, pids)
+		if err == nil {
+			if _, gone := os.Lstat(filepath.Join(at, "b")); gone == nil {
+				return Support{View: Copy, Why: "an overlay let a write through"}
+			}
+			s.View, s.PIDs = Overlay, pids
+			return s
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	s.Why = "this system mounts no overlay for " + user() + ": " + first.Error()
+	for _, pids := range []bool{true, false} {
+		if try(mounted{At: at, Upper: filepath.Join(dir, "upper")}, pids) == nil {
+			s.View, s.PIDs = Bind, pids
+			return s
+		}
+	}
+	s.View, s.Why = Copy, "this system gives "+user()+" no namespaces: "+first.Error()
+	return s
+}
+
+func user() string {
+	if os.Geteuid() == 0 {
+		return "root"
+	}
+	return "an ordinary user"
+}
+
+// unfit says why this project cannot be layered although overlays work: its file system, or where drafts are kept, or files
+// of owners that the namespace does not know, whose copying would fail in the middle of a command (EOVERFLOW).
+func (d *Draft) unfit(ctx context.Context, s Support) string {
+	probe := d.path("probe")
+	defer os.RemoveAll(probe)
+	for _, name := range []string{"upper", "work"} {
+		if err := os.MkdirAll(filepath.Join(probe, name), 0o700); err != nil {
+			return err.Error()
+		}
+	}
+	for _, root := range d.roots() {
+		cmd, err := helper(spec{Layers: []mounted{{root, filepath.Join(probe, "upper"), filepath.Join(probe, "work")}}, Dir: root}, []string{"/bin/sh", "-c", ":"})
+		if err != nil {
+			return err.Error()
+		}
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return strings.TrimPrefix(strings.TrimSpace(string(out)), "pillion: the draft could not be entered: ")
+		}
+	}
+	if s.Owner {
+		return ""
+	}
+	return foreign(ctx, d.roots())
+}
+
+// foreign looks for files whose owner or group the namespace does not map. Where such a file is changed, the overlay would
+// have to copy it with its owner, and cannot.
+func foreign(ctx context.Context, roots []string) string {
+	uid, gid := uint32(os.Geteuid()), uint32(os.Getegid())
+	var mu sync.Mutex
+	found := ""
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, 4*runtime.NumCPU())
+	var walk func(dir string)
+	walk = func(dir string) {
+		list, err := os.ReadDir(dir)
+		if err != nil {
+			return // what cannot be read cannot be copied up either, with or without the right owner
+		}
+		for _, e := range list {
+			if mu.Lock(); found != "" || ctx.Err() != nil {
+				mu.Unlock()
+				return
+			}
+			mu.Unlock()
+			path := filepath.Join(dir, e.Name())
+			var st unix.Stat_t
+			if unix.Lstat(path, &st) != nil {
+				continue
+			}
+			if st.Uid != uid || st.Gid != gid {
+				mu.Lock()
+				found = fmt.Sprintf("%s belongs to another user or group (%d:%d), and a layer over it could not copy it", path, st.Uid, st.Gid)
+				mu.Unlock()
+				return
+			}
+			if !e.IsDir() {
+				continue
+			}
+			select {
+			case slots <- struct{}{}:
+				wg.Go(func() { walk(path); <-slots })
+			default:
+				walk(path)
+			}
+		}
+	}
+	for _, root := range roots {
+		walk(root)
+	}
+	wg.Wait()
+	return found
+}

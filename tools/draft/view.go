@@ -1,0 +1,51 @@
+package draft
+
+import (
+	"context"
+	"os/exec"
+)
+
+// Arg is the first argument of the helper that enters a view and becomes a program in it: this program, started again.
+// The program's main hands over to Main.
+const Arg = "__draft"
+
+// Support is what the system offers.
+type Support struct {
+	View  View
+	PIDs  bool   // processes of a draft are in a namespace of their own and end with it
+	Why   string // why the view is not Overlay
+	Owner bool   // files of other owners can be copied up: this user is root
+}
+
+// String says for a person which drafts there are.
+func (s Support) String() string {
+	switch s.View {
+	case Overlay:
+		text := "an overlay over the project, in a namespace of its own"
+		if !s.PIDs {
+			text += " (its processes are found by their marks, not by a namespace)"
+		}
+		return text
+	case Bind:
+		return "a clone of the project, mounted over it: " + s.Why
+	}
+	return "a clone of the project under another path: " + s.Why
+}
+
+// best is the view of a new draft: what the system offers, unless this project cannot be layered.
+func best(ctx context.Context, d *Draft) (View, string) {
+	s := Probe()
+	if s.View != Overlay {
+		return s.View, s.Why
+	}
+	if why := d.unfit(ctx, s); why != "" {
+		return Bind, why
+	}
+	return Overlay, ""
+}
+
+// Command is a program that will run in the draft's view. The caller sets Dir to a folder of the project (or of Root) and
+// the streams, and starts it with guard.Start: SysProcAttr is set. The program finds the project under Root.
+func (d *Draft) Command(name string, args ...string) (*exec.Cmd, error) {
+	return d.command(append([]string{name}, args...))
+}

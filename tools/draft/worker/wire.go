@@ -1,0 +1,180 @@
+// Package worker runs Pillion's own tools inside a draft's view. The tools' process sees the project as the draft has it; what
+// needs the person or the language servers is asked of the process that started it, over the worker's standard input and
+// output. The gate, its rules and its grants stay there: a worker decides nothing.
+//
+//	cmd, err := d.Command("/proc/self/exe", worker.Arg)
+//	c, err := worker.Start(ctx, cmd, worker.Settings{Cwd: dir, Root: root}, worker.Host{Bridge: servers})
+//	r, err := c.Call(ctx, "bash", input, call)
+//	err = c.Close()
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/pillion-dev/pillion/lspbridge"
+	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/builtin"
+	"github.com/pillion-dev/pillion/tools/permission"
+	"github.com/pillion-dev/pillion/tools/skill"
+)
+
+// Arg is the first argument of the process that serves tools in a view. The program's main hands over to Main.
+const Arg = "__worker"
+
+// maxMessage bounds one message, in bytes: the largest file a tool changes, several times (before, after, escaped).
+const maxMessage = 512 << 20
+
+// Settings are what the tools of a worker are made of. They come from the person's configuration as it is outside: a draft
+// must not be able to loosen them by writing configuration files.
+type Settings struct {
+	Cwd, Root string
+	Own       []string
+	StateDir  string
+	Home      string
+	Shell     string
+	Sandbox   Sandbox
+	Programs  map[string]string // the person's own records of programs
+	Ripgrep   string
+	Format    *builtin.FormatOptions // nil: no formatters
+	Skills    skill.Places
+	Servers   bool              // the host has language servers
+	MoreEnv   bool              // the host has more environment for commands
+	Read      map[string]string // files that the session knows from before; see files.Tracker.States
+}
+
+// Sandbox is builtin.SandboxSettings without its functions.
+type Sandbox struct {
+	Mode                          string
+	Network, AutoAllow, ByEffects bool
+	Writable                      []string
+	Processes                     int
+}
+
+// Host is what a worker may ask of the process that started it.
+type Host struct {
+	Bridge  builtin.Bridge // nil: no language servers
+	Environ func(ctx context.Context, dir string, call *tools.Call) map[string]string
+}
+
+// The methods, from the host to the worker …
+const (
+	methodSetup  = "setup"
+	methodCall   = "call"
+	methodCancel = "cancel" // notification
+	methodClose  = "close"
+)
+
+// … and back.
+const (
+	methodAsk     = "ask"
+	methodWould   = "would"
+	methodUpdate  = "update" // notification
+	methodEnviron = "environ"
+	methodServers = "servers"
+)
+
+// callParams is one tool call. Key names it in both directions.
+type callParams struct {
+	Key       int64           `json:"key"`
+	Tool      string          `json:"tool"`
+	Input     json.RawMessage `json:"input"`
+	SessionID string          `json:"sessionID"`
+	MessageID string          `json:"messageID,omitempty"`
+	CallID    string          `json:"callID"`
+	Agent     string          `json:"agent,omitempty"`
+}
+
+// callAnswer is what a tool returned. A failed call may have output too.
+type callAnswer struct {
+	Result tools.Result `json:"result"`
+	Error  *wireError   `json:"error,omitempty"`
+}
+
+// askParams carries a request with what its own JSON leaves out. The change set stays: nothing is written outside the draft.
+type askParams struct {
+	Key     int64              `json:"key"`
+	Request permission.Request `json:"request"`
+	AskIf   permission.AskIf   `json:"askIf,omitempty"`
+}
+
+func (p askParams) request() permission.Request {
+	r := p.Request
+	r.AskIf = p.AskIf
+	return r
+}
+
+type askAnswer struct {
+	Reply permission.Reply `json:"reply"`
+	Error *wireError       `json:"error,omitempty"`
+}
+
+type updateParams struct {
+	Key    int64        `json:"key"`
+	Update tools.Update `json:"update"`
+}
+
+type environParams struct {
+	Key int64  `json:"key"`
+	Dir string `json:"dir"`
+}
+
+// serversParams is a question to the language servers.
+type serversParams struct {
+	Op    string               `json:"op"` // check, changed, diagnostics, warm
+	Files []lspbridge.Proposal `json:"files,omitempty"`
+	Path  string               `json:"path,omitempty"`
+	Wait  int64                `json:"wait,omitempty"` // milliseconds until the context's deadline; 0: none
+}
+
+type serversAnswer struct {
+	Delta  lspbridge.Delta      `json:"delta"`
+	Report lspbridge.FileReport `json:"report"`
+}
+
+// wireError keeps of an error what the other side decides by.
+type wireError struct {
+	Text     string                    `json:"text"`
+	Kind     string                    `json:"kind,omitempty"` // of a tools.Error
+	Rejected *permission.RejectedError `json:"rejected,omitempty"`
+	Denied   *permission.DeniedError   `json:"denied,omitempty"`
+	Canceled bool                      `json:"canceled,omitempty"`
+}
+
+func toWire(err error) *wireError {
+	if err == nil {
+		return nil
+	}
+	w := &wireError{Text: err.Error(), Canceled: errors.Is(err, context.Canceled)}
+	var known *tools.Error
+	if errors.As(err, &known) {
+		w.Kind = known.Kind
+	}
+	_ = errors.As(err, &w.Rejected)
+	_ = errors.As(err, &w.Denied)
+	return w
+}
+
+// err is the error again: errors.Is and errors.As find what they found on the other side.
+func (w *wireError) err() error {
+	if w == nil {
+		return nil
+	}
+	var cause error
+	switch {
+	case w.Rejected != nil:
+		cause = w.Rejected
+	case w.Denied != nil:
+		cause = w.Denied
+	case w.Canceled:
+		cause = context.Canceled
+	}
+	switch {
+	case w.Kind != "":
+		return &tools.Error{Kind: w.Kind, Message: w.Text, Err: cause}
+	case cause != nil:
+		return cause
+	}
+	return errors.New(w.Text)
+}
