@@ -17,6 +17,7 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/config"
 	"github.com/pillion-dev/pillion/sidecar/trust"
 	"github.com/pillion-dev/pillion/tools/builtin"
+	"github.com/pillion-dev/pillion/tools/draft"
 	"github.com/pillion-dev/pillion/tools/paths"
 	"github.com/pillion-dev/pillion/tools/shell/sandbox"
 )
@@ -106,7 +107,7 @@ func diagnose(dir string) []finding {
 	}
 	program(rg, "searches use the built-in engine", "apt install ripgrep, brew install ripgrep", false)
 	program("bash", "commands run in sh", "install bash", false)
-	out = append(out, sandboxFinding(conf), containmentFinding())
+	out = append(out, sandboxFinding(conf), containmentFinding(), draftFinding())
 	a := app.New(app.Options{Place: p, Ephemeral: true})
 	defer a.Close()
 	id, origin := a.Models.Default(dir)
@@ -156,6 +157,16 @@ func trustFinding(root string, c *config.Config) finding {
 		f.Fix = "pillion trust " + trust.QuoteArg(root)
 	case !c.Trusted():
 		f.Detail = root + " is not trusted; nothing in its configuration needs it"
+	}
+	return f
+}
+
+// draftFinding says how drafts show a project on this system, and why not as an overlay.
+func draftFinding() finding {
+	s := draft.Probe()
+	f := finding{Name: "drafts", OK: true, Detail: s.String()}
+	if s.View == draft.Copy {
+		f.Fix = "allow user namespaces (sysctl kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns), so that nothing has to be copied"
 	}
 	return f
 }

@@ -2,17 +2,20 @@ package main
 
 import (
 	"os"
+	"slices"
 	"testing"
 
+	"github.com/pillion-dev/pillion/tools/draft"
+	"github.com/pillion-dev/pillion/tools/draft/worker"
 	"github.com/pillion-dev/pillion/tools/shell/sandbox"
 )
 
-// The test binary is Pillion itself where a test needs a process: with PILLION_TEST_MAIN=1, and as the sandbox's helper.
+// The test binary is Pillion itself where a test needs a process: with PILLION_TEST_MAIN=1, as the sandbox's helper, and as a draft's.
 func TestMain(m *testing.M) {
 	if os.Getenv("GORACE") == "" { // the race detector's second of waiting at each end would be most of what our children take
 		_ = os.Setenv("GORACE", "atexit_sleep_ms=0")
 	}
-	if len(os.Args) > 1 && os.Args[1] == sandbox.Arg || os.Getenv("PILLION_TEST_MAIN") == "1" {
+	if len(os.Args) > 1 && slices.Contains([]string{sandbox.Arg, draft.Arg, worker.Arg}, os.Args[1]) || os.Getenv("PILLION_TEST_MAIN") == "1" {
 		main()
 	}
 	os.Exit(m.Run())

@@ -284,6 +284,9 @@ func (o *openDraft) ignored() func(abs string, dir bool) bool {
 	}
 	fresh := search.Ignored(layer)
 	return func(abs string, dir bool) bool {
+		if filepath.Base(abs) == ".gitignore" { // what hides other files is never hidden
+			return false
+		}
 		if tree(abs, dir) {
 			return true
 		}

@@ -20,6 +20,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/pillion-dev/pillion/tools/guard"
 	"github.com/pillion-dev/pillion/tools/paths"
 )
 
@@ -324,8 +325,8 @@ func dropRights() error {
 // command is Command.
 func (d *Draft) command(argv []string) (*exec.Cmd, error) {
 	h := d.Head()
-	cmd := exec.Command(argv[0], argv[1:]...)
 	if h.View == Copy {
+		cmd := guard.Command(guard.Bash, argv...)
 		cmd.Dir = d.Root()
 		return cmd, nil
 	}
@@ -360,7 +361,7 @@ func helper(s spec, argv []string) (*exec.Cmd, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(self(), slices.Concat([]string{Arg, string(b)}, argv)...)
+	cmd := guard.Command(guard.Bash, slices.Concat([]string{self(), Arg, string(b)}, argv)...)
 	cmd.SysProcAttr = attributes(s.PIDs)
 	return cmd, nil
 }

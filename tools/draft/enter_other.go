@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+
+	"github.com/pillion-dev/pillion/tools/guard"
 )
 
 // Main is the helper of Linux.
@@ -21,7 +23,7 @@ func Probe() Support { return Support{View: Copy, Why: "only Linux has namespace
 func (d *Draft) unfit(context.Context, Support) string { return "" }
 
 func (d *Draft) command(argv []string) (*exec.Cmd, error) {
-	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd := guard.Command(guard.Bash, argv...)
 	cmd.Dir = d.Root()
 	return cmd, nil
 }

@@ -144,7 +144,7 @@ func (c *Change) Summary() string {
 	switch {
 	case c.Now == None:
 		return c.Rel + " (removed)"
-	case c.Count > 0:
+	case c.Now == Folder:
 		return fmt.Sprintf("%s (%s, %s)", c.Rel, textutil.Plural(c.Count, "file"), size(c.Size))
 	}
 	return fmt.Sprintf("%s (%s)", c.Rel, size(c.Size))

@@ -1,0 +1,220 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// tree is all that a folder holds: kinds, modes, contents, where links lead, and with times when it was written.
+func tree(t *testing.T, root string, times bool) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	if err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, _ := filepath.Rel(root, path)
+		fi, err := e.Info()
+		if err != nil || !times && (rel == ".git" || strings.HasPrefix(rel, ".git/")) {
+			return err
+		}
+		what := fi.Mode().String()
+		if times {
+			what += fi.ModTime().Format(time.RFC3339Nano)
+		}
+		switch {
+		case fi.Mode().IsRegular():
+			b, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			what += fmt.Sprintf(" %q", b)
+		case fi.Mode()&fs.ModeSymlink != 0:
+			to, _ := os.Readlink(path)
+			what = "-> " + to
+		}
+		out[rel] = what
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func sameTree(t *testing.T, what string, want, got map[string]string) {
+	t.Helper()
+	for path, x := range want {
+		if got[path] != x {
+			t.Errorf("%s: %s is %q, want %q", what, path, got[path], x)
+		}
+	}
+	for path, x := range got {
+		if _, ok := want[path]; !ok {
+			t.Errorf("%s: %s is %q, want nothing", what, path, x)
+		}
+	}
+}
+
+// inDraft runs calls of the bash tool in one draft, as a script does, and returns the lines that were printed.
+func inDraft(t *testing.T, dir, approve string, env []string, commands ...string) []toolAnswer {
+	t.Helper()
+	var in bytes.Buffer
+	for _, c := range commands {
+		if err := json.NewEncoder(&in).Encode(map[string]any{"tool": "bash", "input": map[string]any{"command": c}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command(os.Args[0], "tool", "call", "--jsonl", "--no-lsp", "--review", "draft", "--approve", approve, "--cwd", dir)
+	var out, errs bytes.Buffer
+	cmd.Env, cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = env, dir, &in, &out, &errs
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v: %s", err, errs.String())
+	}
+	var answers []toolAnswer
+	for line := range strings.Lines(out.String()) {
+		var a toolAnswer
+		if err := json.Unmarshal([]byte(line), &a); err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		answers = append(answers, a)
+	}
+	return answers
+}
+
+func draftEnv(t *testing.T) []string {
+	home := t.TempDir()
+	return append(slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, "XDG_") }),
+		"PILLION_TEST_MAIN=1", "HOME="+home, "XDG_STATE_HOME="+home+"/state", "XDG_CONFIG_HOME="+home+"/config")
+}
+
+// What the commands of this test do to a project. Each runs in bash in a draft and in a copy.
+var draftSteps = []string{
+	"sed -i s/two/TWO/ a.txt", "echo more >> b/c.txt", "rm a.txt", "rm -rf b", "mv a.txt z.txt", "mkdir -p new/deep && echo n > new/deep/f", "cp -r b b2", "chmod 755 a.txt",
+	"ln -s a.txt l", "rm -f link && echo plain > link", "printf '\\000\\001' > bin.dat", "mkdir -p out && echo o > out/o && echo log > x.log", "rm -rf out && mkdir out && echo again > out/p",
+	"mkdir hollow", "rmdir empty", "printf 'no end' > a.txt", "git init -q . && git add -A", "truncate -s 0 b/c.txt", "touch a.txt", "rm -rf * ; echo all > only",
+	"for i in 1 2 3; do echo $i > n$i; done; cat n1 n2 > n3", "tar cf t.tar b && rm -r b && tar xf t.tar && rm t.tar", "find . -name '*.txt' -exec sed -i s/e/E/g {} +",
+}
+
+// The promise of a draft, end to end: rejected, the tree is as it was to the times; accepted, it is what the commands make
+// of a copy.
+func TestADraftLandsAsACopyOrNotAtAll(t *testing.T) {
+	env := draftEnv(t)
+	for seed := range uint64(4) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		dir := t.TempDir()
+		project, twin := filepath.Join(dir, "project"), filepath.Join(dir, "twin")
+		if out, err := exec.Command("bash", "-c", `mkdir -p "$0/b" "$0/empty" "$0/out" && cd "$0" && printf 'one\ntwo\nthree\n' > a.txt && echo c > b/c.txt && ln -s b/c.txt link && echo o > out/o &&
+			printf 'out/\n*.log\n' > .gitignore && echo private > p && chmod 600 p && cp -a "$0" "$1"`, project, twin).CombinedOutput(); err != nil {
+			t.Fatalf("%v %s", err, out)
+		}
+		var commands []string
+		for range 5 {
+			commands = append(commands, draftSteps[r.IntN(len(draftSteps))])
+		}
+		before := tree(t, project, true)
+		inDraft(t, project, "none", env, commands...)
+		sameTree(t, fmt.Sprintf("seed %d, rejected, %q", seed, commands), before, tree(t, project, true))
+		answers := inDraft(t, project, "all", env, commands...)
+		for _, c := range commands {
+			cmd := exec.Command("bash", "-c", c)
+			cmd.Dir = twin
+			_ = cmd.Run()
+		}
+		sameTree(t, fmt.Sprintf("seed %d, accepted, %q", seed, commands), tree(t, twin, false), tree(t, project, false))
+		if t.Failed() {
+			t.Logf("%+v", answers[len(answers)-1])
+			return
+		}
+	}
+}
+
+// A draft that nobody answered for is listed, shown, landed on what the tree has become, and dropped.
+func TestDraftsAreLandedLaterOnWhatTheTreeHasBecome(t *testing.T) {
+	env := draftEnv(t)
+	dir := t.TempDir()
+	pillion := func(args ...string) string {
+		cmd := exec.Command(os.Args[0], args...)
+		cmd.Env, cmd.Dir = env, dir
+		out, _ := cmd.CombinedOutput()
+		return string(out)
+	}
+	write(t, filepath.Join(dir, "a.txt"), "1\n2\n3\n4\n5\n6\n7\n")
+	write(t, filepath.Join(dir, "b.txt"), "same\n")
+	inDraft(t, dir, "none", env, "sed -i s/2/two/ a.txt; sed -i s/same/draft/ b.txt")
+	list := strings.Fields(pillion("drafts", "list"))
+	if len(list) < 4 || list[1] != "rejected" || list[2] != "2" {
+		t.Fatalf("%q", list)
+	}
+	if shown := pillion("drafts", "show", list[0]); !strings.Contains(shown, "-2\n+two\n") || !strings.Contains(shown, "+draft\n") {
+		t.Errorf("%s", shown)
+	}
+	// The person goes on: another line of one file, the same line of the other.
+	write(t, filepath.Join(dir, "a.txt"), "1\n2\n3\n4\n5\n6\nseven\n")
+	write(t, filepath.Join(dir, "b.txt"), "person\n")
+	if said := pillion("drafts", "land", list[0], "--approve", "all", "--no-lsp"); !strings.Contains(said, "between conflict markers") {
+		t.Errorf("%s", said)
+	}
+	if got := read(t, filepath.Join(dir, "a.txt")); got != "1\ntwo\n3\n4\n5\n6\nseven\n" {
+		t.Errorf("%q", got)
+	}
+	if got := read(t, filepath.Join(dir, "b.txt")); got != "<<<<<<< the project\nperson\n=======\ndraft\n>>>>>>> the draft\n" {
+		t.Errorf("%q", got)
+	}
+	if said := pillion("drafts", "list"); !strings.HasPrefix(said, "no drafts") {
+		t.Errorf("%s", said)
+	}
+	inDraft(t, dir, "none", env, "rm a.txt")
+	list = strings.Fields(pillion("drafts", "list"))
+	pillion("drafts", "drop", list[0])
+	if said := pillion("drafts", "list"); !strings.HasPrefix(said, "no drafts") {
+		t.Errorf("%s", said)
+	}
+}
+
+// A line in a new .gitignore hides nothing that the project has: it is reviewed like everything else. What is new and ignored
+// is asked about as a whole.
+func TestADraftCannotHideChangesByIgnoringThem(t *testing.T) {
+	env := draftEnv(t)
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "main.go"), "package main\n")
+	answers := inDraft(t, dir, "all", env, "echo '*' > .gitignore; echo '// evil' >> main.go; echo made > made.txt; mkdir dep; echo d > dep/d")
+	last := answers[len(answers)-1]
+	if len(last.Changes) != 1 || !strings.Contains(last.Changes[0].Diff, "+// evil") {
+		t.Errorf("the change of main.go was not shown: %+v", last)
+	}
+	if len(last.Changes) == 1 && !strings.Contains(last.Changes[0].Diff, "+*") {
+		t.Error("the new .gitignore was not shown")
+	}
+	for _, whole := range []string{"made.txt (5 bytes)", "dep (1 file, 2 bytes)"} {
+		if !strings.Contains(last.Output, whole) {
+			t.Errorf("%q is not in %q", whole, last.Output)
+		}
+	}
+}
+
+// A command in a draft may be asked about for what it reaches outside, and then the answer is the person's.
+func TestADraftAsksForWhatIsOutside(t *testing.T) {
+	env := draftEnv(t)
+	dir, outside := t.TempDir(), t.TempDir()
+	write(t, filepath.Join(dir, "a.txt"), "a\n")
+	answers := inDraft(t, dir, "none", env, "echo x > "+outside+"/f", "echo inside > b.txt && cat b.txt")
+	if answers[0].Error == nil || answers[0].Error.Kind != "rejected" {
+		t.Errorf("a write outside was not asked about: %+v", answers[0])
+	}
+	if answers[1].Error != nil || !strings.HasPrefix(answers[1].Output, "inside\n") {
+		t.Errorf("a write inside the draft was asked about: %+v", answers[1])
+	}
+	if _, err := os.Stat(filepath.Join(outside, "f")); err == nil {
+		t.Error("it was written")
+	}
+}
