@@ -42,9 +42,15 @@ var elsewhere = map[string]string{
 	"make run": "asks a person; make's target is looked up", "make vscode": "opens a browser; make's target is looked up",
 }
 
+// inNewDraft leaves a draft that nobody has answered for, and its id in $draft.
+const inNewDraft = `printf '{"tool":"write","input":{"filePath":"%s.txt","content":"x"}}' $$ | pillion tool call --jsonl --review draft --approve none >/dev/null && draft=$(pillion drafts list | tail -1 | cut -d' ' -f1) && `
+
 // instead are lines that ask a person, as scripts write them.
 var instead = map[string]string{
 	"pillion auth login anthropic": "echo sk-ant-test-key | pillion auth login anthropic --stdin",
+	"pillion drafts show ID":       inNewDraft + "pillion drafts show $draft",
+	"pillion drafts land ID":       inNewDraft + "pillion drafts land $draft --approve all",
+	"pillion drafts drop ID":       inNewDraft + "pillion drafts drop $draft",
 }
 
 // TestCommandsOfThePagesRun runs every command of every page's blocks, each in a project with a session.
