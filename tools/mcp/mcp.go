@@ -20,6 +20,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pillion-dev/pillion/tools"
@@ -103,6 +104,8 @@ type Set struct {
 	ctx     context.Context    // of the servers' life; ended by Close
 	end     context.CancelFunc // of ctx
 	start   sync.Once          // Start and Close: after Close no server is started
+	begun   atomic.Int64       // when the servers were started, in Unix nanoseconds; 0: not yet
+	late    sync.Once          // the user is told once which servers are not there in time
 	wait    sync.WaitGroup     // the servers' goroutines
 
 	mu     sync.Mutex
@@ -134,6 +137,7 @@ func New(o Options) *Set {
 // Start starts all servers, once, without waiting for them.
 func (s *Set) Start() {
 	s.start.Do(func() {
+		s.begun.Store(time.Now().UnixNano())
 		for _, v := range s.servers {
 			s.wait.Go(func() { v.live(s.ctx) })
 		}
@@ -175,14 +179,15 @@ func (s *Set) Await(ctx context.Context, tool string) {
 	}
 }
 
-// Tools are what a session may call now, sorted by name. The first call waits briefly for servers that start; those
-// that need longer are there at a later step.
+// Tools are what a session may call now, sorted by name. Servers get startWait from their start, once: a server that hangs
+// delays the first step and no other. Those that need longer are named to the user, and are there at the step after they came up.
 func (s *Set) Tools(ctx context.Context, session string) []tools.Tool {
 	if len(s.servers) == 0 {
 		return nil
 	}
 	s.Start()
-	s.Ready(ctx, startWait)
+	s.Ready(ctx, startWait-time.Since(time.Unix(0, s.begun.Load())))
+	s.sayLate(ctx)
 	s.mu.Lock()
 	if s.madeAt == s.gen && !s.over {
 		defer s.mu.Unlock()
@@ -204,6 +209,27 @@ func (s *Set) Tools(ctx context.Context, session string) []tools.Tool {
 		return all
 	}
 	return s.within(all, loaded)
+}
+
+// sayLate names the servers that have neither come up nor failed in time. Without a word a model that lacks their tools looks
+// like a mistake in the configuration.
+func (s *Set) sayLate(ctx context.Context) {
+	if ctx.Err() != nil { // the turn was cancelled, which says nothing about the servers
+		return
+	}
+	var names []string
+	for _, v := range s.servers {
+		select {
+		case <-v.settled:
+		default:
+			names = append(names, v.Name)
+		}
+	}
+	if len(names) > 0 {
+		s.late.Do(func() {
+			s.notice("info", "Still starting: MCP "+strings.Join(names, ", ")+". The turn continues without these tools; they are added as soon as they are ready.")
+		})
+	}
 }
 
 // all are the tools of every ready server, and those that read resources.

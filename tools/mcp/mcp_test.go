@@ -479,6 +479,34 @@ func TestAServerThatNeverAnswersHoldsNobodyUp(t *testing.T) {
 	s.Close(context.Background()) // ends the program although it says nothing
 }
 
+// A server that hangs costs the first step the time that servers get to start, and no later step anything.
+func TestAServerThatHangsDelaysOneStep(t *testing.T) {
+	said := make(chan string, 10)
+	s := New(Options{Root: t.TempDir(), Notice: func(_, text string) { said <- text }, Servers: []Server{
+		{Name: "mute", Command: []string{os.Args[0]}, Env: asServer("silent")},
+		{Name: "quick", Command: []string{os.Args[0]}, Env: asServer("1")},
+	}})
+	defer s.Close(context.Background())
+	began := time.Now()
+	first := s.Tools(t.Context(), "s")
+	if took := time.Since(began); took > 3*startWait {
+		t.Errorf("the first step waited %s", took)
+	}
+	if text := <-said; len(first) == 0 || !strings.Contains(text, "mute") || strings.Contains(text, "quick") {
+		t.Errorf("%d tools, %q", len(first), text)
+	}
+	began = time.Now()
+	for range 20 {
+		s.Tools(t.Context(), "s")
+	}
+	if took := time.Since(began); took > startWait {
+		t.Errorf("20 later steps waited %s", took)
+	}
+	if len(said) > 0 {
+		t.Errorf("said again: %q", <-said)
+	}
+}
+
 func TestAChangedListIsSeenAtTheNextStep(t *testing.T) {
 	s := program(t, "all", nil)
 	if _, err := run(t, s, "my_srv_grow", `{}`, tools.Host{}); err != nil {
