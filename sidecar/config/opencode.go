@@ -115,12 +115,22 @@ var tried = map[string]string{
 	"hook":                  "a plugin's event and tool.execute.after hooks do it",
 }
 
+// theirDir is OpenCode's folder of the user: below $XDG_CONFIG_HOME where that is set, as there.
+func (s Sources) theirDir() string {
+	if s.Env != nil {
+		if dir := s.Env("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
+			return filepath.Join(dir, "opencode")
+		}
+	}
+	return filepath.Join(s.Home, ".config", "opencode")
+}
+
 // theirOwn are OpenCode's files of the person.
 func (s Sources) theirOwn() []string {
 	if s.Home == "" {
 		return nil
 	}
-	dir := filepath.Join(s.Home, ".config", "opencode")
+	dir := s.theirDir()
 	return []string{filepath.Join(dir, "opencode.json"), filepath.Join(dir, "opencode.jsonc")}
 }
 

@@ -237,7 +237,12 @@ func configured(s settings, p config.Provider, c *config.Config) settings {
 		s.cfg.BaseURL = base
 		s.origin = c.Origin("provider." + s.id + ".baseURL")
 		if s.id == "openai" && !given && !strings.Contains(base, "api.openai.com") {
+			// Somebody else's server speaks Chat Completions, unless the address is given as OpenCode gives it: there the openai
+			// provider is the one of OpenAI's own library, which speaks Responses.
 			kind, given = provider.KindCompatible, true
+			if p.BaseURL == "" && p.Options != nil && p.Options.BaseURL == base {
+				kind = provider.KindResponses
+			}
 		}
 	}
 	if given {

@@ -67,6 +67,23 @@ func TestAnUnusableModelSaysWhatToDo(t *testing.T) {
 	}
 }
 
+// OpenCode's openai provider is OpenAI's own library, wherever the address leads; an address in our own place is somebody
+// else's server, which speaks what everybody does.
+func TestAnOpenAIAddress(t *testing.T) {
+	for section, want := range map[string]provider.Kind{
+		`{"options": {"baseURL": "http://127.0.0.1:9/v1"}}`:                                     provider.KindResponses,
+		`{"baseURL": "http://127.0.0.1:9/v1"}`:                                                  provider.KindCompatible,
+		`{"npm": "@ai-sdk/openai-compatible", "options": {"baseURL": "http://127.0.0.1:9/v1"}}`: provider.KindCompatible,
+	} {
+		m := source(t, `{"provider": {"openai": `+section+`}}`, nil)
+		for _, s := range m.providers("/") {
+			if s.id == "openai" && s.cfg.Kind != want {
+				t.Errorf("%s speaks %s, want %s", section, s.cfg.Kind, want)
+			}
+		}
+	}
+}
+
 func TestConfiguredLimitsAndOpenCodesNestingCount(t *testing.T) {
 	m := source(t, `{"provider": {"p": {"npm": "@ai-sdk/openai-compatible", "options": {"baseURL": "http://127.0.0.1:9/v1", "apiKey": "k"},
 		"models": {"short": {"id": "vendor/long-name", "limit": {"context": 5000, "output": 700}, "images": true}}}}}`, nil)

@@ -111,12 +111,16 @@ func TestResolve(t *testing.T) {
 	at := filepath.Join(cache, "plugins", "_me_plug@1_2_0", "node_modules", "@me", "plug") // as npm would have left it
 	put(filepath.Join(at, "package.json"), `{"exports": {".": {"import": "./dist/m.js"}}, "main": "x.cjs"}`)
 	put(filepath.Join(at, "dist", "m.js"), "")
-	for spec, want := range map[string]string{"./p.ts": filepath.Join(dir, "p.ts"), "file://" + filepath.ToSlash(dir) + "/p.ts": filepath.Join(dir, "p.ts"), "@me/plug@1.2.0": filepath.Join(at, "dist", "m.js")} {
+	put(filepath.Join(dir, "pack", "package.json"), `{"main": "lib.js"}`)
+	put(filepath.Join(dir, "pack", "lib.js"), "")
+	put(filepath.Join(dir, "bare", "index.ts"), "")
+	put(filepath.Join(dir, "empty", "x.ts"), "")
+	for spec, want := range map[string]string{"./pack": filepath.Join(dir, "pack", "lib.js"), "./bare/": filepath.Join(dir, "bare", "index.ts"), "./p.ts": filepath.Join(dir, "p.ts"), "file://" + filepath.ToSlash(dir) + "/p.ts": filepath.Join(dir, "p.ts"), "@me/plug@1.2.0": filepath.Join(at, "dist", "m.js")} {
 		if got, err := Resolve(t.Context(), spec, dir, cache); err != nil || got != want {
 			t.Errorf("%s: %s %v", spec, got, err)
 		}
 	}
-	for _, spec := range []string{"./none.ts", "UPPER", "a b", "x@--registry=evil", "x@1;rm", "git+ssh://x", "../../x", "@/x", "x@http://evil"} {
+	for _, spec := range []string{"./none.ts", "./empty", "UPPER", "a b", "x@--registry=evil", "x@1;rm", "git+ssh://x", "../../x", "@/x", "x@http://evil"} {
 		if got, err := Resolve(t.Context(), spec, dir, cache); err == nil {
 			t.Errorf("%s: %s", spec, got)
 		}

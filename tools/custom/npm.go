@@ -21,7 +21,7 @@ import (
 // npm's command line.
 var packageName = regexp.MustCompile(`^(@[a-z0-9~-][a-z0-9._~-]*/)?[a-z0-9~-][a-z0-9._~-]*$`)
 
-// Resolve finds the entry of a plugin as it is configured: a path (./x.ts, /x.ts, file:///x.ts), or an npm package as
+// Resolve finds the entry of a plugin as it is configured: a path (./x.ts, /x.ts, file:///x.ts, a folder), or an npm package as
 // name or name@version. A package is installed into the cache once, exactly that version, with its scripts off; its
 // lock file stays there.
 func Resolve(ctx context.Context, spec, dir, cache string) (file string, err error) {
@@ -35,6 +35,9 @@ func Resolve(ctx context.Context, spec, dir, cache string) (file string, err err
 	if strings.HasPrefix(spec, ".") || filepath.IsAbs(spec) {
 		if !filepath.IsAbs(spec) {
 			spec = filepath.Join(dir, spec)
+		}
+		if info, err := os.Stat(spec); err == nil && info.IsDir() { // a package that lies there, or a folder with an index
+			return folderEntry(spec)
 		}
 		if stampOf(spec) == "" {
 			return "", fmt.Errorf("there is no file %s", spec)
@@ -79,6 +82,19 @@ func install(ctx context.Context, home, spec string) error {
 		return fmt.Errorf("%w: %s", err, tools.Cut(strings.TrimSpace(out.String()), 500))
 	}
 	return nil
+}
+
+// folderEntry is the file by which a folder is imported, with a package.json or without.
+func folderEntry(dir string) (string, error) {
+	if _, err := os.Stat(filepath.Join(dir, "package.json")); err == nil {
+		return entry(dir)
+	}
+	for _, name := range []string{"index.ts", "index.js", "index.mjs", "index.mts"} {
+		if path := filepath.Join(dir, name); stampOf(path) != "" {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("the folder %s has neither package.json nor index.ts", dir)
 }
 
 // entry is the file by which a package is imported, which must lie in the package.
