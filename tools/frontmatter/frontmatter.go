@@ -58,7 +58,8 @@ func (d Doc) Text(key string) string {
 }
 
 // Parse splits a file. A file without front matter is all body. Front matter that YAML refuses only because a plain value
-// holds a colon ("description: Use when: …", which other programs accept) is read as its author meant it. The
+// holds a colon ("description: Use when: …") or goes on behind a bracket ("argument-hint: [a] [b]"), which other programs accept,
+// is read as its author meant it. The
 // error is an *Error.
 func Parse(src []byte) (Doc, error) {
 	text := string(bytes.TrimPrefix(src, []byte("\xef\xbb\xbf")))
@@ -161,6 +162,10 @@ func plain(n *yaml.Node, depth int) error {
 	return nil
 }
 
+// severalLists are words in brackets with something behind: "[from] [to]", which is no YAML, but what other programs' commands say
+// of their arguments.
+var severalLists = regexp.MustCompile(`^\[[^\[\]]*\][ \t]*[^ \t#]`)
+
 var keyLine = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_-]*):[ \t]+(.*)$`)
 
 // quoted puts the plain values of top-level keys into single quotes. Values that are quoted, block texts, flow mappings,
@@ -169,7 +174,7 @@ func quoted(head string) string {
 	lines := strings.Split(head, "\n")
 	for i, l := range lines {
 		m := keyLine.FindStringSubmatch(l)
-		if m == nil || m[2] == "" || strings.ContainsAny(m[2][:1], `"'[{|>&*!#`) {
+		if m == nil || m[2] == "" || strings.ContainsAny(m[2][:1], `"'{|>&*!#`) || m[2][0] == '[' && !severalLists.MatchString(m[2]) {
 			continue
 		}
 		lines[i] = m[1] + ": '" + strings.ReplaceAll(strings.TrimSpace(m[2]), "'", "''") + "'"
