@@ -125,6 +125,21 @@ func (r *Runtime) Agents(cwd string) []Agent {
 	return merge(defaultAgents(), r.o.Configuration.Agents(cwd))
 }
 
+// smallModel as an agent's model stands for a small one of the session's provider: Claude Code's agents name "haiku", which says
+// how much the work may cost and not whose model it is.
+const smallModel = "small"
+
+// modelOf is an agent's model where the session has the model session; empty: the session's own.
+func (r *Runtime) modelOf(cwd, model, session string) string {
+	if model != smallModel {
+		return model
+	}
+	if small, ok := r.o.Models.(SmallModels); ok {
+		return small.Small(cwd, session)
+	}
+	return ""
+}
+
 // agent finds an agent of a directory by its name; false when the configuration has none.
 func (r *Runtime) agent(cwd, name string) (Agent, bool) {
 	all := r.Agents(cwd)

@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -14,7 +15,10 @@ import (
 
 // instructionFiles are the kinds of project instructions, in order. The first kind that
 // exists counts alone, because projects keep copies for other agents beside it.
-var instructionFiles = []string{"AGENTS.md", "CLAUDE.md", "CONTEXT.md"}
+var instructionFiles = []string{"AGENTS.md", "CLAUDE.md", "CONTEXT.md", "GEMINI.md", ".cursorrules", filepath.Join(".github", "copilot-instructions.md")}
+
+// localFile is what one person keeps beside the project's CLAUDE.md and out of its repository. It counts besides every kind.
+const localFile = "CLAUDE.local.md"
 
 // maxInstructions is how much of one file goes into the system prompt, in bytes.
 const maxInstructions = 64 << 10
@@ -25,6 +29,9 @@ func Instructions(dir string) []string {
 	var blocks []string
 	for _, path := range globalInstructions() {
 		if text, ok := readInstructions(path); ok {
+			if home, err := os.UserHomeDir(); err == nil && filepath.Base(path) == "CLAUDE.md" {
+				text += imported(text, path, home) // the user's own file
+			}
 			blocks = append(blocks, text)
 			break
 		}
@@ -46,24 +53,102 @@ func globalInstructions() []string {
 
 // projectInstructions are those of the first kind that exists between the worktree's root
 // and dir, the root's first: the nearest file has the last word.
-func projectInstructions(dir string) []string {
+func projectInstructions(dir string) (blocks []string) {
 	root := paths.Worktree(dir)
 	for _, name := range instructionFiles {
 		var found []string
-		for d := dir; ; d = filepath.Dir(d) {
-			if text, ok := readInstructions(filepath.Join(d, name)); ok {
-				found = append([]string{text}, found...)
-			}
-			if d == root || d == filepath.Dir(d) {
-				break
+		for _, d := range downTo(dir, root) {
+			if text, ok := readProjectFile(filepath.Join(d, name), root); ok {
+				found = append(found, text)
 			}
 		}
 		if len(found) > 0 {
-			return found
+			blocks = found
+			break
 		}
 	}
-	return nil
+	for _, d := range downTo(dir, root) {
+		if text, ok := readProjectFile(filepath.Join(d, localFile), root); ok {
+			blocks = append(blocks, text)
+		}
+	}
+	return blocks
 }
+
+// downTo lists the folders from root to dir.
+func downTo(dir, root string) (out []string) {
+	for d := dir; ; d = filepath.Dir(d) {
+		out = append([]string{d}, out...)
+		if d == root || d == filepath.Dir(d) {
+			return out
+		}
+	}
+}
+
+// readProjectFile reads an instruction file of a project with the files that it imports.
+func readProjectFile(path, root string) (string, bool) {
+	text, ok := readInstructions(path)
+	if !ok || !strings.HasPrefix(filepath.Base(path), "CLAUDE.") {
+		return text, ok
+	}
+	return text + imported(text, path, root), true
+}
+
+const (
+	maxImports     = 20 // files that one instruction file brings in
+	maxImportDepth = 5  // as in Claude Code
+)
+
+// importWords are mentions such as @docs/style.md at the start of a word.
+var importWords = regexp.MustCompile(`(?m)(?:^|\s)@([^\s` + "`" + `]+)`)
+
+// imported are the files that an instruction file mentions with @, each after "Imported from". Only Markdown and plain text below
+// within is read: the file may come from a stranger, and what it imports is sent to a model without a question.
+func imported(text, from, within string) string {
+	var b strings.Builder
+	seen := map[string]bool{from: true}
+	var add func(text, from string, depth int)
+	add = func(text, from string, depth int) {
+		for _, m := range importWords.FindAllStringSubmatch(withoutCode(text), -1) {
+			path := m[1]
+			if rest, ok := strings.CutPrefix(path, "~/"); ok {
+				home, _ := os.UserHomeDir()
+				path = filepath.Join(home, rest)
+			} else if !filepath.IsAbs(path) {
+				path = filepath.Join(filepath.Dir(from), path)
+			}
+			real, err := filepath.EvalSymlinks(path)
+			if err != nil || seen[real] || len(seen) > maxImports || depth == maxImportDepth || !importable(real, within) {
+				continue
+			}
+			seen[real] = true
+			more, ok := readInstructions(real)
+			if !ok {
+				continue
+			}
+			b.WriteString("\n\n" + strings.Replace(more, "Instructions from: ", "Imported from: ", 1))
+			add(more, real, depth+1)
+		}
+	}
+	add(text, from, 0)
+	return b.String()
+}
+
+func importable(real, within string) bool {
+	root, err := filepath.EvalSymlinks(within)
+	switch strings.ToLower(filepath.Ext(real)) {
+	case ".md", ".mdc", ".txt":
+		return err == nil && paths.Within(root, real)
+	}
+	return false
+}
+
+// withoutCode leaves fenced blocks and code spans out: a decorator or an address in an example is no import.
+func withoutCode(text string) string {
+	return codeParts.ReplaceAllString(text, " ")
+}
+
+var codeParts = regexp.MustCompile("(?s)```.*?(?:```|$)|`[^`\n]*`")
 
 // readInstructions reads a file with a bound. A pipe or device in a project must not hang a turn.
 func readInstructions(path string) (string, bool) {

@@ -150,7 +150,7 @@ func (s *Session) adoptChild(ctx context.Context, c *call, t tools.Task) (*Sessi
 			}
 			return nil, &tools.Error{Kind: "unknown_agent", Message: fmt.Sprintf("There is no sub-agent %q; there are %s.", t.Agent, strings.Join(names, ", "))}
 		}
-		model := a.Model
+		model := s.rt.modelOf(info.Cwd, a.Model, info.Model)
 		if model == "" {
 			model = info.Model
 		}

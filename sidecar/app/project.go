@@ -13,8 +13,11 @@ import (
 	"github.com/pillion-dev/pillion/agent/provider"
 	"github.com/pillion-dev/pillion/sidecar/config"
 	"github.com/pillion-dev/pillion/sidecar/mention"
+	"github.com/pillion-dev/pillion/tools/paths"
+	"github.com/pillion-dev/pillion/tools/rules"
 	"github.com/pillion-dev/pillion/tools/search"
 	"github.com/pillion-dev/pillion/tools/skill"
+	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
 // project implements agent.ProjectContext: what a model is told about a directory. It keeps what was read a moment
@@ -42,6 +45,7 @@ func (p *project) Instructions(cwd string) []string {
 		}
 	}
 	have := agent.Instructions(cwd)
+	have = append(have, ruleBlocks(paths.Worktree(cwd))...)
 	have = append(have, agent.MoreInstructions(cwd, p.app.Place.Home, files, have)...)
 	return append(have, p.pages.texts(c, pages, func(address string, err error) {
 		p.app.O.Log.Warn("instructions could not be fetched", "address", address, "err", err)
@@ -49,6 +53,28 @@ func (p *project) Instructions(cwd string) []string {
 			fmt.Fprintf(p.app.O.Notices, "pillion: instructions of %s could not be fetched: %v\n", address, err)
 		}
 	})...)
+}
+
+// maxRuleBytes is how much the rules that always count may take of the system prompt, as configured instructions may.
+const maxRuleBytes = 192 << 10
+
+// ruleBlocks are the rules of other agents' folders for the system prompt: those that always count, and which files to read for the
+// work that the others are about. Rules for certain files are shown when such a file is read.
+func ruleBlocks(root string) (blocks []string) {
+	size, more := 0, ""
+	for _, r := range rules.Find(root) {
+		switch {
+		case r.Always() && size+len(r.Text) <= maxRuleBytes:
+			size += len(r.Text)
+			blocks = append(blocks, "Instructions from: "+r.Path+"\n"+r.Text)
+		case !r.Always() && len(r.Globs) == 0 && r.Description != "":
+			more += "- " + r.Path + ": " + textutil.FirstLine(r.Description) + "\n"
+		}
+	}
+	if more != "" {
+		blocks = append(blocks, "Read these project rules before work that they are about:\n"+strings.TrimRight(more, "\n"))
+	}
+	return blocks
 }
 
 // Notes implements agent.ProjectContext: the instructions of the MCP servers.

@@ -160,6 +160,9 @@ func (m *markdown) body(out *node, key string) {
 	out.members = append(out.members, member{key, n, n})
 }
 
+// SmallModel stands for the configured small model, or the small one of the session's provider, as the model of an agent.
+const SmallModel = "small"
+
 // agent reads the head of an agent in Pillion's, OpenCode's and Claude Code's words.
 func (m *markdown) agent() *node {
 	mode := false
@@ -178,6 +181,11 @@ func (m *markdown) agent() *node {
 			}
 			return "tools", m.toolList(v, key == "tools")
 		case "model":
+			if m.claude && v.Value == "haiku" { // the small one, whichever vendor's is used here
+				n := m.node(v)
+				n.text = SmallModel
+				return key, n
+			}
 			if m.claude && !strings.Contains(v.Value, "/") {
 				return "", nil // "sonnet", "inherit": names of another program's models
 			}
@@ -329,7 +337,7 @@ func (m *markdown) node(v *yaml.Node) *node {
 // personal are the person's own folders of agents and commands, the nearest last.
 func (s Sources) personal() (out []string) {
 	if s.Home != "" {
-		out = append(out, filepath.Join(s.Home, ".claude"), filepath.Join(s.Home, ".config", "opencode"), filepath.Join(s.Home, ".opencode"))
+		out = append(out, filepath.Join(s.Home, ".claude"), s.theirDir(), filepath.Join(s.Home, ".opencode"))
 	}
 	if s.UserDir != "" {
 		out = append(out, s.UserDir)

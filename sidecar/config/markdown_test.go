@@ -17,6 +17,7 @@ func TestAgentsAndCommandsAreMarkdownFilesToo(t *testing.T) {
 	write(t, filepath.Join(root, ".opencode/agent/docs.md"), "---\ndescription: Writes docs\nmode: subagent\nmodel: a/b\ntemperature: 0.2\nmaxSteps: 7\ntools:\n  bash: false\npermission:\n  edit:\n    \"*\": deny\n    \"docs/*\": allow\n---\nWrite {env:HOME} docs.")
 	write(t, filepath.Join(sub, ".pillion/agents/docs.md"), "---\nsteps: 9\n---\n")
 	write(t, filepath.Join(user, "agent/mine.md"), "---\ndescription: mine\nmode: all\n---\nMine.")
+	write(t, filepath.Join(root, ".claude/agents/quick.md"), "---\nname: quick\ndescription: looks\nmodel: haiku\n---\nLook.")
 	write(t, filepath.Join(home, ".claude/commands/note.md"), "---\ndescription: a note\nargument-hint: [file]\nallowed-tools: Bash\n---\nNote $1")
 	write(t, filepath.Join(root, ".opencode/command/deep/test.md"), "---\ndescription: Run tests\nagent: build\nsubtask: true\n---\nRun !`make test` on $ARGUMENTS")
 	c, problems := Load(Sources{Cwd: sub, Root: root, UserDir: user, Home: home, Trusted: true})

@@ -10,12 +10,13 @@ import (
 
 	"github.com/pillion-dev/pillion/tools/files"
 	"github.com/pillion-dev/pillion/tools/paths"
+	"github.com/pillion-dev/pillion/tools/rules"
 )
 
 const maxInstructions = 32 << 10 // bytes shown of one instruction file
 
 // instructionNames in order; the first that a folder has counts.
-var instructionNames = []string{"AGENTS.md", "CLAUDE.md", "CONTEXT.md"}
+var instructionNames = []string{"AGENTS.md", "CLAUDE.md", "CONTEXT.md", "GEMINI.md"}
 
 // instructions appends the instruction files of the folders between the session's and a file that is
 // read, each once a session: rules of a subfolder count when the agent works there. Those of the
@@ -57,7 +58,35 @@ func (in *instructions) above(at place) (text string, loaded []string) {
 			break
 		}
 	}
+	for _, r := range in.rules(root, at.real) {
+		fmt.Fprintf(&sb, "\n\n<system-reminder>\nInstructions from: %s\n%s\n</system-reminder>", r.Path, r.Text)
+		loaded = append(loaded, r.Path)
+	}
 	return sb.String(), loaded
+}
+
+// rules are other agents' rules for the file that is read, each once a session. Those that always count are in the system prompt.
+func (in *instructions) rules(root, reading string) (out []rules.Rule) {
+	rel, err := filepath.Rel(root, reading)
+	if err != nil {
+		return nil
+	}
+	for _, r := range rules.Find(root) {
+		if r.Always() || r.Path == reading || !r.Matches(filepath.ToSlash(rel)) {
+			continue
+		}
+		in.mu.Lock()
+		seen := in.given[r.Path]
+		if in.given == nil {
+			in.given = map[string]bool{}
+		}
+		in.given[r.Path] = true
+		in.mu.Unlock()
+		if !seen {
+			out = append(out, r)
+		}
+	}
+	return out
 }
 
 // load reads an instruction file; ok says that the folder has this one. A link that leads to anything but another

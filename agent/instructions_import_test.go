@@ -1,0 +1,77 @@
+package agent
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// What CLAUDE.md imports comes with it, as deep as Claude Code goes, and nothing from outside the project: the file may be a
+// stranger's, and what it names is sent to a model.
+func TestImportsOfInstructions(t *testing.T) {
+	home, root := t.TempDir(), t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("XDG_CONFIG_HOME", filepath.Join(home, ".config"))
+	put := func(path, text string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(filepath.Join(root, ".git", "HEAD"), "ref: refs/heads/main\n")
+	put(filepath.Join(home, "secret.md"), "SECRET")
+	put(filepath.Join(root, "CLAUDE.md"), "Mine. See @docs/style.md and @.env, @~/secret.md, @"+filepath.Join(home, "secret.md")+", @link.md, `@docs/code.md`.\n```\n@docs/code.md\n```\nme@docs/code.md\n")
+	put(filepath.Join(root, "CLAUDE.local.md"), "For me alone.")
+	put(filepath.Join(root, "docs/style.md"), "STYLE @more.md @../CLAUDE.md")
+	put(filepath.Join(root, "docs/more.md"), "MORE")
+	put(filepath.Join(root, "docs/code.md"), "CODE")
+	put(filepath.Join(root, ".env"), "KEY=SECRET")
+	if err := os.Symlink(filepath.Join(home, "secret.md"), filepath.Join(root, "link.md")); err != nil {
+		t.Fatal(err)
+	}
+	all := strings.Join(Instructions(root), "\n---\n")
+	for _, want := range []string{"Mine.", "STYLE", "MORE", "For me alone."} {
+		if strings.Count(all, want) != 1 {
+			t.Errorf("%q is there %d times in\n%s", want, strings.Count(all, want), all)
+		}
+	}
+	for _, not := range []string{"SECRET", "CODE"} {
+		if strings.Contains(all, not) {
+			t.Errorf("%q is in\n%s", not, all)
+		}
+	}
+	put(filepath.Join(home, ".claude", "CLAUDE.md"), "Own. @~/secret.md")
+	if all = strings.Join(Instructions(root), "\n"); !strings.Contains(all, "SECRET") {
+		t.Errorf("the user's own file may import the user's own files:\n%s", all)
+	}
+}
+
+// Files for other agents count where a project has none of the common ones.
+func TestInstructionsForOtherAgents(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	for _, name := range []string{"GEMINI.md", ".cursorrules", ".github/copilot-instructions.md"} {
+		root := t.TempDir()
+		for path, text := range map[string]string{".git/HEAD": "ref: x\n", name: "theirs"} {
+			if err := os.MkdirAll(filepath.Dir(filepath.Join(root, path)), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(root, path), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := Instructions(root); len(got) != 1 || !strings.HasSuffix(got[0], "theirs") {
+			t.Errorf("%s: %q", name, got)
+		}
+		if err := os.WriteFile(filepath.Join(root, "AGENTS.md"), []byte("ours"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := Instructions(root); len(got) != 1 || !strings.HasSuffix(got[0], "ours") {
+			t.Errorf("%s beside AGENTS.md: %q", name, got)
+		}
+	}
+}
