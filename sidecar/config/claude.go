@@ -12,7 +12,7 @@ import (
 var claudeSettings = []string{filepath.Join(".claude", "settings.json"), filepath.Join(".claude", "settings.local.json")}
 
 // claudeDenies reads what Claude Code's settings deny. Denies count whether the folder is trusted or not, because they
-// can only take away; what the files allow, ask, set or run is not read. They come after every other rule, since the last
+// can only take away; what the files allow and ask is read as a layer (see claudeLayers). They come after every other rule, since the last
 // rule that matches wins.
 func (l *loader) claudeDenies() (out permission.Ruleset) {
 	dirs := Between(l.Root, l.Cwd)

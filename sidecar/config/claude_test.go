@@ -8,8 +8,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
-// What Claude Code's settings deny is denied, in a folder that nobody trusts and against every allow; nothing that they
-// allow is allowed.
+// What Claude Code's settings deny is denied, in a folder that nobody trusts and against every allow; what they
+// allow waits for trust.
 func TestClaudeDeniesCountAlways(t *testing.T) {
 	root, home := t.TempDir(), t.TempDir()
 	for path, text := range map[string]string{
@@ -58,8 +58,8 @@ func TestClaudeDeniesCountAlways(t *testing.T) {
 			t.Error("a changed file is not noticed")
 		}
 	}
-	// Without other rules nothing is allowed by them.
-	c, _ := Load(Sources{Cwd: root, Root: root, Trusted: true})
+	// Without trust nothing is allowed by them.
+	c, _ := Load(Sources{Cwd: root, Root: root})
 	if got, rule := c.Permission.Rules.Evaluate("bash", "rm -rf x"); got == permission.Allow {
 		t.Errorf("an allow counted: %v", rule)
 	}

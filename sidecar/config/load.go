@@ -45,7 +45,7 @@ var (
 
 // Concerns reports whether a file or folder of this name, among others in a project's folder, has to do with settings.
 func Concerns(name string) bool {
-	return slices.Contains(names, name) || slices.Contains(theirNames, name) || slices.Contains(ProjectFolders, name) || name == "trust"
+	return slices.Contains(names, name) || slices.Contains(theirNames, name) || slices.Contains(ProjectFolders, name) || name == claudeServers || name == "trust"
 }
 
 // Load reads and merges every layer. It always returns a usable configuration: what is wrong is left out and
@@ -61,6 +61,11 @@ func Load(s Sources) (*Config, []Problem) {
 	l.project()
 	for _, dir := range s.personal() {
 		for _, n := range l.markdownIn(dir, "") {
+			l.add(n)
+		}
+	}
+	if s.Home != "" {
+		for _, n := range l.claudeLayers(s.Home) {
 			l.add(n)
 		}
 	}
@@ -118,6 +123,9 @@ func (l *loader) project() {
 		}
 		for _, base := range []string{".claude", ".opencode"} {
 			files = append(files, l.markdownIn(filepath.Join(dir, base), within)...)
+		}
+		if dir != l.Home { // the user's own settings count without trust, below
+			files = append(files, l.claudeLayers(dir)...)
 		}
 		for _, name := range theirNames {
 			if n := l.theirsFile(filepath.Join(dir, name)); n != nil {
@@ -376,7 +384,7 @@ func Stamp(s Sources) string {
 		for _, name := range slices.Concat(theirNames, names) {
 			add(filepath.Join(dir, name))
 		}
-		for _, name := range claudeSettings {
+		for _, name := range slices.Concat(claudeSettings, []string{claudeServers}) {
 			add(filepath.Join(dir, name))
 		}
 		for _, base := range ProjectFolders {
@@ -386,7 +394,7 @@ func Stamp(s Sources) string {
 	for _, dir := range s.personal() {
 		markdownStamp(add, dir)
 	}
-	for _, name := range claudeSettings {
+	for _, name := range slices.Concat(claudeSettings, []string{claudeServers}) {
 		if s.Home != "" {
 			add(filepath.Join(s.Home, name))
 		}

@@ -1,0 +1,226 @@
+package config
+
+import (
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/pillion-dev/pillion/tools/permission"
+)
+
+// claudeServers is where Claude Code keeps a project's MCP servers.
+const claudeServers = ".mcp.json"
+
+// claudeLayers are Claude Code's files of one folder as layers of ours: what .claude/settings.json and settings.local.json allow
+// and ask, and the servers of .mcp.json. They are read as every other file of the project: an untrusted folder's servers and allows
+// are held back. Denies are added elsewhere, because they count whatever is trusted (see claudeDenies).
+func (l *loader) claudeLayers(dir string) (out []*node) {
+	for _, name := range claudeSettings {
+		path := filepath.Join(dir, name)
+		src, ok := l.read(path, false)
+		if !ok {
+			continue
+		}
+		if n, bad := parse(path, src); bad == nil && n.kind == kindObject { // what is wrong is reported with the denies
+			out = append(out, l.claudeLayer(n))
+		}
+	}
+	if src, ok := l.read(filepath.Join(dir, claudeServers), false); ok {
+		if n := l.parse(filepath.Join(dir, claudeServers), src); n != nil {
+			out = append(out, l.serversLayer(n))
+		}
+	}
+	return out
+}
+
+func (l *loader) note(at *node, setting, why string) {
+	l.unsupported = append(l.unsupported, Unsupported{File: at.file, Line: at.line, Column: at.column, Setting: setting, Why: why})
+}
+
+// claudeElsewhere says of Claude Code's settings that have no counterpart why that is; empty: it needs no word.
+var claudeElsewhere = map[string]string{
+	"$schema": "", "hooks": "hooks of settings files are not run; a plugin's hooks are", "env": "set these variables in your shell, or for one MCP server under its environment",
+	"model": "set model in pillion.jsonc, as provider/model", "statusLine": "the status line is fixed", "outputStyle": "write instructions instead",
+	"enableAllProjectMcpServers": "trust decides", "enabledMcpjsonServers": "trust decides", "disabledMcpjsonServers": "set mcp.NAME.enabled to false in pillion.jsonc",
+	"cleanupPeriodDays": "sessions are kept until they are deleted", "includeCoAuthoredBy": "commits are what the agent writes",
+}
+
+// claudeLayer makes a layer of one settings file.
+func (l *loader) claudeLayer(n *node) *node {
+	out := &node{file: n.file, line: n.line, column: n.column, kind: kindObject}
+	rules := &node{file: n.file, line: n.line, column: n.column, kind: kindObject}
+	for _, m := range n.members {
+		if m.key != "permissions" {
+			if why, known := claudeElsewhere[m.key]; why != "" {
+				l.note(m.at, m.key, why)
+			} else if !known {
+				l.note(m.at, m.key, "there is no such setting here")
+			}
+			continue
+		}
+		// An ask is stronger than an allow there; here the last rule that matches wins.
+		for _, list := range []struct {
+			key    string
+			action permission.Action
+		}{{"allow", permission.Allow}, {"ask", permission.Ask}} {
+			if v := m.value.get(list.key); v != nil {
+				for _, e := range v.elems {
+					l.claudeRule(rules, e, list.action)
+				}
+			}
+		}
+		for _, p := range m.value.members {
+			switch p.key {
+			case "allow", "ask", "deny":
+			case "defaultMode":
+				if p.value.text == "acceptEdits" {
+					addRule(rules, p.value, "edit", "*", permission.Allow)
+				} else if p.value.text != "default" {
+					l.note(p.at, "permissions.defaultMode", "rules and trust decide; the agent plan only reads")
+				}
+			default:
+				l.note(p.at, "permissions."+p.key, "there is no such setting here")
+			}
+		}
+	}
+	if len(rules.members) > 0 {
+		out.members = append(out.members, member{"permission", rules, rules})
+	}
+	return out
+}
+
+// claudeRule adds a rule that allows or asks. Where the two ways to write patterns differ an allow says less here, and an ask more.
+func (l *loader) claudeRule(to, e *node, action permission.Action) {
+	text := strings.TrimSpace(e.text)
+	if action == permission.Ask {
+		for _, r := range claudeDeny(text) {
+			addRule(to, e, r.Permission, r.Pattern, action)
+		}
+		return
+	}
+	tool, rest, limited := strings.Cut(text, "(")
+	what := strings.TrimSpace(strings.TrimSuffix(rest, ")"))
+	limited = limited && what != "" && what != "*"
+	if server, ok := strings.CutPrefix(tool, "mcp__"); ok {
+		server = strings.ReplaceAll(server, "__", "_")
+		if !strings.Contains(tool[len("mcp__"):], "__") {
+			server += "_*" // all tools of the server
+		}
+		addRule(to, e, server, "*", action)
+		return
+	}
+	names, known := claudePermissions[tool]
+	if !known {
+		l.note(e, "permissions.allow "+text, "there is no such tool here")
+		return
+	}
+	patterns := []string{"*"}
+	if limited {
+		switch tool {
+		case "Bash":
+			patterns = []string{what}
+			if prefix, ok := strings.CutSuffix(what, ":*"); ok {
+				patterns = []string{strings.TrimSpace(prefix), strings.TrimSpace(prefix) + " *"}
+			}
+		case "WebFetch":
+			host, ok := strings.CutPrefix(what, "domain:")
+			if !ok {
+				return
+			}
+			patterns = []string{"https://" + host, "https://" + host + "/*"}
+		case "Read", "LS", "Edit", "MultiEdit", "Write", "NotebookEdit":
+			p := strings.ReplaceAll(filepath.ToSlash(what), "**", "*")
+			if abs, ok := strings.CutPrefix(p, "//"); ok {
+				p = "/" + abs
+			} else {
+				p = strings.TrimPrefix(strings.TrimPrefix(p, "./"), "/")
+			}
+			patterns = []string{p}
+		default:
+			patterns = []string{what}
+		}
+	}
+	for _, name := range names {
+		for _, p := range patterns {
+			addRule(to, e, name, p, action)
+		}
+	}
+}
+
+// addRule adds a rule to a permission section, behind those that it has.
+func addRule(to, at *node, name, pattern string, action permission.Action) {
+	value := &node{file: at.file, line: at.line, column: at.column, kind: kindString, text: string(action), raw: true}
+	key := &node{file: at.file, line: at.line, column: at.column, kind: kindString, text: pattern}
+	// A section of its own for each rule: grouped by name, a later ask would come before an earlier allow of another name.
+	section := &node{file: at.file, line: at.line, column: at.column, kind: kindObject, members: []member{{pattern, key, value}}}
+	to.members = append(to.members, member{name, key, section})
+}
+
+// serversLayer makes a layer of a .mcp.json file: {"mcpServers": {NAME: {"command", "args", "env"} or {"type", "url", "headers"}}}.
+func (l *loader) serversLayer(n *node) *node {
+	out := &node{file: n.file, line: n.line, column: n.column, kind: kindObject}
+	servers := n.get("mcpServers")
+	if servers == nil || servers.kind != kindObject {
+		return out
+	}
+	section := &node{file: servers.file, line: servers.line, column: servers.column, kind: kindObject}
+	for _, m := range servers.members {
+		if m.value.kind == kindObject {
+			section.members = append(section.members, member{m.key, m.at, l.claudeServer(m)})
+		}
+	}
+	out.members = []member{{"mcp", servers, section}}
+	return out
+}
+
+func (l *loader) claudeServer(server member) *node {
+	out := &node{file: server.value.file, line: server.value.line, column: server.value.column, kind: kindObject}
+	put := func(key string, m member, v *node) { out.members = append(out.members, member{key, m.at, v}) }
+	for _, m := range server.value.members {
+		l.variables(m.value)
+		switch m.key {
+		case "command":
+			command := &node{file: m.value.file, line: m.value.line, column: m.value.column, kind: kindArray, elems: []*node{m.value}}
+			if args := server.value.get("args"); args != nil {
+				l.variables(args)
+				command.elems = append(command.elems, args.elems...)
+			}
+			put("command", m, command)
+		case "args":
+		case "env":
+			put("environment", m, m.value)
+		case "url", "headers", "cwd":
+			put(m.key, m, m.value)
+		case "type":
+			if m.value.text == "sse" {
+				put("sse", m, &node{file: m.value.file, line: m.value.line, column: m.value.column, kind: kindBool, text: "true"})
+			}
+		default:
+			l.note(m.at, "mcpServers."+server.key+"."+m.key, "there is no such setting here")
+		}
+	}
+	return out
+}
+
+var claudeVariable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}`)
+
+// variables writes ${NAME} as {env:NAME}, and ${NAME:-value} as the value where the variable is not set. Whether the environment is
+// read at all is decided where {env:…} is.
+func (l *loader) variables(n *node) {
+	for _, e := range n.elems {
+		l.variables(e)
+	}
+	for _, m := range n.members {
+		l.variables(m.value)
+	}
+	if n.kind != kindString {
+		return
+	}
+	n.text = claudeVariable.ReplaceAllStringFunc(n.text, func(s string) string {
+		m := claudeVariable.FindStringSubmatch(s)
+		if strings.Contains(s, ":-") && l.Env(m[1]) == "" {
+			return m[2]
+		}
+		return "{env:" + m[1] + "}"
+	})
+}
