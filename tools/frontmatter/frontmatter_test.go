@@ -10,15 +10,15 @@ func TestParse(t *testing.T) {
 		src, body, key, value string
 		bodyLine              int
 	}{
-		"head and body":    {"---\nname: x\ndescription: does y\n---\n\nDo it.\n", "Do it.", "description", "does y", 6},
-		"no head":          {"\nDo it.\n", "Do it.", "name", "", 2},
-		"crlf and mark":    {"\xef\xbb\xbf---\r\nname: x\r\n---\r\nDo it.\r\n", "Do it.", "name", "x", 4},
-		"colon in a value": {"---\ndescription: Use it when: asked. Examples: <a>\nname: y\n---\nB", "B", "description", "Use it when: asked. Examples: <a>", 5},
+		"head and body":      {"---\nname: x\ndescription: does y\n---\n\nDo it.\n", "Do it.", "description", "does y", 6},
+		"no head":            {"\nDo it.\n", "Do it.", "name", "", 2},
+		"crlf and mark":      {"\xef\xbb\xbf---\r\nname: x\r\n---\r\nDo it.\r\n", "Do it.", "name", "x", 4},
+		"colon in a value":   {"---\ndescription: Use it when: asked. Examples: <a>\nname: y\n---\nB", "B", "description", "Use it when: asked. Examples: <a>", 5},
 		"lists of arguments": {"---\nargument-hint: [from] [to]\n---\nB", "B", "argument-hint", "[from] [to]", 4},
-		"quote and colon":  {"---\ndescription: it's here: now\n---\nB", "B", "description", "it's here: now", 4},
-		"a block":          {"---\ndescription: |\n  one\n  two\n---\nB", "B", "description", "one\ntwo\n", 6},
-		"empty head":       {"---\n---\nB", "B", "name", "", 3},
-		"dashes below":     {"---\nname: x\n---\nB\n---\nC", "B\n---\nC", "name", "x", 4},
+		"quote and colon":    {"---\ndescription: it's here: now\n---\nB", "B", "description", "it's here: now", 4},
+		"a block":            {"---\ndescription: |\n  one\n  two\n---\nB", "B", "description", "one\ntwo\n", 6},
+		"empty head":         {"---\n---\nB", "B", "name", "", 3},
+		"dashes below":       {"---\nname: x\n---\nB\n---\nC", "B\n---\nC", "name", "x", 4},
 	} {
 		d, err := Parse([]byte(c.src))
 		if err != nil || d.Body != c.body || d.Text(c.key) != c.value || d.BodyLine != c.bodyLine {
