@@ -138,3 +138,82 @@ func TestSeededMistakesInRealModules(t *testing.T) {
 		t.Errorf("%d of %d mistakes were fixed, want 60 %%", good, all)
 	}
 }
+
+// moduleOf loads a module of these files, by their paths in it.
+func moduleOf(t *testing.T, files map[string]string) *module {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		at := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(at, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m, err := load(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.checkAll()
+	return m
+}
+
+// titles are the fixes for a line of a file, the best first.
+func titles(m *module, name string, line int) (out []string) {
+	for _, f := range m.fixes(context.Background(), filepath.Join(m.root, filepath.FromSlash(name)), line) {
+		out = append(out, f.Title)
+	}
+	return out
+}
+
+// A fix in a package is found although another package stands between it and its external tests: both must see the same types.
+func TestAFixIsFoundWhereTestsReachThePackageByTwoWays(t *testing.T) {
+	m := moduleOf(t, map[string]string{
+		"go.mod":      "module m\n\ngo 1.22\n",
+		"a/a.go":      "package a\n\n// T counts.\ntype T struct{ n int }\n\nfunc use(t *T) int { return t.n }\n\n// Use uses one.\nfunc Use(t T) int {\n\treturn use(t)\n}\n",
+		"b/b.go":      "package b\n\nimport \"m/a\"\n\n// Made is one.\nfunc Made() a.T { return a.T{} }\n",
+		"a/a_test.go": "package a_test\n\nimport (\n\t\"m/a\"\n\t\"m/b\"\n\t\"testing\"\n)\n\nfunc TestUse(t *testing.T) {\n\tif a.Use(b.Made()) != 0 {\n\t\tt.Fail()\n\t}\n}\n",
+	})
+	if got := titles(m, "a/a.go", 10); len(got) == 0 || got[0] != "Take its address" {
+		t.Errorf("%q", got)
+	}
+}
+
+// Where a use and a declaration differ, the comment above the declaration says which of them was meant; where there is none, an
+// exported declaration is kept, since callers outside the module cannot be seen.
+func TestTheCommentSaysWhichNameWasMeant(t *testing.T) {
+	for _, c := range []struct{ declaration, want string }{
+		{"// Total adds.\nfunc Total() int { return 1 }\n", "Change total to Total"},
+		{"func Total() int { return 1 }\n", "Change total to Total"},
+		{"// totals adds.\nfunc totals() int { return 1 }\n", "Change total to totals"},
+		{"// total adds.\nfunc totla() int { return 1 }\n", "Rename the declaration of totla to total"},
+		{"func totla() int { return 1 }\n", "Rename the declaration of totla to total"},
+	} {
+		m := moduleOf(t, map[string]string{"go.mod": "module m\n\ngo 1.22\n", "a.go": "package m\n\nvar _ = total()\n\n" + c.declaration})
+		if got := titles(m, "a.go", 3); len(got) == 0 || got[0] != c.want {
+			t.Errorf("%q: %q", c.declaration, got)
+		}
+	}
+}
+
+// What stands around an operator that assigns, and before a type assertion, is looked at as well.
+func TestFixesOfOneStatement(t *testing.T) {
+	for _, c := range []struct{ line, want string }{
+		{"n += m", "Convert to int64"},
+		{"p += n", "Dereference it"},
+		{"_ = f.(string)", "Call it"},
+	} {
+		m := moduleOf(t, map[string]string{"go.mod": "module m\n\ngo 1.22\n", "a.go": "package m\n\nfunc g(n int64, m int, p *int64, f func() any) {\n\t" + c.line + "\n}\n"})
+		if got := titles(m, "a.go", 4); len(got) == 0 || got[0] != c.want {
+			t.Errorf("%q: %q", c.line, got)
+		}
+	}
+	m := moduleOf(t, map[string]string{"go.mod": "module m\n\ngo 1.22\n", "a.go": "package m\n\ntype I interface{ F() }\n\ntype T struct{}\n\nvar _ I = (*T)(nil)\n"})
+	for _, title := range titles(m, "a.go", 7) {
+		if title == "Do not convert it" {
+			t.Error("the line would check nothing")
+		}
+	}
+}

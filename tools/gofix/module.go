@@ -319,7 +319,13 @@ func (m *module) with(texts map[string]string, deep bool) *module {
 	for path, text := range texts {
 		n.files[path] = m.parse(path, text)
 		at := m.importPath(filepath.Dir(path))
-		stale[at], stale[at+"_test"] = true, true
+		// A package that is checked again has new types, and what imports it has the old ones: a package that saw both would find them
+		// different. So an edit inside a function makes only its own package stale, which nothing that it imports can import.
+		if in := m.packageOf(path); in != "" && !deep {
+			stale[in] = true
+		} else {
+			stale[at], stale[at+"_test"] = true, true
+		}
 	}
 	for again := deep; again; {
 		again = false
@@ -347,6 +353,17 @@ func (m *module) with(texts map[string]string, deep bool) *module {
 		}
 	}
 	return &n
+}
+
+// packageOf is the import path of the package that a file was checked in; "" when it was in none.
+func (m *module) packageOf(path string) string {
+	at := m.importPath(filepath.Dir(path))
+	for _, name := range []string{at, at + "_test"} {
+		if p := m.pkgs[name]; p != nil && slices.ContainsFunc(p.files, func(f *file) bool { return f.path == path }) {
+			return name
+		}
+	}
+	return ""
 }
 
 // load is a package outside the module: the standard library, a vendored one, or one of the module cache.

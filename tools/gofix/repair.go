@@ -303,10 +303,32 @@ func (r *repairer) renameObject(o types.Object, name string, cost int) {
 	if at+len(o.Name()) > len(f.text) || f.text[at:at+len(o.Name())] != o.Name() {
 		return
 	}
-	if r.m.unused(o) {
+	switch first := documented(f.text, at); {
+	case first == o.Name() || strings.EqualFold(o.Name(), name) && o.Exported():
+		cost += 3 // its comment, or a caller outside the module that cannot be seen, knows it by this name
+	case first == name:
+		cost -= 6
+	case r.m.unused(o):
 		cost -= 3 // all that uses it fails: the declaration is what was misspelled
 	}
 	r.addDeep(cost, "Rename the declaration of "+o.Name()+" to "+name, edit{path, at, at + len(o.Name()), name})
+}
+
+// documented is the first word of the comment above the declaration whose name stands at an offset; "" without one. By custom it is
+// the declaration's name.
+func documented(text string, at int) string {
+	start, _ := lineOf(text, at)
+	word := ""
+	for start > 0 {
+		above, _ := lineOf(text, start-1)
+		comment, ok := strings.CutPrefix(strings.TrimSpace(text[above:start]), "//")
+		if !ok {
+			break
+		}
+		word, _, _ = strings.Cut(strings.TrimSpace(comment), " ")
+		start = above
+	}
+	return word
 }
 
 // unused says that nothing in the module uses a declaration.
@@ -986,6 +1008,15 @@ func (r *repairer) mismatches() {
 		r.convert(w.expr, w.want, w.cost)
 		r.declared(w.expr, w.want)
 	}
+	// f.(T) where f() was meant.
+	for _, n := range r.around {
+		if a, ok := n.(*ast.TypeAssertExpr); ok {
+			if s, ok := under[*types.Signature](r.typeOf(a.X)); ok && s.Params().Len() == 0 && s.Results().Len() == 1 {
+				r.add(1, "Call it", r.m.insert(a.X.End(), "()"))
+			}
+			break
+		}
+	}
 }
 
 // wish is an expression and the type that its place wants; nil: not known.
@@ -1007,7 +1038,7 @@ func (r *repairer) wanted() (out []wish) {
 			// x += y: the error stands at x, and y is what may be converted.
 			if a, ok := n.(*ast.AssignStmt); ok && a.Tok != token.ASSIGN && a.Tok != token.DEFINE && len(a.Lhs) == 1 && len(a.Rhs) == 1 {
 				if x, y := r.typeOf(a.Lhs[0]), r.typeOf(a.Rhs[0]); x != nil && y != nil && !types.Identical(x, y) {
-					out = append(out, wish{a.Rhs[0], x, depth})
+					out = append(out, wish{a.Rhs[0], x, depth}, wish{a.Lhs[0], types.Default(y), depth + 1})
 				}
 			}
 			if _, stmt := n.(ast.Stmt); stmt {

@@ -82,8 +82,13 @@ type fixer struct {
 	refused   int
 }
 
-// next is the first problem that is not given up. A syntax error comes first, because it hides what is
-// behind it; the others are in the server's order, file then line.
+// unusedCodes are the errors, by source and code, that say that nothing uses a name.
+var unusedCodes = map[string]bool{"compiler UnusedVar": true, "compiler UnusedImport": true}
+
+// next is the first problem that is not given up. A syntax error hides what is behind it, so it comes first. A name that
+// nothing uses comes last: what should use it may be misspelt, and then it must stay. Of the others the order is the
+// server's: file, then line. An action is chosen by how many errors it takes away everywhere, so the declaration that
+// many uses fail for is repaired at the first of them.
 func (f *fixer) next(current []problem) (first problem, ok bool) {
 	for _, p := range current {
 		if _, given := f.why[p.key()]; given {
@@ -92,7 +97,7 @@ func (f *fixer) next(current []problem) (first problem, ok bool) {
 		if p.Source == "syntax" {
 			return p, true
 		}
-		if !ok {
+		if !ok || unusedCodes[first.Source+" "+first.Code] && !unusedCodes[p.Source+" "+p.Code] {
 			first, ok = p, true
 		}
 	}
