@@ -68,6 +68,13 @@ func (r *Runtime) storeProblem(problem error) {
 
 // storeNotice is the warning that a session gets while its events are in memory only.
 func storeNotice(problem error) NoticeData {
+	var p *store.Problem
+	switch {
+	case errors.As(problem, &p) && p.Kind == store.ProblemSalvaged:
+		return NoticeData{Level: "warning", Text: p.Message + "."}
+	case errors.As(problem, &p) && p.Kept != "":
+		return NoticeData{Level: "warning", Text: p.Message + ". Until then this session is saved on this machine, in " + p.Kept + "; other machines see it later."}
+	}
 	return NoticeData{Level: "warning", Text: "This session is not being saved: " + problem.Error() + ". It continues in memory and is lost when Pillion ends."}
 }
 

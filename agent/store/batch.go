@@ -70,11 +70,9 @@ func (b *batch) flush() error {
 
 // insertFree stores one row under its key, or the next free one of its session when another event has it.
 func insertFree(t tx, r row) error {
-	var typ string
-	var data []byte
-	err := t.QueryRow("SELECT type, data FROM events WHERE key = ?", r.key).Scan(&typ, &data)
-	if err == nil && typ == t.b.clean(r.Type) && string(data) == string(r.Data) {
-		return nil // stored already: a commit whose answer was lost is written again
+	same, err := stored(t, r)
+	if same {
+		return nil // a commit whose answer was lost is written again
 	}
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return err
@@ -87,6 +85,16 @@ func insertFree(t tx, r row) error {
 	}
 	_, err = t.b.insert(t, []row{{key, r.Event}})
 	return err
+}
+
+// stored says that the very event has this key; the error is sql.ErrNoRows when none has it.
+func stored(t tx, r row) (same bool, err error) {
+	var typ string
+	var data []byte
+	if err := t.QueryRow("SELECT type, data FROM events WHERE key = ?", r.key).Scan(&typ, &data); err != nil {
+		return false, err
+	}
+	return typ == t.b.clean(r.Type) && string(data) == string(r.Data), nil
 }
 
 // putHead inserts or replaces a head. Info that is not JSON is replaced by {}: it is only a copy of what the events say, and a

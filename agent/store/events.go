@@ -94,6 +94,7 @@ func lastStored(ctx context.Context, db db, session string) (int64, error) {
 
 // queuedEvents are a session's events that are not committed yet, in order. The writer does not change them, so they are not copied.
 func (s *Store) queuedEvents(session string) []*Event {
+	s.adopt()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var out []*Event

@@ -12,7 +12,7 @@ func (s *Store) open() (*sql.DB, error) {
 	}
 	d, err := s.b.open()
 	if err != nil {
-		return nil, s.b.explain(err)
+		return nil, s.explain(err)
 	}
 	s.write = d
 	if _, ok := s.b.(*sqlite); ok {
@@ -23,6 +23,10 @@ func (s *Store) open() (*sql.DB, error) {
 
 // reader is the pool that reads.
 func (s *Store) reader() (db, error) {
+	s.adopt()
+	if err := s.away(); err != nil {
+		return db{}, err
+	}
 	w, err := s.open()
 	if err != nil {
 		return db{}, err
@@ -34,7 +38,7 @@ func (s *Store) reader() (db, error) {
 			return db{}, ErrClosed
 		}
 		if s.read, err = s.b.reader(w); err != nil {
-			return db{}, s.b.explain(err)
+			return db{}, s.explain(err)
 		}
 		if s.reads = s.writes; s.read != w && s.writes != nil {
 			s.reads = newPrepared(s.read)
@@ -51,4 +55,3 @@ func (s *Store) statements() *prepared {
 }
 
 // explain is an error of the database as a *Problem with the next step; nil stays nil.
-func (s *Store) explain(err error) error { return s.b.explain(err) }

@@ -47,6 +47,7 @@ func (p *postgres) config() (c *pgx.ConnConfig, schema string, err error) {
 		c.ConnectTimeout = connectPatience
 	}
 	c.DialFunc = pgconn.DialFunc(guard.Dialer(guard.Reason{Who: guard.Storage, Setting: "store"}, guard.Network{Timeout: c.ConnectTimeout}))
+	c.DialFunc = dialImpatient
 	schema = "pillion"
 	if s := c.RuntimeParams["search_path"]; s != "" {
 		schema = s

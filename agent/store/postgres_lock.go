@@ -75,7 +75,14 @@ func (p *postgres) try(ctx context.Context, s *Store, session string) (*LockedEr
 
 	var fence, gen int64
 	var who writer
-	err := p.onWriter(ctx, s, func(ctx context.Context, c *pgx.Conn) (err error) {
+	err := s.away()
+	if err != nil {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		h.pending = false // granted while the server is away: see relock
+		return nil, nil
+	}
+	err = p.onWriter(ctx, s, func(ctx context.Context, c *pgx.Conn) (err error) {
 		p.mu.Lock()
 		gen = p.gen
 		p.mu.Unlock()
@@ -106,7 +113,9 @@ func (p *postgres) onWriter(ctx context.Context, s *Store, f func(context.Contex
 	if err != nil {
 		return err
 	}
-	conn, err := d.Conn(ctx)
+	soon, stop := context.WithTimeout(ctx, connectPatience) // a transaction that waits for a silent server has the connection
+	defer stop()
+	conn, err := d.Conn(soon)
 	if err != nil {
 		return err
 	}

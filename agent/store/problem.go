@@ -24,6 +24,7 @@ const (
 	ProblemNewer    ProblemKind = "newer"     // written by a newer Pillion; left unchanged
 	ProblemForeign  ProblemKind = "foreign"   // has tables of another program; left unchanged
 	ProblemAway     ProblemKind = "away"      // a server that does not answer
+	ProblemSalvaged ProblemKind = "salvaged"  // a damaged database was replaced; the message says what was saved and where the rest is
 	ProblemOther    ProblemKind = "other"
 )
 
@@ -32,6 +33,7 @@ type Problem struct {
 	Kind    ProblemKind
 	Path    string // the file, or the server and database
 	Message string
+	Kept    string // the file of this machine that holds what could not be stored; empty: memory only
 	Err     error
 }
 

@@ -106,6 +106,7 @@ func (s *Store) Delete(ctx context.Context, id string) error {
 
 // queuedHeads are the heads that are not committed yet, the newest of each session.
 func (s *Store) queuedHeads() map[string]*Session {
+	s.adopt()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	heads := map[string]*Session{}

@@ -17,6 +17,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -71,6 +72,11 @@ type Store struct {
 	onProblem func(error)     // guarded by mu
 	done      chan struct{}   // closed when the writer has ended
 	lost      map[string]bool // guarded by mu: sessions taken over by others, told once
+	awayErr   error           // guarded by mu: why the server did not answer, until awayUntil
+	awayUntil time.Time       // guarded by mu
+
+	spool   *spool    // nil: a file, or no folder was given
+	adopted sync.Once // the spool files of dead processes were queued
 
 	openMu sync.Mutex // its own, because opening may take seconds while mu is needed by every Append
 	write  *sql.DB    // guarded by openMu; one connection, the writer's
@@ -137,7 +143,7 @@ func (s *Store) Sync(ctx context.Context) error {
 }
 
 // Close tries once more to write what waits, then closes the database. The error says why something could not be saved; nil means
-// that everything is on disk. After Close, Append does nothing.
+// that everything is on disk, be it in the spool. After Close, Append does nothing.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	if s.closed {
@@ -162,7 +168,7 @@ func (s *Store) Close() error {
 	s.read, s.write, s.reads, s.writes = nil, nil, nil, nil
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.queue) > 0 {
+	if slices.ContainsFunc(s.queue, func(o op) bool { return !o.spooled }) {
 		return s.problem
 	}
 	return nil

@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"time"
 )
 
@@ -13,6 +15,8 @@ type op struct {
 	call    func(tx tx) error // nil with done set: a barrier
 	after   func()            // called when all before it is committed
 	done    chan error        // answered once; nil for events and heads, which are kept until they are written
+	spooled bool              // it is in the spool's file
+	from    *leftover         // a dead process queued it; nil: this one
 }
 
 // maxBatch is how many ops one transaction takes; a reader waits at most that long for the writer.
@@ -20,6 +24,7 @@ const maxBatch = 4096
 
 // enqueue appends ops in order. After Close they are dropped, and answered when somebody waits.
 func (s *Store) enqueue(ops ...op) {
+	s.adopt()
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
@@ -65,6 +70,7 @@ func (s *Store) do(ctx context.Context, f func(tx tx) error) error {
 func (s *Store) writer() {
 	defer close(s.done)
 	pause := time.Duration(0)
+	var again time.Time // when a server that did not answer is asked again; until then ops go to the spool
 	for {
 		s.mu.Lock()
 		n := min(len(s.queue), maxBatch)
@@ -78,22 +84,40 @@ func (s *Store) writer() {
 			<-s.wake
 			continue
 		}
+		if time.Now().Before(again) && !closed && s.keep(s.Problem()) {
+			s.waitRetry(time.Until(again), true)
+			continue
+		}
 		err := s.commit(batch)
+		kept := isAway(err) && s.keep(err)
+		if kept {
+			err = s.withSpool(err)
+			n = 0 // keep has answered and removed what need not stay
+		}
 		s.finishBatch(n, err)
 		if err == nil {
-			pause = 0
+			pause, again = 0, time.Time{}
 			continue
 		}
 		if closed {
 			return
 		}
 		pause = min(max(2*pause, 500*time.Millisecond), 30*time.Second)
-		s.waitRetry(pause)
+		if kept {
+			again = time.Now().Add(pause)
+		}
+		s.waitRetry(pause, kept)
 	}
 }
 
-// waitRetry returns after the pause, at Close, or when an op arrives that somebody waits for.
-func (s *Store) waitRetry(pause time.Duration) {
+// isAway says that a server did not answer.
+func isAway(err error) bool {
+	var p *Problem
+	return errors.As(err, &p) && p.Kind == ProblemAway
+}
+
+// waitRetry returns after the pause, at Close, or when an op arrives that somebody waits for; with any at each op.
+func (s *Store) waitRetry(pause time.Duration, anyOp bool) {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	for {
@@ -103,7 +127,7 @@ func (s *Store) waitRetry(pause time.Duration) {
 		case <-s.wake:
 		}
 		s.mu.Lock()
-		now := s.closed || len(s.queue) > 0 && s.queue[len(s.queue)-1].done != nil
+		now := s.closed || anyOp && slices.ContainsFunc(s.queue, func(o op) bool { return !o.spooled }) || len(s.queue) > 0 && s.queue[len(s.queue)-1].done != nil
 		s.mu.Unlock()
 		if now {
 			return
@@ -127,6 +151,10 @@ func (s *Store) finishBatch(n int, err error) {
 		s.queue = s.queue[n:]
 		if len(s.queue) == 0 {
 			s.queue = nil
+		}
+		s.awayErr = nil
+		if s.spool != nil && !slices.ContainsFunc(s.queue, func(o op) bool { return o.spooled && o.from == nil }) {
+			s.spool.clear()
 		}
 	} else if len(waiting) > 0 {
 		kept := make([]op, 0, len(s.queue))
@@ -166,17 +194,19 @@ func (s *Store) commit(ops []op) error {
 	ready.prepare(ctx)
 	begun, err := s.b.begin(ctx, s, d)
 	if err != nil {
-		return s.b.explain(err)
+		return s.explain(err)
 	}
 	defer begun.Rollback() // after Commit it does nothing
 	b := newBatch(tx{begun, s.b, ready})
 	taken, err := s.takenOver(b.tx, ops)
 	if err != nil {
-		return s.b.explain(err)
+		return s.explain(err)
 	}
 	answers := make([]error, len(ops))
 	for i, o := range ops {
 		switch {
+		case o.from != nil:
+			err = b.replay(&ops[i])
 		case o.event != nil && taken[o.session] == nil:
 			err = b.addEvent(o.session, o.event)
 		case o.head != nil && taken[o.head.ID] == nil:
@@ -188,16 +218,17 @@ func (s *Store) commit(ops []op) error {
 			}
 		}
 		if err != nil {
-			return s.b.explain(err)
+			return s.explain(err)
 		}
 	}
 	if err := b.flush(); err != nil {
-		return s.b.explain(err)
+		return s.explain(err)
 	}
 	if err := begun.Commit(); err != nil {
-		return s.b.explain(err)
+		return s.explain(err)
 	}
-	for i, o := range ops {
+	for i := range ops {
+		o := &ops[i]
 		if o.after != nil {
 			o.after()
 		}

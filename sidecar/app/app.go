@@ -77,6 +77,7 @@ func New(o Options) *App {
 		a.Store = store.NewForgetful()
 	} else {
 		a.Store = store.New(a.Place.storePlace())
+		a.Store.SpoolIn(filepath.Join(a.Place.State, "spool"))
 	}
 	a.Grants = agent.Grants(a.Store)
 	if o.Ephemeral && o.Asker != nil { // "always" must be remembered although the session is not

@@ -1,0 +1,99 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"time"
+)
+
+// serverPatience is how long a server may be silent while we wait for its answer. TCP and Unix sockets say nothing of a server that is
+// stopped (SIGSTOP, a frozen machine, a full disk): without it every call would wait for ever.
+// A variable for tests only.
+var serverPatience = 5 * time.Second
+
+// awayPause is how long calls fail at once after the server was silent, instead of waiting once more each.
+const awayPause = 3 * time.Second
+
+// impatient is a connection whose single reads and writes have a deadline. It keeps to an earlier one that its user sets: pgx
+// interrupts a call by a deadline in the past.
+type impatient struct {
+	net.Conn
+	mu          sync.Mutex
+	read, write time.Time // guarded by mu: the user's deadlines; zero for none
+}
+
+// dialImpatient dials as pgx does, and gives the connection its deadlines.
+func dialImpatient(ctx context.Context, network, addr string) (net.Conn, error) {
+	c, err := (&net.Dialer{KeepAlive: 30 * time.Second}).DialContext(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	return &impatient{Conn: c}, nil
+}
+
+func (c *impatient) Read(p []byte) (int, error) {
+	c.arm(&c.read, c.Conn.SetReadDeadline)
+	return c.Conn.Read(p)
+}
+
+func (c *impatient) Write(p []byte) (int, error) {
+	c.arm(&c.write, c.Conn.SetWriteDeadline)
+	return c.Conn.Write(p)
+}
+
+// arm sets the earlier of the user's deadline and ours. The lock makes sure that a deadline set meanwhile is not overwritten.
+func (c *impatient) arm(user *time.Time, set func(time.Time) error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at := time.Now().Add(serverPatience)
+	if !user.IsZero() && user.Before(at) {
+		at = *user
+	}
+	_ = set(at) // fails on a closed connection only; then the read says so
+}
+
+func (c *impatient) SetDeadline(t time.Time) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.read, c.write = t, t
+	return c.Conn.SetDeadline(t)
+}
+
+func (c *impatient) SetReadDeadline(t time.Time) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.read = t
+	return c.Conn.SetReadDeadline(t)
+}
+
+func (c *impatient) SetWriteDeadline(t time.Time) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.write = t
+	return c.Conn.SetWriteDeadline(t)
+}
+
+// explain turns a failure into a Problem. A server that is away is remembered for awayPause; see away.
+func (s *Store) explain(err error) error {
+	var p *Problem
+	known := errors.As(err, &p) // an error that away gave does not make the pause longer
+	err = s.b.explain(err)
+	if !known && isAway(err) {
+		s.mu.Lock()
+		s.awayErr, s.awayUntil = err, time.Now().Add(awayPause)
+		s.mu.Unlock()
+	}
+	return err
+}
+
+// away is why the server did not answer a moment ago; nil when it is worth asking. The writer asks all the same, at its own pace.
+func (s *Store) away() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.awayErr != nil && time.Now().Before(s.awayUntil) {
+		return s.awayErr
+	}
+	return nil
+}

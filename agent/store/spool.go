@@ -1,0 +1,289 @@
+package store
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// spool keeps what a server could not take yet in a file of this machine, so that a prompt which was acknowledged is not lost with the
+// process. It holds the queue's events and heads in their order, one JSON object a line, each batch flushed to the disk before anybody
+// is told that it is safe. The file is locked while its process lives; what a dead process left is stored by the next one that uses the
+// same server. Only the writer's goroutine uses a spool, but for path.
+type spool struct {
+	dir    string // made when it is needed
+	server string // its name without secrets; files of other servers are left alone
+	file   *os.File
+	failed error // why the file cannot be written; then everything is in memory only, and Problem says so
+}
+
+// spooled is one line of the file. Exactly one of Event and Head is set.
+type spooled struct {
+	Session string   `json:"session,omitempty"`
+	Event   *Event   `json:"event,omitempty"`
+	Head    *Session `json:"head,omitempty"`
+}
+
+// SpoolIn makes a store on a server keep what it cannot send in files below a folder of this machine. A store on a file needs none.
+// It is called before the first use.
+func (s *Store) SpoolIn(dir string) {
+	if p, ok := s.b.(*postgres); ok {
+		s.spool = &spool{dir: dir, server: p.name()}
+	}
+}
+
+// prefix begins the names of a server's files.
+func (sp *spool) prefix() string {
+	return fmt.Sprintf("%x-", sha256.Sum256([]byte(sp.server)))[:13] + "-"
+}
+
+// save writes ops to the file and flushes it. Calls are left out: who waits for one is answered with the problem.
+func (sp *spool) save(ops []*op) error {
+	if sp.file == nil {
+		if err := os.MkdirAll(sp.dir, 0o700); err != nil {
+			return err
+		}
+		f, err := lockFile(filepath.Join(sp.dir, sp.prefix()+fmt.Sprintf("%d-%d.spool", os.Getpid(), time.Now().UnixNano())))
+		if err != nil {
+			return err
+		}
+		if err := f.Truncate(0); err == nil { // without the process id that lock files have
+			_, err = f.Seek(0, io.SeekStart)
+		}
+		if err != nil {
+			f.Close()
+			return err
+		}
+		sp.file = f
+	}
+	w := bufio.NewWriter(sp.file)
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	for _, o := range ops {
+		if o.event == nil && o.head == nil {
+			continue
+		}
+		if err := enc.Encode(spooled{o.session, o.event, o.head}); err != nil {
+			return err
+		}
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	return sp.file.Sync()
+}
+
+// clear removes the file once the server has everything that is in it.
+func (sp *spool) clear() {
+	if sp.file != nil {
+		os.Remove(sp.file.Name()) // before the lock goes with Close, so that nobody takes it for a dead process's
+		sp.file.Close()
+		sp.file = nil
+	}
+	sp.failed = nil
+}
+
+// leftover is the spool file of a process that ended before the server was back.
+type leftover struct {
+	file    *os.File
+	strange map[string]bool // sessions that somebody else has continued since: theirs is the history that counts
+}
+
+// adopt queues what dead processes left, before anything of this one. It runs once, at the first use, and never waits for the server.
+func (s *Store) adopt() {
+	if s.spool == nil {
+		return
+	}
+	s.adopted.Do(func() {
+		names, _ := filepath.Glob(filepath.Join(s.spool.dir, s.spool.prefix()+"*.spool"))
+		var ops []op
+		for _, name := range names { // sorted by process and time; a session is in one of them only, as a rule
+			f, err := os.OpenFile(name, os.O_RDWR, 0)
+			if err != nil {
+				continue
+			}
+			if tryLock(f) != nil { // its process lives
+				f.Close()
+				continue
+			}
+			l := &leftover{file: f, strange: map[string]bool{}}
+			var mine []op
+			for dec := json.NewDecoder(bufio.NewReader(f)); ; {
+				var line spooled
+				if dec.Decode(&line) != nil {
+					break // the end, or a line that was being written when the process died: nobody was told it is safe
+				}
+				mine = append(mine, op{session: line.Session, event: line.Event, head: line.Head, from: l, spooled: true})
+			}
+			if len(mine) == 0 {
+				l.done()
+				continue
+			}
+			mine[len(mine)-1].after = func() { s.settled(l) }
+			ops = append(ops, mine...)
+		}
+		if len(ops) == 0 {
+			return
+		}
+		s.mu.Lock()
+		s.queue = append(ops, s.queue...)
+		if !s.running && !s.closed {
+			s.running = true
+			go s.writer()
+		}
+		s.mu.Unlock()
+		s.poke()
+	})
+}
+
+// done removes a leftover that is stored. One with strange sessions is kept under another name: it is the only copy.
+func (l *leftover) done() (kept string) {
+	if len(l.strange) > 0 {
+		kept = strings.TrimSuffix(l.file.Name(), ".spool") + ".kept"
+		if os.Rename(l.file.Name(), kept) != nil {
+			kept = l.file.Name()
+		}
+	} else {
+		os.Remove(l.file.Name())
+	}
+	l.file.Close()
+	return kept
+}
+
+// settled tells when a part of a leftover could not be stored.
+func (s *Store) settled(l *leftover) {
+	n := len(l.strange)
+	kept := l.done()
+	if n == 0 {
+		return
+	}
+	s.mu.Lock()
+	tell := s.onProblem
+	s.mu.Unlock()
+	if tell != nil {
+		tell(&Problem{Kind: ProblemSalvaged, Path: kept, Message: fmt.Sprintf(
+			"%s continued on another machine while this one had no connection to %s; what was added here is not part of the stored history and is kept in %s", sessionsWere(n), s.b.name(), kept)})
+	}
+}
+
+// sessionsWere counts sessions in a sentence.
+func sessionsWere(n int) string {
+	if n == 1 {
+		return "1 session was"
+	}
+	return fmt.Sprintf("%d sessions were", n)
+}
+
+// keep puts what is queued into the spool, answers those who only wait for it to be safe, and the others with the problem. It reports
+// whether everything is in the file.
+func (s *Store) keep(problem error) bool {
+	if s.spool == nil || s.spool.failed != nil {
+		return false
+	}
+	s.mu.Lock()
+	n := len(s.queue) // only the writer, which runs this, removes from the queue: what is added meanwhile comes behind
+	var fresh []*op
+	for _, o := range s.queue[:n] {
+		if !o.spooled {
+			fresh = append(fresh, &o)
+		}
+	}
+	s.mu.Unlock()
+	if len(fresh) == 0 {
+		return true
+	}
+	if err := s.spool.save(fresh); err != nil {
+		s.spool.failed = err
+		return false
+	}
+	var waiting []op
+	s.mu.Lock()
+	kept := make([]op, 0, len(s.queue))
+	for i, o := range s.queue {
+		if i < n && o.done != nil {
+			waiting = append(waiting, o)
+			continue
+		}
+		o.spooled = o.spooled || i < n
+		kept = append(kept, o)
+	}
+	s.queue = kept
+	s.mu.Unlock()
+	for _, o := range waiting {
+		if o.call == nil {
+			o.done <- nil // Sync: it is on a disk
+		} else {
+			o.done <- problem
+		}
+	}
+	return true
+}
+
+// replay stores one op of a leftover, exactly once: what is there already is left, and a session that others have continued is not
+// mixed with theirs.
+func (b *batch) replay(o *op) error {
+	id := o.session
+	if o.head != nil {
+		id = o.head.ID
+	}
+	if o.from.strange[id] {
+		return nil
+	}
+	if err := b.flush(); err != nil {
+		return err
+	}
+	var mine bool // the lock of this transaction's connection, held by nobody else
+	if err := b.tx.QueryRow("SELECT pg_try_advisory_xact_lock(hashtextextended(current_schema() || '/' || ?, 7526175))", id).Scan(&mine); err != nil {
+		return err
+	}
+	if !mine {
+		o.from.strange[id] = true
+		return nil
+	}
+	if o.head != nil {
+		var updated int64
+		err := b.tx.QueryRow("SELECT updated FROM sessions WHERE id = ?", b.tx.b.clean(id)).Scan(&updated)
+		if err == nil && updated > o.head.Updated.UnixMicro() {
+			return nil
+		}
+		return b.putHead(o.head)
+	}
+	num, err := sessionNum(b.tx, id)
+	if err != nil {
+		return err
+	}
+	r := row{eventKey(num, o.event.Seq), o.event}
+	var last int64
+	if err := b.tx.QueryRow("SELECT coalesce(max(key), 0) FROM events WHERE key BETWEEN ? AND ?", eventKey(num, 0), eventKey(num, maxSeq)).Scan(&last); err != nil {
+		return err
+	}
+	if last < r.key {
+		_, err := b.tx.b.insert(b.tx, []row{r})
+		return err
+	}
+	same, err := stored(b.tx, r)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return err
+	}
+	o.from.strange[id] = !same
+	return nil
+}
+
+// withSpool says in a Problem where the events are meanwhile.
+func (s *Store) withSpool(err error) error {
+	var p *Problem
+	if s.spool == nil || s.spool.file == nil || !errors.As(err, &p) {
+		return err
+	}
+	q := *p
+	q.Kept = s.spool.file.Name()
+	return &q
+}

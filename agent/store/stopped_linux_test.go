@@ -1,0 +1,174 @@
+package store
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// stopServer stops the real server and all its children as a frozen machine would be: connections stay, answers do not come.
+func stopServer(t *testing.T) (resume func()) {
+	t.Helper()
+	was := serverPatience
+	serverPatience = time.Second
+	t.Cleanup(func() { serverPatience = was })
+	pids := []int{cluster.cmd.Process.Pid}
+	procs, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, p := range procs {
+		stat, _ := os.ReadFile(p)
+		rest := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(p))); err == nil && len(rest) > 1 && rest[1] == strconv.Itoa(pids[0]) {
+			pids = append(pids, pid)
+		}
+	}
+	for _, pid := range pids {
+		_ = syscall.Kill(pid, syscall.SIGSTOP)
+	}
+	done := false
+	resume = func() {
+		if !done {
+			done = true
+			for _, pid := range pids {
+				_ = syscall.Kill(pid, syscall.SIGCONT)
+			}
+		}
+	}
+	t.Cleanup(resume)
+	return resume
+}
+
+// A server that stops answering: what was said is safe on this machine within seconds, reads and locks fail soon and then at once, and
+// when it answers again it gets everything, in order and once.
+func TestServerThatStops(t *testing.T) {
+	where, dir := schema(t), t.TempDir()
+	s := newStore(t, where)
+	s.SpoolIn(dir)
+	said := watch(s)
+	s.PutSession(Session{ID: "a", Cwd: "/p"})
+	s.Append("a", event(1, "x"), event(2, "y"))
+	if err := s.Sync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	read(t, s, "a", 0)
+	resume := stopServer(t)
+	within := func(what string, d time.Duration, f func()) {
+		t.Helper()
+		start := time.Now()
+		f()
+		if took := time.Since(start); took > d {
+			t.Errorf("%s took %v", what, took)
+		}
+	}
+	s.Append("a", event(3, "stopped"))
+	within("the first wait", 3*serverPatience, func() {
+		if err := s.Sync(t.Context()); err != nil {
+			t.Errorf("not safe: %v", err)
+		}
+	})
+	var p *Problem
+	if err := <-said; !errors.As(err, &p) || p.Kind != ProblemAway || p.Kept == "" {
+		t.Errorf("said %v", err)
+	} else if text, err := os.ReadFile(p.Kept); err != nil || !strings.Contains(string(text), `"Seq":3`) {
+		t.Errorf("the file has %s (%v)", text, err)
+	}
+	for i := int64(4); i < 14; i++ {
+		s.Append("a", event(i, "more"))
+		within("a later wait", time.Second, func() {
+			if err := s.Sync(t.Context()); err != nil {
+				t.Errorf("not safe: %v", err)
+			}
+		})
+	}
+	within("a read", 2*serverPatience, func() {
+		if _, err := s.Grants(t.Context(), ""); err == nil {
+			t.Error("read grants of a stopped server")
+		}
+	})
+	within("the next read", time.Second, func() {
+		if _, err := s.Grants(t.Context(), ""); err == nil {
+			t.Error("read grants of a stopped server")
+		}
+	})
+	within("a lock", 3*connectPatience, func() {
+		unlock, err := s.Lock(t.Context(), "b")
+		if err != nil {
+			t.Error(err)
+		} else {
+			unlock()
+		}
+	})
+	resume()
+	for err := range said {
+		if err == nil {
+			break
+		}
+	}
+	wantSeqs(t, read(t, s, "a", 0), 1, 13)
+	if left, _ := filepath.Glob(filepath.Join(dir, "*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+// The process ends while the server is stopped; the next one stores what it left, once, and not over what others did since.
+func TestSpoolOfADeadProcess(t *testing.T) {
+	where, dir := schema(t), t.TempDir()
+	first := newStore(t, where)
+	first.SpoolIn(dir)
+	first.PutSession(Session{ID: "a", Cwd: "/p"})
+	first.PutSession(Session{ID: "b", Cwd: "/p"})
+	first.Append("a", event(1, "x"))
+	first.Append("b", event(1, "x"))
+	if err := first.Sync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	resume := stopServer(t)
+	first.Append("a", event(2, "kept"))
+	first.Append("b", event(2, "ours"), event(3, "ours"))
+	if err := first.Sync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Close(); err != nil {
+		t.Errorf("everything is in the spool, but Close says %v", err)
+	}
+	first.spool.file.Close() // the process is dead: its lock is gone
+	resume()
+
+	other := newStore(t, where) // another machine
+	other.Append("b", event(2, "theirs"))
+	if err := other.Sync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+
+	for range 2 { // the second finds nothing left
+		next := newStore(t, where)
+		next.SpoolIn(dir)
+		said := watch(next)
+		wantSeqs(t, read(t, next, "a", 0), 1, 2)
+		if err := next.Sync(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		got := read(t, other, "b", 0)
+		wantSeqs(t, got, 1, 2)
+		if string(got[1].Data) != `{"text":"theirs"}` {
+			t.Errorf("b has %s", got[1].Data)
+		}
+		select {
+		case err := <-said:
+			var p *Problem
+			if !errors.As(err, &p) || p.Kind != ProblemSalvaged || !strings.Contains(p.Message, "1 session") {
+				t.Errorf("said %v", err)
+			}
+		default:
+		}
+		wantSeqs(t, read(t, other, "a", 0), 1, 2)
+		_ = next.Close()
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "*.kept")); len(left) != 1 {
+		t.Errorf("what could not be stored is gone: %v", left)
+	}
+}
