@@ -1,6 +1,9 @@
 package store
 
-import "database/sql"
+import (
+	"database/sql"
+	"errors"
+)
 
 // open opens the database once and brings it to the present schema. A failure is not remembered: the disk may have space, or the
 // server may answer, at the next use.
@@ -11,6 +14,9 @@ func (s *Store) open() (*sql.DB, error) {
 		return s.write, nil
 	}
 	d, err := s.b.open()
+	if err != nil && s.repair(s.b.explain(err)) {
+		d, err = s.b.open()
+	}
 	if err != nil {
 		return nil, s.explain(err)
 	}
@@ -55,3 +61,42 @@ func (s *Store) statements() *prepared {
 }
 
 // explain is an error of the database as a *Problem with the next step; nil stays nil.
+
+// repair salvages a damaged file, once in the life of a store. openMu is held. It reports whether there is a new file; why there is none
+// is part of later Problems.
+func (s *Store) repair(problem error) bool {
+	b, ok := s.b.(*sqlite)
+	var p *Problem
+	if !ok || b.path == "" || s.repaired || !errors.As(problem, &p) || p.Kind != ProblemDamaged {
+		return false
+	}
+	s.repaired = true
+	for _, d := range []*sql.DB{s.read, s.write} {
+		if d != nil {
+			d.Close()
+		}
+	}
+	s.read, s.write, s.reads, s.writes = nil, nil, nil, nil
+	done, err := salvage(b.path, b.busyTimeout)
+	if err != nil {
+		b.unsalvaged = err
+		return false
+	}
+	s.mu.Lock()
+	tell := s.onProblem
+	if s.damaged = false; tell == nil {
+		s.unsaid = done
+	}
+	s.mu.Unlock()
+	if tell != nil {
+		tell(done)
+	}
+	return true
+}
+
+// repairNow is repair for a file that turned out to be damaged while it was used.
+func (s *Store) repairNow(problem error) bool {
+	s.openMu.Lock()
+	defer s.openMu.Unlock()
+	return s.repair(problem)
+}

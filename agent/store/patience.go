@@ -75,11 +75,22 @@ func (c *impatient) SetWriteDeadline(t time.Time) error {
 	return c.Conn.SetWriteDeadline(t)
 }
 
-// explain turns a failure into a Problem. A server that is away is remembered for awayPause; see away.
+// explain turns a failure into a Problem. A server that is away is remembered for awayPause (see away), and a damaged file is repaired
+// by the writer.
 func (s *Store) explain(err error) error {
 	var p *Problem
 	known := errors.As(err, &p) // an error that away gave does not make the pause longer
 	err = s.b.explain(err)
+	if errors.As(err, &p) && p.Kind == ProblemDamaged {
+		s.mu.Lock()
+		s.damaged = true
+		if !s.running && !s.closed {
+			s.running = true
+			go s.writer()
+		}
+		s.mu.Unlock()
+		s.poke()
+	}
 	if !known && isAway(err) {
 		s.mu.Lock()
 		s.awayErr, s.awayUntil = err, time.Now().Add(awayPause)

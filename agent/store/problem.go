@@ -57,6 +57,9 @@ func (s *sqlite) explain(err error) error {
 	case code == lib.SQLITE_READONLY || code == lib.SQLITE_PERM || errors.Is(err, os.ErrPermission) || errors.Is(err, syscall.EROFS):
 		return say(ProblemReadOnly, "%s cannot be written (%v); check its owner and mode, or point XDG_STATE_HOME at another folder", s.path, err)
 	case code == lib.SQLITE_NOTADB || code == lib.SQLITE_CORRUPT:
+		if s.unsalvaged != nil {
+			return say(ProblemDamaged, "%s is damaged (%v), and what can be read could not be carried to a new file: %v", s.path, err, s.unsalvaged)
+		}
 		return say(ProblemDamaged, "%s is damaged (%v). It is left as it is: copy it away for rescue (sqlite3 %[1]s .recover), then move it so that a new one is made", s.path, err)
 	case code == lib.SQLITE_CANTOPEN || code == lib.SQLITE_IOERR:
 		return say(ProblemOther, "%s cannot be opened or written (%v); check the folder, the disk and the free space", s.path, err)

@@ -74,13 +74,17 @@ type Store struct {
 	lost      map[string]bool // guarded by mu: sessions taken over by others, told once
 	awayErr   error           // guarded by mu: why the server did not answer, until awayUntil
 	awayUntil time.Time       // guarded by mu
+	damaged   bool            // guarded by mu: a read found it; the writer repairs the file
+	unsaid    error           // guarded by mu: what OnProblem is told first
 
 	spool   *spool    // nil: a file, or no folder was given
 	adopted sync.Once // the spool files of dead processes were queued
 
 	openMu sync.Mutex // its own, because opening may take seconds while mu is needed by every Append
-	write  *sql.DB    // guarded by openMu; one connection, the writer's
-	read   *sql.DB    // guarded by openMu
+	// guarded by openMu: salvage was tried
+	repaired bool
+	write    *sql.DB // guarded by openMu; one connection, the writer's
+	read     *sql.DB // guarded by openMu
 	// guarded by openMu: their statements; nil where the driver keeps them
 	writes, reads *prepared
 }
@@ -120,8 +124,13 @@ func (s *Store) Path() string { return s.b.name() }
 // with nil when all that waited is on disk after all. It is called from the writer's goroutine.
 func (s *Store) OnProblem(f func(error)) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.onProblem = f
+	unsaid := s.unsaid
+	s.unsaid = nil
+	s.mu.Unlock()
+	if unsaid != nil && f != nil {
+		f(unsaid)
+	}
 }
 
 // Problem is the reason why writing fails now; nil when it does not. Unlike OnProblem it also tells those who come later.

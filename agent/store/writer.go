@@ -75,8 +75,12 @@ func (s *Store) writer() {
 		s.mu.Lock()
 		n := min(len(s.queue), maxBatch)
 		batch := s.queue[:n:n]
-		closed := s.closed
+		closed, damaged := s.closed, s.damaged
+		s.damaged = false
 		s.mu.Unlock()
+		if damaged {
+			s.repairNow(&Problem{Kind: ProblemDamaged})
+		}
 		if n == 0 {
 			if closed {
 				return
@@ -89,6 +93,9 @@ func (s *Store) writer() {
 			continue
 		}
 		err := s.commit(batch)
+		if err != nil && s.repairNow(err) {
+			err = s.commit(batch)
+		}
 		kept := isAway(err) && s.keep(err)
 		if kept {
 			err = s.withSpool(err)

@@ -1,0 +1,21 @@
+//go:build unix
+
+package store
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// inUse reports that another process has the database open: in WAL mode SQLite holds a shared lock on byte 128 of the -shm file while
+// it has ("Deadman switch", wal.c). Locks of this process do not count.
+func inUse(path string) bool {
+	f, err := os.OpenFile(path+"-shm", os.O_RDWR, 0)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	lock := unix.Flock_t{Type: unix.F_WRLCK, Whence: 0, Start: 128, Len: 1}
+	return unix.FcntlFlock(f.Fd(), unix.F_GETLK, &lock) == nil && lock.Type != unix.F_UNLCK
+}
