@@ -31,6 +31,9 @@ type client struct {
 	disk       *diskQueue       // changes on disk that the server must still be told of
 	commands   *commandRun      // the command that we have asked the server to run
 	exclusive  *exclusive       // who may change documents
+	// laid are the texts of a draft while a question about it has the documents, by path; see WithTexts. Only who has the
+	// documents stores it; edits that the server sends unasked are resolved beside that.
+	laid atomic.Pointer[map[string]Proposal]
 
 	objects    bool        // answer {} instead of null for a section without settings, because the run before ended after a null
 	noSettings atomic.Bool // the server has asked for a section without settings

@@ -363,6 +363,11 @@ func (c *client) fileEdits(edit lsp.WorkspaceEdit) ([]FileEdit, error) {
 		doc, _ := c.docs.get(path)
 		version := doc.version
 		text, ok := c.host.text(filepath.Clean(path))
+		if laid := c.laid.Load(); laid != nil { // the question is about a draft's texts
+			if t, is := (*laid)[filepath.Clean(path)]; is {
+				text, ok = t.Text, !t.Delete
+			}
+		}
 		if ok && version > 0 && validUTF8(text) != doc.text {
 			version = -1 // it moved on since the server saw it
 		}

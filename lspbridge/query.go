@@ -47,7 +47,9 @@ func (m *Manager) ask(ctx context.Context, path string, several bool, can func(*
 		if err == nil {
 			c.sync(c.withBuffers([]string{path}))
 			c.waitUntilLoaded(ctx, path)
+			undo := m.layTexts(ctx, s, c)
 			err = f(ctx, c)
+			undo()
 			release()
 		}
 		if errors.Is(err, errNothing) { // another one may know something

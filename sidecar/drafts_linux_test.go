@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/pillion-dev/pillion/agent/provider/wiretest"
 )
 
 // tree is all that a folder holds: kinds, modes, contents, where links lead, and with times when it was written.
@@ -216,5 +218,119 @@ func TestADraftAsksForWhatIsOutside(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(outside, "f")); err == nil {
 		t.Error("it was written")
+	}
+}
+
+// turnInDraft sends one prompt with a scripted model and returns what the program printed and what the model was sent.
+func turnInDraft(t *testing.T, dir string, args []string, steps ...wiretest.Step) (string, *wiretest.Server) {
+	t.Helper()
+	srv := wiretest.New(t)
+	srv.Add(steps...)
+	cmd := exec.Command(os.Args[0], append([]string{"run", "--model", "anthropic/claude-sonnet-5-5", "--review", "draft"}, append(args, "go")...)...)
+	cmd.Env, cmd.Dir = append(draftEnv(t), "NO_PROXY=*", "ANTHROPIC_API_KEY=sk-ant-of-the-test", "ANTHROPIC_BASE_URL="+srv.AnthropicURL()), dir
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+	return string(out), srv
+}
+
+func callStep(tool, format string, a ...any) wiretest.Step {
+	return wiretest.Step{Calls: []wiretest.Call{{Name: tool, Input: json.RawMessage(fmt.Sprintf(format, a...))}}}
+}
+
+// A turn edits, runs commands and edits again; it is one proposal, at its end.
+func TestATurnInADraftIsOneProposal(t *testing.T) {
+	steps := func() []wiretest.Step {
+		return []wiretest.Step{
+			callStep("read", `{"filePath":"a.txt"}`), callStep("bash", `{"command":"sed -i s/two/TWO/ a.txt; echo made > made.txt"}`), callStep("read", `{"filePath":"a.txt"}`),
+			callStep("edit", `{"filePath":"a.txt","oldString":"three","newString":"THREE"}`), {Text: "Done."}, {Text: "Understood."},
+		}
+	}
+	for approve, want := range map[string]string{"none": "one\ntwo\nthree\n", "all": "one\nTWO\nTHREE\n"} {
+		dir := t.TempDir()
+		write(t, filepath.Join(dir, "a.txt"), "one\ntwo\nthree\n")
+		out, srv := turnInDraft(t, dir, []string{"--approve", approve, "--json"}, steps()...)
+		if got := read(t, filepath.Join(dir, "a.txt")); got != want {
+			t.Errorf("%s: %q, want %q\n%s", approve, got, want, out)
+		}
+		if _, err := os.Stat(filepath.Join(dir, "made.txt")); (err == nil) != (approve == "all") {
+			t.Errorf("%s: made.txt: %v", approve, err)
+		}
+		sets := map[string]bool{}
+		for line := range strings.Lines(out) {
+			var e struct {
+				Type string
+				Data struct{ Set struct{ ID string } }
+			}
+			if json.Unmarshal([]byte(line), &e) == nil && e.Type == "change" {
+				sets[e.Data.Set.ID] = true
+			}
+		}
+		if len(sets) != 1 {
+			t.Errorf("%s: %d proposals, want one\n%s", approve, len(sets), out)
+		}
+		for _, r := range srv.Requests() {
+			for _, x := range r.Results() {
+				if x.Error {
+					t.Errorf("%s: a call failed: %s", approve, x.Text)
+				}
+			}
+		}
+	}
+}
+
+// A draft that introduces errors goes back to the model before anybody is asked.
+func TestADraftWithErrorsGoesBackToTheModelFirst(t *testing.T) {
+	if _, err := exec.LookPath("gopls"); err != nil {
+		t.Skip("gopls is not installed; run make setup-go")
+	}
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "go.mod"), "module x\n\ngo 1.22\n")
+	write(t, filepath.Join(dir, "a.go"), "package x\n\nfunc A() int { return 1 }\n")
+	_, srv := turnInDraft(t, dir, []string{"--approve", "all", "--trust"},
+		callStep("bash", `{"command":"printf 'package x\\n\\nfunc B() int { return A(2) }\\n' > b.go"}`), wiretest.Step{Text: "Done."},
+		callStep("bash", `{"command":"sed -i 's/A(2)/A()/' b.go"}`), wiretest.Step{Text: "Mended."}, wiretest.Step{Text: "Done."})
+	told := ""
+	for _, r := range srv.Requests() {
+		told += r.LastText() + "\n"
+	}
+	if !strings.Contains(told, "Before the user is asked") || !strings.Contains(told, "b.go:3:") {
+		t.Errorf("the model was told\n%s", told)
+	}
+	if got := read(t, filepath.Join(dir, "b.go")); !strings.Contains(got, "A()") {
+		t.Errorf("%q", got)
+	}
+}
+
+// The language servers answer about the draft: a declaration that only it has is found, renamed and its uses with it, and
+// the project's documents are as they were.
+func TestLanguageServersSeeTheDraft(t *testing.T) {
+	if _, err := exec.LookPath("gopls"); err != nil {
+		t.Skip("gopls is not installed; run make setup-go")
+	}
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "go.mod"), "module x\n\ngo 1.22\n")
+	write(t, filepath.Join(dir, "a.go"), "package x\n\nfunc A() int { return 1 }\n")
+	write(t, filepath.Join(dir, "b.go"), "package x\n\nfunc C() int { return A() }\n")
+	_, srv := turnInDraft(t, dir, []string{"--approve", "all", "--trust"},
+		callStep("bash", `{"command":"printf 'package x\\n\\n// moved down\\nfunc Fresh() int { return A() }\\n\\nfunc A() int { return 1 }\\n' > a.go"}`),
+		callStep("lsp", `{"operation":"findReferences","filePath":"a.go","line":6,"character":6}`),
+		callStep("lsp", `{"operation":"rename","filePath":"a.go","line":6,"character":6,"newName":"Renamed"}`),
+		callStep("lsp", `{"operation":"diagnostics"}`), wiretest.Step{Text: "Done."}, wiretest.Step{Text: "Done."})
+	told := ""
+	for _, r := range srv.Requests() {
+		for _, x := range r.Results() {
+			if x.Error {
+				t.Errorf("a call failed: %s", x.Text)
+			}
+			told += x.Text + "\n"
+		}
+	}
+	if !strings.Contains(told, "a.go:4:") {
+		t.Errorf("the use that only the draft has was not found:\n%s", told)
+	}
+	if got := read(t, filepath.Join(dir, "a.go")) + read(t, filepath.Join(dir, "b.go")); strings.Count(got, "Renamed()") != 3 || strings.Contains(got, " A()") {
+		t.Errorf("%s", got)
 	}
 }

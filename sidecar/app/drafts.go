@@ -201,6 +201,10 @@ func (o *openDraft) worker(ctx context.Context, info agent.SessionInfo) (*worker
 	host := worker.Host{Environ: env.Shell.More}
 	if env.Bridge != nil {
 		host.Bridge = draftServers{env.Bridge, o}
+		if q, ok := env.Bridge.(worker.Queries); ok {
+			host.Queries = draftQueries{q, draftServers{env.Bridge, o}}
+			host.Texts = func() []lspbridge.Proposal { return o.overlaid(nil) }
+		}
 	}
 	o.work, err = worker.Start(context.WithoutCancel(ctx), cmd, set.Settings, host)
 	return o.work, err
@@ -378,6 +382,35 @@ func (b draftServers) Diagnostics(ctx context.Context, path string) lspbridge.Fi
 		}
 	}
 	return lspbridge.FileReport{Path: path, Certainty: d.Certainty, Reason: d.Reason}
+}
+
+// draftQueries are the servers' answers about the draft's texts, which the worker's client lays over the documents.
+type draftQueries struct {
+	worker.Queries
+	seen draftServers
+}
+
+// ProjectDiagnostics implements worker.Queries: of each file as the draft has it.
+func (q draftQueries) ProjectDiagnostics(ctx context.Context, list ...string) []lspbridge.FileReport {
+	out := q.Queries.ProjectDiagnostics(ctx, list...)
+	changed := q.seen.o.overlaid(nil)
+	if len(changed) == 0 {
+		return out
+	}
+	for _, p := range changed {
+		known := slices.ContainsFunc(out, func(r lspbridge.FileReport) bool { return r.Path == p.Path })
+		wanted := len(list) == 0 || slices.ContainsFunc(list, func(at string) bool { return paths.Within(at, p.Path) })
+		if !known && wanted && !p.Delete {
+			out = append(out, lspbridge.FileReport{Path: p.Path})
+		}
+	}
+	out = slices.DeleteFunc(out, func(r lspbridge.FileReport) bool {
+		return slices.ContainsFunc(changed, func(p lspbridge.Proposal) bool { return p.Path == r.Path && p.Delete })
+	})
+	for i := range out {
+		out[i] = q.seen.Diagnostics(ctx, out[i].Path)
+	}
+	return out
 }
 
 // draftGate answers for what touches nothing but the draft. Everything else goes to the session's gate: what is outside the

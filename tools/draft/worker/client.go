@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pillion-dev/pillion/lspbridge"
 	"github.com/pillion-dev/pillion/lspbridge/rpc"
 	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/guard"
@@ -212,6 +213,25 @@ func (c *Client) handle(ctx context.Context, r *rpc.Request) (any, error) {
 		r.Async()
 		return c.servers(ctx, p), nil
 	}
+	if r.Method == methodQuestion {
+		var q question
+		if err := json.Unmarshal(r.Params, &q); err != nil {
+			return nil, err
+		}
+		if c.host.Queries == nil {
+			return questionAnswer{Error: toWire(&tools.Error{Kind: "unavailable", Message: "there are no language servers here"})}, nil
+		}
+		r.Async()
+		if q.Wait > 0 {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, time.Duration(q.Wait)*time.Millisecond)
+			defer cancel()
+		}
+		if c.host.Texts != nil {
+			ctx = lspbridge.WithTexts(ctx, c.host.Texts())
+		}
+		return answer(ctx, c.host.Queries, q), nil
+	}
 	return nil, rpc.MethodNotFound(r.Method)
 }
 
@@ -229,7 +249,8 @@ func (c *Client) servers(ctx context.Context, p serversParams) serversAnswer {
 	case "changed":
 		return serversAnswer{Delta: b.Changed(ctx, p.Files)}
 	case "diagnostics":
-		return serversAnswer{Report: b.Diagnostics(ctx, p.Path)}
+		report := b.Diagnostics(ctx, p.Path)
+		return serversAnswer{Report: report, Sent: withSent(report.Items)}
 	case "warm":
 		b.Warm(p.Path)
 	}

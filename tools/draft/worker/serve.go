@@ -211,6 +211,15 @@ func (b servers) ask(ctx context.Context, p serversParams) serversAnswer {
 	return a
 }
 
+// question asks what is beyond builtin.Bridge.
+func (b servers) question(ctx context.Context, q question) (a questionAnswer, err error) {
+	if at, ok := ctx.Deadline(); ok {
+		q.Wait = max(time.Until(at).Milliseconds(), 1)
+	}
+	err = b.s.peer.Call(ctx, methodQuestion, q, &a)
+	return a, err
+}
+
 // Check implements builtin.Bridge.
 func (b servers) Check(ctx context.Context, files []lspbridge.Proposal) lspbridge.Delta {
 	return b.ask(ctx, serversParams{Op: "check", Files: files}).Delta
@@ -223,7 +232,11 @@ func (b servers) Changed(ctx context.Context, files []lspbridge.Proposal) lspbri
 
 // Diagnostics implements builtin.Bridge.
 func (b servers) Diagnostics(ctx context.Context, path string) lspbridge.FileReport {
-	return b.ask(ctx, serversParams{Op: "diagnostics", Path: path}).Report
+	a := b.ask(ctx, serversParams{Op: "diagnostics", Path: path})
+	if a.Sent != nil {
+		a.Report.Items = withRaw(a.Sent)
+	}
+	return a.Report
 }
 
 // Warm implements builtin.Bridge.

@@ -55,6 +55,9 @@ type Sandbox struct {
 // Host is what a worker may ask of the process that started it.
 type Host struct {
 	Bridge  builtin.Bridge // nil: no language servers
+	Queries Queries        // nil: the servers are asked for problems only
+	// Texts are the draft's own, which Queries are answered about; nil: none.
+	Texts   func() []lspbridge.Proposal
 	Environ func(ctx context.Context, dir string, call *tools.Call) map[string]string
 }
 
@@ -68,11 +71,12 @@ const (
 
 // … and back.
 const (
-	methodAsk     = "ask"
-	methodWould   = "would"
-	methodUpdate  = "update" // notification
-	methodEnviron = "environ"
-	methodServers = "servers"
+	methodAsk      = "ask"
+	methodWould    = "would"
+	methodUpdate   = "update" // notification
+	methodEnviron  = "environ"
+	methodServers  = "servers"
+	methodQuestion = "question"
 )
 
 // callParams is one tool call. Key names it in both directions.
@@ -131,6 +135,7 @@ type serversParams struct {
 type serversAnswer struct {
 	Delta  lspbridge.Delta      `json:"delta"`
 	Report lspbridge.FileReport `json:"report"`
+	Sent   []problem            `json:"sent,omitempty"` // the report's problems, in full
 }
 
 // wireError keeps of an error what the other side decides by.
@@ -140,13 +145,18 @@ type wireError struct {
 	Rejected *permission.RejectedError `json:"rejected,omitempty"`
 	Denied   *permission.DeniedError   `json:"denied,omitempty"`
 	Canceled bool                      `json:"canceled,omitempty"`
+	NotAble  bool                      `json:"notAble,omitempty"` // lspbridge.ErrUnsupported
 }
 
 func toWire(err error) *wireError {
 	if err == nil {
 		return nil
 	}
-	w := &wireError{Text: err.Error(), Canceled: errors.Is(err, context.Canceled)}
+	w := &wireError{Text: err.Error(), Canceled: errors.Is(err, context.Canceled), NotAble: errors.Is(err, lspbridge.ErrUnsupported)}
+	var busy *lspbridge.BusyError
+	if errors.As(err, &busy) {
+		w.Kind = "busy"
+	}
 	var known *tools.Error
 	if errors.As(err, &known) {
 		w.Kind = known.Kind
@@ -169,6 +179,8 @@ func (w *wireError) err() error {
 		cause = w.Denied
 	case w.Canceled:
 		cause = context.Canceled
+	case w.NotAble:
+		w.Kind, cause = "unsupported", lspbridge.ErrUnsupported
 	}
 	switch {
 	case w.Kind != "":
