@@ -184,7 +184,7 @@ func TestAReopenedApprovalPassesTheGate(t *testing.T) {
 		says   string
 	}{
 		"allowed meanwhile": {permission.Allow, true, "now rejected"},
-		"denied meanwhile":  {permission.Deny, false, "not allowed any more"},
+		"denied meanwhile":  {permission.Deny, false, "a rule now denies it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, path := cutOff(t, testStore(t), func(string) {})

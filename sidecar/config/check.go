@@ -11,7 +11,8 @@ import (
 )
 
 // check compares a tree with the Go type that will hold it and reports unknown keys and wrong values. What is wrong
-// is taken out of the tree, so that the rest still counts.
+// is removed from the tree, so that the rest of the file is used. The schema is not involved: its errors would have
+// no positions.
 func check(n *node, t reflect.Type, path string) []Problem {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -84,6 +85,8 @@ func check(n *node, t reflect.Type, path string) []Problem {
 	return nil
 }
 
+// checkStruct checks an object against the fields of a struct. A key of OpenCode that Pillion does not use gets the
+// reason, an unknown one the closest known key.
 func checkStruct(n *node, t reflect.Type, path string) []Problem {
 	fields := fieldsOf(t)
 	names := slices.Sorted(maps.Keys(fields))
@@ -93,7 +96,7 @@ func checkStruct(n *node, t reflect.Type, path string) []Problem {
 			return nil
 		}
 		if !ok {
-			if why := elsewhere[m.key]; path == "" && why != "" {
+			if why := unusedSettings[m.key]; path == "" && why != "" {
 				return []Problem{m.at.problem("%s is a setting of OpenCode's that is not used here: %s", m.key, why)}
 			}
 			return []Problem{m.at.problem("unknown key %q%s%s", m.key, in(path), didYouMean(m.key, names))}
@@ -124,8 +127,8 @@ func fieldsOf(t reflect.Type) map[string]reflect.StructField {
 	return fields
 }
 
-// checkMembers drops the members that f finds fault with (only those whose own value is wrong: deeper faults have
-// been dropped deeper).
+// checkMembers removes the members that f reports. Only those whose own key or value is reported are removed: deeper
+// mistakes have been removed where they are.
 func checkMembers(n *node, f func(member) []Problem) []Problem {
 	var out []Problem
 	kept := n.members[:0:0]
@@ -146,6 +149,7 @@ func checkMembers(n *node, f func(member) []Problem) []Problem {
 	return out
 }
 
+// checkElems checks the elements of a list and removes the wrong ones.
 func checkElems(n *node, t reflect.Type, path string) []Problem {
 	var out []Problem
 	kept := n.elems[:0:0]
@@ -160,12 +164,13 @@ func checkElems(n *node, t reflect.Type, path string) []Problem {
 	return out
 }
 
-// actionAuto, as the whole permission section, leaves the decision about commands to their effects.
+// actionAuto, as the value of the whole permission section, decides commands by their effects (see Permission.Auto).
 const actionAuto = "auto"
 
+// actions are the actions of a rule.
 var actions = []string{"allow", "ask", "deny"}
 
-// checkPermission looks at OpenCode's grammar: an action, or an object of actions or of {pattern: action}.
+// checkPermission checks OpenCode's grammar: an action, or an object whose values are actions or {pattern: action}.
 func checkPermission(n *node, path string) []Problem {
 	action := func(v *node, where string) []Problem {
 		if v.kind == kindString && slices.Contains(actions, v.text) {
@@ -190,6 +195,7 @@ func checkPermission(n *node, path string) []Problem {
 	})
 }
 
+// wrong is the problem of a value that has another type than want.
 func wrong(n *node, path, want string) Problem {
 	got := kindName(n.kind)
 	if n.kind == kindString {
@@ -203,6 +209,7 @@ func wrong(n *node, path, want string) Problem {
 	return n.problem("%s takes %s, not %s", path, want, got)
 }
 
+// join is the dotted path of a member.
 func join(path, key string) string {
 	if path == "" {
 		return key
@@ -210,6 +217,7 @@ func join(path, key string) string {
 	return path + "." + key
 }
 
+// in names the section of an unknown key; "" at the top.
 func in(path string) string {
 	if path == "" {
 		return ""
@@ -217,6 +225,7 @@ func in(path string) string {
 	return " in " + path
 }
 
+// oneOf lists values as prose: "a, b or c".
 func oneOf(values []string) string {
 	if len(values) < 2 {
 		return strings.Join(values, "")
@@ -224,7 +233,7 @@ func oneOf(values []string) string {
 	return strings.Join(values[:len(values)-1], ", ") + " or " + values[len(values)-1]
 }
 
-// didYouMean names the closest known word, when one is close.
+// didYouMean names the closest known word, if at most two letters differ.
 func didYouMean(word string, known []string) string {
 	best, at := 3, ""
 	for _, k := range known {

@@ -11,9 +11,9 @@ import (
 // claudeSettings are the files in which Claude Code keeps permissions, below a project's folder or the home folder.
 var claudeSettings = []string{filepath.Join(".claude", "settings.json"), filepath.Join(".claude", "settings.local.json")}
 
-// claudeDenies reads what Claude Code's settings deny. Denies count whether the folder is trusted or not, because they
-// can only take away; what the files allow and ask is read as a layer (see claudeLayers). They come after every other rule, since the last
-// rule that matches wins.
+// claudeDenies reads the deny rules of Claude Code's settings. They apply whether the folder is trusted or not,
+// because they can only forbid; what the files allow and ask is read as a layer (see claudeLayers). They come after
+// every other rule, since the last rule that matches wins.
 func (l *loader) claudeDenies() (out permission.Ruleset) {
 	dirs := Between(l.Root, l.Cwd)
 	if l.Home != "" {
@@ -32,7 +32,7 @@ func (l *loader) claudeDenies() (out permission.Ruleset) {
 				} `json:"permissions"`
 			}
 			if err := json.Unmarshal(src, &file); err != nil {
-				l.problems = append(l.problems, Problem{File: path, Line: 1, Column: 1, Fatal: true, Message: "is not JSON, so what it denies does not count: " + err.Error()})
+				l.problems = append(l.problems, Problem{File: path, Line: 1, Column: 1, Fatal: true, Message: "is not JSON, so its deny rules are not used: " + err.Error()})
 				continue
 			}
 			for _, raw := range file.Permissions.Deny {
@@ -51,17 +51,17 @@ func (l *loader) claudeDenies() (out permission.Ruleset) {
 	return out
 }
 
-// claudePermissions are Claude Code's tools by the permissions of ours. A rule about reading holds for the searches that would
-// show the same content.
+// claudePermissions maps Claude Code's tools to our permissions. A rule about reading also covers the searches that
+// would show the same content.
 var claudePermissions = map[string][]string{
 	"Read": {"read", "list"}, "LS": {"list"}, "Glob": {"glob"}, "Grep": {"grep"},
 	"Edit": {"edit"}, "MultiEdit": {"edit"}, "Write": {"edit"}, "NotebookEdit": {"edit"},
 	"Bash": {"bash"}, "WebFetch": {"webfetch"}, "WebSearch": {"websearch"}, "Task": {"task"}, "Agent": {"task"}, "Skill": {"skill"},
 }
 
-// claudeDeny is a rule such as Bash(curl:*), Read(./secrets/**), WebFetch(domain:example.com) or mcp__server__tool, as
-// rules of ours. Where the two ways to write patterns differ it denies more, never less; an unknown tool is denied by
-// its own name.
+// claudeDeny translates a rule such as Bash(curl:*), Read(./secrets/**), WebFetch(domain:example.com) or
+// mcp__server__tool. Where the two pattern languages differ the result denies more, never less; an unknown tool is
+// denied by its own name.
 func claudeDeny(text string) (out permission.Ruleset) {
 	tool, rest, limited := strings.Cut(text, "(")
 	what := strings.TrimSpace(strings.TrimSuffix(rest, ")"))
@@ -94,7 +94,8 @@ func claudeDeny(text string) (out permission.Ruleset) {
 	return out
 }
 
-// claudeCommand is "npm run test:*", a prefix, as "npm run test *"; everything else has the same stars as ours.
+// claudeCommand translates "npm run test:*", a prefix, to "npm run test *"; everything else has the same wildcards as
+// ours.
 func claudeCommand(what string) string {
 	if prefix, ok := strings.CutSuffix(what, ":*"); ok {
 		return strings.TrimSpace(prefix) + " *"
@@ -102,8 +103,8 @@ func claudeCommand(what string) string {
 	return what
 }
 
-// claudePaths are the paths that a pattern in the way of .gitignore may mean: "//x" from the root of the disk, "/x" and
-// "./x" from a folder that we do not tell apart, "x" at any depth, a folder with all that is in it.
+// claudePaths are the paths that a pattern in .gitignore's syntax may mean: "//x" from the root of the disk, "/x" and
+// "./x" from a folder that is not known here, "x" at any depth, and a folder with everything in it.
 func claudePaths(what string) (out []string) {
 	p := strings.ReplaceAll(filepath.ToSlash(what), "**", "*")
 	add := func(p string) {

@@ -19,25 +19,26 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
-// Config is the merged configuration. Field comments are the words of the generated JSON Schema.
+// Config is the merged configuration. The doc tags are the descriptions of the generated JSON Schema and reference
+// page.
 type Config struct {
 	Schema       string               `json:"$schema,omitempty" doc:"JSON Schema of this file, for editors"`
 	Model        string               `json:"model,omitempty" doc:"default model as provider/model, e.g. anthropic/claude-sonnet-5-5"`
 	DefaultAgent string               `json:"default_agent,omitempty" doc:"agent of a new session: build or plan or one of your own"`
 	Provider     map[string]Provider  `json:"provider,omitempty" doc:"model providers by id"`
-	Permission   Permission           `json:"permission,omitzero" doc:"allow, ask or deny, by permission and pattern; the last match wins. auto: commands run without a question in the sandbox when their effects stay in the project and can be taken back; what deletes, overrides a check, reaches elsewhere or touches other folders is asked"`
+	Permission   Permission           `json:"permission,omitzero" doc:"allow, ask or deny, by permission and pattern; the last match wins. auto: commands run in the sandbox without approval when their effects stay in the project and can be undone; commands that delete, override a check, reach other hosts or touch other folders need approval"`
 	Agent        map[string]Agent     `json:"agent,omitempty" doc:"agents by name: change the built-in ones or add your own"`
 	Command      map[string]Command   `json:"command,omitempty" doc:"slash commands by name"`
 	SmallModel   string               `json:"small_model,omitempty" doc:"provider/model for small jobs such as titles; by default a small one of the provider's own"`
-	Compaction   Compaction           `json:"compaction,omitzero" doc:"what happens when a conversation fills the model's context"`
+	Compaction   Compaction           `json:"compaction,omitzero" doc:"how a conversation is shortened when it fills the model's context"`
 	Depth        *int                 `json:"subagent_depth,omitempty" doc:"how deep sub-agents may start sub-agents; 1: only the session itself starts them, 0: none"`
-	Skills       Skills               `json:"skills,omitzero" doc:"more places of skills"`
-	Experimental Any                  `json:"experimental,omitempty" doc:"switches of what is being tried: batch_tool offers the batch tool"`
+	Skills       Skills               `json:"skills,omitzero" doc:"additional folders of skills"`
+	Experimental Any                  `json:"experimental,omitempty" doc:"experimental switches: batch_tool offers the batch tool"`
 	Tools        map[string]bool      `json:"tools,omitempty" doc:"switch tools on or off by name; * is a wildcard. apply_patch also chooses: true offers it instead of edit and write, false the reverse; by default the model decides"`
 	LSP          Switch[Server]       `json:"lsp,omitzero" doc:"false turns language servers off; an object changes or adds some by id"`
 	MCP          map[string]MCPServer `json:"mcp,omitempty" doc:"MCP servers by name: their tools, prompts and resources join the agent's"`
-	MCPBudget    int                  `json:"mcp_budget,omitempty" doc:"bytes of MCP tools put before the model at once; beyond it they are found by tool_search; default 32768"`
-	Web          Web                  `json:"web,omitzero" doc:"what webfetch may reach"`
+	MCPBudget    int                  `json:"mcp_budget,omitempty" doc:"bytes of MCP tool definitions that the model gets at once; beyond that it finds tools with tool_search; default 32768"`
+	Web          Web                  `json:"web,omitzero" doc:"addresses that webfetch may reach"`
 	WebSearch    WebSearch            `json:"websearch,omitzero" doc:"the search engine of websearch and codesearch; without one they are not offered"`
 	Plugin       []Plugin             `json:"plugin,omitempty" doc:"plugins: files (./x.ts) or npm packages (name@version), or [one of these, options]"`
 	JSRuntime    string               `json:"js_runtime,omitempty" doc:"program that runs custom tools and plugins; default: node, bun or deno on PATH"`
@@ -45,27 +46,27 @@ type Config struct {
 	Instructions []string             `json:"instructions,omitempty" doc:"more instructions: globs relative to the project, ~/ and absolute paths, and https:// pages, which are fetched once an hour"`
 	Shell        string               `json:"shell,omitempty" doc:"shell of the bash tool; default: $SHELL when it is bash, zsh or sh"`
 	Ripgrep      string               `json:"ripgrep,omitempty" doc:"path of the rg program, or off for the built-in search engine; default: the rg on PATH"`
-	Review       string               `json:"review,omitempty" doc:"preview (ask before a change), follow (apply at once, keep or undo after) or draft (work in a copy, commands included, and propose all of it at the end of the turn)" enum:"preview,follow,draft"`
+	Review       string               `json:"review,omitempty" doc:"preview (show every change before it is written), follow (write immediately, keep or undo afterwards) or draft (work in a copy, commands included, and propose all changes at the end of the turn)" enum:"preview,follow,draft"`
 	Steps        int                  `json:"steps,omitempty" doc:"model steps one turn may take"`
 	Attachable   bool                 `json:"attachable,omitempty" doc:"let your other editors join a sidecar's sessions (pillion attach), as pillion acp --share does"`
-	Store        string               `json:"store,omitempty" doc:"where sessions are kept: a PostgreSQL address (postgres://user@host/database?sslmode=verify-full) instead of a file of this machine; only of your own settings, never a project's"`
+	Store        string               `json:"store,omitempty" doc:"where sessions are stored: a PostgreSQL address (postgres://user@host/database?sslmode=verify-full) instead of a file of this machine; only of your own settings, never a project's"`
 	Environment  map[string][]string  `json:"environment,omitempty" doc:"keys that programs get in their environment, which has none otherwise: names of variables (AWS_* for several) by program (gopls) or kind (bash, lsp, formatter, tool, helper); MCP servers have their own environment; only of your own settings, never a project's"`
 	Tracing      Tracing              `json:"tracing,omitzero" doc:"send OpenTelemetry traces to a collector; only of your own settings, never a project's"`
 	LogLevel     string               `json:"log_level,omitempty" doc:"debug, info, warn or error" enum:"debug,info,warn,error"`
 
-	Sandbox          string         `json:"sandbox,omitempty" doc:"off, ask or on: run commands where they can write only to the project, temporary folders and caches. ask: what cannot run in it is asked; on: it is not run" enum:"off,ask,on"`
+	Sandbox          string         `json:"sandbox,omitempty" doc:"off, ask or on: run commands where they can write only to the project, temporary folders and caches. ask: approval is needed to run a command outside it; on: commands never run outside it" enum:"off,ask,on"`
 	SandboxNetwork   bool           `json:"sandbox_network,omitempty" doc:"let commands in the sandbox use the network"`
-	Programs         map[string]Any `json:"programs,omitempty" doc:"what programs do with their words, by name: adds records to Pillion's own or corrects them; the guide says how (Permissions)"`
-	SandboxAutoAllow bool           `json:"sandbox_auto_allow,omitempty" doc:"do not ask for commands that run in the sandbox and stay in the project, where no rule names them"`
+	Programs         map[string]Any `json:"programs,omitempty" doc:"what programs do with their arguments, by name: adds to Pillion's records or corrects them; see the guide (Permissions)"`
+	SandboxAutoAllow bool           `json:"sandbox_auto_allow,omitempty" doc:"commands that run in the sandbox and stay in the project need no approval, unless a rule names them"`
 	SandboxWritable  []string       `json:"sandbox_writable,omitempty" doc:"more folders that commands in the sandbox may write to, such as caches; ~ is the home folder"`
 
-	origins     map[string]string
-	brings      map[string]string // by file of a project: its worktree
-	trustedNow  func(root string) bool
-	held        []Held
-	unsupported []Unsupported
-	trusted     bool
-	included    map[string]string // files of {file:…}, with their marks when they were read
+	origins      map[string]string // by dotted path: file:line:column
+	projectFiles map[string]string // by file of a project: its worktree
+	trustedNow   func(root string) bool
+	held         []Held
+	unsupported  []Unsupported
+	trusted      bool
+	included     map[string]string // files of {file:…}, with their marks when they were read
 }
 
 // Provider is one model provider. Options is OpenCode's nesting of the same settings.
@@ -80,18 +81,18 @@ type Provider struct {
 	Region  string            `json:"region,omitempty" doc:"bedrock: AWS region; default: AWS_REGION"`
 	Headers map[string]string `json:"headers,omitempty" doc:"HTTP headers sent with every request"`
 	Models  Models            `json:"models,omitempty" doc:"models by id, or a list of ids"`
-	Quirks  Quirks            `json:"quirks,omitzero" doc:"what an OpenAI-compatible server at this address does differently; most of it is found out when the server complains"`
+	Quirks  Quirks            `json:"quirks,omitzero" doc:"what an OpenAI-compatible server at this address does differently; most of it is learned from its errors"`
 	Options *ProviderOptions  `json:"options,omitempty" doc:"OpenCode's place for baseURL, apiKey and headers, for time-outs, and for what is sent with every request (reasoningEffort, serviceTier, …)"`
 }
 
-// Quirks are switches for servers that speak almost the format. What is not set is known by the model's name, or found
-// out.
+// Quirks describe servers that almost speak OpenAI's format. What is not set is known from the model's name, or
+// learned from the server's errors.
 type Quirks struct {
 	NoStreamUsage   bool   `json:"no_stream_usage,omitempty" doc:"do not send stream_options; tokens are estimated where the server does not count"`
 	NoStream        bool   `json:"no_stream,omitempty" doc:"ask for answers in one piece"`
 	NoParallelCalls bool   `json:"no_parallel_calls,omitempty" doc:"one tool call an answer"`
 	AlternateRoles  bool   `json:"alternate_roles,omitempty" doc:"user and assistant messages must take turns"`
-	SystemRole      string `json:"system_role,omitempty" doc:"role of the system prompt; user: its words go before the first request, for templates without a system role" enum:"system,developer,user"`
+	SystemRole      string `json:"system_role,omitempty" doc:"role of the system prompt; user: it is put before the first request, for templates without a system role" enum:"system,developer,user"`
 	MaxTokensField  string `json:"max_tokens_field,omitempty" doc:"name of the output limit" enum:"max_tokens,max_completion_tokens"`
 	ReturnReasoning bool   `json:"return_reasoning,omitempty" doc:"send reasoning_content back with tool calls (known for DeepSeek and Kimi)"`
 	ShortCallIDs    bool   `json:"short_call_ids,omitempty" doc:"call ids of nine letters and digits (known for Mistral)"`
@@ -109,14 +110,14 @@ type ProviderOptions struct {
 	Project      string            `json:"project,omitempty" doc:"OpenAI's project"`
 	Query        map[string]string `json:"queryParams,omitempty" doc:"added to the address of every request (OpenAI's formats)"`
 	Usage        *bool             `json:"includeUsage,omitempty" doc:"false: do not ask the server to count tokens in streams"`
-	Timeout      Any               `json:"timeout,omitempty" doc:"longest silence of an answer in milliseconds, its beginning included; false: none is too long; default 300000, twice that for the beginning"`
-	First        Any               `json:"headerTimeout,omitempty" doc:"how long an answer may take to begin, in milliseconds; false: any time"`
-	Chunk        Any               `json:"chunkTimeout,omitempty" doc:"longest silence between two pieces of an answer, in milliseconds; false: none is too long"`
+	Timeout      Any               `json:"timeout,omitempty" doc:"longest pause in an answer in milliseconds, the wait for its beginning included; false: no limit; default 300000, twice that for the beginning"`
+	First        Any               `json:"headerTimeout,omitempty" doc:"how long an answer may take to begin, in milliseconds; false: no limit"`
+	Chunk        Any               `json:"chunkTimeout,omitempty" doc:"longest pause between two pieces of an answer, in milliseconds; false: no limit"`
 
 	Rest map[string]Any `json:"*"` // what is sent with every request
 }
 
-// Rest are members of an object that it has no field for; a struct with a field of the name "*" keeps them there.
+// restName is the JSON name of a field that keeps the members without a field of their own.
 const restName = "*"
 
 // UnmarshalJSON keeps what has no field of its own in Rest.
@@ -154,7 +155,7 @@ func (o ProviderOptions) MarshalJSON() ([]byte, error) {
 	return json.Marshal(all)
 }
 
-// Millis is a time-out as it is written: milliseconds, or false for none at all (a day). 0: not given.
+// Millis is a time-out in milliseconds; false means none, which is a day. It is 0 when nothing valid is given.
 func (a Any) Millis() time.Duration {
 	if string(a) == "false" {
 		return 24 * time.Hour
@@ -175,13 +176,13 @@ type Model struct {
 	Limit     *Limit                    `json:"limit,omitempty" doc:"OpenCode's place for context and output"`
 	Images    *bool                     `json:"images,omitempty" doc:"whether it reads images"`
 	PDF       *bool                     `json:"pdf,omitempty" doc:"whether it reads PDF"`
-	Thinking  *bool                     `json:"thinking,omitempty" doc:"whether it thinks aloud"`
+	Thinking  *bool                     `json:"thinking,omitempty" doc:"whether it returns its reasoning"`
 	CostIn    float64                   `json:"cost_input,omitempty" doc:"USD per million input tokens"`
 	CostOut   float64                   `json:"cost_output,omitempty" doc:"USD per million output tokens"`
 	CostRead  float64                   `json:"cost_cache_read,omitempty" doc:"USD per million input tokens that were in the provider's cache"`
 	CostWrite float64                   `json:"cost_cache_write,omitempty" doc:"USD per million input tokens that were put into it"`
 	Options   map[string]Any            `json:"options,omitempty" doc:"sent with every request, by the names of the format or OpenCode's: reasoningEffort, textVerbosity, thinking, temperature …"`
-	Variants  map[string]map[string]Any `json:"variants,omitempty" doc:"options by the name of an effort or one of your own, laid over those while it is chosen"`
+	Variants  map[string]map[string]Any `json:"variants,omitempty" doc:"options by the name of an effort or of your own variant, which override those while it is selected"`
 	Headers   map[string]string         `json:"headers,omitempty" doc:"HTTP headers sent with its requests, besides the provider's"`
 }
 
@@ -205,16 +206,16 @@ type Agent struct {
 	Steps       int             `json:"steps,omitempty" doc:"model steps one turn may take"`
 	Permission  Permission      `json:"permission,omitzero" doc:"rules that come after the general ones"`
 	Tools       map[string]bool `json:"tools,omitempty" doc:"switch tools on or off by name"`
-	Disable     bool            `json:"disable,omitempty" doc:"take it away"`
+	Disable     bool            `json:"disable,omitempty" doc:"remove it"`
 	Hidden      bool            `json:"hidden,omitempty" doc:"do not offer it in menus"`
 	Color       string          `json:"color,omitempty" doc:"colour in menus"`
 }
 
 // Command is a slash command.
 type Command struct {
-	Template    string `json:"template,omitempty" doc:"the prompt; $ARGUMENTS and $1 $2 … are what follows the name, an exclamation mark and a command in backquotes are replaced by its output, @file is attached"`
+	Template    string `json:"template,omitempty" doc:"the prompt; $ARGUMENTS and $1 $2 … are the arguments, an exclamation mark with a command in backquotes is replaced by its output, @file attaches a file"`
 	Description string `json:"description,omitempty" doc:"what it does, for the menu"`
-	Hint        string `json:"hint,omitempty" doc:"what may follow the name, for the menu"`
+	Hint        string `json:"hint,omitempty" doc:"the arguments, for the menu"`
 	Agent       string `json:"agent,omitempty" doc:"agent that runs it; a sub-agent runs it as a task"`
 	Model       string `json:"model,omitempty" doc:"provider/model that runs it"`
 	Subtask     bool   `json:"subtask,omitempty" doc:"run it as a task of a sub-agent"`
@@ -260,12 +261,12 @@ type Tracing struct {
 	Enabled  bool              `json:"enabled,omitempty" doc:"send traces; off by default"`
 	Endpoint string            `json:"endpoint,omitempty" doc:"the collector's address; default: OTEL_EXPORTER_OTLP_TRACES_ENDPOINT or OTEL_EXPORTER_OTLP_ENDPOINT, else http://localhost:4318"`
 	Headers  map[string]string `json:"headers,omitempty" doc:"HTTP headers for the collector, besides OTEL_EXPORTER_OTLP_HEADERS; a key is better as {env:NAME}"`
-	Content  bool              `json:"content,omitempty" doc:"let spans carry prompts, answers, arguments and results (keys masked); else names and numbers only"`
+	Content  bool              `json:"content,omitempty" doc:"let spans carry prompts, answers, arguments and results (keys masked); otherwise names and numbers only"`
 }
 
 // Web says what may be fetched.
 type Web struct {
-	Allow []string `json:"allow,omitempty" doc:"places on this machine or a private network that may be fetched from without asking: localhost:3000, 10.0.0.0/8, wiki.corp"`
+	Allow []string `json:"allow,omitempty" doc:"addresses on this machine or a private network that webfetch may read without approval: localhost:3000, 10.0.0.0/8, wiki.corp"`
 }
 
 // WebSearch is a search engine.
@@ -336,7 +337,7 @@ func (m *Models) UnmarshalJSON(b []byte) error {
 // Permission is the permission section: its rules in the order they were written, layer after layer.
 type Permission struct {
 	Rules permission.Ruleset
-	// Auto is "permission": "auto": commands whose effects the sandbox holds, and that can be taken back, are not asked.
+	// Auto is "permission": "auto": commands whose effects stay in the sandbox, and can be undone, need no approval.
 	Auto bool
 	raw  json.RawMessage
 }
@@ -356,18 +357,18 @@ func (p Permission) IsZero() bool { return len(p.Rules) == 0 && len(p.raw) == 0 
 // Origin says where a value came from, as file:line:column or a variable's name; path is dotted ("provider.local.baseURL").
 func (c *Config) Origin(path string) string { return c.origins[path] }
 
-// Reason is what the gate before processes and connections is told of settings: where the first of them stands, or of
-// what is below it ("mcp.docs"); and the project, when its own file says any of it. What a project has a say in starts and
-// reaches something only while the project is trusted.
+// Reason describes settings to the gate before processes and connections: where the first of them was set ("mcp.docs"
+// covers what is below it), and the project whose own file sets any of them. A project's program or address is used
+// only while the project is trusted, which the gate asks again each time.
 func (c *Config) Reason(settings ...string) guard.Reason {
 	r := guard.Reason{Setting: settings[0]}
 	for _, path := range slices.Sorted(maps.Keys(c.origins)) {
 		if !slices.ContainsFunc(settings, func(s string) bool { return path == s || strings.HasPrefix(path, s+".") }) {
 			continue
 		}
-		at, _, _ := strings.Cut(c.origins[path], " (") // behind it: a variable that is not set
-		if file, _, _ := place(at); c.brings[file] != "" {
-			r.Setting, r.Place, r.Folder, r.Trusted = path, at, c.brings[file], c.trustedNow
+		at, _, _ := strings.Cut(c.origins[path], " (") // " (" begins a note about a variable that is not set
+		if file, _, _ := place(at); c.projectFiles[file] != "" {
+			r.Setting, r.Place, r.Folder, r.Trusted = path, at, c.projectFiles[file], c.trustedNow
 			return r
 		}
 		if r.Place == "" {
@@ -389,6 +390,7 @@ type Problem struct {
 	Fatal   bool   `json:"fatal,omitempty"` // the file could not be read at all
 }
 
+// String is the form that editors and terminals link: file:line:column: message.
 func (p Problem) String() string {
 	return fmt.Sprintf("%s:%d:%d: %s", p.File, p.Line, p.Column, p.Message)
 }

@@ -75,7 +75,7 @@ func TestMistakesNameTheirPlaceAndWhatWasMeant(t *testing.T) {
 		{"nested typo", `{"provider": {"p": {"baseUrl": "u"}}}`, `1:21: unknown key "baseUrl" in provider.p; did you mean "baseURL"?`},
 		{"wrong type", `{"steps": "five"}`, `1:11: steps takes a whole number, not the string "five"`},
 		{"wrong action", `{"permission": {"edit": "alow"}}`, `1:25: "alow" is not an action for permission.edit; write allow, ask or deny; did you mean "allow"?`},
-		{"wrong enum", `{"review": "folow"}`, `1:12: "folow" is not a value of review; it takes preview or follow; did you mean "follow"?`},
+		{"wrong enum", `{"log_level": "wran"}`, `1:15: "wran" is not a value of log_level; it takes debug, info, warn or error; did you mean "warn"?`},
 		{"not JSON", "{\n  \"model\": }", `2:12: `},
 		{"a list for an object", `{"agent": []}`, `1:11: agent takes an object, not a list`},
 	} {

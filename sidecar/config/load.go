@@ -22,18 +22,18 @@ type Sources struct {
 	Cwd      string                   // session directory, absolute
 	Root     string                   // worktree root: project files are read from here down to Cwd
 	UserDir  string                   // ~/.config/pillion
-	Home     string                   // ~, for agents and commands that other programs keep there; empty: not looked at
+	Home     string                   // ~, for agents and commands of other programs; "": not read
 	Editor   []byte                   // the editor's settings, JSON
 	Env      func(name string) string // the environment
 	MaxBytes int64                    // a file larger than this is refused; 0: 4 MiB
 	// Trusted: the person trusts the folder, so its files may start programs, redirect models and allow calls.
-	// Otherwise Config.Held tells what was left out.
+	// Otherwise Config.Held lists what was left out.
 	Trusted bool
 	// TrustedNow says whether a worktree is trusted when something is started or reached (Config.Reason); nil: Trusted.
 	TrustedNow func(root string) bool
 }
 
-// names of a configuration file, in the order they are read within one folder.
+// names are the names of a configuration file, in the order in which they are read in a folder.
 var names = []string{"pillion.json", "pillion.jsonc", filepath.Join(".pillion", "pillion.json"), filepath.Join(".pillion", "pillion.jsonc")}
 
 // ProjectFolders are the folders of a project that hold settings and nothing else; Folders are those below them, and
@@ -43,9 +43,9 @@ var (
 	Folders        = []string{"agent", "agents", "mode", "modes", "command", "commands", "tool", "tools", "plugin", "plugins"}
 )
 
-// Concerns reports whether a file or folder of this name, among others in a project's folder, has to do with settings.
+// Concerns reports whether a file or folder of this name in a project's folder belongs to the configuration.
 func Concerns(name string) bool {
-	return slices.Contains(names, name) || slices.Contains(theirNames, name) || slices.Contains(ProjectFolders, name) || name == claudeServers || name == "trust"
+	return slices.Contains(names, name) || slices.Contains(openCodeFiles, name) || slices.Contains(ProjectFolders, name) || name == claudeServers || name == "trust"
 }
 
 // Load reads and merges every layer. It always returns a usable configuration: what is wrong is left out and
@@ -59,7 +59,7 @@ func Load(s Sources) (*Config, []Problem) {
 		l.MaxBytes = 4 << 20
 	}
 	l.project()
-	for _, dir := range s.personal() {
+	for _, dir := range s.personalFolders() {
 		for _, n := range l.markdownIn(dir, "") {
 			l.add(n)
 		}
@@ -69,8 +69,8 @@ func Load(s Sources) (*Config, []Problem) {
 			l.add(n)
 		}
 	}
-	for _, path := range s.theirOwn() {
-		if n := l.theirsFile(path); n != nil {
+	for _, path := range s.personalOpenCodeFiles() {
+		if n := l.openCodeFile(path); n != nil {
 			l.add(n)
 		}
 	}
@@ -94,26 +94,28 @@ func Load(s Sources) (*Config, []Problem) {
 	return l.finish()
 }
 
+// loader reads the layers of a configuration in order and merges them.
 type loader struct {
 	Sources
-	tree    *node
-	rules   permission.Ruleset
-	agents  map[string]permission.Ruleset
-	auto    bool                          // "permission": "auto" stands in the person's settings or a trusted folder's
-	brought bool                          // set while an untrusted project's files are read
-	theirs  map[string]permission.Ruleset // rules for agents out of untrusted files
-	person  permission.Ruleset            // general rules of everybody else
-	held    []Held
+	tree              *node
+	rules             permission.Ruleset
+	agents            map[string]permission.Ruleset
+	auto              bool                          // "permission": "auto" is set by the person or by a trusted folder
+	untrustedLayer    bool                          // true while the files of an untrusted project are added
+	projectAgentRules map[string]permission.Ruleset // rules for agents from an untrusted project
+	personRules       permission.Ruleset            // general rules that are not an untrusted project's
+	held              []Held
 
 	unsupported []Unsupported
 
-	problems []Problem
-	origins  map[string]string
-	included map[string]string
-	brings   map[string]string // by file of a project: the folder whose trust it needs
+	problems     []Problem
+	origins      map[string]string
+	included     map[string]string
+	projectFiles map[string]string // by file: the folder whose trust its settings need
 }
 
-// project reads the files that come with the project.
+// project reads the files of the project. What an untrusted project may not set is removed before anything else sees
+// it, so that no later code has to think of it.
 func (l *loader) project() {
 	var files []*node
 	for _, dir := range Between(l.Root, l.Cwd) {
@@ -127,8 +129,8 @@ func (l *loader) project() {
 		if dir != l.Home { // the user's own settings count without trust, below
 			files = append(files, l.claudeLayers(dir)...)
 		}
-		for _, name := range theirNames {
-			if n := l.theirsFile(filepath.Join(dir, name)); n != nil {
+		for _, name := range openCodeFiles {
+			if n := l.openCodeFile(filepath.Join(dir, name)); n != nil {
 				files = append(files, n)
 			}
 		}
@@ -157,27 +159,28 @@ func (l *loader) project() {
 		}
 		l.held = u.held
 	}
-	l.theirs = map[string]permission.Ruleset{}
-	l.brought = !l.Trusted
+	l.projectAgentRules = map[string]permission.Ruleset{}
+	l.untrustedLayer = !l.Trusted
 	root := l.Root
 	if root == "" {
 		root = l.Cwd
 	}
-	l.brings = map[string]string{}
+	l.projectFiles = map[string]string{}
 	for _, n := range files {
-		l.brings[n.file] = root
+		l.projectFiles[n.file] = root
 		l.add(n)
 	}
-	l.brought = false
+	l.untrustedLayer = false
 }
 
+// file adds a file as a layer. must reports one that is missing.
 func (l *loader) file(path string, must bool) {
 	if src, ok := l.read(path, must); ok {
 		l.text(path, src)
 	}
 }
 
-// read reads a file that may be missing.
+// read returns the content of a file. ok is false when there is none, or when it cannot be read, which is reported.
 func (l *loader) read(path string, must bool) (src []byte, ok bool) {
 	info, err := os.Stat(path)
 	switch {
@@ -201,13 +204,14 @@ func (l *loader) read(path string, must bool) (src []byte, ok bool) {
 	return src, true
 }
 
+// text adds a layer from memory; name is its origin.
 func (l *loader) text(name string, src []byte) {
 	if n := l.parse(name, src); n != nil {
 		l.add(n)
 	}
 }
 
-// parse reads a layer; nil means that it is none, which has been reported.
+// parse reads a layer; nil when it is not an object, which has been reported.
 func (l *loader) parse(name string, src []byte) *node {
 	n, bad := parse(name, src)
 	if bad != nil {
@@ -221,7 +225,7 @@ func (l *loader) parse(name string, src []byte) *node {
 	return n
 }
 
-// add lays one layer over what is there.
+// add merges one layer over the earlier ones.
 func (l *loader) add(n *node) {
 	l.problems = append(l.problems, l.substitute(n)...)
 	l.problems = append(l.problems, check(n, reflect.TypeFor[Config](), "")...)
@@ -229,10 +233,11 @@ func (l *loader) add(n *node) {
 	l.tree = merge(l.tree, n, "")
 }
 
-// takeRules gathers permission sections layer by layer: merging objects would lose the order that decides.
+// takeRules collects the permission sections layer by layer: merging them as objects would lose the order of the
+// rules, which decides.
 func (l *loader) takeRules(n *node) {
 	if p := n.get("permission"); p != nil && p.kind == kindString && p.text == actionAuto {
-		if l.brought {
+		if l.untrustedLayer {
 			h := Held{Setting: "permission", Reason: loosens}
 			h.File, h.Line, h.Column = place(p.origin())
 			l.held = append(l.held, h)
@@ -241,10 +246,10 @@ func (l *loader) takeRules(n *node) {
 		}
 	} else if p != nil {
 		own := rules(p)
-		if l.brought {
+		if l.untrustedLayer {
 			own = projectRules(own, l.holdRule)
 		} else {
-			l.person = append(l.person, own...)
+			l.personRules = append(l.personRules, own...)
 		}
 		l.rules = append(l.rules, own...)
 	}
@@ -257,8 +262,8 @@ func (l *loader) takeRules(n *node) {
 			continue
 		}
 		if p := m.value.get("permission"); p != nil {
-			if l.brought { // weighed when the person's rules are known
-				l.theirs[m.key] = append(l.theirs[m.key], rules(p)...)
+			if l.untrustedLayer { // agentRules needs all of the person's rules, which come later
+				l.projectAgentRules[m.key] = append(l.projectAgentRules[m.key], rules(p)...)
 				continue
 			}
 			if l.agents == nil {
@@ -269,7 +274,7 @@ func (l *loader) takeRules(n *node) {
 	}
 }
 
-// rules flattens a checked permission section in file order.
+// rules are those of a checked permission section, in the order of the file.
 func rules(n *node) permission.Ruleset {
 	if n.kind == kindString {
 		return permission.Ruleset{{Permission: "*", Pattern: "*", Action: permission.Action(n.text), Origin: n.origin()}}
@@ -287,13 +292,14 @@ func rules(n *node) permission.Ruleset {
 	return out
 }
 
+// finish turns the merged tree into a Config, with the origins of its values and the rules in their final order.
 func (l *loader) finish() (*Config, []Problem) {
 	c := &Config{}
 	if l.tree != nil {
 		var b bytes.Buffer
 		l.tree.json(&b)
 		if err := json.Unmarshal(b.Bytes(), c); err != nil {
-			// check has taken every wrong value out, so this is a fault of ours: say it rather than hide it.
+			// check has removed every wrong value, so this is a mistake in this package: report it.
 			l.problems = append(l.problems, Problem{File: "configuration", Line: 1, Column: 1, Fatal: true, Message: err.Error()})
 		}
 		l.tree.leaves("", func(path string, n *node) {
@@ -308,10 +314,10 @@ func (l *loader) finish() (*Config, []Problem) {
 	c.Permission = Permission{Rules: append(l.rules, denies...), Auto: l.auto}
 	for _, name := range slices.Sorted(maps.Keys(c.Agent)) {
 		a := c.Agent[name]
-		a.Permission = Permission{Rules: append(agentRules(name, l.theirs[name], l.person, l.holdRule), append(l.agents[name], denies...)...)}
+		a.Permission = Permission{Rules: append(agentRules(name, l.projectAgentRules[name], l.personRules, l.holdRule), append(l.agents[name], denies...)...)}
 		c.Agent[name] = a
 	}
-	c.brings, c.trustedNow = l.brings, l.TrustedNow
+	c.projectFiles, c.trustedNow = l.projectFiles, l.TrustedNow
 	if c.trustedNow == nil {
 		c.trustedNow = func(string) bool { return l.Trusted }
 	}
@@ -319,7 +325,7 @@ func (l *loader) finish() (*Config, []Problem) {
 	return c, l.problems
 }
 
-// holdRule reports a rule that does not count as it was written.
+// holdRule reports a rule of the project that is not used as it was written.
 func (l *loader) holdRule(r permission.Rule, prefix string) {
 	h := Held{Setting: prefix + "permission." + r.Permission, Reason: loosens}
 	if r.Pattern != "*" {
@@ -329,7 +335,7 @@ func (l *loader) holdRule(r permission.Rule, prefix string) {
 	l.held = append(l.held, h)
 }
 
-// place takes a rule's origin, file:line:column, apart.
+// place splits an origin, file:line:column. Paths may contain colons, so it splits from the end.
 func place(origin string) (file string, line, column int) {
 	file = origin
 	for _, n := range []*int{&column, &line} {
@@ -343,6 +349,7 @@ func place(origin string) (file string, line, column int) {
 	return file, line, column
 }
 
+// cause is an error without the path, which the problem names already.
 func cause(err error) string {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
@@ -372,16 +379,17 @@ func Between(root, dir string) []string {
 	return out
 }
 
-// Stamp changes when a file that Load would read appears, goes or changes, or a variable that it looks at does.
+// Stamp is a text that changes when a file that Load would read appears, disappears or changes, or a variable that it
+// reads does. Comparing it is cheaper than loading.
 func Stamp(s Sources) string {
 	var b strings.Builder
 	add := func(path string) {
-		if m := mark(path); m != "" {
+		if m := fileState(path); m != "" {
 			b.WriteString(path + " " + m + ";")
 		}
 	}
 	for _, dir := range Between(s.Root, s.Cwd) {
-		for _, name := range slices.Concat(theirNames, names) {
+		for _, name := range slices.Concat(openCodeFiles, names) {
 			add(filepath.Join(dir, name))
 		}
 		for _, name := range slices.Concat(claudeSettings, []string{claudeServers}) {
@@ -391,7 +399,7 @@ func Stamp(s Sources) string {
 			markdownStamp(add, filepath.Join(dir, base))
 		}
 	}
-	for _, dir := range s.personal() {
+	for _, dir := range s.personalFolders() {
 		markdownStamp(add, dir)
 	}
 	for _, name := range slices.Concat(claudeSettings, []string{claudeServers}) {
@@ -399,7 +407,7 @@ func Stamp(s Sources) string {
 			add(filepath.Join(s.Home, name))
 		}
 	}
-	for _, path := range s.theirOwn() {
+	for _, path := range s.personalOpenCodeFiles() {
 		add(path)
 	}
 	if s.UserDir != "" {
@@ -415,21 +423,21 @@ func Stamp(s Sources) string {
 	return b.String()
 }
 
-// mark tells a file's states apart; empty: there is none.
-func mark(path string) string { return markOf(os.Stat(path)) }
+// fileState tells versions of a file apart, by size and time; "" when there is none.
+func fileState(path string) string { return stateOf(os.Stat(path)) }
 
-func markOf(info os.FileInfo, err error) string {
+func stateOf(info os.FileInfo, err error) string {
 	if err != nil {
 		return ""
 	}
 	return fmt.Sprint(info.Size(), " ", info.ModTime().UnixNano())
 }
 
-// Current reports whether the files that settings take in by {file:…} are as they were read. They are in no Stamp: only
-// who has read the settings knows their names.
+// Current reports whether the files that {file:…} includes are unchanged. They are not part of Stamp, because only a
+// loaded configuration knows their names.
 func (c *Config) Current() bool {
 	for path, m := range c.included {
-		if mark(path) != m {
+		if fileState(path) != m {
 			return false
 		}
 	}

@@ -15,21 +15,20 @@ import (
 	"github.com/pillion-dev/pillion/tools/frontmatter"
 )
 
-// Agents and commands are also Markdown files with a head. Each file is one more layer of configuration, so that its
-// mistakes, its origin and what a stranger may not decide are treated as in every other file.
-
-// markdownKind is what the files of a folder are.
+// markdownKind describes the files of a folder.
 type markdownKind struct {
 	section string   // "agent" or "command"
 	folders []string // names of the folder
 	convert func(m *markdown) *node
 }
 
+// markdownKinds are the folders of Markdown files. OpenCode once called primary agents modes.
 var markdownKinds = []markdownKind{
 	{"agent", []string{"agent", "agents", "mode", "modes"}, (*markdown).agent}, // modes are what OpenCode once called primary agents
 	{"command", []string{"command", "commands"}, (*markdown).command},
 }
 
+// Limits: a folder may be the home folder by mistake.
 const (
 	maxMarkdown      = 1 << 20 // bytes of one file
 	maxMarkdownFiles = 500     // of one folder
@@ -39,15 +38,16 @@ const (
 type markdown struct {
 	path   string
 	name   string // its path below the folder, without .md
-	claude bool   // written for Claude Code, whose words are partly others
-	// primary: it is one for the person to choose, where it does not say so itself.
+	claude bool   // written for Claude Code, which has some other keys
+	// primary: it can lead a session, unless the file says otherwise.
 	primary bool
 	doc     frontmatter.Doc
 	l       *loader
 }
 
-// markdownIn reads the agents and commands below a folder such as .pillion. What leads out of within, when that is
-// set, is left out.
+// markdownIn reads the agents and commands below a folder such as .pillion, each as a layer of its own, so that
+// positions, origins and trust work as for every other file. Files that lead out of within by a link are left out, if
+// within is set.
 func (l *loader) markdownIn(base, within string) (out []*node) {
 	if info, err := os.Stat(base); err != nil || !info.IsDir() {
 		return nil
@@ -72,7 +72,7 @@ func (l *loader) markdownIn(base, within string) (out []*node) {
 				section := *at
 				section.members = []member{{m.name, key, value}}
 				at.members = []member{{k.section, key, &section}}
-				if theirs { // what other programs' files say besides is no mistake
+				if theirs { // unknown keys in files of other programs are no mistakes
 					l.unknown(at, reflect.TypeFor[Config](), nil, func(at *node, setting, why string) {
 						l.unsupported = append(l.unsupported, Unsupported{File: at.file, Line: at.line, Column: at.column, Setting: setting, Why: why})
 					})
@@ -84,7 +84,7 @@ func (l *loader) markdownIn(base, within string) (out []*node) {
 	return out
 }
 
-// markdownFiles are the .md files below a folder, in order.
+// markdownFiles are the .md files below a folder, sorted. README.md is documentation of the folder.
 func markdownFiles(dir string) (out []string) {
 	seen := 0
 	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -99,6 +99,7 @@ func markdownFiles(dir string) (out []string) {
 	return out
 }
 
+// readMarkdown reads one file; nil when it cannot be used, which is reported.
 func (l *loader) readMarkdown(path, dir, within string) *markdown {
 	bad := func(line int, format string, a ...any) *markdown {
 		l.problems = append(l.problems, Problem{File: path, Line: line, Column: 1, Message: fmt.Sprintf(format, a...), Fatal: true})
@@ -111,7 +112,7 @@ func (l *loader) readMarkdown(path, dir, within string) *markdown {
 			return bad(1, "cannot be read")
 		}
 		if rel, err := filepath.Rel(top, real); err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
-			return bad(1, "leads out of the project, to %s; it is not read", real)
+			return bad(1, "is a link out of the project, to %s; it is not read", real)
 		}
 	}
 	info, err := os.Stat(path)
@@ -134,7 +135,7 @@ func (l *loader) readMarkdown(path, dir, within string) *markdown {
 	return &markdown{path: path, name: strings.TrimSuffix(filepath.ToSlash(name), ".md"), doc: doc, l: l}
 }
 
-// object makes a section of the head's keys that keep names, under the name it returns; "" leaves one out.
+// object makes a section of the front matter: keep returns the name and value of a key here, or "" to leave it out.
 func (m *markdown) object(keep func(key string, value *yaml.Node) (string, *node)) *node {
 	out := &node{file: m.path, line: 1, column: 1, kind: kindObject}
 	if m.doc.Head == nil {
@@ -151,7 +152,7 @@ func (m *markdown) object(keep func(key string, value *yaml.Node) (string, *node
 	return out
 }
 
-// body adds the text below the head; it is taken as it stands.
+// body adds the text below the front matter. References such as {env:NAME} in it are not replaced: it is prose.
 func (m *markdown) body(out *node, key string) {
 	if m.doc.Body == "" {
 		return
@@ -163,7 +164,7 @@ func (m *markdown) body(out *node, key string) {
 // SmallModel stands for the configured small model, or the small one of the session's provider, as the model of an agent.
 const SmallModel = "small"
 
-// agent reads the head of an agent in Pillion's, OpenCode's and Claude Code's words.
+// agent reads an agent, in the keys of Pillion, OpenCode and Claude Code.
 func (m *markdown) agent() *node {
 	mode := false
 	out := m.object(func(key string, v *yaml.Node) (string, *node) {
@@ -204,25 +205,25 @@ func (m *markdown) agent() *node {
 		}
 		out.members = append(out.members, member{"mode", n, n})
 	}
-	optionsOf(out)
+	moveAgentOptions(out)
 	m.body(out, "prompt")
 	return out
 }
 
-// claudeTools are Claude Code's names of what Pillion has.
+// claudeTools maps Claude Code's tools, in lower case, to Pillion's.
 var claudeTools = map[string][]string{
 	"read": {"read"}, "write": {"write", "apply_patch"}, "edit": {"edit", "apply_patch"}, "multiedit": {"multiedit"}, "glob": {"glob"}, "grep": {"grep"},
 	"ls": {"list"}, "bash": {"bash"}, "bashoutput": {"bash_output"}, "killshell": {"bash_kill"}, "webfetch": {"webfetch"}, "websearch": {"websearch"},
 	"todowrite": {"todowrite", "todoread"}, "task": {"task"}, "agent": {"task"}, "skill": {"skill"}, "askuserquestion": {"question"}, "lsp": {"lsp"},
 }
 
-// listed are the tools that a list speaks of when it leaves them out.
-var listed = []string{"read", "write", "edit", "multiedit", "apply_patch", "list", "glob", "grep", "bash", "bash_output", "bash_input", "bash_kill",
+// switchableTools are the tools that a list of tools turns off when it does not name them.
+var switchableTools = []string{"read", "write", "edit", "multiedit", "apply_patch", "list", "glob", "grep", "bash", "bash_output", "bash_input", "bash_kill",
 	"lsp", "symbol_find", "symbol_read", "symbol_references", "symbol_replace", "symbol_insert_before", "symbol_insert_after", "symbol_rename", "symbol_delete",
 	"webfetch", "websearch", "codesearch", "task", "skill", "question", "todowrite", "todoread", "batch"}
 
-// toolList makes switches of a list of tools: what is not in it is off (or what is, for a list of those that are
-// not allowed). Nothing is switched on by it.
+// toolList makes switches of a list of tools: tools that are not in it are off (for a list of forbidden tools, those
+// that are). It never turns a tool on.
 func (m *markdown) toolList(v *yaml.Node, allowed bool) *node {
 	var names []string
 	if v.Kind == yaml.SequenceNode {
@@ -254,7 +255,7 @@ func (m *markdown) toolList(v *yaml.Node, allowed bool) *node {
 		}
 	}
 	out := &node{file: m.path, line: v.Line + m.doc.Line, column: v.Column, kind: kindObject}
-	for _, t := range listed {
+	for _, t := range switchableTools {
 		if in[t] != allowed {
 			off := &node{file: m.path, line: out.line, column: out.column, kind: kindBool, text: "false"}
 			out.members = append(out.members, member{t, off, off})
@@ -263,7 +264,7 @@ func (m *markdown) toolList(v *yaml.Node, allowed bool) *node {
 	return out
 }
 
-// command reads the head of a slash command.
+// command reads a slash command.
 func (m *markdown) command() *node {
 	if m.doc.Body == "" {
 		m.l.problems = append(m.l.problems, Problem{File: m.path, Line: 1, Column: 1, Message: "the command has no prompt; write it below the front matter"})
@@ -284,7 +285,7 @@ func (m *markdown) command() *node {
 	return out
 }
 
-// text is a value as it was written, for words that look like lists: [file].
+// text is a value as it was written, where YAML sees a list: an argument hint such as [file].
 func text(n *node, v *yaml.Node) *node {
 	if v.Kind == yaml.SequenceNode {
 		var parts []string
@@ -296,7 +297,7 @@ func text(n *node, v *yaml.Node) *node {
 	return n
 }
 
-// node is a YAML value as JSON's.
+// node converts a YAML value, with its position.
 func (m *markdown) node(v *yaml.Node) *node {
 	n := &node{file: m.path, line: v.Line + m.doc.Line, column: v.Column}
 	switch v.Kind {
@@ -334,10 +335,10 @@ func (m *markdown) node(v *yaml.Node) *node {
 	return n
 }
 
-// personal are the person's own folders of agents and commands, the nearest last.
-func (s Sources) personal() (out []string) {
+// personalFolders are the person's own folders of agents and commands; the last one wins.
+func (s Sources) personalFolders() (out []string) {
 	if s.Home != "" {
-		out = append(out, filepath.Join(s.Home, ".claude"), s.theirDir(), filepath.Join(s.Home, ".opencode"))
+		out = append(out, filepath.Join(s.Home, ".claude"), s.openCodeDir(), filepath.Join(s.Home, ".opencode"))
 	}
 	if s.UserDir != "" {
 		out = append(out, s.UserDir)
@@ -345,7 +346,7 @@ func (s Sources) personal() (out []string) {
 	return out
 }
 
-// markdownStamp changes with the files that markdownIn would read.
+// markdownStamp calls add for every file that markdownIn would read.
 func markdownStamp(add func(path string), base string) {
 	if info, err := os.Stat(base); err != nil || !info.IsDir() {
 		return

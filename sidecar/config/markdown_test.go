@@ -67,7 +67,7 @@ func TestMistakesInMarkdownHaveTheirPlace(t *testing.T) {
 	}
 	c, problems := Load(Sources{Cwd: root, Root: root, Trusted: true})
 	text := fmt.Sprint(problems)
-	for _, want := range []string{"a.md:3:1: unknown key \"mood\" in agent.a; did you mean \"mode\"?", "a.md:4:7: \"sometimes\" is not a value", "a.md:5:8: agent.a.steps takes a whole number", "b.md:", "c.md:1:1: the command has no prompt", "d.md:1:1: leads out of the project"} {
+	for _, want := range []string{"a.md:3:1: unknown key \"mood\" in agent.a; did you mean \"mode\"?", "a.md:4:7: \"sometimes\" is not a value", "a.md:5:8: agent.a.steps takes a whole number", "b.md:", "c.md:1:1: the command has no prompt", "d.md:1:1: is a link out of the project"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in %s", want, text)
 		}

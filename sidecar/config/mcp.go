@@ -4,16 +4,16 @@ import "encoding/json"
 
 // MCPServer is one MCP server: a program, or an address. The keys are OpenCode's.
 type MCPServer struct {
-	Type        string            `json:"type,omitempty" doc:"local (a program) or remote (an address); without it, what is given decides" enum:"local,remote"`
+	Type        string            `json:"type,omitempty" doc:"local (a program) or remote (an address); default: by which of command and url is set" enum:"local,remote"`
 	Command     []string          `json:"command,omitempty" doc:"program and arguments; it speaks MCP on standard input and output"`
-	Environment map[string]string `json:"environment,omitempty" doc:"environment variables of the program besides PATH, HOME and the like, which it inherits; {env:NAME} hands one of yours on"`
+	Environment map[string]string `json:"environment,omitempty" doc:"environment variables of the program besides PATH, HOME and the like, which it inherits; {env:NAME} passes one of yours"`
 	Cwd         string            `json:"cwd,omitempty" doc:"folder it runs in; default: the project"`
 	URL         string            `json:"url,omitempty" doc:"address of a remote server"`
-	SSE         bool              `json:"sse,omitempty" doc:"the remote server speaks the older SSE transport; without it, it is found out"`
+	SSE         bool              `json:"sse,omitempty" doc:"the remote server speaks the older SSE transport; by default it is detected"`
 	Headers     map[string]string `json:"headers,omitempty" doc:"HTTP headers sent to a remote server"`
-	OAuth       OrFalse[OAuth]    `json:"oauth,omitzero" doc:"what is known for signing in to a remote server; false never signs in; without it, it is found out"`
+	OAuth       OrFalse[OAuth]    `json:"oauth,omitzero" doc:"what is known for signing in to a remote server; false never signs in; by default it is detected"`
 	Enabled     *bool             `json:"enabled,omitempty" doc:"false: do not start it"`
-	Timeout     int               `json:"timeout,omitempty" doc:"longest silence of a request, in milliseconds; default 60000"`
+	Timeout     int               `json:"timeout,omitempty" doc:"longest pause of a request, in milliseconds; default 60000"`
 }
 
 // OAuth is a client that was registered by hand.

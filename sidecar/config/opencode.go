@@ -11,7 +11,7 @@ import (
 	"github.com/pillion-dev/pillion/agent/provider"
 )
 
-// Unsupported is a setting of OpenCode's that is not used here. Line and Column count from 1, Column in bytes.
+// Unsupported is a setting of OpenCode that Pillion does not use. Line and Column count from 1, Column in bytes.
 type Unsupported struct {
 	File    string `json:"file"`
 	Line    int    `json:"line"`
@@ -20,31 +20,33 @@ type Unsupported struct {
 	Why     string `json:"why"`
 }
 
+// String is one line for a terminal.
 func (u Unsupported) String() string {
 	return fmt.Sprintf("%s:%d:%d: %s is not used: %s", printable(u.File), u.Line, u.Column, printable(u.Setting), u.Why)
 }
 
-// Unsupported lists what OpenCode's files set and Pillion does not use, in the order it was read.
+// Unsupported lists the settings in OpenCode's files that Pillion does not use, in the order of reading.
 func (c *Config) Unsupported() []Unsupported { return c.unsupported }
 
-// theirNames are OpenCode's configuration files, in the order they are read within one folder; ours come after them.
-var theirNames = []string{"opencode.json", "opencode.jsonc", filepath.Join(".opencode", "opencode.json"), filepath.Join(".opencode", "opencode.jsonc")}
+// openCodeFiles are OpenCode's configuration files, in the order of reading in a folder; ours come after them and
+// win.
+var openCodeFiles = []string{"opencode.json", "opencode.jsonc", filepath.Join(".opencode", "opencode.json"), filepath.Join(".opencode", "opencode.jsonc")}
 
-// elsewhere says of OpenCode's settings that have no place here why that is.
-var elsewhere = map[string]string{
+// unusedSettings are top-level settings of OpenCode that Pillion does not use, with the reason.
+var unusedSettings = map[string]string{
 	"theme":              "the editor's theme is followed",
 	"keybinds":           "keys are the editor's settings",
-	"tui":                "Pillion lives in the editor; the terminal follows its own colours",
+	"tui":                "Pillion works in the editor; the terminal uses its own colours",
 	"layout":             "the editor lays the panel out",
 	"share":              "sessions are never sent anywhere",
 	"autoshare":          "sessions are never sent anywhere",
 	"autoupdate":         "Pillion is updated by whatever installed it",
-	"username":           "nobody's name is shown",
+	"username":           "no user name is shown",
 	"snapshot":           "checkpoints are always kept; they need no git",
 	"server":             "nothing listens on the network",
-	"disabled_providers": "a provider without a key is not offered; take its key away",
+	"disabled_providers": "a provider without a key is not offered; remove its key",
 	"enabled_providers":  "a provider without a key is not offered",
-	"watcher":            "ignore files decide what is watched",
+	"watcher":            "ignore files decide which files are watched",
 	"tool_output":        "long outputs are kept in a file whatever their length",
 	"references":         "additional folders are the editor's or --add-dir",
 	"attachment":         "images are sent as they are; providers scale them",
@@ -53,19 +55,19 @@ var elsewhere = map[string]string{
 	"$schema":            "",
 }
 
-// elsewhereInside says the same of settings inside of sections; * is any name.
-var elsewhereInside = map[string]string{
-	"mcp.*.oauth.callbackPort":         "a sign-in comes back to any free port of this machine",
-	"mcp.*.oauth.redirectUri":          "a sign-in comes back to any free port of this machine",
+// unusedNested are such settings inside sections; * stands for any name.
+var unusedNested = map[string]string{
+	"mcp.*.oauth.callbackPort":         "a sign-in returns to any free port of this machine",
+	"mcp.*.oauth.redirectUri":          "a sign-in returns to any free port of this machine",
 	"provider.*.whitelist":             "list the models you want under models",
 	"provider.*.blacklist":             "models are offered as the provider lists them",
 	"provider.*.env":                   "write key: {env:NAME}",
 	"provider.*.id":                    "the provider's name is its id",
-	"mcp.*.env":                        "it is environment",
-	"provider.*.options.setCacheKey":   "prompts are always cached where the provider can",
-	"provider.*.models.*.provider":     "make it a provider of its own, with its npm",
-	"provider.*.models.*.interleaved":  "it is found out from the answers",
-	"provider.*.models.*.tool_call":    "every model is given tools",
+	"mcp.*.env":                        "write environment instead",
+	"provider.*.options.setCacheKey":   "prompts are always cached if the provider supports it",
+	"provider.*.models.*.provider":     "define a separate provider with its npm",
+	"provider.*.models.*.interleaved":  "it is detected from the answers",
+	"provider.*.models.*.tool_call":    "every model gets tools",
 	"provider.*.models.*.temperature":  "it is sent only where an agent sets one",
 	"provider.*.models.*.family":       "it is for display only",
 	"provider.*.models.*.release_date": "it is for display only",
@@ -74,49 +76,49 @@ var elsewhereInside = map[string]string{
 	"skills.urls":                      "skills are read from folders; nothing is downloaded",
 }
 
-// ofTheirLibrary are options that mean something to the library OpenCode speaks with, and nothing to a provider: they
-// are not sent.
-var ofTheirLibrary = map[string]string{
-	"setCacheKey":               "prompts are always cached where the provider can",
+// libraryOptions are options of the library that OpenCode calls models with. No provider knows them, so they are not
+// sent.
+var libraryOptions = map[string]string{
+	"setCacheKey":               "prompts are always cached if the provider supports it",
 	"profile":                   "set AWS_PROFILE",
 	"accessKeyId":               "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or sign in with the AWS CLI",
 	"secretAccessKey":           "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or sign in with the AWS CLI",
 	"sessionToken":              "set AWS_SESSION_TOKEN",
 	"name":                      "the provider's name is its id",
-	"compatibility":             "what the server takes is found out",
+	"compatibility":             "what the server accepts is detected",
 	"fetch":                     "requests are made by Pillion",
-	"useCompletionUrls":         "azure is spoken to by Chat Completions",
+	"useCompletionUrls":         "azure is used by Chat Completions",
 	"useDeploymentBasedUrls":    "set apiVersion for deployments",
 	"enterpriseUrl":             "sign-ins to Copilot are not used",
-	"structuredOutputs":         "tools are described as the provider takes them",
-	"supportsStructuredOutputs": "tools are described as the provider takes them",
-	"strictJsonSchema":          "tools are described as the provider takes them",
-	"strictSchemas":             "tools are described as the provider takes them",
+	"structuredOutputs":         "tools are described in the form that the provider accepts",
+	"supportsStructuredOutputs": "tools are described in the form that the provider accepts",
+	"strictJsonSchema":          "tools are described in the form that the provider accepts",
+	"strictSchemas":             "tools are described in the form that the provider accepts",
 	"toolStreaming":             "answers are always streamed",
-	"sendReasoning":             "thinking is sent back where the provider wants it",
-	"litellmProxy":              "what the server takes is found out",
-	"maxRetries":                "what may succeed later is repeated",
-	"apiVersion":                "it is the provider's apiVersion",
-	"region":                    "it is the provider's region",
+	"sendReasoning":             "reasoning is sent back where the provider requires it",
+	"litellmProxy":              "what the server accepts is detected",
+	"maxRetries":                "requests that may succeed later are retried",
+	"apiVersion":                "set the provider's apiVersion",
+	"region":                    "set the provider's region",
 }
 
-// theirLSP are OpenCode's names of language servers where ours are others.
-var theirLSP = map[string]string{"rust": "rust-analyzer", "yaml-ls": "yaml", "sourcekit-lsp": "sourcekit", "php intelephense": "php", "intelephense": "php", "haskell-language-server": "haskell"}
+// openCodeServers maps OpenCode's ids of language servers to ours, where they differ.
+var openCodeServers = map[string]string{"rust": "rust-analyzer", "yaml-ls": "yaml", "sourcekit-lsp": "sourcekit", "php intelephense": "php", "intelephense": "php", "haskell-language-server": "haskell"}
 
-// tried are OpenCode's experimental switches, and why those that are not used here are not.
-var tried = map[string]string{
+// experimentalSwitches are OpenCode's experimental settings; "" marks those that work here.
+var experimentalSwitches = map[string]string{
 	"batch_tool":            "",
 	"openTelemetry":         "nothing is sent anywhere",
 	"primary_tools":         "switch tools off for sub-agents with agent.NAME.tools",
-	"continue_loop_on_deny": "a turn always goes on after a refusal that has words, and ends after one without",
-	"mcp_timeout":           "it is mcp.NAME.timeout",
+	"continue_loop_on_deny": "a turn always continues after a rejection with a comment, and ends after one without",
+	"mcp_timeout":           "set mcp.NAME.timeout",
 	"disable_paste_summary": "the editor's prompt shows what was pasted",
 	"policies":              "permission and trust decide",
 	"hook":                  "a plugin's event and tool.execute.after hooks do it",
 }
 
-// theirDir is OpenCode's folder of the user: below $XDG_CONFIG_HOME where that is set, as there.
-func (s Sources) theirDir() string {
+// openCodeDir is OpenCode's folder of the user. OpenCode too puts it below $XDG_CONFIG_HOME, if that is set.
+func (s Sources) openCodeDir() string {
 	if s.Env != nil {
 		if dir := s.Env("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
 			return filepath.Join(dir, "opencode")
@@ -125,18 +127,18 @@ func (s Sources) theirDir() string {
 	return filepath.Join(s.Home, ".config", "opencode")
 }
 
-// theirOwn are OpenCode's files of the person.
-func (s Sources) theirOwn() []string {
+// personalOpenCodeFiles are OpenCode's files of the person; the last one wins.
+func (s Sources) personalOpenCodeFiles() []string {
 	if s.Home == "" {
 		return nil
 	}
-	dir := s.theirDir()
+	dir := s.openCodeDir()
 	return []string{filepath.Join(dir, "opencode.json"), filepath.Join(dir, "opencode.jsonc")}
 }
 
-// theirsFile reads one of OpenCode's files as a layer: what is called otherwise is renamed, what has no place here is
-// taken out and reported.
-func (l *loader) theirsFile(path string) *node {
+// openCodeFile reads one of OpenCode's files as a layer: keys with another name here are renamed, and what is not
+// used is removed and noted.
+func (l *loader) openCodeFile(path string) *node {
 	src, ok := l.read(path, false)
 	if !ok {
 		return nil
@@ -150,7 +152,7 @@ func (l *loader) theirsFile(path string) *node {
 	}
 	kept := n.members[:0:0]
 	for _, m := range n.members {
-		why, known := elsewhere[m.key]
+		why, known := unusedSettings[m.key]
 		switch {
 		case known:
 			if why != "" {
@@ -160,22 +162,22 @@ func (l *loader) theirsFile(path string) *node {
 		case m.key == "mode" || m.key == "modes":
 			m.key = "agent"
 		case m.key == "autocompact":
-			note(m.at, m.key, "it is compaction.auto here")
+			note(m.at, m.key, "set compaction.auto instead")
 			continue
 		case m.key == "logLevel":
 			m.key, m.value.text = "log_level", strings.ToLower(m.value.text)
 		case m.key == "experimental":
-			noteTried(m.value, note)
+			noteExperimental(m.value, note)
 		case m.key == "provider":
 			for _, p := range m.value.members {
-				theirProvider(p.value)
+				convertProvider(p.value)
 			}
 		case m.key == "lsp":
-			theirServers(m.value)
+			renameServers(m.value)
 		}
 		kept = append(kept, m)
 	}
-	n.members = joined(kept, "agent")
+	n.members = joinMembers(kept, "agent")
 	for _, m := range n.members {
 		if m.key != "agent" {
 			continue
@@ -186,22 +188,22 @@ func (l *loader) theirsFile(path string) *node {
 					a.value.members[i].key = "steps"
 				}
 			}
-			optionsOf(a.value)
+			moveAgentOptions(a.value)
 		}
 	}
 	l.unknown(n, reflect.TypeFor[Config](), nil, note)
 	return n
 }
 
-// theirServers gives language servers the names they have here. One that is only switched off, and that there is none
-// of here, needs no word.
-func theirServers(n *node) {
+// renameServers renames language servers. A server that is only turned off, and that does not exist here, needs no
+// note.
+func renameServers(n *node) {
 	kept := n.members[:0:0]
 	for _, m := range n.members {
-		if name := theirLSP[m.key]; name != "" && n.get(name) == nil {
+		if name := openCodeServers[m.key]; name != "" && n.get(name) == nil {
 			m.key = name
 		}
-		if off := m.value.get("disabled"); (m.key == "razor" || theirLSP[m.key] != "") && off != nil && off.text == "true" {
+		if off := m.value.get("disabled"); (m.key == "razor" || openCodeServers[m.key] != "") && off != nil && off.text == "true" {
 			continue
 		}
 		kept = append(kept, m)
@@ -209,8 +211,8 @@ func theirServers(n *node) {
 	n.members = kept
 }
 
-// optionsOf puts what stands among an agent's settings and is for its model into its options.
-func optionsOf(agent *node) {
+// moveAgentOptions moves model options among an agent's settings into its options, where OpenCode accepts them too.
+func moveAgentOptions(agent *node) {
 	options := agent.get("options")
 	kept := agent.members[:0:0]
 	for _, m := range agent.members {
@@ -229,8 +231,8 @@ func optionsOf(agent *node) {
 	agent.members = kept
 }
 
-// joined makes one object of the members of a name, in their order: of two members one would hide the other.
-func joined(members []member, name string) []member {
+// joinMembers merges the members of one name into one object: with two, one would hide the other.
+func joinMembers(members []member, name string) []member {
 	var out []member
 	first := -1
 	for _, m := range members {
@@ -247,12 +249,12 @@ func joined(members []member, name string) []member {
 	return out
 }
 
-// noteTried notes the experimental switches that do nothing here.
-func noteTried(n *node, note func(*node, string, string)) {
+// noteExperimental notes the experimental settings that have no effect.
+func noteExperimental(n *node, note func(*node, string, string)) {
 	for _, m := range n.members {
-		why, known := tried[m.key]
+		why, known := experimentalSwitches[m.key]
 		if !known {
-			why = "Pillion has no such switch" + didYouMean(m.key, slices.Sorted(maps.Keys(tried)))
+			why = "Pillion has no such switch" + didYouMean(m.key, slices.Sorted(maps.Keys(experimentalSwitches)))
 		}
 		if why != "" {
 			note(m.at, "experimental."+m.key, why)
@@ -260,8 +262,8 @@ func noteTried(n *node, note func(*node, string, string)) {
 	}
 }
 
-// theirProvider puts what OpenCode says of a provider and its models where it stands here.
-func theirProvider(p *node) {
+// convertProvider moves the settings of a provider and its models to our places.
+func convertProvider(p *node) {
 	for i, m := range p.members {
 		switch {
 		case m.key == "api" && strings.Contains(m.value.text, "://"):
@@ -269,21 +271,21 @@ func theirProvider(p *node) {
 				p.members[i].key = "baseURL"
 			} else {
 				p.members = slices.Delete(slices.Clone(p.members), i, i+1)
-				theirProvider(p)
+				convertProvider(p)
 				return
 			}
 		case m.key == "options":
-			theirOptions(p, m.value)
+			convertOptions(p, m.value)
 		case m.key == "models":
 			for _, model := range m.value.members {
-				theirModel(model.value)
+				convertModel(model.value)
 			}
 		}
 	}
 }
 
-// theirOptions moves up what stands in a provider's options there and beside them here.
-func theirOptions(p, options *node) {
+// convertOptions moves settings that OpenCode has among a provider's options and Pillion beside them.
+func convertOptions(p, options *node) {
 	kept := options.members[:0:0]
 	for _, m := range options.members {
 		if (m.key == "region" || m.key == "apiVersion") && p.get(m.key) == nil {
@@ -301,8 +303,8 @@ func theirOptions(p, options *node) {
 	options.members = kept
 }
 
-// theirModel puts a model's abilities and prices where they stand here.
-func theirModel(n *node) {
+// convertModel moves a model's abilities and prices to our places.
+func convertModel(n *node) {
 	var out []member
 	add := func(key string, at, value *node) {
 		if n.get(key) == nil && value != nil {
@@ -335,7 +337,7 @@ func theirModel(n *node) {
 	n.members = out
 }
 
-// elements are those of a list among an object's members.
+// elements are the elements of the list key.
 func (n *node) elements(key string) []*node {
 	if list := n.get(key); list != nil {
 		return list.elems
@@ -343,28 +345,28 @@ func (n *node) elements(key string) []*node {
 	return nil
 }
 
-// why says why a setting has no place here.
+// why says why a setting is not used.
 func why(path []string, known []string) string {
-	if text := elsewhereOf(path); text != "" {
+	if text := whyUnused(path); text != "" {
 		return text
 	}
 	return "Pillion has no such setting" + didYouMean(path[len(path)-1], known)
 }
 
-// elsewhereOf looks a path up in elsewhereInside, and an option in ofTheirLibrary.
-func elsewhereOf(path []string) string {
-	for pattern, text := range elsewhereInside {
+// whyUnused looks a path up in unusedNested, and an option in libraryOptions.
+func whyUnused(path []string) string {
+	for pattern, text := range unusedNested {
 		if pathMatch(pattern, path) {
 			return text
 		}
 	}
 	if n := len(path); n >= 4 && (path[n-2] == "options" || path[n-3] == "variants") {
-		return ofTheirLibrary[path[n-1]]
+		return libraryOptions[path[n-1]]
 	}
 	return ""
 }
 
-// pathMatch matches a pattern whose * stand for names.
+// pathMatch matches a pattern in which * stands for one name.
 func pathMatch(pattern string, path []string) bool {
 	parts := strings.Split(pattern, ".")
 	if len(parts) != len(path) {
@@ -378,7 +380,7 @@ func pathMatch(pattern string, path []string) bool {
 	return true
 }
 
-// unknown takes settings out that Pillion has no place for, however deep, and notes them.
+// unknown removes settings that Pillion does not have, at any depth, and notes them.
 func (l *loader) unknown(n *node, t reflect.Type, path []string, note func(*node, string, string)) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -401,7 +403,7 @@ func (l *loader) unknown(n *node, t reflect.Type, path []string, note func(*node
 	switch t.Kind() {
 	case reflect.Map:
 		for _, m := range n.members {
-			if text := elsewhereOf(at(m)); text != "" && t.Elem() == reflect.TypeFor[Any]() {
+			if text := whyUnused(at(m)); text != "" && t.Elem() == reflect.TypeFor[Any]() {
 				note(m.at, strings.Join(at(m), "."), text)
 				continue
 			}
@@ -414,7 +416,7 @@ func (l *loader) unknown(n *node, t reflect.Type, path []string, note func(*node
 		_, rest := fields[restName]
 		for _, m := range n.members {
 			f, ok := fields[m.key]
-			text := elsewhereOf(at(m))
+			text := whyUnused(at(m))
 			if !ok && rest && text == "" {
 				kept = append(kept, m)
 				continue
@@ -423,7 +425,7 @@ func (l *loader) unknown(n *node, t reflect.Type, path []string, note func(*node
 				note(m.at, strings.Join(at(m), "."), why(at(m), slices.Sorted(maps.Keys(fields))))
 				continue
 			}
-			if text != "" { // read, and left at that
+			if text != "" { // it is read, but has no effect
 				note(m.at, strings.Join(at(m), "."), text)
 			}
 			l.unknown(m.value, f.Type, at(m), note)

@@ -19,6 +19,7 @@ func JSONSchema() []byte {
 	return append(b, '\n')
 }
 
+// schemaOf is the schema of a type. It follows the same rules as check; a test compares the two.
 func schemaOf(t reflect.Type) map[string]any {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()

@@ -1,14 +1,14 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 )
 
-// substitute replaces {env:NAME} and {file:path} inside strings; paths are relative to the file they stand in.
+// substitute replaces {env:NAME} and {file:path} in the strings of a tree; paths are relative to the file that
+// contains them.
 func (l *loader) substitute(n *node) []Problem {
 	var out []Problem
 	for _, m := range n.members {
@@ -25,7 +25,8 @@ func (l *loader) substitute(n *node) []Problem {
 	return append(out, bad...)
 }
 
-// filled is a text with its references replaced. A path may have variables in it; what is put in is taken as it is.
+// filled is a text with its references replaced. A path may contain variables. Inserted text is not searched again: a
+// file must not read the environment.
 func (l *loader) filled(n *node, text string) (string, []Problem) {
 	var b strings.Builder
 	var out []Problem
@@ -33,7 +34,7 @@ func (l *loader) filled(n *node, text string) (string, []Problem) {
 		at, file := reference(rest)
 		end := -1
 		if at >= 0 {
-			end = closing(rest[at+1:])
+			end = closingBrace(rest[at+1:])
 		}
 		if end < 0 {
 			return b.String() + rest, out
@@ -59,7 +60,7 @@ func (l *loader) filled(n *node, text string) (string, []Problem) {
 	}
 }
 
-// reference finds the first one in a text; other braces, as of JSON in a string, mean nothing.
+// reference finds the first reference in a text; other braces, such as those of JSON in a string, are left alone.
 func reference(text string) (at int, file bool) {
 	env, in := strings.Index(text, "{env:"), strings.Index(text, "{file:")
 	if in >= 0 && (env < 0 || in < env) {
@@ -68,8 +69,8 @@ func reference(text string) (at int, file bool) {
 	return env, false
 }
 
-// closing finds the brace that ends what was opened before a text; -1 without one.
-func closing(text string) int {
+// closingBrace is the index of the brace that closes the one before the text; -1 without one.
+func closingBrace(text string) int {
 	depth := 0
 	for i, c := range []byte(text) {
 		switch {
@@ -84,6 +85,7 @@ func closing(text string) int {
 	return -1
 }
 
+// include reads the file of a {file:…}, without its final line ends, and notes its state for Current.
 func (l *loader) include(from, name string) (string, error) {
 	if strings.HasPrefix(name, "~/") {
 		name = filepath.Join(l.Env("HOME"), name[2:])
@@ -91,12 +93,12 @@ func (l *loader) include(from, name string) (string, error) {
 		name = filepath.Join(filepath.Dir(from), name)
 	}
 	info, err := os.Stat(name)
-	l.included[name] = markOf(info, err)
+	l.included[name] = stateOf(info, err)
 	if err != nil {
 		return "", fmt.Errorf("cannot be read: %s", cause(err))
 	}
 	if !info.Mode().IsRegular() || info.Size() > l.MaxBytes {
-		return "", errors.New("is not a regular file of a sensible size")
+		return "", fmt.Errorf("is not a regular file of at most %d bytes", l.MaxBytes)
 	}
 	b, err := os.ReadFile(name)
 	if err != nil {

@@ -17,8 +17,8 @@ type node struct {
 	column  int // 1-based, bytes
 	kind    byte
 	text    string // string: decoded; number, true, false, null: as written
-	raw     bool   // a text that is taken as it stands: nothing is substituted in it
-	unset   string // the environment variable the text was to come from and that is not there
+	raw     bool   // references in the text are not replaced
+	unset   string // the environment variable of a {env:…} in it that is not set
 	members []member
 	elems   []*node
 	// offset and source let the permission section be read with its own positions.
@@ -36,18 +36,22 @@ const (
 	kindNull   = 'n'
 )
 
+// member is a key of an object with its value.
 type member struct {
 	key   string
 	at    *node // position of the key
 	value *node
 }
 
+// origin is where the value was written, as file:line:column.
 func (n *node) origin() string { return fmt.Sprintf("%s:%d:%d", n.file, n.line, n.column) }
 
+// problem is a mistake at this value.
 func (n *node) problem(format string, a ...any) Problem {
 	return Problem{File: n.file, Line: n.line, Column: n.column, Message: fmt.Sprintf(format, a...)}
 }
 
+// get is the value of a key; the last one counts when a file has it twice, as in encoding/json.
 func (n *node) get(key string) *node {
 	for i := len(n.members) - 1; i >= 0; i-- {
 		if n.members[i].key == key {
@@ -85,6 +89,7 @@ func parse(file string, src []byte) (*node, *Problem) {
 	return r.node(&v), nil
 }
 
+// reader converts a parsed file into nodes, with positions.
 type reader struct {
 	file string
 	src  []byte
@@ -92,6 +97,7 @@ type reader struct {
 	line, lineStart, at int
 }
 
+// place is the position of a byte offset; line and column count from 1, the column in bytes.
 func (r *reader) place(offset int) (line, column int) {
 	if offset < r.at {
 		r.line, r.lineStart, r.at = 0, 0, 0
@@ -106,6 +112,7 @@ func (r *reader) place(offset int) (line, column int) {
 	return r.line + 1, offset - r.lineStart + 1
 }
 
+// node converts a value.
 func (r *reader) node(v *hujson.Value) *node {
 	n := &node{file: r.file, offset: v.StartOffset, source: r.src}
 	n.line, n.column = r.place(v.StartOffset)
@@ -137,7 +144,8 @@ func (r *reader) node(v *hujson.Value) *node {
 	return n
 }
 
-// merge lays over onto base: objects key by key, everything else is replaced. Lists named in concat are joined.
+// merge lays over onto base: objects are merged key by key, everything else is replaced. Only instructions are
+// joined: a project adds to the person's.
 func merge(base, over *node, path string) *node {
 	if base == nil || base.kind != kindObject || over.kind != kindObject {
 		if path == "instructions" && base != nil && base.kind == kindArray && over.kind == kindArray {
@@ -214,6 +222,7 @@ func (n *node) leaves(path string, f func(path string, n *node)) {
 	}
 }
 
+// kindName names a kind for people.
 func kindName(k byte) string {
 	switch k {
 	case kindObject:
@@ -230,6 +239,7 @@ func kindName(k byte) string {
 	return "null"
 }
 
+// isInteger reports a number without a fraction that fits into 64 bits.
 func isInteger(s string) bool {
 	_, err := strconv.ParseInt(s, 10, 64)
 	return err == nil

@@ -11,8 +11,8 @@ import (
 	"github.com/pillion-dev/pillion/agent/provider"
 )
 
-// Held is a setting that came with a project and does not count until the person trusts its folder. Line and Column
-// count from 1, Column in bytes.
+// Held is a setting of a project that is not used until the person trusts its folder. Line and Column count from 1,
+// Column in bytes.
 type Held struct {
 	File    string `json:"file"`
 	Line    int    `json:"line"`
@@ -21,11 +21,13 @@ type Held struct {
 	Reason  string `json:"reason"`  // what it would have done
 }
 
+// String is one line for a terminal.
 func (h Held) String() string {
 	return fmt.Sprintf("%s:%d:%d: %s is held back: %s", printable(h.File), h.Line, h.Column, printable(h.Setting), h.Reason)
 }
 
-// printable shows a stranger's text without what moves a cursor or hides letters, shortened.
+// printable shows a text of the project without characters that move a cursor or are invisible, at most 300
+// characters.
 func printable(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
@@ -39,38 +41,41 @@ func printable(s string) string {
 	return s
 }
 
-// Held lists what was left out because the folder is not trusted, in the order it was read.
+// Held lists the settings that are held back, in the order of reading.
 func (c *Config) Held() []Held { return c.held }
 
-// Trusted reports whether the project's own settings count in full.
+// Trusted reports whether the project's own settings are used in full.
 func (c *Config) Trusted() bool { return c.trusted }
 
-// Why a setting waits for trust.
+// Why a setting is held back; the text follows "is held back: ".
 const (
 	startsProgram = "it would start a program that the project chose"
 	redirects     = "it would send your requests and keys elsewhere"
-	readsSecrets  = "it would put a secret or a file of yours into what a model reads"
-	loosens       = "it would loosen what you are asked"
+	readsSecrets  = "it would show a secret or a file of yours to a model"
+	loosens       = "it would let more happen without your approval"
 	intoRequests  = "it would put what the project chose into your requests"
 )
 
-// untrusted takes out of a project's file all that a stranger's repository must not decide: which programs start,
-// where model traffic goes, which secrets are read. It works on the file as it was written, before anything is
-// substituted. What is not known to be harmless is held back.
+// untrusted removes from a project's file what a repository must not decide before it is trusted: which programs
+// start, where model requests go, which secrets are read. It works on the file as it was written, before references
+// are replaced. What is not known to be harmless is held back.
 type untrusted struct {
 	root   string          // {file:…} may read below it
 	remote map[string]bool // providers to which one of the project's files gives an address
 	held   []Held
 }
 
+// hold notes a setting as held back.
 func (u *untrusted) hold(at *node, setting, reason string) {
 	u.held = append(u.held, Held{File: at.file, Line: at.line, Column: at.column, Setting: setting, Reason: reason})
 }
 
-// harmless top-level settings need no trust. permission and agent's rules are weighed rule by rule elsewhere.
+// harmless are the top-level settings that need no trust. The rules of permission and agent are judged one by one
+// elsewhere.
 var harmless = []string{"compaction", "$schema", "default_agent", "steps", "log_level", "permission", "sandbox", "mcp_budget"}
 
-// prune removes what is held back from a parsed file.
+// prune removes what is held back from a file. A new setting is held back until it gets a case here or is listed in
+// harmless; a test checks that each one was considered.
 func (u *untrusted) prune(n *node) {
 	if n.kind != kindObject {
 		return
@@ -87,7 +92,7 @@ func (u *untrusted) prune(n *node) {
 				return true
 			})
 		case "formatter":
-			if v.text != "false" { // any object switches formatters on, and they run what a project configures
+			if v.text != "false" { // an object turns formatters on as well, and they run what the project configures
 				u.hold(m.at, "formatter", startsProgram)
 				return false
 			}
@@ -97,7 +102,7 @@ func (u *untrusted) prune(n *node) {
 		case "web":
 			u.hold(m.at, "web", "it would let pages of this machine and private networks be fetched")
 			return false
-		case "store": // it counts only in the person's own settings, trust or not
+		case "store": // only the person's own settings may set it, trusted or not
 			u.hold(m.at, m.key, "it would send your sessions elsewhere")
 			return false
 		case "tracing": // the same
@@ -144,11 +149,11 @@ func (u *untrusted) prune(n *node) {
 				return false
 			}
 		}
-		return u.plain(v, m.key)
+		return u.withoutSecrets(v, m.key)
 	})
 }
 
-// keep filters an object's members.
+// keep removes the members of an object that f refuses.
 func (u *untrusted) keep(n *node, path string, f func(member) bool) {
 	kept := n.members[:0:0]
 	for _, m := range n.members {
@@ -170,9 +175,9 @@ func (u *untrusted) drop(n *node, path, reason string, names ...string) {
 	})
 }
 
-// provider decides on one provider's section. One with an address is left out whole, whatever the address: a port of
-// this machine may be another user's program, or a way out, and gets the prompts, files and keys all the same. One
-// without an address keeps what describes its models.
+// provider decides on one provider's section. One with an address is held back as a whole, whatever the address: even
+// a port of this machine may belong to another user, and would get prompts, files and keys. One without an address
+// keeps what describes its models.
 func (u *untrusted) provider(p member) bool {
 	path := "provider." + p.key
 	if hasAddress(p.value) {
@@ -197,11 +202,11 @@ func (u *untrusted) provider(p member) bool {
 			}
 		}
 	}
-	return u.plain(p.value, path)
+	return u.withoutSecrets(p.value, path)
 }
 
-// options keeps of what is sent with requests that which only says how a model answers, and how long that may take.
-// The rest may send them elsewhere, keep them there, or lend them tools: a service has fields for all of it.
+// options keeps of the request options only those that say how a model answers, and how long that may take. Others
+// could send requests elsewhere, store them, or give them tools.
 func (u *untrusted) options(n *node, path string) {
 	u.keep(n, path, func(m member) bool {
 		if slices.Contains(provider.OptionNames, m.key) || slices.Contains([]string{"timeout", "headerTimeout", "chunkTimeout", "setCacheKey", "disabled"}, m.key) {
@@ -216,7 +221,7 @@ func (u *untrusted) options(n *node, path string) {
 	})
 }
 
-// mcp lets a project switch a server off, nothing else.
+// mcp lets a project turn a server off, and nothing else.
 func (u *untrusted) mcp(m member) bool {
 	if off := m.value.get("enabled"); off != nil && off.text == "false" && len(m.value.members) == 1 {
 		return true
@@ -237,7 +242,7 @@ func hasAddress(section *node) bool {
 	return named(section) || slices.ContainsFunc(section.members, func(m member) bool { return m.key == "options" && named(m.value) })
 }
 
-// remotes remembers the providers that a project's file gives an address.
+// remotes notes the providers that a file of the project gives an address; a model of one of them is held back too.
 func (u *untrusted) remotes(n *node) {
 	for _, m := range n.members {
 		if m.key != "provider" {
@@ -251,6 +256,7 @@ func (u *untrusted) remotes(n *node) {
 	}
 }
 
+// model holds back a model of a provider with an address of the project.
 func (u *untrusted) model(m member, path string) bool {
 	id, _, _ := strings.Cut(m.value.text, "/")
 	if m.value.kind == kindString && u.remote[id] {
@@ -260,6 +266,7 @@ func (u *untrusted) model(m member, path string) bool {
 	return true
 }
 
+// agent decides on the settings of one agent; its rules are judged by agentRules.
 func (u *untrusted) agent(a member) {
 	path := "agent." + a.key
 	u.keep(a.value, path, func(m member) bool {
@@ -275,7 +282,7 @@ func (u *untrusted) agent(a member) {
 	})
 }
 
-// command keeps a command's words; what it is run with is the person's choice.
+// command keeps the text of a command. Which agent runs it is the person's choice: another one may have looser rules.
 func (u *untrusted) command(c member) {
 	path := "command." + c.key
 	u.keep(c.value, path, func(m member) bool {
@@ -290,7 +297,7 @@ func (u *untrusted) command(c member) {
 	})
 }
 
-// tools may be switched off: the person's wildcard that switches all off would lose to a name.
+// tools lets a project turn tools off only: one that it turns on by name would win over the person's "*": false.
 func (u *untrusted) tools(n *node, path string) {
 	u.keep(n, path, func(t member) bool {
 		if t.value.text != "false" {
@@ -316,8 +323,8 @@ func (u *untrusted) instructions(n *node) {
 	n.elems = kept
 }
 
-// plain holds back what reads the environment, or a file outside the project.
-func (u *untrusted) plain(n *node, path string) bool {
+// withoutSecrets removes strings that read the environment, or a file outside the project.
+func (u *untrusted) withoutSecrets(n *node, path string) bool {
 	if n.kind == kindString {
 		if u.reads(n) {
 			u.hold(n, path, readsSecrets)
@@ -325,10 +332,10 @@ func (u *untrusted) plain(n *node, path string) bool {
 		}
 		return true
 	}
-	u.keep(n, path, func(m member) bool { return u.plain(m.value, join(path, m.key)) })
+	u.keep(n, path, func(m member) bool { return u.withoutSecrets(m.value, join(path, m.key)) })
 	kept := n.elems[:0:0]
 	for _, e := range n.elems {
-		if u.plain(e, path) {
+		if u.withoutSecrets(e, path) {
 			kept = append(kept, e)
 		}
 	}
@@ -336,7 +343,7 @@ func (u *untrusted) plain(n *node, path string) bool {
 	return true
 }
 
-// reads reports a {env:…}, or a {file:…} that does not stay in the project.
+// reads reports a {env:…}, or a {file:…} that leads out of the project, also by a link.
 func (u *untrusted) reads(n *node) bool {
 	if n.raw {
 		return false
@@ -359,7 +366,7 @@ func (u *untrusted) reads(n *node) bool {
 			}
 			real, err := filepath.EvalSymlinks(filepath.Join(filepath.Dir(n.file), arg))
 			if err != nil {
-				continue // not there: said when it is read
+				continue // it does not exist; reported when it is read
 			}
 			root, err := filepath.EvalSymlinks(u.root)
 			rel, err2 := filepath.Rel(root, real)
@@ -370,7 +377,7 @@ func (u *untrusted) reads(n *node) bool {
 	}
 }
 
-// known reports a key of the configuration; others are reported as mistakes anyway.
+// known reports a key of the configuration; unknown ones are reported as mistakes.
 func known(key string) bool {
 	t := reflect.TypeFor[Config]()
 	for i := range t.NumField() {

@@ -7,10 +7,9 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
-// An untrusted project's rules come before the person's own, so they can only change what the defaults say. Denies and
-// asks count. An allow counts where the default allows as well; elsewhere it becomes an ask.
-
-// projectRules weighs a project's general rules.
+// projectRules judges the general rules of an untrusted project. They come before the person's own, so they can only
+// change the defaults. Denies and asks are used; an allow is used where the default allows as well, and becomes an
+// ask elsewhere.
 func projectRules(rules permission.Ruleset, hold func(permission.Rule, string)) permission.Ruleset {
 	var out permission.Ruleset
 	for _, r := range rules {
@@ -18,7 +17,7 @@ func projectRules(rules permission.Ruleset, hold func(permission.Rule, string)) 
 			out = append(out, r)
 			continue
 		}
-		narrowed, whole := narrow(r)
+		narrowed, whole := narrowAllow(r)
 		if !whole {
 			hold(r, "")
 		}
@@ -27,17 +26,17 @@ func projectRules(rules permission.Ruleset, hold func(permission.Rule, string)) 
 	return out
 }
 
-// narrow is what remains of an allow rule; whole is false when something was taken.
-func narrow(r permission.Rule) (out permission.Ruleset, whole bool) {
+// narrowAllow is what remains of an allow rule; whole is false when something was removed.
+func narrowAllow(r permission.Rule) (out permission.Ruleset, whole bool) {
 	if strings.ContainsAny(r.Permission, "*?") {
-		return nil, false // it would speak for everything: the defaults stay
+		return nil, false // it would cover every permission
 	}
 	defaults := permission.Default()
 	if action, _ := defaults.Evaluate(r.Permission, r.Pattern); action != permission.Allow {
 		r.Action = permission.Ask
 		return permission.Ruleset{r}, false
 	}
-	// What the default still asks inside of the pattern (.env files) is asked again after it.
+	// The defaults that still ask within the pattern (.env files) are repeated after it.
 	out = permission.Ruleset{r}
 	for _, d := range defaults {
 		if d.Permission == r.Permission && d.Pattern != "*" {
@@ -47,19 +46,19 @@ func narrow(r permission.Rule) (out permission.Ruleset, whole bool) {
 	return out, true
 }
 
-// ownRules are agents with rules of their own: a project's rules for one stand behind them, and an ask would weaken a
-// deny. A test in the sidecar compares the list with the agents there are.
+// ownRules are agents with rules of their own. A project's rules for such an agent come after those, and an ask would
+// weaken a deny. A test in package main compares the list with the agents.
 var ownRules = []string{"plan", "explore", "general", "title", "summary", "compaction"}
 
-// agentRules weighs a project's rules for an agent. They stand behind the person's general ones, so whatever those
-// forbid or ask must stay.
+// agentRules judges an untrusted project's rules for an agent. They come after the person's general ones, so whatever
+// those deny or ask must stay so.
 func agentRules(agent string, rules, person permission.Ruleset, hold func(permission.Rule, string)) permission.Ruleset {
 	var out permission.Ruleset
 	for _, r := range rules {
 		kept := permission.Ruleset{r}
 		whole := true
 		if r.Action == permission.Allow {
-			kept, whole = narrow(r)
+			kept, whole = narrowAllow(r)
 		}
 		kept = slices.DeleteFunc(kept, func(k permission.Rule) bool {
 			drop := k.Action != permission.Deny && (slices.Contains(ownRules, agent) || weakens(k, person))
@@ -74,7 +73,7 @@ func agentRules(agent string, rules, person permission.Ruleset, hold func(permis
 	return out
 }
 
-// weakens reports a rule that could win over a stricter one of the person's.
+// weakens reports a rule that could win over a stricter one of the person.
 func weakens(r permission.Rule, person permission.Ruleset) bool {
 	strict := func(a permission.Action) int {
 		return slices.Index([]permission.Action{permission.Allow, permission.Ask, permission.Deny}, a)
@@ -83,15 +82,15 @@ func weakens(r permission.Rule, person permission.Ruleset) bool {
 		if strict(p.Action) <= strict(r.Action) {
 			continue
 		}
-		if strings.ContainsAny(r.Permission, "*?") || speaks(p, r.Permission) {
+		if strings.ContainsAny(r.Permission, "*?") || covers(p, r.Permission) {
 			return true
 		}
 	}
 	return false
 }
 
-// speaks reports whether a rule says something about a permission, by any of its names.
-func speaks(p permission.Rule, name string) bool {
+// covers reports whether a rule is about a permission, by any of its names.
+func covers(p permission.Rule, name string) bool {
 	all := permission.Ruleset{{Permission: p.Permission, Pattern: "*", Action: permission.Deny}}
 	action, _ := all.Evaluate(name, "x")
 	if action == permission.Deny {

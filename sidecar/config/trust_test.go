@@ -159,7 +159,7 @@ func TestHeldBackNamesItsPlace(t *testing.T) {
 	}
 	want := []string{
 		path + ":2:3: shell is held back: it would start a program that the project chose",
-		path + ":3:27: permission.bash.ls is held back: it would loosen what you are asked",
+		path + ":3:27: permission.bash.ls is held back: it would let more happen without your approval",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q", got)

@@ -17,14 +17,14 @@ import (
 	"github.com/pillion-dev/pillion/tools/checkpoint"
 )
 
-// What a restore takes back.
+// Scopes of a restore.
 const (
 	ScopeFiles        = "files"
 	ScopeConversation = "conversation"
 	scopeBoth         = "both"
 )
 
-// checkpoints are the states one can go back to, each with what changed until the next.
+// checkpoints are the states that can be restored, each with what changed until the next one.
 func (l *ledger) checkpoints() []protocol.Checkpoint {
 	var out []protocol.Checkpoint
 	applied := l.applied()
@@ -45,7 +45,7 @@ func (l *ledger) checkpoints() []protocol.Checkpoint {
 	return out
 }
 
-// current is the checkpoint that the session was taken back to, if it has not gone on since.
+// current is the checkpoint that was restored last, if nothing has happened since; else "".
 func (l *ledger) current() string {
 	if !l.fresh {
 		return ""
@@ -58,7 +58,7 @@ func (l *ledger) current() string {
 	return ""
 }
 
-// addFiles counts a set's files to those of a checkpoint.
+// addFiles counts the files of a set to those of a checkpoint, apart for the agent, commands and the person.
 func addFiles(list []protocol.CheckpointFile, set *change.Set) []protocol.CheckpointFile {
 	source := string(set.Source)
 	if set.Source == change.ByAgent {
@@ -80,13 +80,13 @@ func addFiles(list []protocol.CheckpointFile, set *change.Set) []protocol.Checkp
 			}
 		}
 		added, removed := f.Stat()
-		list[i].Added, list[i].Removed = plus(list[i].Added, added), plus(list[i].Removed, removed)
+		list[i].Added, list[i].Removed = addCount(list[i].Added, added), addCount(list[i].Removed, removed)
 	}
 	return list
 }
 
-// plus adds to a count that may be absent.
-func plus(n *int64, m int) *int64 {
+// addCount adds to a count that may be absent.
+func addCount(n *int64, m int) *int64 {
 	sum := int64(m)
 	if n != nil {
 		sum += *n
@@ -107,7 +107,7 @@ type Restoring struct {
 type Restored struct {
 	Plan   *checkpoint.Plan // nil: files were not asked for
 	Undo   string           // the checkpoint that undoes it; empty: nothing was done
-	Prompt []provider.Part  // what the conversation was taken back before
+	Prompt []provider.Part  // the prompt that the conversation is now before; an editor offers it again
 }
 
 // RestoredFiles is what a plan does to each file, as the protocol tells it: status, reason, and lines added and removed.
@@ -118,7 +118,7 @@ func RestoredFiles(p *checkpoint.Plan) []protocol.RestoredFile {
 		for _, m := range p.Set.Files {
 			if m.Path == o.Path {
 				a, r := m.Stat()
-				f.Added, f.Removed = plus(nil, a), plus(nil, r)
+				f.Added, f.Removed = addCount(nil, a), addCount(nil, r)
 			}
 		}
 		out = append(out, f)
@@ -126,7 +126,7 @@ func RestoredFiles(p *checkpoint.Plan) []protocol.RestoredFile {
 	return out
 }
 
-// check says what is wrong with a request, and makes it whole.
+// check validates a request and fills in the scope.
 func (w *Restoring) check() error {
 	if some := len(w.Paths)+len(w.Hunks) > 0; w.Scope == "" {
 		if w.Scope = scopeBoth; some {
@@ -141,7 +141,9 @@ func (w *Restoring) check() error {
 	return nil
 }
 
-// Restore takes files, the conversation or both back to a checkpoint. The restore is a checkpoint itself.
+// Restore restores files, the conversation or both to a checkpoint. The restore is a checkpoint itself, so it can be
+// undone. Files are compared with what the agent wrote: later text of the person is merged, and a file with a
+// conflict is left as it is.
 func (r *Reviewer) Restore(ctx context.Context, w Restoring) (*Restored, error) {
 	if err := w.check(); err != nil {
 		return nil, err
@@ -162,7 +164,7 @@ func (r *Reviewer) Restore(ctx context.Context, w Restoring) (*Restored, error) 
 			d.MessageID, d.Undoes, d.Title = p.restore.Was, p.id, "Undo: "+p.title
 		}
 		if at := l.point(d.MessageID); d.Conversation && at != nil && at.lost {
-			err = rpc.InvalidParams("checkpointId: the conversation went on without this prompt, so it cannot go back to it; restore the files only (scope files)")
+			err = rpc.InvalidParams("checkpointId: the conversation was continued without this prompt, so it cannot be restored; restore the files only (scope files)")
 		}
 	})
 	if err != nil {
@@ -210,8 +212,8 @@ func (r *Reviewer) Restore(ctx context.Context, w Restoring) (*Restored, error) 
 	return out, nil
 }
 
-// moved says that somebody wrote between a comparison and the write.
-func moved(err error) bool {
+// isStale reports that a file was written between the comparison and the write.
+func isStale(err error) bool {
 	var t *tools.Error
 	return errors.As(err, &t) && (t.Kind == "stale" || t.Kind == "exists")
 }

@@ -34,8 +34,8 @@ type Store interface {
 	Reopen(session string, set *change.Set, ask string) (tools.Tool, bool)
 }
 
-// Desk is where the changes of all sessions are reviewed. Decisions about one session are taken one at a time,
-// whichever editors they come from.
+// Desk reviews the changes of all sessions. Decisions about one session are taken one at a time, whichever editors
+// they come from: two undos at once would be compared with the same file.
 type Desk struct {
 	store Store // nil: nothing is kept or written
 
@@ -69,6 +69,7 @@ func (d *Desk) Check(ctx context.Context, session string, set *change.Set) *chan
 	return set.WithVerdict(files.Check(ctx, set)).Verdict // lists that are empty are lists on the wire too
 }
 
+// reopen is Store.Reopen; false without a store.
 func (d *Desk) reopen(session string, set *change.Set, ask string) (tools.Tool, bool) {
 	if d.store == nil {
 		return tools.Tool{}, false
@@ -85,6 +86,7 @@ func (d *Desk) Reviewer(s *agent.Session, l *Ledger) *Reviewer {
 	return r
 }
 
+// lock is the mutex of a session's decisions. It is never removed: an editor may hold it.
 func (d *Desk) lock(session string) *sync.Mutex {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/shell/visible"
 )
 
-// How many bytes of text a change's diffs carry: of one file whole, beyond it only the changed places; and of all files,
-// beyond which they are only named. One message must stay below what editors read.
+// Limits of a change's diffs in bytes of text: of one file that is shown whole (beyond it only the changed places
+// are), and of all files (beyond it they are only named). One message must stay below what editors read.
 const (
 	maxDiffText  = 4 << 20
 	maxDiffTotal = 10 << 20
@@ -29,7 +29,7 @@ func Diffs(set *change.Set) []protocol.ToolCallContent {
 			old, d.NewText = excerpts(f)
 		}
 		if total += len(old) + len(d.NewText); total > maxDiffTotal {
-			out = append(out, protocol.TextOfCall(fmt.Sprintf("%s %s: too large to show beside the others", f.Kind, f.Path)))
+			out = append(out, protocol.TextOfCall(fmt.Sprintf("%s %s: too large to show together with the others", f.Kind, f.Path)))
 			continue
 		}
 		if f.Kind != change.Create {
@@ -50,7 +50,7 @@ func Diffs(set *change.Set) []protocol.ToolCallContent {
 	return out
 }
 
-// excerpts are the changed places of a file too large to show whole.
+// excerpts are the changed places of a file that is too large to show whole.
 func excerpts(f change.File) (old, now string) {
 	var a, b strings.Builder
 	for _, h := range f.Hunks {
@@ -95,12 +95,13 @@ func CombinedDiff(set *change.Set, head, cwd string) protocol.ToolCallContent {
 	return diffContent(f.Path, "--- "+title+"\n"+endLine(old), head+"+++ "+title+"\n"+endLine(now))
 }
 
+// diffContent is one diff of a tool call.
 func diffContent(path, old, now string) protocol.ToolCallContent {
 	return protocol.ToolCallContent{Type: "diff", Value: &protocol.Diff{Path: path, OldText: &old, NewText: now}}
 }
 
-// maxUnified is how many bytes of unified text a change is shown with where a client cannot show diffs. Nobody reads
-// more in a list of messages, and what is left out is said.
+// maxUnified is how many bytes of unified text a change is shown with where a client cannot show diffs. More is not
+// readable in a list of messages, and what is left out is named.
 const maxUnified = 128 << 10
 
 // UnifiedText is a change set as a unified diff for people, each file under a line that says what happens to it. Beyond
@@ -141,6 +142,7 @@ func fileTitle(f change.File, cwd string) string {
 	return visible.Text(title)
 }
 
+// relativePath is a path below cwd relative to it.
 func relativePath(path, cwd string) string {
 	if rel, err := filepath.Rel(cwd, path); err == nil && filepath.IsLocal(rel) {
 		return rel

@@ -14,9 +14,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
-// Ledger is what a session's events say of its changes: change sets and where they stand, the checkpoints between
-// them, and which conversation counts. It is the same whether the events are fresh or stored. It is safe for
-// concurrent use.
+// Ledger is what a session's events say about its changes: change sets with their states, checkpoints, and how far
+// the conversation was taken back. Live and stored events give the same result. Safe for concurrent use.
 type Ledger struct {
 	mu  sync.Mutex
 	now *ledger // guarded by mu
@@ -116,6 +115,7 @@ type checkpointView struct {
 	lost    bool               // its prompt is out of the conversation for good
 }
 
+// newLedger is empty.
 func newLedger() *ledger { return &ledger{changes: map[string]*Change{}} }
 
 // take takes an event in. It returns the change the event is about, if any.
@@ -139,6 +139,8 @@ func (l *ledger) take(e agent.Event) *Change {
 	return nil
 }
 
+// prompt adds a checkpoint. A prompt after a restore makes the prompts behind the restored state unreachable: the
+// conversation has another past now.
 func (l *ledger) prompt(e agent.Event, d agent.PromptData) {
 	if l.reverted != "" { // the conversation went on: what it was taken back over is out for good
 		out := false
@@ -162,6 +164,7 @@ func promptTitle(parts []provider.Part) string {
 	return ""
 }
 
+// restore adds a checkpoint when a restore begins, and removes it when it fails.
 func (l *ledger) restore(e agent.Event, d agent.RestoreData) {
 	switch d.State {
 	case agent.RestoreBegun:
@@ -179,6 +182,7 @@ func (l *ledger) restore(e agent.Event, d agent.RestoreData) {
 	}
 }
 
+// review marks hunks as kept, undone, or no longer undone.
 func (l *ledger) review(d agent.ReviewData) *Change {
 	c := l.changes[d.ChangeSet]
 	if c == nil {
@@ -199,6 +203,7 @@ func (l *ledger) review(d agent.ReviewData) *Change {
 	return c
 }
 
+// change notes a new state of a change set.
 func (l *ledger) change(e agent.Event) *Change {
 	d, ok := agent.Value[agent.ChangeData](e)
 	if !ok {
@@ -224,7 +229,7 @@ func (l *ledger) change(e agent.Event) *Change {
 	return c
 }
 
-// point finds a checkpoint.
+// point finds a checkpoint; nil without one.
 func (l *ledger) point(id string) *checkpointView {
 	for _, p := range l.points {
 		if p.id == id {
@@ -234,7 +239,7 @@ func (l *ledger) point(id string) *checkpointView {
 	return nil
 }
 
-// applied are the sets that were applied, in the order they were.
+// applied are the written change sets, in the order of writing.
 func (l *ledger) applied() []*Change {
 	var out []*Change
 	for _, id := range l.order {
@@ -246,7 +251,7 @@ func (l *ledger) applied() []*Change {
 	return out
 }
 
-// steps are the applied sets for a plan that goes back to a moment.
+// steps are the written change sets, for a plan that goes back to an event.
 func (l *ledger) steps(after int64) []checkpoint.Step {
 	var out []checkpoint.Step
 	for _, c := range l.applied() {
@@ -266,8 +271,8 @@ func (c *Change) hunks() []string {
 	return all
 }
 
-// marks are the reviews that follow from a set that takes others back, once it is applied: by set, what is undone now
-// and, where it took back an undo, what is no longer.
+// marks are the reviews that follow from a set that undoes others: for each set the hunks that are undone now and,
+// where an undo was undone, those that no longer are.
 func (l *ledger) marks(set *change.Set) []agent.ReviewData {
 	by := map[string]*agent.ReviewData{}
 	var order []string
@@ -318,7 +323,7 @@ func (l *ledger) marks(set *change.Set) []agent.ReviewData {
 	return out
 }
 
-// Hydrated is an event with the texts of its change set in it, as far as they are still kept.
+// Hydrated is an event with the texts of its change set, as far as they are still stored.
 func Hydrated(e agent.Event, whole func(*change.Set) (*change.Set, error)) agent.Event {
 	if e.Type != agent.EventChange {
 		return e

@@ -11,12 +11,13 @@ import (
 	"github.com/pillion-dev/pillion/tools"
 )
 
-// Notifier tells the person who has a session open something; level is info or warning.
+// Notifier shows a notice to the person who has the session open; level is info or warning.
 type Notifier interface {
 	Notice(level, text string)
 }
 
-// Reopener offers again what waited for the person when a session was cut off.
+// Reopener asks again for approvals that were pending when a session was cut off, by a crash or by closing the last
+// editor.
 type Reopener struct {
 	rt       *agent.Runtime
 	session  *agent.Session
@@ -32,9 +33,9 @@ func NewReopener(rt *agent.Runtime, r *Reviewer, person Notifier) *Reopener {
 	return &Reopener{rt: rt, session: r.session, reviewer: r, person: person}
 }
 
-// Ask offers again what waited, or says what of it is lost. Nothing else of the turn is taken up: the person goes on
-// with a prompt, and the model then knows what was decided. conn ends with the editor's connection: what has not been
-// answered by then stays open.
+// Ask asks again, one request after the other, or reports what can no longer be asked. Nothing else of the turn is
+// resumed: the next prompt continues, and the model then knows the decisions. conn ends with the editor's connection;
+// requests that are open then stay pending.
 func (o *Reopener) Ask(conn context.Context) {
 	all, err := o.unanswered(conn)
 	if err != nil || len(all) == 0 || o.session.State().Busy {
@@ -46,11 +47,11 @@ func (o *Reopener) Ask(conn context.Context) {
 	o.dismiss = cancel
 	o.mu.Unlock()
 	for _, u := range all { // those that were dismissed unseen are recorded as well
-		o.askOnceMore(conn, ctx, u)
+		o.askAgain(conn, ctx, u)
 	}
 }
 
-// Dismiss takes what is asked now, and what would be asked after it, as not wanted.
+// Dismiss ends the present request and those after it as not wanted.
 func (o *Reopener) Dismiss() {
 	o.mu.Lock()
 	dismiss := o.dismiss
@@ -61,11 +62,11 @@ func (o *Reopener) Dismiss() {
 	}
 }
 
-// askOnceMore offers one change again: a call of the session, by the same gate and the same road of changes as when it
-// was first proposed.
-func (o *Reopener) askOnceMore(conn, ctx context.Context, u *unanswered) {
+// askAgain asks for one change again, as a tool call of the session: through the same gate and the same writer as the
+// first time.
+func (o *Reopener) askAgain(conn, ctx context.Context, u *unanswered) {
 	if u.set == nil {
-		o.lost(ctx, u, fmt.Sprintf("A question%s was open when this session was cut off (%s: %s). It was not answered, and nothing was run.", u.from(), u.ask.Permission, strings.Join(u.ask.Patterns, ", ")))
+		o.reportLost(ctx, u, fmt.Sprintf("An approval request%s was pending when this session was interrupted (%s: %s). It was not answered, and nothing was run.", u.ofTask(), u.ask.Permission, strings.Join(u.ask.Patterns, ", ")))
 		return
 	}
 	set, err := o.reviewer.whole(u.set)
@@ -86,53 +87,53 @@ func (o *Reopener) askOnceMore(conn, ctx context.Context, u *unanswered) {
 	call.CallID = u.ask.CallID
 	d := o.session.FinishCall(ctx, call, tool)
 	if d.Status == agent.ToolCompleted {
-		o.told(conn, u, withReport("The user has now accepted this change; it is written.", d.Output))
+		o.reportOutcome(conn, u, withReport("The user has now accepted this change; it is written.", d.Output))
 		return
 	}
 	switch d.ErrorKind {
 	case "cancelled":
 		if conn.Err() == nil { // the person dismissed it; else it stays open
-			o.told(conn, u, "The user dismissed the question about this change. Nothing was written.")
+			o.reportOutcome(conn, u, "The user dismissed the approval request for this change. Nothing was written.")
 		}
 	case "rejected":
-		o.told(conn, u, withReport("The user has now rejected this change; nothing was written.", d.Error))
+		o.reportOutcome(conn, u, withReport("The user has now rejected this change; nothing was written.", d.Error))
 	case tools.KindOutdated:
 		o.outdated(conn, u, d.Error)
 	case "denied":
-		o.lost(conn, u, fmt.Sprintf("The change “%s”%s waited for your decision when this session was cut off, and is not allowed any more: %s", u.set.Title, u.from(), d.Error))
+		o.reportLost(conn, u, fmt.Sprintf("The change “%s”%s was pending when this session was interrupted, and a rule now denies it: %s", u.set.Title, u.ofTask(), d.Error))
 	default:
-		o.told(conn, u, "The user accepted this change, but it could not be written: "+d.Error)
+		o.reportOutcome(conn, u, "The user accepted this change, but it could not be written: "+d.Error)
 	}
 }
 
-// from names the sub-agent that asked.
-func (u *unanswered) from() string {
+// ofTask names the task of the sub-agent that asked; "" for the session itself.
+func (u *unanswered) ofTask() string {
 	if u.of == nil {
 		return ""
 	}
 	return " of the task “" + u.of.Title + "”"
 }
 
-// told passes on what became of the question, to the model and to the person.
-func (o *Reopener) told(ctx context.Context, u *unanswered, words string) {
+// reportOutcome tells the model and the person what became of the request.
+func (o *Reopener) reportOutcome(ctx context.Context, u *unanswered, words string) {
 	o.tellModel(context.WithoutCancel(ctx), u, words)
-	o.person.Notice("info", words+"\nSend a prompt, for example “continue”, to go on.")
+	o.person.Notice("info", words+"\nSend a prompt, for example “continue”, to continue.")
 }
 
-// outdated says that a change does not fit any more.
+// outdated reports a change that no longer fits the files.
 func (o *Reopener) outdated(ctx context.Context, u *unanswered, why string) {
-	o.lost(ctx, u, fmt.Sprintf("The change “%s”%s waited for your decision when this session was cut off, and no longer fits: %s. Nothing was written; ask for it anew.", u.set.Title, u.from(), why))
+	o.reportLost(ctx, u, fmt.Sprintf("The change “%s”%s was pending when this session was interrupted, and no longer fits the files: %s. Nothing was written; ask for it again.", u.set.Title, u.ofTask(), why))
 }
 
-// lost says what cannot be offered again, once.
-func (o *Reopener) lost(ctx context.Context, u *unanswered, why string) {
+// reportLost reports, once, a request that cannot be asked again.
+func (o *Reopener) reportLost(ctx context.Context, u *unanswered, why string) {
 	u.ask.Reply = "lost"
 	o.session.RecordAsk(u.ask)
 	o.tellModel(ctx, u, why)
 	o.person.Notice("warning", why)
 }
 
-// tellModel adds to the conversation what became of an interrupted call; no turn begins.
+// tellModel adds the outcome of an interrupted call to the conversation; it starts no turn.
 func (o *Reopener) tellModel(ctx context.Context, u *unanswered, words string) {
 	text := "About the interrupted call"
 	if u.tool.Tool != "" {
@@ -147,7 +148,7 @@ func (o *Reopener) tellModel(ctx context.Context, u *unanswered, words string) {
 	_ = o.session.Tell(ctx, []provider.Part{{Type: provider.PartText, Synthetic: true, Text: text + ": " + words}})
 }
 
-// withReport adds what became of single hunks.
+// withReport adds the outcome of single hunks.
 func withReport(words, report string) string {
 	if report == "" {
 		return words

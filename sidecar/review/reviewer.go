@@ -36,9 +36,10 @@ func (r *Reviewer) whole(set *change.Set) (*change.Set, error) {
 	return r.desk.Whole(set)
 }
 
+// errNothingWritten refuses a change in a session that was opened for reading.
 var errNothingWritten = errors.New("this session has no files to write: it was opened without its tools")
 
-// find gives a change set that was applied, and the hunks meant: those named, or all that are not undone.
+// find returns a written change set and the hunks that are meant: the named ones, or all that are not undone.
 func (r *Reviewer) find(id string, hunks []string) (c Change, meant []string, err error) {
 	r.ledger.read(func(l *ledger) {
 		have := l.changes[id]
@@ -51,10 +52,10 @@ func (r *Reviewer) find(id string, hunks []string) (c Change, meant []string, er
 			return
 		}
 		c = *have
-		all, undone := have.hunks(), set(have.undone)
+		all, undone := have.hunks(), toSet(have.undone)
 		for _, h := range hunks {
 			switch {
-			case !set(all)[h]:
+			case !toSet(all)[h]:
 				err = rpc.InvalidParams("hunks: change %s has no hunk %q", id, h)
 				return
 			case undone[h]:
@@ -76,7 +77,8 @@ func (r *Reviewer) find(id string, hunks []string) (c Change, meant []string, er
 	return c, meant, err
 }
 
-func set(list []string) map[string]bool {
+// toSet is a list as a set.
+func toSet(list []string) map[string]bool {
 	m := make(map[string]bool, len(list))
 	for _, s := range list {
 		m[s] = true
@@ -99,8 +101,8 @@ func (r *Reviewer) Keep(ctx context.Context, id string, hunks []string) (protoco
 	return r.info(id), err
 }
 
-// Undo takes hunks back, merged with what was written since; where the same lines changed it fails and says where. The
-// person asked for it, so nobody is asked again.
+// Undo undoes hunks, merged with what was written since. It fails, and names the place, where the same lines have
+// changed. The person has asked for it, so it needs no approval.
 func (r *Reviewer) Undo(ctx context.Context, id string, hunks []string) (protocol.ChangeInfo, error) {
 	if err := r.undo(ctx, id, hunks); err != nil {
 		return protocol.ChangeInfo{}, err
@@ -108,6 +110,7 @@ func (r *Reviewer) Undo(ctx context.Context, id string, hunks []string) (protoco
 	return r.info(id), nil
 }
 
+// undo is Undo without the answer.
 func (r *Reviewer) undo(ctx context.Context, id string, hunks []string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -122,7 +125,7 @@ func (r *Reviewer) undo(ctx context.Context, id string, hunks []string) error {
 	for _, f := range c.Set.Files {
 		ref := change.Ref{Set: id, Path: f.Path}
 		for _, h := range f.Hunks {
-			if set(meant)[h.ID] {
+			if toSet(meant)[h.ID] {
 				ref.Hunks = append(ref.Hunks, h.ID)
 			}
 		}
@@ -136,7 +139,7 @@ func (r *Reviewer) undo(ctx context.Context, id string, hunks []string) error {
 	})
 }
 
-// job is a change set that takes others back.
+// job is a change set to be made that undoes others.
 type job struct {
 	id     string
 	call   string
@@ -147,10 +150,10 @@ type job struct {
 	all    bool // nothing is written when a file cannot be taken back
 }
 
-// tries is how often a plan is made anew because somebody wrote between the comparison and the write.
-const tries = 3
+// planTries is how often a plan is made anew because a file was written between the comparison and the write.
+const planTries = 3
 
-// plan works out a job against the files as they are now.
+// plan compares a job with the files as they are now.
 func (r *Reviewer) plan(j job) (*checkpoint.Plan, error) {
 	var steps []checkpoint.Step
 	r.ledger.read(func(l *ledger) { steps = l.steps(j.after) })
@@ -173,7 +176,8 @@ func (r *Reviewer) plan(j job) (*checkpoint.Plan, error) {
 	return p, nil
 }
 
-// write carries a job out. It runs in Beside or Restore.
+// write carries out a job; the caller is in Session.Beside or Session.Restore, so no turn runs. Another process may
+// write meanwhile: then the plan is made again.
 func (r *Reviewer) write(ctx context.Context, j job) (*checkpoint.Plan, error) {
 	for try := 1; ; try++ {
 		p, err := r.plan(j)
@@ -188,7 +192,7 @@ func (r *Reviewer) write(ctx context.Context, j job) (*checkpoint.Plan, error) {
 		done, err := r.files.Apply(ctx, p.Set)
 		if err != nil {
 			r.session.RecordChange(j.call, change.Failed, p.Set)
-			if try < tries && ctx.Err() == nil && moved(err) {
+			if try < planTries && ctx.Err() == nil && isStale(err) {
 				continue
 			}
 			return nil, err
@@ -199,7 +203,7 @@ func (r *Reviewer) write(ctx context.Context, j job) (*checkpoint.Plan, error) {
 	}
 }
 
-// mark tells what became of the hunks that a plan took back, those of files that were so already too.
+// mark records what became of the hunks that a plan undid, also of those that were undone in the file already.
 func (r *Reviewer) mark(p *checkpoint.Plan, j job) {
 	var marks []agent.ReviewData
 	r.ledger.read(func(l *ledger) {

@@ -39,6 +39,7 @@ func (a *Texts) Hold(session string, set *change.Set) (release func()) {
 	}
 }
 
+// get is a set that is held.
 func (a *Texts) get(session, id string) (*change.Set, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -46,11 +47,11 @@ func (a *Texts) get(session, id string) (*change.Set, bool) {
 	return set, ok
 }
 
-// Decided gives a change set that waits for a decision, and what would be written of it if these were the decisions.
+// Decided returns a change set whose approval is pending, and what would be written of it with these decisions.
 func (a *Texts) Decided(session, id string, d change.Decisions) (set, decided *change.Set, err error) {
 	set, ok := a.get(session, id)
 	if !ok {
-		return nil, nil, rpc.InvalidParams("changeSet: %s does not wait for a decision", id)
+		return nil, nil, rpc.InvalidParams("changeSet: %s has no pending approval request", id)
 	}
 	ruled, err := set.Decide(d)
 	if err != nil {
@@ -59,11 +60,12 @@ func (a *Texts) Decided(session, id string, d change.Decisions) (set, decided *c
 	return set, ruled.Set, nil
 }
 
-// Text gives both texts of one file of a change set that waits for a decision.
+// Text returns both texts of one file of a change set whose approval is pending. It fails for one that would not fit
+// into a message.
 func (a *Texts) Text(session, id, uri string) (*protocol.ChangeTextResponse, error) {
 	set, ok := a.get(session, id)
 	if !ok {
-		return nil, rpc.InvalidParams("changeSet: %s does not wait for a decision", id)
+		return nil, rpc.InvalidParams("changeSet: %s has no pending approval request", id)
 	}
 	for _, f := range set.Files {
 		if editors.PathURI(f.Path) != uri {

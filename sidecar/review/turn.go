@@ -9,6 +9,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/change"
 )
 
+// info is a change set for the wire.
 func (r *Reviewer) info(id string) (info protocol.ChangeInfo) {
 	r.ledger.read(func(l *ledger) {
 		if c := l.changes[id]; c != nil {
@@ -55,7 +56,7 @@ func (r *Reviewer) Turn(id string) (*protocol.ChangeTurnResponse, error) {
 	return out, nil
 }
 
-// turnFile is a file of a turn.
+// turnFile is a file with all that a turn changed in it.
 type turnFile struct {
 	change.Together
 	source string
@@ -65,7 +66,8 @@ type turnFile struct {
 	states map[string]string // of its hunks: open, kept, undone
 }
 
-// turn takes a turn's changes together, by file; "" is the last turn that changed something.
+// turn collects a turn's changes by file; "" is the last turn that changed something. Changes of the person are left
+// out.
 func (r *Reviewer) turn(id string) (string, []turnFile, error) {
 	var sets []*Change
 	var err error
@@ -105,7 +107,8 @@ func (r *Reviewer) turn(id string) (string, []turnFile, error) {
 	return id, r.together(sets), nil
 }
 
-// together groups the members of sets by file, across renames, and takes each file's together.
+// together groups the members of sets by file, across renames, and sums up each file. A hunk is kept or undone when
+// all the hunks that it is made of are.
 func (r *Reviewer) together(sets []*Change) []turnFile {
 	type group struct {
 		parts  []change.Part
@@ -175,7 +178,7 @@ func (r *Reviewer) together(sets []*Change) []turnFile {
 	return out
 }
 
-// refs are the hunks of sets that turn hunks are made of.
+// refs are the hunks of change sets that hunks of turns are made of.
 func (r *Reviewer) refs(ids []string) ([]change.Ref, error) {
 	var turns []string
 	r.ledger.read(func(l *ledger) {
@@ -185,7 +188,7 @@ func (r *Reviewer) refs(ids []string) ([]change.Ref, error) {
 			}
 		}
 	})
-	missing := set(ids)
+	missing := toSet(ids)
 	var out []change.Ref
 	for _, t := range turns {
 		_, files, err := r.turn(t)

@@ -9,7 +9,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/change"
 )
 
-// unanswered is a question that waited for the person when the process or its last editor ended.
+// unanswered is an approval request that was pending when the process or its last editor ended.
 type unanswered struct {
 	ask  agent.AskData
 	tool agent.ToolData     // the call that asked, as it is now
@@ -18,15 +18,17 @@ type unanswered struct {
 	at   time.Time
 }
 
-// openAsks are the questions of a session's events that nobody has answered, since the conversation last went on.
+// openAsks collects the pending requests from a session's events. A prompt or a restore makes earlier ones obsolete.
 type openAsks struct {
 	since agent.Event // where the last turn begins
 	list  []*unanswered
 	ended map[string]bool // questions that were answered, by id
 }
 
+// askTypes are the events that openAsks reads.
 var askTypes = []agent.EventType{agent.EventPrompt, agent.EventRestore, agent.EventAsk}
 
+// take reads the next event. An answer may be stored before its request, by another process.
 func (o *openAsks) take(e agent.Event) {
 	if e.Type == agent.EventPrompt || e.Type == agent.EventRestore {
 		o.since, o.list = agent.Event{Seq: e.Seq, Time: e.Time}, nil
@@ -60,8 +62,8 @@ func (o *openAsks) take(e agent.Event) {
 	}
 }
 
-// unanswered looks for the questions that the last turn was cut off at, its sub-agents' among them. What they are about
-// is read only where there is one: most sessions have none, and their calls are most of what is stored.
+// unanswered are the requests at which the last turn was cut off, those of sub-agents included. The changes are read
+// only if there is a request: most sessions have none, and tool calls are most of what is stored.
 func (o *Reopener) unanswered(ctx context.Context) ([]*unanswered, error) {
 	var own openAsks
 	err := o.session.EventsOf(ctx, 0, askTypes, func(e agent.Event) error {
@@ -111,7 +113,7 @@ func (o *Reopener) unanswered(ctx context.Context) ([]*unanswered, error) {
 		}
 		switch set := latest[at]; {
 		case set == nil:
-			u.set = nil // it is over, or was about no change
+			u.set = nil // the change was decided, or there was none
 		case u.set == nil || u.set.ID != set.ID:
 			u.set = set
 		}
@@ -119,7 +121,7 @@ func (o *Reopener) unanswered(ctx context.Context) ([]*unanswered, error) {
 	return all, err
 }
 
-// unansweredBelow are the questions of sub-agents. A sub-agent that still works is left to ask for itself.
+// unansweredBelow are the requests of sub-agents. A sub-agent that still works asks for itself.
 func (o *Reopener) unansweredBelow(ctx context.Context, own openAsks) ([]*unanswered, error) {
 	rt := o.rt
 	sessions, err := rt.List(ctx, o.session.Info().Cwd)

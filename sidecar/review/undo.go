@@ -12,8 +12,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/checkpoint"
 )
 
-// UndoLast takes a prompt back, files and conversation: the one of that id, else the last that counts. It says what
-// was done.
+// UndoLast undoes a prompt, files and conversation: the one with that id, else the last one of the conversation. It
+// returns what was done, for people.
 func (r *Reviewer) UndoLast(ctx context.Context, id string) (string, error) {
 	r.ledger.read(func(l *ledger) {
 		last := l.point(l.reverted)
@@ -26,10 +26,10 @@ func (r *Reviewer) UndoLast(ctx context.Context, id string) (string, error) {
 	if id == "" {
 		return "", rpc.InvalidParams("nothing to undo: no prompt is left in this conversation")
 	}
-	return r.takeBack(ctx, id)
+	return r.restoreTo(ctx, id)
 }
 
-// RedoLast takes the last UndoLast or restore back. It says what was done.
+// RedoLast undoes the last UndoLast or restore, unless a prompt has followed. It returns what was done, for people.
 func (r *Reviewer) RedoLast(ctx context.Context) (string, error) {
 	id := ""
 	r.ledger.read(func(l *ledger) {
@@ -37,7 +37,7 @@ func (r *Reviewer) RedoLast(ctx context.Context) (string, error) {
 		for _, p := range slices.Backward(l.points) {
 			switch {
 			case p.prompt != nil:
-				return // the conversation went on: an undo before it is final
+				return // a prompt has followed: the undo before it is final
 			case p.restore.Undoes != "":
 				taken[p.restore.Undoes] = true
 			case !taken[p.id]:
@@ -49,10 +49,11 @@ func (r *Reviewer) RedoLast(ctx context.Context) (string, error) {
 	if id == "" {
 		return "", rpc.InvalidParams("nothing to redo: nothing was undone since the last prompt")
 	}
-	return r.takeBack(ctx, id)
+	return r.restoreTo(ctx, id)
 }
 
-func (r *Reviewer) takeBack(ctx context.Context, id string) (string, error) {
+// restoreTo restores a checkpoint and describes the result.
+func (r *Reviewer) restoreTo(ctx context.Context, id string) (string, error) {
 	done, err := r.Restore(ctx, Restoring{Checkpoint: id, Scope: scopeBoth})
 	if err != nil {
 		return "", err
@@ -64,7 +65,7 @@ func (r *Reviewer) takeBack(ctx context.Context, id string) (string, error) {
 		}
 	})
 	var b strings.Builder
-	if b.WriteString("Nothing to do: everything is as it was then."); done.Undo != "" {
+	if b.WriteString("Nothing to restore: everything is as it was at this checkpoint."); done.Undo != "" {
 		b.Reset()
 		fmt.Fprintf(&b, "%s: %s.", d.Title, done.Plan)
 	}
@@ -78,7 +79,7 @@ func (r *Reviewer) takeBack(ctx context.Context, id string) (string, error) {
 		}
 	}
 	if d.Undoes == "" && done.Undo != "" {
-		b.WriteString("\n\n/redo brings it back.")
+		b.WriteString("\n\n/redo undoes this.")
 	}
 	return b.String() + "\n", nil
 }

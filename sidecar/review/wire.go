@@ -10,7 +10,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/change"
 )
 
-// FileChanges are the files of a change set on the wire, without their texts.
+// FileChanges are the files of a change set for the wire, without their texts.
 func FileChanges(set *change.Set) []protocol.FileChange {
 	out := []protocol.FileChange{}
 	parts := excerpted(set)
@@ -27,7 +27,7 @@ func FileChanges(set *change.Set) []protocol.FileChange {
 	return out
 }
 
-// Info is a change set as an editor sees it.
+// Info is a change set for the wire.
 func Info(c *Change) protocol.ChangeInfo {
 	source := string(c.Set.Source)
 	if c.Set.Source == change.ByAgent {
@@ -37,7 +37,7 @@ func Info(c *Change) protocol.ChangeInfo {
 		Files: FileChanges(c.Set), Diagnostics: c.Set.Verdict, Kept: slices.Clone(c.kept), Undone: slices.Clone(c.undone)}
 }
 
-// excerpted says for each file whether diffContent leaves some of it out.
+// excerpted says for each file whether Diffs leaves a part of it out.
 func excerpted(set *change.Set) []bool {
 	out := make([]bool, len(set.Files))
 	total := 0
@@ -54,7 +54,7 @@ func excerpted(set *change.Set) []bool {
 	return out
 }
 
-// VerdictText is the line a person reads first: what the change does to the problems.
+// VerdictText is what the change does to the problems: one line, then at most ten problems of each kind.
 func VerdictText(set *change.Set) string {
 	d := set.Verdict
 	if d == nil {
@@ -86,7 +86,7 @@ func VerdictText(set *change.Set) string {
 	return b.String()
 }
 
-// Because puts a reason behind a statement.
+// Because appends a reason to a statement.
 func Because(reason string) string {
 	if reason == "" {
 		return ""
