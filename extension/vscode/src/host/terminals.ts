@@ -82,7 +82,7 @@ class Window implements vscode.Pseudoterminal {
   readonly onDidClose = this.closed.event;
   private readonly terminal: vscode.Terminal;
   private readonly decoder = new StringDecoder("utf8");
-  /** Bytes shown so far; what comes twice is left out. */
+  /** Bytes shown so far; output that arrives twice is dropped. */
   private seen = 0;
   private early: { data: string; seq: number }[] | undefined = [];
   private over = false;
@@ -110,9 +110,12 @@ class Window implements vscode.Pseudoterminal {
     void this.subscribe().catch((e: unknown) => this.write.fire(`\r\n${e instanceof Error ? e.message : String(e)}\r\n`));
   }
 
+  /** VS Code calls it when the person closes the terminal, and after dispose. */
   close(): void {
     this.gone();
-    // A shell of the person's ends with its window; a command of the agent's goes on.
+    this.write.dispose();
+    this.closed.dispose();
+    // The person's own shell ends with its window; a command of the agent continues.
     if (this.own && !this.over) void this.sidecar.request("_pillion/terminal/kill", { sessionId: this.sessionId, terminalId: this.info.terminalId, release: true }).catch(() => {}); // it has ended already
   }
 

@@ -45,6 +45,8 @@ export class Transcripts implements vscode.Disposable {
     private readonly log: vscode.LogOutputChannel,
   ) {
     this.disposables = [
+      this.changed,
+      this.voided,
       sessions.onUpdate((n) => this.update(n)),
       approvals.onDidDecide(({ approval }) => {
         if (approval.own) return;
