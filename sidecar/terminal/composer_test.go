@@ -106,12 +106,21 @@ func (d *desk) ends() {
 	d.t.Helper()
 	for {
 		select {
-		case <-d.seen:
+		case more := <-d.seen:
+			d.all.WriteString(more)
 		case err := <-d.over:
 			if err != nil {
 				d.t.Error(err)
 			}
-			return
+			for { // what was written before the end is read a moment later
+				select {
+				case more := <-d.seen:
+					d.all.WriteString(more)
+					continue
+				case <-time.After(10 * burst):
+				}
+				return
+			}
 		case <-time.After(20 * time.Second):
 			d.t.Fatal("the conversation never ended")
 		}
