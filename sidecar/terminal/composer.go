@@ -600,10 +600,10 @@ func (m *composing) foot() string {
 	switch {
 	case m.search != nil:
 		return "search: " + m.search.query + "▏ ctrl-r older · enter takes it · esc goes back"
+	case m.shown.awaited != nil: // where the keys go matters more than a note about the last one
+		return m.focus.hint()
 	case m.note != "":
 		return m.note
-	case m.shown.awaited != nil:
-		return m.focus.hint()
 	case len(m.list) > 0:
 		return "tab takes it · ↑↓ choose · esc closes"
 	case m.busy() && m.text.Value() != "":

@@ -140,7 +140,6 @@ func (t *transcript) say(text string) {
 
 // prompt shows what the user sent.
 func (t *transcript) prompt(parts []provider.Part) {
-	t.line("")
 	mark := "› "
 	for _, p := range parts {
 		text := ""
@@ -151,6 +150,12 @@ func (t *transcript) prompt(parts []provider.Part) {
 			text = strings.TrimSpace(p.Text)
 		case len(p.Files) > 0:
 			text = fmt.Sprintf("[%s, %d kB]", p.Files[0].Name, (len(p.Files[0].Data)+999)/1000)
+		}
+		if text == "" {
+			continue
+		}
+		if mark == "› " { // set off from what is above, unless there is nothing to show: words for the model alone
+			t.line("")
 		}
 		lines := strings.Split(foldLong(Clean(text)), "\n")
 		for _, l := range lines {

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pillion-dev/pillion/agent/provider/wiretest"
+)
+
+var updateScreens = flag.Bool("update-screens", false, "write testdata/screens anew from what the terminal shows")
+
+// tmux is a conversation in a real terminal. What it shows is compared with testdata/screens.
+type tmux struct {
+	t      *testing.T
+	socket string
+}
+
+const screenName = "conversation"
+
+func (s *tmux) run(args ...string) string {
+	s.t.Helper()
+	out, err := exec.Command("tmux", append([]string{"-S", s.socket, "-f", "/dev/null"}, args...)...).CombinedOutput()
+	if err != nil {
+		s.t.Fatalf("tmux %q: %v\n%s", args, err, out)
+	}
+	return string(out)
+}
+
+// talkInTmux starts the program in a project of its own, 80 columns wide.
+func talkInTmux(t *testing.T, model *wiretest.Server) (s *tmux, project string) {
+	t.Helper()
+	if _, err := exec.LookPath("tmux"); err != nil {
+		t.Skip("tmux is not installed (make setup-go installs it)")
+	}
+	home := t.TempDir()
+	project = filepath.Join(home, "till")
+	for path, text := range map[string]string{"till/a.txt": "one\ntwo\nthree\n", "config/pillion/pillion.jsonc": `{"lsp": false}`} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(home, path)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(home, path), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s = &tmux{t, filepath.Join(home, "tmux")}
+	env := []string{"env", "-i", "PATH=" + os.Getenv("PATH"), "HOME=" + home, "TERM=xterm-256color", "LANG=C.UTF-8", "GORACE=atexit_sleep_ms=0",
+		"XDG_CONFIG_HOME=" + home + "/config", "XDG_STATE_HOME=" + home + "/state", "XDG_CACHE_HOME=" + home + "/cache",
+		"OPENAI_BASE_URL=" + model.OpenAIURL(), "OPENAI_API_KEY=k", "PILLION_MODEL=openai/scripted", "PILLION_TEST_MAIN=1", os.Args[0]}
+	s.run(append([]string{"new-session", "-d", "-s", screenName, "-x", "80", "-y", "40", "-c", project}, env...)...)
+	t.Cleanup(func() { _ = exec.Command("tmux", "-S", s.socket, "kill-server").Run() })
+	return s, project
+}
+
+func (s *tmux) types(text string) { s.t.Helper(); s.run("send-keys", "-t", screenName, "-l", text) }
+func (s *tmux) press(keys ...string) {
+	s.t.Helper()
+	s.run(append([]string{"send-keys", "-t", screenName}, keys...)...)
+}
+
+var passing = regexp.MustCompile(`[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]|\b\d+(m\d+)?s\b|context \d+%|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d`) // what differs from run to run
+
+// until waits until the screen shows a text and holds still, and returns it without what differs from run to run.
+func (s *tmux) until(want string) string {
+	s.t.Helper()
+	last, same := "", 0
+	look := time.NewTicker(50 * time.Millisecond)
+	defer look.Stop()
+	limit := time.After(60 * time.Second)
+	for {
+		select {
+		case <-look.C:
+		case <-limit:
+			s.t.Fatalf("never showed %q:\n%s", want, last)
+		}
+		var lines []string
+		for _, l := range strings.Split(s.run("capture-pane", "-p", "-t", screenName), "\n") {
+			lines = append(lines, strings.TrimRight(l, " "))
+		}
+		now := passing.ReplaceAllString(strings.TrimRight(strings.Join(lines, "\n"), "\n")+"\n", "~")
+		if now == last {
+			same++
+		} else {
+			last, same = now, 0
+		}
+		if same >= 4 && strings.Contains(now, want) {
+			return now
+		}
+	}
+}
+
+// matches compares a screen with its golden file.
+func (s *tmux) matches(name, screen string) {
+	s.t.Helper()
+	path := filepath.Join("testdata", "screens", name+".txt")
+	_, screen, _ = strings.Cut(screen, "\n") // the first line names the folder
+	if *updateScreens {
+		if err := os.WriteFile(path, []byte(screen), 0o644); err != nil {
+			s.t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if screen != string(want) {
+		s.t.Errorf("%s: the screen is\n%s\nwant\n%s", name, screen, want)
+	}
+}
+
+// A while in the terminal: an answer in Markdown, a prompt typed meanwhile and queued, a command and a change to approve, a command
+// of the user's own, the list of sessions, and the end.
+func TestAConversationOnTheScreen(t *testing.T) {
+	t.Parallel()
+	input := func(v any) json.RawMessage { b, _ := json.Marshal(v); return b }
+	paused := make(chan struct{})
+	used := &wiretest.Usage{Input: 4200, Output: 130}
+	model := wiretest.New(t,
+		wiretest.Step{Usage: used, Pause: paused, Text: "# A plan\n\nFirst **read** `a.txt`, then:\n\n1. change one\n2. check\n\n| file | lines |\n|---|--:|\n| a.txt | 3 |\n\n```go\nfunc main() {}\n```\n\nShall I"},
+		wiretest.Step{Usage: used, Calls: []wiretest.Call{{Name: "bash", Input: input(map[string]string{"command": "touch made.txt", "description": "make a file"})}}},
+		wiretest.Step{Usage: used, Calls: []wiretest.Call{{Name: "edit", Input: input(map[string]string{"filePath": "a.txt", "oldString": "two", "newString": "TWO"})}}},
+		wiretest.Step{Usage: used, Text: "Both are done."},
+	)
+	s, project := talkInTmux(t, model)
+	s.until("ctrl-d ends")
+	s.types("What is to be done?")
+	s.press("Enter")
+	s.until("Shall I")
+	s.types("Please do it. y")
+	s.press("Enter")
+	s.types("a draft")
+	s.matches("queue", s.until("a draft"))
+	s.press("C-c") // clears the draft only
+	close(paused)
+	s.until("Allow [y,n")
+	s.matches("command", s.until("a key answers"))
+	s.types("y")
+	s.until("Accept this hunk [y,n")
+	s.matches("hunk", s.until("a key answers"))
+	s.types("y")
+	s.until("2 files changed") // which comes after the turn's end
+	s.types("!cat a.txt")
+	s.press("Enter")
+	s.until("three\n")
+	s.types("/sessions")
+	s.press("Enter")
+	s.until("this one")
+	s.types("/he")
+	s.matches("completion", s.until("▸ /help"))
+	s.press("C-c")
+	s.until("again to exit")
+	s.press("C-c")
+	within, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	for exec.CommandContext(within, "tmux", "-S", s.socket, "has-session").Run() == nil {
+		if within.Err() != nil {
+			t.Fatal("the conversation did not end")
+		}
+	}
+	if b, err := os.ReadFile(filepath.Join(project, "a.txt")); err != nil || string(b) != "one\nTWO\nthree\n" {
+		t.Errorf("%q %v", b, err)
+	}
+}
