@@ -99,15 +99,16 @@ func (who *person) showRequest(session string, kid *view, r permission.Request, 
 	if es == nil {
 		return
 	}
+	from := es.view
+	if kid != nil {
+		from = kid
+	}
+	from.noteAsked(r.CallID, r.Change)
 	if p.TitleOnly {
 		if text := proposalMessage(r.Change, cwd); text != "" {
 			es.send("agent_message_chunk", &protocol.ContentChunk{Content: protocol.TextBlock(text)})
 		}
 		return
-	}
-	from := es.view
-	if kid != nil {
-		from = kid
 	}
 	// A card that is not there cannot be updated. The request shows its own tool call then.
 	if _, ok := from.call(r.CallID); ok {

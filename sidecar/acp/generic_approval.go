@@ -34,27 +34,31 @@ func genericCall(u *protocol.ToolCallUpdate, r permission.Request, set *change.S
 		}
 		return
 	}
-	verdict := review.VerdictText(set)
-	head := strings.TrimSpace(strings.Join([]string{verdict, scope}, "\n"))
-	text := protocol.TextOfCall(strings.TrimSpace(head + "\n" + fencedAs("diff", review.UnifiedText(set, cwd))))
-	switch p.Diffs {
-	case editors.AllDiffs:
-		u.Content = review.Diffs(set)
-		if verdict != "" {
-			u.Content = slices.Insert(u.Content, 0, protocol.TextOfCall(verdict))
-		}
-	case editors.NoDiffs:
-		u.Content = []protocol.ToolCallContent{text}
-	default:
-		combined := review.CombinedDiff(set, head, cwd)
-		if p.PathTitle && len(set.Files) > 1 {
-			u.Locations = append([]protocol.ToolCallLocation{{Path: combined.Value.(*protocol.Diff).Path}}, u.Locations...)
-		}
-		u.Content = []protocol.ToolCallContent{combined, text}
+	u.Content = changeContent(set, scope, cwd, p)
+	if p.PathTitle && len(set.Files) > 1 {
+		u.Locations = append([]protocol.ToolCallLocation{{Path: u.Content[0].Value.(*protocol.Diff).Path}}, u.Locations...)
 	}
 	if r.Why != "" {
 		u.Content = append(u.Content, protocol.TextOfCall("Asked because "+r.Why))
 	}
+}
+
+// changeContent is a change as a client with this profile can show it; scope stands below the verdict.
+func changeContent(set *change.Set, scope, cwd string, p editors.Profile) []protocol.ToolCallContent {
+	verdict := review.VerdictText(set)
+	head := strings.TrimSpace(verdict + "\n" + scope)
+	if p.Diffs == editors.AllDiffs {
+		diffs := review.Diffs(set)
+		if verdict != "" {
+			diffs = slices.Insert(diffs, 0, protocol.TextOfCall(verdict))
+		}
+		return diffs
+	}
+	text := protocol.TextOfCall(strings.TrimSpace(head + "\n" + fencedAs("diff", review.UnifiedText(set, cwd))))
+	if p.Diffs == editors.NoDiffs {
+		return []protocol.ToolCallContent{text}
+	}
+	return []protocol.ToolCallContent{review.CombinedDiff(set, head, cwd), text}
 }
 
 // proposalMessage is what a client that shows only the title of a request gets as a message before it: the verdict

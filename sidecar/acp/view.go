@@ -26,6 +26,8 @@ type view struct {
 	calls    map[string]*callView // by call id; guarded by mu
 	ledger   *review.Ledger
 
+	askedPending map[string]string // change sets by call whose approval request was sent before their verdict; guarded by mu
+
 	child     *childOf         // set in the view of a sub-agent's session
 	children  map[string]*view // by the task's call; guarded by mu
 	taskEnded bool             // the task has ended; guarded by the parent view's mu

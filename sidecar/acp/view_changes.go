@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/sidecar/editors"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 	"github.com/pillion-dev/pillion/sidecar/review"
 	"github.com/pillion-dev/pillion/tools/change"
@@ -70,7 +71,13 @@ func (v *view) putDiff(e agent.Event, c *review.Change, id, task string) {
 		return // the approval request shows it; sending it twice would only take longer
 	}
 	diffs := review.Diffs(set)
-	if text := review.VerdictText(set); text != "" && c.State == change.Proposed {
+	if client := v.es.editor.Client(); c.State == change.Proposed && !client.ShowsHunks() {
+		v.mu.Lock()
+		cwd := v.info.Cwd
+		v.mu.Unlock()
+		diffs = changeContent(set, "", cwd, client.Profile)
+		v.sayLateVerdict(id, set, client.Profile)
+	} else if text := review.VerdictText(set); text != "" && c.State == change.Proposed {
 		diffs = append(diffs, protocol.TextOfCall(text)) // a verdict may arrive after the approval request; the card then shows it
 	}
 	v.mu.Lock()
@@ -96,6 +103,34 @@ func (v *view) putDiff(e agent.Event, c *review.Change, id, task string) {
 	if len(content) > 0 && !unsent {
 		v.send("tool_call_update", &protocol.ToolCallUpdate{ToolCallID: id, Content: content}, protocol.UpdateMeta{ChangeSet: c.Set.ID})
 	}
+}
+
+// sayLateVerdict tells a person whose client draws a request once, and no card that is updated, what the language servers
+// said after it was asked.
+func (v *view) sayLateVerdict(id string, set *change.Set, p editors.Profile) {
+	if p.Diffs != editors.FirstDiff && !p.TitleOnly || set.Verdict == nil || set.Verdict.Certainty == change.Pending {
+		return
+	}
+	v.mu.Lock()
+	late := v.askedPending[id] == set.ID
+	delete(v.askedPending, id)
+	v.mu.Unlock()
+	if late {
+		v.ask("The change that waits for your decision has been checked now. " + review.VerdictText(set))
+	}
+}
+
+// noteAsked remembers that a call's change is asked about while its verdict is pending.
+func (v *view) noteAsked(id string, set *change.Set) {
+	if set == nil || set.Verdict == nil || set.Verdict.Certainty != change.Pending {
+		return
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.askedPending == nil {
+		v.askedPending = map[string]string{}
+	}
+	v.askedPending[id] = set.ID
 }
 
 // maxCardDiff is how large a proposal may be, in bytes of both texts, to be shown on its card before the approval

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/files"
@@ -35,6 +36,8 @@ type Registry struct {
 	bound    map[string][]*Editor     // by session, the one that opened it first; guarded by mu
 	coming   map[string]int           // editors that open a session and are not bound yet; guarded by mu
 	ends     map[string]chan struct{} // sessions that end with their last editor, closed when they have; guarded by mu
+
+	verdictWait time.Duration // how long a generic client's request waits for its verdict; guarded by mu
 }
 
 var (
@@ -44,7 +47,7 @@ var (
 
 // NewRegistry makes a registry without editors.
 func NewRegistry() *Registry {
-	return &Registry{editors: map[*Editor]bool{}, bound: map[string][]*Editor{}, coming: map[string]int{}, ends: map[string]chan struct{}{}}
+	return &Registry{editors: map[*Editor]bool{}, bound: map[string][]*Editor{}, coming: map[string]int{}, ends: map[string]chan struct{}{}, verdictWait: genericVerdictWait}
 }
 
 // Follow says whose sessions these are. It is separate from NewRegistry because the runtime that has the sessions is made

@@ -3,6 +3,7 @@ package editors
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 	"github.com/pillion-dev/pillion/tools/change"
@@ -61,6 +62,28 @@ func (a sessionApplier) CanApply(set *change.Set) error {
 		}
 	}
 	return refuseElsewhere(all, set)
+}
+
+// genericVerdictWait is how long a generic client's approval request waits for the verdict. Most draw a request once and
+// nothing that comes later; the card shows the proposal meanwhile. Longer, and a person would think it hangs.
+const genericVerdictWait = 10 * time.Second
+
+// VerdictWait implements builtin.VerdictWaiter.
+func (a sessionApplier) VerdictWait() time.Duration {
+	all, _ := a.r.all(a.session)
+	if slices.ContainsFunc(all, func(ed *Editor) bool { return !ed.Client().ShowsHunks() }) {
+		a.r.mu.Lock()
+		defer a.r.mu.Unlock()
+		return a.r.verdictWait
+	}
+	return 0
+}
+
+// SetVerdictWait says how long requests to generic clients wait for a verdict, instead of genericVerdictWait.
+func (r *Registry) SetVerdictWait(d time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.verdictWait = d
 }
 
 // refuseElsewhere fails for a set with a file that Vim or Emacs has unsaved and that no editor of the session reports as

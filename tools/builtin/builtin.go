@@ -11,6 +11,7 @@ package builtin
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/pillion-dev/pillion/lspbridge"
 	"github.com/pillion-dev/pillion/tools"
@@ -115,6 +116,12 @@ type Applier interface {
 // question is open.
 type ApplyChecker interface {
 	CanApply(set *change.Set) error
+}
+
+// VerdictWaiter is an Applier that says how long the approval request for a change may wait for its verdict: longer
+// where the person sees the request as it was sent and nothing that comes later. 0 is the usual wait.
+type VerdictWaiter interface {
+	VerdictWait() time.Duration
 }
 
 // Formatter runs the configured formatter on a text; ok is false where none is configured for the path.

@@ -154,7 +154,11 @@ func (c changes) propose(ctx context.Context, call *tools.Call, p proposal) (too
 	stop := func() {}
 	if asks(ctx, call, r) { // a rule that allows or denies waits for nothing
 		c.show(call, set, change.Proposed)
-		set, stop = c.checker.check(ctx, set, func(s *change.Set) { c.show(call, s, change.Proposed) })
+		checker := c.checker
+		if w, ok := c.writer.Applier.(VerdictWaiter); ok {
+			checker.budget = w.VerdictWait()
+		}
+		set, stop = checker.check(ctx, set, func(s *change.Set) { c.show(call, s, change.Proposed) })
 		r.Change = set
 	}
 	reply, err := askReply(ctx, call, r)

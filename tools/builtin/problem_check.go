@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -26,6 +27,7 @@ const (
 type checker struct {
 	Bridge Bridge // nil: no language servers
 	mode   VerdictMode
+	budget time.Duration // how long a question waits for its verdict; 0 is checkBudget. VerdictShown only
 }
 
 // VerdictMode says how an approval request and the verdict on the change depend on each other.
@@ -60,7 +62,7 @@ func (c checker) check(ctx context.Context, set *change.Set, show func(*change.S
 		defer close(ended)
 		for again := checkAgain; ; again = min(2*again, checkLonger) {
 			d := c.checkOnce(ctx, files)
-			if c.mode == VerdictShown || d.Certainty != change.Pending {
+			if c.atOnce() || d.Certainty != change.Pending {
 				select {
 				case answer <- d:
 				default:
@@ -74,7 +76,7 @@ func (c checker) check(ctx context.Context, set *change.Set, show func(*change.S
 			if ctx.Err() != nil {
 				return
 			}
-			if final := c.mode == VerdictShown || d.Certainty != change.Pending; !final {
+			if final := c.atOnce() || d.Certainty != change.Pending; !final && !isClosed(told) {
 				// The caller still waits and told is open: shown is the caller's. Check again.
 			} else if shown == nil || d != shown && (d.Certainty != change.Pending || d.Reason != shown.Reason) {
 				show(proposed.WithVerdict(d))
@@ -90,7 +92,7 @@ func (c checker) check(ctx context.Context, set *change.Set, show func(*change.S
 			}
 		}
 	}()
-	budget := checkBudget
+	budget := cmp.Or(c.budget, checkBudget)
 	if c.mode != VerdictShown {
 		budget = checkFinal
 	}
@@ -108,6 +110,18 @@ func (c checker) check(ctx context.Context, set *change.Set, show func(*change.S
 	}
 	close(told)
 	return set, func() { cancel(); <-ended }
+}
+
+// atOnce reports that a pending verdict is as good as a final one: the card is updated when that comes.
+func (c checker) atOnce() bool { return c.mode == VerdictShown && c.budget == 0 }
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }
 
 // waitingFor says what the servers are doing while no answer has come ("gopls is loading the project"):

@@ -118,6 +118,68 @@ func TestAnAwaitedVerdictHasAnEnd(t *testing.T) {
 	})
 }
 
+// lateBridge answers after a time.
+type lateBridge struct {
+	fakeBridge
+	after time.Duration
+}
+
+func (b lateBridge) Check(ctx context.Context, _ []lspbridge.Proposal) lspbridge.Delta {
+	select {
+	case <-time.After(b.after):
+	case <-ctx.Done():
+	}
+	return lspbridge.Delta{Verdict: change.Verdict{Certainty: change.Fresh}}
+}
+
+// patientApplier is a client that draws a request once.
+type patientApplier struct{ Applier }
+
+func (patientApplier) VerdictWait() time.Duration { return 10 * time.Second }
+
+// A client that draws a request once is asked with the verdict where that takes some seconds. Where it takes longer the
+// card still hears of it, and a client that follows the card is asked at once.
+func TestARequestWaitsForItsVerdictAsLongAsItsEditorNeeds(t *testing.T) {
+	for _, c := range []struct {
+		patient bool
+		after   time.Duration
+		asked   time.Duration
+		with    change.Certainty
+	}{
+		{true, 5 * time.Second, 5 * time.Second, change.Fresh},
+		{true, 15 * time.Second, 10 * time.Second, change.Pending},
+		{false, 5 * time.Second, checkBudget, change.Pending},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			began := time.Now()
+			var with change.Certainty
+			var asked time.Duration
+			b := newBench(t, func(r permission.Request) (permission.Reply, error) {
+				with, asked = r.Change.Verdict.Certainty, time.Since(began)
+				time.Sleep(time.Minute) // the person reads
+				return yes(r)
+			})
+			b.env.Bridge = lateBridge{after: c.after}
+			if c.patient {
+				b.env.Applier = patientApplier{applierFunc(func(context.Context, *change.Set) error { b.put("a", "x\n"); return nil })}
+			}
+			if _, err := b.call(Write(b.env), `{"filePath":"a","content":"x\n"}`); err != nil {
+				t.Fatal(err)
+			}
+			if with != c.with || asked != c.asked {
+				t.Errorf("after %v: asked with %q after %v, want %q after %v", c.after, with, asked, c.with, c.asked)
+			}
+			late := false
+			for _, u := range b.updates {
+				late = late || u.ChangeState == "proposed" && u.Change.Verdict != nil && u.Change.Verdict.Certainty == change.Fresh
+			}
+			if !late {
+				t.Error("the card never showed the verdict")
+			}
+		})
+	}
+}
+
 // busyBridge never knows, but says what it waits for.
 type busyBridge struct{ fakeBridge }
 
