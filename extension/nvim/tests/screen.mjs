@@ -145,6 +145,16 @@ const tests = {
       await t.until(/3 accepted/);
     } finally { await t.close(); }
   },
+  async "the sign column comes with the first sign"() {
+    const t = await terminal(steps(), till);
+    try {
+      t.type(":set signcolumn=auto nonumber"); t.keys("Enter");
+      t.type(":edit basket.lua"); t.keys("Enter");
+      t.type(":Pillion the total is wrong"); t.keys("Enter");
+      const screen = await t.until(/1 file, 3 hunks[\s\S]*\(1\) Allow[\s\S]*number here/);
+      for (const line of [/^\+ ---@param price integer cents/m, /^ {2}function Basket\.add/m, /^\+ {3}assert\(price/m]) if (!line.test(screen)) throw new Error(`no line ${line} on this screen:\n${screen}`);
+    } finally { await t.close(); }
+  },
   async "the built-in model mends the broken example"() {
     const t = await terminal(null, join(repo, "examples/go-broken"), { builtin: true });
     try {

@@ -262,6 +262,9 @@ function Review:decide(hunks, decision, extra)
   end
   self:recheck()
   view().refresh(self)
+  if self.session.view then
+    self.session.view:changed(self.ask.entry) -- the chat counts the decisions too
+  end
   compat.user_event("PillionHunk", { session = self.session.id, left = self:left() })
 end
 
@@ -374,6 +377,9 @@ function Review:reset(hunks)
   end
   self:recheck()
   view().show(self)
+  if self.session.view then
+    self.session.view:changed(self.ask.entry)
+  end
 end
 
 -- Answers the request: one decision for each hunk.

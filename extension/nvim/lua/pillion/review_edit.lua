@@ -235,6 +235,19 @@ function M.text(hunk)
   end
 end
 
+-- The header of a pane: size, decisions so far and verdict, as above the hunks in the file. It takes the window's bar,
+-- which Neovim 0.7 does not have; there the chat shows the same.
+---@param buf integer
+---@param review pillion.Review
+function M.head(buf, review)
+  if vim.fn.exists("+winbar") == 0 then
+    return
+  end
+  for _, win in ipairs(vim.fn.win_findbuf(buf)) do
+    vim.wo[win].winbar = "%#PillionHead# " .. review:headline():gsub("%%", "%%%%") .. " %*"
+  end
+end
+
 -- Shows the decisions in a pane: a rejected hunk has its old lines again, and each decided hunk says what was decided.
 ---@param review pillion.Review
 function M.refresh(review)
@@ -264,6 +277,7 @@ function M.refresh(review)
         })
       end
       vim.bo[buf].modified = modified
+      M.head(buf, review)
     end
   end
 end
@@ -326,9 +340,14 @@ function M.split(review, file)
   local cursor = go.here(review)
   local lines, places = proposal(file)
   local buf
+  -- The pane has a header in its window's bar, so the file's window has one too: the lines stand beside each other.
+  local bar = vim.fn.exists("+winbar") == 1 and vim.wo[base].winbar or nil
   local function finish()
     file.side_by_side = nil
     if vim.api.nvim_win_is_valid(base) then
+      if bar then
+        vim.wo[base].winbar = bar
+      end
       vim.api.nvim_win_call(base, function()
         vim.cmd("diffoff")
       end)
@@ -360,6 +379,9 @@ function M.split(review, file)
   file.side_by_side = true
   view.refresh(review)
   vim.cmd("diffthis")
+  if bar then
+    vim.wo[base].winbar = "%#PillionHint# the file as it is %*"
+  end
   vim.cmd("rightbelow vsplit")
   vim.api.nvim_win_set_buf(0, buf)
   vim.cmd("diffthis")

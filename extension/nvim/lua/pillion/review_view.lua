@@ -217,13 +217,23 @@ function M.attach(file, load)
       end
     end
   end
-  local width = gutter(file.buf)
+  local width, placed = gutter(file.buf), false
   for _, h in ipairs(file.hunks) do
     if (#h.marks == 0 or file.gutter ~= width) and not file.side_by_side then
       place(h, file.buf)
+      placed = true
     end
   end
   file.gutter = width
+  if placed then
+    vim.schedule(function() -- 'signcolumn' is "auto" by default: the first sign has moved the text, which is known after a redraw
+      vim.cmd("redraw")
+      local review = file.buf and compat.loaded(file.buf) and gutter(file.buf) ~= file.gutter and review_of(file)
+      if review then
+        M.refresh(review)
+      end
+    end)
+  end
   file.mapped = file.mapped or map.add(file.buf, review_of(file))
   return file.buf
 end

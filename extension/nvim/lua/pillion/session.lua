@@ -198,7 +198,7 @@ end
 function Session:queue_updated(items, held)
   self.queue = items or {}
   if held and not self.held and #self.queue > 0 then
-    self:note("info", ("%d queued prompt%s held; :Pillion queue resume goes on with it."):format(#self.queue, #self.queue == 1 and " is" or "s are"))
+    self:note("info", ("%d queued prompt%s held; :Pillion queue resume sends %s."):format(#self.queue, #self.queue == 1 and " is" or "s are", #self.queue == 1 and "it" or "them"))
   end
   self.held = held
   self:status()
