@@ -85,10 +85,10 @@ func (w fsWriter) writeFiles(ctx context.Context, session string, set *change.Se
 	}
 	// The guard of the only file was its last look: nothing has been written since, and no editor asked. Before a later
 	// one the editor may have shown a dialog for minutes.
-	last := len(set.Files) == 1
+	only := len(set.Files) == 1
 	for i, f := range mine.Files {
-		if err := w.writeFile(ctx, session, f.Path, f.Old, f.New, last); err != nil {
-			return w.putBack(ctx, session, mine.Files[:i], rest, disk, err)
+		if err := w.writeFile(ctx, session, f.Path, f.Old, f.New, only); err != nil {
+			return w.putBack(ctx, session, mine.Files[:i+1], rest, disk, only, err)
 		}
 	}
 	return nil
@@ -141,12 +141,22 @@ func withBases(set *change.Set) {
 	}
 }
 
-// putBack restores what was written before cause.
-func (w fsWriter) putBack(ctx context.Context, session string, written []change.File, rest *change.Set, disk Applier, cause error) error {
+// putBack restores a set whose last file of written failed with cause: the editor may have written it all the same, as
+// something else. What the person typed meanwhile is not undone: then the editor shows another text than the disk.
+func (w fsWriter) putBack(ctx context.Context, session string, written []change.File, rest *change.Set, disk Applier, alone bool, cause error) error {
 	ctx = context.WithoutCancel(ctx)
 	var failed []error
-	for _, f := range written {
-		if err := w.writeFile(ctx, session, f.Path, f.New, f.Old, false); err != nil {
+	for i, f := range written {
+		now := f.New
+		if i == len(written)-1 {
+			text, err := w.ed.docs.readText(ctx, session, f.Path)
+			disk, derr := os.ReadFile(f.Path)
+			if err != nil || derr != nil || sameText(text, f.Old) || text != string(disk) || alone {
+				continue // it has the old text, or holds unsaved lines; or it is the only file, and cause says what became of it
+			}
+			now = text
+		}
+		if err := w.writeFile(ctx, session, f.Path, now, f.Old, false); err != nil {
 			failed = append(failed, err)
 		}
 	}
