@@ -10,6 +10,13 @@ import (
 // a conflict.
 func (q *query) result(stage string, first place, hits, weighed []place, new string) (Result, error) {
 	s := q.src
+	if lines := s.lines(first); first.n == 0 && len(hits) == 1 && lines > 0 &&
+		(strings.Contains(q.margins(), "\n") && s.text[first.start:first.end] != q.old || q.outdented(first, new)) {
+		// In the first case the quotation has blank lines at its ends that the file has not: as lines they stay out, as white space they
+		// would be written.
+		first = q.block(s.lineAt(first.start), lines)
+		hits = []place{first}
+	}
 	if last := first.line + first.n; q.ended && first.n > 0 && len(hits) == 1 && new != "" && !strings.HasSuffix(new, "\n") && last < s.count() && trim(s.line(last)) == "" {
 		// The empty text behind the last line ending is a blank line of the file, which the change removes.
 		first, q.ended, q.lines = q.block(first.line, first.n+1), false, append(slices.Clip(q.lines), "")
@@ -176,6 +183,36 @@ func each(lines []string, f func(string) string) []string {
 		out[i] = f(line)
 	}
 	return out
+}
+
+// outdented says that a quotation that begins behind its line's indentation comes back in the new text further down and without it: the
+// new text was written without the file's indentation too, and only its first line would get it by its place.
+func (q *query) outdented(p place, new string) bool {
+	s := q.src
+	if p.start == s.starts[s.lineAt(p.start)] || q.lines[0] == "" || indent(q.lines[0]) != "" {
+		return false
+	}
+	head, rest, _ := strings.Cut(new, "\n")
+	return trimRight(head) != trimRight(q.lines[0]) && slices.ContainsFunc(strings.Split(rest, "\n"), func(line string) bool {
+		return trimRight(line) == trimRight(q.lines[0])
+	})
+}
+
+// lines is how many whole lines a place is, indentation and blanks at the ends aside; 0 when a line is there in part.
+func (s *source) lines(p place) int {
+	if p.end > p.start && s.text[p.end-1] == '\n' {
+		p.end--
+	}
+	from, to := s.lineAt(p.start), s.lineAt(p.end)
+	if trim(s.text[s.starts[from]:p.start]) != "" || trim(s.text[p.end:s.lineEnd(to)]) != "" {
+		return 0
+	}
+	return to - from + 1
+}
+
+// margins is the white space that the quotation begins and ends with.
+func (q *query) margins() string {
+	return q.old[:len(q.old)-len(trimLeft(q.old))] + q.old[len(trimRight(q.old)):]
 }
 
 // unpad takes off new the white space it has around it in common with old: the file has none there.

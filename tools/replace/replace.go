@@ -39,6 +39,9 @@
 //	the same lines once in CRLF, once in LF     the CRLF ones                        multiple: a model sees no CR
 //	quoted from a line's beginning or to its     matches inside the line                   no match
 //	  end, by a line break
+//	a line break around oldString only           glued to the next line               conflict
+//	quoted behind the indentation, comes back    only the first line is indented      all get the file's indentation
+//	  below new lines
 //	one of several matches cuts a word, all     replaced too                         left
 //	replaceAll that would add over 64 MiB       done                                 oversize
 //	mixed line endings                          all CRLF                             unchanged lines keep theirs
@@ -105,6 +108,11 @@ func Apply(text, old, new string, all bool) (Result, error) {
 			}
 		}
 		if len(places) == 1 && q.alone(places[0]) {
+			if i == 0 {
+				if err := q.glued(places[0], new); err != nil {
+					return Result{}, err
+				}
+			}
 			return q.result(Stages[i], places[0], places, nil, new)
 		}
 		switch {
@@ -121,6 +129,24 @@ func Apply(text, old, new string, all bool) (Result, error) {
 		return Result{}, q.multiple(q.undecided, pending, len(pending))
 	}
 	return Result{}, q.notFound()
+}
+
+// glued refuses an exact replacement that would put the new text behind, or before, another line on the same line: the quotation has
+// the line break there and the new text has not. Nobody means that; a blank line was quoted that is not there, or a line break forgotten.
+func (q *query) glued(p place, new string) error {
+	blank := func(s string) bool { return s == "" || trim(s[:1]) == "" }
+	text := q.src.text
+	said := func(where, line string) error {
+		return &Error{Kind: Conflict, Lines: []int{q.src.lineAt(p.start) + 1}, Message: fmt.Sprintf(
+			"oldString %s with a line break and newString does not, so the new text would stand on one line with %s; nothing was changed. Quote and give whole lines, both with the line break or both without", where, show(line, 0))}
+	}
+	if strings.HasPrefix(q.old, "\n") && !blank(new) && p.start > 0 && text[p.start-1] != '\n' {
+		return said("begins", q.src.line(q.src.lineAt(p.start)))
+	}
+	if strings.HasSuffix(q.old, "\n") && new != "" && trim(new[len(new)-1:]) != "" && p.end < len(text) && text[p.end] != '\n' {
+		return said("ends", q.src.line(q.src.lineAt(p.end)))
+	}
+	return nil
 }
 
 // SimilarBlock finds the one block of a text that has most of the quoted lines in their order; see similarBlock. first
