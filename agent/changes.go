@@ -26,7 +26,7 @@ func (c *ChangeRecorder) showChange(callID string, state change.State, set *chan
 	for session := c.log.session; c.above != nil; c = c.above {
 		d.Session, d.Task = session, c.task
 	}
-	c.diffs.see(state, set)
+	c.diffs.note(state, set)
 	if c.log.st.KeepsEvents() {
 		d.Set = c.keeper.Pack(state, set)
 	}

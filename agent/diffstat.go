@@ -68,9 +68,9 @@ type diffStats struct {
 	set map[string]map[string][2]int // guarded by mu; by change set id, then path: lines added, lines deleted
 }
 
-// see notes a change set that was applied. An undo is not noted: it would count the same
+// note notes a change set that was applied. An undo is not noted: it would count the same
 // lines twice.
-func (s *diffStats) see(state change.State, set *change.Set) {
+func (s *diffStats) note(state change.State, set *change.Set) {
 	if state != change.Applied || set.Back() {
 		return
 	}

@@ -71,7 +71,7 @@ func (s *Session) errand(ctx context.Context, e errand) (text string, spent Step
 	for attempt := 1; ; attempt++ {
 		var b strings.Builder
 		stop := provider.StopReason("")
-		err = s.hear(ctx, s.traced(via), req, func(v provider.Event) {
+		err = s.streamTo(ctx, s.traced(via), req, func(v provider.Event) {
 			switch v.Type {
 			case provider.EventText:
 				b.WriteString(v.Text)
@@ -110,10 +110,10 @@ func (s *Session) errand(ctx context.Context, e errand) (text string, spent Step
 	}
 }
 
-// hear streams a request and passes each event to take, in the caller's goroutine, so take
+// streamTo streams a request and passes each event to take, in the caller's goroutine, so take
 // needs no lock. When ctx ends it returns immediately: a provider that ignores its context
 // gets errLeft from its next event, and ends by itself.
-func (s *Session) hear(ctx context.Context, via provider.Provider, req *provider.Request, take func(provider.Event)) error {
+func (s *Session) streamTo(ctx context.Context, via provider.Provider, req *provider.Request, take func(provider.Event)) error {
 	events := make(chan provider.Event)
 	done := make(chan error, 1)
 	left := make(chan struct{})

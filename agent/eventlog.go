@@ -215,15 +215,15 @@ func (l *EventLog) number(e *entry, subs []*subscription) {
 	l.seq++
 	event := Event{Seq: l.seq, Time: e.time, Type: e.typ, Data: e.data, Value: e.value}
 	l.st.Append(l.session, store.Event{Seq: event.Seq, Time: event.Time, Type: string(event.Type), Data: event.Data})
-	hand(event, subs)
+	deliverTo(event, subs)
 	if l.heard != nil {
 		l.heard(event)
 	}
 }
 
-// hand passes an event to the subscribers that have not had it. deliver is held, which
+// deliverTo passes an event to the subscribers that have not had it. deliver is held, which
 // guards next.
-func hand(e Event, subs []*subscription) {
+func deliverTo(e Event, subs []*subscription) {
 	for _, s := range subs {
 		if e.Seq > s.next {
 			s.next = e.Seq
@@ -316,7 +316,7 @@ func (l *EventLog) catchUp(ctx context.Context, seen func(Event)) error {
 		l.seq = e.Seq
 		event := fromStore(e)
 		seen(event)
-		hand(event, subs)
+		deliverTo(event, subs)
 		return nil
 	})
 }

@@ -23,7 +23,7 @@ func (r *Runtime) Theirs(ctx context.Context, id string) ([]Their, error) {
 	}
 	err = r.Stored(ctx, id, 0, func(e Event) error {
 		if !hidden.Has(e) {
-			t.take(e)
+			t.addEvent(e)
 		}
 		return nil
 	})
@@ -39,9 +39,9 @@ type theirs struct {
 	calls   map[string][2]int // by call, its message's place and its own in that
 }
 
-// take adds an event to the message that it belongs to. Types that OpenCode's messages do
+// addEvent adds an event to the message that it belongs to. Types that OpenCode's messages do
 // not have are left out.
-func (t *theirs) take(e Event) {
+func (t *theirs) addEvent(e Event) {
 	switch e.Type {
 	case EventPrompt, EventSteer:
 		d := decode[PromptData](e)
@@ -59,9 +59,9 @@ func (t *theirs) take(e Event) {
 		model := theirModel(d.Model)
 		t.add(d.MessageID, e, map[string]any{"role": "assistant", "providerID": model["providerID"], "modelID": model["modelID"]})
 	case EventText:
-		t.say("text", decode[TextData](e))
+		t.appendText("text", decode[TextData](e))
 	case EventThinking:
-		t.say("reasoning", decode[TextData](e))
+		t.appendText("reasoning", decode[TextData](e))
 	case EventTool:
 		t.call(decode[ToolData](e))
 	case EventStep:
@@ -75,9 +75,9 @@ func (t *theirs) take(e Event) {
 	}
 }
 
-// say appends to the text with which a message ends, so that pieces of one answer are one
+// appendText appends to the text with which a message ends, so that pieces of one answer are one
 // part.
-func (t *theirs) say(kind string, d TextData) {
+func (t *theirs) appendText(kind string, d TextData) {
 	m, ok := t.at[d.MessageID]
 	if !ok {
 		return

@@ -155,7 +155,7 @@ func (r *Runner) Cancel() {
 	r.queue = kept
 	for _, j := range slices.Clone(r.steers) {
 		if j.item.Request {
-			r.take(j)
+			r.dequeue(j)
 			dropped = append(dropped, j)
 		}
 	}
@@ -255,7 +255,7 @@ func (r *Runner) wait(ctx context.Context, j *job) error {
 	is := func(x *job) bool { return x == j }
 	r.mu.Lock()
 	if slices.ContainsFunc(r.queue, is) || slices.ContainsFunc(r.steers, is) || slices.ContainsFunc(r.joined, is) {
-		r.take(j)
+		r.dequeue(j)
 		r.joined = slices.DeleteFunc(slices.Clone(r.joined), is)
 		r.mu.Unlock()
 		j.cancel()
@@ -300,7 +300,7 @@ func (r *Runner) loop(ended chan struct{}) {
 			r.mu.Lock()
 			r.owning = nil
 			if err != nil {
-				r.cannot(j, err)
+				r.failLocked(j, err)
 			} else {
 				r.mu.Unlock()
 			}
@@ -349,15 +349,15 @@ const heardLimit = 200 * time.Millisecond
 // mu is held.
 func (r *Runner) runnable(j *job) bool { return !r.held || j.item == nil || j.item.Request }
 
-// cannot handles a job that cannot begin because another process has the session's lock: a request fails with err, a stored
+// failLocked handles a job that cannot begin because another process has the session's lock: a request fails with err, a stored
 // prompt stays in the queue, held. The caller holds mu; cannot releases it.
-func (r *Runner) cannot(j *job, err error) {
+func (r *Runner) failLocked(j *job, err error) {
 	waits := slices.Contains(r.queue, j)
 	if j.item != nil && !j.item.Request {
 		r.hold()
 		waits = false
 	} else {
-		r.take(j)
+		r.dequeue(j)
 	}
 	r.mu.Unlock()
 	if waits {
@@ -412,7 +412,7 @@ func (r *Runner) Enqueue(p Prompt) (QueueItem, error) {
 	r.wake()
 	r.mu.Unlock()
 	r.changed()
-	r.keep()
+	r.waitStored()
 	return *j.item, nil
 }
 
@@ -429,7 +429,7 @@ func (r *Runner) Unqueue(ids ...string) error {
 	var out []*job
 	for _, id := range ids {
 		if j := r.find(id); j != nil { // named twice: gone already
-			r.take(j)
+			r.dequeue(j)
 			out = append(out, j)
 		}
 	}
@@ -439,7 +439,7 @@ func (r *Runner) Unqueue(ids ...string) error {
 		j.fail(context.Canceled)
 	}
 	r.changed()
-	r.keep()
+	r.waitStored()
 	return nil
 }
 
@@ -458,7 +458,7 @@ func (r *Runner) EditQueued(id string, parts []provider.Part) error {
 	r.storeQueue(*j.item)
 	r.mu.Unlock()
 	r.changed()
-	r.keep()
+	r.waitStored()
 	return nil
 }
 
@@ -477,7 +477,7 @@ func (r *Runner) MoveQueued(id, before string) error {
 		r.mu.Unlock()
 		return errors.New("a message for the running turn cannot be moved in the queue; remove it, or wait until the turn has read it")
 	case j != to:
-		r.take(j)
+		r.dequeue(j)
 		at := len(r.queue)
 		if to != nil {
 			at = slices.Index(r.queue, to)
@@ -487,7 +487,7 @@ func (r *Runner) MoveQueued(id, before string) error {
 	}
 	r.mu.Unlock()
 	r.changed()
-	r.keep()
+	r.waitStored()
 	return nil
 }
 
@@ -522,7 +522,7 @@ func (r *Runner) Steer(_ context.Context, p Prompt) (injected bool, err error) {
 	r.storeQueue(*j.item)
 	r.mu.Unlock()
 	r.changed()
-	r.keep()
+	r.waitStored()
 	return true, nil
 }
 
@@ -539,11 +539,11 @@ func (r *Runner) SteerQueued(id string) (injected bool, err error) {
 	case j.item.Steer:
 		injected = true
 	case r.steerable:
-		r.take(j)
+		r.dequeue(j)
 		j.item.Steer, injected = true, true
 		r.steers = append(r.steers, j)
 	default:
-		r.take(j)
+		r.dequeue(j)
 		r.queue = slices.Insert(r.queue, 0, j)
 		r.held = false
 		r.wake()
@@ -551,7 +551,7 @@ func (r *Runner) SteerQueued(id string) (injected bool, err error) {
 	r.storeQueue(*j.item)
 	r.mu.Unlock()
 	r.changed()
-	r.keep()
+	r.waitStored()
 	return injected, nil
 }
 
@@ -576,8 +576,8 @@ func (r *Runner) find(id string) *job {
 	return nil
 }
 
-// take removes a job from where it waits. mu is held.
-func (r *Runner) take(j *job) {
+// dequeue removes a job from where it waits. mu is held.
+func (r *Runner) dequeue(j *job) {
 	is := func(x *job) bool { return x == j }
 	r.queue = slices.DeleteFunc(slices.Clone(r.queue), is)
 	r.steers = slices.DeleteFunc(slices.Clone(r.steers), is)
@@ -621,8 +621,8 @@ func (r *Runner) hold() {
 	}
 }
 
-// keep waits until the queue is on disk: a prompt that Enqueue has accepted must survive a crash.
-func (r *Runner) keep() {
+// waitStored waits until the queue is on disk: a prompt that Enqueue has accepted must survive a crash.
+func (r *Runner) waitStored() {
 	r.log.flush()
 	r.log.syncBriefly()
 }
@@ -634,7 +634,7 @@ func (r *Runner) adoptQueue(items []QueueItem) {
 	for _, j := range r.waiting() {
 		have[j.item.ID] = true
 		if !j.item.Request && !slices.ContainsFunc(items, func(i QueueItem) bool { return i.ID == j.item.ID }) {
-			r.take(j)
+			r.dequeue(j)
 			j.cancel()
 		}
 	}

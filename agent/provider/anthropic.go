@@ -31,7 +31,7 @@ type anthropicProvider struct {
 
 // Stream implements Provider.
 func (p *anthropicProvider) Stream(ctx context.Context, req *Request, emit func(Event) error) error {
-	req = settled(req, KindAnthropic)
+	req = resolveOptions(req, KindAnthropic)
 	optional := []string{"output_config", "effort", "display", "temperature", "top_p", "cache_control"}
 	try := func() error {
 		return p.attempt(ctx, req.Model.ID, func(without []string) ([]string, error) {
@@ -46,7 +46,7 @@ func (p *anthropicProvider) Stream(ctx context.Context, req *Request, emit func(
 	if e, ok := err.(*Error); ok && e.Kind == ErrInvalid && refusesThinking(e.Message) && p.dropThinking(req) {
 		err = try()
 	}
-	return blame(err, req)
+	return nameRefusedOption(err, req)
 }
 
 // refusesThinking reports that the API refused a thinking block or its signature (an invalid_request_error in words only).

@@ -139,9 +139,9 @@ func (b *base) refused(model string) []string {
 	return slices.Clone(b.dropped[model])
 }
 
-// learn notes a refused parameter. It reports false when the parameter was known already, which ends
+// noteRefused notes a refused parameter. It reports false when the parameter was known already, which ends
 // the retries of attempt.
-func (b *base) learn(model, param string) bool {
+func (b *base) noteRefused(model, param string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if slices.Contains(b.dropped[model], param) {
@@ -205,7 +205,7 @@ func (b *base) attempt(ctx context.Context, model string, stream func(without []
 				param = p
 			}
 		}
-		if param == "" || !b.learn(model, param) {
+		if param == "" || !b.noteRefused(model, param) {
 			return err
 		}
 		b.cache.reset()

@@ -33,8 +33,8 @@ type geminiProvider struct {
 
 // Stream implements Provider.
 func (p *geminiProvider) Stream(ctx context.Context, req *Request, emit func(Event) error) error {
-	req = settled(req, KindGemini)
-	return blame(p.attempt(ctx, req.Model.ID, func(without []string) ([]string, error) {
+	req = resolveOptions(req, KindGemini)
+	return nameRefusedOption(p.attempt(ctx, req.Model.ID, func(without []string) ([]string, error) {
 		body, sent := p.body(req, without)
 		return sent, p.run(ctx, req.Model.ID, func(ctx context.Context) (*http.Response, error) {
 			return p.open(ctx, req.Model, body)

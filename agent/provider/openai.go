@@ -58,7 +58,7 @@ func (c *openaiClient) open(ctx context.Context, b *base, model Model, path stri
 	if errors.As(err, &api) && api.Response != nil {
 		f := failedResponse(api.Response)
 		// A base URL without a path is tried as it is written, and then with the usual /v1.
-		if f.status == http.StatusNotFound && b.cfg.Cloud == "" && b.bareURL() && b.learn(baseURLQuirk, "/v1") {
+		if f.status == http.StatusNotFound && b.cfg.Cloud == "" && b.bareURL() && b.noteRefused(baseURLQuirk, "/v1") {
 			return c.open(ctx, b, model, path, body)
 		}
 		return nil, f
@@ -78,8 +78,8 @@ func (b *base) bareURL() bool {
 
 // Stream implements Provider.
 func (p *chatProvider) Stream(ctx context.Context, req *Request, emit func(Event) error) error {
-	req = settled(req, p.cfg.Kind)
-	return blame(p.attempt(ctx, req.Model.ID, func(without []string) ([]string, error) {
+	req = resolveOptions(req, p.cfg.Kind)
+	return nameRefusedOption(p.attempt(ctx, req.Model.ID, func(without []string) ([]string, error) {
 		body, sent := p.body(req, without)
 		return sent, p.run(ctx, req.Model.ID, func(ctx context.Context) (*http.Response, error) {
 			return p.open(ctx, &p.base, req.Model, "chat/completions", body)

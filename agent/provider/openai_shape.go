@@ -57,19 +57,19 @@ func (s shape) apply(messages []Message, system []string) ([]Message, []string) 
 		return messages, system
 	}
 	if s.oneCall {
-		messages = oneByOne(messages)
+		messages = splitCalls(messages)
 	}
 	if s.noSystem {
 		messages, system = preface(messages, system), nil
 	}
 	if s.alternate {
-		messages = inTurns(messages)
+		messages = alternateRoles(messages)
 	}
 	return messages, system
 }
 
-// oneByOne splits an answer with several calls into one answer for each call, followed by its result.
-func oneByOne(all []Message) []Message {
+// splitCalls splits an answer with several calls into one answer for each call, followed by its result.
+func splitCalls(all []Message) []Message {
 	out := make([]Message, 0, len(all))
 	for i := 0; i < len(all); i++ {
 		m := all[i]
@@ -127,9 +127,9 @@ func preface(all []Message, system []string) []Message {
 // none.
 const filler = "(noted)"
 
-// inTurns joins consecutive messages of one side, and puts filler between a tool's result and the next
+// alternateRoles joins consecutive messages of one side, and puts filler between a tool's result and the next
 // request: templates do not count tool messages, so they would see two requests in a row.
-func inTurns(all []Message) []Message {
+func alternateRoles(all []Message) []Message {
 	var out []Message
 	for _, m := range all {
 		var before *Message

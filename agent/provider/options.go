@@ -88,10 +88,10 @@ func (x *extras) append(b []byte) []byte {
 	return b
 }
 
-// settled is the request with its options in its fields where there is a field for them. What is nearer
+// resolveOptions is the request with its options in its fields where there is a field for them. What is nearer
 // to the person wins: the chosen variant over the agent's options over the model's. The rest are
 // extras, sent as written.
-func settled(req *Request, kind Kind) *Request {
+func resolveOptions(req *Request, kind Kind) *Request {
 	all := req.Model.Options
 	variant, chosen := req.Model.Variants[req.Effort]
 	all = all.With(req.Options)
@@ -187,9 +187,9 @@ func snakeName(s string) string {
 	return b.String()
 }
 
-// blame adds that a refused option comes from the person's configuration: the provider's message names
+// nameRefusedOption adds that a refused option comes from the person's configuration: the provider's message names
 // it, and the person would look for it in Pillion.
-func blame(err error, req *Request) error {
+func nameRefusedOption(err error, req *Request) error {
 	e, ok := err.(*Error)
 	if !ok || e.Kind != ErrInvalid {
 		return err

@@ -34,7 +34,7 @@ type Request struct {
 	SessionID   string   // for prompt caches
 	Options     Options  // of the agent, over the model's own
 
-	rest extras // options that have no field here; set by settled
+	rest extras // options that have no field here; set by resolveOptions
 }
 
 // ToolSpec is a tool as a model sees it.

@@ -19,8 +19,8 @@ type responsesProvider struct {
 
 // Stream implements Provider.
 func (p *responsesProvider) Stream(ctx context.Context, req *Request, emit func(Event) error) error {
-	req = settled(req, KindResponses)
-	return blame(p.attempt(ctx, req.Model.ID, func(without []string) ([]string, error) {
+	req = resolveOptions(req, KindResponses)
+	return nameRefusedOption(p.attempt(ctx, req.Model.ID, func(without []string) ([]string, error) {
 		body, sent := p.body(req, without)
 		return sent, p.run(ctx, req.Model.ID, func(ctx context.Context) (*http.Response, error) {
 			return p.open(ctx, &p.base, req.Model, "responses", body)

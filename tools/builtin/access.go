@@ -26,7 +26,7 @@ func (w workspace) askSearch(ctx context.Context, call *tools.Call, at place) er
 // visible says which files below at a search may show. Names appear unless a rule denies reading the file; content
 // only where reading is allowed without a question: one search would otherwise have to ask for every .env file.
 func (w workspace) visible(ctx context.Context, call *tools.Call, at place, content bool) func(string) bool {
-	would := foretold(ctx, call.Host.Gate)
+	would := predicted(ctx, call.Host.Gate)
 	return func(real string) bool {
 		path := at.named(real)
 		action := would(permission.Request{
@@ -40,16 +40,16 @@ func (w workspace) visible(ctx context.Context, call *tools.Call, at place, cont
 // hidden says which files a command must not print without a question: those for which the tool read
 // would ask. Without it `cat .env` and `rg -uu KEY` would give the model what the read tool withholds.
 func (w workspace) hidden(ctx context.Context, gate any, session string) func(string) bool {
-	would := foretold(ctx, gate)
+	would := predicted(ctx, gate)
 	return func(real string) bool {
 		return would(permission.Request{SessionID: session, Tool: "read", Permission: "read", Patterns: []string{w.rel(real)}, Also: []string{real}}) != permission.Allow
 	}
 }
 
-// foretold is what a gate would answer, without asking a person. A gate that cannot tell beforehand (a
+// predicted is what a gate would answer, without asking a person. A gate that cannot tell beforehand (a
 // host's own, in tests) is represented by the default rules: they are the strictest that a session can
 // run with.
-func foretold(ctx context.Context, gate any) func(permission.Request) permission.Action {
+func predicted(ctx context.Context, gate any) func(permission.Request) permission.Action {
 	if f, ok := gate.(tools.Foreteller); ok {
 		return func(r permission.Request) permission.Action { return f.Would(ctx, r) }
 	}
@@ -180,10 +180,10 @@ func (w workspace) askReading(ctx context.Context, call *tools.Call, at place) e
 	return w.askOutside(ctx, call, at)
 }
 
-// asks reports whether a person will be asked. Work that only serves the question (the check of a
+// wouldAsk reports whether a person will be asked. Work that only serves the question (the check of a
 // proposal, the card) is skipped otherwise, so a rule that allows edits also makes them fast. A gate
 // that cannot tell counts as asking.
-func asks(ctx context.Context, call *tools.Call, r permission.Request) bool {
+func wouldAsk(ctx context.Context, call *tools.Call, r permission.Request) bool {
 	g, ok := call.Host.Gate.(interface {
 		Would(context.Context, permission.Request) permission.Action
 	})

@@ -29,7 +29,7 @@ func ApplyPatch(env Env) tools.Tool {
 		if err != nil {
 			return tools.Result{}, patchError(err)
 		}
-		parsed.Key = changer.oneName
+		parsed.Key = changer.canonicalName
 		opened, places, err := changer.openAll(ctx, call, parsed)
 		if err != nil {
 			return tools.Result{}, err
@@ -52,7 +52,7 @@ func ApplyPatch(env Env) tools.Tool {
 		})
 		secret := changer.withheld(ctx, call, opened)
 		if err != nil {
-			return tools.Result{}, patchError(silent(err, secret))
+			return tools.Result{}, patchError(hideLines(err, secret))
 		}
 		prop := proposal{}
 		var notes []string
@@ -98,7 +98,7 @@ func (c changes) loosely(f *files.File, to patch.FileChange, secret bool) (note 
 	if len(to.Loose) == 0 {
 		return "", nil
 	}
-	if err := c.known(f); err != nil {
+	if err := c.requireRead(f); err != nil {
 		return "", err
 	}
 	shown := func(l patch.Loose) string {
@@ -132,9 +132,9 @@ func (c changes) withheld(ctx context.Context, call *tools.Call, opened map[stri
 	return out
 }
 
-// silent takes a file's lines out of an error; the kind and the place in the patch stay, so the model
+// hideLines takes a file's lines out of an error; the kind and the place in the patch stay, so the model
 // can still act on it.
-func silent(err error, secret map[string]*files.File) error {
+func hideLines(err error, secret map[string]*files.File) error {
 	var p *patch.Error
 	if !errors.As(err, &p) || secret[p.Path] == nil || p.Kind != patch.ContextNotFound && p.Kind != patch.LinesNotFound && p.Kind != patch.Conflict {
 		return err

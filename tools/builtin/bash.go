@@ -136,14 +136,14 @@ func Bash(env Env) tools.Tool {
 			return tools.Result{}, &tools.Error{Kind: "bad_pty", Message: "pty requires background: a command in the foreground gets no input. Set background to true, or leave pty out."}
 		}
 		after := e.beforeCommand(ctx, call, a, c, false)
-		out, err := x.once(ctx)
+		out, err := x.runOnce(ctx)
 		if err != nil {
 			return tools.Result{}, &tools.Error{Kind: "not_started", Message: err.Error(), Err: err}
 		}
 		// The analysis said "only reads", containment found that it needs more. The person decides; the
 		// command is then run once more, which is safe because the first run could change nothing.
 		if out.Kept != "" {
-			again, err := e.uncontain(ctx, call, a, p, dir, out.Kept)
+			again, err := e.askUncontained(ctx, call, a, p, dir, out.Kept)
 			switch {
 			case err != nil:
 				return tools.Result{}, err
@@ -151,7 +151,7 @@ func Bash(env Env) tools.Tool {
 				return x.result(out, limit, append([]string{keptNote(out.Kept)}, after(ctx)...))
 			}
 			x.command.Contained = nil
-			if out, err = x.once(ctx); err != nil {
+			if out, err = x.runOnce(ctx); err != nil {
 				return tools.Result{}, &tools.Error{Kind: "not_started", Message: err.Error(), Err: err}
 			}
 		}
@@ -162,13 +162,13 @@ func Bash(env Env) tools.Tool {
 		// Unlike a contained command this one may have changed files before the sandbox stopped it; the
 		// question says so.
 		if why != "" && o.Sandbox.Mode == SandboxAsk {
-			again, err := e.leave(ctx, call, a, p, dir, why)
+			again, err := e.askUnsandboxed(ctx, call, a, p, dir, why)
 			if err != nil {
 				return tools.Result{}, err
 			}
 			// The metadata below reads x.command.Sandbox: nil says that the last run was outside.
 			if x.command.Sandbox = nil; again {
-				if out, err = x.once(ctx); err != nil {
+				if out, err = x.runOnce(ctx); err != nil {
 					return tools.Result{}, &tools.Error{Kind: "not_started", Message: err.Error(), Err: err}
 				}
 				notes[len(notes)-1] = "The sandbox had stopped it first; the user let it run again outside, and this is how that ended."

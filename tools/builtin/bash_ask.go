@@ -73,7 +73,7 @@ func secretive(real string) bool {
 // commandRequests are the approval requests of a command, in order: the folders outside, the command,
 // then the files inside that it reads and writes, whose rules count as they do for the tools read and
 // edit. The order matters: the answer about the command weakens what is asked about files after it (see
-// weakened).
+// relaxAfterAnswer).
 func (c commands) commandRequests(a *scan.Analysis) []permission.Request {
 	var out []permission.Request
 	if r, ok := outsideRequest(a); ok {
@@ -130,13 +130,13 @@ func outsideRequest(a *scan.Analysis) (permission.Request, bool) {
 	}
 	return permission.Request{
 		Permission: "external_directory", Patterns: patterns, Always: always,
-		Title: "Use " + strings.Join(patterns, ", ") + ", outside the project", Why: visible.Text(shortCommand(a.Command)) + " " + touches(a),
+		Title: "Use " + strings.Join(patterns, ", ") + ", outside the project", Why: visible.Text(shortCommand(a.Command)) + " " + describeExternal(a),
 		Metadata: map[string]any{"command": a.Command, "externalPaths": a.External},
 	}, len(patterns) > 0
 }
 
-// touches says what a command does to which places outside the project.
-func touches(a *scan.Analysis) string {
+// describeExternal says what a command does to which places outside the project.
+func describeExternal(a *scan.Analysis) string {
 	var parts []string
 	for _, access := range [...]scan.Access{scan.Write, scan.Read} {
 		var paths []string
@@ -233,7 +233,7 @@ func (e commands) callsRequest(a *scan.Analysis) permission.Request {
 		r.Why = "it runs " + strings.Join(r.Patterns, ", ")
 	}
 	if len(a.External) > 0 {
-		r.Why += "; outside the project it " + touches(a)
+		r.Why += "; outside the project it " + describeExternal(a)
 	}
 	for _, p := range a.Protected {
 		r.Why += "; " + p.Path + ": " + p.Reason
@@ -259,10 +259,10 @@ func (c commands) filesRequest(name string, paths []string) permission.Request {
 	return r
 }
 
-// weakened fits a request about files to the answer about the programs, which came before it. A person
+// relaxAfterAnswer fits a request about files to the answer about the programs, which came before it. A person
 // who saw the command and allowed it has seen the files in it; a second question for each of them would
 // train people to click.
-func weakened(r permission.Request, program permission.Reply) permission.Request {
+func relaxAfterAnswer(r permission.Request, program permission.Reply) permission.Request {
 	switch {
 	case r.Permission != "edit" && r.Permission != "read":
 	case program.Asked: // the person has seen the files
@@ -281,7 +281,7 @@ func (c commands) askCommand(ctx context.Context, call *tools.Call, a *scan.Anal
 	}
 	var program permission.Reply // the answer about the programs, which weakens what is asked about files
 	for _, r := range c.commandRequests(a) {
-		r = weakened(c.boxed(r, a, p.unsandboxed), program)
+		r = relaxAfterAnswer(c.fitToSandbox(r, a, p.unsandboxed), program)
 		if r.Metadata == nil {
 			r.Metadata = map[string]any{}
 		}

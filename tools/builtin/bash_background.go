@@ -154,9 +154,9 @@ func BashKill(env Env) tools.Tool {
 		e.flush(ctx)
 		r := lookResult("End "+j.ID+": "+j.Line(), j, l)
 		if killed {
-			return annotate(r, []string{"It was ended with all it had started."}), nil
+			return addNotes(r, []string{"It was ended with all it had started."}), nil
 		}
-		return annotate(r, []string{"It had ended before."}), nil
+		return addNotes(r, []string{"It had ended before."}), nil
 	}, tools.WithKind(tools.KindExecute), tools.WithKeep(tools.HeadTail), tools.WithPermission("bash"))
 }
 

@@ -56,10 +56,10 @@ func (e commands) contained(ctx context.Context, call *tools.Call, a *scan.Analy
 	}
 }
 
-// uncontain asks whether a command that failed at a place which containment hides shall run again
+// askUncontained asks whether a command that failed at a place which containment hides shall run again
 // without it. The rules judge it as any other command: ReadOnly and "always" are taken out, because the
 // claim "only reads" has just failed.
-func (e commands) uncontain(ctx context.Context, call *tools.Call, a *scan.Analysis, p bashParams, dir, place string) (bool, error) {
+func (e commands) askUncontained(ctx context.Context, call *tools.Call, a *scan.Analysis, p bashParams, dir, place string) (bool, error) {
 	r := e.callsRequest(a)
 	r.ReadOnly, r.Always = nil, nil
 	r.Title = "Run again with access to " + visible.Text(place) + ": " + visible.Text(p.Command)

@@ -75,7 +75,7 @@ func Explain(ctx context.Context, env Env, command, dir string, gate *permission
 	x.Decision = string(permission.Allow)
 	var program permission.Reply // as the person's answer would be
 	for _, r := range e.commandRequests(a) {
-		r = weakened(e.boxed(r, a, false), program)
+		r = relaxAfterAnswer(e.fitToSandbox(r, a, false), program)
 		v := gate.Judge(ctx, r)
 		if r.Permission == "bash" {
 			program = permission.Reply{Asked: v.Action == permission.Ask, Granted: v.Granted}

@@ -37,9 +37,9 @@ func (r *commandRun) watched(h run.Handles) *run.Terminal {
 	return view
 }
 
-// once runs the command to its end. A person who ends it in the view cancels this context only: the
+// runOnce runs the command to its end. A person who ends it in the view cancels this context only: the
 // turn goes on and the model is told.
-func (r *commandRun) once(ctx context.Context) (run.Outcome, error) {
+func (r *commandRun) runOnce(ctx context.Context) (run.Outcome, error) {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	view := r.watched(run.Handles{Kill: func() { end(errEnded) }})
@@ -65,7 +65,7 @@ func (r *commandRun) once(ctx context.Context) (run.Outcome, error) {
 // result is what the model reads of a run. A command that did not end by itself is an error, but its
 // output until then is kept: it often says what it was waiting for.
 func (r *commandRun) result(out run.Outcome, limit time.Duration, notes []string) (tools.Result, error) {
-	x := annotate(bashResult(r.title, r.params.Description, out, limit), notes)
+	x := addNotes(bashResult(r.title, r.params.Description, out, limit), notes)
 	if out.TimedOut {
 		return x, &tools.Error{Kind: "timeout", Message: fmt.Sprintf("The command did not end within %d ms and was ended with all it had started.", limit.Milliseconds())}
 	}

@@ -74,9 +74,9 @@ func (p sandboxedParams) plain() bashParams {
 const sandboxText = `
 - Commands run in a sandbox: they can write only in the project, temporary folders and build caches, not to .git/hooks, .git/config or editor settings, and have no network unless the person opened it. When that stops a command the result says so; call again with unsandboxed then, if it is worth asking the person.`
 
-// boxed fits the request for a command to where it will run: outside the sandbox it is always asked,
+// fitToSandbox fits the request for a command to where it will run: outside the sandbox it is always asked,
 // inside the settings may drop the question where no rule names the command.
-func (c commands) boxed(r permission.Request, a *scan.Analysis, unsandboxed bool) permission.Request {
+func (c commands) fitToSandbox(r permission.Request, a *scan.Analysis, unsandboxed bool) permission.Request {
 	s := c.Shell.Sandbox
 	if r.Permission != "bash" || !s.active() {
 		return r
@@ -133,7 +133,7 @@ func (c commands) box(a *scan.Analysis, p bashParams, dir string) (*sandbox.Box,
 		}
 		place := x.Path
 		// git takes an empty folder for a new worktree. Where it is to be made may hold too much to open: a home folder.
-		if makesFolder(a) && os.Mkdir(place, 0o755) == nil {
+		if fillsNewFolder(a) && os.Mkdir(place, 0o755) == nil {
 			made = append(made, place)
 		}
 		if info, err := os.Stat(place); err != nil || !info.IsDir() {
@@ -154,10 +154,10 @@ func noSandbox(support sandbox.Support) string {
 	return "the sandbox is on, but this system has none: " + support.Why + `. The user can set "sandbox" to "ask" or "off" in the configuration.`
 }
 
-// makesFolder reports a command that fills a new folder outside the project: git clone, git worktree
+// fillsNewFolder reports a command that fills a new folder outside the project: git clone, git worktree
 // add. Landlock rules name folders that exist, so the folder is made beforehand; git accepts an empty
 // one.
-func makesFolder(a *scan.Analysis) bool {
+func fillsNewFolder(a *scan.Analysis) bool {
 	for _, c := range a.Calls {
 		words := strings.Fields(c.Text)
 		if len(words) == 0 || words[0] != "git" {
@@ -194,9 +194,9 @@ func stoppedNote(why string) string {
 	return "The sandbox may have stopped this command, or a part of it: " + why + `. If it needs more than that, call bash again with "unsandboxed": true; the user is asked.`
 }
 
-// leave asks whether a command that the sandbox has stopped shall run again outside of it. No "always":
+// askUnsandboxed asks whether a command that the sandbox has stopped shall run again outside of it. No "always":
 // each escape is a decision of its own.
-func (c commands) leave(ctx context.Context, call *tools.Call, a *scan.Analysis, p bashParams, dir, why string) (bool, error) {
+func (c commands) askUnsandboxed(ctx context.Context, call *tools.Call, a *scan.Analysis, p bashParams, dir, why string) (bool, error) {
 	r := c.callsRequest(a)
 	r.MustAsk, r.Always = true, nil
 	r.Title = "Run again outside the sandbox: " + visible.Text(p.Command)
@@ -212,8 +212,8 @@ func (c commands) leave(ctx context.Context, call *tools.Call, a *scan.Analysis,
 	return err == nil, err
 }
 
-// annotate adds notes where the model reads how the command ended.
-func annotate(r tools.Result, notes []string) tools.Result {
+// addNotes adds notes where the model reads how the command ended.
+func addNotes(r tools.Result, notes []string) tools.Result {
 	const end = "\n</bash_metadata>"
 	if body, ok := strings.CutSuffix(r.Output, end); ok && len(notes) > 0 {
 		r.Output = body + "\n" + strings.Join(notes, "\n") + end

@@ -86,7 +86,7 @@ func fileType(k change.Kind) string {
 func (c changes) result(p proposal, d *change.Decided, done *carriedOut, delta *lspbridge.Delta) tools.Result {
 	var sb strings.Builder
 	said := d.Report(c.rel)
-	if said != "" && partly(d) {
+	if said != "" && decidedInPart(d) {
 		sb.WriteString("The change was applied in part.")
 	} else {
 		sb.WriteString(p.done)
@@ -98,7 +98,7 @@ func (c changes) result(p proposal, d *change.Decided, done *carriedOut, delta *
 	}
 	sb.WriteString(problemText(delta, done.set))
 	meta := c.metadata(done.set, p.meta)
-	if partly(d) {
+	if decidedInPart(d) {
 		meta["partly"] = true
 	}
 	byFile := map[string]any{}
@@ -112,8 +112,8 @@ func (c changes) result(p proposal, d *change.Decided, done *carriedOut, delta *
 	return tools.Result{Title: done.set.Title, Output: sb.String(), Metadata: meta, Locations: locations(done.set)}
 }
 
-// partly reports whether some hunk was not written as proposed: rejected, or edited by the person.
-func partly(d *change.Decided) bool {
+// decidedInPart reports whether some hunk was not written as proposed: rejected, or edited by the person.
+func decidedInPart(d *change.Decided) bool {
 	for _, r := range d.Rulings {
 		if r.Decision.Kind != change.Accept {
 			return true

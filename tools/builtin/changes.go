@@ -122,7 +122,7 @@ func (c changes) changeFiles(ctx context.Context, call *tools.Call, title string
 // fails leaves the card in a final state: an open one would wait for a decision for ever.
 func (c changes) propose(ctx context.Context, call *tools.Call, p proposal) (tools.Result, error) {
 	c.followMoves(ctx, call, &p)
-	if err := once(p); err != nil {
+	if err := rejectDuplicates(p); err != nil {
 		return tools.Result{}, err
 	}
 	var unknown []string // files of which the session knows the lines it changes, not the whole
@@ -135,11 +135,11 @@ func (c changes) propose(ctx context.Context, call *tools.Call, p proposal) (too
 		}
 	}
 	set := c.set(call, p)
-	if empty(set) {
+	if isEmpty(set) {
 		return tools.Result{Title: set.Title, Output: "Nothing to do: the file already has exactly this content. Nothing was written.",
 			Metadata: c.metadata(set, p.meta)}, nil
 	}
-	if err := writable(p); err != nil {
+	if err := checkWritable(p); err != nil {
 		return tools.Result{}, writeError(err)
 	}
 	if f, ok := c.writer.Applier.(ApplyChecker); ok {
@@ -152,7 +152,7 @@ func (c changes) propose(ctx context.Context, call *tools.Call, p proposal) (too
 	}
 	r := c.request(set, p)
 	stop := func() {}
-	if asks(ctx, call, r) { // a rule that allows or denies waits for nothing
+	if wouldAsk(ctx, call, r) { // a rule that allows or denies waits for nothing
 		c.show(call, set, change.Proposed)
 		checker := c.checker
 		if w, ok := c.writer.Applier.(VerdictWaiter); ok {
@@ -191,7 +191,7 @@ func (c changes) propose(ctx context.Context, call *tools.Call, p proposal) (too
 		c.Tracker.Forget(path)
 	}
 	c.show(call, done.set, change.Applied)
-	delta := c.checker.settle(ctx, done.set)
+	delta := c.checker.waitForDiagnostics(ctx, done.set)
 	if delta != nil {
 		done.set = done.set.WithVerdict(&delta.Verdict)
 		c.show(call, done.set, change.Applied)
@@ -240,9 +240,9 @@ func (c changes) set(call *tools.Call, p proposal) *change.Set {
 	return s
 }
 
-// once refuses two changes of one file in one proposal: each was computed without the other, and the
+// rejectDuplicates refuses two changes of one file in one proposal: each was computed without the other, and the
 // second would overwrite the first. The real path counts, so two names of one file are found.
-func once(p proposal) error {
+func rejectDuplicates(p proposal) error {
 	seen := map[string]bool{}
 	for _, m := range p.members {
 		if seen[m.base.Real] {
@@ -253,10 +253,10 @@ func once(p proposal) error {
 	return nil
 }
 
-// writable refuses what could never be written (read-only files, characters that the file's encoding
+// checkWritable refuses what could never be written (read-only files, characters that the file's encoding
 // lacks), so that no person reviews it in vain. Only the mode of a file that exists counts; the
 // folder's is found when writing.
-func writable(p proposal) error {
+func checkWritable(p proposal) error {
 	for _, m := range p.members {
 		if m.base.Exists && m.Kind != change.Create && m.base.Mode.Perm()&0o222 == 0 && m.Mode&0o222 == 0 {
 			return fmt.Errorf("%s %w (mode %04o); make it writable first if it may change", m.Path, files.ErrReadOnly, m.base.Mode.Perm())
@@ -270,8 +270,8 @@ func writable(p proposal) error {
 	return nil
 }
 
-// empty reports whether the set changes nothing. A person is not asked about it.
-func empty(s *change.Set) bool {
+// isEmpty reports whether the set changes nothing. A person is not asked about it.
+func isEmpty(s *change.Set) bool {
 	for _, f := range s.Files {
 		if len(f.Hunks) > 0 {
 			return false
@@ -381,10 +381,10 @@ func writeError(err error) error {
 	return &tools.Error{Kind: kind, Message: err.Error(), Err: err}
 }
 
-// known refuses files that the session has not read, or that changed since; then it says what changed,
+// requireRead refuses files that the session has not read, or that changed since; then it says what changed,
 // so that the model need not read the whole file again. This keeps a model from overwriting what a
 // person typed meanwhile.
-func (c changes) known(f *files.File) error {
+func (c changes) requireRead(f *files.File) error {
 	err := c.Tracker.Check(f)
 	switch x := err.(type) {
 	case nil:
@@ -401,7 +401,7 @@ func (c changes) known(f *files.File) error {
 			msg = "File " + x.Path + " has been deleted since it was last read; nothing was written. If it should exist again, repeat this call."
 		}
 		if x.HasThen && x.Now.Exists {
-			msg = "File " + x.Path + " has been modified since it was last read; nothing was written." + c.writer.told(f, x.Then)
+			msg = "File " + x.Path + " has been modified since it was last read; nothing was written." + c.writer.describeChange(f, x.Then)
 		}
 		return &tools.Error{Kind: "stale", Message: msg, Err: err}
 	}

@@ -48,7 +48,7 @@ func (c changes) edit(ctx context.Context, call *tools.Call, path string, rs []r
 		return fmt.Sprintf("edit %d of %d: ", i+1, len(rs))
 	}
 	for i, r := range rs { // before a person is asked about the file
-		if sameText(r.OldString, r.NewString) {
+		if equalButLineEnds(r.OldString, r.NewString) {
 			return tools.Result{}, &tools.Error{Kind: replace.Identical, Message: which(i) + "No changes to apply: oldString and newString are identical."}
 		}
 		if i > 0 && r.OldString == "" {
@@ -66,7 +66,7 @@ func (c changes) edit(ctx context.Context, call *tools.Call, path string, rs []r
 		if rs[0].OldString != "" {
 			return tools.Result{}, missing(f.Path)
 		}
-		if err := c.known(f); err != nil {
+		if err := c.requireRead(f); err != nil {
 			return tools.Result{}, err
 		}
 		m.Kind, text = change.Create, rs[0].NewString
@@ -77,9 +77,9 @@ func (c changes) edit(ctx context.Context, call *tools.Call, path string, rs []r
 	whole := true // the model knows the whole file
 	if exists {
 		if err := c.Tracker.Check(f); err != nil {
-			note, all, ok := c.proved(f, err, rs)
+			note, all, ok := c.quotesExactly(f, err, rs)
 			if !ok {
-				return tools.Result{}, c.known(f)
+				return tools.Result{}, c.requireRead(f)
 			}
 			whole, notes = all, append(notes, note...)
 		}
@@ -90,7 +90,7 @@ func (c changes) edit(ctx context.Context, call *tools.Call, path string, rs []r
 			replaced++
 			continue
 		}
-		res, err := passage(text, r)
+		res, err := replacePassage(text, r)
 		if err != nil {
 			return tools.Result{}, inFile(c.rel(f.Path), which(i), err)
 		}
@@ -100,7 +100,7 @@ func (c changes) edit(ctx context.Context, call *tools.Call, path string, rs []r
 			s := res.Spans[0]
 			reworded = fmt.Sprintf("lines %d-%d, which are:\n%s", s.StartLine, s.EndLine, capLines(res.Replaced, 60))
 		}
-		if n := howFound(res); n != "" {
+		if n := describeMatch(res); n != "" {
 			notes = append(notes, which(i)+n)
 		}
 	}
@@ -127,11 +127,11 @@ func (c changes) unbroken(f *files.File, text, at string) error {
 		c.rel(f.Path), line, at)}
 }
 
-// proved reports that every oldString occurs in the file exactly and once. Whoever can quote so has
+// quotesExactly reports that every oldString occurs in the file exactly and once. Whoever can quote so has
 // seen the lines (by grep, in a command's output), and they have not changed since; so the edit may go
 // ahead although the file was not read, or has changed elsewhere. whole: with the note about the
 // changes the model knows all of the file.
-func (c changes) proved(f *files.File, why error, rs []replacement) (notes []string, whole, ok bool) {
+func (c changes) quotesExactly(f *files.File, why error, rs []replacement) (notes []string, whole, ok bool) {
 	text := strings.ReplaceAll(f.Text, "\r\n", "\n")
 	for _, r := range rs {
 		old := strings.ReplaceAll(strings.TrimPrefix(r.OldString, "\ufeff"), "\r\n", "\n")
@@ -150,15 +150,15 @@ func (c changes) proved(f *files.File, why error, rs []replacement) (notes []str
 	case !stale.HasThen:
 		return []string{"The file has changed since it was last read, elsewhere: oldString still stands in it exactly. Read it again before you write the whole of it."}, false, true
 	}
-	changed, all := head(diff.Unified(c.rel(f.Path), c.rel(f.Path), stale.Then, f.Text), 200)
+	changed, all := firstLines(diff.Unified(c.rel(f.Path), c.rel(f.Path), stale.Then, f.Text), 200)
 	if !all {
 		changed += "\n… (cut)"
 	}
 	return []string{"The file has changed since it was last read, elsewhere: oldString still stands in it exactly, so the edit was made in the file as it is now. What had changed:\n" + changed}, all, true
 }
 
-// sameText reports that two texts differ at most in their line endings, which the file decides anyway.
-func sameText(a, b string) bool {
+// equalButLineEnds reports that two texts differ at most in their line endings, which the file decides anyway.
+func equalButLineEnds(a, b string) bool {
 	return strings.ReplaceAll(a, "\r\n", "\n") == strings.ReplaceAll(b, "\r\n", "\n")
 }
 
@@ -168,8 +168,8 @@ func emptyOld(which string) error {
 		Message: which + "oldString cannot be empty when editing an existing file. Provide the exact text to replace, or use write for an intentional full-file replacement."}
 }
 
-// passage makes one replacement. A byte order mark in the quotation is dropped: the file's text has been read without one.
-func passage(text string, r replacement) (replace.Result, error) {
+// replacePassage makes one replacement. A byte order mark in the quotation is dropped: the file's text has been read without one.
+func replacePassage(text string, r replacement) (replace.Result, error) {
 	return replace.Apply(text, strings.TrimPrefix(r.OldString, "\ufeff"), strings.TrimPrefix(r.NewString, "\ufeff"), r.ReplaceAll)
 }
 
@@ -182,9 +182,9 @@ func inFile(rel, which string, err error) error {
 	return err
 }
 
-// howFound tells which passage a loose quotation matched, so that the model learns what the file really
+// describeMatch tells which passage a loose quotation matched, so that the model learns what the file really
 // has and quotes it exactly next time. Empty for an exact match.
-func howFound(r replace.Result) string {
+func describeMatch(r replace.Result) string {
 	var sb strings.Builder
 	if r.Stage != "simple" && len(r.Spans) > 0 {
 		s := r.Spans[0]

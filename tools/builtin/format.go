@@ -113,7 +113,7 @@ func (f *formatter) choose(path string) (row formatRow, env map[string]string, d
 		if _, configured := byName[row.name]; configured || row.byName || !row.has(ext) {
 			continue
 		}
-		dir, ok := f.marked(path, row.markers)
+		dir, ok := f.markerFolder(path, row.markers)
 		if !ok {
 			continue
 		}
@@ -150,8 +150,8 @@ func (f *formatter) cwd(path string) string {
 	return filepath.Dir(path)
 }
 
-// marked finds the folder with one of the markers, from the file's up to the worktree.
-func (f *formatter) marked(path string, markers []string) (dir string, ok bool) {
+// markerFolder finds the folder with one of the markers, from the file's up to the worktree.
+func (f *formatter) markerFolder(path string, markers []string) (dir string, ok bool) {
 	if len(markers) == 0 {
 		return filepath.Dir(path), true
 	}

@@ -115,7 +115,7 @@ func searchError(at place, err error) error {
 		return &tools.Error{Kind: "bad_pattern", Message: pattern.Message, Err: err}
 	case errors.As(err, &path) && errors.Is(err, fs.ErrNotExist):
 		msg := "Search path not found: " + at.path
-		if names := similar(at.path); len(names) > 0 {
+		if names := similarNames(at.path); len(names) > 0 {
 			msg += "\n\nDid you mean one of these?\n" + strings.Join(names, "\n")
 		}
 		return &tools.Error{Kind: "file_missing", Message: msg, Err: err}

@@ -14,9 +14,9 @@ import (
 // Symbolic links that a command made, changed or removed are taken back as what they are: names with a target. What
 // they lead to is never read or written for it, and no editor is asked, for none has a buffer of a link.
 
-// split parts a set into the members that are about links and the others, which are written in two
+// splitLinks parts a set into the members that are about links and the others, which are written in two
 // ways.
-func split(set *change.Set) (links, rest *change.Set) {
+func splitLinks(set *change.Set) (links, rest *change.Set) {
 	a, b := *set, *set
 	a.Files, b.Files = nil, nil
 	for _, f := range set.Files {

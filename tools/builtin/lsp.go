@@ -96,7 +96,7 @@ func (c *lspCall) run(ctx context.Context) (tools.Result, error) {
 	}
 	asking, cancel := context.WithTimeout(ctx, lspBudget)
 	defer cancel()
-	r, err := c.do(ctx, asking)
+	r, err := c.perform(ctx, asking)
 	if err != nil {
 		var known *tools.Error
 		switch {
@@ -183,9 +183,9 @@ func (c *lspCall) isBuffer(path string) bool {
 	return ok
 }
 
-// do carries out the operation. asking limits the servers; ctx is the call's own and has no limit,
+// perform carries out the operation. asking limits the servers; ctx is the call's own and has no limit,
 // because a person may be asked about the result.
-func (c *lspCall) do(ctx, asking context.Context) (tools.Result, error) {
+func (c *lspCall) perform(ctx, asking context.Context) (tools.Result, error) {
 	switch c.p.Operation {
 	case "diagnostics":
 		return c.diagnostics(asking)

@@ -70,7 +70,7 @@ func (c *lspCall) codeActions(ctx context.Context) (tools.Result, error) {
 		if err != nil {
 			return tools.Result{}, err
 		}
-		r, about = around(at, report.Items)
+		r, about = problemsAt(at, report.Items)
 	}
 	var only []string
 	if c.p.Kind != "" {
@@ -143,9 +143,9 @@ func (c *lspCall) codeActions(ctx context.Context) (tools.Result, error) {
 	return res, nil
 }
 
-// around is the range to ask for, with its problems: those at the position, else those of its line,
+// problemsAt is the range to ask for, with its problems: those at the position, else those of its line,
 // else the position alone. Servers offer a fix only for a range that touches the problem.
-func around(at lspbridge.Position, items []change.Problem) (lspbridge.Range, []change.Problem) {
+func problemsAt(at lspbridge.Position, items []change.Problem) (lspbridge.Range, []change.Problem) {
 	before := func(a, b lspbridge.Position) bool {
 		return a.Line < b.Line || a.Line == b.Line && a.Character < b.Character
 	}
@@ -193,7 +193,7 @@ func (c *lspCall) applyAction(ctx, asking context.Context) (tools.Result, error)
 		return tools.Result{}, err
 	}
 	if o.own != nil {
-		return c.undoable(c.p.Apply, slices.Sorted(maps.Keys(o.own.Files)), func() (tools.Result, error) { return c.applyFix(ctx, o.own) })
+		return c.runRemembering(c.p.Apply, slices.Sorted(maps.Keys(o.own.Files)), func() (tools.Result, error) { return c.applyFix(ctx, o.own) })
 	}
 	a := o.action
 	var paths []string
@@ -206,12 +206,12 @@ func (c *lspCall) applyAction(ctx, asking context.Context) (tools.Result, error)
 			paths = append(paths, e.Path)
 		}
 	}
-	return c.undoable(c.p.Apply, paths, func() (tools.Result, error) { return c.runOffered(ctx, asking, o) })
+	return c.runRemembering(c.p.Apply, paths, func() (tools.Result, error) { return c.runOffered(ctx, asking, o) })
 }
 
-// undoable runs an action and remembers the texts of the paths before and after, so that undoAction can
+// runRemembering runs an action and remembers the texts of the paths before and after, so that undoAction can
 // take it back. Without paths (an action that renames or deletes) nothing is remembered.
-func (c *lspCall) undoable(id string, paths []string, run func() (tools.Result, error)) (tools.Result, error) {
+func (c *lspCall) runRemembering(id string, paths []string, run func() (tools.Result, error)) (tools.Result, error) {
 	edits := make([]lspbridge.FileEdit, len(paths))
 	for i, path := range paths {
 		text, ok := c.writer.Present(path)
@@ -267,14 +267,14 @@ func (c *lspCall) runOffered(ctx, asking context.Context, o offeredAction) (tool
 	a := o.action
 	var err error
 	if now, _ := c.writer.Present(c.path); now != o.text {
-		if a, err = c.again(asking, o, now); err != nil {
+		if a, err = c.offeredNow(asking, o, now); err != nil {
 			return tools.Result{}, err
 		}
 	}
 	r, err := c.runAction(ctx, a)
 	if errors.Is(err, lspbridge.ErrMoved) { // the text is the same, but proposals were checked meanwhile
 		now, _ := c.writer.Present(c.path)
-		if a, err = c.again(asking, o, now); err != nil {
+		if a, err = c.offeredNow(asking, o, now); err != nil {
 			return tools.Result{}, err
 		}
 		return c.runAction(ctx, a)
@@ -303,15 +303,15 @@ func (c *lspCall) organizeImports(ctx, asking context.Context) (tools.Result, er
 	return tools.Result{Title: title, Output: title + ": there is nothing to change.", Metadata: map[string]any{"files": []any{}}}, nil
 }
 
-// again finds the same action in the text as it is now: by its title and server, at the place to which
+// offeredNow finds the same action in the text as it is now: by its title and server, at the place to which
 // its line moved. LSP has no identity of actions, so a title is the best there is.
-func (c *lspCall) again(ctx context.Context, o offeredAction, now string) (lspbridge.Action, error) {
+func (c *lspCall) offeredNow(ctx context.Context, o offeredAction, now string) (lspbridge.Action, error) {
 	gone := &tools.Error{Kind: "stale", Message: fmt.Sprintf("%s has changed, and %q is not offered there any more; list the actions again", c.show(c.path), o.action.Title)}
 	report := c.Bridge.Diagnostics(ctx, c.path)
 	r, about := lspbridge.Range{End: lspbridge.OffsetPosition(now, len(now))}, []change.Problem{}
 	whole := o.rng.Start == (lspbridge.Position{}) && o.rng.End == lspbridge.OffsetPosition(o.text, len(o.text))
 	if !whole {
-		line, ok := moved(o.text, now, o.rng.Start.Line)
+		line, ok := nearestEqualLine(o.text, now, o.rng.Start.Line)
 		if !ok {
 			return lspbridge.Action{}, gone
 		}
@@ -336,8 +336,8 @@ func (c *lspCall) again(ctx context.Context, o offeredAction, now string) (lspbr
 	return lspbridge.Action{}, gone
 }
 
-// moved is where a line (from 0) of the old text is in the new one: the nearest equal line.
-func moved(old, now string, line int) (int, bool) {
+// nearestEqualLine is where a line (from 0) of the old text is in the new one: the nearest equal line.
+func nearestEqualLine(old, now string, line int) (int, bool) {
 	a, b := strings.Split(old, "\n"), strings.Split(now, "\n")
 	if line >= len(a) {
 		return 0, false

@@ -145,10 +145,10 @@ func (c checker) checkOnce(ctx context.Context, files []lspbridge.Proposal) *cha
 	return &delta.Verdict
 }
 
-// settle tells the servers what was written and waits at most settleBudget for its diagnostics, so that
+// waitForDiagnostics tells the servers what was written and waits at most settleBudget for its diagnostics, so that
 // the model can mend an error in its next step. A later answer is not lost: it shows in the editor and
 // in the next check.
-func (c checker) settle(ctx context.Context, set *change.Set) *lspbridge.Delta {
+func (c checker) waitForDiagnostics(ctx context.Context, set *change.Set) *lspbridge.Delta {
 	if c.Bridge == nil {
 		return nil
 	}

@@ -189,7 +189,7 @@ func isBinary(f *files.File) bool {
 // more than a stray NUL (except UTF-16 with a byte order mark). Text that uses a NUL as a separator
 // here and there is still text.
 func binaryBytes(b []byte) bool {
-	if _, enc := files.Decode(even(b)); enc == files.UTF16LE || enc == files.UTF16BE {
+	if _, enc := files.Decode(dropCutUnit(b)); enc == files.UTF16LE || enc == files.UTF16BE {
 		return false
 	}
 	odd, nuls := 0, 0
@@ -201,11 +201,11 @@ func binaryBytes(b []byte) bool {
 			odd++
 		}
 	}
-	return odd*10 > len(b)*3 || nuls > 0 && (nuls > max(1, len(b)/64) || !utf8.Valid(whole(b)))
+	return odd*10 > len(b)*3 || nuls > 0 && (nuls > max(1, len(b)/64) || !utf8.Valid(dropCutRune(b)))
 }
 
-// whole drops a character that the sample's end cut in two, which would look like invalid UTF-8.
-func whole(b []byte) []byte {
+// dropCutRune drops a character that the sample's end cut in two, which would look like invalid UTF-8.
+func dropCutRune(b []byte) []byte {
 	for n := 1; n < utf8.UTFMax && n <= len(b) && len(b) >= sampleSize; n++ {
 		if c := b[len(b)-n]; utf8.RuneStart(c) {
 			if !utf8.FullRune(b[len(b)-n:]) {
@@ -217,8 +217,8 @@ func whole(b []byte) []byte {
 	return b
 }
 
-// even drops half a UTF-16 unit, or half a surrogate pair, that the sample's end cut.
-func even(b []byte) []byte {
+// dropCutUnit drops half a UTF-16 unit, or half a surrogate pair, that the sample's end cut.
+func dropCutUnit(b []byte) []byte {
 	if len(b) < sampleSize {
 		return b
 	}

@@ -14,10 +14,10 @@ const (
 	maxScanned = 5000 // entries of a folder looked at
 )
 
-// similar lists up to maxSimilar neighbours of a missing path with a name like it, best first. When the
+// similarNames lists up to maxSimilar neighbours of a missing path with a name like it, best first. When the
 // folder is missing too, its nearest existing parent is searched for a folder like the missing one:
 // models get one part of a path wrong, rarely two.
-func similar(path string) []string {
+func similarNames(path string) []string {
 	dir, name, rest := filepath.Dir(path), filepath.Base(path), ""
 	for range 8 {
 		d, err := os.Open(dir)

@@ -90,7 +90,7 @@ func inserted(apply func(text string, s symbol.Symbol, body string) (string, err
 }
 
 // symbolEdit makes the three tools that put text in place of, before or after a declaration. The result
-// is checked for its shape before a person sees it (see sound).
+// is checked for its shape before a person sees it (see checkShape).
 func symbolEdit(env Env, id, words, title string, apply func(c *symbolCall, t *target, body string) (string, error)) tools.Tool {
 	return symbolTool(id, words, "edit", tools.KindEdit, func(ctx, asking context.Context, p symbolBodyParams, call *tools.Call) (tools.Result, error) {
 		if strings.TrimSpace(p.Body) == "" {
@@ -104,7 +104,7 @@ func symbolEdit(env Env, id, words, title string, apply func(c *symbolCall, t *t
 		if err != nil {
 			return tools.Result{}, symbolError(err)
 		}
-		if err := c.sound(asking, t, text); err != nil {
+		if err := c.checkShape(asking, t, text); err != nil {
 			return tools.Result{}, err
 		}
 		return c.write(ctx, title, t, text)

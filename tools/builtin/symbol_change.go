@@ -98,10 +98,10 @@ func (c *symbolCall) replaced(t *target, body string) (string, error) {
 // lf is a text as models see it.
 func lf(s string) string { return strings.ReplaceAll(s, "\r\n", "\n") }
 
-// sound refuses a text that has lost its shape: a declaration must be where one was, and a text that
+// checkShape refuses a text that has lost its shape: a declaration must be where one was, and a text that
 // could be parsed must still be. Models send a body without its signature, or half of it. A syntax that
 // is newer than the grammar is excused when the language server finds no error.
-func (c *symbolCall) sound(asking context.Context, t *target, text string) error {
+func (c *symbolCall) checkShape(asking context.Context, t *target, text string) error {
 	list, err := symbol.Outline(t.path, text)
 	if err != nil || text == t.text {
 		return nil // no grammar: the server's word after the overlay is all there is

@@ -156,7 +156,7 @@ func (c *symbolCall) target(ctx, asking context.Context, p symbolParams) (*targe
 			}
 		}
 	}
-	found = choose(found, p.Line)
+	found = narrow(found, p.Line)
 	switch {
 	case len(found) == 1:
 		// A search by name looked only into files that may be read without a question; showing one is
@@ -175,9 +175,9 @@ func (c *symbolCall) target(ctx, asking context.Context, p symbolParams) (*targe
 	return nil, c.unknown(p, names)
 }
 
-// choose narrows several symbols of one name down: by the line (then the innermost), else to those
+// narrow narrows several symbols of one name down: by the line (then the innermost), else to those
 // outside of functions.
-func choose(found []*target, line int) []*target {
+func narrow(found []*target, line int) []*target {
 	keep := func(ok func(*target) bool) {
 		if some := slices.Collect(func(yield func(*target) bool) {
 			for _, t := range found {

@@ -191,7 +191,7 @@ func missing(path string) error {
 	}
 	if to, err := os.Readlink(path); err == nil {
 		msg += " (it is a link to " + to + ", which does not exist)"
-	} else if names := similar(path); len(names) > 0 {
+	} else if names := similarNames(path); len(names) > 0 {
 		msg += "\n\nDid you mean one of these?\n" + strings.Join(names, "\n")
 	}
 	return &tools.Error{Kind: "file_missing", Message: msg}
@@ -206,9 +206,9 @@ func (w workspace) home() string {
 	return h
 }
 
-// oneName gives all spellings of a file one name (relative, absolute, through links), so that a patch
+// canonicalName gives all spellings of a file one name (relative, absolute, through links), so that a patch
 // cannot change one file in two sections.
-func (w workspace) oneName(name string) string {
+func (w workspace) canonicalName(name string) string {
 	path, err := w.abs(name)
 	if err != nil {
 		return name

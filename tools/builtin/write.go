@@ -27,7 +27,7 @@ func Write(env Env) tools.Tool {
 		if err != nil {
 			return tools.Result{}, err
 		}
-		if err := c.known(f); err != nil {
+		if err := c.requireRead(f); err != nil {
 			return tools.Result{}, err
 		}
 		m := member{File: change.File{Path: f.Path, Kind: change.Create, New: p.Content}, base: f}

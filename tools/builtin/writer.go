@@ -67,7 +67,7 @@ func (w *Writer) carryOut(ctx context.Context, d *change.Decided, p proposal, be
 	}
 	defer unlock()
 	for try := 1; ; try++ {
-		if err := unmoved(d.Set, led); err != nil {
+		if err := checkUnmoved(d.Set, led); err != nil {
 			return nil, err
 		}
 		set, notes, err := w.rebase(d.Set)
@@ -75,7 +75,7 @@ func (w *Writer) carryOut(ctx context.Context, d *change.Decided, p proposal, be
 			return nil, err
 		}
 		notes = append(notes, w.format(ctx, set)...)
-		if err := unmoved(set, led); err != nil { // a formatter may run for seconds
+		if err := checkUnmoved(set, led); err != nil { // a formatter may run for seconds
 			return nil, err
 		}
 		noteFolders(set)
@@ -91,9 +91,9 @@ func (w *Writer) carryOut(ctx context.Context, d *change.Decided, p proposal, be
 	}
 }
 
-// unmoved fails when a path's links lead elsewhere than when it was approved: a program may have put a
+// checkUnmoved fails when a path's links lead elsewhere than when it was approved: a program may have put a
 // symbolic link there meanwhile, and the approval was for another file.
-func unmoved(set *change.Set, led map[string]string) error {
+func checkUnmoved(set *change.Set, led map[string]string) error {
 	links := map[string]bool{}
 	for _, f := range set.Files {
 		links[f.Path] = f.Links()
@@ -158,7 +158,7 @@ func (w *Writer) rebase(set *change.Set) (*change.Set, []string, error) {
 		case f.Kind != change.Create && now.Text != f.Old:
 			moved, err := f.Rebase(now.Text)
 			if err != nil {
-				return nil, nil, &tools.Error{Kind: "stale", Err: err, Message: fmt.Sprintf("File %s changed while this was being decided, in the same lines; nothing was written.%s", f.Path, w.told(now, f.Old))}
+				return nil, nil, &tools.Error{Kind: "stale", Err: err, Message: fmt.Sprintf("File %s changed while this was being decided, in the same lines; nothing was written.%s", f.Path, w.describeChange(now, f.Old))}
 			}
 			notes = append(notes, fmt.Sprintf("%s had changed meanwhile in other lines; your change was merged with that:\n%s",
 				w.rel(f.Path), capLines(diff.Unified(w.rel(f.Path), w.rel(f.Path), f.Old, now.Text), 100)))
@@ -172,11 +172,11 @@ func (w *Writer) rebase(set *change.Set) (*change.Set, []string, error) {
 	return &out, notes, nil
 }
 
-// told describes what changed since old. When the description is complete, the file is noted as read:
+// describeChange describes what changed since old. When the description is complete, the file is noted as read:
 // the model knows all of it now.
-func (w *Writer) told(now *files.File, old string) string {
+func (w *Writer) describeChange(now *files.File, old string) string {
 	text := diff.Unified(w.rel(now.Path), w.rel(now.Path), old, now.Text)
-	short, all := head(text, 200)
+	short, all := firstLines(text, 200)
 	if !all {
 		return " Read it again. What changed begins with:\n" + short
 	}
@@ -184,8 +184,8 @@ func (w *Writer) told(now *files.File, old string) string {
 	return " It is now known to you with this difference; make your change against the present text:\n" + short
 }
 
-// head keeps the first n lines and at most 8 KiB of a text; all reports that nothing was cut.
-func head(text string, n int) (kept string, all bool) {
+// firstLines keeps the first n lines and at most 8 KiB of a text; all reports that nothing was cut.
+func firstLines(text string, n int) (kept string, all bool) {
 	l := diff.Lines(text)
 	s := strings.Join(l[:min(n, len(l))], "")
 	if len(s) > 8<<10 {
@@ -196,7 +196,7 @@ func head(text string, n int) (kept string, all bool) {
 
 // capLines is head with a mark where it cuts.
 func capLines(text string, n int) string {
-	s, all := head(text, n)
+	s, all := firstLines(text, n)
 	if !all {
 		s += "\n… (cut)"
 	}
@@ -209,7 +209,7 @@ func (w *Writer) write(ctx context.Context, set *change.Set) error {
 	if w.Applier == nil {
 		return w.WriteDisk(ctx, set)
 	}
-	links, rest := split(set)
+	links, rest := splitLinks(set)
 	if len(rest.Files) > 0 {
 		if err := w.Applier.Apply(ctx, rest); err != nil {
 			return err
@@ -225,7 +225,7 @@ func (w *Writer) write(ctx context.Context, set *change.Set) error {
 // of each member must be the hash of what is there. An Applier calls it for files that no editor has
 // open; the caller holds the locks.
 func (w *Writer) WriteDisk(ctx context.Context, set *change.Set) error {
-	if err := w.rootStands(set); err != nil {
+	if err := w.checkRootExists(set); err != nil {
 		return err
 	}
 	var ops []files.Op
@@ -273,9 +273,9 @@ func (w *Writer) WriteDisk(ctx context.Context, set *change.Set) error {
 	return files.Commit(ctx, ops, w.Journal)
 }
 
-// rootStands refuses to write into a project whose folder does not exist any more: an unmounted disk or
+// checkRootExists refuses to write into a project whose folder does not exist any more: an unmounted disk or
 // a deleted worktree would come back as a folder with one file in it.
-func (w *Writer) rootStands(set *change.Set) error {
+func (w *Writer) checkRootExists(set *change.Set) error {
 	root := w.root()
 	if root == "" {
 		return nil

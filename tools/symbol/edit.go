@@ -18,8 +18,8 @@ func (e *FixedError) Error() string {
 	return fmt.Sprintf("%s cannot be edited as a whole: %s; use edit instead", e.Symbol, e.Why)
 }
 
-// free returns a *FixedError unless the symbol can be cut out.
-func free(s Symbol) error {
+// checkEditable returns a *FixedError unless the symbol can be cut out.
+func checkEditable(s Symbol) error {
 	if s.Fixed != "" {
 		return &FixedError{s, s.Fixed}
 	}
@@ -36,7 +36,7 @@ func Read(text string, s Symbol) (decl string, line int) {
 // when the new one brings none of its own, and so do decorators when it brings neither. The body gets the file's line
 // endings and the place's indentation. Here and below s must come from this very text, or offsets mean other places.
 func Replace(text string, s Symbol, body string) (string, error) {
-	if err := free(s); err != nil {
+	if err := checkEditable(s); err != nil {
 		return "", err
 	}
 	from := s.Start
@@ -49,7 +49,7 @@ func Replace(text string, s Symbol, body string) (string, error) {
 	}
 	body = s.bare(body)
 	from -= len(indentAt(text, from))
-	block, err := fit(text, text[from:s.End], body, false)
+	block, err := reindentBody(text, text[from:s.End], body, false)
 	if err != nil {
 		return "", err
 	}
@@ -80,17 +80,17 @@ func (s Symbol) behind(text string) (at int, separated bool) {
 // Before and After put a declaration next to a symbol, at its indentation, with a blank line between unless both are
 // one-liners that stand close.
 func Before(text string, s Symbol, body string) (string, error) {
-	if err := free(s); err != nil {
+	if err := checkEditable(s); err != nil {
 		return "", err
 	}
 	from := strings.LastIndexByte(text[:s.Start], '\n') + 1
 	nl := newline(text)
-	block, err := fit(text, text[from:s.End], s.bare(body), true)
+	block, err := reindentBody(text, text[from:s.End], s.bare(body), true)
 	if err != nil {
 		return "", err
 	}
 	block += s.Sep + nl
-	if airy(text, s, body) {
+	if wantsBlankLine(text, s, body) {
 		block += nl
 	}
 	return text[:from] + block + text[from:], nil
@@ -98,16 +98,16 @@ func Before(text string, s Symbol, body string) (string, error) {
 
 // After is Before, behind it.
 func After(text string, s Symbol, body string) (string, error) {
-	if err := free(s); err != nil {
+	if err := checkEditable(s); err != nil {
 		return "", err
 	}
 	nl := newline(text)
-	block, err := fit(text, text[s.Start-len(indentAt(text, s.Start)):s.End], s.bare(body), true)
+	block, err := reindentBody(text, text[s.Start-len(indentAt(text, s.Start)):s.End], s.bare(body), true)
 	if err != nil {
 		return "", err
 	}
 	block = nl + block
-	if airy(text, s, body) {
+	if wantsBlankLine(text, s, body) {
 		block = nl + block
 	}
 	if s.Sep == "" {
@@ -126,7 +126,7 @@ func After(text string, s Symbol, body string) (string, error) {
 
 // Delete takes a symbol out, and one of the blank lines around it.
 func Delete(text string, s Symbol) (string, error) {
-	if err := free(s); err != nil {
+	if err := checkEditable(s); err != nil {
 		return "", err
 	}
 	from := strings.LastIndexByte(text[:s.Start], '\n') + 1
@@ -174,8 +174,8 @@ func indentAt(text string, at int) string {
 	return line[:len(line)-len(strings.TrimLeft(line, " \t"))]
 }
 
-// airy: declarations of several lines, and those that keep their distance already, are set apart by a blank line.
-func airy(text string, s Symbol, body string) bool {
+// wantsBlankLine: declarations of several lines, and those that keep their distance already, are set apart by a blank line.
+func wantsBlankLine(text string, s Symbol, body string) bool {
 	if s.Sep != "" && s.Kind == "key" {
 		return false
 	}
@@ -187,9 +187,9 @@ func airy(text string, s Symbol, body string) bool {
 	return gap(text[s.End:]) || strings.Count(text[len(head):s.Start], "\n") > 1
 }
 
-// fit gives a body the file's line endings, and the indentation of the declaration there: the one it replaces, or comes beside.
+// reindentBody gives a body the file's line endings, and the indentation of the declaration there: the one it replaces, or comes beside.
 // The edit engine tells the indentation, as for quoted lines.
-func fit(text, there, body string, beside bool) (string, error) {
+func reindentBody(text, there, body string, beside bool) (string, error) {
 	lf := func(s string) []string {
 		return strings.Split(strings.ReplaceAll(strings.Trim(s, "\r\n"), "\r\n", "\n"), "\n")
 	}

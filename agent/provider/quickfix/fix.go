@@ -41,7 +41,7 @@ func fix(w *walk, where string) {
 			return
 		}
 		now := d.errors()
-		if len(now) >= len(current) && !hidden(current, now) {
+		if len(now) >= len(current) && !uncovered(current, now) {
 			f.undo(p, done)
 			if d = diagnose(w, where); !d.ok {
 				return
@@ -55,9 +55,9 @@ func fix(w *walk, where string) {
 	f.report(start, current, d.asFarAs())
 }
 
-// hidden reports that a syntax error is gone: the errors that appear behind it were there before, and
+// uncovered reports that a syntax error is gone: the errors that appear behind it were there before, and
 // are not the step's fault.
-func hidden(before, after []problem) bool { return syntaxErrors(after) < syntaxErrors(before) }
+func uncovered(before, after []problem) bool { return syntaxErrors(after) < syntaxErrors(before) }
 
 // syntaxErrors counts the problems that a parser reports.
 func syntaxErrors(ps []problem) (n int) {
@@ -152,7 +152,7 @@ func (f *fixer) organise(p problem) *action {
 		return nil
 	}
 	f.organised[p.Path] = true
-	r := f.patiently(map[string]any{"operation": "organizeImports", "filePath": p.Path})
+	r := f.askAgainIfBusy(map[string]any{"operation": "organizeImports", "filePath": p.Path})
 	switch {
 	case r.changed():
 		delete(f.why, p.key())
@@ -188,7 +188,7 @@ func notAccepted(r result, what string) string {
 
 // ask lists what is offered for p at a place and chooses.
 func (f *fixer) ask(p, at problem) (action, bool) {
-	r := f.patiently(map[string]any{"operation": "codeActions", "filePath": at.Path, "line": at.Line, "character": at.Column})
+	r := f.askAgainIfBusy(map[string]any{"operation": "codeActions", "filePath": at.Path, "line": at.Line, "character": at.Column})
 	if r.failed {
 		f.why[p.key()] = "the language server could not say what would help: " + textutil.FirstLine(r.text)
 		return action{}, false
@@ -196,9 +196,9 @@ func (f *fixer) ask(p, at problem) (action, bool) {
 	return f.choose(p, r.actions())
 }
 
-// patiently repeats a question once when the server was still loading the project. A third equal call
+// askAgainIfBusy repeats a question once when the server was still loading the project. A third equal call
 // would be stopped by the agent's loop guard.
-func (f *fixer) patiently(question map[string]any) result {
+func (f *fixer) askAgainIfBusy(question map[string]any) result {
 	r := f.call("lsp", question)
 	if r.failed && r.kind == "busy" {
 		r = f.call("lsp", question)
@@ -275,7 +275,7 @@ func (f *fixer) report(start, left []problem, asFarAs string) {
 	case f.refused > 0:
 		f.say("Nothing was changed: what I proposed was not applied.\n")
 	default:
-		f.cannot("I could fix none of the %s.\n", textutil.Plural(len(start), "error"))
+		f.sayUndone("I could fix none of the %s.\n", textutil.Plural(len(start), "error"))
 	}
 	if len(f.stubs) > 0 {
 		f.say("\nThese are stubs that fail until you write them:\n")

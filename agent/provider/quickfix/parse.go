@@ -72,7 +72,7 @@ func (d diagnosis) errors() []problem {
 // diagnose asks for the problems of a file, a folder or the whole project. When there is no answer it says so.
 func diagnose(w *walk, where string) diagnosis {
 	if !w.offered["lsp"] {
-		w.cannot("I work through language servers, and the `lsp` tool is switched off here. Switch it on, or choose another model (`pillion models`).")
+		w.sayUndone("I work through language servers, and the `lsp` tool is switched off here. Switch it on, or choose another model (`pillion models`).")
 		return diagnosis{}
 	}
 	input := map[string]any{"operation": "diagnostics"}
@@ -81,11 +81,11 @@ func diagnose(w *walk, where string) diagnosis {
 	}
 	r := w.call("lsp", input)
 	if r.failed && r.kind == "file_missing" {
-		w.cannot("There is no file or folder %s here.\n\n%s", where, help)
+		w.sayUndone("There is no file or folder %s here.\n\n%s", where, help)
 		return diagnosis{}
 	}
 	if r.failed {
-		w.cannot("The language servers could not say what is wrong%s: %s", in(where), r.text)
+		w.sayUndone("The language servers could not say what is wrong%s: %s", in(where), r.text)
 		return diagnosis{}
 	}
 	var said struct {
@@ -99,7 +99,7 @@ func diagnose(w *walk, where string) diagnosis {
 		if said.Reason == "" {
 			said.Reason = "the language servers gave no answer"
 		}
-		w.cannot("I do not know what is wrong%s: %s.", in(where), said.Reason)
+		w.sayUndone("I do not know what is wrong%s: %s.", in(where), said.Reason)
 		return diagnosis{}
 	}
 	d := diagnosis{ok: true, problems: said.Diagnostics}

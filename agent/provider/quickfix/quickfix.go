@@ -148,8 +148,8 @@ func (w *walk) say(format string, a ...any) {
 	w.text = append(w.text, fmt.Sprintf(format, a...))
 }
 
-// cannot is say where nothing of what was asked can be done.
-func (w *walk) cannot(format string, a ...any) {
+// sayUndone is say where nothing of what was asked can be done.
+func (w *walk) sayUndone(format string, a ...any) {
 	w.undone = true
 	w.say(format, a...)
 }

@@ -73,13 +73,13 @@ type wireSymbol struct {
 // returns false: renaming the wrong one would be worse than asking.
 func locate(w *walk, name, where string) (symbol, bool) {
 	if !w.offered["lsp"] {
-		w.cannot("I work through language servers, and the `lsp` tool is switched off here.")
+		w.sayUndone("I work through language servers, and the `lsp` tool is switched off here.")
 		return symbol{}, false
 	}
 	short := name[strings.LastIndexAny(name, ".#")+1:]
 	r := w.call("lsp", map[string]any{"operation": "workspaceSymbol", "query": short})
 	if r.failed {
-		w.cannot("The language servers could not look for %s: %s", name, r.text)
+		w.sayUndone("The language servers could not look for %s: %s", name, r.text)
 		return symbol{}, false
 	}
 	var said struct {
@@ -101,9 +101,9 @@ func locate(w *walk, name, where string) (symbol, bool) {
 	case 1:
 		return found[0], true
 	case 0:
-		w.cannot("I found no declaration of %s%s. Names are case-sensitive.", name, in(where))
+		w.sayUndone("I found no declaration of %s%s. Names are case-sensitive.", name, in(where))
 	default:
-		w.cannot("%s is declared in %s:\n\n", name, textutil.Plural(len(found), "place"))
+		w.sayUndone("%s is declared in %s:\n\n", name, textutil.Plural(len(found), "place"))
 		for _, s := range found {
 			w.say("- %s:%d:%d %s\n", w.show(s.path), s.line, s.column, s.rest)
 		}
@@ -135,7 +135,7 @@ func within(path, where string) bool {
 // rename renames a symbol through the language server, which knows all uses.
 func rename(w *walk, q request) {
 	if q.name == "" || q.to == "" {
-		w.cannot("Say both names: rename OLD to NEW.")
+		w.sayUndone("Say both names: rename OLD to NEW.")
 		return
 	}
 	s, ok := locate(w, q.name, q.where)
@@ -148,7 +148,7 @@ func rename(w *walk, q request) {
 	case r.refused():
 		w.say("Not renamed: the change was not accepted.")
 	case r.failed:
-		w.cannot("%s could not be renamed: %s", q.name, r.text)
+		w.sayUndone("%s could not be renamed: %s", q.name, r.text)
 	default:
 		w.say("Renamed %s to %s.", q.name, to)
 	}
@@ -162,7 +162,7 @@ func uses(w *walk, q request) {
 	}
 	r := w.call("lsp", map[string]any{"operation": "findReferences", "filePath": s.path, "line": s.line, "character": s.column})
 	if r.failed {
-		w.cannot("The uses of %s could not be found: %s", q.name, r.text)
+		w.sayUndone("The uses of %s could not be found: %s", q.name, r.text)
 		return
 	}
 	files := map[string][]string{}
@@ -194,7 +194,7 @@ func uses(w *walk, q request) {
 // eachFile runs one operation over a file, or over the source files of a folder or the project.
 func eachFile(w *walk, where, operation, done string) {
 	if !w.offered["lsp"] {
-		w.cannot("I work through language servers, and the `lsp` tool is switched off here.")
+		w.sayUndone("I work through language servers, and the `lsp` tool is switched off here.")
 		return
 	}
 	paths := []string{where}
@@ -239,7 +239,7 @@ func sources(w *walk, where string) []string {
 	}
 	r := w.call("glob", input)
 	if r.failed {
-		w.cannot("The files%s could not be listed: %s", in(where), r.text)
+		w.sayUndone("The files%s could not be listed: %s", in(where), r.text)
 		return nil
 	}
 	var out []string
@@ -250,7 +250,7 @@ func sources(w *walk, where string) []string {
 	}
 	sort.Strings(out)
 	if len(out) == 0 {
-		w.cannot("There are no source files%s that I know.", in(where))
+		w.sayUndone("There are no source files%s that I know.", in(where))
 	}
 	return out
 }
