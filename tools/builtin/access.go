@@ -74,6 +74,8 @@ func (w workspace) askOutside(ctx context.Context, call *tools.Call, places ...p
 		if w.inside(p.real) {
 			continue
 		}
+		// A folder is asked about as itself, a file by its folder: "always" for one file
+		// would ask again for its neighbour.
 		dir, named := p.real, p.path
 		if !p.dir {
 			dir, named = filepath.Dir(dir), filepath.Dir(named)
@@ -89,6 +91,7 @@ func (w workspace) askOutside(ctx context.Context, call *tools.Call, places ...p
 	}
 	sort.Strings(patterns)
 	patterns = slices.Compact(patterns)
+	// One title for all folders; the patterns are listed in the request.
 	title := "Use " + strings.Join(patterns, ", ") + ", outside the project"
 	return ask(ctx, call, permission.Request{
 		Permission: "external_directory", Patterns: patterns, Also: also, Always: patterns, Title: title,

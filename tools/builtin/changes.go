@@ -121,6 +121,7 @@ func (c changes) changeFiles(ctx context.Context, call *tools.Call, title string
 // question, and the files are compared after it, because somebody may have typed while the person was deciding. Whatever
 // fails leaves the card in a final state: an open one would wait for a decision for ever.
 func (c changes) propose(ctx context.Context, call *tools.Call, p proposal) (tools.Result, error) {
+	// First, because it adds members, which everything after it must see.
 	c.followMoves(ctx, call, &p)
 	if err := rejectDuplicates(p); err != nil {
 		return tools.Result{}, err
@@ -142,6 +143,8 @@ func (c changes) propose(ctx context.Context, call *tools.Call, p proposal) (too
 	if err := checkWritable(p); err != nil {
 		return tools.Result{}, writeError(err)
 	}
+	// A notebook with unsaved cells, a read-only editor: found before a person reads the
+	// diff.
 	if f, ok := c.writer.Applier.(ApplyChecker); ok {
 		if err := f.CanApply(set); err != nil {
 			return tools.Result{}, err
@@ -161,7 +164,10 @@ func (c changes) propose(ctx context.Context, call *tools.Call, p proposal) (too
 		set, stop = checker.check(ctx, set, func(s *change.Set) { c.show(call, s, change.Proposed) })
 		r.Change = set
 	}
+	// The set in r carries the verdict so far; a later one reaches the card by show.
 	reply, err := askReply(ctx, call, r)
+	// The servers get their documents back before the write, or they would be told of it on
+	// top of the proposal.
 	stop()
 	if err != nil {
 		state := change.Failed
@@ -176,6 +182,7 @@ func (c changes) propose(ctx context.Context, call *tools.Call, p proposal) (too
 		c.show(call, set, change.Failed)
 		return tools.Result{}, err
 	}
+	// Every hunk was rejected one by one.
 	if len(d.Set.Files) == 0 {
 		c.show(call, set, change.Rejected)
 		return tools.Result{}, rejected(d, c.rel)

@@ -61,6 +61,7 @@ func (c commands) beforeCommand(ctx context.Context, call *tools.Call, a *scan.A
 	if a.ReadOnly {
 		return func(context.Context) []string { return nil }
 	}
+	// Taken before the command starts; a stamp taken later would miss a fast one.
 	known := c.knownFiles()
 	var watch func(context.Context) []string
 	if c.Watch != nil {
@@ -68,6 +69,7 @@ func (c commands) beforeCommand(ctx context.Context, call *tools.Call, a *scan.A
 	}
 	return func(ctx context.Context) (notes []string) {
 		c.flush(ctx)
+		// A cancelled command has changed files too.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), afterLimit)
 		defer cancel()
 		if changed := c.changedSince(known); len(changed) > 0 {

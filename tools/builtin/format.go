@@ -63,6 +63,7 @@ type formatRow struct {
 
 // Format keeps CRLF where the text had it throughout: most formatters write LF, which would change every line of the diff.
 func (f *formatter) Format(ctx context.Context, path, text string) (string, string, bool, error) {
+	// A file outside the project is not the project's to format.
 	if f.o.Root != "" && !paths.Within(f.o.Root, path) {
 		return text, "", false, nil
 	}
@@ -79,6 +80,7 @@ func (f *formatter) Format(ctx context.Context, path, text string) (string, stri
 		}
 		return text, row.name, true, err
 	}
+	// Formatters that read from a pipe do not know the file's line ends.
 	if files.EOLOf(text) == files.CRLF && files.EOLOf(out) == files.LF {
 		out = strings.ReplaceAll(out, "\n", "\r\n")
 	}
@@ -232,6 +234,7 @@ func (f *formatter) run(ctx context.Context, row formatRow, env map[string]strin
 		cmd.Env = append(cmd.Env, k+"="+v)
 	}
 	ownGroup(cmd)
+	// A formatter's grandchild may keep the pipe open after the formatter was killed.
 	cmd.WaitDelay = time.Second
 	var out, errs limited
 	out.max, errs.max = files.MaxText, 8<<10

@@ -20,6 +20,8 @@ import (
 var lspText string
 
 type lspParams struct {
+	// The operations have the names of OpenCode's lsp tool, which are LSP's requests in
+	// camel case.
 	Operation string `json:"operation" enum:"diagnostics,goToDefinition,typeDefinition,goToImplementation,findReferences,hover,documentSymbol,workspaceSymbol,prepareCallHierarchy,incomingCalls,outgoingCalls,typeHierarchy,codeActions,rename,organizeImports,format" jsonschema:"what to do"`
 	FilePath  string `json:"filePath,omitempty" jsonschema:"the file it is about, absolute or relative to the working directory; diagnostics also takes a folder, or nothing for the whole project"`
 	Line      int    `json:"line,omitempty" minimum:"1" jsonschema:"line, counted from 1"`
@@ -91,9 +93,12 @@ func (c *lspCall) run(ctx context.Context) (tools.Result, error) {
 	if c.lsp == nil {
 		return tools.Result{}, &tools.Error{Kind: "unavailable", Message: "No language server is configured for this session. Use grep and read instead."}
 	}
+	// Before the budget starts: a person may take minutes to answer.
 	if err := c.allowed(ctx); err != nil {
 		return tools.Result{}, err
 	}
+	// The errors below keep their kinds, so that the built-in model and scripts can tell
+	// "try again" from "never".
 	asking, cancel := context.WithTimeout(ctx, lspBudget)
 	defer cancel()
 	r, err := c.perform(ctx, asking)

@@ -48,6 +48,8 @@ func (c *lspCall) effects(ctx context.Context, actions []lspbridge.Action) []*ef
 		if err != nil || len(edits) == 0 {
 			continue
 		}
+		// A verdict that is pending says nothing about the action, so it has no effect to
+		// show.
 		if d := c.Bridge.Check(ctx, editProposals(edits)); d.Certainty == change.Fresh || d.Certainty == change.Partial {
 			introduces, fixes := d.Errors()
 			out[i] = &effect{Fixes: fixes, Introduces: introduces, Errors: introduces - fixes, Stub: makesStub(edits)}

@@ -59,13 +59,16 @@ func (c changes) followMoves(ctx context.Context, call *tools.Call, p *proposal)
 		edits, err = m.WillRename(asking, renames)
 	}
 	if m, ok := c.Bridge.(changer); ok && len(created)+len(deleted) > 0 {
-		more, _ := m.WillChange(asking, created, deleted) // of these nothing breaks
+		// An error is ignored: creating and deleting files breaks no import by itself.
+		more, _ := m.WillChange(asking, created, deleted)
 		if edits = append(edits, more...); len(renames) == 0 {
 			what = "The language server adapted "
 		}
 	}
 	var followed, left []string
 	for _, ed := range edits {
+		// A server that wants to move further files would need another round of questions
+		// to all servers.
 		if ed.Kind != "edit" {
 			left = append(left, c.rel(ed.Path))
 			continue

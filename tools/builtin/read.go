@@ -68,6 +68,7 @@ func Read(env Env) tools.Tool {
 		if err := rd.askRead(ctx, call, at); err != nil {
 			return tools.Result{}, err
 		}
+		// 0 and 1 both mean the first line: models count either way.
 		from, limit := max(p.Offset, 1), p.Limit
 		if limit == 0 {
 			limit = readLines
@@ -98,6 +99,7 @@ func Read(env Env) tools.Tool {
 // readFile shows a file by its content, not by its name: an image as an attachment, other binary files
 // not at all. Unsaved text in an editor comes before the disk.
 func (rd reader) readFile(ctx context.Context, at place, from, limit int) (tools.Result, error) {
+	// The person sees the buffer; the disk's text is older.
 	if rd.dirty(at) {
 		return rd.readText(at, from, limit)
 	}
@@ -116,6 +118,7 @@ func (rd reader) readFile(ctx context.Context, at place, from, limit int) (tools
 	if err != nil {
 		return tools.Result{}, pathError(at.path, err)
 	}
+	// An image must be a file on the disk: no editor holds one in a text buffer.
 	if mime := mediaType(sample); mime != "" {
 		r, err := readAttachment(at.path, mime, sample, raw)
 		if err == nil {
@@ -159,6 +162,7 @@ func (rd reader) readText(at place, from, limit int) (tools.Result, error) {
 		r.Metadata["encoding"] = string(f.Encoding)
 	}
 	rd.Tracker.Read(f)
+	// Reading is often followed by an edit, whose check then finds the server ready.
 	if rd.Bridge != nil {
 		rd.Bridge.Warm(at.path)
 	}

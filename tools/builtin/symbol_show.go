@@ -79,6 +79,7 @@ func (c *symbolCall) find(ctx, asking context.Context, p symbolFindParams) (tool
 			}
 		}
 	}
+	// "Server.Start" should not also list HTTPServer.StartTLS when there is an exact match.
 	if exact := slices.DeleteFunc(slices.Clone(found), func(t *target) bool { return !symbol.Matches(t.sym.Path, parts, whole) && !t.sym.Is(p.Query) }); len(parts) > 1 && len(exact) > 0 {
 		found = exact
 	}

@@ -73,6 +73,7 @@ func fetch(ctx context.Context, client *web.Client, call *tools.Call, r web.Requ
 	for {
 		page, err := client.Fetch(ctx, r)
 		var private *web.PrivateError
+		// Ten private hosts in one chain of redirects are an attack, not a page.
 		if err == nil || !errors.As(err, &private) || private.Metadata() || len(r.Allow) >= 10 {
 			return page, pageError(err)
 		}

@@ -30,6 +30,8 @@ func Write(env Env) tools.Tool {
 		if err := c.requireRead(f); err != nil {
 			return tools.Result{}, err
 		}
+		// A file that an editor has open and that is not on the disk yet exists for the
+		// person.
 		m := member{File: change.File{Path: f.Path, Kind: change.Create, New: p.Content}, base: f}
 		exists := f.Exists || f.Dirty
 		if exists {

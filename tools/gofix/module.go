@@ -27,13 +27,16 @@ import (
 	"unicode"
 )
 
+// ErrNoModule means that the file belongs to no Go module, or that the sources of the
+// standard library could not be found.
 // ErrNoModule: the file belongs to no Go module, or the Go sources could not be found.
 var ErrNoModule = errors.New("the file belongs to no Go module that can be read")
 
 // maxFiles bounds the modules that are looked at; a larger one takes too long to check for each candidate.
 const maxFiles = 1500
 
-// file is one parsed file. It is never changed: an edit makes another one.
+// file is one parsed file. It is never changed, so states of a module share the files that
+// an edit leaves alone.
 type file struct {
 	path   string
 	text   string
@@ -51,7 +54,9 @@ type pkg struct {
 	errs  []types.Error
 }
 
-// module is a module's packages in one state of their texts.
+// module is a module's packages in one state of their texts. Trying a candidate makes
+// another module with one file changed; only the packages that can notice are checked
+// again.
 type module struct {
 	root string // folder of go.mod
 	path string // module path
@@ -64,7 +69,8 @@ type module struct {
 	busy  map[string]bool     // being checked: an import cycle ends there
 }
 
-// dependencies are packages outside the module. They do not change while the process runs.
+// dependencies are packages outside the module. They do not change while the process runs,
+// so they are checked once for all modules. Function bodies in them are skipped.
 type dependencies struct {
 	fset     *token.FileSet
 	goroot   string
@@ -77,6 +83,8 @@ type dependencies struct {
 // place is where a required module lies.
 type place struct{ path, dir string }
 
+// shared are the dependencies of all modules: checking the standard library's declarations
+// takes about a second, which is paid once in a process and only when a fix is asked for.
 // shared are the dependencies of all modules: checking the standard library takes long, and is done once in a process.
 var shared = sync.OnceValue(func() *dependencies {
 	d := &dependencies{fset: token.NewFileSet(), known: map[string]*types.Package{}, loading: map[string]bool{}, dirs: map[[2]string]string{}}
@@ -97,7 +105,10 @@ var shared = sync.OnceValue(func() *dependencies {
 	return d
 })
 
-// load reads a module. read is the text of a file as the user sees it; nil: from disk.
+// load reads a module: its go.mod, and every Go file that this system builds. Folders that
+// the go command leaves out (vendor, testdata, nested modules, names with . or _) are left
+// out too. read is the text of a file as the user sees it, unsaved changes included; nil
+// reads the disk.
 func load(root string, read func(path string) (string, bool)) (*module, error) {
 	head, err := os.ReadFile(filepath.Join(root, "go.mod"))
 	if err != nil {

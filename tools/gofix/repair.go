@@ -11,8 +11,10 @@ import (
 	"github.com/pillion-dev/pillion/tools/fuzzy"
 )
 
-// repairs are the candidates for one type error. They are read off the syntax around it, not off the error's words:
-// the checker decides which of them is one.
+// repairs are the candidates for one type error. They are read off the syntax around it,
+// not off the error's text, which changes from one version of Go to the next and names a
+// symptom more often than its cause. Most candidates are wrong; the checker decides which
+// of them lowers the number of errors.
 func (m *module) repairs(t trouble) []candidate {
 	r := &repairer{m: m, t: t, around: enclosing(t.file.syntax, t.pos)}
 	r.imports()
@@ -48,7 +50,9 @@ func (r *repairer) addDeep(cost int, title string, edits ...edit) {
 	r.out = append(r.out, candidate{title: title, cost: cost, edits: edits, deep: true})
 }
 
-// near reports that one name may be a misspelling of the other: at most one letter in three differs.
+// near reports that one name may be a misspelling of the other: at most a third of the
+// shorter one's letters differ. Looser, and every short name in scope is a candidate, each
+// of which costs a check of the package.
 func near(a, b string) bool {
 	if a == b || a == "" || b == "" {
 		return false
@@ -59,7 +63,8 @@ func near(a, b string) bool {
 // slips counts letters that differ; a changed case counts less than a letter.
 func slips(a, b string) int { return fuzzy.Slips(strings.ToLower(a), strings.ToLower(b)) }
 
-// similar also takes a name that the other one begins or ends with: a word left out or added.
+// similar is near, and also takes a name that the other one begins or ends with, because
+// people leave out or add a word (Total, TotalPrice).
 func similar(a, b string) bool {
 	if near(a, b) {
 		return true
@@ -92,7 +97,8 @@ func find[T ast.Node](nodes []ast.Node) (out T) {
 // text is a node as it is written in the file.
 func (r *repairer) text(n ast.Node) string { return r.m.source(n) }
 
-// qualifier writes a type as the file would.
+// qualifier writes a package as this file names it. A package that the file does not import
+// gets its own name; imports then adds it in a later round.
 func (r *repairer) qualifier(p *types.Package) string {
 	if p == nil || p == r.t.pkg.types {
 		return ""
@@ -126,7 +132,8 @@ func (r *repairer) typeOf(e ast.Expr) types.Type {
 	return t
 }
 
-// zero is the zero value of a type as text.
+// zero is the zero value of a type as text. Named types need their name for a struct and
+// none for a number: an untyped constant converts by itself.
 func (r *repairer) zero(t types.Type) string {
 	switch u := t.Underlying().(type) {
 	case *types.Basic:
@@ -148,7 +155,8 @@ func (r *repairer) zero(t types.Type) string {
 	return "nil"
 }
 
-// scope is the innermost one at the error.
+// scope is the innermost scope at the error. Parameters belong to the scope of the
+// function's type, not of its body, so a function counts as its type.
 func (r *repairer) scope() *types.Scope {
 	if r.t.pkg.types == nil {
 		return nil
@@ -171,8 +179,9 @@ func (r *repairer) scope() *types.Scope {
 	return r.t.pkg.types.Scope()
 }
 
-// names repairs a name that is not known: the nearest member, or the nearest name in scope; or the declaration with a
-// near name is the one that was misspelled.
+// names repairs a name that is not declared: the nearest member or the nearest name in
+// scope is meant, or the declaration with a near name was misspelled. Both are tried,
+// because the error is the same.
 func (r *repairer) names() {
 	for _, n := range r.around {
 		switch x := n.(type) {
@@ -194,7 +203,8 @@ func (r *repairer) names() {
 	}
 }
 
-// selector repairs x.Sel that does not exist: a near member, a pointer to follow, a function to call first.
+// selector repairs x.Sel that does not exist: a near member, a pointer to follow, a
+// function to call first (len(s.Items) where Items is a method).
 func (r *repairer) selector(x *ast.SelectorExpr) {
 	if _, ok := r.t.pkg.info.Selections[x]; ok {
 		return
@@ -231,7 +241,8 @@ func (r *repairer) selector(x *ast.SelectorExpr) {
 	}
 }
 
-// members offers fields and methods of a type for a name, and the reverse: the member with a near name was renamed.
+// members offers the members of a type for a name. A member that is not exported, in
+// another package, is only offered to be renamed, since the name could not be used.
 func (r *repairer) members(id *ast.Ident, t types.Type, cost int) {
 	if t == nil {
 		return
@@ -259,6 +270,7 @@ func (r *repairer) members(id *ast.Ident, t types.Type, cost int) {
 func allMembers(t types.Type) (out []types.Object) {
 	seen := map[types.Type]bool{}
 	var walk func(t types.Type, depth int)
+	// Depth 4 bounds structs that embed each other in long chains.
 	walk = func(t types.Type, depth int) {
 		if p, ok := t.Underlying().(*types.Pointer); ok {
 			t = p.Elem()
@@ -291,8 +303,9 @@ func allMembers(t types.Type) (out []types.Object) {
 	return out
 }
 
-// renameObject gives a declaration of the module another name. Its uses are not changed: the checker says whether they
-// are what fails.
+// renameObject gives a declaration of the module another name. Its uses are not changed:
+// when they all fail, the declaration is what was misspelled, and the checker sees all of
+// them mended at once.
 func (r *repairer) renameObject(o types.Object, name string, cost int) {
 	path := r.m.pathOf(o.Pos())
 	f := r.m.files[path]
@@ -331,7 +344,8 @@ func documented(text string, at int) string {
 	return word
 }
 
-// unused says that nothing in the module uses a declaration.
+// unused reports that nothing in the module uses a declaration. Positions are compared,
+// because a package that was checked twice has two objects for one declaration.
 func (m *module) unused(o types.Object) bool {
 	for _, p := range m.pkgs {
 		if p == nil {
@@ -363,7 +377,8 @@ func (r *repairer) renameDeclaration(name string, scope *types.Scope, path strin
 	}
 }
 
-// unknown is a name without a declaration.
+// unknown repairs a name without a declaration: a near name in scope, a package that has
+// it, ":=" where it is assigned to, or the receiver that was left out.
 func (r *repairer) unknown(id *ast.Ident) {
 	if id.Name == "_" {
 		return
@@ -372,6 +387,8 @@ func (r *repairer) unknown(id *ast.Ident) {
 	for s := r.scope(); s != nil; s = s.Parent() {
 		for _, name := range s.Names() {
 			o := s.Lookup(name)
+			// A local that is declared below the use is not in scope there, although its
+			// scope is.
 			if seen[name] || !similar(name, id.Name) || s != types.Universe && o.Parent() != r.t.pkg.types.Scope() && o.Pos() > id.Pos() && !isPackageName(o) {
 				continue
 			}
@@ -483,8 +500,10 @@ func (r *repairer) importEdit(path string) edit {
 	return edit{f.path, end, end, "\nimport \"" + path + "\"\n"}
 }
 
-// packages are the import paths of the standard library, of the module and of what it requires whose last element is
-// name, or that are near to like.
+// packages are the import paths whose last element is name, or that are near to like: of
+// the standard library, of the module, and of what it requires (one level deep; deeper
+// packages are rarely imported by name alone). A version suffix (/v2) and a "go-" prefix
+// are not part of a package's name.
 func (m *module) packages(name, like string) (out []string) {
 	add := func(p string) {
 		base := filepath.Base(p)
@@ -513,7 +532,9 @@ func (m *module) packages(name, like string) (out []string) {
 	return out
 }
 
-// unused takes out what is declared and not used, or keeps the value in the blank name.
+// unused removes what is declared and not used, or keeps the value in the blank name.
+// Removing is cheaper, but only where no call is lost: the call may be why the line is
+// there.
 func (r *repairer) unused() {
 	id := r.ident()
 	if id == nil {
@@ -529,6 +550,8 @@ func (r *repairer) unused() {
 			if x.Tok != token.DEFINE {
 				return
 			}
+			// With := at least one name on the left must be new; when none is left, "="
+			// takes its place.
 			blank := 0
 			for _, l := range x.Lhs {
 				if other, ok := l.(*ast.Ident); ok && (other == id || other.Name == "_") {
@@ -633,6 +656,7 @@ func (r *repairer) assignments() {
 			r.add(8, "Remove the expression", edit{f.path, start, end, ""})
 		}
 		r.add(7, "Do not keep the value", r.m.insert(s.Pos(), "_ = "))
+		// a == b as a statement is an assignment by a person of another language.
 		if b, ok := s.X.(*ast.BinaryExpr); ok && b.Op == token.EQL {
 			at := r.m.offset(b.OpPos)
 			r.add(2, "Assign instead of comparing", edit{f.path, at, at + 2, "="})
@@ -648,7 +672,7 @@ func exprs(list []ast.Expr) (out []ast.Node) {
 	return out
 }
 
-// dropItem takes one of a comma-separated list out.
+// dropItem removes one of a comma-separated list, with the comma that belongs to it.
 func dropItem(m *module, f *file, list []ast.Node, i int) edit {
 	switch {
 	case len(list) == 1:
@@ -679,7 +703,8 @@ func under[T types.Type](t types.Type) (out T, ok bool) {
 	return out, ok
 }
 
-// calls repairs the number and the order of arguments.
+// calls repairs the innermost call around the error: its arguments, or that it is not a
+// call at all.
 func (r *repairer) calls() {
 	for depth, n := range r.around {
 		c, ok := n.(*ast.CallExpr)
@@ -701,7 +726,9 @@ func (r *repairer) calls() {
 	}
 }
 
-// arguments repairs a call whose arguments do not match the signature: too many, too few, two swapped, or a slice that is to be spread.
+// arguments repairs a call whose arguments do not match the signature: too many, too few,
+// two swapped, or a slice that must be spread. An argument that is missing is looked for in
+// scope by type and by the parameter's name before a zero value is offered.
 func (r *repairer) arguments(c *ast.CallExpr, sig *types.Signature) {
 	f := r.t.file
 	want, have := sig.Params().Len(), len(c.Args)
@@ -777,7 +804,8 @@ func (r *repairer) arguments(c *ast.CallExpr, sig *types.Signature) {
 	}
 }
 
-// dropParameterOrAdd changes the declaration instead of the call: many calls that all fail mean that it was changed.
+// dropParameterOrAdd changes the declaration instead of the call. It costs more than a
+// change of the call, so it wins only where several calls fail alike.
 func (r *repairer) dropParameterOrAdd(c *ast.CallExpr, sig *types.Signature, have int) {
 	fn := r.declaration(c.Fun)
 	if fn == nil {
@@ -834,7 +862,8 @@ func (r *repairer) declaration(fun ast.Expr) *ast.FuncDecl {
 	return nil
 }
 
-// variable is a name in scope of a type, the one that is called like the parameter first.
+// variable is a name in scope with exactly this type, the one that is called like the
+// parameter first. Package variables cost more: a local is likelier meant.
 func (r *repairer) variable(t types.Type, like string) (best string) {
 	cost := 1 << 20
 	for s := r.scope(); s != nil && s != types.Universe; s = s.Parent() {
@@ -858,7 +887,8 @@ func (r *repairer) variable(t types.Type, like string) (best string) {
 	return best
 }
 
-// returns repairs the values of a return statement and the missing one at the end.
+// returns repairs the values of a return statement, and the return that is missing at the
+// end of a function.
 func (r *repairer) returns() {
 	var sig *types.Signature
 	var body *ast.BlockStmt

@@ -12,6 +12,8 @@ import (
 	"unicode"
 )
 
+// Kinds are the mistakes that are known. They were collected from what models' edits of
+// real Go modules break, and from compilers' most frequent errors.
 // Kinds are the mistakes that are known.
 var Kinds = []string{"misspelt use", "renamed declaration", "lost import", "unused variable", "unused import", "missing argument", "surplus argument",
 	"missing return", "missing result", "declared as assigned", "assigned as declared", "wrong literal", "wrong parameter type", "wrong field type",
@@ -24,7 +26,8 @@ type Mistake struct {
 	Text       string
 }
 
-// Apply makes the wrong text.
+// Apply makes the wrong text. The benchmark then asks the built-in model to mend it and
+// compares the number of errors, not the text: there are often several right answers.
 func (m Mistake) Apply(text string) string { return text[:m.Start] + m.Text + text[m.End:] }
 
 // Find gives a mistake of a kind for a file's text, which must parse; false when the file has no place for one.
