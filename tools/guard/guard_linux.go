@@ -151,7 +151,7 @@ func (f *Family) startMarked(cmd *exec.Cmd) error {
 	if err != nil && attr.Ptrace {
 		// A sandbox around us may forbid tracing. Whatever the reason was, it shows again without.
 		again := exec.Command(cmd.Path, cmd.Args[1:]...)
-		again.Args, again.Dir, again.Env, again.Stdin, again.Stdout, again.Stderr = cmd.Args, cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr
+		again.Args, again.Dir, again.Env, again.Stdin, again.Stdout, again.Stderr, again.ExtraFiles = cmd.Args, cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.ExtraFiles
 		attr.Ptrace = false
 		again.SysProcAttr = attr
 		*cmd = *again

@@ -178,7 +178,10 @@ func (r *Runner) start(c Command) (*job, *collector, error) {
 	}
 	j := &job{family: guard.NewFamily(), done: make(chan struct{})}
 	name, args := shell, shellArgs(shell, c.Text)
+	var helperEnd *os.File
 	if c.Sandbox != nil {
+		helperEnd = c.Sandbox.ForHelper()
+		defer helperEnd.Close() // of nil too: it then does nothing
 		if name, args, err = c.Sandbox.Argv(name, args); err != nil {
 			pr.Close()
 			pw.Close()
@@ -215,8 +218,14 @@ func (r *Runner) start(c Command) (*job, *collector, error) {
 		cmd.Stdin, j.tty, j.hand = pw, true, pr
 		cmd.Env = append(cmd.Env, "TERM=xterm-256color")
 	}
+	if helperEnd != nil {
+		cmd.ExtraFiles = []*os.File{helperEnd}
+	}
 	j.cmd = cmd
 	err = spawn(j)
+	if c.Sandbox != nil {
+		c.Sandbox.Supervise() // also after a failed start: it ends then
+	}
 	pw.Close()
 	if err != nil {
 		pr.Close()

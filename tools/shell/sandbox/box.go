@@ -28,6 +28,8 @@ type Box struct {
 	Masked    []string `json:"masked"`    // sockets of programs that would act for the command outside
 	Network   bool     `json:"network"`   // the network is open
 	Processes int      `json:"processes"` // how many processes and threads there may be at once
+	// Supervised: the program that started the helper carries out the command's connections, see Supervise.
+	Supervised bool `json:"supervised"`
 
 	Dir     string  `json:"dir"`
 	Support Support `json:"support"`
@@ -38,6 +40,7 @@ type Box struct {
 	Made       []string        `json:"-"` // folders made for the command, which go again when it leaves them empty
 	before     *protectedState // protected paths, where they cannot be kept read-only
 	Helper     []string        `json:"-"` // the program and first arguments of the helper; nil: this program
+	ours       *os.File        // our end of the pair over which the helper sends the listener; nil before ForHelper
 }
 
 // Support is what the system offers.

@@ -330,6 +330,94 @@ func TestSandboxMasksSocketsOfOtherPrograms(t *testing.T) {
 	}
 }
 
+// Sockets of other programs are out of reach whenever they were made and of whichever kind, under each of their names,
+// while a command's own work. The programs here listen outside and inside the project.
+func TestSandboxReachesNoSocketOfOtherPrograms(t *testing.T) {
+	support := needSandbox(t)
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("python3 is not installed")
+	}
+	without := support
+	without.Mounts, without.Netns, without.Userns, without.Cgroup = false, false, false, ""
+	for name, with := range map[string]sandbox.Support{"whole": support, "Landlock and the filter alone": without} {
+		t.Run(name, func(t *testing.T) {
+			root := t.TempDir()
+			box := sandbox.New(sandbox.Options{Root: root, Dir: root, Support: func() sandbox.Support { return with }})
+			// Made after the box, as after the beginning of a command.
+			path := filepath.Join(root, "s.sock")
+			stream, err := net.Listen("unix", path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer stream.Close()
+			packets, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: filepath.Join(root, "d.sock"), Net: "unixgram"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer packets.Close()
+			sequence, err := net.Listen("unixpacket", filepath.Join(root, "q.sock"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer sequence.Close()
+			abstract, err := net.Listen("unix", "@pillion-test-"+strconv.Itoa(os.Getpid())+name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer abstract.Close()
+			if err := os.Symlink("s.sock", filepath.Join(root, "link")); err != nil {
+				t.Fatal(err)
+			}
+			const program = "import socket as s, os, threading\n"
+			reach := map[string]string{
+				"stream":                   `s.socket(s.AF_UNIX).connect("s.sock")`,
+				"by its whole path":        `s.socket(s.AF_UNIX).connect("` + path + `")`,
+				"through a link":           `s.socket(s.AF_UNIX).connect("link")`,
+				"through /proc":            `s.socket(s.AF_UNIX).connect("/proc/self/cwd/s.sock")`,
+				"as a hard link":           `os.link("s.sock", "hard"); s.socket(s.AF_UNIX).connect("hard")`,
+				"packets":                  `s.socket(s.AF_UNIX, s.SOCK_SEQPACKET).connect("q.sock")`,
+				"datagrams":                `s.socket(s.AF_UNIX, s.SOCK_DGRAM).sendto(b"x", "d.sock")`,
+				"a pair of datagrams":      `a, b = s.socketpair(s.AF_UNIX, s.SOCK_DGRAM); a.sendto(b"x", "d.sock")`,
+				"abstract":                 `s.socket(s.AF_UNIX).connect("\\0pillion-test-` + strconv.Itoa(os.Getpid()) + name + `")`,
+				"a virtual machine's host": `s.socket(40, s.SOCK_STREAM)`,
+				"from a thread":            "e = []\ndef f():\n try:\n  s.socket(s.AF_UNIX).connect('s.sock')\n except OSError as x: e.append(x)\nt = threading.Thread(target=f); t.start(); t.join()\nif e: raise e[0]",
+				"nothing there":            `s.socket(s.AF_UNIX).connect("nothing")`,
+			}
+			for what, text := range reach {
+				put(t, filepath.Join(root, "reach.py"), program+text)
+				if out := runIn(t, run.Command{Text: "python3 reach.py", Dir: root, Sandbox: box}); out.Exit != 1 || !strings.Contains(out.Output.Head, "Error") {
+					t.Errorf("%s: %d %s", what, out.Exit, out.Output.Head)
+				}
+			}
+			packets.SetReadDeadline(time.Now().Add(10 * time.Millisecond))
+			if n, err := packets.Read(make([]byte, 8)); err == nil {
+				t.Errorf("a datagram of %d bytes arrived", n)
+			}
+			if !with.Mounts {
+				return
+			}
+			put(t, filepath.Join(root, "own.py"), program+`
+l = s.socket(s.AF_UNIX); l.bind("own"); l.listen()
+if os.fork() == 0:
+    c = s.socket(s.AF_UNIX); c.connect("own"); c.send(b"hello"); os._exit(0)
+while True:
+    c = l.accept()[0]
+    got = c.recv(9)
+    if got: break  # the other was looked at who listens
+os.wait(); l.close(); print(got)
+n = s.socket(s.AF_UNIX); n.setblocking(False)
+try: n.connect("own")
+except ConnectionRefusedError: print("refused")
+t = s.socket(); t.bind(("127.0.0.1", 0)); t.listen(); s.create_connection(t.getsockname()); print("tcp")
+`)
+			out := runIn(t, run.Command{Text: "python3 own.py", Dir: root, Sandbox: box})
+			if want := "b'hello'\nrefused\ntcp\n"; out.Exit != 0 || out.Output.Head != want {
+				t.Errorf("a command's own sockets: %d %q, want %q", out.Exit, out.Output.Head, want)
+			}
+		})
+	}
+}
+
 // The bomb runs into its limit, the time limit ends it, and nothing of it is left.
 func TestAForkBombEnds(t *testing.T) {
 	s := needSandbox(t)

@@ -18,5 +18,11 @@ func selfProgram() string {
 // Attributes are only needed on Linux.
 func (b *Box) Attributes(*syscall.SysProcAttr) {}
 
+// ForHelper is only needed on Linux.
+func (b *Box) ForHelper() *os.File { return nil }
+
+// Supervise is only needed on Linux.
+func (b *Box) Supervise() {}
+
 // Release has nothing to clean up.
 func (b *Box) Release(int) {}

@@ -67,6 +67,9 @@ func enter(args []string) error {
 	if err := b.limit(); err != nil {
 		return fmt.Errorf("process limit: %w", err)
 	}
+	if err := b.restrictSockets(); err != nil {
+		return fmt.Errorf("sockets: %w", err)
+	}
 	return syscall.Exec(program, args[1:], os.Environ())
 }
 

@@ -248,10 +248,7 @@ func sockets(network bool, writable []string) []string {
 			continue // not listening, or without a path
 		}
 		path := strings.Join(fields[7:], " ")
-		harmless := func(words ...string) bool {
-			return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(path, w) })
-		}
-		if harmless("nscd", "io.systemd.Resolve") || network && harmless("postgres", "PGSQL", "mysql", "redis", "memcached") {
+		if reachable(path, network) {
 			continue
 		}
 		if real, err := filepath.EvalSymlinks(path); err == nil && !slices.Contains(out, real) {
@@ -259,4 +256,13 @@ func sockets(network bool, writable []string) []string {
 		}
 	}
 	return out
+}
+
+// reachable reports the sockets outside the sandbox that a command may connect to: what looks names up, and databases of
+// this machine where the network is open anyway.
+func reachable(path string, network bool) bool {
+	has := func(words ...string) bool {
+		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(path, w) })
+	}
+	return has("/run/nscd/", "/run/systemd/resolve/") || network && has("postgres", "PGSQL", "mysql", "redis", "memcached")
 }

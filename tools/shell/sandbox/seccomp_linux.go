@@ -29,12 +29,11 @@ func seccompFilter(landlockVersion int) []unix.SockFilter {
 	}
 	calls := map[uint32][]unix.SockFilter{} // what decides about a call, by its number
 	const (
-		load    = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS
-		equal   = unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K
-		atLeast = unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K
-		anyBit  = unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K
-		mask    = unix.BPF_ALU | unix.BPF_AND | unix.BPF_K
-		ret     = unix.BPF_RET | unix.BPF_K
+		load   = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS
+		equal  = unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K
+		anyBit = unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K
+		mask   = unix.BPF_ALU | unix.BPF_AND | unix.BPF_K
+		ret    = unix.BPF_RET | unix.BPF_K
 	)
 	// Offsets into struct seccomp_data; both architectures are little-endian.
 	arg := func(n int) uint32 { return uint32(16 + 8*n) }
@@ -126,13 +125,20 @@ func seccompFilter(landlockVersion int) []unix.SockFilter {
 	deny(unix.EPERM, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_KEYCTL, unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD, unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_FANOTIFY_INIT,
 		unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE, unix.SYS_KEXEC_LOAD, unix.SYS_REBOOT, unix.SYS_SWAPON, unix.SYS_SWAPOFF, unix.SYS_SETTIMEOFDAY, unix.SYS_CLOCK_SETTIME, unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME, unix.SYS_ACCT, unix.SYS_QUOTACTL, unix.SYS_QUOTACTL_FD, unix.SYS_VHANGUP)
 
-	op(load, 0, 0, 4) // arch: the numbers below mean other calls in another one
-	op(equal, 1, 0, seccompArch)
-	op(ret, 0, 0, unix.SECCOMP_RET_KILL_PROCESS)
-	op(load, 0, 0, 0) // the system call's number
-	op(atLeast, 0, 1, lastKnownCall+1)
-	op(ret, 0, 0, fail(unix.ENOSYS)) // x32 calls too, whose numbers begin at 1<<30
+	return assemble(calls)
+}
 
+// assemble makes a filter of what decides about each call. Calls of another architecture, whose numbers mean others, end
+// the process; what is newer than this list fails as on a kernel that does not have it.
+func assemble(calls map[uint32][]unix.SockFilter) []unix.SockFilter {
+	p := []unix.SockFilter{
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 4}, // arch, in struct seccomp_data
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jt: 1, K: seccompArch},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_KILL_PROCESS},
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0}, // the system call's number
+		{Code: unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K, Jf: 1, K: lastKnownCall + 1},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)}, // x32 calls too, whose numbers begin at 1<<30
+	}
 	return append(p, byNumber(slices.Sorted(maps.Keys(calls)), calls)...)
 }
 
@@ -159,12 +165,18 @@ const lastKnownCall = unix.SYS_RSEQ_SLICE_YIELD
 
 // installFilter restricts the calling thread, and what it starts, for good. It needs no_new_privs.
 func installFilter(filter []unix.SockFilter) error {
+	_, err := installFilterWith(filter, 0)
+	return err
+}
+
+// installFilterWith is installFilter with more SECCOMP_FILTER_FLAG_*. With NEW_LISTENER fd is the listener.
+func installFilterWith(filter []unix.SockFilter, flags uintptr) (fd int, err error) {
 	prog := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
 	// SPEC_ALLOW: without it some kernels slow all of the command down against speculation, which is not what it is for.
-	_, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_SPEC_ALLOW, uintptr(unsafe.Pointer(&prog)))
+	n, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_SPEC_ALLOW|flags, uintptr(unsafe.Pointer(&prog)))
 	runtime.KeepAlive(filter)
 	if errno != 0 {
-		return fmt.Errorf("seccomp: %w", errno)
+		return -1, fmt.Errorf("seccomp: %w", errno)
 	}
-	return nil
+	return int(n), nil
 }
