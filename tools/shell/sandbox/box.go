@@ -33,14 +33,17 @@ type Box struct {
 
 	Dir     string  `json:"dir"`
 	Support Support `json:"support"`
-	// New are names that must not come into being: what has at the end of the command is moved to Quarantine.
-	New        []string        `json:"-"`
-	Quarantine string          `json:"-"`
-	Temp       string          `json:"-"` // TMPDIR of the command; empty: as it is
-	Made       []string        `json:"-"` // folders made for the command, which go again when it leaves them empty
-	before     *protectedState // protected paths, where they cannot be kept read-only
-	Helper     []string        `json:"-"` // the program and first arguments of the helper; nil: this program
-	ours       *os.File        // our end of the pair over which the helper sends the listener; nil before ForHelper
+	// New are names that must not come into being, where the system can forbid it (Support.Profile).
+	New        []string               `json:"-"`
+	Quarantine string                 `json:"-"`
+	Temp       string                 `json:"-"` // TMPDIR of the command; empty: as it is
+	Made       []string               `json:"-"` // folders made for the command, which go again when it leaves them empty
+	before     *protectedState        // protected paths, where they cannot be kept read-only
+	Helper     []string               `json:"-"` // the program and first arguments of the helper; nil: this program
+	look       func() protectedPlaces // finds the project's protected files; nil before New
+	places     protectedPlaces        // what look found before the command
+	isAllowed  func(path string) bool // the person has just allowed the command to write it
+	ours       *os.File               // our end of the pair over which the helper sends the listener; nil before ForHelper
 }
 
 // Support is what the system offers.
@@ -143,21 +146,25 @@ func New(o Options) *Box {
 			b.ReadOnly = append(b.ReadOnly, p)
 		}
 	}
-	found := protectedBelow(project, git.dirs, o.Protected)
-	for _, p := range found {
+	b.look = func() protectedPlaces { return findProtected(project, git.dirs, o.Protected) }
+	b.isAllowed = isAllowed
+	b.places = b.look()
+	for _, p := range b.places.found {
+		if info, err := os.Lstat(p); err != nil || info.Mode()&os.ModeSymlink != 0 {
+			continue // a link cannot be made read-only; what it leads to decides
+		}
 		if isAllowed(p) || slices.ContainsFunc(allowed, func(a string) bool { return below(p, a) }) {
 			continue
 		}
 		b.ReadOnly = append(b.ReadOnly, p)
 	}
-	for _, dir := range append(slices.Clone(project), realDir(o.Dir)) {
-		for _, name := range protectedNew {
-			p := filepath.Join(dir, name)
-			if _, err := os.Lstat(p); err == nil || isAllowed(p) || slices.Contains(b.New, p) {
-				continue
-			}
-			if _, is := o.Protected(p); is {
-				b.New = append(b.New, p)
+	if b.Support.Profile {
+		for _, dir := range append(slices.Clone(project), realDir(o.Dir)) {
+			for _, name := range protectedNew {
+				p := filepath.Join(dir, name)
+				if _, is := o.Protected(p); is && missing(p) && !isAllowed(p) && !slices.Contains(b.New, p) {
+					b.New = append(b.New, p)
+				}
 			}
 		}
 	}

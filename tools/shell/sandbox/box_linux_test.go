@@ -237,6 +237,64 @@ func TestAProtectedFileThatComesIntoBeingIsMovedAway(t *testing.T) {
 	}
 }
 
+// In whatever depth, by whatever way, and what was there before stays.
+func TestAProtectedFileThatComesIntoBeingAnywhereIsMovedAway(t *testing.T) {
+	support := needSandbox(t)
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("git is not installed")
+	}
+	without := support
+	without.Mounts, without.Netns, without.Userns = false, false, false
+	for name, with := range map[string]sandbox.Support{"with a view of its own": support, "without": without} {
+		t.Run(name, func(t *testing.T) {
+			root, away := t.TempDir(), t.TempDir()
+			const deep = "a/b/c/d/e/f/g"
+			put(t, filepath.Join(root, deep, ".vscode", "settings.json"), "{}")
+			put(t, filepath.Join(root, "sub", "x"), "")
+			put(t, filepath.Join(root, "made", "tasks.json"), "old")
+			put(t, filepath.Join(root, "repo", ".git", "hooks", "pre-push"), "theirs")
+			put(t, filepath.Join(root, "repo", ".git", "config"), "[core]\n\tpager = less\n")
+			for what, c := range map[string]struct{ command, path string }{
+				"deep":                         {"mkdir -p " + deep + "/h/.vscode; echo evil >" + deep + "/h/.vscode/tasks.json", deep + "/h/.vscode/tasks.json"},
+				"beside one":                   {"echo evil >" + deep + "/.vscode/tasks.json", deep + "/.vscode/tasks.json"},
+				"an old file moved":            {"mkdir sub/.vscode; mv made/tasks.json sub/.vscode/", "sub/.vscode/tasks.json"},
+				"an old folder moved":          {"mv made sub/.vscode", "sub/.vscode/tasks.json"},
+				"a link":                       {"mkdir sub/.vscode; ln -s ../../made/tasks.json sub/.vscode/tasks.json", "sub/.vscode/tasks.json"},
+				"the hook of a new repository": {"git init -q sub; echo evil >sub/.git/hooks/post-commit", "sub/.git/hooks/post-commit"},
+				"a new repository's settings":  {"git init -q sub; git -C sub config core.fsmonitor evil", "sub/.git/config"},
+				"a repository by a file":       {"mkdir -p other/hooks; echo evil >other/hooks/pre-commit; echo 'gitdir: ../other' >sub/.git", "other/hooks/pre-commit"},
+				"another hook":                 {"echo evil >repo/.git/hooks/post-merge", "repo/.git/hooks/post-merge"},
+				"nothing":                      {"git init -q sub; git -C sub config user.name x; mkdir -p x/y; echo a >x/y/z", ""},
+			} {
+				for _, dir := range []string{"sub", "x", "other", "made"} {
+					if err := os.RemoveAll(filepath.Join(root, dir)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				put(t, filepath.Join(root, "sub", "x"), "")
+				put(t, filepath.Join(root, "made", "tasks.json"), "old")
+				box := sandbox.New(sandbox.Options{Root: root, Dir: root, Protected: protectedForTest, Support: func() sandbox.Support { return with }, Quarantine: filepath.Join(away, what)})
+				out := runIn(t, run.Command{Text: c.command, Dir: root, Sandbox: box})
+				said := box.Settle()
+				if c.path == "" {
+					if out.Exit != 0 || len(said) != 0 {
+						t.Errorf("%s: %+v %q", what, out, said)
+					}
+					continue
+				}
+				if _, err := os.Lstat(filepath.Join(root, c.path)); err == nil || len(said) != 1 && out.Exit == 0 {
+					t.Errorf("%s: is still there, or nothing was said: %v %+v %q", what, err, out, said)
+				}
+			}
+			for path, want := range map[string]string{deep + "/.vscode/settings.json": "{}", "repo/.git/hooks/pre-push": "theirs", "repo/.git/config": "[core]\n\tpager = less\n"} {
+				if got, err := os.ReadFile(filepath.Join(root, path)); string(got) != want {
+					t.Errorf("%s: %q %v", path, got, err)
+				}
+			}
+		})
+	}
+}
+
 func TestSandboxLetsALinkedWorktreeReachItsRepository(t *testing.T) {
 	needSandbox(t)
 	base := outsideTemp(t)

@@ -2,7 +2,6 @@ package sandbox
 
 import (
 	"bufio"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -178,58 +177,6 @@ func outermost(paths []string, home string) []string {
 		}
 	}
 	slices.Sort(out)
-	return out
-}
-
-// protectedNew are names that other programs act on as soon as they are there.
-var protectedNew = []string{
-	".envrc", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", ".mise.toml", "mise.toml", ".nvimrc", ".nvim.lua", ".exrc", ".vimrc", ".dir-locals.el", "pip.conf", ".mcp.json",
-	".vscode/settings.json", ".vscode/tasks.json", ".vscode/launch.json", ".vscode/mcp.json", ".vscode/extensions.json", ".zed/settings.json", ".zed/tasks.json", ".idea", ".devcontainer",
-	".husky", ".githooks", ".cargo/config", ".cargo/config.toml", ".claude/settings.json", ".claude/settings.local.json",
-	".pillion", ".opencode", "pillion.json", "pillion.jsonc", "opencode.json", "opencode.jsonc",
-}
-
-// Bounds of the search for protected files: deep trees must not slow every command.
-const (
-	protectedDepth   = 4
-	protectedEntries = 6000
-)
-
-// protectedBelow finds protected files and folders in the project. Dependencies and git's own folders are left out.
-func protectedBelow(roots, gitDirs []string, protected func(string) (string, bool)) []string {
-	var out []string
-	seen := 0
-	for _, root := range roots {
-		base := strings.Count(root, string(filepath.Separator))
-		_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-			if seen++; seen > protectedEntries {
-				return filepath.SkipAll
-			}
-			if err != nil || path == root {
-				return nil
-			}
-			if d.IsDir() {
-				switch d.Name() {
-				case ".git", "node_modules", "vendor", "target", ".venv", "__pycache__":
-					return filepath.SkipDir
-				}
-				if slices.Contains(gitDirs, path) {
-					return filepath.SkipDir
-				}
-			}
-			if _, is := protected(path); is && d.Type()&fs.ModeSymlink == 0 {
-				out = append(out, path)
-				if d.IsDir() {
-					return filepath.SkipDir
-				}
-				return nil
-			}
-			if d.IsDir() && strings.Count(path, string(filepath.Separator))-base >= protectedDepth {
-				return filepath.SkipDir
-			}
-			return nil
-		})
-	}
 	return out
 }
 

@@ -52,3 +52,12 @@ func (b *Box) Profile() string {
 func profileString(p string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(p) + `"`
 }
+
+// protectedNew are names that other programs act on as soon as they are there. sandbox-exec forbids them by their path
+// beforehand; on Linux what came into being is looked for afterwards.
+var protectedNew = []string{
+	".envrc", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", ".mise.toml", "mise.toml", ".nvimrc", ".nvim.lua", ".exrc", ".vimrc", ".dir-locals.el", "pip.conf", ".mcp.json",
+	".vscode/settings.json", ".vscode/tasks.json", ".vscode/launch.json", ".vscode/mcp.json", ".vscode/extensions.json", ".zed/settings.json", ".zed/tasks.json", ".idea", ".devcontainer",
+	".husky", ".githooks", ".cargo/config", ".cargo/config.toml", ".claude/settings.json", ".claude/settings.local.json",
+	".pillion", ".opencode", "pillion.json", "pillion.jsonc", "opencode.json", "opencode.jsonc",
+}

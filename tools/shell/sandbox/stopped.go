@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -82,10 +83,20 @@ func (b *Box) Settle() []string {
 	if b.before != nil {
 		out = b.before.putBack(b.Quarantine)
 	}
-	for _, p := range b.New {
-		if _, err := os.Lstat(p); err != nil {
-			continue
+	var came []string
+	if b.look != nil {
+		now := b.look()
+		for _, p := range now.found {
+			within := func(dir string) bool { return p == dir || below(dir, p) }
+			if !slices.ContainsFunc(b.places.found, within) && !slices.ContainsFunc(came, within) && !b.isAllowed(p) {
+				came = append(came, p)
+			}
 		}
+		if !now.whole || !b.places.whole {
+			out = append(out, fmt.Sprintf("The project has more than %d files, so not all of it was looked at for protected files that came into being.", protectedEntries))
+		}
+	}
+	for _, p := range came {
 		if b.Quarantine == "" {
 			out = append(out, p+" came into being, which is protected: look at it before you use the project with other programs")
 			continue
