@@ -272,6 +272,22 @@ func TestAContainedCommandSeesNoKey(t *testing.T) {
 	}
 }
 
+// Among the system's configuration lie keys that root could read.
+func TestAContainedCommandSeesNoKeyOfTheSystem(t *testing.T) {
+	root := t.TempDir()
+	for _, path := range []string{"/etc/shadow", "/etc/gshadow", "/etc/sudoers"} {
+		if text, err := os.ReadFile(path); err != nil || len(text) == 0 {
+			continue
+		}
+		if out := contained(t, root, "cat "+path); out.Exit == 0 || out.Output.Head == "" {
+			t.Errorf("%s was read", path)
+		}
+	}
+	if out := contained(t, root, "cat /etc/passwd && test -n \"$(ls /etc /usr/bin)\" && id"); out.Exit != 0 {
+		t.Errorf("the rest of the system cannot be read: %+v", out)
+	}
+}
+
 func TestAContainedCommandReachesNoOtherProcess(t *testing.T) {
 	needPython(t)
 	root := t.TempDir()
@@ -439,5 +455,45 @@ func BenchmarkTrue(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// Root has rights that others lack, and others get by a namespace what root has: the tests of the boundary run as both.
+func TestAsAnOrdinaryUser(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("all tests of this package run as an ordinary user anyway")
+	}
+	if testing.Short() {
+		t.Skip("runs the tests of this package once more")
+	}
+	const nobody = 54321 // any number: no user of this name must exist
+	folder, err := os.MkdirTemp("/opt", "pillion-user-")
+	if err != nil {
+		folder = t.TempDir()
+	}
+	t.Cleanup(func() { os.RemoveAll(folder) })
+	program, err := os.ReadFile(os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "tests"), program, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{folder, filepath.Join(folder, "home"), filepath.Join(folder, "tmp")} {
+		_ = os.Mkdir(dir, 0o755)
+		if err := os.Chmod(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chown(dir, nobody, nobody); err != nil {
+			t.Skip("this root may not give files away:", err)
+		}
+	}
+	cmd := exec.Command(filepath.Join(folder, "tests"), "-test.v", "-test.timeout", "5m", "-test.run", "^Test(AContained|Containment|ContainedCommands)")
+	cmd.Dir = folder
+	cmd.Env = append(os.Environ(), "HOME="+folder+"/home", "TMPDIR="+folder+"/tmp", "PILLION_TEST_FOLDER="+folder, "GOCOVERDIR=")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	out, err := cmd.CombinedOutput()
+	if passed := strings.Count(string(out), "--- PASS"); err != nil || passed < 30 {
+		t.Errorf("as user %d: %v, %d tests passed\n%s", nobody, err, passed, out)
 	}
 }

@@ -31,6 +31,8 @@ type Box struct {
 	// Supervised: the program that started the helper carries out the command's connections, see Supervise.
 	Supervised bool `json:"supervised"`
 
+	Caches  []layer `json:"caches"` // private views of the person's caches, mounted before anything is made read-only
+	Private string  `json:"-"`      // the folder that tools are sent to where there is no overlay; empty: they are not
 	Dir     string  `json:"dir"`
 	Support Support `json:"support"`
 	// New are names that must not come into being, where the system can forbid it (Support.Profile).
@@ -43,6 +45,7 @@ type Box struct {
 	look       func() protectedPlaces // finds the project's protected files; nil before New
 	places     protectedPlaces        // what look found before the command
 	isAllowed  func(path string) bool // the person has just allowed the command to write it
+	unlock     func()                 // gives the private caches free; nil: there are none, or they are free
 	ours       *os.File               // our end of the pair over which the helper sends the listener; nil before ForHelper
 }
 
@@ -52,6 +55,7 @@ type Support struct {
 	Mounts   bool   `json:"mounts"`   // a view of the file system of its own: read-only places inside the project, metadata too
 	Userns   bool   `json:"userns"`   // by a user namespace
 	Netns    bool   `json:"netns"`    // a network of its own, with nothing but loopback
+	Overlay  bool   `json:"overlay"`  // private views of caches; with Mounts
 	Cgroup   string `json:"cgroup"`   // folder for control groups that limit processes; empty: RLIMIT_NPROC
 	Profile  bool   `json:"profile"`  // macOS: sandbox-exec
 	Why      string `json:"why"`      // why there is no sandbox
@@ -71,9 +75,12 @@ func (s Support) String() string {
 	if s.Profile {
 		return "sandbox-exec: writes and network"
 	}
-	parts := []string{fmt.Sprintf("Landlock %d: writes only in the project, temporary folders and caches", s.Landlock)}
+	parts := []string{fmt.Sprintf("Landlock %d: writes only in the project, temporary folders and private caches", s.Landlock)}
 	if s.Mounts {
 		parts = append(parts, "protected files in the project are read-only")
+		if s.Overlay {
+			parts = append(parts, "each project has its own view of package caches")
+		}
 	} else {
 		parts = append(parts, "protected files in the project are put back after a command that changed them (no user namespaces here)")
 	}
@@ -106,6 +113,7 @@ type Options struct {
 	// Allowed are protected paths that the person has just allowed for this command.
 	Allowed    []string
 	Network    bool
+	CacheDir   string                                     // private caches are made below it; empty: in the person's cache folder
 	Processes  int                                        // 0: enough for a build
 	Protected  func(real string) (reason string, is bool) // nil: none
 	Quarantine string                                     // folder for protected files that came into being; empty: they are only reported
@@ -131,11 +139,17 @@ func New(o Options) *Box {
 	project := existing(append([]string{o.Root}, o.Extra...))
 	git := gitPlaces(o.Root)
 	git.makeHooks()
-	places := slices.Concat(project, git.writable, existing(tempPlaces(o.Getenv)), existing(cachePlaces(o.Home, o.Getenv)), existing(expandHome(o.Writable, o.Home)))
+	places := slices.Concat(project, git.writable, existing(tempPlaces(o.Getenv)), existing(expandHome(o.Writable, o.Home)))
 	b.Writable = outermost(places, o.Home)
 	if b.Temp = ownTemp(o.Home, b.Writable, o.Getenv); b.Temp != "" {
 		b.Writable = outermost(append(b.Writable, b.Temp), o.Home)
 	}
+	caches := existing(cachePlaces(o.Home, o.Getenv))
+	if o.CacheDir == "" && o.Home != "" {
+		o.CacheDir = filepath.Join(realDir(o.Home), ".cache", "pillion", "sandbox")
+	}
+	b.privateCaches(o.CacheDir, realDir(o.Root), caches)
+	b.Writable = outermost(b.Writable, o.Home)
 	allowed := resolveAll(o.Allowed)
 	isAllowed := func(p string) bool {
 		return slices.ContainsFunc(allowed, func(a string) bool { return p == a || below(a, p) })
@@ -212,7 +226,7 @@ func (b *Box) Argv(name string, args []string) (string, []string, error) {
 // Environ takes out what leads to programs that would act outside of the sandbox for the command. Without a network
 // package managers are told not to try again for a minute.
 func (b *Box) Environ(env []string) []string {
-	out := withoutAgents(env)
+	out := b.withPrivate(withoutAgents(env))
 	if b.Temp != "" {
 		out = append(out, "TMPDIR="+b.Temp)
 	}

@@ -38,7 +38,7 @@ func needSandbox(t *testing.T) sandbox.Support {
 // outsideTemp makes a folder that is not below the temporary folders, which commands may write to.
 func outsideTemp(t *testing.T) string {
 	t.Helper()
-	for _, base := range []string{"", "/var/lib", "/root", "/opt", os.Getenv("HOME")} {
+	for _, base := range []string{"", "/var/lib", "/root", "/opt", os.Getenv("HOME"), os.Getenv("PILLION_TEST_FOLDER")} {
 		if base == "" { // this repository's own
 			if wd, err := os.Getwd(); err == nil {
 				base = filepath.Join(filepath.Dir(filepath.Dir(wd)), ".scratch")
@@ -397,7 +397,7 @@ func TestSandboxReachesNoSocketOfOtherPrograms(t *testing.T) {
 	}
 	without := support
 	without.Mounts, without.Netns, without.Userns, without.Cgroup = false, false, false, ""
-	for name, with := range map[string]sandbox.Support{"whole": support, "Landlock and the filter alone": without} {
+	for name, with := range map[string]sandbox.Support{"all": support, "less": without} {
 		t.Run(name, func(t *testing.T) {
 			root := t.TempDir()
 			box := sandbox.New(sandbox.Options{Root: root, Dir: root, Support: func() sandbox.Support { return with }})
@@ -586,19 +586,65 @@ func TestASandboxThatCannotBeSetUpRunsNothing(t *testing.T) {
 	}
 }
 
-func TestSandboxWritesToBuildCaches(t *testing.T) {
-	needSandbox(t)
+// What a command writes to a package cache, the next command of the project sees, and nobody else: not the person, whose
+// builds run outside of the sandbox, and not another project.
+func TestSandboxKeepsPackageCachesApart(t *testing.T) {
+	support := needSandbox(t)
+	home := outsideTemp(t)
+	one, two := filepath.Join(home, "one"), filepath.Join(home, "two")
+	for _, path := range []string{one + "/a", two + "/a", home + "/mine/a", home + "/.npm/a", home + "/go/pkg/mod/m"} {
+		put(t, path, "clean")
+	}
+	get := func(name string) string { return map[string]string{"TMPDIR": "/tmp"}[name] }
+	without := support
+	without.Mounts, without.Netns, without.Userns, without.Overlay = false, false, false, false
+	run := func(root, command string, with sandbox.Support, want int) {
+		t.Helper()
+		box := sandbox.New(sandbox.Options{Root: root, Dir: root, Home: home, Getenv: get, Writable: []string{"~/mine", "relative", "/nonexistent", home, "/"}, Support: func() sandbox.Support { return with }})
+		out := runIn(t, run.Command{Text: command, Dir: root, Sandbox: box, Env: []string{"HOME=" + home, "PATH=" + os.Getenv("PATH")}})
+		if out.Exit != want {
+			t.Errorf("%s: %+v\n%q", command, out, box.Writable)
+		}
+	}
+	if support.Overlay {
+		run(one, "echo evil >~/.npm/a && echo evil >~/go/pkg/mod/m && touch ~/.npm/x && rm ~/go/pkg/mod/m", support, 0)
+		run(one, `test "$(cat ~/.npm/a)" = evil && test -e ~/.npm/x && ! test -e ~/go/pkg/mod/m`, support, 0)
+		run(two, `test "$(cat ~/.npm/a)" = clean && ! test -e ~/.npm/x && test "$(cat ~/go/pkg/mod/m)" = clean`, support, 0)
+		run(one, "touch ~/.cache/pillion/sandbox/x", support, 1)
+	} else {
+		t.Log("no overlays here")
+	}
+	run(one, `! touch ~/.npm/x && test "$(cat ~/.npm/a)" = clean && mkdir -p "$npm_config_cache" && echo x >"$npm_config_cache/y"`, without, 0)
+	run(one, `test -e "$npm_config_cache/y"`, without, 0)
+	run(two, `! test -e "$npm_config_cache/y"`, without, 0)
+	for _, path := range []string{"/.npm/a", "/go/pkg/mod/m"} {
+		if got, err := os.ReadFile(home + path); string(got) != "clean" {
+			t.Errorf("%s is %q outside of the sandbox: %v", path, got, err)
+		}
+	}
+	run(one, "touch ~/mine/x && ! touch ~/.cache/x && ! touch ~/.bashrc && ! touch ../x", support, 0)
+}
+
+// Two commands of a project at once: the one that comes second has a copy that ends with it.
+func TestCommandsBesideEachOtherHaveCachesOfTheirOwn(t *testing.T) {
+	if s := needSandbox(t); !s.Overlay {
+		t.Skip("no overlays here")
+	}
 	home := outsideTemp(t)
 	root := filepath.Join(home, "p")
 	put(t, filepath.Join(root, "a"), "")
-	put(t, filepath.Join(home, "mine", "a"), "")
 	put(t, filepath.Join(home, ".npm", "a"), "")
-	get := func(name string) string { return map[string]string{"TMPDIR": "/tmp"}[name] }
-	box := sandbox.New(sandbox.Options{Root: root, Dir: root, Home: home, Getenv: get, Writable: []string{"~/mine", "relative", "/nonexistent", home, "/"}})
-	out := runIn(t, run.Command{Text: "touch ~/.npm/x ~/mine/x ~/.cache/go-build/x && ! touch ~/.cache/x && ! touch ~/.bashrc && ! touch ../x", Dir: root, Sandbox: box,
-		Env: []string{"HOME=" + home, "PATH=" + os.Getenv("PATH")}})
-	if out.Exit != 0 {
-		t.Errorf("%+v\n%q", out, box.Writable)
+	first := sandbox.New(sandbox.Options{Root: root, Dir: root, Home: home, Getenv: func(string) string { return "" }})
+	second := sandbox.New(sandbox.Options{Root: root, Dir: root, Home: home, Getenv: func(string) string { return "" }})
+	env := []string{"HOME=" + home, "PATH=" + os.Getenv("PATH")}
+	if out := runIn(t, run.Command{Text: "touch ~/.npm/second", Dir: root, Sandbox: second, Env: env}); out.Exit != 0 {
+		t.Errorf("%+v", out)
+	}
+	if out := runIn(t, run.Command{Text: "! test -e ~/.npm/second && touch ~/.npm/first", Dir: root, Sandbox: first, Env: env}); out.Exit != 0 {
+		t.Errorf("%+v", out)
+	}
+	if left, _ := filepath.Glob(home + "/.cache/pillion/sandbox/beside-*"); len(left) > 0 {
+		t.Errorf("left: %q", left)
 	}
 }
 
@@ -722,4 +768,44 @@ func terminal(t *testing.T, c run.TerminalCommand) *run.Terminal {
 		t.Fatal(err)
 	}
 	return term
+}
+
+// Root has rights that others lack, and others get by a namespace what root has: the tests of the boundary run as both.
+func TestAsAnOrdinaryUser(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("all tests of this package run as an ordinary user anyway")
+	}
+	if testing.Short() {
+		t.Skip("runs the tests of this package once more")
+	}
+	const nobody = 54321 // any number: no user of this name must exist
+	folder, err := os.MkdirTemp("/opt", "pillion-user-")
+	if err != nil {
+		folder = t.TempDir()
+	}
+	t.Cleanup(func() { os.RemoveAll(folder) })
+	program, err := os.ReadFile(os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "tests"), program, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{folder, filepath.Join(folder, "home"), filepath.Join(folder, "tmp")} {
+		_ = os.Mkdir(dir, 0o755)
+		if err := os.Chmod(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chown(dir, nobody, nobody); err != nil {
+			t.Skip("this root may not give files away:", err)
+		}
+	}
+	cmd := exec.Command(filepath.Join(folder, "tests"), "-test.v", "-test.timeout", "5m", "-test.run", "^Test(A?Sandbox|AProtected|AForkBomb|ATerminal|CommandsBeside|Containment)")
+	cmd.Dir = folder
+	cmd.Env = append(os.Environ(), "HOME="+folder+"/home", "TMPDIR="+folder+"/tmp", "PILLION_TEST_FOLDER="+folder, "GOCOVERDIR=")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	out, err := cmd.CombinedOutput()
+	if passed := strings.Count(string(out), "--- PASS"); err != nil || passed < 20 {
+		t.Errorf("as user %d: %v, %d tests passed\n%s", nobody, err, passed, out)
+	}
 }

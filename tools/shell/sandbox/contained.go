@@ -21,6 +21,7 @@ import (
 type Contained struct {
 	readable []string // folders with all below, and files, besides the system's; absolute, some are not there
 	hidden   []string // below readable, and not to be read; resolved
+	apart    []string // below the system's readable places, and not to be read as a part of them; resolved
 	temp     string   // the private temporary folder
 	dir      string
 
@@ -62,6 +63,7 @@ func Contain(o ContainOptions) (*Contained, error) {
 	c := &Contained{dir: o.Dir, temp: realDir(o.Temp)}
 	project := existing(slices.Concat([]string{o.Root, o.Dir}, o.Extra))
 	c.readable = slices.Concat(project, gitReadable(o.Root), o.Read, homeReadable(o.Home, o.Getenv))
+	c.apart = apart(slices.Concat(project, existing([]string{o.Home})))
 	if o.Hidden != nil {
 		for _, root := range project {
 			c.hidden = append(c.hidden, hiddenIn(root, o.Hidden)...)
@@ -121,14 +123,14 @@ func (c *Contained) keepsFrom(name string) bool {
 	if missing(at) {
 		at = filepath.Dir(at)
 	}
-	if !within(existing(slices.Concat(c.readable, systemReadable))) && !missing(real) && mayRead(real) {
+	if !within(existing(c.readable)) && (!within(existing(systemReadable)) || within(c.apart)) && !missing(real) && mayRead(real) {
 		return true
 	}
 	if real == c.temp || below(c.temp, real) || strings.HasPrefix(real, "/dev/") {
 		return false
 	}
 	// The name of a program stands before its message, and root could write to it.
-	return !within(existing(systemReadable)) && mayWrite(at)
+	return (!within(existing(systemReadable)) || within(c.apart)) && mayWrite(at)
 }
 
 // systemReadable are the places of the system that hold programs, their data and their configuration. Other programs'
@@ -136,6 +138,34 @@ func (c *Contained) keepsFrom(name string) bool {
 var systemReadable = []string{
 	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/gnu", "/snap", "/proc", "/sys", "/run/current-system",
 	"/var/lib/dpkg", "/var/lib/rpm", "/var/cache/man", "/home/linuxbrew/.linuxbrew",
+}
+
+// systemSecrets are keys among the system's configuration. An ordinary user cannot read most of them anyway; root can.
+var systemSecrets = []string{
+	"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssh", "/etc/ssl/private", "/etc/pki/tls/private", "/etc/letsencrypt", "/etc/wireguard", "/etc/openvpn", "/etc/ipsec.secrets", "/etc/ipsec.d",
+	"/etc/krb5.keytab", "/etc/NetworkManager/system-connections", "/etc/ppp", "/etc/wpa_supplicant", "/etc/docker", "/etc/containerd", "/etc/kubernetes", "/etc/rancher", "/etc/vault.d", "/etc/consul.d", "/etc/nomad.d", "/etc/cloud", "/etc/mysql/debian.cnf",
+	"/etc/postgresql-common/pg_service.conf", "/etc/netrc", "/etc/apt/auth.conf", "/etc/apt/auth.conf.d", "/etc/pve", "/etc/samba", "/etc/polkit-1", "/etc/security/opasswd", "/etc/credstore", "/etc/credstore.encrypted", "/etc/environment.d", "/etc/msmtprc", "/etc/exim4/passwd.client", "/etc/postfix/sasl",
+}
+
+// apart are the places below the system's readable ones that are not the system's: of a project or home folder in /opt
+// the folder that /opt holds, since its neighbours are the person's too; and keys that this program could read.
+func apart(own []string) []string {
+	var out []string
+	for _, p := range existing(systemReadable) {
+		for _, o := range own {
+			if rest, ok := strings.CutPrefix(o, p+string(filepath.Separator)); ok {
+				first, _, _ := strings.Cut(rest, string(filepath.Separator))
+				out = append(out, filepath.Join(p, first))
+			}
+		}
+	}
+	for _, s := range existing(systemSecrets) {
+		if mayRead(s) {
+			out = append(out, s)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // homeReadable are the toolchains in the home folder, and what git and search tools are configured by. Keys, histories

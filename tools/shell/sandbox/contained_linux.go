@@ -144,7 +144,7 @@ func (c *Contained) rules() (rules []rule) {
 		rules = append(rules, rule{path, rights, st.Dev, st.Ino})
 	}
 	for _, p := range c.readable {
-		c.allowReading(p, add)
+		allowReading(p, c.hidden, add)
 	}
 	if c.temp != "" {
 		add(c.temp, allRights&^(ll.AccessFSMakeChar|ll.AccessFSMakeBlock))
@@ -173,7 +173,7 @@ func (c *Contained) landlock(version int) error {
 	}
 	defer unix.Close(ruleset)
 	c.asRestricted = c.rules()
-	for _, r := range slices.Concat(c.asRestricted, systemRules()) {
+	for _, r := range slices.Concat(c.asRestricted, c.systemRules()) {
 		if r.rights &= handled; r.rights == 0 {
 			continue
 		}
@@ -197,7 +197,7 @@ func (c *Contained) landlock(version int) error {
 const fileRights = ll.AccessFSWriteFile | ll.AccessFSReadFile | ll.AccessFSTruncate | ll.AccessFSIoctlDev
 
 // systemRules are for the system's readable places and the devices that everybody may write to.
-func systemRules() (rules []rule) {
+func (c *Contained) systemRules() (rules []rule) {
 	add := func(path string, rights uint64) {
 		if info, err := os.Stat(path); err == nil {
 			if !info.IsDir() {
@@ -206,8 +206,8 @@ func systemRules() (rules []rule) {
 			rules = append(rules, rule{path: path, rights: rights})
 		}
 	}
-	for _, p := range systemReadable {
-		add(p, ll.AccessFSReadFile|ll.AccessFSReadDir)
+	for _, p := range existing(systemReadable) {
+		allowReading(p, c.apart, add)
 	}
 	for _, p := range append(devices, "/dev/pts") {
 		add(p, ll.AccessFSReadFile|ll.AccessFSReadDir|fileRights)
@@ -215,12 +215,13 @@ func systemRules() (rules []rule) {
 	return rules
 }
 
-// allowReading allows a place; one that holds hidden files by its parts, since Landlock takes nothing out again.
-func (c *Contained) allowReading(place string, add func(string, uint64)) {
+// allowReading allows a place but what is left out of it; one that holds such by its parts, since Landlock takes nothing
+// out again.
+func allowReading(place string, without []string, add func(string, uint64)) {
 	switch {
-	case slices.Contains(c.hidden, place):
+	case slices.Contains(without, place):
 		return
-	case !slices.ContainsFunc(c.hidden, func(h string) bool { return below(place, h) }):
+	case !slices.ContainsFunc(without, func(h string) bool { return below(place, h) }):
 		add(place, ll.AccessFSReadFile|ll.AccessFSReadDir)
 		return
 	}
@@ -228,7 +229,7 @@ func (c *Contained) allowReading(place string, add func(string, uint64)) {
 	entries, _ := os.ReadDir(place)
 	for _, e := range entries {
 		if e.Type()&os.ModeSymlink == 0 { // where a link leads decides
-			c.allowReading(filepath.Join(place, e.Name()), add)
+			allowReading(filepath.Join(place, e.Name()), without, add)
 		}
 	}
 }

@@ -139,9 +139,22 @@ func (b *Box) mounts() error {
 		}
 		return nil
 	}
+	layered := func(w string) bool {
+		return slices.ContainsFunc(b.Caches, func(l layer) bool { return l.Place == w })
+	}
+	for _, l := range b.Caches {
+		options := "lowerdir=" + l.Place + ",upperdir=" + l.Upper + ",workdir=" + l.Work
+		if b.Support.Userns {
+			options += ",userxattr" // an ordinary user may not write the other attributes by which overlayfs marks files
+		}
+		if unix.Mount("overlay", l.Place, "overlay", unix.MS_NOSUID|unix.MS_NODEV, options) != nil {
+			// A file system that cannot be below or above: this cache stays read-only.
+			b.Writable = slices.DeleteFunc(b.Writable, func(w string) bool { return w == l.Place })
+		}
+	}
 	writable := slices.DeleteFunc(slices.Clone(b.Writable), missing)
 	for _, w := range writable {
-		if w == "/" {
+		if w == "/" || layered(w) {
 			continue
 		}
 		if err := bind(w); err != nil {

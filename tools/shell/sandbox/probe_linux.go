@@ -62,8 +62,39 @@ func probeWith(helper []string) Support {
 			}
 		}
 	}
+	if base, err := os.MkdirTemp("", "pillion-probe-"); err == nil && s.Mounts {
+		b := &Box{Support: Support{Overlay: true, Mounts: true, Userns: s.Userns}}
+		place := filepath.Join(realDir(base), "cache")
+		_ = os.Mkdir(place, 0o700)
+		b.privateCaches(filepath.Join(base, "private"), "/", []string{place})
+		s.Overlay = len(b.Caches) == 1 && tryOverlay(helper, b, version)
+		if b.unlock != nil {
+			b.unlock()
+		}
+		removeOverlay(filepath.Join(base, "private", shortHash("/")))
+		_ = os.RemoveAll(base)
+	}
 	s.Cgroup = pidsGroup()
 	return s
+}
+
+// tryOverlay lets a command write to a folder below an overlay, and looks whether that stayed above it.
+func tryOverlay(helper []string, b *Box, version int) bool {
+	b.Support.Landlock, b.Processes, b.Dir = version, 100, "/"
+	spec, err := json.Marshal(b)
+	if err != nil {
+		return false
+	}
+	l := b.Caches[0]
+	cmd := exec.Command(helper[0], append(append([]string{}, helper[1:]...), string(spec), "/bin/sh", "-c", "echo x >"+l.Place+"/probe")...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{}
+	b.Attributes(cmd.SysProcAttr)
+	if cmd.Run() != nil {
+		return false
+	}
+	_, above := os.Stat(filepath.Join(l.Upper, "probe"))
+	_, below := os.Stat(filepath.Join(l.Place, "probe"))
+	return above == nil && below != nil
 }
 
 const probed = "the sandbox works\n"
@@ -78,6 +109,9 @@ func (b *Box) Attributes(attr *syscall.SysProcAttr) {
 	attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}
 	attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
 	attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP}
+	if len(b.Caches) > 0 { // overlayfs makes a folder that nobody may read, with the rights of who mounts it
+		attr.AmbientCaps = append(attr.AmbientCaps, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER)
+	}
 	if !b.Network && b.Support.Netns {
 		attr.Cloneflags |= syscall.CLONE_NEWNET
 		attr.AmbientCaps = append(attr.AmbientCaps, unix.CAP_NET_ADMIN)
@@ -124,8 +158,13 @@ func (b *Box) group(pid int) string {
 	return filepath.Join(b.Support.Cgroup, fmt.Sprintf("pillion.%d", pid))
 }
 
-// Release removes the command's control group; it works when nothing of the command is left.
+// Release removes the command's control group and gives its private caches free; it works when nothing of the command is
+// left.
 func (b *Box) Release(pid int) {
+	if b != nil && b.unlock != nil {
+		b.unlock()
+		b.unlock = nil
+	}
 	if b != nil && b.Support.Cgroup != "" {
 		_ = os.Remove(b.group(pid))
 	}
