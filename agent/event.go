@@ -48,18 +48,20 @@ const (
 
 // SessionInfo is a session's head.
 type SessionInfo struct {
-	ID      string    `json:"id"`
-	Cwd     string    `json:"cwd"`
-	Extra   []string  `json:"extra,omitempty"` // additional directories
-	Title   string    `json:"title,omitempty"`
-	Agent   string    `json:"agent"`
-	Model   string    `json:"model"` // provider/model
-	Effort  string    `json:"effort,omitempty"`
-	Parent  string    `json:"parent,omitempty"`
-	Review  string    `json:"review,omitempty"` // one of ReviewStyles; empty: as configured
-	Forked  string    `json:"forked,omitempty"` // the session it was forked from
-	Created time.Time `json:"created"`
-	Updated time.Time `json:"updated"`
+	ID     string   `json:"id"`
+	Cwd    string   `json:"cwd"`
+	Extra  []string `json:"extra,omitempty"` // additional directories
+	Title  string   `json:"title,omitempty"`
+	Agent  string   `json:"agent"`
+	Model  string   `json:"model"` // provider/model
+	Effort string   `json:"effort,omitempty"`
+	Parent string   `json:"parent,omitempty"`
+	Review string   `json:"review,omitempty"` // one of ReviewStyles; empty: as configured
+	// Permission is PermissionAsk or PermissionAuto; empty: as configured.
+	Permission string    `json:"permission,omitempty"`
+	Forked     string    `json:"forked,omitempty"` // the session it was forked from
+	Created    time.Time `json:"created"`
+	Updated    time.Time `json:"updated"`
 	// Diff is what the turns of the conversation changed; nil when nothing was.
 	Diff *DiffStat `json:"diff,omitempty"`
 }

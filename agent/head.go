@@ -148,7 +148,7 @@ func (h *Head) change(f func(*SessionInfo)) {
 	before := h.info
 	f(&h.info)
 	after := h.info
-	same := after.Agent == before.Agent && after.Model == before.Model && after.Effort == before.Effort && after.Title == before.Title && after.Review == before.Review
+	same := after.Agent == before.Agent && after.Model == before.Model && after.Effort == before.Effort && after.Title == before.Title && after.Review == before.Review && after.Permission == before.Permission
 	if !same {
 		h.info.Updated = now()
 		after = h.info

@@ -49,6 +49,7 @@ type Configuration interface {
 type Preferences struct {
 	DefaultAgent string // of new sessions; empty, unknown or not for people: DefaultAgent
 	Review       string // where a session has no style of its own: one of ReviewStyles; empty: ReviewPreview
+	Auto         bool   // "permission": "auto" is configured: sessions without a choice of their own have PermissionAuto
 	Compaction   CompactionOptions
 	Depth        int // how deep sub-agents nest; 0: there are none
 }

@@ -15,10 +15,12 @@ const (
 	optionModel   = "model"
 	optionEffort  = "thought_level"
 	optionReview  = "review"
+	optionAsk     = "permission"
 	effortDefault = "default" // the empty effort: the model's own
 )
 
-// sessionOptions are what a person can choose for a session: agent, model, thinking level and review style.
+// sessionOptions are what a person can choose for a session: agent, model, thinking level, how commands are asked about
+// and review style.
 type sessionOptions struct {
 	rt      *agent.Runtime
 	folders Folders
@@ -38,9 +40,17 @@ func (c *sessionOptions) modeNames(cwd string) []string {
 	return out
 }
 
-// modes are the agents as ACP's session modes, for editors from before configuration options. The session's own agent
-// is always among them.
+// modes are ACP's session modes, for editors from before configuration options: the agents, and modeAuto.
 func (c *sessionOptions) modes(info agent.SessionInfo) *protocol.SessionModeState {
+	st := c.agents(info)
+	if st == nil {
+		return nil
+	}
+	return c.withAuto(st, info)
+}
+
+// agents are the agents as session modes. The session's own is always among them.
+func (c *sessionOptions) agents(info agent.SessionInfo) *protocol.SessionModeState {
 	all := c.primaries(info.Cwd)
 	if len(all) == 0 {
 		return nil
@@ -55,10 +65,25 @@ func (c *sessionOptions) modes(info agent.SessionInfo) *protocol.SessionModeStat
 	return st
 }
 
+// modeAuto is a mode for editors that show no configuration options: the session's agent, with commands asked about by
+// their effects. An agent of this name hides it.
+const modeAuto = "auto"
+
+func (c *sessionOptions) withAuto(st *protocol.SessionModeState, info agent.SessionInfo) *protocol.SessionModeState {
+	if slices.ContainsFunc(st.AvailableModes, func(m protocol.SessionMode) bool { return m.ID == modeAuto }) {
+		return st
+	}
+	st.AvailableModes = append(st.AvailableModes, protocol.SessionMode{ID: modeAuto, Name: modeAuto, Description: "Commands run in the sandbox without a question where their effects stay in the project and can be taken back"})
+	if c.rt.Permission(info) == agent.PermissionAuto {
+		st.CurrentModeID = modeAuto
+	}
+	return st
+}
+
 // configOptions are all options with their present values.
 func (c *sessionOptions) configOptions(info agent.SessionInfo) []protocol.SessionConfigOption {
 	var out []protocol.SessionConfigOption
-	if m := c.modes(info); m != nil {
+	if m := c.agents(info); m != nil {
 		var opts []protocol.SessionConfigSelectOption
 		for _, x := range m.AvailableModes {
 			opts = append(opts, protocol.SessionConfigSelectOption{Value: x.ID, Name: x.Name, Description: x.Description})
@@ -87,6 +112,10 @@ func (c *sessionOptions) configOptions(info agent.SessionInfo) []protocol.Sessio
 		}
 		out = append(out, selectOption(optionEffort, "Thinking", protocol.SessionConfigOptionCategoryThoughtLevel, current, opts))
 	}
+	out = append(out, selectOption(optionAsk, "Commands", "", c.rt.Permission(info), []protocol.SessionConfigSelectOption{
+		{Value: agent.PermissionAsk, Name: "Ask", Description: "You are asked about each command that your rules do not allow"},
+		{Value: agent.PermissionAuto, Name: "Auto", Description: "Commands run in the sandbox without a question where their effects stay in the project and can be taken back; others are asked"},
+	}))
 	return append(out, selectOption(optionReview, "Review", "", c.rt.ReviewOf(info), []protocol.SessionConfigSelectOption{
 		{Value: agent.ReviewPreview, Name: "Preview", Description: "You decide on each change before it is written"},
 		{Value: agent.ReviewFollow, Name: "Follow", Description: "Changes in the project are written at once; keep or undo them afterwards"},

@@ -44,7 +44,14 @@ type settings struct{ choices *sessionOptions }
 
 // setMode answers session/set_mode, the older form of the option "mode".
 func (m *settings) setMode(ctx context.Context, es *editorSession, p *protocol.SetSessionModeRequest) (*protocol.SetSessionModeResponse, error) {
+	if p.ModeID == modeAuto && !slices.Contains(m.choices.modeNames(es.Info().Cwd), modeAuto) {
+		return &protocol.SetSessionModeResponse{}, es.SetPermission(agent.PermissionAuto)
+	}
 	if err := m.setAgent(ctx, es, "modeId", p.ModeID); err != nil {
+		return nil, err
+	}
+	// An editor with modes only shows one of them: leaving auto must lead back to asking.
+	if err := es.SetPermission(agent.PermissionAsk); err != nil {
 		return nil, err
 	}
 	return &protocol.SetSessionModeResponse{}, nil
@@ -84,8 +91,13 @@ func (m *settings) setConfigOption(ctx context.Context, es *editorSession, p *pr
 			return nil, rpc.InvalidParams("value: unknown review style %q; known are %s", value, strings.Join(agent.ReviewStyles, ", "))
 		}
 		err = es.SetReview(value)
+	case optionAsk:
+		if value != agent.PermissionAsk && value != agent.PermissionAuto {
+			return nil, rpc.InvalidParams("value: unknown way to ask %q; known are %s, %s", value, agent.PermissionAsk, agent.PermissionAuto)
+		}
+		err = es.SetPermission(value)
 	default:
-		return nil, rpc.InvalidParams("configId: unknown option %q; known are %s, %s, %s, %s", p.ConfigID, optionMode, optionModel, optionEffort, optionReview)
+		return nil, rpc.InvalidParams("configId: unknown option %q; known are %s, %s, %s, %s, %s", p.ConfigID, optionMode, optionModel, optionEffort, optionAsk, optionReview)
 	}
 	if err != nil {
 		return nil, err

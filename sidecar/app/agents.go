@@ -26,7 +26,7 @@ func (conf configuration) Rules(cwd string) permission.Ruleset {
 // Preferences are the settings that are not about one agent.
 func (conf configuration) Preferences(cwd string) agent.Preferences {
 	own := conf.place.recentConfig(cwd)
-	return agent.Preferences{DefaultAgent: own.DefaultAgent, Review: own.Review, Compaction: compaction(own), Depth: depth(own)}
+	return agent.Preferences{DefaultAgent: own.DefaultAgent, Review: own.Review, Auto: own.Permission.Auto, Compaction: compaction(own), Depth: depth(own)}
 }
 
 // Agents are the configured agents, sorted by name. The runtime merges them into its own agents of the same name.

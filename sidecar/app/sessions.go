@@ -87,10 +87,18 @@ func (e *Sessions) Ended(session string) {
 	}
 }
 
+// auto reports whether a session's commands are asked by their effects now.
+func (e *Sessions) auto(s agent.SessionInfo) bool {
+	if open, ok := e.app.Runtime.Session(s.ID); ok {
+		s = open.Info() // as it is now
+	}
+	return e.app.Runtime.Permission(s) == agent.PermissionAuto
+}
+
 // shell is how the commands of a session run.
 func (e *Sessions) shell(c *config.Config, s agent.SessionInfo) builtin.BashOptions {
 	o := builtin.BashOptions{Shell: c.Shell, Runner: &run.Runner{}, Background: &run.Background{}, Sandbox: builtin.SandboxSettings{
-		Mode: c.Sandbox, Network: c.SandboxNetwork, AutoAllow: c.SandboxAutoAllow, ByEffects: c.Permission.Auto, Writable: c.SandboxWritable,
+		Mode: c.Sandbox, Network: c.SandboxNetwork, AutoAllow: c.SandboxAutoAllow, Auto: func() bool { return e.auto(s) }, Writable: c.SandboxWritable,
 	}}
 	own := map[string]string{}
 	for name, record := range c.Programs {

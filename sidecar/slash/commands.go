@@ -105,6 +105,7 @@ func sharedCommands() []Command {
 		{Name: "summary", Description: "Summarize this conversation and its changes", Run: runSummary},
 		{Name: "model", Description: "Show the models, or change to another one", Hint: "provider/model (optional)", Run: runModel},
 		{Name: "mode", Description: "Show the agents, or change to another one", Hint: "agent (optional)", Run: runMode},
+		{Name: "permissions", Description: "Show how commands are asked about, or change it", Hint: "ask or auto (optional)", Run: runPermissions},
 		{Name: "export", Description: "Write this conversation to a Markdown file", Hint: "file (optional)", Run: runExport},
 		{Name: "help", Description: "List the commands", Run: runHelp},
 	}
@@ -157,6 +158,19 @@ func runModel(_ context.Context, h Host, args string) (string, *agent.Prompt, er
 		}
 	}
 	return say("%s\n\n/model provider/model changes it.", b.String())
+}
+
+// runPermissions implements /permissions: the switch for every front end, also where an editor shows no options.
+func runPermissions(_ context.Context, h Host, args string) (string, *agent.Prompt, error) {
+	if args != "" {
+		if err := h.Session.SetPermission(args); err != nil {
+			return "", nil, err
+		}
+	}
+	if h.Runtime.Permission(h.Session.Info()) == agent.PermissionAuto {
+		return say("Commands run in the sandbox without a question where their effects stay in the project and can be taken back; others are asked. /permissions ask asks about each.")
+	}
+	return say("You are asked about each command that your rules do not allow. /permissions auto lets those run in the sandbox whose effects stay in the project and can be taken back.")
 }
 
 func runMode(_ context.Context, h Host, args string) (string, *agent.Prompt, error) {

@@ -24,9 +24,9 @@ type SandboxSettings struct {
 	Mode      string
 	Network   bool // commands may use the network
 	AutoAllow bool // commands that stay in the project are not asked, where no rule names them
-	// ByEffects asks about commands by their effects: those that stay in the project and can be taken back are not asked.
-	// It switches the sandbox on where there is one and Mode is not set.
-	ByEffects bool
+	// Auto reports whether commands are asked about by their effects now: those that stay in the project and can be taken
+	// back are not asked. It switches the sandbox on where there is one and Mode is not set. Nil: they are not.
+	Auto      func() bool
 	Writable  []string // more folders they may write to
 	Processes int      // 0: enough for a build
 	Support   func() sandbox.Support
@@ -39,11 +39,14 @@ const (
 	SandboxOn  = "on"
 )
 
+// byEffects is Auto, which may be nil.
+func (s SandboxSettings) byEffects() bool { return s.Auto != nil && s.Auto() }
+
 // active reports whether commands go into the sandbox. With "on" and "ask" that does not depend on
 // whether the system has one: a missing sandbox is then an error or a question, never a silent run
 // without.
 func (s SandboxSettings) active() bool {
-	return s.Mode == SandboxOn || s.Mode == SandboxAsk || s.Mode == "" && s.ByEffects && s.support().Usable()
+	return s.Mode == SandboxOn || s.Mode == SandboxAsk || s.Mode == "" && s.byEffects() && s.support().Usable()
 }
 
 // support is what the system's kernel offers.
@@ -91,7 +94,7 @@ func (c commands) fitToSandbox(r permission.Request, a *scan.Analysis, unsandbox
 	case why != "":
 		r.MustAsk, r.Always = true, nil
 		r.Why = strings.TrimSuffix(why+"; "+r.Why, "; ")
-	case s.ByEffects && !r.MustAsk:
+	case s.byEffects() && !r.MustAsk:
 		held, because := programs.Contained(a)
 		if held {
 			r.AskIf = permission.AskIfSpecific
@@ -119,7 +122,7 @@ func (c commands) box(a *scan.Analysis, p bashParams, dir string) (*sandbox.Box,
 		return nil, &tools.Error{Kind: "no_sandbox", Message: "This command was not run: " + noSandbox(support)}
 	}
 	o := sandbox.Options{
-		Root: c.root(), Dir: dir, Extra: append([]string{c.Cwd}, c.Extra...), Home: c.Home, Writable: s.Writable, Network: s.Network || s.ByEffects && programs.ReachesElsewhere(a), Processes: s.Processes, Support: s.Support,
+		Root: c.root(), Dir: dir, Extra: append([]string{c.Cwd}, c.Extra...), Home: c.Home, Writable: s.Writable, Network: s.Network || s.byEffects() && programs.ReachesElsewhere(a), Processes: s.Processes, Support: s.Support,
 		Protected: func(real string) (string, bool) { return c.protected(real, c.Home) },
 	}
 	if c.StateDir != "" {

@@ -197,7 +197,7 @@ func TestAutoAllowInTheSandbox(t *testing.T) {
 
 // "permission": "auto": contained effects run, the others are asked, with their class in words.
 func TestEffectsDecideInAuto(t *testing.T) {
-	s := boxedSession(t, `{"bash": {"./gone.sh *": "ask", "make *": "deny"}}`, SandboxSettings{ByEffects: true})
+	s := boxedSession(t, `{"bash": {"./gone.sh *": "ask", "make *": "deny"}}`, SandboxSettings{Auto: auto})
 	for command, want := range map[string]string{
 		"touch made": "", "./run.sh": "", "mkdir -p a/b && echo x > a/b/c": "", "python3 run.py": "", "npm test": "", "git add -A": "", "go build ./...": "",
 		"./gone.sh": "it runs", "rm made": "deletes", "rm -rf a": "deletes", "git reset --hard": "deletes", "git commit --amend": "forces", "git push": "reaches elsewhere", "npm install": "reaches elsewhere", "curl https://x.invalid": "reaches elsewhere",
@@ -212,7 +212,7 @@ func TestEffectsDecideInAuto(t *testing.T) {
 		t.Errorf("a denied command: %s", x.Decision)
 	}
 	none := func() sandbox.Support { return sandbox.Support{Why: "no Landlock"} }
-	for _, settings := range []SandboxSettings{{ByEffects: true, Support: none}, {ByEffects: true, Mode: SandboxOff}} {
+	for _, settings := range []SandboxSettings{{Auto: auto, Support: none}, {Auto: auto, Mode: SandboxOff}} {
 		s = boxedSession(t, `{}`, settings)
 		if x := Explain(t.Context(), s.env, "touch made", "", s.gate); x.Decision != "ask" {
 			t.Errorf("without a sandbox: %s", x.Decision)
@@ -277,3 +277,5 @@ func TestAWorktreeBesideTheProject(t *testing.T) {
 		t.Error(out)
 	}
 }
+
+func auto() bool { return true }

@@ -62,7 +62,11 @@ func probeWith(helper []string) Support {
 			}
 		}
 	}
-	if base, err := os.MkdirTemp("", "pillion-probe-"); err == nil && s.Mounts {
+	if !s.Mounts {
+		s.Cgroup = pidsGroup()
+		return s
+	}
+	if base, err := os.MkdirTemp("", "pillion-probe-"); err == nil {
 		b := &Box{Support: Support{Overlay: true, Mounts: true, Userns: s.Userns}}
 		place := filepath.Join(realDir(base), "cache")
 		_ = os.Mkdir(place, 0o700)

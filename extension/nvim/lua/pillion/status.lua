@@ -99,6 +99,10 @@ function M.line(buf)
   if effort and effort.currentValue ~= "default" then
     parts[#parts + 1] = "thinking " .. tostring(effort.currentValue)
   end
+  local asks = s:option("permission")
+  if asks and asks.currentValue == "auto" then
+    parts[#parts + 1] = "auto"
+  end
   parts[#parts + 1] = share(s)
   local queued, steering = 0, 0
   for _, item in ipairs(s.queue) do

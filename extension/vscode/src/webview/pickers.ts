@@ -6,8 +6,8 @@ import { h, icon, setChildren, type Icon } from "./dom";
 import { money } from "./entries";
 import { Menu, type MenuItem } from "./menu";
 
-const order = ["mode", "model", "thought_level"];
-const icons: Record<string, Icon> = { mode: "agent", model: "sparkle", thought_level: "lightbulb", review: "git-compare" };
+const order = ["mode", "model", "thought_level", "permission"];
+const icons: Record<string, Icon> = { mode: "agent", model: "sparkle", thought_level: "lightbulb", permission: "shield", review: "git-compare" };
 
 export class PickerBar {
   readonly el = h("div", { class: "pickers" });
