@@ -222,7 +222,7 @@ func (o *openDraft) settings(info agent.SessionInfo) workerSettings {
 	env := o.app.Sessions.Env(info)
 	s := worker.Settings{Cwd: o.inside(info.Cwd), Root: o.inside(env.Root), Own: env.Own, StateDir: env.StateDir, Home: env.Home, Shell: c.Shell, Ripgrep: c.Ripgrep,
 		Skills: skill.Places{Cwd: info.Cwd, Root: env.Root, Home: env.Home, Config: []string{o.app.Place.User}}, Programs: map[string]string{},
-		Sandbox: worker.Sandbox{Mode: c.Sandbox, Network: c.SandboxNetwork, AutoAllow: c.SandboxAutoAllow, ByEffects: c.Permission.Auto, Writable: c.SandboxWritable}}
+		Sandbox: worker.Sandbox{Mode: c.Sandbox, Network: c.SandboxNetwork, AutoAllow: c.SandboxAutoAllow, ByEffects: o.app.Sessions.auto(info), Writable: c.SandboxWritable}}
 	// What stays in the draft needs no question where the kernel holds it there. Who has switched the sandbox off is asked as
 	// always.
 	if s.Sandbox.Mode == "" && sandbox.Probe().Usable() {
@@ -233,6 +233,7 @@ func (o *openDraft) settings(info agent.SessionInfo) workerSettings {
 	}
 	if f, ok := formatOptions(env.Root, c); ok {
 		f.Root = o.inside(f.Root)
+		f.Rules = slices.DeleteFunc(f.Rules, func(r builtin.FormatRule) bool { return r.Reason.Check() != nil }) // the worker knows no trust
 		s.Format = &f
 	}
 	return workerSettings{s, env.Shell.Environment()}

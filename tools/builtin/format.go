@@ -28,7 +28,8 @@ type FormatRule struct {
 	Extensions []string // with their dot
 	Env        map[string]string
 	Disabled   bool
-	Reason     guard.Reason // where the rule stands; the program passes the gate with it
+	// Reason is where the rule stands; the program passes the gate with it. A draft gets only rules that passed it.
+	Reason guard.Reason `json:"-"`
 }
 
 // FormatOptions say which formatters run.
