@@ -60,6 +60,7 @@ var defaultAgents = sync.OnceValue(func() []Agent {
 				"bash", "*", "deny", permission.ReadOnlyCommands, "*", "allow", "bash", "", "deny"),
 		},
 		{Name: titleAgent, Mode: ModePrimary, Hidden: true, Description: "Names sessions.", Rules: rule(titleAgent, "*", "*", "deny")},
+		{Name: commitAgent, Mode: ModePrimary, Hidden: true, Description: "Writes commit messages.", Rules: rule(commitAgent, "*", "*", "deny")},
 		{Name: summaryAgent, Mode: ModePrimary, Hidden: true, Description: "Describes finished work.", Rules: rule(summaryAgent, "*", "*", "deny")},
 		{Name: compactionAgent, Mode: ModePrimary, Hidden: true, Description: "Summarises what no longer fits the context.", Rules: rule(compactionAgent, "*", "*", "deny")},
 	}

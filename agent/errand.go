@@ -17,6 +17,7 @@ const (
 	titleAgent      = "title"
 	summaryAgent    = "summary"
 	compactionAgent = "compaction"
+	commitAgent     = "commit"
 )
 
 // SmallModels is what Models may also know: the model of a provider for small jobs such as titles. Empty: none, and

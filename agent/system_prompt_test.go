@@ -136,7 +136,7 @@ func TestAgentsOfTheConfiguration(t *testing.T) {
 			t.Errorf("mine is %+v", a)
 		}
 	}
-	if got := strings.Join(names, " "); got != "build plan general title summary compaction mine" {
+	if got := strings.Join(names, " "); got != "build plan general title commit summary compaction mine" {
 		t.Errorf("agents %s", got)
 	}
 	if s := h.session(); s.Info().Model != "fake/big" {

@@ -11,11 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pillion-dev/pillion/lspbridge"
 	"github.com/pillion-dev/pillion/sidecar/app"
 	"github.com/pillion-dev/pillion/sidecar/check"
 	"github.com/pillion-dev/pillion/sidecar/trust"
-	"github.com/pillion-dev/pillion/tools/guard"
 	"github.com/pillion-dev/pillion/tools/paths"
 )
 
@@ -52,7 +50,11 @@ Exit codes: 0 no error is introduced and every server has answered; 1 errors are
 			ctx, cancel := context.WithTimeout(c.Context(), budget)
 			defer cancel()
 			root := trust.RealPath(paths.Worktree(dir))
-			plan, err := planCheck(ctx, root, args, c.InOrStdin())
+			here, err := os.Getwd() // a patch is named from where the person is
+			if err != nil {
+				return err
+			}
+			plan, err := planChange(ctx, root, here, args, c.InOrStdin(), false)
 			if err != nil {
 				return err
 			}
@@ -60,16 +62,7 @@ Exit codes: 0 no error is introduced and every server has answered; 1 errors are
 			place := app.NewWorkplace(version)
 			conf, _ := place.Config(dir)
 			trust.Warn(c.ErrOrStderr(), conf, root)
-			servers := lspbridge.New(lspbridge.Options{Root: plan.Dir, Servers: app.ServerConfigs(conf), Bin: lspbridge.CacheBins(place.Servers()),
-				Trusted: conf.Trusted(), NoWatch: true, Idle: -1, Start: guard.Start,
-				Notice: func(_, text string) { fmt.Fprintln(c.ErrOrStderr(), "pillion:", text) }})
-			defer func() {
-				// ctx may have ended by --timeout; the servers still get their time to stop.
-				end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
-				defer cancel()
-				servers.Close(end)
-			}()
-			v := plan.Run(ctx, servers)
+			v := place.Check(ctx, plan, conf, func(text string) { fmt.Fprintln(c.ErrOrStderr(), "pillion:", text) })
 			if err := plan.Write(c.OutOrStdout(), format, version, v); err != nil {
 				return err
 			}
@@ -89,9 +82,9 @@ Exit codes: 0 no error is introduced and every server has answered; 1 errors are
 	return c
 }
 
-// planCheck is the change that the arguments name. An argument that is a file is a patch; everything else is a commit
-// or a range, which Git resolves.
-func planCheck(ctx context.Context, root string, args []string, in io.Reader) (*check.Plan, error) {
+// planChange is the change that the arguments of check and review name; see check.Target. An argument that is a file is a
+// patch; everything else is a commit or a range, which Git resolves.
+func planChange(ctx context.Context, root, dir string, args []string, in io.Reader, branches bool) (*check.Plan, error) {
 	if len(args) == 0 {
 		return check.WorkingTree(ctx, root)
 	}
@@ -102,12 +95,5 @@ func planCheck(ctx context.Context, root string, args []string, in io.Reader) (*
 		}
 		return check.Patch(root, string(b))
 	}
-	if fi, err := os.Stat(args[0]); err == nil && fi.Mode().IsRegular() {
-		b, err := os.ReadFile(args[0])
-		if err != nil {
-			return nil, err
-		}
-		return check.Patch(root, string(b))
-	}
-	return check.Range(ctx, root, args[0])
+	return check.Target(ctx, root, dir, args[0], branches)
 }

@@ -24,6 +24,10 @@ var examples = map[string]struct {
 		model: "call read {\"filePath\":\"a.txt\"}\n---\ncall multiedit {\"filePath\":\"a.txt\",\"edits\":[{\"oldString\":\"one\",\"newString\":\"ONE\"},{\"oldString\":\"two\",\"newString\":\"TWO\"}]}\n---\ntext Done.",
 		tree:  map[string]string{"a.txt": "one\n-\ntwo\n"},
 	},
+	"review": {
+		model: "text - a.txt:2: error: this is a dash",
+		tree:  map[string]string{"a.txt": "one\n-\ntwo\n"},
+	},
 	"live": {
 		model: "call read {\"filePath\":\"a.txt\"}\n---\ncall edit {\"filePath\":\"a.txt\",\"oldString\":\"one\",\"newString\":\"ONE\"}\n---\ntext Done.",
 		tree:  map[string]string{"a.txt": "one\n"},

@@ -14,9 +14,10 @@ import (
 // turns answer the methods that make a session work: prompts, their queue, steering and cancelling.
 type turns struct {
 	*conn
-	sessions *sessionTable
-	commands *commandList
-	listener Listener // may be nil
+	sessions   *sessionTable
+	commands   *commandList
+	repository Repository // nil: /review is the model's alone
+	listener   Listener   // may be nil
 }
 
 // prompt answers session/prompt. It takes its place in the session's queue in the order of the wire, and answers when
@@ -83,7 +84,8 @@ func (m *turns) prompt(ctx context.Context, r *rpc.Request) (any, error) {
 	}
 	es.sendInitial("")
 	prompt := agent.Prompt{Parts: parts}
-	if c, args, ok := slash.Parse(parts, m.commands.of(es.Info().Cwd)); ok && c.Run != nil {
+	c, args, isCommand := slash.Parse(parts, m.commands.of(es.Info().Cwd))
+	if isCommand && c.Run != nil {
 		p, answer, err := es.runCommand(ctx, before, c, args)
 		if err != nil || p == nil {
 			return result(answer, err)
@@ -107,6 +109,10 @@ func (m *turns) prompt(ctx context.Context, r *rpc.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	found := &findings{es: es, host: m.repository, message: message, target: args}
+	if isCommand && c.Reviews {
+		found.check()
+	}
 	turn, err := wait()
 	if err != nil {
 		if errors.Is(err, context.Canceled) && ctx.Err() != nil {
@@ -116,6 +122,11 @@ func (m *turns) prompt(ctx context.Context, r *rpc.Request) (any, error) {
 	}
 	if turn.Stop == agent.TurnError {
 		return nil, errors.New(turn.Error)
+	}
+	if isCommand && c.Reviews {
+		if err := found.answered(ctx); err != nil {
+			return nil, err
+		}
 	}
 	return promptResponse(message, turn), nil
 }

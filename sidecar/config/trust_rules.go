@@ -48,7 +48,7 @@ func narrowAllow(r permission.Rule) (out permission.Ruleset, whole bool) {
 
 // ownRules are agents with rules of their own. A project's rules for such an agent come after those, and an ask would
 // weaken a deny. A test in package main compares the list with the agents.
-var ownRules = []string{"plan", "explore", "general", "title", "summary", "compaction"}
+var ownRules = []string{"plan", "explore", "general", "title", "commit", "summary", "compaction"}
 
 // agentRules judges an untrusted project's rules for an agent. They come after the person's general ones, so whatever
 // those deny or ask must stay so.

@@ -27,6 +27,7 @@ const (
 	MethodPillionChangeUpdated        = "_pillion/change/updated"        // client
 	MethodPillionCheckpointList       = "_pillion/checkpoint/list"       // agent
 	MethodPillionCheckpointRestore    = "_pillion/checkpoint/restore"    // agent
+	MethodPillionCommitMessage        = "_pillion/commit/message"        // agent
 	MethodPillionDiagnosticsCheck     = "_pillion/diagnostics/check"     // client
 	MethodPillionDiagnosticsDidChange = "_pillion/diagnostics/didChange" // agent
 	MethodPillionDiagnosticsUpdated   = "_pillion/diagnostics/updated"   // client
@@ -34,6 +35,7 @@ const (
 	MethodPillionPermissionExplain    = "_pillion/permission/explain"    // agent
 	MethodPillionPermissionList       = "_pillion/permission/list"       // agent
 	MethodPillionPermissionRevoke     = "_pillion/permission/revoke"     // agent
+	MethodPillionReviewUpdated        = "_pillion/review/updated"        // client
 	MethodPillionSelectionDidChange   = "_pillion/selection/didChange"   // agent
 	MethodPillionSessionExport        = "_pillion/session/export"        // agent
 	MethodPillionSessionFork          = "_pillion/session/fork"          // agent
@@ -100,6 +102,7 @@ var Methods = []Method{
 	{"_pillion/change/updated", "client", "ChangeUpdated", ""},
 	{"_pillion/checkpoint/list", "agent", "CheckpointListRequest", "CheckpointListResponse"},
 	{"_pillion/checkpoint/restore", "agent", "CheckpointRestoreRequest", "CheckpointRestoreResponse"},
+	{"_pillion/commit/message", "agent", "CommitMessageRequest", "CommitMessageResponse"},
 	{"_pillion/diagnostics/check", "client", "EditorCheckRequest", "EditorCheckResponse"},
 	{"_pillion/diagnostics/didChange", "agent", "EditorDiagnostics", ""},
 	{"_pillion/diagnostics/updated", "client", "DiagnosticsUpdated", ""},
@@ -107,6 +110,7 @@ var Methods = []Method{
 	{"_pillion/permission/explain", "agent", "PermissionExplainRequest", "PermissionExplainResponse"},
 	{"_pillion/permission/list", "agent", "PermissionListRequest", "PermissionListResponse"},
 	{"_pillion/permission/revoke", "agent", "PermissionRevokeRequest", "PermissionRevokeResponse"},
+	{"_pillion/review/updated", "client", "ReviewUpdated", ""},
 	{"_pillion/selection/didChange", "agent", "SelectionChanged", ""},
 	{"_pillion/session/export", "agent", "SessionExportRequest", "SessionExportResponse"},
 	{"_pillion/session/fork", "agent", "SessionForkRequest", "SessionForkResponse"},
@@ -2019,6 +2023,38 @@ type CheckpointRestoreResponse struct {
 type SessionReverted struct {
 	SessionID string `json:"sessionId" acp:"required"`
 	MessageID string `json:"messageId,omitempty"`
+}
+
+// CommitMessageRequest: Write the message of a commit from what is staged, in the style of the repository's latest messages.
+type CommitMessageRequest struct {
+	SessionID string `json:"sessionId" acp:"required"`
+	Cwd       string `json:"cwd,omitempty"` // A folder of the repository; the session's when missing.
+}
+
+// CommitMessageResponse: The message.
+type CommitMessageResponse struct {
+	Message string `json:"message" acp:"required"`
+}
+
+// ReviewFinding: One remark of a review.
+type ReviewFinding struct {
+	Path     string `json:"path" acp:"required"` // Absolute.
+	Line     int64  `json:"line" acp:"required"`
+	EndLine  int64  `json:"endLine" acp:"required"`
+	Severity string `json:"severity" acp:"required"` // error, warning, information or hint.
+	Message  string `json:"message" acp:"required"`  // Markdown.
+	Source   string `json:"source" acp:"required"`   // The id of a language server, or model.
+	Code     string `json:"code,omitempty"`
+	Changed  bool   `json:"changed,omitempty"` // It is about a line that the change added or rewrote.
+}
+
+// ReviewUpdated: What a /review found, by the language servers and by the model, each once: all findings of that source.
+type ReviewUpdated struct {
+	SessionID string          `json:"sessionId" acp:"required"`
+	MessageID string          `json:"messageId" acp:"required"` // Of the prompt.
+	By        string          `json:"by" acp:"required"`        // servers or model.
+	Target    string          `json:"target,omitempty"`         // What followed /review.
+	Findings  []ReviewFinding `json:"findings" acp:"required"`
 }
 
 // QueueItem: A prompt that waits.

@@ -32,6 +32,8 @@ type Command struct {
 	Description string
 	Hint        string // what may follow; empty: nothing
 	Expand      func(args string) string
+	// Reviews says that the answer holds findings in the form that check.ParseFindings reads; editors show them at their lines.
+	Reviews bool
 	// Run carries it out without the agent and says what came of it, or makes the prompt that the agent gets.
 	Run func(ctx context.Context, h Host, args string) (answer string, p *agent.Prompt, err error)
 }
@@ -91,16 +93,11 @@ type Undoer interface {
 // sharedCommands are the built-in commands that work in editors and in the terminal alike.
 func sharedCommands() []Command {
 	about := func(text string) func(string) string {
-		return func(args string) string {
-			if args == "" {
-				return strings.TrimSpace(text)
-			}
-			return strings.TrimSpace(text) + "\n\n" + args
-		}
+		return func(args string) string { return withArgs(text, args) }
 	}
 	return []Command{
 		{Name: "init", Description: "Write AGENTS.md: what an agent must know about this project", Hint: "what matters most (optional)", Expand: about(initPrompt)},
-		{Name: "review", Description: "Review the uncommitted changes, a commit, a branch or a file", Hint: "commit, branch or path (optional)", Expand: about(reviewPrompt)},
+		{Name: "review", Description: "Review the uncommitted changes, a commit, a branch or a file", Hint: "commit, branch or path (optional)", Expand: about(reviewPrompt), Reviews: true},
 		{Name: "compact", Description: "Replace the older part of the conversation by a summary", Hint: "what to keep above all (optional)", Run: runCompact},
 		{Name: "summary", Description: "Summarize this conversation and its changes", Run: runSummary},
 		{Name: "model", Description: "Show the models, or change to another one", Hint: "provider/model (optional)", Run: runModel},
@@ -109,6 +106,14 @@ func sharedCommands() []Command {
 		{Name: "export", Description: "Write this conversation to a Markdown file", Hint: "file (optional)", Run: runExport},
 		{Name: "help", Description: "List the commands", Run: runHelp},
 	}
+}
+
+// ReviewPrompt is what the model gets for /review; what is to be reviewed follows it.
+func ReviewPrompt(args string) string { return withArgs(reviewPrompt, args) }
+
+// withArgs is a prompt with what the person wrote behind its command, as a paragraph of its own.
+func withArgs(text, args string) string {
+	return strings.TrimSpace(strings.TrimSpace(text) + "\n\n" + args)
 }
 
 // say is the answer of a command that needs no turn.

@@ -1436,6 +1436,34 @@
 ---@field sessionId string
 ---@field messageId? string
 
+---Write the message of a commit from what is staged, in the style of the repository's latest messages.
+---@class pillion.CommitMessageRequest
+---@field sessionId string
+---@field cwd? string
+
+---The message.
+---@class pillion.CommitMessageResponse
+---@field message string
+
+---One remark of a review.
+---@class pillion.ReviewFinding
+---@field path string
+---@field line integer
+---@field endLine integer
+---@field severity string
+---@field message string
+---@field source string
+---@field code? string
+---@field changed? boolean
+
+---What a /review found, by the language servers and by the model, each once: all findings of that source.
+---@class pillion.ReviewUpdated
+---@field sessionId string
+---@field messageId string
+---@field by string
+---@field target? string
+---@field findings pillion.ReviewFinding[]
+
 ---A prompt that waits.
 ---@class pillion.QueueItem
 ---@field id string
@@ -1733,6 +1761,7 @@ return {
     pillion_change_updated = "_pillion/change/updated",
     pillion_checkpoint_list = "_pillion/checkpoint/list",
     pillion_checkpoint_restore = "_pillion/checkpoint/restore",
+    pillion_commit_message = "_pillion/commit/message",
     pillion_diagnostics_check = "_pillion/diagnostics/check",
     pillion_diagnostics_did_change = "_pillion/diagnostics/didChange",
     pillion_diagnostics_updated = "_pillion/diagnostics/updated",
@@ -1740,6 +1769,7 @@ return {
     pillion_permission_explain = "_pillion/permission/explain",
     pillion_permission_list = "_pillion/permission/list",
     pillion_permission_revoke = "_pillion/permission/revoke",
+    pillion_review_updated = "_pillion/review/updated",
     pillion_selection_did_change = "_pillion/selection/didChange",
     pillion_session_export = "_pillion/session/export",
     pillion_session_fork = "_pillion/session/fork",

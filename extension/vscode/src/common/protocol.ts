@@ -19,6 +19,7 @@ export const methods = {
   pillionChangeUpdated: "_pillion/change/updated",
   pillionCheckpointList: "_pillion/checkpoint/list",
   pillionCheckpointRestore: "_pillion/checkpoint/restore",
+  pillionCommitMessage: "_pillion/commit/message",
   pillionDiagnosticsCheck: "_pillion/diagnostics/check",
   pillionDiagnosticsDidChange: "_pillion/diagnostics/didChange",
   pillionDiagnosticsUpdated: "_pillion/diagnostics/updated",
@@ -26,6 +27,7 @@ export const methods = {
   pillionPermissionExplain: "_pillion/permission/explain",
   pillionPermissionList: "_pillion/permission/list",
   pillionPermissionRevoke: "_pillion/permission/revoke",
+  pillionReviewUpdated: "_pillion/review/updated",
   pillionSelectionDidChange: "_pillion/selection/didChange",
   pillionSessionExport: "_pillion/session/export",
   pillionSessionFork: "_pillion/session/fork",
@@ -1677,6 +1679,38 @@ export interface CheckpointRestoreResponse {
 export interface SessionReverted {
   sessionId: string;
   messageId?: string;
+}
+
+/** Write the message of a commit from what is staged, in the style of the repository's latest messages. */
+export interface CommitMessageRequest {
+  sessionId: string;
+  cwd?: string;
+}
+
+/** The message. */
+export interface CommitMessageResponse {
+  message: string;
+}
+
+/** One remark of a review. */
+export interface ReviewFinding {
+  path: string;
+  line: number;
+  endLine: number;
+  severity: string;
+  message: string;
+  source: string;
+  code?: string;
+  changed?: boolean;
+}
+
+/** What a /review found, by the language servers and by the model, each once: all findings of that source. */
+export interface ReviewUpdated {
+  sessionId: string;
+  messageId: string;
+  by: string;
+  target?: string;
+  findings: ReviewFinding[];
 }
 
 /** A prompt that waits. */

@@ -1,0 +1,47 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// CommitMessage asks the session's model for the message of a commit. staged is its diff, earlier are the repository's
+// latest messages, which show its style. It is a request of its own: nothing enters the conversation, and a running turn
+// does not wait for it. It fails where there is only the built-in model, which writes no text.
+func (s *Session) CommitMessage(ctx context.Context, staged, earlier string) (string, error) {
+	if strings.TrimSpace(staged) == "" {
+		return "", errors.New("nothing is staged; stage the changes that the commit is to have (git add)")
+	}
+	text := fmt.Sprintf("The latest commit messages:\n\n%s\n\nThe staged diff:\n\n%s\n", earlier, staged)
+	// Keys that a file holds stay here, as in everything that the model gets from tools.
+	answer, _, err := s.errand(ctx, errand{agent: commitAgent, model: s.Info().Model, text: s.mask(text)})
+	switch {
+	case errors.Is(err, errNoModelForJob):
+		return "", errors.New("the built-in model writes no commit messages; add a model provider")
+	case err != nil:
+		return "", err
+	}
+	return cleanMessage(answer), nil
+}
+
+// cleanMessage takes away what models put around a message although they are told not to: a code fence, quotes around the
+// whole, white space at the ends of lines.
+func cleanMessage(answer string) string {
+	lines := strings.Split(strings.TrimSpace(strings.ReplaceAll(answer, "\r\n", "\n")), "\n")
+	if n := len(lines); n > 1 && strings.HasPrefix(lines[0], "```") && strings.HasPrefix(lines[n-1], "```") {
+		lines = lines[1 : n-1]
+	}
+	for i, l := range lines {
+		lines[i] = strings.TrimRight(l, " \t")
+	}
+	text := strings.TrimSpace(strings.Join(lines, "\n"))
+	for _, q := range []string{`"`, "`", "'"} {
+		inner, ok := strings.CutPrefix(text, q)
+		if inner, end := strings.CutSuffix(inner, q); ok && end && !strings.Contains(inner, q) {
+			text = inner
+		}
+	}
+	return text
+}
