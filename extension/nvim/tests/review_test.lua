@@ -425,6 +425,28 @@ test("hunks that only make sense together say so", function()
   t.idle()
 end)
 
+test("a review's findings are a quickfix list, and each can be fixed", function()
+  local w = t.world({ "- a.txt:2-3: error: wrong\n- b.txt:1: made up", { tool = "read", input = { filePath = "a.txt" } }, { tool = "edit", input = { filePath = "a.txt", oldString = "two", newString = "TWO" } }, "Done." }, { ["a.txt"] = ten })
+  vim.cmd("edit a.txt")
+  vim.cmd("Pillion /review a.txt")
+  t.idle()
+  wait("the findings", function()
+    return #vim.fn.getqflist() == 1
+  end)
+  local item = vim.fn.getqflist()[1]
+  eq({ 2, 3, "E", "model: wrong" }, { item.lnum, item.end_lnum, item.type, item.text })
+  match("Pillion review: 1 finding", vim.fn.getqflist({ title = 0 }).title)
+  vim.cmd("Pillion finding")
+  local review = t.review()
+  vim.cmd("Pillion accept all")
+  wait("the decision", function()
+    return review.closed
+  end)
+  t.idle()
+  eq("TWO", vim.fn.getline(2))
+  match("a.txt:2%-3", t.chat_text())
+end)
+
 test("several files: jumping, the quickfix list, a new file, a deleted one", function()
   local w = t.world({ "Hello." }, { ["a.txt"] = ten, ["c.txt"] = "gone\n" })
   vim.cmd("edit a.txt")

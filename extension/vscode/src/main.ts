@@ -8,7 +8,9 @@ import { Chat } from "./host/chat";
 import { CodeApply } from "./host/codeapply";
 import { commands } from "./host/commands";
 import { Failures } from "./host/failures";
+import { Findings } from "./host/findings";
 import { Follow } from "./host/follow";
+import { CommitMessages } from "./host/git";
 import { InlinePrompt } from "./host/inline";
 import { Keys } from "./host/keys";
 import { callTool } from "./host/lmtools";
@@ -68,6 +70,8 @@ export function wire(context: vscode.ExtensionContext, item: vscode.StatusBarIte
     new LiveVerdicts(sidecar, approvals),
     new InlinePrompt(sessions, approvals, reviews),
     new Failures(sessions),
+    new Findings(sidecar, sessions, reviews, context),
+    new CommitMessages(sidecar, sessions),
     new Terminals(sidecar, sessions),
     new SessionList(sessions, sidecar),
     chat,

@@ -8,6 +8,7 @@ M.announced = {
   "_pillion/change/updated",
   "_pillion/diagnostics/check",
   "_pillion/diagnostics/updated",
+  "_pillion/review/updated",
   "_pillion/session/queueUpdated",
   "_pillion/session/reverted",
   "_pillion/session/statusUpdated",
@@ -79,6 +80,9 @@ M.table = {
   end,
   ["_pillion/diagnostics/updated"] = function(p)
     require("pillion.diagnostics").updated(p)
+  end,
+  ["_pillion/review/updated"] = function(p)
+    require("pillion.quickfix").findings(p)
   end,
   ["_pillion/session/queueUpdated"] = function(p)
     local s = session(p)

@@ -40,4 +40,53 @@ function M.files(files, quiet)
   end
 end
 
+-- The findings of the last review of each session: those of the language servers and of the model come by themselves.
+local reviews = {}
+
+-- What a review found, as a quickfix list: those of the language servers first. The list is made anew when more comes.
+---@param p pillion.ReviewUpdated
+function M.findings(p)
+  local review = reviews[p.sessionId]
+  if not review or review.message ~= p.messageId then
+    review = { message = p.messageId, by = {} }
+    reviews[p.sessionId] = review
+  end
+  review.by[p.by] = p.findings
+  local items = {}
+  for _, by in ipairs({ "servers", "model" }) do
+    for _, f in ipairs(review.by[by] or {}) do
+      local text = ("%s: %s"):format(f.source, f.message:gsub("%s+", " "))
+      local item = { filename = paths.name(f.path), lnum = f.line, end_lnum = f.endLine, col = 1, text = text, type = f.severity:sub(1, 1):upper() }
+      items[#items + 1] = item
+    end
+  end
+  local list = { title = ("Pillion review: %d finding%s"):format(#items, #items == 1 and "" or "s"), items = items, context = { pillion = p.sessionId } }
+  local mine = review.id and vim.fn.getqflist({ id = review.id, all = 0 }).id == review.id
+  if mine then
+    list.id = review.id
+  end
+  vim.fn.setqflist({}, mine and "r" or " ", list)
+  review.id = review.id and mine and review.id or vim.fn.getqflist({ id = 0 }).id
+  if #items > 0 then
+    local win = vim.api.nvim_get_current_win()
+    vim.cmd("botright copen") -- the person asked for a review; the focus stays where it is
+    vim.api.nvim_set_current_win(win)
+  end
+end
+
+-- Asks for a fix of the finding that is current in its list, or that the cursor is on in the quickfix window.
+function M.fix()
+  local list = vim.fn.getqflist({ idx = 0, items = 0, context = 0 })
+  if type(list.context) ~= "table" or not list.context.pillion then
+    return require("pillion.log").tell("error", "the quickfix list holds no findings of a review; /review makes them, :colder goes back to an older list")
+  end
+  local item = list.items[vim.bo.buftype == "quickfix" and vim.fn.line(".") or list.idx]
+  if not item then
+    return
+  end
+  local path = vim.fn.fnamemodify(vim.api.nvim_buf_get_name(item.bufnr), ":.")
+  local where = item.end_lnum and item.end_lnum > item.lnum and ("%s:%d-%d"):format(path, item.lnum, item.end_lnum) or ("%s:%d"):format(path, item.lnum)
+  require("pillion.chat").prompt(("Fix this finding of a review at %s:\n\n%s\n\nCheck first that it is right; if it is not, say why and change nothing."):format(where, item.text))
+end
+
 return M

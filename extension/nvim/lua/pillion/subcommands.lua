@@ -133,6 +133,13 @@ sub.comment = {
   end,
 }
 
+sub.finding = {
+  help = "have the current finding of a review fixed, from the quickfix list that /review made",
+  run = function()
+    require("pillion.quickfix").fix()
+  end,
+}
+
 sub.answer = {
   help = "answer the pending request from a list",
   run = function()

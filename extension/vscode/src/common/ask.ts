@@ -31,6 +31,16 @@ export function inlinePrompt(path: string, first: number, last: number, atCursor
   return `Change ${path}, ${where}: ${words}\n\nMake the edit; change nothing that this does not ask for.`;
 }
 
+/** Lines count from 1. */
+export function fixFindingPrompt(path: string, first: number, last: number, message: string): string {
+  const where = first === last ? `${path}:${String(first)}` : `${path}:${String(first)}-${String(last)}`;
+  return `Fix this finding of a review at ${where}:\n${fenced(message)}\nCheck first that it is right; if it is not, say why and change nothing.`;
+}
+
+export function reviewPrompt(target: string): string {
+  return `/review ${target}`.trim();
+}
+
 /** A test's failure, as its extension reported it. Lines count from 1. */
 export interface TestFailure {
   text: string;

@@ -24,6 +24,7 @@ export interface AgentRequests {
   "_pillion/change/undo": [p.ChangeUndoRequest, p.ChangeUndoResponse];
   "_pillion/checkpoint/list": [p.CheckpointListRequest, p.CheckpointListResponse];
   "_pillion/checkpoint/restore": [p.CheckpointRestoreRequest, p.CheckpointRestoreResponse];
+  "_pillion/commit/message": [p.CommitMessageRequest, p.CommitMessageResponse];
   "_pillion/file/search": [p.FileSearchRequest, p.FileSearchResponse];
   "_pillion/permission/explain": [p.PermissionExplainRequest, p.PermissionExplainResponse];
   "_pillion/permission/list": [p.PermissionListRequest, p.PermissionListResponse];
@@ -66,6 +67,7 @@ export interface EditorNotifications {
   "session/update": p.SessionNotification;
   "_pillion/change/updated": p.ChangeUpdated;
   "_pillion/diagnostics/updated": p.DiagnosticsUpdated;
+  "_pillion/review/updated": p.ReviewUpdated;
   "_pillion/session/queueUpdated": p.QueueUpdated;
   "_pillion/session/reverted": p.SessionReverted;
   "_pillion/session/statusUpdated": p.SessionStatusUpdated;
@@ -79,6 +81,7 @@ export const editorMethods: readonly string[] = [
   "_pillion/change/updated",
   "_pillion/diagnostics/check",
   "_pillion/diagnostics/updated",
+  "_pillion/review/updated",
   "_pillion/session/queueUpdated",
   "_pillion/session/reverted",
   "_pillion/session/statusUpdated",
