@@ -114,7 +114,7 @@ func (m *Manager) askServers(ctx context.Context, files []Proposal, ask func(con
 	groups := map[*slot][]Proposal{}
 	var order []*slot
 	for _, f := range files {
-		for _, s := range m.slotsFor(f.Path) {
+		for _, s := range m.serversOf(f.Path) {
 			if groups[s] == nil {
 				order = append(order, s)
 			}
@@ -221,7 +221,7 @@ func (m *Manager) Busy(files []Proposal) string {
 	var out []string
 	seen := map[*slot]bool{}
 	for _, f := range files {
-		for _, s := range m.slotsFor(f.Path) {
+		for _, s := range m.serversOf(f.Path) {
 			if what := s.busy(); !seen[s] && what != "" {
 				out = append(out, what)
 			}

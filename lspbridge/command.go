@@ -31,7 +31,7 @@ func (m *Manager) RunAction(ctx context.Context, a Action, apply Apply) error {
 	if a.Disabled != "" {
 		return fmt.Errorf("%s: %s", a.Title, a.Disabled)
 	}
-	for _, s := range m.slotsFor(a.Path) {
+	for _, s := range m.serversOf(a.Path) {
 		if s.spec.ID != a.Server {
 			continue
 		}

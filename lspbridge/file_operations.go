@@ -85,7 +85,7 @@ func (m *Manager) WillRename(ctx context.Context, renames []FileRename) ([]FileE
 	groups := map[*slot][]FileRename{}
 	var order []*slot
 	for _, r := range renames {
-		for _, s := range m.slotsFor(r.Old) {
+		for _, s := range m.serversOf(r.Old) {
 			if s.spec.Extra {
 				continue
 			}

@@ -48,6 +48,14 @@ func newFleet(o Options) *fleet {
 	return f
 }
 
+// serversOf is slotsFor for a question about this very file: its servers concern the person from now on, and say so when
+// they are missing.
+func (f *fleet) serversOf(path string) []*slot {
+	slots := f.slotsFor(path)
+	f.notices.concern(slots)
+	return slots
+}
+
 // slotsFor returns the servers for a file: the person's own rows first, linters last. Of the table's rows only
 // the first that matches the file counts, and beside a server of the person's own only if it is installed. It
 // starts nothing.

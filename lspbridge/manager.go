@@ -92,7 +92,7 @@ func (m *Manager) Running() bool { return len(m.running()) > 0 }
 // follow.
 func (m *Manager) Warm(path string) {
 	go func() {
-		for _, s := range m.slotsFor(path) {
+		for _, s := range m.serversOf(path) {
 			s.start()
 		}
 	}()

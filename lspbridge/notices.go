@@ -12,6 +12,30 @@ type notices struct {
 
 	mu      sync.Mutex
 	noticed map[string]bool // guarded by mu; server and text of what has been said
+	// concerned are the ids of servers that somebody asked about a file of their language, or that serve a language of
+	// which a good part of the project is. held is what the others would say: a question about a whole project also
+	// starts the server for its one YAML file, and that this one is not installed is nobody's concern.
+	concerned map[string]bool     // guarded by mu
+	held      map[string][]func() // guarded by mu; by server id
+}
+
+// concern lets these servers speak, what they would have said before included.
+func (n *notices) concern(slots []*slot) {
+	n.mu.Lock()
+	if n.concerned == nil {
+		n.concerned, n.held = map[string]bool{}, map[string][]func(){}
+	}
+	var say []func()
+	for _, s := range slots {
+		id := s.name()
+		n.concerned[id] = true
+		say = append(say, n.held[id]...)
+		delete(n.held, id)
+	}
+	n.mu.Unlock()
+	for _, f := range say {
+		f()
+	}
 }
 
 // notice reports a text about a server.
@@ -29,7 +53,8 @@ func (n *notices) missing(row Server, why error) {
 	n.once(tell, row.ID, why.Error()+". Edits to "+strings.Join(append(slices.Clone(row.Extensions), row.Filenames...), ", ")+" files are not checked by it.")
 }
 
-// once calls tell, without the lock, unless the same text has been reported before.
+// once calls tell, without the lock, unless the same text has been reported before; for a server that concerns nobody
+// yet, when it does.
 func (n *notices) once(tell func(server, text string), server, text string) {
 	n.mu.Lock()
 	if n.noticed == nil {
@@ -37,6 +62,13 @@ func (n *notices) once(tell func(server, text string), server, text string) {
 	}
 	first := !n.noticed[server+text]
 	n.noticed[server+text] = true
+	if first && tell != nil && !n.concerned[server] {
+		if n.held == nil {
+			n.concerned, n.held = map[string]bool{}, map[string][]func(){}
+		}
+		n.held[server] = append(n.held[server], func() { tell(server, text) })
+		first = false
+	}
 	n.mu.Unlock()
 	if first && tell != nil {
 		tell(server, text)

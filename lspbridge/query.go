@@ -25,7 +25,7 @@ func (m *Manager) ask(ctx context.Context, path string, several bool, can func(*
 		ctx, cancel = context.WithTimeout(ctx, queryBudget)
 		defer cancel()
 	}
-	slots := m.slotsFor(path)
+	slots := m.serversOf(path)
 	if len(slots) == 0 {
 		return fmt.Errorf("no language server for %s: %w", filepath.Base(path), ErrUnsupported)
 	}

@@ -79,19 +79,38 @@ func (c *client) open(paths []string, all bool) []string {
 // ProjectDiagnostics returns the problems of the whole project, or of the files below paths. It starts the
 // servers for these files and waits for them as long as ctx allows. Beside the files with problems it
 // returns one report without items for each server, whose Path is the server's root: it says how certain
-// the answer of that server is.
+// the answer of that server is. That a server is missing is told only for a language of which a good part of these files
+// is.
 func (m *Manager) ProjectDiagnostics(ctx context.Context, paths ...string) []FileReport {
-	ctx, cancel := budget(ctx)
-	defer cancel()
 	if len(paths) == 0 {
 		paths = []string{m.o.Root}
 	}
+	return m.projectReports(ctx, paths, true)
+}
+
+// RunningDiagnostics is ProjectDiagnostics by the servers that run: what was not needed so far is not started.
+func (m *Manager) RunningDiagnostics(ctx context.Context) []FileReport {
+	return m.projectReports(ctx, []string{m.o.Root}, false)
+}
+
+// projectReports asks the servers for the files below tops; with start also those that do not run yet.
+func (m *Manager) projectReports(ctx context.Context, tops []string, start bool) []FileReport {
+	ctx, cancel := budget(ctx)
+	defer cancel()
 	m.Flush(ctx)
 	groups := map[*slot][]string{}
 	var order []*slot
-	for _, top := range paths {
+	total := 0 // files that a server is for
+	for _, top := range tops {
 		for _, f := range projectFiles(ctx, top) {
-			for _, s := range m.slotsFor(f) {
+			slots := m.slotsFor(f)
+			if len(slots) > 0 {
+				total++
+			}
+			for _, s := range slots {
+				if !start && s.current() == nil {
+					continue
+				}
 				if groups[s] == nil {
 					order = append(order, s)
 				}
@@ -99,10 +118,16 @@ func (m *Manager) ProjectDiagnostics(ctx context.Context, paths ...string) []Fil
 			}
 		}
 	}
+	for _, s := range order {
+		// Servers without markers are for configuration and prose, which every project has some of.
+		if files := len(groups[s]); files*fairShare >= total && len(s.spec.Markers) > 0 || files == total {
+			m.notices.concern([]*slot{s})
+		}
+	}
 	out := make([][]FileReport, len(order))
 	var wg sync.WaitGroup
 	for i, s := range order {
-		wg.Go(func() { out[i] = s.report(ctx, groups[s], paths) })
+		wg.Go(func() { out[i] = s.report(ctx, groups[s], tops) })
 	}
 	wg.Wait()
 	all := slices.Concat(out...)

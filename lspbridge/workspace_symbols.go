@@ -70,7 +70,7 @@ const (
 func (m *Manager) symbolServers(ctx context.Context, path string) map[*slot]string {
 	out := map[*slot]string{}
 	if path != "" {
-		for _, s := range m.slotsFor(path) {
+		for _, s := range m.serversOf(path) {
 			if !s.spec.Extra {
 				out[s] = path
 			}

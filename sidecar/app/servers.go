@@ -94,7 +94,7 @@ func (l *LanguageServers) Problems(ctx context.Context, cwd string) (left []chan
 	if m == nil || !m.Running() { // a server that the turn did not need is not started for its last line
 		return left, false
 	}
-	for _, f := range m.ProjectDiagnostics(ctx) {
+	for _, f := range m.RunningDiagnostics(ctx) {
 		if f.Certainty != change.Fresh && f.Certainty != change.Partial {
 			continue
 		}

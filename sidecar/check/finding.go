@@ -107,7 +107,9 @@ var item = regexp.MustCompile("^\\s*(?:(?:[-*+]|\\d+[.)]|#{1,6})\\s+)?(?:\\*\\*|
 var listed = regexp.MustCompile(`^([-*+]|\d+[.)])\s`)
 
 // graded is a severity at the start of a finding's words, in the words that models use.
-var graded = regexp.MustCompile(`(?i)^[\[(]?(?:\*\*)?(critical|blocker|error|bug|high|major|security|warning|warn|medium|minor|nit|low|info|information|note|hint|suggestion)(?:\*\*)?[\])]?(?:\*\*)?\s*[:—–-]+\s*(?:\*\*)?\s*`)
+var graded = regexp.MustCompile(`(?i)^(?:\*\*(` + weights + `)(?:\*\*\s*[:—–-]+|\s*[:—–-]+\s*\*\*)|[\[(]?(` + weights + `)[\])]?\s*[:—–-]+)\s*`)
+
+const weights = `critical|blocker|error|bug|high|major|security|warning|warn|medium|minor|nit|low|info|information|note|hint|suggestion`
 
 // ParseFindings reads the findings from a model's answer: lines that begin with path:line, as prompts/review.txt asks
 // for, with the indented lines that follow. Paths are relative to root unless they are absolute. lines gives the number
@@ -183,7 +185,7 @@ func parseItem(root, line string, lines func(path string) (int, bool)) (Finding,
 	f := Finding{Path: path, Line: first, EndLine: min(last, max(n, 1)), Severity: change.SeverityWarning, Message: m[4], Source: ByModel}
 	if g := graded.FindStringSubmatch(f.Message); g != nil {
 		f.Message = f.Message[len(g[0]):]
-		switch strings.ToLower(g[1]) {
+		switch strings.ToLower(g[1] + g[2]) {
 		case "critical", "blocker", "error", "bug", "high", "security":
 			f.Severity = change.SeverityError
 		case "minor", "nit", "low", "info", "information", "note", "hint", "suggestion":

@@ -22,6 +22,7 @@ func TestFindingsOfAnAnswer(t *testing.T) {
 	}{
 		"as asked":           {"- a.go:3: error: the file is not closed\n- a.go:7-9: warning: races", []string{"a.go:3-3 error the file is not closed", "a.go:7-9 warning races"}},
 		"bold and code":      {"1. **`a.go:3`** — **Bug**: not closed", []string{"a.go:3-3 error not closed"}},
+		"bold after it":      {"- a.go:3: error: **x** is wrong\n- a.go:4: **High:** y", []string{"a.go:3-3 error **x** is wrong", "a.go:4-4 error y"}},
 		"a heading":          {"### a.go:12 Leaks\n\nIt is never closed.\n\nOtherwise fine.", []string{"a.go:12-12 warning Leaks"}},
 		"a link":             {"* [a.go:3](a.go#L3): nit: rename it", []string{"a.go:3-3 information rename it"}},
 		"GitHub's lines":     {"- a.go:L3-L5: too long", []string{"a.go:3-5 warning too long"}},

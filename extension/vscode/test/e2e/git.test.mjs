@@ -21,7 +21,7 @@ async function repository(t, committed, files, options = {}) {
   git("add", ".");
   git("commit", "-qm", "parser: read numbers, one by one");
   for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
-  return { p: await w.open(t, {}, { folder, ...options }), git, folder };
+  return { p: await w.open(t, {}, { folder, ...options, settings: { "git.enabled": true, ...options.settings } }), git, folder };
 }
 
 test("a commit message is written into the SCM input from what is staged; what the person typed is asked about", async (t) => {
