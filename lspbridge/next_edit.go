@@ -1,0 +1,226 @@
+package lspbridge
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"go.lsp.dev/protocol"
+
+	"github.com/pillion-dev/pillion/lspbridge/lsp"
+)
+
+// NextEdit is what an edit that a person made by hand leaves to be done elsewhere.
+type NextEdit struct {
+	Title  string     // for a button: "Rename 3 other uses of Parse to ParseAll"
+	Places int        // that change
+	Edits  []FileEdit // Old is the text as the person sees it now
+}
+
+// maxNextEdit is how large an edit by hand may be, in bytes, to be understood as one rename or one change of parameters.
+const maxNextEdit = 400
+
+// NextEdit finds the places that follow an edit of a declaration made by hand, without a model: the other uses of what was
+// renamed, the calls of a function whose parameters were added, removed or moved. before is the text of the file before the
+// edit, which the servers are asked about: of the text as it is now, they would only say that the uses are wrong. It is nil when
+// the edit is none of these, or when what should follow is not certain.
+func (m *Manager) NextEdit(ctx context.Context, path, before string) (*NextEdit, error) {
+	now, ok := m.text(path)
+	e, differs := oneEdit(before, now)
+	if !ok || !differs || e.to-e.from > maxNextEdit || e.nowTo-e.from > maxNextEdit {
+		return nil, nil
+	}
+	renamed := isIdentifier(e.old()) && isIdentifier(e.new())
+	name, open, inList := e.parameterList()
+	if !renamed && !inList {
+		return nil, nil
+	}
+	var next *NextEdit
+	err := m.one(ctx, path, func(k *capabilities) bool { return has(k.References) && has(k.Definition) }, "references", func(ctx context.Context, c *client) error {
+		undo := c.applyOverlay([]Proposal{{Path: path, Text: before}})
+		defer undo()
+		var err error
+		if renamed {
+			next, err = c.followRename(ctx, path, e)
+		}
+		if next == nil && err == nil && inList {
+			next, err = c.followParameters(ctx, path, e, name, open)
+		}
+		return err
+	})
+	return next, err
+}
+
+// declares reports whether the identifier at an offset of the overlaid text declares what it names.
+func (c *client) declares(ctx context.Context, path, text string, at int) (bool, error) {
+	var raw json.RawMessage
+	if err := c.call(ctx, protocol.MethodTextDocumentDefinition, c.converter().at(path, OffsetPosition(text, at)), &raw); err != nil {
+		return false, err
+	}
+	for _, l := range lsp.Locations(raw) {
+		r := c.converter().in(path, l.Range)
+		if uriPath(l.URI) == path && PositionOffset(text, r.Start) <= at && at <= PositionOffset(text, r.End) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// uses are the places where what the identifier at an offset declares is used, by file, as offsets in the text that the server
+// has. The declaration is not among them.
+func (c *client) uses(ctx context.Context, path, text string, at int) (map[string][]int, error) {
+	params := c.converter().at(path, OffsetPosition(text, at))
+	params["context"] = map[string]any{"includeDeclaration": false}
+	var raw json.RawMessage
+	if err := c.call(ctx, protocol.MethodTextDocumentReferences, params, &raw); err != nil {
+		return nil, err
+	}
+	out := map[string][]int{}
+	for _, l := range lsp.Locations(raw) {
+		file := uriPath(l.URI)
+		t, ok := c.textDuring(path, text, file)
+		if file == "" || !ok {
+			continue
+		}
+		off := PositionOffset(t, c.converter().in(file, l.Range).Start)
+		if file != path || off != at {
+			out[file] = append(out[file], off)
+		}
+	}
+	return out, nil
+}
+
+// textDuring is a file's text while another one is overlaid.
+func (c *client) textDuring(path, overlaid, file string) (string, bool) {
+	if file == path {
+		return overlaid, true
+	}
+	return c.host.text(file)
+}
+
+// nextEdit changes the uses of a declaration. change gets a text and the offset of a use in it, and gives the text with that
+// use changed, false to leave it. In the edited file uses are offsets before the person's edit, which the new text contains; a
+// use within that edit is left to the person.
+func (c *client) nextEdit(path string, e handEdit, uses map[string][]int, change func(text string, at int) (string, bool)) (edits []FileEdit, places int) {
+	for file, offsets := range uses {
+		text, ok := c.textDuring(path, e.before, file)
+		if !ok {
+			continue
+		}
+		old, mine, changed := text, file != path, 0
+		// From the last use to the first, so that offsets stay right, and a call within an argument is changed before the
+		// call around it.
+		slices.Sort(offsets)
+		for _, at := range slices.Backward(offsets) {
+			if !mine && at < e.from {
+				text, mine = text[:e.from]+e.new()+text[e.to:], true
+			}
+			if file == path && at >= e.from && at <= e.to {
+				continue
+			}
+			if next, ok := change(text, at); ok {
+				text = next
+				changed++
+			}
+		}
+		if changed == 0 {
+			continue
+		}
+		if !mine {
+			text = text[:e.from] + e.new() + text[e.to:]
+		}
+		if file == path {
+			old = e.now
+		}
+		places += changed
+		edits = append(edits, FileEdit{Path: file, Kind: "edit", Old: old, New: text})
+	}
+	slices.SortFunc(edits, func(a, b FileEdit) int { return strings.Compare(a.Path, b.Path) })
+	return edits, places
+}
+
+// followRename finds the other uses of a declaration whose name was changed. Uses are replaced where they stand under the old
+// name; an import under another name is not one.
+func (c *client) followRename(ctx context.Context, path string, e handEdit) (*NextEdit, error) {
+	if ok, err := c.declares(ctx, path, e.before, e.from); err != nil || !ok {
+		return nil, err
+	}
+	uses, err := c.uses(ctx, path, e.before, e.from)
+	if err != nil {
+		return nil, err
+	}
+	edits, places := c.nextEdit(path, e, uses, func(text string, at int) (string, bool) {
+		end := at + len(e.old())
+		if end > len(text) || text[at:end] != e.old() || end < len(text) && isWord(text[end]) {
+			return "", false
+		}
+		return text[:at] + e.new() + text[end:], true
+	})
+	if places == 0 {
+		return nil, nil
+	}
+	return &NextEdit{Title: fmt.Sprintf("Rename %s of %s to %s", countOf(places, "other use"), e.old(), e.new()), Places: places, Edits: edits}, nil
+}
+
+// followParameters finds the calls of a function whose parameter list was changed. Calls that do not pass one argument a
+// parameter are left alone.
+func (c *client) followParameters(ctx context.Context, path string, e handEdit, name, open int) (*NextEdit, error) {
+	before, _, ok := splitList(e.before, open)
+	now, _, okNow := splitList(e.now, open)
+	if !ok || !okNow {
+		return nil, nil
+	}
+	arguments, changed := matchParameters(path, before, now)
+	if !changed {
+		return nil, nil
+	}
+	if ok, err := c.declares(ctx, path, e.before, name); err != nil || !ok {
+		return nil, err
+	}
+	uses, err := c.uses(ctx, path, e.before, name)
+	if err != nil {
+		return nil, err
+	}
+	edits, places := c.nextEdit(path, e, uses, func(text string, at int) (string, bool) {
+		for at < len(text) && isWord(text[at]) {
+			at++
+		}
+		if at >= len(text) || text[at] != '(' { // passed on as a value
+			return "", false
+		}
+		args, end, ok := splitList(text, at)
+		if !ok {
+			return "", false
+		}
+		if args, ok = arguments.apply(args); !ok {
+			return "", false
+		}
+		return text[:at+1] + strings.Join(args, ", ") + text[end:], true
+	})
+	if places == 0 {
+		return nil, nil
+	}
+	end := name
+	for end < len(e.before) && isWord(e.before[end]) {
+		end++
+	}
+	return &NextEdit{Title: fmt.Sprintf("Change %s of %s in %s", countOf(places, "call"), e.before[name:end], filesOf(edits)), Places: places, Edits: edits}, nil
+}
+
+// filesOf names the files of edits: one by its name, more by their number.
+func filesOf(edits []FileEdit) string {
+	if len(edits) == 1 {
+		return filepath.Base(edits[0].Path)
+	}
+	return countOf(len(edits), "file")
+}
+
+func countOf(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
