@@ -54,7 +54,7 @@ func serveACP(ctx context.Context, conn io.ReadWriteCloser, shared bool) error {
 	x.releaseTimer = time.AfterFunc(releaseAfterStart, releaseMemory)
 	defer x.releaseTimer.Stop()
 	h.Runtime, h.Desk, h.Grants, h.Auth, h.Listener = a.Runtime, a.Desk, a.Grants, appAuth{a}, x
-	h.Repository = a
+	h.Project = a
 	h.Folders, h.Terminals = folders{ctx, a, settings}, sessionTerminals{a}
 	cwd, _ := os.Getwd()
 	if c, _ := p.Config(cwd); c.Attachable {

@@ -16,21 +16,21 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
-// Host is what the connections of one sidecar share. Log, Listener and Repository may be nil, nothing else.
+// Host is what the connections of one sidecar share. Log, Listener and Project may be nil, nothing else.
 type Host struct {
-	Runtime    *agent.Runtime
-	Editors    *editors.Registry // where questions of the runtime's sessions arrive
-	Desk       *review.Desk      // reviews what was applied
-	Grants     permission.Grants // remembered permissions
-	Folders    Folders
-	Terminals  Terminals
-	Auth       Auth
-	Finder     *mention.Finder   // what @ may mention
-	Problems   *ProblemHub       // what language servers say, for editors that follow it
-	Reported   *editors.Problems // takes what editors themselves say is wrong
-	Listener   Listener
-	Repository Repository // checks what /review is about; may be nil
-	Version    string     // Pillion's
+	Runtime   *agent.Runtime
+	Editors   *editors.Registry // where questions of the runtime's sessions arrive
+	Desk      *review.Desk      // reviews what was applied
+	Grants    permission.Grants // remembered permissions
+	Folders   Folders
+	Terminals Terminals
+	Auth      Auth
+	Finder    *mention.Finder   // what @ may mention
+	Problems  *ProblemHub       // what language servers say, for editors that follow it
+	Reported  *editors.Problems // takes what editors themselves say is wrong
+	Listener  Listener
+	Project   Project // what is asked about a folder outside of turns; may be nil
+	Version   string  // Pillion's
 	// DataLimit is how long a program of the editor's may take to answer; 0 means editors.DataTimeout.
 	DataLimit time.Duration
 	Log       *slog.Logger

@@ -20,7 +20,7 @@ func (s *Connection) table(who *person, open string) map[string]method {
 	relayed := &relays{conn: s.conn, source: h.Terminals}
 	opening := &openings{conn: s.conn, sessions: t, folders: h.Folders, attached: sessionOnce{id: open},
 		sessionServices: &sessionServices{rt: h.Runtime, registry: h.Editors, desk: h.Desk, choices: options, input: &promptReader{commands, sel}, relays: relayed}}
-	turn := &turns{conn: s.conn, sessions: t, commands: commands, repository: h.Repository, listener: h.Listener}
+	turn := &turns{conn: s.conn, sessions: t, commands: commands, project: h.Project, listener: h.Listener}
 	set := &settings{options}
 	changes := &reviews{rt: h.Runtime, texts: who.texts, desk: h.Desk}
 	look := &sessionTools{}
@@ -69,6 +69,7 @@ func (s *Connection) table(who *person, open string) map[string]method {
 		protocol.MethodPillionChangeText:        inSession(t, func(p *protocol.ChangeTextRequest) string { return p.SessionID }, changes.changeText),
 		protocol.MethodPillionChangeCheck:       inSession(t, func(p *protocol.ChangeCheckRequest) string { return p.SessionID }, changes.changeCheck),
 		protocol.MethodPillionCommitMessage:     inSession(t, func(p *protocol.CommitMessageRequest) string { return p.SessionID }, turn.commitMessage),
+		protocol.MethodPillionEditNext:          inSession(t, func(p *protocol.NextEditRequest) string { return p.SessionID }, turn.nextEdit),
 		protocol.MethodPillionChangeTurn:        inSession(t, func(p *protocol.ChangeTurnRequest) string { return p.SessionID }, changes.changeTurn),
 		protocol.MethodPillionCheckpointList:    inSession(t, func(p *protocol.CheckpointListRequest) string { return p.SessionID }, changes.checkpointList),
 		protocol.MethodPillionCheckpointRestore: inSession(t, func(p *protocol.CheckpointRestoreRequest) string { return p.SessionID }, changes.checkpointRestore),

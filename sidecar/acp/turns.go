@@ -14,10 +14,10 @@ import (
 // turns answer the methods that make a session work: prompts, their queue, steering and cancelling.
 type turns struct {
 	*conn
-	sessions   *sessionTable
-	commands   *commandList
-	repository Repository // nil: /review is the model's alone
-	listener   Listener   // may be nil
+	sessions *sessionTable
+	commands *commandList
+	project  Project  // nil: /review is the model's alone
+	listener Listener // may be nil
 }
 
 // prompt answers session/prompt. It takes its place in the session's queue in the order of the wire, and answers when
@@ -109,7 +109,7 @@ func (m *turns) prompt(ctx context.Context, r *rpc.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	found := &findings{es: es, host: m.repository, message: message, target: args}
+	found := &findings{es: es, host: m.project, message: message, target: args}
 	if isCommand && c.Reviews {
 		found.check()
 	}

@@ -43,3 +43,13 @@ func (a *App) Review(ctx context.Context, cwd, target string) ([]check.Finding, 
 func (a *App) Staged(ctx context.Context, cwd string) (diff, earlier string, err error) {
 	return check.Staged(ctx, paths.Worktree(cwd))
 }
+
+// NextEdit asks the language servers of a folder what an edit that a person made by hand leaves to be done elsewhere. Nothing
+// is started for it: a person who types has not asked for anything yet.
+func (a *App) NextEdit(ctx context.Context, cwd, path, before string) (*lspbridge.NextEdit, error) {
+	m := a.Servers.of(paths.Worktree(cwd), a.ConfigOf(cwd))
+	if m == nil || !m.Running() {
+		return nil, nil
+	}
+	return m.NextEdit(ctx, path, before)
+}

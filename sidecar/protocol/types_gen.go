@@ -31,6 +31,7 @@ const (
 	MethodPillionDiagnosticsCheck     = "_pillion/diagnostics/check"     // client
 	MethodPillionDiagnosticsDidChange = "_pillion/diagnostics/didChange" // agent
 	MethodPillionDiagnosticsUpdated   = "_pillion/diagnostics/updated"   // client
+	MethodPillionEditNext             = "_pillion/edit/next"             // agent
 	MethodPillionFileSearch           = "_pillion/file/search"           // agent
 	MethodPillionPermissionExplain    = "_pillion/permission/explain"    // agent
 	MethodPillionPermissionList       = "_pillion/permission/list"       // agent
@@ -106,6 +107,7 @@ var Methods = []Method{
 	{"_pillion/diagnostics/check", "client", "EditorCheckRequest", "EditorCheckResponse"},
 	{"_pillion/diagnostics/didChange", "agent", "EditorDiagnostics", ""},
 	{"_pillion/diagnostics/updated", "client", "DiagnosticsUpdated", ""},
+	{"_pillion/edit/next", "agent", "NextEditRequest", "NextEditResponse"},
 	{"_pillion/file/search", "agent", "FileSearchRequest", "FileSearchResponse"},
 	{"_pillion/permission/explain", "agent", "PermissionExplainRequest", "PermissionExplainResponse"},
 	{"_pillion/permission/list", "agent", "PermissionListRequest", "PermissionListResponse"},
@@ -2023,6 +2025,27 @@ type CheckpointRestoreResponse struct {
 type SessionReverted struct {
 	SessionID string `json:"sessionId" acp:"required"`
 	MessageID string `json:"messageId,omitempty"`
+}
+
+// NextEditRequest: What does an edit that the person made by hand leave to be done elsewhere? The language server is asked, no model, and nothing is written.
+type NextEditRequest struct {
+	SessionID string `json:"sessionId" acp:"required"`
+	URI       string `json:"uri" acp:"required"`    // The edited file; its text now is the buffer's.
+	Before    string `json:"before" acp:"required"` // Its text before the edit.
+}
+
+// NextEditFile: A file and what it would be.
+type NextEditFile struct {
+	URI     string `json:"uri" acp:"required"`
+	OldText string `json:"oldText" acp:"required"` // As it is now.
+	NewText string `json:"newText" acp:"required"`
+}
+
+// NextEditResponse: Empty where nothing follows from the edit.
+type NextEditResponse struct {
+	Title  string         `json:"title,omitempty"`  // For a button.
+	Places *int64         `json:"places,omitempty"` // How many places change.
+	Files  []NextEditFile `json:"files,omitempty"`
 }
 
 // CommitMessageRequest: Write the message of a commit from what is staged, in the style of the repository's latest messages.

@@ -16,6 +16,7 @@ import { Keys } from "./host/keys";
 import { callTool } from "./host/lmtools";
 import { LiveVerdicts } from "./host/liveverdicts";
 import { Models } from "./host/models";
+import { NextEdits } from "./host/nextedits";
 import { notify } from "./host/notify";
 import { Problems } from "./host/problems";
 import { Proposals } from "./host/proposals";
@@ -72,6 +73,7 @@ export function wire(context: vscode.ExtensionContext, item: vscode.StatusBarIte
     new Failures(sessions),
     new Findings(sidecar, sessions, reviews, context),
     new CommitMessages(sidecar, sessions),
+    new NextEdits(sidecar, sessions, approvals, reviews, log),
     new Terminals(sidecar, sessions),
     new SessionList(sessions, sidecar),
     chat,

@@ -1436,6 +1436,24 @@
 ---@field sessionId string
 ---@field messageId? string
 
+---What does an edit that the person made by hand leave to be done elsewhere? The language server is asked, no model, and nothing is written.
+---@class pillion.NextEditRequest
+---@field sessionId string
+---@field uri string
+---@field before string
+
+---A file and what it would be.
+---@class pillion.NextEditFile
+---@field uri string
+---@field oldText string
+---@field newText string
+
+---Empty where nothing follows from the edit.
+---@class pillion.NextEditResponse
+---@field title? string
+---@field places? integer
+---@field files? pillion.NextEditFile[]
+
 ---Write the message of a commit from what is staged, in the style of the repository's latest messages.
 ---@class pillion.CommitMessageRequest
 ---@field sessionId string
@@ -1765,6 +1783,7 @@ return {
     pillion_diagnostics_check = "_pillion/diagnostics/check",
     pillion_diagnostics_did_change = "_pillion/diagnostics/didChange",
     pillion_diagnostics_updated = "_pillion/diagnostics/updated",
+    pillion_edit_next = "_pillion/edit/next",
     pillion_file_search = "_pillion/file/search",
     pillion_permission_explain = "_pillion/permission/explain",
     pillion_permission_list = "_pillion/permission/list",

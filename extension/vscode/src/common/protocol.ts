@@ -23,6 +23,7 @@ export const methods = {
   pillionDiagnosticsCheck: "_pillion/diagnostics/check",
   pillionDiagnosticsDidChange: "_pillion/diagnostics/didChange",
   pillionDiagnosticsUpdated: "_pillion/diagnostics/updated",
+  pillionEditNext: "_pillion/edit/next",
   pillionFileSearch: "_pillion/file/search",
   pillionPermissionExplain: "_pillion/permission/explain",
   pillionPermissionList: "_pillion/permission/list",
@@ -1679,6 +1680,27 @@ export interface CheckpointRestoreResponse {
 export interface SessionReverted {
   sessionId: string;
   messageId?: string;
+}
+
+/** What does an edit that the person made by hand leave to be done elsewhere? The language server is asked, no model, and nothing is written. */
+export interface NextEditRequest {
+  sessionId: string;
+  uri: string;
+  before: string;
+}
+
+/** A file and what it would be. */
+export interface NextEditFile {
+  uri: string;
+  oldText: string;
+  newText: string;
+}
+
+/** Empty where nothing follows from the edit. */
+export interface NextEditResponse {
+  title?: string;
+  places?: number;
+  files?: NextEditFile[];
 }
 
 /** Write the message of a commit from what is staged, in the style of the repository's latest messages. */

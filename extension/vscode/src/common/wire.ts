@@ -25,6 +25,7 @@ export interface AgentRequests {
   "_pillion/checkpoint/list": [p.CheckpointListRequest, p.CheckpointListResponse];
   "_pillion/checkpoint/restore": [p.CheckpointRestoreRequest, p.CheckpointRestoreResponse];
   "_pillion/commit/message": [p.CommitMessageRequest, p.CommitMessageResponse];
+  "_pillion/edit/next": [p.NextEditRequest, p.NextEditResponse];
   "_pillion/file/search": [p.FileSearchRequest, p.FileSearchResponse];
   "_pillion/permission/explain": [p.PermissionExplainRequest, p.PermissionExplainResponse];
   "_pillion/permission/list": [p.PermissionListRequest, p.PermissionListResponse];

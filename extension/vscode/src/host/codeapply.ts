@@ -99,7 +99,7 @@ function shows(tab: vscode.Tab, id: string): boolean {
 }
 
 /** What a hunk's lines are to be; undefined when nothing was decided. */
-function decisionOf(r: RequestPermissionResponse): { stale: boolean; lines(id: string, proposed: string[]): readonly string[] | undefined } | undefined {
+export function decisionOf(r: RequestPermissionResponse): { stale: boolean; lines(id: string, proposed: string[]): readonly string[] | undefined } | undefined {
   if (r.outcome.outcome !== "selected") return undefined;
   const all = r.outcome.optionId === "once";
   const meta = ((r.outcome._meta as { pillion?: DecisionMeta } | undefined)?.pillion ?? {}) as DecisionMeta;
