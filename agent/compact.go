@@ -253,7 +253,7 @@ func (h *history) compact(d CompactionData) {
 			list = append(list, trim(m, d.Trimmed))
 		}
 	}
-	h.messages = list
+	h.messages, h.accepted = list, 0
 	h.used, h.usedAt, h.futile = d.After, len(list), 0
 }
 

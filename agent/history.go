@@ -14,6 +14,7 @@ import (
 // has no lock: the session's runner owns it, and load before the session is live.
 type history struct {
 	messages []provider.Message // append-only; the values never change
+	accepted int                // how many of them a provider has answered to: what is refused is behind these; 0 after a reload
 	callIDs  map[string]bool    // taken in this session
 	info     SessionInfo        // as the last session event has it
 	todos    []tools.Todo

@@ -2,12 +2,15 @@ package agent
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"image"
 	"image/color"
 	_ "image/gif" // the formats that providers take
 	"image/jpeg"
 	"image/png"
+	"slices"
+	"strings"
 
 	"github.com/pillion-dev/pillion/agent/provider"
 )
@@ -100,4 +103,32 @@ func scaleDown(src image.Image, edge int) image.Image {
 		}
 	}
 	return dst
+}
+
+// dropFiles replaces the files that no provider has accepted yet by a note that says why, and returns their names. A file that is refused
+// would be refused with every later request too, and the session could not continue. None is returned where there is none left.
+func (h *history) dropFiles(why string) (names []string) {
+	out := slices.Clone(h.messages)
+	for i := min(h.accepted, len(out)); i < len(out); i++ {
+		parts := slices.Clone(out[i].Parts)
+		for j, p := range parts {
+			for _, f := range p.Files {
+				name := cmp.Or(f.Name, f.Mime)
+				names = append(names, name)
+				p.Text = strings.TrimLeft(p.Text+"\n\n"+fmt.Sprintf("(The file %s, %s, was left out: the provider refused the request with it: %s)", name, f.Mime, why), "\n")
+			}
+			if len(p.Files) == 0 {
+				continue
+			}
+			if p.Files = nil; p.Type == provider.PartFile {
+				p.Type = provider.PartText
+			}
+			parts[j] = p
+		}
+		out[i].Parts = parts
+	}
+	if len(names) > 0 {
+		h.messages = out
+	}
+	return names
 }

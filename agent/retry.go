@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/pillion-dev/pillion/agent/provider"
@@ -41,13 +42,17 @@ func (t *turn) answer(ctx context.Context, set *setup, last bool) (*answer, erro
 		}
 	}
 	converse()
-	var said []byte // the text of the answers that broke off, which the next one may repeat
+	withFiles := t.s.hist.messages // as it was before the files that a provider refused were taken out
+	var said []byte                // the text of the answers that broke off, which the next one may repeat
 	for attempt := 1; ; attempt++ {
 		a := t.newAnswer(set)
 		if len(said) > 0 {
 			a.echo = &echo{want: said}
 		}
 		err := a.stream(ctx, t.s.traced(set.via), req)
+		if err == nil {
+			t.s.hist.accepted = len(t.s.hist.messages)
+		}
 		if err == nil || ctx.Err() != nil {
 			return a, nil // cancelled: finish answers what there is
 		}
@@ -62,6 +67,15 @@ func (t *turn) answer(ctx context.Context, set *setup, last bool) (*answer, erro
 		if perr.Kind == provider.ErrContextLength && !t.shrunk {
 			t.drop(set, a, perr)
 			return nil, &tooLongError{perr}
+		}
+		if perr.Kind == provider.ErrInvalid && a.isEmpty() {
+			if names := t.s.hist.dropFiles(trimDot(perr.Message)); len(names) > 0 {
+				t.drop(set, a, perr)
+				t.notice("warning", "The provider refused the request: "+trimDot(perr.Message)+". It is repeated without "+strings.Join(names, ", ")+".")
+				converse()
+				continue
+			}
+			t.s.hist.messages = withFiles // it was not about the files: they may be sent with another model
 		}
 		wait := t.s.rt.backoff(attempt, perr)
 		if !perr.Retriable() || attempt == maxAttempts || wait > longestWait {
