@@ -248,7 +248,7 @@ func toolCall() *cobra.Command {
 			}
 			// The calls share one draft, which is proposed when all have been made.
 			land := func() *toolAnswer {
-				_, d, any := a.Drafts.Land(c.Context(), s, 0, false)
+				_, d, any := a.Drafts.Land(c.Context(), s, 0, false, false)
 				if !any {
 					return nil
 				}

@@ -95,8 +95,12 @@ func inDraft(t *testing.T, dir, approve string, env []string, commands ...string
 
 func draftEnv(t *testing.T) []string {
 	home := t.TempDir()
+	cache, err := exec.Command("go", "env", "GOCACHE").Output() // a cold one would compile the standard library
+	if err != nil {
+		cache = []byte(home + "/go-build")
+	}
 	return append(slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, "XDG_") }),
-		"PILLION_TEST_MAIN=1", "HOME="+home, "XDG_STATE_HOME="+home+"/state", "XDG_CONFIG_HOME="+home+"/config")
+		"PILLION_TEST_MAIN=1", "GOCACHE="+strings.TrimSpace(string(cache)), "HOME="+home, "XDG_STATE_HOME="+home+"/state", "XDG_CONFIG_HOME="+home+"/config")
 }
 
 // What the commands of this test do to a project. Each runs in bash in a draft and in a copy.
@@ -332,5 +336,39 @@ func TestLanguageServersSeeTheDraft(t *testing.T) {
 	}
 	if got := read(t, filepath.Join(dir, "a.go")) + read(t, filepath.Join(dir, "b.go")); strings.Count(got, "Renamed()") != 3 || strings.Contains(got, " A()") {
 		t.Errorf("%s", got)
+	}
+}
+
+// Tests that a change affects run in the draft: their failure goes back to the model, their success stands in the proposal.
+func TestAffectedTestsAreEvidence(t *testing.T) {
+	if _, err := exec.LookPath("go"); err != nil {
+		t.Skip("go is not installed")
+	}
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "go.mod"), "module example.com/x.y\n\ngo 1.22\n")
+	for _, sub := range []string{"a", "b", "far"} {
+		if err := os.Mkdir(filepath.Join(dir, sub), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(t, filepath.Join(dir, "a", "a.go"), "package a\n\nfunc A() int { return 1 }\n")
+	write(t, filepath.Join(dir, "b", "b.go"), "package b\n")
+	write(t, filepath.Join(dir, "b", "b_test.go"), "package b_test\n\nimport (\n\t\"testing\"\n\n\t\"example.com/x.y/a\"\n)\n\nfunc TestA(t *testing.T) {\n\tif a.A() == 2 {\n\t\tt.Fatal(\"A is two\")\n\t}\n}\n")
+	write(t, filepath.Join(dir, "far", "far_test.go"), "package far\n\nimport \"testing\"\n\nfunc TestFar(t *testing.T) { t.Fatal(\"is not affected\") }\n")
+	out, srv := turnInDraft(t, dir, []string{"--approve", "all", "--json"},
+		callStep("bash", `{"command":"sed -i 's/return 1/return 2/' a/a.go"}`), wiretest.Step{Text: "Done."},
+		callStep("bash", `{"command":"sed -i 's/return 2/return 3/' a/a.go"}`), wiretest.Step{Text: "Mended."}, wiretest.Step{Text: "Done."})
+	told := ""
+	for _, r := range srv.Requests() {
+		told += r.LastText() + "\n"
+	}
+	if !strings.Contains(told, "A is two") || strings.Contains(told, "is not affected") {
+		t.Errorf("the model was told\n%s", told)
+	}
+	if !strings.Contains(out, "Passed: go test of what the change affects") || !strings.Contains(out, "1 earlier attempt went back to the agent") {
+		t.Errorf("the proposal does not say so:\n%s", out)
+	}
+	if got := read(t, filepath.Join(dir, "a", "a.go")); !strings.Contains(got, "return 3") {
+		t.Errorf("%q", got)
 	}
 }

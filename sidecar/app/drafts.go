@@ -472,19 +472,20 @@ func (d *Drafts) Interrupted(s *agent.Session) {
 
 // Finish implements agent.Drafts.
 func (d *Drafts) Finish(ctx context.Context, s *agent.Session, round int, may bool) (again string) {
-	again, _, _ = d.Land(ctx, s, round, may)
+	again, _, _ = d.Land(ctx, s, round, may, true)
 	return again
 }
 
-// Land proposes what a session's draft holds. made is false where there was nothing.
-func (d *Drafts) Land(ctx context.Context, s *agent.Session, round int, may bool) (again string, data agent.ToolData, made bool) {
+// Land proposes what a session's draft holds. turn: a model worked in it, and not a script's calls. made is false where
+// there was nothing.
+func (d *Drafts) Land(ctx context.Context, s *agent.Session, round int, may, turn bool) (again string, data agent.ToolData, made bool) {
 	d.mu.Lock()
 	o := d.open[s.ID()]
 	d.mu.Unlock()
 	if o == nil {
 		return "", data, false
 	}
-	again, data, made = d.land(ctx, s, o, round, may)
+	again, data, made = d.land(ctx, s, o, round, may, turn)
 	if again != "" && data.CallID == "" { // sent back: the turn goes on in it
 		return again, data, made
 	}
@@ -496,22 +497,35 @@ func (d *Drafts) Land(ctx context.Context, s *agent.Session, round int, may bool
 
 // LandStored proposes a draft that lies there, in a session of its project.
 func (d *Drafts) LandStored(ctx context.Context, s *agent.Session, x *draft.Draft) (data agent.ToolData, made bool) {
-	_, data, made = d.land(ctx, s, &openDraft{Draft: x, app: d.app, root: x.Head().Project}, 0, false)
+	_, data, made = d.land(ctx, s, &openDraft{Draft: x, app: d.app, root: x.Head().Project}, 0, false, false)
 	return data, made
 }
 
 // land is the end of a draft.
-func (d *Drafts) land(ctx context.Context, s *agent.Session, o *openDraft, round int, may bool) (again string, data agent.ToolData, made bool) {
+func (d *Drafts) land(ctx context.Context, s *agent.Session, o *openDraft, round int, may, turn bool) (again string, data agent.ToolData, made bool) {
 	fail := func(err error) (string, agent.ToolData, bool) {
 		s.Notice("error", "The draft "+o.Head().ID+" could not be proposed: "+err.Error()+". It is kept; see pillion drafts.")
 		return "", data, true
 	}
 	env := d.app.Sessions.Env(s.Info())
-	if may && round < repairRounds { // while the worker lives, with what its tools have read
+	rounds := repairRounds
+	if n := d.app.ConfigOf(s.Info().Cwd).RepairRounds; n != nil {
+		rounds = *n
+	}
+	back := may && round < rounds
+	sendBack := func(text string) (string, agent.ToolData, bool) {
+		_ = o.Set(func(h *draft.Head) { h.Attempt++ })
+		return text, data, true
+	}
+	// While the worker lives, with what its tools have read.
+	if back {
 		if text := d.repair(ctx, env, o); text != "" {
-			_ = o.Set(func(h *draft.Head) { h.Attempt++ })
-			return text, data, true
+			return sendBack(text)
 		}
+	}
+	checks := d.verify(ctx, s, o, turn)
+	if text := failures(checks); back && text != "" {
+		return sendBack(text)
 	}
 	o.stop()
 	for path, state := range o.read { // the session's tools in the project know what those in the draft had read
@@ -526,6 +540,9 @@ func (d *Drafts) land(ctx context.Context, s *agent.Session, o *openDraft, round
 	for _, why := range p.Left {
 		p.Notes = append(p.Notes, why+".")
 	}
+	for _, e := range checks {
+		p.Notes = append(p.Notes, e.String())
+	}
 	if p.Empty() {
 		if len(p.Notes) > 0 {
 			s.Notice("info", strings.Join(p.Notes, " "))
@@ -534,7 +551,7 @@ func (d *Drafts) land(ctx context.Context, s *agent.Session, o *openDraft, round
 		return "", data, false
 	}
 	if n := o.Head().Attempt; n > 0 {
-		p.Notes = append(p.Notes, textutil.Plural(n, "earlier attempt")+" introduced errors and went back to the agent.")
+		p.Notes = append(p.Notes, textutil.Plural(n, "earlier attempt")+" went back to the agent.")
 	}
 	if err := o.Set(func(h *draft.Head) { h.State = draft.Proposed }); err != nil {
 		return fail(err)

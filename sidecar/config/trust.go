@@ -72,7 +72,7 @@ func (u *untrusted) hold(at *node, setting, reason string) {
 
 // harmless are the top-level settings that need no trust. The rules of permission and agent are judged one by one
 // elsewhere.
-var harmless = []string{"compaction", "$schema", "default_agent", "steps", "log_level", "permission", "sandbox", "mcp_budget"}
+var harmless = []string{"compaction", "$schema", "default_agent", "steps", "log_level", "permission", "sandbox", "mcp_budget", "repair_rounds"}
 
 // prune removes what is held back from a file. A new setting is held back until it gets a case here or is listed in
 // harmless; a test checks that each one was considered.
@@ -112,6 +112,9 @@ func (u *untrusted) prune(n *node) {
 			u.hold(m.at, "websearch", redirects)
 			return false
 		case "shell", "ripgrep", "plugin", "js_runtime":
+			u.hold(m.at, m.key, startsProgram)
+			return false
+		case "verify":
 			u.hold(m.at, m.key, startsProgram)
 			return false
 		case "programs": // a record may say that a program changes nothing

@@ -57,6 +57,7 @@ func TestWhatAStrangersProjectMustNotDecideIsHeldBack(t *testing.T) {
 		{"instructions elsewhere", `{"instructions": ["docs/*.md", "~/.ssh/id_rsa", "/etc/passwd", "a/../../b", "https://evil.example/x"]}`, []string{"instructions", "instructions", "instructions", "instructions"},
 			func(c *Config) bool { return len(c.Instructions) == 1 }},
 		{"changes at once", `{"review": "follow"}`, []string{"review"}, func(c *Config) bool { return c.Review == "" }},
+		{"commands on drafts", `{"verify": ["make evil"]}`, []string{"verify"}, func(c *Config) bool { return c.Verify == nil }},
 		{"a draft", `{"review": "draft"}`, []string{"review"}, func(c *Config) bool { return c.Review == "" }},
 		{"preview", `{"review": "preview", "steps": 3, "tools": {"bash": false}}`, nil, func(c *Config) bool { return c.Review == "preview" && c.Steps == 3 }},
 		{"the sandbox loosened", `{"sandbox": "on", "sandbox_network": true, "sandbox_auto_allow": true, "sandbox_writable": ["/"]}`, []string{"sandbox_network", "sandbox_auto_allow", "sandbox_writable"},
