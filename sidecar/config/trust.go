@@ -137,7 +137,7 @@ func (u *untrusted) prune(n *node) {
 		case "instructions":
 			u.instructions(v)
 		case "review":
-			if v.text != "preview" { // follow writes at once; in a draft commands run that are asked about elsewhere
+			if v.text == "follow" || v.text == "draft" { // follow writes at once; in a draft commands run that are asked about elsewhere
 				u.hold(m.at, "review", loosens)
 				return false
 			}
