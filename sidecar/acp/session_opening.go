@@ -10,8 +10,7 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 )
 
-// opening is a request to open a stored session. It takes its place when it arrives, in the order of the wire: later
-// requests find the session and wait until it is open.
+// openings opens stored sessions for a connection.
 type openings struct {
 	*conn
 	*sessionServices
@@ -42,8 +41,8 @@ func (s *openings) newEditorSession() *editorSession {
 	return es
 }
 
-// opening is a request to open a stored session. It has its place as soon as it has come: what the editor asks next
-// finds the session, and waits until it is there.
+// opening is a request to open a stored session. It takes its place when it arrives, in the order of the wire: later
+// requests find the session and wait until it is open.
 type opening struct {
 	*openings
 	id   string

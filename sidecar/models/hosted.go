@@ -8,10 +8,11 @@ import (
 	"slices"
 )
 
-// hostedProvider is a service that speaks Chat Completions at an address everybody knows; a key is all it takes.
+// hostedProvider is a service that speaks Chat Completions at a fixed address; it needs only a key.
 type hostedProvider struct{ base, key string }
 
-// hosted are those services under the names OpenCode gives them. None of them is ever the default by its key alone.
+// hosted are these services, under OpenCode's names. A key alone never makes one of them the default: keys for other
+// programs are often in the environment.
 var hosted = map[string]hostedProvider{
 	"cerebras":     {"https://api.cerebras.ai/v1", "CEREBRAS_API_KEY"},
 	"deepinfra":    {"https://api.deepinfra.com/v1/openai", "DEEPINFRA_API_KEY"},
@@ -28,21 +29,22 @@ var hosted = map[string]hostedProvider{
 	"zai":          {"https://api.z.ai/api/paas/v4", "ZHIPU_API_KEY"},
 }
 
-// other is a provider that is none of the native ones.
-func (m *Models) other(id string, kept keys.Key, c *config.Config) settings {
+// configuredProvider is a provider that has no wire format of its own: a hosted service, or one from the
+// configuration.
+func (m *Models) configuredProvider(id string, kept keys.Key, c *config.Config) settings {
 	p := c.Provider[id]
 	if id == "amazon-bedrock" && p.NPM == "" && p.API == "" { // OpenCode's name, which says what it is
 		p.NPM = "@ai-sdk/amazon-bedrock"
 	}
 	s := settings{id: id, cfg: provider.Config{ID: id, Kind: provider.DefaultKind(id), Key: kept.Value}, stored: kept.Source, missing: "set provider." + id + ".baseURL in pillion.jsonc"}
-	s = configured(s, p, c)
+	s = applySection(s, p, c)
 	if h, ok := hosted[id]; ok && s.cfg.BaseURL == "" { // a key in the environment is for the service's own address
 		s.cfg.BaseURL, s.missing = h.base, "set "+h.key+", or run: pillion auth login "+id
 		switch v := m.env(h.key); {
 		case s.cfg.Key == "" && v != "":
 			s.cfg.Key, s.cfg.KeyFrom, s.origin = v, h.key, h.key
 		case s.stored != "":
-			s.cfg.KeyFrom, s.origin = "the key kept by pillion auth", keptBy(s.stored)
+			s.cfg.KeyFrom, s.origin = "the key kept by pillion auth", keyOrigin(s.stored)
 		case s.cfg.KeyFrom == "":
 			s.cfg.KeyFrom = h.key
 		}
@@ -52,8 +54,8 @@ func (m *Models) other(id string, kept keys.Key, c *config.Config) settings {
 	return s
 }
 
-// named are the hosted services that there is a key for.
-func (m *Models) named(stored map[string]keys.Key) (ids []string) {
+// hostedWithKey are the hosted services for which there is a key.
+func (m *Models) hostedWithKey(stored map[string]keys.Key) (ids []string) {
 	for id, h := range hosted {
 		if stored[id].Value != "" || m.env(h.key) != "" {
 			ids = append(ids, id)
@@ -62,7 +64,7 @@ func (m *Models) named(stored map[string]keys.Key) (ids []string) {
 	return ids
 }
 
-// ProviderIDs are the providers that are known without a configuration, sorted.
+// ProviderIDs are the providers that need no configuration, sorted.
 func ProviderIDs() []string {
 	ids := slices.Collect(maps.Keys(hosted))
 	for _, n := range native {

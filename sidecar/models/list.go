@@ -10,7 +10,7 @@ import (
 	"github.com/pillion-dev/pillion/agent/provider/quickfix"
 )
 
-// Info is a model that can be used.
+// Info is a usable model.
 type Info struct {
 	ID      string         `json:"id"` // provider/model
 	Name    string         `json:"name"`
@@ -19,8 +19,8 @@ type Info struct {
 	Model   provider.Model `json:"model"`
 }
 
-// List returns the usable models of a directory, the default one first. local also asks the model servers on this
-// machine, which takes up to a fifth of a second.
+// List returns the usable models of a directory, the default first. With local it also asks the model servers on this
+// machine, which takes up to 0.2 s.
 func (m *Models) List(ctx context.Context, cwd string, local bool) []Info {
 	def, _ := m.Default(cwd)
 	var out []Info
@@ -69,6 +69,7 @@ func (m *Models) List(ctx context.Context, cwd string, local bool) []Info {
 	return out
 }
 
+// findLocal asks the usual ports of this machine, and keeps the answers for resolveLocal.
 func (m *Models) findLocal(ctx context.Context) []provider.LocalServer {
 	found := m.Local(ctx)
 	m.mu.Lock()
@@ -77,7 +78,8 @@ func (m *Models) findLocal(ctx context.Context) []provider.LocalServer {
 	return found
 }
 
-// resolveLocal finds a model of a server on this machine, asking them when they have not been asked yet.
+// resolveLocal finds a model of a server on this machine. It asks the servers if that has not happened yet; a model
+// that they do not list is used all the same, since some load on demand.
 func (m *Models) resolveLocal(ctx context.Context, pid, mid string) (provider.Provider, provider.Model, bool) {
 	m.mu.Lock()
 	known := m.local
@@ -100,7 +102,7 @@ func (m *Models) resolveLocal(ctx context.Context, pid, mid string) (provider.Pr
 	return nil, provider.Model{}, false
 }
 
-// Choice is a model that a person can choose, as editors show it.
+// Choice is a model that a person can select, as editors show it.
 type Choice struct {
 	ID          string // provider/model
 	Name        string
@@ -108,7 +110,8 @@ type Choice struct {
 	Efforts     []string // thinking efforts it knows, e.g. low, medium, high, then the person's own variants; empty: none
 }
 
-// Choices lists what a person can choose in a directory, without asking local servers.
+// Choices lists the models that can be selected in a directory. It does not ask local servers: editors call it for
+// each session.
 func (m *Models) Choices(ctx context.Context, cwd string) []Choice {
 	var out []Choice
 	for _, x := range m.List(ctx, cwd, false) {

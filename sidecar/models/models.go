@@ -30,7 +30,7 @@ type Options struct {
 	Local func(ctx context.Context) []provider.LocalServer
 }
 
-// Models is the agent's source of models. It is safe for concurrent use.
+// Models finds and keeps models. Safe for concurrent use.
 type Models struct {
 	Options
 	mu    sync.Mutex
@@ -38,7 +38,7 @@ type Models struct {
 	local []provider.LocalServer       // guarded by mu; as last found
 }
 
-// New makes Models; nothing is read before the first question.
+// New reads nothing before the first call.
 func New(o Options) *Models {
 	if o.Local == nil {
 		o.Local = func(ctx context.Context) []provider.LocalServer {
@@ -48,7 +48,7 @@ func New(o Options) *Models {
 	return &Models{Options: o, live: map[string]provider.Provider{}}
 }
 
-// Forget lets go of what providers keep of a session that has ended.
+// Forget drops what providers keep for a session that has ended.
 func (m *Models) Forget(session string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -62,18 +62,19 @@ func (m *Models) Forget(session string) {
 // Builtin is the id of the built-in model.
 const Builtin = "builtin/quickfix"
 
-// settings are what is known of one provider from all sources.
+// settings is what all sources together say about one provider.
 type settings struct {
 	id, origin string
 	cfg        provider.Config
 	models     config.Models
 	options    provider.Options // sent with the requests of all its models
-	usable     bool             // a key or an address is there
-	fallback   string           // the model when none is named
+	usable     bool             // there is a key or an address
+	fallback   string           // the model when none is selected
 	missing    string           // what to do to make it usable
-	stored     storedSource
+	stored     keys.Source      // where a stored key was found; "" when none is used
 }
 
+// nativeProvider is a provider with a wire format of its own, and the variables that its own tools read.
 type nativeProvider struct {
 	id    string
 	keys  []string // variables that hold the key
@@ -81,7 +82,7 @@ type nativeProvider struct {
 	model string   // variable that names the model
 }
 
-// native are the providers with a wire format of their own.
+// native are these providers, in the order in which a key makes one of them the default.
 var native = []nativeProvider{
 	{"anthropic", []string{"ANTHROPIC_API_KEY"}, "ANTHROPIC_BASE_URL", "ANTHROPIC_MODEL"},
 	{"openai", []string{"OPENAI_API_KEY"}, "OPENAI_BASE_URL", "OPENAI_MODEL"},
@@ -90,8 +91,8 @@ var native = []nativeProvider{
 	{"bedrock", []string{"AWS_BEARER_TOKEN_BEDROCK"}, "ANTHROPIC_BEDROCK_MANTLE_BASE_URL", "BEDROCK_MODEL"},
 }
 
-// cloud fills in what a cloud needs besides the format. AWS credentials that are about for other reasons do not make
-// Bedrock a choice: its own key does, or a section in the configuration.
+// cloud adds what Azure and Bedrock need besides the wire format. AWS credentials alone do not make Bedrock usable,
+// because they are there for other reasons; its own key does, or a section in the configuration.
 func (m *Models) cloud(s *settings, p config.Provider, configured bool) {
 	switch {
 	case s.id == "azure", p.NPM == "@ai-sdk/azure":
@@ -117,7 +118,8 @@ func (m *Models) cloud(s *settings, p config.Provider, configured bool) {
 	}
 }
 
-// kindOf takes OpenCode's npm names as well as our own.
+// kindOf is the wire format of a configured provider, by our name or by OpenCode's npm package; ok is false when
+// neither is given.
 func kindOf(p config.Provider) (provider.Kind, bool) {
 	if p.API != "" {
 		return provider.Kind(p.API), true
@@ -139,7 +141,8 @@ func kindOf(p config.Provider) (provider.Kind, bool) {
 	return "", false
 }
 
-// providers gathers every provider: the native ones in their order, then the configured ones by name.
+// provider returns the same instance for the same settings, because it keeps what it has encoded of its
+// conversations.
 func (m *Models) providers(cwd string) []settings {
 	c := m.config(cwd)
 	stored := map[string]keys.Key{}
@@ -159,15 +162,15 @@ func (m *Models) providers(cwd string) []settings {
 				s.origin, s.cfg.KeyFrom = "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_AUTH_TOKEN"
 			}
 		}
-		// What the person gave the editor is nearer to them than the environment that it was started in.
+		// A key from the editor wins over the environment: the person entered it for Pillion.
 		if k := stored[n.id]; k.Value != "" && (s.cfg.Key == "" && s.cfg.Token == "" || k.Source == keys.Editor) {
-			s.cfg.Key, s.cfg.Token, s.cfg.KeyFrom, s.origin, s.stored = k.Value, "", "the key kept by pillion auth", keptBy(k.Source), k.Source
+			s.cfg.Key, s.cfg.Token, s.cfg.KeyFrom, s.origin, s.stored = k.Value, "", "the key kept by pillion auth", keyOrigin(k.Source), k.Source
 		}
 		if v := m.env(n.model); v != "" {
 			s.fallback = v
 		}
 		if n.id == "openai" && s.cfg.BaseURL != "" && !strings.Contains(s.cfg.BaseURL, "api.openai.com") {
-			s.cfg.Kind = provider.KindCompatible // somebody else's server: what everybody else speaks
+			s.cfg.Kind = provider.KindCompatible // a server of somebody else speaks Chat Completions only
 		}
 		if s.origin == "" && s.cfg.BaseURL != "" {
 			s.origin = n.base
@@ -177,7 +180,7 @@ func (m *Models) providers(cwd string) []settings {
 			s.cfg.KeyFrom = n.keys[0]
 		}
 		s.missing = "set " + n.keys[0] + ", or run: pillion auth login " + n.id
-		s = configured(s, c.Provider[n.id], c)
+		s = applySection(s, c.Provider[n.id], c)
 		_, named := c.Provider[n.id]
 		m.cloud(&s, c.Provider[n.id], named)
 		out = append(out, s)
@@ -188,33 +191,35 @@ func (m *Models) providers(cwd string) []settings {
 			names = append(names, id)
 		}
 	}
-	for _, id := range m.named(stored) {
+	for _, id := range m.hostedWithKey(stored) {
 		if !slices.Contains(names, id) {
 			names = append(names, id)
 		}
 	}
 	sort.Strings(names)
 	for _, id := range names {
-		out = append(out, m.other(id, stored[id], c))
+		out = append(out, m.configuredProvider(id, stored[id], c))
 	}
 	return out
 }
 
-func keptBy(s keys.Source) string {
+// keyOrigin says where a stored key is, for people.
+func keyOrigin(s keys.Source) string {
 	if s == keys.Editor {
 		return "the editor"
 	}
 	return "pillion auth"
 }
 
-// addressSettings are those of a provider that say where requests go and what is sent along.
+// addressSettings are the settings of a provider that say where requests go and what is sent with them. An untrusted
+// project may not set them; the gate asks again for each connection.
 func addressSettings(id string) []string {
 	at := "provider." + id + "."
 	return []string{at + "baseURL", at + "key", at + "apiKey", at + "headers", at + "options.baseURL", at + "options.apiKey", at + "options.headers", at + "options.authToken", at + "options.organization", at + "options.project", at + "options.queryParams", at + "options.endpoint"}
 }
 
-// configured lays a configuration's section over what the environment said.
-func configured(s settings, p config.Provider, c *config.Config) settings {
+// applySection applies the configuration's section, which takes precedence over the environment.
+func applySection(s settings, p config.Provider, c *config.Config) settings {
 	base, key, headers := p.BaseURL, p.Key, p.Headers
 	if key == "" {
 		key = p.APIKey
@@ -229,7 +234,7 @@ func configured(s settings, p config.Provider, c *config.Config) settings {
 		if headers == nil {
 			headers = o.Headers
 		}
-		s = connection(s, o)
+		s = applyConnection(s, o)
 	}
 	s.cfg.Reason = c.Reason(addressSettings(s.id)...)
 	kind, given := kindOf(p)
@@ -252,7 +257,7 @@ func configured(s settings, p config.Provider, c *config.Config) settings {
 		s.origin = c.Origin("provider." + s.id + ".key")
 		s.cfg.Key, s.cfg.KeyFrom, s.stored = key, s.origin, ""
 	} else if from := c.Origin("provider." + s.id + ".key"); from != "" {
-		s.cfg.KeyFrom = from // where it was to come from
+		s.cfg.KeyFrom = from // the variable that should hold it
 	}
 	if headers != nil {
 		s.cfg.Headers = maps.Clone(headers)
@@ -286,8 +291,8 @@ func configured(s settings, p config.Provider, c *config.Config) settings {
 	return s
 }
 
-// connection takes what options say of the connection, and keeps the rest for the requests.
-func connection(s settings, o *config.ProviderOptions) settings {
+// applyConnection applies the options that are about the connection, and keeps the others for the requests.
+func applyConnection(s settings, o *config.ProviderOptions) settings {
 	if o.Token != "" {
 		s.cfg.Token, s.usable = o.Token, true
 	}
@@ -306,7 +311,7 @@ func connection(s settings, o *config.ProviderOptions) settings {
 	return s
 }
 
-// RequestOptions are a configuration's in the provider's form.
+// RequestOptions converts options of the configuration.
 func RequestOptions(from map[string]config.Any) provider.Options {
 	if len(from) == 0 {
 		return nil
@@ -318,6 +323,7 @@ func RequestOptions(from map[string]config.Any) provider.Options {
 	return out
 }
 
+// config is the configuration of a directory, never nil.
 func (m *Models) config(cwd string) *config.Config {
 	if m.Config != nil {
 		if c := m.Config(cwd); c != nil {
@@ -327,6 +333,7 @@ func (m *Models) config(cwd string) *config.Config {
 	return &config.Config{}
 }
 
+// env reads a variable; "" without an environment.
 func (m *Models) env(name string) string {
 	if m.Env == nil {
 		return ""
@@ -334,8 +341,7 @@ func (m *Models) env(name string) string {
 	return m.Env(name)
 }
 
-// Default is the model a new session gets, with where that was said. It is the built-in one where nothing else is
-// configured.
+// Default is the model of new sessions, and where it was set. Without any setting and key it is the built-in model.
 func (m *Models) Default(cwd string) (id, origin string) {
 	c := m.config(cwd)
 	if c.Model != "" {
@@ -349,9 +355,9 @@ func (m *Models) Default(cwd string) (id, origin string) {
 	return Builtin, "default: no model is configured"
 }
 
-// Small is the model for small jobs beside a session's: the configured one, or a small one of the same provider where
-// that is the provider's own service. Somebody else's server, and one on this machine, gets no request that nobody
-// asked for. Empty: none.
+// Small is the model for small jobs such as titles: the configured one, or a small one of the same provider if that
+// is the provider's own service. A server of somebody else, or on this machine, gets no request that the person did
+// not make. "" means none.
 func (m *Models) Small(cwd, model string) string {
 	if id := m.config(cwd).SmallModel; id != "" {
 		return id
@@ -365,14 +371,14 @@ func (m *Models) Small(cwd, model string) string {
 	return ""
 }
 
-// Resolve finds a model by "provider/model"; the empty id is the default. Its errors say what to configure.
+// Resolve finds a model by "provider/model"; "" is the default. Its errors say what to configure.
 func (m *Models) Resolve(ctx context.Context, cwd, id string) (provider.Provider, provider.Model, error) {
 	if id == "" {
 		id, _ = m.Default(cwd)
 	}
 	pid, mid, ok := strings.Cut(id, "/")
 	if !ok || pid == "" || mid == "" {
-		return nil, provider.Model{}, fmt.Errorf("model %q: write it as provider/model, for example %s; pillion models lists what there is", id, Builtin)
+		return nil, provider.Model{}, fmt.Errorf("model %q: write it as provider/model, for example %s; pillion models lists them", id, Builtin)
 	}
 	if pid == "builtin" {
 		if id != Builtin {
@@ -386,10 +392,10 @@ func (m *Models) Resolve(ctx context.Context, cwd, id string) (provider.Provider
 		if p, model, ok := m.resolveLocal(ctx, pid, mid); ok {
 			return p, model, nil
 		}
-		if s := m.other(pid, keys.Key{}, m.config(cwd)); hosted[pid] != (hostedProvider{}) {
+		if s := m.configuredProvider(pid, keys.Key{}, m.config(cwd)); hosted[pid] != (hostedProvider{}) {
 			return nil, provider.Model{}, fmt.Errorf("model %q: provider %s has no key; %s", id, pid, s.missing)
 		}
-		return nil, provider.Model{}, fmt.Errorf("model %q: no provider %q; set provider.%s.baseURL in pillion.jsonc, or see pillion models", id, pid, pid)
+		return nil, provider.Model{}, fmt.Errorf("model %q: unknown provider %q; set provider.%s.baseURL in pillion.jsonc, or see pillion models", id, pid, pid)
 	}
 	s := all[i]
 	if !s.usable {
@@ -400,11 +406,11 @@ func (m *Models) Resolve(ctx context.Context, cwd, id string) (provider.Provider
 	return p, model, err
 }
 
-// model is the catalogue's knowledge with the configuration's laid over it.
+// model merges what the configuration says about a model over the built-in catalogue.
 func (s settings) model(id string) provider.Model {
 	over, named := s.models[id]
 	for _, m := range s.models {
-		if !named && m.ID == id { // a session remembers the API's id, not the configuration's name for it
+		if !named && m.ID == id { // a session stores the API's id, not the name in the configuration
 			over, named = m, true
 		}
 	}

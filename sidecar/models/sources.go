@@ -7,10 +7,9 @@ import (
 	"slices"
 
 	"github.com/pillion-dev/pillion/agent/provider"
-	"github.com/pillion-dev/pillion/sidecar/keys"
 )
 
-// Source is a provider and where its key is from; never the key.
+// Source is a provider and where its key comes from; never the key.
 type Source struct {
 	ID      string   `json:"id"`
 	Name    string   `json:"name"`
@@ -22,20 +21,20 @@ type Source struct {
 	Missing string   `json:"missing,omitempty"`
 }
 
-// titles are the names under which the makers sell these services.
-var titles = map[string]string{
+// providerTitles are the names under which the services are known.
+var providerTitles = map[string]string{
 	"anthropic": "Anthropic", "openai": "OpenAI", "google": "Google Gemini", "azure": "Azure OpenAI", "bedrock": "Amazon Bedrock",
 	"cerebras": "Cerebras", "deepinfra": "DeepInfra", "deepseek": "DeepSeek", "fireworks-ai": "Fireworks AI", "groq": "Groq",
 	"huggingface": "Hugging Face", "mistral": "Mistral", "moonshotai": "Moonshot AI", "nvidia": "NVIDIA", "openrouter": "OpenRouter",
 	"togetherai": "Together AI", "xai": "xAI", "zai": "Z.AI",
 }
 
-// Sources are a directory's providers, in the order in which they are asked, then the hosted services that a key is all it takes for.
+// Sources are the providers of a directory in the order of providers, then the hosted services that only need a key.
 func (m *Models) Sources(cwd string) []Source {
 	c := m.config(cwd)
 	var out []Source
 	for _, s := range m.providers(cwd) {
-		x := Source{ID: s.id, Name: titles[s.id], Source: "none", Origin: s.origin}
+		x := Source{ID: s.id, Name: providerTitles[s.id], Source: "none", Origin: s.origin}
 		if named := c.Provider[s.id].Name; named != "" {
 			x.Name = named
 		}
@@ -65,14 +64,11 @@ func (m *Models) Sources(cwd string) []Source {
 	for _, id := range slices.Sorted(maps.Keys(hosted)) {
 		if !slices.ContainsFunc(out, func(x Source) bool { return x.ID == id }) {
 			h := hosted[id]
-			out = append(out, Source{ID: id, Name: cmp.Or(titles[id], id), Source: "none", Env: []string{h.key}, BaseURL: h.base, Missing: "set " + h.key + ", or run: pillion auth login " + id})
+			out = append(out, Source{ID: id, Name: cmp.Or(providerTitles[id], id), Source: "none", Env: []string{h.key}, BaseURL: h.base, Missing: "set " + h.key + ", or run: pillion auth login " + id})
 		}
 	}
 	return out
 }
 
-// LocalServers are the model servers on this machine, as they answer now.
+// LocalServers are the model servers on this machine that answer now.
 func (m *Models) LocalServers(ctx context.Context) []provider.LocalServer { return m.findLocal(ctx) }
-
-// storedSource is where a kept key is; empty: none was used.
-type storedSource = keys.Source

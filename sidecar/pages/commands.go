@@ -9,17 +9,17 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// commandsPage is the command line as Markdown: what --help says, on one page.
+// commandsPage is the command line as Markdown: the text of --help, on one page.
 func commandsPage(root *cobra.Command) string {
 	var b strings.Builder
 	b.WriteString("# Commands\n\n" + generated)
 	b.WriteString("Exit codes: 0 done, 1 failed, 2 the command line is wrong, 130 cancelled. Every command has `--help`.\n\n")
 	b.WriteString("| command | does |\n|---|---|\n")
-	each(root, func(c *cobra.Command) {
+	visitCommands(root, func(c *cobra.Command) {
 		fmt.Fprintf(&b, "| [`%s`](#%s) | %s |\n", c.CommandPath(), anchor(c.CommandPath()), cell(c.Short))
 	})
-	each(root, func(c *cobra.Command) {
-		fmt.Fprintf(&b, "\n## %s\n\n%s\n", c.CommandPath(), prose(cmp.Or(c.Long, c.Short)+stop(c)))
+	visitCommands(root, func(c *cobra.Command) {
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n", c.CommandPath(), prose(cmp.Or(c.Long, c.Short)+finalDot(c)))
 		if c.Runnable() && !(c.HasSubCommands() && c.Args == nil) {
 			fmt.Fprintf(&b, "\n```\n%s\n```\n", c.UseLine())
 		}
@@ -36,18 +36,18 @@ func commandsPage(root *cobra.Command) string {
 	return b.String()
 }
 
-// each visits the commands below one that people see, depth first, as --help lists them.
-func each(c *cobra.Command, do func(*cobra.Command)) {
+// visitCommands visits the visible commands below one, depth first, in the order of --help.
+func visitCommands(c *cobra.Command, do func(*cobra.Command)) {
 	for _, sub := range c.Commands() {
 		if sub.Hidden || sub.Name() == "help" || sub.Name() == "completion" {
 			continue
 		}
 		do(sub)
-		each(sub, do)
+		visitCommands(sub, do)
 	}
 }
 
-// flagRows returns each flag of a command with what it does.
+// flagRows are the flags of a command with their descriptions. A default is shown unless it is the zero value.
 func flagRows(c *cobra.Command) (rows [][2]string) {
 	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		if f.Hidden || f.Name == "help" {
@@ -71,25 +71,28 @@ func flagRows(c *cobra.Command) (rows [][2]string) {
 	return rows
 }
 
-func stop(c *cobra.Command) string {
+// finalDot ends a short description, which has no dot in --help.
+func finalDot(c *cobra.Command) string {
 	if c.Long == "" {
 		return "."
 	}
 	return ""
 }
 
-// prose makes a help text Markdown: paragraphs stay, and nothing in it is markup.
+// prose escapes a help text for Markdown; its paragraphs stay.
 func prose(s string) string {
 	return strings.NewReplacer("<", "&lt;", "*", `\*`).Replace(strings.TrimSpace(s))
 }
 
-// cell makes a text fit a row of a table.
+// cell escapes a text for a row of a table.
 func cell(s string) string {
 	return strings.NewReplacer("|", `\|`, "<", "&lt;", "*", `\*`, "\n", " ").Replace(s)
 }
 
+// anchor is the id of a heading.
 func anchor(heading string) string { return strings.ReplaceAll(strings.ToLower(heading), " ", "-") }
 
+// unindent removes cobra's indentation of examples.
 func unindent(s string) string {
 	lines := strings.Split(strings.TrimRight(s, "\n"), "\n")
 	for i := range lines {
@@ -105,8 +108,8 @@ func Manual(root *cobra.Command) string {
 	fmt.Fprintf(&b, ".TH PILLION 1 \"\" \"pillion %s\" \"\"\n.SH NAME\npillion \\- %s\n", roff.Replace(root.Version), roff.Replace(root.Short))
 	b.WriteString(".SH SYNOPSIS\n.B pillion\n.I command\n[\n.I options\n]\n.SH DESCRIPTION\n")
 	b.WriteString(paragraphs(roff.Replace(root.Long)) + "\n.SH COMMANDS\n")
-	each(root, func(c *cobra.Command) {
-		fmt.Fprintf(&b, ".SS %s\n%s\n", roff.Replace(c.UseLine()), paragraphs(roff.Replace(cmp.Or(c.Long, c.Short)+stop(c))))
+	visitCommands(root, func(c *cobra.Command) {
+		fmt.Fprintf(&b, ".SS %s\n%s\n", roff.Replace(c.UseLine()), paragraphs(roff.Replace(cmp.Or(c.Long, c.Short)+finalDot(c))))
 		for _, r := range flagRows(c) {
 			fmt.Fprintf(&b, ".TP\n.B %s\n%s\n", roff.Replace(r[0]), roff.Replace(r[1]))
 		}
@@ -114,8 +117,9 @@ func Manual(root *cobra.Command) string {
 			fmt.Fprintf(&b, ".PP\n.nf\n%s\n.fi\n", roff.Replace(c.Example))
 		}
 	})
-	b.WriteString(".SH FILES\n.TP\n.I ~/.config/pillion/pillion.jsonc\nyour settings\n.TP\n.I pillion.jsonc\nthe project's settings\n.TP\n.I ~/.local/state/pillion\nsessions, kept keys, trust, logs\n")
+	b.WriteString(".SH FILES\n.TP\n.I ~/.config/pillion/pillion.jsonc\nyour settings\n.TP\n.I pillion.jsonc\nthe project's settings\n.TP\n.I ~/.local/state/pillion\nsessions, stored keys, trust, logs\n")
 	return b.String()
 }
 
+// paragraphs marks paragraphs for man.
 func paragraphs(s string) string { return strings.ReplaceAll(s, "\n\n", "\n.PP\n") }

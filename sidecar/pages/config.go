@@ -19,7 +19,8 @@ type schema struct {
 	AnyOf       []schema          `json:"anyOf"`
 }
 
-// configurationPage is the schema of pillion.jsonc as Markdown: one table of the top, one for each kind of object.
+// configurationPage is the schema of pillion.jsonc as Markdown: one table for the top level and one for each kind of
+// object. It panics for a schema that is not JSON, which is our own.
 func configurationPage(text []byte) string {
 	var top schema
 	if err := json.Unmarshal(text, &top); err != nil {
@@ -28,14 +29,14 @@ func configurationPage(text []byte) string {
 	var b strings.Builder
 	b.WriteString("# Configuration\n\n" + generated)
 	b.WriteString("`pillion.jsonc` (or `.json`) in the project and the folders above it, then `~/.config/pillion/pillion.jsonc`, then the\n" +
-		"editor's settings and the environment: the nearer to you, the stronger. `{env:NAME}` and `{file:path}` stand for a variable's\n" +
-		"or a file's text. `pillion config check` reports mistakes, `pillion config schema` prints the schema for your editor, and\n" +
+		"editor's settings and the environment: later ones take precedence. `{env:NAME}` and `{file:path}` are replaced by a variable\n" +
+		"or the text of a file. `pillion config check` reports mistakes, `pillion config schema` prints the schema for your editor, and\n" +
 		"`pillion config show --origin` says where each value comes from. How to write each part is in the [guide](../guide.md).\n")
 	settingsTable(&b, "", top)
 	return b.String()
 }
 
-// settingsTable writes the settings below a path, then those of the objects in it.
+// settingsTable writes the settings below a path, then those of the objects in them.
 func settingsTable(b *strings.Builder, path string, s schema) {
 	if path != "" {
 		fmt.Fprintf(b, "\n## %s\n", path)
@@ -65,7 +66,7 @@ func settingsTable(b *strings.Builder, path string, s schema) {
 	}
 }
 
-// objectOf finds the object with named settings that a setting holds: itself, each value of a map, one of several forms.
+// objectOf finds the object with named settings in a setting: itself, the values of a map, or one of several forms.
 func objectOf(path string, s schema) (string, schema, bool) {
 	if len(s.Properties) > 0 {
 		return path, s, true
@@ -84,7 +85,7 @@ func objectOf(path string, s schema) (string, schema, bool) {
 	return "", schema{}, false
 }
 
-// words says in a few words what values a setting takes.
+// words describes the values of a setting in a few words.
 func (s schema) words() string {
 	switch {
 	case len(s.AnyOf) > 0:
@@ -110,7 +111,7 @@ func (s schema) words() string {
 	return s.Type
 }
 
-// headingID is the anchor GitHub gives a heading.
+// headingID is the id that GitHub gives a heading.
 func headingID(heading string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

@@ -13,7 +13,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/web"
 )
 
-// everyTool makes Pillion's own tools with all that can be configured, so that each is there.
+// everyTool makes the built-in tools with everything configured that some of them need, so that none is missing.
+// "invalid" only answers calls of unknown tools.
 func everyTool() []tools.Tool {
 	var env builtin.Env
 	env.Web.Client = &web.Client{}
@@ -21,7 +22,7 @@ func everyTool() []tools.Tool {
 	return slices.DeleteFunc(builtin.All(env), func(t tools.Tool) bool { return t.ID == "invalid" })
 }
 
-// toolsPage is what a model can call, as Markdown.
+// toolsPage describes the tools that a model can call.
 func toolsPage(list []tools.Tool) string {
 	slices.SortFunc(list, func(a, b tools.Tool) int { return strings.Compare(a.ID, b.ID) })
 	var b strings.Builder
@@ -51,7 +52,7 @@ func toolsPage(list []tools.Tool) string {
 	return b.String()
 }
 
-// parameterTable lists a tool's parameters, those that must be given first.
+// parameterTable lists a tool's parameters, required ones first.
 func parameterTable(b *strings.Builder, parameters json.RawMessage) {
 	var p struct {
 		Required   []string
@@ -89,6 +90,7 @@ func parameterTable(b *strings.Builder, parameters json.RawMessage) {
 	}
 }
 
+// permissionOf is the name of a tool in permission rules.
 func permissionOf(t tools.Tool) string {
 	if t.Permission == "" {
 		return t.ID

@@ -14,7 +14,7 @@ func TextOfCall(text string) ToolCallContent {
 	return ToolCallContent{Type: "content", Value: &Content{Content: TextBlock(text)}}
 }
 
-// NotFound is answered with ACP's "resource not found": what was named does not exist, or not any more.
+// NotFound is ACP's error "resource not found": what was named does not exist, or no longer.
 func NotFound(format string, a ...any) error {
 	return jsonrpc2.Errorf(jsonrpc2.Code(ErrorCodeResourceNotFound), format, a...)
 }

@@ -12,12 +12,13 @@ import (
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
-// DecodeError says where in a message the trouble is.
+// DecodeError says where in a message a value is wrong, for the author of a client.
 type DecodeError struct {
 	Path string // e.g. prompt[0].text; empty is the whole
 	Text string // e.g. want a string, got a number
 }
 
+// Error is "path: text".
 func (e *DecodeError) Error() string {
 	if e.Path == "" {
 		return e.Text
@@ -45,15 +46,17 @@ func Decode(data []byte, v any) error {
 // _meta members are.
 func Assign(tree, v any) error { return assign("", tree, reflect.ValueOf(v).Elem()) }
 
+// rawType is kept as JSON.
 var (
 	rawType = reflect.TypeFor[json.RawMessage]()
 )
 
-// tagged is a union told apart by a member.
+// tagged is a union whose variant is named by a member. variant("") only tells the member's name.
 type tagged interface {
 	variant(tag string) (key string, value any, ok bool)
 }
 
+// assign sets dst from a tree; path is the place in the message.
 func assign(path string, tree any, dst reflect.Value) error {
 	if dst.Type() == rawType {
 		raw, err := json.Marshal(tree)
@@ -138,6 +141,7 @@ func assign(path string, tree any, dst reflect.Value) error {
 	return nil
 }
 
+// assignInt accepts 3.0 for 3, as JavaScript clients write it; other fractions are errors.
 func assignInt(path string, tree any, dst reflect.Value) error {
 	n, ok := tree.(json.Number)
 	if !ok {
@@ -158,6 +162,7 @@ func assignInt(path string, tree any, dst reflect.Value) error {
 	return nil
 }
 
+// assignStruct sets the members of a struct by the rules in its acp tags: required, lenient, or neither.
 func assignStruct(path string, m map[string]any, dst reflect.Value) error {
 	t := dst.Type()
 	for i := range t.NumField() {
@@ -181,6 +186,8 @@ func assignStruct(path string, m map[string]any, dst reflect.Value) error {
 	return nil
 }
 
+// assignTagged chooses the variant of a union and sets it. An unknown tag is an error unless the union has a variant
+// for it.
 func assignTagged(path string, tree any, dst reflect.Value, u tagged) error {
 	m, ok := tree.(map[string]any)
 	if !ok {
@@ -208,6 +215,7 @@ func assignTagged(path string, tree any, dst reflect.Value, u tagged) error {
 	return nil
 }
 
+// join is the path of a member.
 func join(path, name string) string {
 	if path == "" {
 		return name
@@ -215,6 +223,7 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
+// mismatch is the error of a value of the wrong type.
 func mismatch(path, want string, got any) error {
 	kind := "null"
 	switch got.(type) {
@@ -232,6 +241,7 @@ func mismatch(path, want string, got any) error {
 	return &DecodeError{path, "want " + want + ", got " + kind}
 }
 
+// clip shortens a value for an error.
 func clip(s string) string {
 	if len(s) > 60 {
 		return strings.ToValidUTF8(s[:60], "") + "…"
@@ -239,7 +249,7 @@ func clip(s string) string {
 	return s
 }
 
-// marshalTagged writes an object with its tag first.
+// marshalTagged writes an object with its tag first, as readers of a log expect.
 func marshalTagged(key, tag string, value any) ([]byte, error) {
 	if text, ok := plainText(tag, value); ok {
 		b := make([]byte, 0, len(text)+len(text)/8+80)
@@ -279,8 +289,8 @@ func marshalTagged(key, tag string, value any) ([]byte, error) {
 	return out, nil
 }
 
-// plainText is the text of a block of text, or of a tool's content that is one, with nothing besides: most of what
-// leaves. encoding/json would read it once more for each object that it lies in.
+// plainText is the text of a block that is nothing but text: most of what is sent. encoding/json would copy it once
+// more for each object around it.
 func plainText(tag string, value any) (string, bool) {
 	switch v := value.(type) {
 	case *TextContent:

@@ -2,8 +2,9 @@
 
 package share
 
+// supported is false where there are no Unix sockets.
 const supported = false
 
 func folder() (string, error) { return "", ErrUnsupported }
 
-func refused(error) bool { return false }
+func isStale(error) bool { return false }

@@ -12,7 +12,9 @@ import (
 
 const supported = true
 
-// folder is where the sockets are: a folder of the person's own that nobody else can enter.
+// folder is where the sockets are: a folder of the person that nobody else can enter. XDG_RUNTIME_DIR is preferred,
+// because it is emptied at logout. It refuses a folder of another user: the one below the temporary folder has a name
+// that can be guessed.
 func folder() (string, error) {
 	dir := os.Getenv("XDG_RUNTIME_DIR")
 	if filepath.IsAbs(dir) {
@@ -40,7 +42,7 @@ func folder() (string, error) {
 	return dir, nil
 }
 
-// refused: nobody listens there, or nothing is there.
-func refused(err error) bool {
+// isStale reports that nobody listens on a socket any more, or that it does not exist.
+func isStale(err error) bool {
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, os.ErrNotExist)
 }

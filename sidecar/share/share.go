@@ -46,51 +46,52 @@ type Session struct {
 	State string `json:"state"` // idle, running, waiting
 }
 
-// Hello is the first line of who connects.
+// Hello is the first line that a client sends.
 type Hello struct {
 	Token   string `json:"token"`
-	Session string `json:"session,omitempty"` // the one the next session/new is to open
-	List    bool   `json:"list,omitempty"`    // only tell what there is
+	Session string `json:"session,omitempty"` // the session that the first session/new opens
+	List    bool   `json:"list,omitempty"`    // only list the sessions
 }
 
-// Welcome is the answer, one line too. With an Error the connection ends.
+// Welcome is the answer to it, also one line. After an Error the connection ends.
 type Welcome struct {
 	OK       bool      `json:"ok"`
 	Error    string    `json:"error,omitempty"`
 	Sessions []Session `json:"sessions,omitempty"`
 }
 
-// Limits of a handshake.
+// Limits of a handshake: the other side is a process of the same user, but may be a broken one.
 const (
-	handshake = 5 * time.Second
-	maxLine   = 64 << 10 // bytes
-	maxKnocks = 16       // handshakes at once
-	maxPath   = 100      // bytes of a socket's path; the system's limit is a little above
+	handshake     = 5 * time.Second
+	maxLine       = 64 << 10 // bytes
+	maxHandshakes = 16       // handshakes at once
+	maxPath       = 100      // bytes of a socket's path; the system's limit is a little above
 )
 
-// ErrUnsupported: no private sockets here.
+// ErrUnsupported means that the system has no private sockets.
 var ErrUnsupported = errors.New("sharing a session is not available on this system yet: it needs Unix sockets")
 
 // Listener accepts connections that know the token. Close removes the socket.
 type Listener struct {
-	describe func() []Session
-	token    string
-	socket   string
-	l        net.Listener
-	ready    chan Conn
-	knocks   chan struct{}
-	done     chan struct{}
-	once     sync.Once
-	wg       sync.WaitGroup
+	describe   func() []Session
+	token      string
+	socket     string
+	l          net.Listener
+	ready      chan Conn
+	handshakes chan struct{}
+	done       chan struct{}
+	once       sync.Once
+	wg         sync.WaitGroup
 }
 
-// Conn is a connection behind its handshake.
+// Conn is a connection after its handshake.
 type Conn struct {
 	net.Conn
 	Session string // what Hello asked for
 }
 
-// Listen opens a socket for this process. describe says what sessions are live; it may be called at any time.
+// Listen opens a socket for this process and writes the file beside it. describe lists the live sessions; it may be
+// called at any time, from several goroutines.
 func Listen(version, cwd string, describe func() []Session) (*Listener, error) {
 	if !supported {
 		return nil, ErrUnsupported
@@ -99,12 +100,12 @@ func Listen(version, cwd string, describe func() []Session) (*Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	clean(dir)
+	removeStale(dir)
 	raw := make([]byte, 32)
 	if _, err := rand.Read(raw); err != nil {
 		return nil, err
 	}
-	l := &Listener{describe: describe, token: hex.EncodeToString(raw), ready: make(chan Conn), knocks: make(chan struct{}, maxKnocks), done: make(chan struct{})}
+	l := &Listener{describe: describe, token: hex.EncodeToString(raw), ready: make(chan Conn), handshakes: make(chan struct{}, maxHandshakes), done: make(chan struct{})}
 	l.socket = filepath.Join(dir, strconv.Itoa(os.Getpid())+"-"+hex.EncodeToString(raw[:4])+".sock")
 	p := Process{PID: os.Getpid(), Cwd: cwd, Version: version, Started: time.Now().UTC(), Token: hex.EncodeToString(raw)}
 	if l.l, err = net.Listen("unix", l.socket); err != nil {
@@ -115,7 +116,7 @@ func Listen(version, cwd string, describe func() []Session) (*Listener, error) {
 		err = os.Chmod(l.socket, 0o600)
 	}
 	if err == nil {
-		err = os.WriteFile(card(l.socket), text, 0o600)
+		err = os.WriteFile(infoFile(l.socket), text, 0o600)
 	}
 	if err != nil {
 		l.Close()
@@ -125,10 +126,10 @@ func Listen(version, cwd string, describe func() []Session) (*Listener, error) {
 	return l, nil
 }
 
-// Socket is where it listens.
+// Socket is the path of the socket.
 func (l *Listener) Socket() string { return l.socket }
 
-// Accept gives the next connection that passed the handshake. net.ErrClosed after Close.
+// Accept returns the next connection that has passed the handshake; net.ErrClosed after Close.
 func (l *Listener) Accept() (Conn, error) {
 	select {
 	case c := <-l.ready:
@@ -138,17 +139,18 @@ func (l *Listener) Accept() (Conn, error) {
 	}
 }
 
-// Close stops listening and removes the socket. Connections that were accepted go on.
+// Close stops listening and removes the socket. Accepted connections stay open.
 func (l *Listener) Close() {
 	l.once.Do(func() {
 		close(l.done)
 		_ = l.l.Close()
 		_ = os.Remove(l.socket)
-		_ = os.Remove(card(l.socket))
+		_ = os.Remove(infoFile(l.socket))
 	})
 	l.wg.Wait()
 }
 
+// run accepts connections until Close.
 func (l *Listener) run() {
 	for {
 		c, err := l.l.Accept()
@@ -156,23 +158,23 @@ func (l *Listener) run() {
 			return // closed
 		}
 		select {
-		case l.knocks <- struct{}{}:
+		case l.handshakes <- struct{}{}:
 		case <-l.done:
 			_ = c.Close()
 			return
 		}
 		l.wg.Go(func() {
-			defer func() { <-l.knocks }()
-			l.greet(c)
+			defer func() { <-l.handshakes }()
+			l.shakeHands(c)
 		})
 	}
 }
 
-// greet takes the handshake of one connection.
-func (l *Listener) greet(c net.Conn) {
+// shakeHands reads the handshake of one connection and answers it. The token is compared in constant time.
+func (l *Listener) shakeHands(c net.Conn) {
 	stop := make(chan struct{})
 	defer close(stop)
-	go func() { // a handshake does not hold up the end
+	go func() { // Close must not wait for a handshake
 		select {
 		case <-l.done:
 			_ = c.SetDeadline(time.Now())
@@ -215,7 +217,7 @@ func (l *Listener) greet(c net.Conn) {
 	}
 }
 
-// List are the processes that can be attached to, the newest first. What a dead one left behind is removed.
+// List are the processes that can be attached to, the newest first. It removes what ended processes have left.
 func List() []Process {
 	if !supported {
 		return nil
@@ -224,12 +226,12 @@ func List() []Process {
 	if err != nil {
 		return nil
 	}
-	all := clean(dir)
+	all := removeStale(dir)
 	slices.SortFunc(all, func(a, b Process) int { return b.Started.Compare(a.Started) })
 	return all
 }
 
-// Dial connects to a process. The connection is Pillion's protocol from then on, unless hello only asks for the list.
+// Dial connects to a process. After it the connection carries ACP, unless hello only asks for the list.
 func Dial(ctx context.Context, p Process, hello Hello) (net.Conn, Welcome, error) {
 	c, err := guard.Dialer(guard.Reason{Who: guard.Sharing}, guard.Network{Timeout: handshake})(ctx, "unix", p.socket)
 	if err != nil {
@@ -256,8 +258,8 @@ func Dial(ctx context.Context, p Process, hello Hello) (net.Conn, Welcome, error
 	return c, w, nil
 }
 
-// clean lists a folder's processes and removes what nobody listens to any more.
-func clean(dir string) (alive []Process) {
+// removeStale lists a folder's processes and removes sockets on which nobody listens.
+func removeStale(dir string) (alive []Process) {
 	names, _ := filepath.Glob(filepath.Join(dir, "*.sock"))
 	cards, _ := filepath.Glob(filepath.Join(dir, "*.json"))
 	for _, c := range cards {
@@ -268,14 +270,14 @@ func clean(dir string) (alive []Process) {
 	for _, socket := range names {
 		c, err := guard.Dialer(guard.Reason{Who: guard.Sharing}, guard.Network{Timeout: time.Second})(context.Background(), "unix", socket)
 		if err != nil {
-			if refused(err) {
+			if isStale(err) {
 				_ = os.Remove(socket)
-				_ = os.Remove(card(socket))
+				_ = os.Remove(infoFile(socket))
 			}
 			continue
 		}
 		_ = c.Close()
-		text, err := os.ReadFile(card(socket))
+		text, err := os.ReadFile(infoFile(socket))
 		p := Process{}
 		if err == nil && json.Unmarshal(text, &p) == nil && p.Token != "" {
 			p.socket = socket
@@ -285,9 +287,10 @@ func clean(dir string) (alive []Process) {
 	return alive
 }
 
-// card is the file beside a socket that says whose it is and holds the token.
-func card(socket string) string { return strings.TrimSuffix(socket, ".sock") + ".json" }
+// infoFile is the file beside a socket that describes the process and holds the token; only its owner can read it.
+func infoFile(socket string) string { return strings.TrimSuffix(socket, ".sock") + ".json" }
 
+// write sends one line.
 func write(c net.Conn, v any) error {
 	text, err := json.Marshal(v)
 	if err == nil {
@@ -296,7 +299,7 @@ func write(c net.Conn, v any) error {
 	return err
 }
 
-// readLine reads one line and not a byte more: what follows belongs to another protocol.
+// readLine reads one line and not a byte more: what follows belongs to ACP.
 func readLine(c net.Conn) ([]byte, error) {
 	var line []byte
 	var b [1]byte

@@ -38,7 +38,7 @@ func listen(t *testing.T) *Listener {
 func TestWhoKnowsTheTokenGetsIn(t *testing.T) {
 	dir := runtimeDir(t)
 	l := listen(t)
-	for path, want := range map[string]os.FileMode{dir: 0o700, l.Socket(): 0o600, card(l.Socket()): 0o600} {
+	for path, want := range map[string]os.FileMode{dir: 0o700, l.Socket(): 0o600, infoFile(l.Socket()): 0o600} {
 		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != want {
 			t.Errorf("%s: %v, %v", path, info.Mode(), err)
 		}
@@ -107,7 +107,7 @@ func TestWhatADeadProcessLeftIsRemoved(t *testing.T) {
 	}
 	dead.SetUnlinkOnClose(false) // as kill -9 leaves it
 	_ = dead.Close()
-	for _, name := range []string{card(stale), filepath.Join(dir, "1-x.json")} {
+	for _, name := range []string{infoFile(stale), filepath.Join(dir, "1-x.json")} {
 		if err := os.WriteFile(name, []byte(`{"pid":1,"token":"x"}`), 0o600); err != nil {
 			t.Fatal(err)
 		}

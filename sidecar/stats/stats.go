@@ -25,15 +25,16 @@ type Spent struct {
 	Hunks    hunkStats      `json:"hunks"`
 }
 
-// hunkStats are the changes that the agent proposed: what was written, and what of it the person took back.
+// hunkStats are the hunks that the agent proposed: how many were written, and how many of those were undone.
 type hunkStats struct {
 	Proposed int `json:"proposed"`
 	Applied  int `json:"applied"`
 	Undone   int `json:"undone"`
-	// Acceptance is what stayed of what was proposed and decided; nil when nothing was.
+	// Acceptance is the share of the proposed hunks that were written and not undone; nil without proposals.
 	Acceptance *float64 `json:"acceptance,omitempty"`
 }
 
+// rate computes Acceptance.
 func (h *hunkStats) rate() {
 	if h.Proposed > 0 {
 		r := float64(h.Applied-h.Undone) / float64(h.Proposed)
@@ -41,6 +42,7 @@ func (h *hunkStats) rate() {
 	}
 }
 
+// toolStats are the calls of one tool.
 type toolStats struct {
 	Calls  int   `json:"calls"`
 	Failed int   `json:"failed"`
@@ -56,45 +58,48 @@ type Report struct {
 	Tools    map[string]*toolStats `json:"tools"`
 }
 
-// counting reads events in their order, and forgets them.
-type counting struct {
+// counter reads events in the order of the log and keeps only sums.
+type counter struct {
 	out      Report
 	root     func(cwd string) string // a session's directory → its project
 	only     string                  // a project; empty: all
 	roots    map[string]string       // by cwd
 	sets     map[string]*setStats    // by change set; an undo may come long after
-	seen     string                  // the session at hand
+	seen     string                  // id of the present session
 	model    string                  // its model
 	project  string
 	inModels map[string]bool // its models that were counted
 }
 
-// setStats is a change set as far as it is known.
+// setStats is a change set as far as its events have been read. It is kept to the end, since an undo may come much
+// later.
 type setStats struct {
 	project, model    string
 	proposed, applied int
 	undone            map[string]bool
 }
 
-// Count streams over the store. project "" is all.
+// Count adds up the events since a time, of one project or of all (""). It streams over the store, so its memory does
+// not grow with the log.
 func Count(ctx context.Context, st *store.Store, since time.Time, project string, root func(string) string) (*Report, error) {
-	c := &counting{root: root, only: project, roots: map[string]string{}, sets: map[string]*setStats{},
+	c := &counter{root: root, only: project, roots: map[string]string{}, sets: map[string]*setStats{},
 		out: Report{Projects: map[string]*Spent{}, Models: map[string]*Spent{}, Tools: map[string]*toolStats{}}}
 	if !since.IsZero() {
 		c.out.Since = &since
 	}
 	types := []string{string(agent.EventPrompt), string(agent.EventSteer), string(agent.EventMessage), string(agent.EventStep), string(agent.EventCompaction),
 		string(agent.EventTool), string(agent.EventChange), string(agent.EventReview)}
-	if err := st.Scan(ctx, since, types, c.see); err != nil {
+	if err := st.Scan(ctx, since, types, c.event); err != nil {
 		return nil, err
 	}
 	c.finish()
 	return &c.out, nil
 }
 
-func (c *counting) see(s store.Session, e store.Event) error {
+// event adds one event. It decodes only the members that count: most of an event is text.
+func (c *counter) event(s store.Session, e store.Event) error {
 	if s.ID != c.seen {
-		c.begin(s)
+		c.startSession(s)
 	}
 	if c.only != "" && c.project != c.only {
 		return nil
@@ -103,15 +108,15 @@ func (c *counting) see(s store.Session, e store.Event) error {
 	case agent.EventPrompt, agent.EventSteer:
 		var d struct{ Model string } // a prompt comes before its first message
 		if json.Unmarshal(e.Data, &d) == nil {
-			c.use(s, d.Model)
+			c.setModel(s, d.Model)
 		}
 		if s.Parent == "" {
-			c.each(func(x *Spent) { x.Prompts++ })
+			c.add(func(x *Spent) { x.Prompts++ })
 		}
 	case agent.EventMessage:
 		var d struct{ Model string }
 		if json.Unmarshal(e.Data, &d) == nil && d.Model != "" {
-			c.use(s, d.Model)
+			c.setModel(s, d.Model)
 		}
 	case agent.EventStep:
 		var d struct {
@@ -120,18 +125,18 @@ func (c *counting) see(s store.Session, e store.Event) error {
 			Message struct{ Model string }
 		}
 		if json.Unmarshal(e.Data, &d) == nil {
-			c.use(s, d.Message.Model)
-			c.each(func(x *Spent) { x.Steps++; x.Cost += d.Cost; addUsage(&x.Tokens, d.Usage) })
+			c.setModel(s, d.Message.Model)
+			c.add(func(x *Spent) { x.Steps++; x.Cost += d.Cost; addUsage(&x.Tokens, d.Usage) })
 		}
-	case agent.EventCompaction: // told again as it grows: what it cost is told once, at its end
+	case agent.EventCompaction: // there are several events of one; only the last one has the cost
 		var d struct {
 			Model string
 			Usage provider.Usage
 			Cost  float64
 		}
 		if json.Unmarshal(e.Data, &d) == nil && d.Usage != (provider.Usage{}) {
-			c.use(s, d.Model)
-			c.each(func(x *Spent) { x.Cost += d.Cost; addUsage(&x.Tokens, d.Usage) })
+			c.setModel(s, d.Model)
+			c.add(func(x *Spent) { x.Cost += d.Cost; addUsage(&x.Tokens, d.Usage) })
 		}
 	case agent.EventTool:
 		c.tool(e.Data)
@@ -151,8 +156,8 @@ func (c *counting) see(s store.Session, e store.Event) error {
 	return nil
 }
 
-// begin turns to another session.
-func (c *counting) begin(s store.Session) {
+// startSession begins with the events of another session.
+func (c *counter) startSession(s store.Session) {
 	c.seen, c.model, c.inModels = s.ID, "", map[string]bool{}
 	project, ok := c.roots[s.Cwd]
 	if !ok {
@@ -162,38 +167,40 @@ func (c *counting) begin(s store.Session) {
 	c.project = project
 	if s.Parent == "" && (c.only == "" || project == c.only) {
 		c.out.Total.Sessions++
-		of(c.out.Projects, project).Sessions++
+		entry(c.out.Projects, project).Sessions++
 	}
 }
 
-// use says which model speaks.
-func (c *counting) use(s store.Session, model string) {
+// setModel notes the model that the next events belong to.
+func (c *counter) setModel(s store.Session, model string) {
 	if model == "" {
 		return
 	}
 	c.model = model
 	if s.Parent == "" && !c.inModels[model] {
 		c.inModels[model] = true
-		of(c.out.Models, model).Sessions++
+		entry(c.out.Models, model).Sessions++
 	}
 }
 
-// each reaches everything that the event at hand counts for.
-func (c *counting) each(f func(*Spent)) {
+// add applies f to all sums that the present event belongs to.
+func (c *counter) add(f func(*Spent)) {
 	f(&c.out.Total)
-	f(of(c.out.Projects, c.project))
+	f(entry(c.out.Projects, c.project))
 	if c.model != "" {
-		f(of(c.out.Models, c.model))
+		f(entry(c.out.Models, c.model))
 	}
 }
 
-func of[T any](all map[string]*T, key string) *T {
+// entry is the entry of a map, made if missing.
+func entry[T any](all map[string]*T, key string) *T {
 	if all[key] == nil {
 		all[key] = new(T)
 	}
 	return all[key]
 }
 
+// addUsage adds tokens.
 func addUsage(to *provider.Usage, u provider.Usage) {
 	to.Input += u.Input
 	to.Output += u.Output
@@ -202,8 +209,8 @@ func addUsage(to *provider.Usage, u provider.Usage) {
 	to.CacheWrite += u.CacheWrite
 }
 
-// tool counts a call once: at its end.
-func (c *counting) tool(data []byte) {
+// tool counts a call once, at its end.
+func (c *counter) tool(data []byte) {
 	var d struct {
 		Tool           string
 		Status         agent.ToolStatus
@@ -212,7 +219,7 @@ func (c *counting) tool(data []byte) {
 	if json.Unmarshal(data, &d) != nil || d.Status != agent.ToolCompleted && d.Status != agent.ToolError {
 		return
 	}
-	t := of(c.out.Tools, d.Tool)
+	t := entry(c.out.Tools, d.Tool)
 	t.Calls++
 	if d.Status == agent.ToolError {
 		t.Failed++
@@ -222,8 +229,9 @@ func (c *counting) tool(data []byte) {
 	}
 }
 
-// change follows a set through its states. A sub-agent's is told in two sessions and counts where it is met first.
-func (c *counting) change(data []byte) {
+// change follows a change set through its states. A sub-agent's set is in the logs of two sessions, and counts in the
+// first one that is read.
+func (c *counter) change(data []byte) {
 	var d struct {
 		State change.State
 		Set   struct {
@@ -249,15 +257,16 @@ func (c *counting) change(data []byte) {
 		s.proposed = max(s.proposed, n)
 	case change.Applied:
 		s.applied = n
-		s.proposed = max(s.proposed, n) // it may have been written without a question
+		s.proposed = max(s.proposed, n) // it may have been written without approval
 	}
 }
 
-func (c *counting) finish() {
+// finish adds the hunks, which are known only after the last event.
+func (c *counter) finish() {
 	for _, s := range c.sets {
-		to := []*Spent{&c.out.Total, of(c.out.Projects, s.project)}
+		to := []*Spent{&c.out.Total, entry(c.out.Projects, s.project)}
 		if s.model != "" {
-			to = append(to, of(c.out.Models, s.model))
+			to = append(to, entry(c.out.Models, s.model))
 		}
 		for _, x := range to {
 			x.Hunks.Proposed += s.proposed
@@ -273,7 +282,7 @@ func (c *counting) finish() {
 	}
 }
 
-// ByCost orders names by what they cost, then by their tokens.
+// ByCost sorts names by cost, then by output tokens, highest first.
 func ByCost(all map[string]*Spent) []string {
 	names := make([]string, 0, len(all))
 	for name := range all {
@@ -283,7 +292,7 @@ func ByCost(all map[string]*Spent) []string {
 		x, y := all[a], all[b]
 		switch {
 		case x.Cost != y.Cost:
-			return cmpDown(x.Cost, y.Cost)
+			return descending(x.Cost, y.Cost)
 		case x.Tokens.Output != y.Tokens.Output:
 			return y.Tokens.Output - x.Tokens.Output
 		}
@@ -292,7 +301,8 @@ func ByCost(all map[string]*Spent) []string {
 	return names
 }
 
-func cmpDown(a, b float64) int {
+// descending compares for a descending order.
+func descending(a, b float64) int {
 	if a > b {
 		return -1
 	}

@@ -42,13 +42,13 @@ func goName(s string) string {
 	return out
 }
 
-// pointers are optional members for which empty differs from absent.
+// pointers are optional members for which "" differs from absent.
 var pointers = []string{"Diff.oldText", "EmbeddedResourceResource.text", "EmbeddedResourceResource.blob", "TurnFile.baseText", "TurnFile.text"}
 
-// alwaysSent are optional members that go out even when empty: clients look at them without a check.
+// alwaysSent are optional members that are sent even when empty: some clients read them without a check.
 var alwaysSent = []string{"InitializeResponse.authMethods"}
 
-// golang writes the Go twin.
+// golang writes the Go types. On an error it returns the unformatted text too, to be looked at.
 func golang(d *defs) ([]byte, error) {
 	var b strings.Builder
 	p := func(f string, a ...any) { fmt.Fprintf(&b, f+"\n", a...) }
@@ -163,6 +163,7 @@ func golang(d *defs) ([]byte, error) {
 	return src, nil
 }
 
+// memberName is the Go name of a member.
 func memberName(s string) string {
 	if s == "_meta" {
 		return "Meta"
@@ -170,6 +171,7 @@ func memberName(s string) string {
 	return goName(s)
 }
 
+// goType is the Go type of a member. Optional objects and numbers are pointers, so that absent and zero differ.
 func goType(d *defs, owner string, m member) string {
 	name, s, _ := target(m.Of)
 	if slices.Contains(pointers, owner+"."+m.Name) {
@@ -230,4 +232,5 @@ func goType(d *defs, owner string, m member) string {
 	return "json.RawMessage"
 }
 
+// goItem is the type of the elements of a list or map.
 func goItem(d *defs, s *schema) string { return goType(d, "", member{"", s, true}) }

@@ -20,6 +20,7 @@ func main() {
 	}
 }
 
+// run writes the files that differ from what the schemas give, or fails for the first one with check.
 func run(root string, check bool) error {
 	dir := filepath.Join(root, "sidecar", "protocol")
 	acp, err := os.ReadFile(filepath.Join(dir, "gen", "acp.schema.json"))

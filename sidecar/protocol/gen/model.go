@@ -41,6 +41,7 @@ type schema struct {
 // typeNames is "type": one name or several.
 type typeNames []string
 
+// UnmarshalJSON reads either form.
 func (t *typeNames) UnmarshalJSON(b []byte) error {
 	var one string
 	if json.Unmarshal(b, &one) == nil {
@@ -53,11 +54,13 @@ func (t *typeNames) UnmarshalJSON(b []byte) error {
 // properties keep the order of the file.
 type properties []property
 
+// property is a member with its schema.
 type property struct {
 	Name string
 	*schema
 }
 
+// UnmarshalJSON keeps the order, which encoding/json's maps lose: generated code must not change from run to run.
 func (p *properties) UnmarshalJSON(b []byte) error {
 	return eachMember(b, func(name string, raw json.RawMessage) error {
 		s := new(schema)
@@ -66,6 +69,7 @@ func (p *properties) UnmarshalJSON(b []byte) error {
 	})
 }
 
+// eachMember calls f for the members of a JSON object, in order.
 func eachMember(b []byte, f func(string, json.RawMessage) error) error {
 	d := json.NewDecoder(bytes.NewReader(b))
 	if _, err := d.Token(); err != nil {
@@ -93,6 +97,7 @@ type defs struct {
 	byKey map[string]*schema
 }
 
+// load reads the definitions of the schemas.
 func load(files ...[]byte) (*defs, error) {
 	d := &defs{byKey: map[string]*schema{}}
 	for _, f := range files {
@@ -118,6 +123,7 @@ func load(files ...[]byte) (*defs, error) {
 	return d, nil
 }
 
+// refName is the name that a $ref points to.
 func refName(ref string) string { return strings.TrimPrefix(ref, "#/$defs/") }
 
 // target follows $ref, a lone allOf and "X or null", and gives the definition's name, "" for an inline schema.
@@ -151,12 +157,14 @@ const (
 	kindUnknown             // anything
 )
 
+// variant is one form of a union.
 type variant struct {
 	Tag  string // "" is what is left when no tag matches
 	Type string // name of the definition; "" has no members of its own
 	Of   *schema
 }
 
+// variants are the forms of a union, whichever keyword lists them.
 func variants(s *schema) []*schema {
 	if len(s.OneOf) > 0 {
 		return s.OneOf
@@ -179,6 +187,7 @@ func tag(s *schema) string {
 	return ""
 }
 
+// kind says how a definition is written in the generated languages.
 func (d *defs) kind(name string) kind {
 	s := d.byKey[name]
 	vs := variants(s)
@@ -277,6 +286,7 @@ func (d *defs) members(name string) []member {
 	return out
 }
 
+// sameType reports whether two members have the same type.
 func sameType(a, b *schema) bool {
 	an, as, _ := target(a)
 	bn, bs, _ := target(b)
@@ -294,6 +304,7 @@ type method struct {
 	Name, Side, Params, Result string
 }
 
+// methods are the methods with their types, sorted by name.
 func (d *defs) methods() []method {
 	var out []method
 	for _, n := range d.names {
@@ -355,6 +366,7 @@ func (d *defs) reachable() []string {
 // standalone types travel in _meta, where no schema leads to them.
 var standalone = map[string]bool{"Capabilities": true, "ToolCallMeta": true, "DecisionMeta": true, "UpdateMeta": true, "ErrorCode": true}
 
+// additional is the schema of additionalProperties; nil for a boolean.
 func (s *schema) additional() *schema {
 	if len(s.AdditionalRaw) == 0 || s.AdditionalRaw[0] != '{' {
 		return nil
