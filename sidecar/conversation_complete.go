@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/mention"
 	"github.com/pillion-dev/pillion/sidecar/terminal"
 	"github.com/pillion-dev/pillion/tools/fuzzy"
+	"github.com/pillion-dev/pillion/tools/symbol"
 )
 
 const (
@@ -53,13 +55,42 @@ func (c *conversation) complete(ctx context.Context, text string) (from int, out
 			end = "" // one may go on into it
 		case mention.Symbol:
 			note = f.Name
-			if r := f.Range; r != nil { // LSP's lines count from 0
-				word += fmt.Sprintf("#L%d-L%d", r.Start.Line+1, r.End.Line+1)
+			if r := f.Range; r != nil {
+				from, to := declarationLines(f.File, int(r.Start.Line)+1, int(r.End.Line)+1) // LSP's lines count from 0
+				word += fmt.Sprintf("#L%d-L%d", from, to)
 			}
 		}
 		out = append(out, terminal.Completion{Text: "@" + word + end, Note: note})
 	}
 	return at, out
+}
+
+// maxDeclaredIn is how large a file may be, in bytes, whose declarations are looked at while somebody types.
+const maxDeclaredIn = 1 << 20
+
+// declarationLines are the lines of the declaration whose name is in the given ones, with its comment: the range of a match is that of
+// the name, which says little to a model. Lines count from 1; without a grammar they stay as they are.
+func declarationLines(path string, from, to int) (int, int) {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxDeclaredIn {
+		return from, to
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return from, to
+	}
+	text := string(b)
+	list, err := symbol.Outline(path, text)
+	if err != nil {
+		return from, to
+	}
+	line := func(offset int) int { return 1 + strings.Count(text[:offset], "\n") }
+	for _, s := range list {
+		if line(s.At) == from {
+			return line(s.Start), max(to, line(s.End))
+		}
+	}
+	return from, to
 }
 
 // arguments are what may follow a command's name; nil: nothing is known.
