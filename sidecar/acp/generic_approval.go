@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -70,17 +71,26 @@ func proposalMessage(set *change.Set, cwd string) string {
 	return "\n" + strings.TrimSpace(review.VerdictText(set)+"\n\n"+fencedAs("diff", review.UnifiedText(set, cwd))) + "\n\n"
 }
 
+// maxTitlePaths is how many paths a title names. A change of a whole turn (review "draft") has hundreds of files, and a
+// client draws a title in one line; the diff and the texts name all of them.
+const maxTitlePaths = 20
+
 // genericTitle is one line that is complete in itself: the whole command, or every path and the verdict. The model's
 // own description comes after that, and is marked as a quotation: it must not pass for what is approved.
 func genericTitle(r permission.Request, set *change.Set, cwd string) string {
 	switch {
 	case set != nil:
 		var names []string
-		for _, p := range set.Paths() {
+		paths := set.Paths()
+		for i, p := range paths {
+			if i == maxTitlePaths {
+				names = append(names, fmt.Sprintf("… (%d more files)", len(paths)-i))
+				break
+			}
 			if rel, err := filepath.Rel(cwd, p); err == nil && filepath.IsLocal(rel) {
 				p = rel
 			}
-			names = append(names, p)
+			names = append(names, visible.Text(p)) // a name may hold characters that turn the line around
 		}
 		title := "Edit " + strings.Join(names, ", ")
 		// The agent puts the name of a sub-agent in front of its requests; the title of a change is never the model's.

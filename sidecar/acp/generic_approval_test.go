@@ -192,6 +192,25 @@ func TestACommandIsShownWholeInEveryPartAClientMayDraw(t *testing.T) {
 	}
 }
 
+// A change of a whole turn: the title stays one that can be read, the diff and the text name every file.
+func TestATitleOfManyFilesNamesTheFirstAndTheirNumber(t *testing.T) {
+	var list []change.File
+	for i := range 100 {
+		list = append(list, change.File{Path: fmt.Sprintf("/p/file%03d.go", i), Kind: change.Create, New: "x\n"})
+	}
+	set := change.New("chg_1", list)
+	u := protocol.ToolCallUpdate{}
+	genericCall(&u, permission.Request{Permission: "edit", Change: set}, set, "/p", editors.Profile{})
+	if want := "file019.go, … (80 more files)"; !strings.HasSuffix(u.Title, want) {
+		t.Errorf("title %q, want …%q", u.Title, want)
+	}
+	for _, part := range []string{firstDiff("", u, nil), textsOf("", u, nil)} {
+		if !strings.Contains(part, "create file099.go") {
+			t.Error("a part does not name the last file")
+		}
+	}
+}
+
 func oneAlways(t *testing.T, options []protocol.PermissionOption) {
 	t.Helper()
 	n := 0

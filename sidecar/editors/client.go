@@ -54,10 +54,14 @@ func (c *Client) ShowsHunks() bool { return c.Pillion.Version > 0 || c.Pillion.H
 // liveBuffers: the editor tells what it has open.
 func (c *Client) liveBuffers() bool { return c.Pillion.Buffers }
 
+// readsFiles reports whether fs/read_text_file tells what the person sees. A client that answers with the disk's text
+// is not asked: it would hide unsaved lines behind an answer that looks like one.
 func (c *Client) readsFiles() bool {
 	return c.Caps.Fs != nil && c.Caps.Fs.ReadTextFile && !c.Profile.ReadsDisk
 }
 
+// writesFiles reports whether a file may be written through the client. One that cannot say what is unsaved may not
+// write either: nobody could tell whether its write replaces lines that the person has not saved.
 func (c *Client) writesFiles() bool {
 	return c.readsFiles() && c.Caps.Fs.WriteTextFile && !c.Profile.OverwritesBuffers
 }

@@ -24,7 +24,8 @@ type documents struct {
 // comes as one JSON string in one message.
 const MaxAsked = 8 << 20
 
-// file is a document as the editor shows it.
+// file is a document as the editor shows it; ok is false where the disk's text is what it shows. A client that is
+// asked answers on the connection that its own requests come from, so the caller must not hold up that connection.
 func (d *documents) file(session, path string) (files.Buffer, bool) {
 	c := d.ed.Client()
 	if c.liveBuffers() {
@@ -40,7 +41,7 @@ func (d *documents) file(session, path string) (files.Buffer, bool) {
 func (d *documents) asksFile(ctx context.Context, session, path string) (files.Buffer, bool) {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > MaxAsked {
-		return files.Buffer{}, false
+		return files.Buffer{}, false // no text on the disk to compare an answer with
 	}
 	disk, err := os.ReadFile(path)
 	if err != nil || !utf8.Valid(disk) {

@@ -77,6 +77,8 @@ func (w fsWriter) writeFiles(ctx context.Context, session string, set *change.Se
 		exact[f.Path] = same
 	}
 	mine, rest := split(set, func(f change.File) bool { return f.Kind == change.Edit && exact[f.Path] })
+	// The disk first: it writes its files as one journalled transaction or not at all, and an editor that fails after it
+	// can be undone with hashes. The other way round a failing disk would have to be undone through the editor.
 	if len(rest.Files) > 0 {
 		if err := disk.Apply(ctx, rest); err != nil {
 			return err
@@ -144,7 +146,7 @@ func withBases(set *change.Set) {
 // putBack restores a set whose last file of written failed with cause: the editor may have written it all the same, as
 // something else. What the person typed meanwhile is not undone: then the editor shows another text than the disk.
 func (w fsWriter) putBack(ctx context.Context, session string, written []change.File, rest *change.Set, disk Applier, alone bool, cause error) error {
-	ctx = context.WithoutCancel(ctx)
+	ctx = context.WithoutCancel(ctx) // a turn that was stopped leaves no half of a set behind
 	var failed []error
 	for i, f := range written {
 		now := f.New

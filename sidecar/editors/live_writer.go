@@ -117,6 +117,8 @@ func (w liveWriter) workspaceEdit(set *change.Set) (protocol.WorkspaceEdit, erro
 		}
 		doc := protocol.TextDocumentIdentifier{URI: uri}
 		if ok {
+			// The editor refuses the edit when the person has typed since: the comparison above is of our mirror, which
+			// can be a keystroke behind.
 			doc.Version = &b.Version
 		}
 		if edits := textEdits(f); len(edits) > 0 {

@@ -169,7 +169,8 @@ func (r *Registry) Retire(ed *Editor) (last map[string]bool) {
 	return last
 }
 
-// moved lets a session's editors know that another came or went. mu is held.
+// moved lets a session's editors know that another came or went, in goroutines: they write to connections, and a slow
+// editor must not hold up everybody who needs the lock. mu is held.
 func (r *Registry) moved(session string) {
 	for _, ed := range r.bound[session] {
 		go ed.Person.ReadersChanged(session)

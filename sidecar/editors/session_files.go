@@ -119,6 +119,8 @@ func (a sessionApplier) Apply(ctx context.Context, set *change.Set) error {
 	}
 	ed := all[0]
 	c := ed.Client()
+	// The strongest way that the client has: its own buffers under their versions, else its writes between two
+	// comparisons, else the disk after a comparison, else the disk with its hashes alone.
 	switch {
 	case c.liveBuffers() && c.Does(protocol.MethodPillionWorkspaceApplyEdit):
 		return liveWriter{ed}.applyEdit(ctx, session, set, a.disk)
@@ -171,6 +173,8 @@ func firstDirty(all []*Editor, say func(*Editor) (files.Buffer, bool)) (best fil
 // applyMany writes a set through every editor that has some of it open: each takes its own files, the last step is the
 // disk. Where a later step fails the earlier ones are taken back.
 func (a sessionApplier) applyMany(ctx context.Context, all []*Editor, session string, set *change.Set) error {
+	// The appliers are nested, each writes its own files and hands the rest on: a failure of an inner one makes the outer
+	// ones take back what they have done, so that a set over several editors is all or nothing too.
 	var live []*Editor
 	next := a.disk
 	for _, ed := range all {

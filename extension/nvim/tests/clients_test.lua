@@ -3,7 +3,7 @@
 local t = dofile(vim.fn.fnamemodify(debug.getinfo(1, "S").source:sub(2), ":p:h") .. "/helper.lua")
 local test, eq, match, wait = t.test, t.eq, t.match, t.wait
 
-local archives = vim.fn.fnamemodify(t.repo, ":h") .. "/shared/clients"
+local archives = vim.env.CLIENTS or vim.fn.fnamemodify(t.repo, ":h") .. "/shared/clients"
 if vim.fn.has("nvim-0.11") == 0 or vim.fn.filereadable(archives .. "/codecompanion.nvim.tar.gz") == 0 then
   io.stdout:write("skip: CodeCompanion and agentic.nvim want Neovim 0.11, and their archives in " .. archives .. "\n")
   vim.cmd("qall!")

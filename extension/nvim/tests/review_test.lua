@@ -538,7 +538,7 @@ test("a terminal with hardly any room: the chat opens without its input, and say
   vim.cmd("Pillion accept all")
   t.idle()
   eq({ "ONE" }, t.lines(vim.fn.bufnr("a.txt")))
-  match("no room", w.told[1].text)
+  match("too small", w.told[1].text)
 end)
 
 test("side by side: what is left in the proposal is the answer", function()
