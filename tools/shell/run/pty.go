@@ -44,14 +44,15 @@ type Terminals struct {
 
 // Terminal is one session. It is safe for concurrent use.
 type Terminal struct {
-	id   string
-	info TerminalInfo
-	job  *job
-	tty  *os.File // our end; nil for a command without a pseudo-terminal
-	hand Handles  // what can be done to such a command
-	out  *ring
-	done chan struct{} // closed when the shell has ended and nothing of it is left
-	all  *Terminals
+	id    string
+	info  TerminalInfo
+	job   *job
+	tty   *os.File // our end; nil for a command without a pseudo-terminal
+	hand  Handles  // what can be done to such a command
+	out   *ring
+	lines lineEnds      // of a command without a pseudo-terminal
+	done  chan struct{} // closed when the shell has ended and nothing of it is left
+	all   *Terminals
 
 	input sync.Mutex // one writer at a time
 	ends  sync.Once

@@ -55,3 +55,25 @@ func TestRingKeepsTheLastBytes(t *testing.T) {
 		}
 	}
 }
+
+// Lines of a pipe end as on a terminal, also where a chunk ends between CR and LF.
+func TestLineEnds(t *testing.T) {
+	var l lineEnds
+	var got string
+	for _, chunk := range []string{"a\nb\r", "\nc\r\n", "", "\n", "d\r", "e\n"} {
+		got += string(l.end([]byte(chunk)))
+	}
+	if want := "a\r\nb\r\nc\r\n\r\nd\re\r\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// What watching costs a command that floods: yes, 32 KiB at a time.
+func BenchmarkFloodWatched(b *testing.B) {
+	chunk := bytes.Repeat([]byte("y\n"), 16<<10)
+	t := &Terminal{out: newRing(Scrollback)}
+	b.SetBytes(int64(len(chunk)))
+	for b.Loop() {
+		_, _ = t.Write(chunk)
+	}
+}
