@@ -238,6 +238,9 @@ func deliverTo(e Event, subs []*subscription) {
 // value that JSON cannot express (NaN, a channel), and the event must be stored all the
 // same.
 func encode(v any) []byte {
+	if data, ok := encodeLong(v); ok {
+		return data
+	}
 	data, err := json.Marshal(v)
 	if err == nil {
 		return data
