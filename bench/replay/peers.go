@@ -29,7 +29,7 @@ type Peer struct {
 func (p Peer) Judge(c Case) (Verdict, string) {
 	text, ok := p.Apply(c)
 	switch {
-	case !ok:
+	case !ok || text == c.Text: // what changes nothing is not written, and the tool says so
 		return Refused, ""
 	case text == c.Want:
 		return Right, text

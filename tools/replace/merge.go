@@ -186,7 +186,7 @@ func (m *merger) keep(i, j int) bool {
 	m.unquoted(o)
 	m.next = o + 1
 	want, was := indent(m.theirs[j]), indent(m.base[i])
-	if m.theirs[j] != m.base[i] && m.base[i] == m.ours[o] && trimRight(m.theirs[j]) == trimRight(m.base[i]) { // only blanks behind it change
+	if m.theirs[j] != m.base[i] && (m.padded == "" || m.theirs[j] != m.base[i]+m.padded) && m.base[i] == m.ours[o] && trimRight(m.theirs[j]) == trimRight(m.base[i]) { // only blanks behind it change
 		m.out = append(m.out, Line{m.theirs[j], -1})
 		return true
 	}
