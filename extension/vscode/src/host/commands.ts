@@ -42,6 +42,7 @@ export function commands(parts: CommandParts): vscode.Disposable {
       if (first?.sessionId) sessions.activate(first.sessionId);
       await vscode.commands.executeCommand("pillion.focus");
     }),
+    command("openSettings", () => vscode.commands.executeCommand("workbench.action.openSettings", "@ext:pillion-dev.pillion")),
     command("permissions", () => permissions(sidecar, sessions)),
     command("restart", () => sidecar.restart()),
     command("showLog", () => log.show(true)),

@@ -28,6 +28,11 @@ export interface ReviewFile {
   drift: Drift;
 }
 
+/** The title of a change that this window proposes by itself: what it is, behind the file it is about. */
+function ownTitle(files: readonly ReviewFile[], what: string): string {
+  return files.length === 1 ? `${fileName(files[0]!)} — ${what.charAt(0).toLowerCase()}${what.slice(1)}` : what; // VS Code adds the number of files
+}
+
 /** Beyond this a proposal is shown only when the person asks for it. */
 const largeText = 1 << 20; // characters
 const largeHunks = 400;
@@ -55,7 +60,7 @@ export class Review {
       const now = reviewed(base, proposed, of.change.hunks, proposed);
       return { index, of, path: file.fsPath, base, proposed, excerpt: of.change.excerpt ?? false, left, right, hunks: now.hunks, outside: false, drift: "" };
     });
-    this.title = approval.own ? `${fileName(this.files[0]!)} — code from the conversation` : this.files.length === 1 ? `${fileName(this.files[0]!)} — Pillion proposes` : "Pillion proposes"; // VS Code adds the number of files
+    this.title = approval.own ? ownTitle(this.files, approval.request.toolCall.title ?? "") : this.files.length === 1 ? `${fileName(this.files[0]!)} — Pillion proposes` : "Pillion proposes"; // VS Code adds the number of files
   }
 
   get id(): string {
