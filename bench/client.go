@@ -261,8 +261,8 @@ type lines struct {
 	out *bufio.Reader
 }
 
-func (b *bench) toolCalls(env []string, cwd string) *lines {
-	l := &lines{cmd: exec.CommandContext(b.ctx, b.bin, b.profiling([]string{"tool", "call", "--jsonl", "--no-lsp", "--approve", "all", "--cwd", cwd})...)}
+func (b *bench) toolCalls(env []string, cwd string, more ...string) *lines {
+	l := &lines{cmd: exec.CommandContext(b.ctx, b.bin, b.profiling(append([]string{"tool", "call", "--jsonl", "--no-lsp", "--approve", "all", "--cwd", cwd}, more...))...)}
 	l.cmd.Env, l.cmd.Dir, l.cmd.Stderr = env, cwd, os.Stderr
 	in, err := l.cmd.StdinPipe()
 	check(err)

@@ -45,6 +45,7 @@ var parts = []part{
 	{"diff", "Diff and patch", howDiff, (*bench).diff, ""},
 	{"search", "Search", howSearch, (*bench).search, warmSearch},
 	{"shell", "Shell", howShell, (*bench).shell, ""},
+	{"draft", "A draft", howDraft, (*bench).draft, ""},
 	{"questions", "Questions a day", howQuestions, (*bench).questions, ""},
 	{"lsp", "Language servers", howLSP, (*bench).lsp, ""},
 	{"verdict", "The verdict", howVerdict, (*bench).verdict, ""},
