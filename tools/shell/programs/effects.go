@@ -30,7 +30,7 @@ var effectClasses = []string{effectDeletes, effectForce, effectElsewhere, effect
 var strongWords = map[string]string{
 	"delete": effectDeletes, "remove": effectDeletes, "prune": effectDeletes, "purge": effectDeletes, "hard": effectDeletes,
 	"clean": effectDeletes, "wipe": effectDeletes, "destroy": effectDeletes, "erase": effectDeletes, "discard": effectDeletes,
-	"drop": effectDeletes, "reset": effectDeletes, "truncate": effectDeletes, "mirror": effectDeletes, "basetemp": effectDeletes,
+	"sync": effectDeletes, "drop": effectDeletes, "reset": effectDeletes, "truncate": effectDeletes, "mirror": effectDeletes, "basetemp": effectDeletes,
 	"force": effectForce, "overwrite": effectForce, "yes": effectForce, "approve": effectForce, "replace": effectForce, "amend": effectForce,
 	"ignore-errors": effectForce,
 	"registry":      effectElsewhere, "index": effectElsewhere, "url": effectElsewhere, "host": effectElsewhere, "hostname": effectElsewhere,
@@ -75,6 +75,9 @@ func stronger(r *Record, args []scan.Word) (word, class string) {
 		}
 		if s == "--" {
 			continue
+		}
+		if r.WritesWith != nil && strongIn(s, *r.WritesWith) {
+			return s, effectMore // it only reads without
 		}
 		switch {
 		case !exact && (r.Base == effectDeletes || r.Base == effectMore):
@@ -179,12 +182,53 @@ func remember(c *scan.Visit, r *Record, args []scan.Word) {
 		}
 	}
 	if class == "" {
+		c.Always = withTame(c.Always, c.Text, sub, args[used:])
 		return
 	}
 	c.Exact, c.Effect = true, class+": "+word
 	if strings.HasSuffix(c.Always, " *") {
 		c.Always = exactText(c.Text)
 	}
+}
+
+// tameWords are the parts of a long option's name with which a program says what it would do and does not do it.
+var tameWords = []string{"dry", "check", "simulate", "noop", "preview", "whatif", "no-act", "just-print"}
+
+// withTame keeps an option that makes a program harmless in what is remembered: black --check * does not cover black. When
+// the option does not stand directly behind the first words, the call is remembered as it is.
+func withTame(always, text string, r *Record, args []scan.Word) string {
+	prefix, ok := strings.CutSuffix(always, " *")
+	if !ok {
+		return always
+	}
+	for _, a := range args {
+		s, _ := a.One()
+		if s == "--" {
+			break
+		}
+		if !tame(r, s) {
+			continue
+		}
+		if rest, ok := strings.CutPrefix(text, prefix+" "+s); ok && (rest == "" || rest[0] == ' ') {
+			return prefix + " " + s + " *"
+		}
+		return exactText(text)
+	}
+	return always
+}
+
+// tame reports an option without which the program would do more.
+func tame(r *Record, option string) bool {
+	if r.ReadsWith != "" && strings.HasPrefix(option, "-") && strongIn(option, r.ReadsWith) {
+		return true
+	}
+	key, _, _ := strings.Cut(option, "=")
+	name, ok := strings.CutPrefix(key, "--")
+	if !ok || strings.HasPrefix(name, "no-") {
+		return false
+	}
+	parts := append(strings.Split(name, "-"), name)
+	return slices.ContainsFunc(tameWords, func(w string) bool { return slices.Contains(parts, w) })
 }
 
 // exactText is a text as a pattern that matches nothing else; empty when it holds wildcards, which patterns cannot quote.

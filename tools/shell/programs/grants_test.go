@@ -45,6 +45,23 @@ func covers(dir, granted, wanted string) bool {
 func TestGrantsDoNotCoverStrongerEffects(t *testing.T) {
 	dir := t.TempDir()
 	for line := range strings.Lines(`
+black --check . | black . | black src
+isort --check . | isort .
+cargo fmt --check | cargo fmt
+kubectl apply --dry-run=client -f x | kubectl apply -f x
+goimports -l . | goimports -w .
+git log --oneline | git log --output=x
+git prune -n | git prune
+git lfs ls-files | git lfs prune
+npm install | npm install --cafile=x | npm install --no-strict-ssl
+npm uninstall x | npm uninstall -g x
+npm pkg get x | npm pkg set scripts.test=x
+yarn global list | yarn global add x
+deno test | deno test -A
+poetry install | poetry install --no-root --sync
+pre-commit run | pre-commit autoupdate
+rails test | rails db:drop
+ansible-playbook x | ansible-playbook x --become
 git clean -n | git clean -fdx | git clean -f | git clean -nfd | git clean --force
 git clean | git clean -xdf
 git reset HEAD a | git reset --hard | git reset --hard HEAD~3 | git reset --merge
