@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -51,18 +52,36 @@ func (c commands) analyzed(command, dir, sh string, environ []string, hidden fun
 	return a
 }
 
+// systemCredentials are keys among the system's configuration; root, and who runs as root, could read them.
+var systemCredentials = []string{
+	"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssh", "/etc/ssl/private", "/etc/pki/tls/private", "/etc/letsencrypt", "/etc/wireguard", "/etc/openvpn", "/etc/krb5.keytab",
+	"/etc/networkmanager/system-connections", "/etc/kubernetes", "/etc/docker", "/etc/apt/auth.conf", "/etc/apt/auth.conf.d", "/etc/netrc",
+}
+
+// processSecrets are what /proc gives away of processes: environments, with the keys in them, and memory.
+var processSecrets = regexp.MustCompile(`^/proc/([0-9]+|self|thread-self)(/task/[0-9]+)?/(environ|mem|auxv|maps|pagemap|syscall|stack|cmdline)$|^/proc/(kcore|kmem|keys)$|^/dev/(mem|kmem|port)$`)
+
 // secretive names the protected files that are asked about even for reading: they hold credentials, or
 // say what the agent may do. Reading other protected files (an editor's settings) gives nothing away.
 // real is compared in lower case, because file systems on macOS and Windows ignore case.
 func secretive(real string) bool {
 	p := strings.ToLower(filepath.ToSlash(real))
-	for _, part := range [...]string{"/.git/config", "/.git/hooks", "/.ssh/", "/.aws/", "/.gnupg/", "/.kube/", "/.config/gcloud/", "/.azure/", "/.pillion/", "/.config/pillion/", "/.local/share/pillion", "/.local/state/pillion"} {
+	if processSecrets.MatchString(p) {
+		return true
+	}
+	for _, part := range systemCredentials {
+		if p == part || strings.HasPrefix(p, part+"/") {
+			return true
+		}
+	}
+	for _, part := range [...]string{"/.docker/config.json", "/.config/gh/", "/.config/hub", "/.config/glab-cli/", "/.config/op/", "/.config/doctl/", "/.config/rclone/", "/.config/helm/", "/.terraform.d/credentials", "/.config/configstore/", "/.password-store/", "/.local/share/keyrings/", "/.mozilla/", "/.config/google-chrome/", "/.config/chromium/",
+		"/.git/config", "/.git/hooks", "/.ssh/", "/.aws/", "/.gnupg/", "/.kube/", "/.config/gcloud/", "/.azure/", "/.pillion/", "/.config/pillion/", "/.local/share/pillion", "/.local/state/pillion"} {
 		if strings.Contains(p+"/", part) {
 			return true
 		}
 	}
 	switch filepath.Base(p) {
-	case ".envrc", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pypirc", "pip.conf", ".netrc", ".gemrc", "authorized_keys", "pillion.json", "pillion.jsonc", ".git-credentials":
+	case ".envrc", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pypirc", "pip.conf", ".netrc", ".gemrc", "authorized_keys", "pillion.json", "pillion.jsonc", ".git-credentials", ".pgpass", ".my.cnf", ".mylogin.cnf", ".vault-token", ".boto", ".s3cfg", ".htpasswd", ".bash_history", ".zsh_history", ".python_history", ".psql_history", ".mysql_history", ".node_repl_history", ".lesshst", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519":
 		return true
 	case "settings.json", "tasks.json", "launch.json":
 		return strings.Contains(p, "/.vscode/")
