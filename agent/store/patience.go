@@ -6,6 +6,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/pillion-dev/pillion/tools/guard"
 )
 
 // serverPatience is how long a server may be silent while we wait for its answer. TCP and Unix sockets say nothing of a server that is
@@ -26,7 +28,7 @@ type impatient struct {
 
 // dialImpatient dials as pgx does, and gives the connection its deadlines.
 func dialImpatient(ctx context.Context, network, addr string) (net.Conn, error) {
-	c, err := (&net.Dialer{KeepAlive: 30 * time.Second}).DialContext(ctx, network, addr)
+	c, err := guard.Dialer(guard.Reason{Who: guard.Storage, Setting: "store"}, guard.Network{})(ctx, network, addr)
 	if err != nil {
 		return nil, err
 	}

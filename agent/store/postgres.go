@@ -11,9 +11,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
-
-	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/pillion-dev/pillion/tools/guard"
 )
 
 // postgres is a schema of a PostgreSQL database: "pillion", or the URL's search_path. One connection writes and holds the locks of
@@ -46,7 +43,6 @@ func (p *postgres) config() (c *pgx.ConnConfig, schema string, err error) {
 	if c.ConnectTimeout == 0 {
 		c.ConnectTimeout = connectPatience
 	}
-	c.DialFunc = pgconn.DialFunc(guard.Dialer(guard.Reason{Who: guard.Storage, Setting: "store"}, guard.Network{Timeout: c.ConnectTimeout}))
 	c.DialFunc = dialImpatient
 	schema = "pillion"
 	if s := c.RuntimeParams["search_path"]; s != "" {
