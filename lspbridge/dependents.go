@@ -230,10 +230,11 @@ func (d *dependents) changedDeclarations(ctx context.Context, path, old, now str
 	}
 	walk(list, runs)
 	gone := lostImports(path, old, now, runs)
+	flows := inferredFrom(path, old, list, out)
 	for _, s := range list {
 		switch untouched := !slices.ContainsFunc(runs, func(r run) bool { return r.touches(s.Range) }); {
 		case !untouched || !declares(s):
-		case len(gone) > 0 && signatureMentions(path, old, s, gone):
+		case len(gone) > 0 && signatureMentions(path, old, s, gone) || flows[s.Name]:
 			out = append(out, s)
 		default:
 			kept = append(kept, s.Name)
@@ -244,6 +245,38 @@ func (d *dependents) changedDeclarations(ctx context.Context, path, old, now str
 		return cmp.Compare(a.Range.End.Line-a.Range.Start.Line, b.Range.End.Line-b.Range.Start.Line)
 	})
 	return append(out, reexports(path, old, runs, list)...), kept, nil
+}
+
+// inferredFrom are the names of declarations of a file whose type follows from a changed one, directly or not: what is assigned from it
+// without a type of its own (const codec = { decode }), and functions whose result is inferred from a call of it. Their
+// users break as the users of the changed declaration do, and need not name it.
+func inferredFrom(path, text string, list, changed []Symbol) map[string]bool {
+	known := map[string]bool{}
+	for _, s := range changed {
+		known[s.Name] = true
+	}
+	flows := map[string]bool{}
+	for again := len(known) > 0; again; {
+		again = false
+		for _, s := range list {
+			if known[s.Name] {
+				continue
+			}
+			switch s.Kind {
+			case kindVariable, kindConstant:
+			case kindFunction:
+				if _, leaks := signature(path, text, s); !leaks {
+					continue
+				}
+			default:
+				continue
+			}
+			if signatureMentions(path, text, s, known) {
+				known[s.Name], flows[s.Name], again = true, true, true
+			}
+		}
+	}
+	return flows
 }
 
 // declared is the outline of a file as the server has it open now.
@@ -341,6 +374,7 @@ const (
 	kindConstructor = 9
 	kindEnum        = 10 // then interface, function, variable, constant
 	kindFunction    = 12
+	kindVariable    = 13
 	kindConstant    = 14
 	kindStruct      = 23
 )

@@ -28,6 +28,13 @@ func TestOtherFilesBreak(t *testing.T) {
 		// The body alone is changed: the result is inferred from it.
 		{"typescript", map[string]string{"tsconfig.json": `{"compilerOptions":{"strict":true},"include":["**/*.ts"]}`, "lib.ts": "export function twice(n: number) {\n  const m = 2;\n  return m * n;\n}\n", "sub/user.ts": "import { twice } from '../lib';\nexport const n: number = twice(2);\n"},
 			"lib.ts", "sub/user.ts", "m * n", "`${m * n}`", "type 'string' is not assignable to type 'number'", false},
+		// The user names another declaration, whose type follows from the changed one.
+		{"typescript", map[string]string{"tsconfig.json": `{"compilerOptions":{"strict":true},"include":["**/*.ts"]}`, "lib.ts": "function decode(data: string): number {\n  return data.length;\n}\nexport const codec = { decode };\n", "sub/user.ts": "import { codec } from '../lib';\nconst f: (data: string) => number = codec.decode;\nf('');\n"},
+			"lib.ts", "sub/user.ts", "decode(data", "decode(extra: symbol, data", "not assignable", false},
+		{"gopls", map[string]string{"go.mod": "module x\n\ngo 1.24\n", "lib/lib.go": "package lib\n\nfunc twice(n int) int { return 2 * n }\n\n// Double doubles.\nvar Double = twice\n", "main.go": "package main\n\nimport \"x/lib\"\n\nfunc main() { println(lib.Double(2)) }\n"},
+			"lib/lib.go", "main.go", "twice(n int)", "twice(extra string, n int)", "not enough arguments", false},
+		{"pyright", map[string]string{"pyproject.toml": "", "lib.py": "def inner(n: int):\n    m = 2\n    return m * n\n\n\ndef outer(n: int):\n    return inner(n)\n", "sub/__init__.py": "", "sub/user.py": "from lib import outer\n\nn: int = outer(2)\n"},
+			"lib.py", "sub/user.py", "m * n", "str(m * n)", "\"str\" is not assignable to \"int\"", false},
 		{"pyright", map[string]string{"pyproject.toml": "", "lib.py": "def twice(n: int):\n    m = 2\n    return m * n\n", "sub/__init__.py": "", "sub/user.py": "from lib import twice\n\nn: int = twice(2)\n"},
 			"lib.py", "sub/user.py", "m * n", "str(m * n)", "\"str\" is not assignable to \"int\"", false},
 		{"clangd", map[string]string{"compile_flags.txt": "-std=c++17\n", "lib.h": "#pragma once\ninline auto twice(int n) {\n  int m = 2;\n  return m * n;\n}\n", "user.cpp": "#include \"lib.h\"\nvoid take(int *);\nvoid use(int *p) { take(p + twice(2)); }\n"},
