@@ -22,7 +22,8 @@ GOTESTSUM=v1.13.0
 case $target in run | go | vscode | nvim | test) ;; *) echo "usage: $0 run|go|vscode|nvim|test CACHE_DIR" >&2 && exit 2 ;; esac
 wants() { [ "$target" = test ] || [ "$target" = "$1" ]; }
 say() { printf 'setup: %s\n' "$*" >&2; }
-before=$(wc -l <"$cache/installed.txt" 2>/dev/null || echo 0)
+touch "$cache/installed.txt"
+before=$(wc -l <"$cache/installed.txt")
 installed() { echo "$*" >>"$cache/installed.txt"; }
 
 command -v go >/dev/null || {
