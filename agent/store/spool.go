@@ -55,7 +55,8 @@ func (sp *spool) save(ops []*op) error {
 		if err != nil {
 			return err
 		}
-		if err := f.Truncate(0); err == nil { // without the process id that lock files have
+		err = f.Truncate(0) // without the process id that lock files have
+		if err == nil {
 			_, err = f.Seek(0, io.SeekStart)
 		}
 		if err != nil {

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -62,8 +63,8 @@ func (m *MCPServers) of(cwd string) *mcp.Set {
 		servers = slices.DeleteFunc(servers, func(x mcp.Server) bool { return x.Name == s.Name })
 		servers = append(servers, s)
 	}
-	raw, _ := json.Marshal(servers)
-	if have.set != nil && have.key == string(raw) {
+	key := keyOf(servers)
+	if have.set != nil && have.key == key {
 		m.sets[cwd] = mcpSet{have.set, c, have.key}
 		return have.set
 	}
@@ -75,7 +76,7 @@ func (m *MCPServers) of(cwd string) *mcp.Set {
 		return nil
 	}
 	set := m.NewSet(cwd, c, servers)
-	m.sets[cwd] = mcpSet{set, c, string(raw)}
+	m.sets[cwd] = mcpSet{set, c, key}
 	return set
 }
 
@@ -294,4 +295,13 @@ func (m *MCPServers) resources(ctx context.Context, cwd string) []mcp.Resource {
 	}
 	set.Start()
 	return set.Known(ctx)
+}
+
+// keyOf tells sets of servers apart: those of one key need not be started anew when the configuration was read again.
+func keyOf(servers []mcp.Server) string {
+	raw, err := json.Marshal(servers)
+	if err != nil { // a field that JSON cannot hold: a key of nothing would keep old servers for ever
+		return rand.Text()
+	}
+	return string(raw)
 }

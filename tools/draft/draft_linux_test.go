@@ -447,15 +447,15 @@ func TestDaemonsEndWithTheDraft(t *testing.T) {
 		t.Skip("there is no namespace of processes here")
 	}
 	dir := t.TempDir()
-	d, err := Create(t.Context(), Options{Dir: filepath.Join(dir, "drafts"), Project: dir + "/"})
-	if err == nil {
+	if _, err := Create(t.Context(), Options{Dir: filepath.Join(dir, "drafts"), Project: dir + "/"}); err == nil {
 		t.Fatal("a project that holds its own drafts was taken")
 	}
 	tree := filepath.Join(dir, "tree")
 	if err := os.Mkdir(tree, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if d, err = Create(t.Context(), Options{Dir: filepath.Join(dir, "drafts"), Project: tree}); err != nil {
+	d, err := Create(t.Context(), Options{Dir: filepath.Join(dir, "drafts"), Project: tree})
+	if err != nil {
 		t.Fatal(err)
 	}
 	defer d.Drop()

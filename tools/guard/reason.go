@@ -13,7 +13,7 @@ type Reason struct {
 	Place   string // where the setting stands, as file:line:column; may be empty
 	Folder  string // the project whose own file holds the setting; empty: the person's settings do
 	// Trusted reports whether Folder is trusted now; nil: it is not.
-	Trusted func(folder string) bool
+	Trusted func(folder string) bool `json:"-"` // callers compare settings by their JSON, and a function has none
 }
 
 // Whom a connection is for.
