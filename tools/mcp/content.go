@@ -43,7 +43,7 @@ func convert(content []sdk.Content, structured any) tools.Result {
 		case *sdk.AudioContent:
 			texts = append(texts, fmt.Sprintf("[audio of %d bytes left out]", len(c.Data)))
 		case *sdk.ResourceLink:
-			texts = append(texts, strings.TrimSpace(fmt.Sprintf("Resource %s: %s %s", c.Name, c.URI, c.Description)))
+			texts = append(texts, visible.Output([]byte(strings.TrimSpace(fmt.Sprintf("Resource %s: %s %s", c.Name, c.URI, c.Description)))))
 		case *sdk.EmbeddedResource:
 			r := c.Resource
 			switch {

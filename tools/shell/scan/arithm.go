@@ -2,6 +2,7 @@ package scan
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -66,12 +67,33 @@ func (w *walker) numeric(s string, st *state, depth int) bool {
 		}
 		return true
 	}
-	for _, r := range s {
-		if !strings.ContainsRune("0123456789abcdefxABCDEFX.#+-*/%<>=&|!() "+Hole, r) {
+	hole, _ := utf8.DecodeRuneInString(Hole)
+	for rest := s; rest != ""; {
+		r, size := utf8.DecodeRuneInString(rest)
+		word := rest[:len(rest)-len(strings.TrimLeftFunc(rest, inName))]
+		switch {
+		case r >= '0' && r <= '9': // 0x1f, 16#ff: letters within are digits, and what is no digit is an error
+			rest = strings.TrimLeftFunc(rest, func(r rune) bool { return inName(r) || strings.ContainsRune("#@.", r) })
+		case word != "": // a variable, whose value is an expression again
+			if !w.numeric(word, st, depth) || strings.HasPrefix(rest[len(word):], Hole) {
+				return false
+			}
+			rest = rest[len(word):]
+		case r == hole || strings.ContainsRune("+-*/%<>=&|!().# ", r):
+			rest = rest[size:]
+			if next, _ := utf8.DecodeRuneInString(rest); r == hole && inName(next) && (next < '0' || next > '9') {
+				return false // unknown characters and a letter may be the name of any variable
+			}
+		default:
 			return false
 		}
 	}
 	return true
+}
+
+// inName reports a character that the name of a variable may have.
+func inName(r rune) bool {
+	return r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
 }
 
 // test looks at [[ … ]]: its substitutions, its arithmetic, and the files it looks for.
