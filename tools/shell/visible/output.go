@@ -7,7 +7,10 @@ import (
 
 // Output makes output readable for a model: escape sequences and control characters are taken out, a line that was
 // redrawn with carriage returns keeps its last state, invalid UTF-8 becomes U+FFFD.
+// A progress bar of a thousand redraws would otherwise fill the model's context, and an escape sequence could hide text from
+// the person that the model reads. What a terminal would show is only approximated: movements of the cursor are dropped.
 func Output(p []byte) string {
+	// Most output is plain ASCII, for which the answer is a copy.
 	plain := true
 	for _, b := range p {
 		if b < ' ' && b != '\n' && b != '\t' || b >= 0x7f {
@@ -30,6 +33,7 @@ func Output(p []byte) string {
 			line = len(out)
 		case b == '\r':
 			i++
+			// CR CR LF, which a pseudo-terminal makes of a program's CRLF, ends the line and clears nothing.
 			for i < len(p) && p[i] == '\r' {
 				i++
 			}
@@ -63,6 +67,8 @@ func Output(p []byte) string {
 }
 
 // EscapeLen is the length in bytes of the escape sequence that p begins with.
+// p must begin with ESC. The forms are those of ECMA-48, section 5, and of xterm's control sequences. A sequence that is not
+// complete takes all of p, except that a line end stops a string: one stray ESC ] must not swallow the rest of the output.
 func EscapeLen(p []byte) int {
 	if len(p) < 2 {
 		return len(p)
@@ -95,6 +101,7 @@ func EscapeLen(p []byte) int {
 			}
 		}
 		return len(p)
+	// A character set, DECALN, the coding system, 7-bit or 8-bit controls: one more byte.
 	case '(', ')', '*', '+', '#', '%', ' ':
 		return min(3, len(p))
 	}

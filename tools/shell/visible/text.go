@@ -11,6 +11,8 @@ import (
 
 // Deceptive says why a command may not be what a person sees: control characters, invisible ones, look-alikes.
 // An empty answer means it is plain.
+// The attack is a command that is shown as one thing and run as another: a carriage return that overwrites the line, a
+// right-to-left override, a Cyrillic "а" in a program's name. Package scan asks about each of these, whatever the rules say.
 func Deceptive(command string) string {
 	ascii := true
 	for i := 0; i < len(command); i++ {
@@ -45,6 +47,7 @@ func Deceptive(command string) string {
 }
 
 // hidden characters take no place on the screen or change the order of others.
+// The code points besides the general categories are fillers (Hangul, Khmer), separators, variation selectors and tags.
 func hidden(r rune) bool {
 	switch {
 	case unicode.Is(unicode.Cf, r), unicode.Is(unicode.Co, r), unicode.Is(unicode.Cc, r):
@@ -90,6 +93,7 @@ func Printable(s string) string {
 }
 
 // mixed reports a word with Latin letters beside letters that are made to be mistaken for them.
+// A word wholly in another script deceives nobody; Latin letters of another width count as the other script.
 func mixed(word string) bool {
 	latin, other := false, false
 	for _, r := range word {
@@ -104,12 +108,14 @@ func mixed(word string) bool {
 }
 
 // lookalike reports a letter that is made to be mistaken for a Latin one.
+// The last two ranges are full-width forms and mathematical letters.
 func lookalike(r rune) bool {
 	return unicode.In(r, unicode.Cyrillic, unicode.Greek, unicode.Armenian, unicode.Cherokee, unicode.Coptic, unicode.Lisu) || r >= 0xFF00 && r <= 0xFFEF || r >= 0x1D400 && r <= 0x1D7FF
 }
 
 // Text shows what a terminal would hide: control and invisible characters and unusual blanks become ‹U+…›, and
 // letters of another script among Latin ones are followed by it.
+// It is for approval prompts: the person must see what bash gets.
 func Text(command string) string {
 	var b strings.Builder
 	word, latin := "", false // the word the present letter belongs to mixes scripts
