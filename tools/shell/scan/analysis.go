@@ -36,6 +36,7 @@ const (
 )
 
 // Request is a command and where it would run. All paths are absolute.
+// It is not changed, and a copy of it lives as long as the analysis.
 type Request struct {
 	Command string
 	Dir     string   // where it starts
@@ -68,6 +69,7 @@ type ProtectedPath struct {
 }
 
 // Call is one program the command would start, or a builtin of the shell that does something.
+// Rules see Text and Also only; the other fields decide what may run without a question and what "always" offers.
 type Call struct {
 	Text     string   // as rules see it: inline assignments, quotes and redirections taken away
 	Also     []string // other spellings, for rules that deny: without the folder, as typed
@@ -84,6 +86,7 @@ type Call struct {
 }
 
 // Analysis is what could be found out about a command.
+// Its lists are in the order in which bash would come to the commands, as far as there is one.
 type Analysis struct {
 	Command   string
 	Calls     []Call
@@ -105,6 +108,8 @@ type Analysis struct {
 }
 
 // Commands are the texts of all calls, each once.
+// Of the other spellings those with quotes or backslashes are left out: a rule is written against plain words, and the
+// same call stands in the list without them.
 func (a *Analysis) Commands() []string {
 	out := []string{}
 	for _, c := range a.Calls {
@@ -131,6 +136,8 @@ func Analyze(r Request, p Programs) (a *Analysis) {
 	return analyze(r, p)
 }
 
+// analyze is Analyze without the recover. Refused commands are not parsed at all, so that neither parser sees a text that it
+// was not made for.
 func analyze(r Request, p Programs) *Analysis {
 	a := &Analysis{Command: r.Command}
 	switch {
@@ -141,16 +148,21 @@ func analyze(r Request, p Programs) *Analysis {
 		a.refuse(fmt.Sprintf("it is %d bytes long, the limit is %d; write it to a script file and run that", len(r.Command), MaxCommand))
 		return a
 	}
+	// Only a command within shortCommand gets the longer time: maxSteps and maxLookups bound it in any case.
 	if len(r.Command) <= shortCommand && r.Patience == 0 {
 		r.Patience = shortPatience
 	}
 	w := newWalker(r, p, a)
+	// Deceptive text does not end the walk: rules that deny still need the calls that can be read off it.
 	if why := visible.Deceptive(r.Command); why != "" {
 		w.opaque(why)
 	}
+	// Invalid UTF-8 is not walked: what a screen shows of it and what bash runs are different texts.
 	if !utf8.ValidString(r.Command) {
 		w.opaque("it is not valid UTF-8")
 	} else {
+		// The shell reads its own start directory, so a workdir outside the project is listed in External even for "true".
+		// The shell reads its own start directory, so a workdir outside the project is listed in External even for "true".
 		st := state{dirs: []string{r.Dir}}
 		w.record(Literal(r.Dir), Read, &st)
 		w.script(r.Command, &st)

@@ -14,11 +14,13 @@ func (w *walker) arithm(x syntax.ArithmExpr, st *state) {
 		return
 	}
 	switch x := x.(type) {
+	// A substitution in arithmetic runs like one in double quotes: $((x + $(cmd))) starts cmd.
 	case *syntax.Word:
 		unquote := w.quoting(true)
 		w.inside(x, st)
 		unquote()
 		w.number(x, st)
+	// An assignment is a binary expression as well: its left side is a name, whose present value bash may evaluate too.
 	case *syntax.BinaryArithm:
 		w.arithm(x.X, st)
 		w.arithm(x.Y, st)
@@ -57,6 +59,8 @@ func (w *walker) numeric(s string, st *state, depth int) bool {
 		return true
 	}
 	if syntax.ValidName(s) {
+		// A name that is being looked up refers to itself. A chain of more than four names is given up: bash would follow it, and
+		// each further name multiplies the values to look at.
 		if depth > 4 || w.visiting[s] {
 			return depth <= 4 // i=$((i+1)): a number, as the sum is
 		}
@@ -97,6 +101,7 @@ func inName(r rune) bool {
 }
 
 // test looks at [[ … ]]: its substitutions, its arithmetic, and the files it looks for.
+// [[ is syntax and not a program: words in it are not split, but -eq and its like evaluate both sides as arithmetic.
 func (w *walker) test(x syntax.TestExpr, st *state) {
 	if x == nil || !w.step() {
 		return
@@ -112,6 +117,8 @@ func (w *walker) test(x syntax.TestExpr, st *state) {
 		if !ok {
 			return
 		}
+		// Most tests of one file read its metadata. -v and -R take the name of a variable, and bash evaluates an index in it:
+		// [[ -v 'a[$(cmd)]' ]] runs cmd. Those without a path ask about a string, an option or a descriptor.
 		switch x.Op {
 		case syntax.TsVarSet, syntax.TsRefVar:
 			if !syntax.ValidName(word.Lit()) {

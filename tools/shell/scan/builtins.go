@@ -10,6 +10,7 @@ import (
 
 // isBuiltin lists the builtins that need more than a look at their paths. echo, printf, test and [ are programs like
 // any other here.
+// "true", "false" and ":" are in the list so that they raise no question.
 func isBuiltin(name string) bool {
 	switch name {
 	case "cd", "chdir", "pushd", "popd", "exit", "return", "break", "continue", "eval", "source", ".", "trap", "set", "shopt", "alias", "unalias",
@@ -38,6 +39,7 @@ func (w *walker) builtin(name string, c *Visit, entry *Call) (fail state) {
 	case "popd":
 		entry.Silent = true
 		defer w.moved(c)
+		// popd +n takes an entry out of the middle; an empty stack may have been lost in a merge.
 		if n := len(c.st.stack); n > 0 && len(c.Args) == 1 {
 			c.st.dirs, c.st.stack = c.st.stack[n-1], c.st.stack[:n-1]
 		} else {
@@ -46,15 +48,18 @@ func (w *walker) builtin(name string, c *Visit, entry *Call) (fail state) {
 		return *c.st
 	case "exit", "return", "logout":
 		entry.Silent = true
+		// env exit starts a program of that name and leaves this shell alone.
 		if c.wrapped || !w.leaves(name, c) {
 			return fail
 		}
+		// What follows is unreachable. Without this "cd x || exit; rm *" would also be looked at from the folder before.
 		c.st.dead = true
 		fail.dead = true
 		return fail
 	case "eval":
 		w.opaque("eval runs what its words say")
 		entry.ReadOnly, entry.NoGrant = false, true
+		// The text is walked all the same, so that a rule that denies rm also denies eval 'rm x'.
 		if s, ok := Expanded(c.Args[1:]); ok {
 			w.script(s, c.st)
 		}
@@ -75,6 +80,8 @@ func (w *walker) builtin(name string, c *Visit, entry *Call) (fail state) {
 	case "shopt", "set":
 		w.options(c)
 	case "enable", "hash", "complete", "bind", "fc", "compgen", "history":
+		// hash -p gives a name another program, enable -f loads a library into the shell, complete and bind -x name commands.
+		// hash -r only forgets where programs are. fc runs a line of the history even without arguments.
 		if len(c.Args) > 1 && !(name == "hash" && len(c.Args) == 2 && c.Args[1].Text == "-r") || name == "fc" {
 			w.opaque(name + " may load or run code")
 			entry.ReadOnly = false
@@ -88,6 +95,7 @@ func (w *walker) builtin(name string, c *Visit, entry *Call) (fail state) {
 			}
 		}
 	case "jobs":
+		// jobs -x runs the command that follows, with job numbers replaced.
 		if len(c.Args) > 2 && strings.HasPrefix(c.Args[1].Text, "-") && strings.Contains(c.Args[1].Text, "x") {
 			entry.NoGrant = true
 			rest := c.Args[2:]
@@ -118,6 +126,7 @@ func (w *walker) builtin(name string, c *Visit, entry *Call) (fail state) {
 }
 
 // moved notes where the shell is now.
+// runTraps looks at every trap from each of these folders, since a signal may come while the shell is in any of them.
 func (w *walker) moved(c *Visit) {
 	if c.st.unknown {
 		w.traps.lost = true
@@ -127,6 +136,7 @@ func (w *walker) moved(c *Visit) {
 }
 
 // cd moves the shell. It may fail, and leave the shell where it was, unless the folder is there now.
+// The result is the state after a failure; when the folder is surely there, it is the same as after success.
 func (w *walker) cd(args []Word, st *state) (fail state) {
 	fail = *st
 	var target *Word
@@ -149,6 +159,7 @@ func (w *walker) cd(args []Word, st *state) (fail state) {
 	}
 	before := st.dirs
 	if s, ok := target.One(); ok && s == "-" {
+		// OLDPWD is whatever the environment held when the shell started.
 		if len(st.prev) == 0 {
 			st.unknown = true
 		}
@@ -174,6 +185,7 @@ func (w *walker) cd(args []Word, st *state) (fail state) {
 			dirs = union(dirs, []string{w.paths.real(d + "/" + s)})
 		}
 	}
+	// cd needs no more than to look at the folder, so one outside the project is reported as read, not as written.
 	for _, d := range dirs {
 		w.paths.add(d, Read)
 	}
@@ -188,6 +200,8 @@ func (w *walker) cd(args []Word, st *state) (fail state) {
 }
 
 // targets are the folders cd may go to; nil when nobody can tell. sure: it cannot fail.
+// CDPATH, which could lead a relative name elsewhere, is no concern: package run takes it out of the environment, and
+// setting it in the command is opaque.
 func (w *walker) targets(a Word, st *state) (dirs []string, sure bool) {
 	sure = !w.removes
 	for _, v := range a.Values {
@@ -234,6 +248,7 @@ func (w *walker) folders(v Value, st *state) ([]string, bool) {
 		bases = []string{""}
 	}
 	for _, d := range bases {
+		// A Glob may read many folders. It is charged as 100 lookups, since what it really reads cannot be counted from here.
 		if w.paths.lookups += 100; w.paths.lookups > maxLookups {
 			w.paths.exhausted = true
 			return nil, false
@@ -265,6 +280,7 @@ func (w *walker) pushd(args []Word, st *state) (fail state) {
 	}
 	old := st.dirs
 	fail = w.cd(args, st)
+	// Both states need the same depth of stack: merge forgets stacks of different depths, and popd would then be unknown.
 	sure := fail.same(st) // it cannot fail, so there is one stack
 	st.stack = append(st.stack[:len(st.stack):len(st.stack)], old)
 	if sure {
@@ -275,6 +291,7 @@ func (w *walker) pushd(args []Word, st *state) (fail state) {
 
 // leaves reports that exit or return surely ends what is walked: bash goes on after return outside of functions, logout
 // in a shell that is no login shell, and a status it does not understand.
+// When in doubt it answers no: the rest of the script is then looked at as well, which can only add questions.
 func (w *walker) leaves(name string, c *Visit) bool {
 	if name == "logout" || name == "return" && w.inFunc == 0 || len(c.Args) > 2 {
 		return false
@@ -294,9 +311,11 @@ func (w *walker) options(c *Visit) {
 		switch {
 		case !ok:
 			w.opaque("which option is set cannot be said")
+		// -k is keyword, -P physical, -H histexpand and -B braceexpand, in clusters too: set -eP.
 		case changesReading[s], set && len(s) > 1 && (s[0] == '-' || s[0] == '+') && strings.ContainsAny(s, "kPHB"):
 			w.opaque("the option " + s + " changes how the rest is read")
 		}
+		// The first word that is no option begins the positional parameters, which change no reading.
 		if set && ok && s != "" && s[0] != '-' && s[0] != '+' && !shellOptions[s] {
 			return
 		}
@@ -321,6 +340,8 @@ var shellOptions = map[string]bool{
 
 // setsNames checks the names of variables that a builtin sets: a name such as a[$(cmd)] runs the command.
 func (w *walker) setsNames(name string, c *Visit) {
+	// The letters are those of bash(1), SHELL BUILTIN COMMANDS, whose value is the next word. That of wait -p names a variable,
+	// which is checked below.
 	takesValue := map[string]string{"read": "dinNptu", "mapfile": "dnOsuCc", "readarray": "dnOsuCc", "wait": "p"}[name]
 	skip := false
 	for i, a := range c.Args[1:] {

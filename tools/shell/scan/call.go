@@ -26,6 +26,7 @@ func (w *walker) callExpr(s *syntax.Stmt, c *syntax.CallExpr, st *state, in inpu
 		w.inside(word, st)
 		args = append(args, w.args(word, st)...)
 	}
+	// The shell expands a wildcard whatever the program does with it, so echo /root/* lists a folder that echo never opens.
 	for _, a := range args {
 		for _, v := range a.Values {
 			w.listed(v, st)
@@ -38,6 +39,8 @@ func (w *walker) callExpr(s *syntax.Stmt, c *syntax.CallExpr, st *state, in inpu
 }
 
 // run looks at one program call. It returns the state after its failure; c.st becomes the one after its success.
+// A program whose name is only known at run time ($CMD x) gets a call of its own text, so that rules can match it, and
+// all words that look like paths count as written.
 func (w *walker) run(c *Visit) state {
 	if len(c.Args) == 0 || !w.step() {
 		return *c.st
@@ -51,6 +54,7 @@ func (w *walker) run(c *Visit) state {
 		}
 		return *c.st
 	}
+	// env f and xargs f start a program f: only the shell itself calls its functions.
 	if !c.wrapped && w.funcs[name] != nil {
 		after, sure := w.calledFunction(name, c)
 		if sure {
@@ -69,6 +73,8 @@ func (w *walker) run(c *Visit) state {
 func (w *walker) named(name string, c *Visit) state {
 	base, foreign := w.locate(name, c.st)
 	entry := Call{Text: TextOf(append([]Word{Plain(name)}, c.Args[1:]...)), Program: base}
+	// Rules are written for names, so /usr/bin/git matches as git. A program with a path of its own keeps the path in its
+	// text, so that no grant for git covers ./git; the short name is listed beside it for rules that deny.
 	if name != base {
 		short := TextOf(append([]Word{Plain(base)}, c.Args[1:]...))
 		if foreign {
@@ -88,6 +94,7 @@ func (w *walker) named(name string, c *Visit) state {
 	if foreign {
 		entry.ReadOnly = false
 	}
+	// The words that xargs adds may be options that write.
 	if c.more {
 		entry.ReadOnly = false
 	}
@@ -98,6 +105,7 @@ func (w *walker) named(name string, c *Visit) state {
 }
 
 // behave looks at what runs: builtins change the shell, everything else is a program.
+// test, [ and printf exist as programs too and behave alike, except for -v.
 func (w *walker) behave(name string, c *Visit) (fail state) {
 	fail = *c.st
 	if isBuiltin(name) {
@@ -106,6 +114,7 @@ func (w *walker) behave(name string, c *Visit) (fail state) {
 	if name == "test" || name == "[" || name == "printf" {
 		w.namesVariable(c)
 	}
+	// The three belong to one program: a Manner that stayed would make the next program's paths "deep" or unnoted.
 	w.paths.folders, w.paths.files, w.paths.manner = nil, 0, Manner{}
 	w.programs.Call(c)
 	w.paths.manner = Manner{}
@@ -114,6 +123,7 @@ func (w *walker) behave(name string, c *Visit) (fail state) {
 }
 
 // namesVariable looks at test -v and printf -v: an index in the name is evaluated.
+// The attack is test -v 'a[$(cmd)]' or printf -v 'a[$(cmd)]': both run cmd, though they look like a test and a print.
 func (w *walker) namesVariable(c *Visit) {
 	for i, a := range c.Args[1:] {
 		if i+2 >= len(c.Args) || a.Text != "-v" && a.Text != "-R" && a.Known() {
@@ -133,6 +143,7 @@ func (w *walker) namesVariable(c *Visit) {
 }
 
 // runIn notes the directory itself when it lies outside: what the program does there nobody knows.
+// A program may read or write its directory without naming it, as make, npm and git do.
 func (w *walker) runIn(c *Visit, readOnly bool) {
 	if c.st.unknown {
 		w.opaque("it cannot be said in which directory it runs")
@@ -150,6 +161,8 @@ func (w *walker) runIn(c *Visit, readOnly bool) {
 }
 
 // program is the name of what runs, where it is written out.
+// A name from an expansion does not count even where its value is known: the text that a person and a rule see would be
+// $X and the program something else.
 func program(a Word) (string, bool) {
 	s, ok := a.One()
 	if ok && s == "[" {
@@ -173,6 +186,7 @@ var systemDirs = map[string]bool{"/bin": true, "/usr/bin": true, "/usr/local/bin
 
 // locate returns a program's name without its folder. foreign: it is started by a path of its own, so it may be
 // anything, whatever its name.
+// The file itself is noted as read, which asks about programs outside the project.
 func (w *walker) locate(name string, st *state) (base string, foreign bool) {
 	if !strings.Contains(name, "/") {
 		return name, false
@@ -187,6 +201,8 @@ func (w *walker) locate(name string, st *state) (base string, foreign bool) {
 }
 
 // madeHere makes the command opaque when it runs a file that it has written itself: what is in it nobody has seen.
+// "curl -o x.sh …; sh x.sh" is the case: each half may be allowed by its own pattern. Files that only had their mode or
+// time changed (Manner.Keeps) are left out, so chmod +x build.sh && ./build.sh stays an ordinary command.
 func (w *walker) madeHere(name string, st *state) {
 	for _, d := range st.dirs {
 		if !strings.HasPrefix(name, "/") {
@@ -231,6 +247,7 @@ func Expanded(args []Word) (string, bool) {
 		}
 	}
 	return joined(args, func(a Word) string {
+		// An empty argument would vanish from the text, and the words after it would move to another place.
 		if a.Values[0].Text == "" {
 			return "''"
 		}

@@ -28,6 +28,7 @@ func digits(vals []Value) bool {
 
 // assignment looks at NAME=value in front of a call or alone. readsIFS: it stands in front of the builtin read, the one
 // place where setting IFS changes only how a line is split and not how the words of the command are.
+// An assignment in front of a program counts for the rest of the script as well: a function in its place may keep it.
 func (w *walker) assignment(a *syntax.Assign, st *state, readsIFS bool) {
 	w.inside(a.Value, st)
 	if a.Index != nil {
@@ -47,6 +48,7 @@ func (w *walker) assignment(a *syntax.Assign, st *state, readsIFS bool) {
 	if a.Name == nil {
 		return
 	}
+	// Without a value (x=) the variable is empty; an array has no single value, so vals stays nil, which means any.
 	var vals []Value
 	if a.Value != nil {
 		vals = w.parts(a.Value.Parts, true, st)
@@ -61,6 +63,7 @@ func (w *walker) assignment(a *syntax.Assign, st *state, readsIFS bool) {
 
 // arithmIndex looks at the index of an array. A plain word may be the key of an associative array, or a variable whose
 // value bash evaluates; which one depends on a declaration that may be elsewhere, so both count.
+// The attack is a[$x]=1 with x='b[$(cmd)]': evaluating the index runs cmd.
 func (w *walker) arithmIndex(x syntax.ArithmExpr, st *state) {
 	if word, ok := x.(*syntax.Word); ok {
 		w.inside(word, st)
@@ -87,6 +90,7 @@ func (w *walker) declare(c *syntax.DeclClause, st *state) {
 	for _, a := range c.Args {
 		if a.Naked && a.Name == nil {
 			w.inside(a.Value, st)
+			// A word that is no assignment by its syntax may become an option or one after expansion: declare "$x".
 			for _, field := range w.args(a.Value, st) {
 				w.declared(field)
 				for _, v := range field.Values {
@@ -105,6 +109,7 @@ func (w *walker) declare(c *syntax.DeclClause, st *state) {
 		if !a.Naked {
 			w.assignment(a, st, false)
 			if a.Value != nil {
+				// Quoted and unquoted readings differ in their backslashes, and bash parses the text a second time, so both are tried.
 				w.listText(w.parts(a.Value.Parts, true, st), lists)
 				w.listText(w.parts(a.Value.Parts, false, st), false) // \( is a parenthesis too
 			}
@@ -132,6 +137,7 @@ func (w *walker) declare(c *syntax.DeclClause, st *state) {
 }
 
 // declared checks an argument of export and the like that is only known after expansion.
+// export "$(cat env)" sets a variable that nobody can name beforehand: it may be PATH or LD_PRELOAD.
 func (w *walker) declared(a Word) {
 	for _, v := range a.Values {
 		name, val, assigned := strings.Cut(v.Text, "=")
@@ -148,6 +154,7 @@ func (w *walker) declared(a Word) {
 
 // listText looks at a value given to declare that is no list by its syntax: one in parentheses is read as a list all
 // the same, and what stands in it is expanded. array: by an option it surely is.
+// declare -a x='($(cmd))' runs cmd: bash expands the text between the parentheses again.
 func (w *walker) listText(vals []Value, array bool) {
 	for _, v := range vals {
 		if array && !v.Exact() || strings.HasPrefix(v.Text, "(") && (strings.ContainsAny(v.Text, "$`") || !v.Exact()) {
@@ -163,6 +170,7 @@ var counted = map[string]bool{"RANDOM": true, "SRANDOM": true, "SECONDS": true, 
 
 // listsVariables reports a declaration without names, which prints all variables with their values, or one that prints
 // a variable named like a secret: what it prints would be sent to a model.
+// declare -f and -F print functions, not variables.
 func listsVariables(c *syntax.DeclClause) bool {
 	names, prints, functions, secret := 0, false, false, false
 	for _, a := range c.Args {
@@ -183,6 +191,7 @@ func listsVariables(c *syntax.DeclClause) bool {
 }
 
 // NamesSecret reports a word that holds the value of a variable named like a secret.
+// It is a guess from the name, made generously: MONKEY counts as well, and costs one question.
 func NamesSecret(src string) bool {
 	for rest := src; ; {
 		_, after, ok := strings.Cut(rest, "$")

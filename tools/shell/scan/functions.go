@@ -39,6 +39,7 @@ func (w *walker) function(c *syntax.FuncDecl, st *state) {
 	name := c.Name.Value
 	w.funcs[name] = append(w.funcs[name], &function{c.Body, w.text})
 	st.funcs = union(st.funcs, []string{name})
+	// The body is walked from a copy: a declaration alone moves the shell nowhere.
 	inner := *st
 	w.inFunc++
 	w.stmt(c.Body, &inner, input{})
@@ -49,6 +50,7 @@ func (w *walker) function(c *syntax.FuncDecl, st *state) {
 // cannot mean anything else. It can when the declaration stands behind a condition or in a subshell, was unset, or belongs
 // to another shell: then the name may be the program, and the caller looks at that too. The same holds for a builtin's
 // name.
+// A name may be declared in two branches; whichever ran last counts in bash, so all bodies are walked and merged.
 func (w *walker) calledFunction(name string, c *Visit) (after state, sure bool) {
 	sure = slices.Contains(c.st.funcs, name) && !isBuiltin(name)
 	after = *c.st
@@ -69,6 +71,7 @@ func (w *walker) invoke(f *function, st *state, in input) {
 		w.opaque("functions call each other too deeply")
 		return
 	}
+	// The body is a part of the script it was declared in: its offsets and variables are those of that text, not the caller's.
 	before := w.text
 	w.text.src, w.text.vars, w.text.chainEnds = f.text.src, f.text.vars, f.text.chainEnds
 	w.depth++

@@ -10,9 +10,11 @@ import (
 )
 
 // parseTime bounds each parser. Ordinary commands take microseconds; only hostile ones come near.
+// Request.Patience raises it.
 const parseTime = 25 * time.Millisecond
 
 // maxNesting is the deepest run of open brackets that is parsed at all. The parsers recurse.
+// A Go stack overflow ends the process and cannot be recovered from, unlike a panic.
 const maxNesting = 100
 
 var errSlow = errors.New("it takes too long to parse")
@@ -20,6 +22,7 @@ var errSlow = errors.New("it takes too long to parse")
 // parse is the first of two parsers: mvdan.cc/sh, whose tree is walked. The second one (see witness) must agree with it on
 // where commands begin, so that a mistake of one parser does not hide a command.
 func parse(text string, limit time.Duration) (*syntax.File, error) {
+	// Backquotes open and close with the same character, so they are counted in pairs.
 	if nesting(text) > maxNesting || strings.Count(text, "`") > 2*maxNesting {
 		return nil, errors.New("it is nested too deeply to be understood")
 	}

@@ -20,6 +20,8 @@ const MaxPath = 4096
 const maxEntries = 4_000
 
 // paths resolves what a command names and keeps what lies outside, is protected, read or written.
+// It is made for one analysis. The answers of the file system are those of the moment of asking: what changes before the command
+// runs is for the sandbox to hold.
 type paths struct {
 	req       Request
 	roots     []string // resolved
@@ -87,6 +89,7 @@ func (p *paths) external() []PathAccess {
 }
 
 // within reports whether a path is one of the roots or below one. /srv/project-2 is not below /srv/project.
+// Both sides must be resolved and clean.
 func within(path string, roots []string) bool {
 	for _, root := range roots {
 		if path == root || strings.HasPrefix(path, root) && (root == "/" || path[len(root)] == '/') {
@@ -102,6 +105,7 @@ func (p *paths) inside(real string, access Access) bool {
 }
 
 // add notes one access. It reports false for the devices that hold no data.
+// The first access of a path outside decides its place in the list; a later write replaces a read there.
 func (p *paths) add(abs string, access Access) bool {
 	if harmlessDevice(abs) {
 		return false
@@ -110,6 +114,7 @@ func (p *paths) add(abs string, access Access) bool {
 	if i := strings.LastIndexByte(abs, '/'); p.manner.NoFollow && i >= 0 && abs[i+1:] != "" && abs[i+1:] != "." && abs[i+1:] != ".." {
 		real = strings.TrimSuffix(p.real(abs[:i+1]), "/") + abs[i:] // rm takes the link away, not what it leads to
 	}
+	// A link to /dev/null is as harmless as /dev/null.
 	if harmlessDevice(real) {
 		return false
 	}
@@ -134,6 +139,7 @@ func (p *paths) add(abs string, access Access) bool {
 			p.outside[real] = access
 		}
 	} else if access == Write || !p.stat(real).dir {
+		// A thousand names are more than anybody reads; the limit keeps Contains from making a long command quadratic.
 		if list := p.list(access); len(*list) < 1000 && !slices.Contains(*list, real) {
 			*list = append(*list, real)
 		}
@@ -143,6 +149,7 @@ func (p *paths) add(abs string, access Access) bool {
 }
 
 // keep notes whether something has put its own text into a file.
+// A file that is later written with text of unknown origin loses its mark for good: see madeHere.
 func (p *paths) keep(real string) {
 	if !p.manner.Keeps {
 		delete(p.kept, real)
@@ -181,6 +188,7 @@ var sensitive = [...]string{
 }
 
 // guard notes an access to a protected path, inside or outside the project.
+// Hooks count even when they do not exist yet: most repositories have none, and a change of the whole folder can add one.
 func (p *paths) guard(real string, access Access) {
 	if p.req.Protected == nil {
 		return
@@ -215,6 +223,7 @@ func (p *paths) protect(real string, access Access, reason string) {
 }
 
 // harmlessDevice are files without contents. /dev/tcp and the disks are not among them.
+// /dev/tcp/host/port is a network connection of bash's own, and a disk under /dev holds every file of the machine.
 func harmlessDevice(p string) bool {
 	switch p {
 	case "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty":
@@ -225,6 +234,8 @@ func harmlessDevice(p string) bool {
 }
 
 // real resolves links as the kernel would, ".." after a link included; what does not exist keeps its name.
+// The kernel's limit of 40 links (path_resolution(7), ELOOP) is kept. filepath.EvalSymlinks does not serve: it fails for a
+// path that does not exist yet, and most files that a command writes do not.
 func (p *paths) real(abs string) string {
 	if len(abs) > MaxPath {
 		p.exhausted = true
@@ -337,6 +348,7 @@ func (p *paths) expand(base string, parts []string, access Access) bool {
 		if !p.inside(folder, access) {
 			return p.add(base, access)
 		}
+		// Reading a whole folder costs more than one Lstat; it is charged as 20.
 		if p.lookups += 20; p.lookups > maxLookups {
 			p.exhausted = true
 			return true
@@ -350,6 +362,7 @@ func (p *paths) expand(base string, parts []string, access Access) bool {
 		}
 		found := false
 		for _, e := range entries {
+			// Names that begin with a dot match only where the pattern writes the dot, as dotglob is off; turning it on is opaque.
 			if strings.HasPrefix(e.Name(), ".") && !strings.HasPrefix(part, ".") && !strings.HasPrefix(part, `\.`) {
 				continue
 			}
@@ -372,6 +385,7 @@ func (p *paths) expand(base string, parts []string, access Access) bool {
 		if dots, _ := path.Match(part, ".."); dots && strings.HasPrefix(part, ".") && (i < len(parts)-1 || access == Write && !p.manner.NoFollow) {
 			p.expand(path.Dir(folder), parts[i+1:], access)
 		}
+		// A pattern that finds nothing stays as it is, and the file may be made before the command gets there.
 		if !found || slices.Contains(parts[i+1:], "..") {
 			p.add(base, access)
 		}
@@ -414,7 +428,7 @@ func (p *paths) addLinked(abs string, access Access) {
 	p.guard(real, access)
 }
 
-// pathish finds what looks like a path in an argument of a program, or of an option, that nobody described: the word
+// pathish finds what looks like a path in an argument of a program, or of an option, that no record describes: the word
 // itself, the value behind "=", behind "@", and the members of a list joined by ":". A bare name does not look like a
 // path; it can only lead outside when it is a link, which TouchIfPath looks up.
 func pathish(s string) []string {
@@ -462,6 +476,7 @@ func pathish(s string) []string {
 }
 
 // record notes an access to what a value names, from every directory the shell may be in.
+// Of an unknown path the known folder in front is noted too: cat /etc/$x is opaque, and names /etc for the person.
 func (w *walker) record(v Value, access Access, st *state) bool {
 	if v.Text == "" {
 		return false
@@ -473,6 +488,7 @@ func (w *walker) record(v Value, access Access, st *state) bool {
 		}
 		return true
 	}
+	// Bash opens a socket for these names in redirections (bash(1), REDIRECTION); there is no such file.
 	if strings.HasPrefix(v.Text, "/dev/tcp/") || strings.HasPrefix(v.Text, "/dev/udp/") {
 		w.opaque("it opens a network connection")
 	}

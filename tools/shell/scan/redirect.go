@@ -15,6 +15,7 @@ func (w *walker) redirects(s *syntax.Stmt, st *state, in input) input {
 		if r.N != nil && strings.HasPrefix(r.N.Value, "{") { // {name}> file sets name to the number of the descriptor
 			w.setVariable(strings.Trim(r.N.Value, "{}"), nil)
 		}
+		// Only descriptor 0 is standard input; what is read on another one is a file like any other.
 		stdin := r.N == nil || r.N.Value == "0"
 		switch r.Op {
 		case syntax.Hdoc, syntax.DashHdoc:
@@ -37,6 +38,7 @@ func (w *walker) redirects(s *syntax.Stmt, st *state, in input) input {
 			if stdin {
 				in = input{kind: "file"}
 			}
+		// <> opens for reading and writing, and creates the file.
 		case syntax.RdrInOut:
 			w.writeTo(r.Word, st)
 			if stdin {
@@ -78,6 +80,7 @@ func (w *walker) hereText(r *syntax.Redirect, st *state) (string, bool) {
 	if r.Hdoc == nil {
 		return "", true
 	}
+	// A quoted delimiter (<<'EOF') leaves the body as it is; otherwise bash expands it, and a script in it is another text.
 	quoted := false
 	for _, p := range r.Word.Parts {
 		if lit, ok := p.(*syntax.Lit); !ok || strings.Contains(lit.Value, `\`) {
@@ -102,6 +105,7 @@ func (w *walker) hereText(r *syntax.Redirect, st *state) (string, bool) {
 		b.WriteString(unescape(lit.Value, true).Text)
 	}
 	text := b.String()
+	// <<- takes the leading tabs away, not blanks.
 	if r.Op == syntax.DashHdoc {
 		lines := strings.Split(text, "\n")
 		for i, line := range lines {
@@ -113,6 +117,7 @@ func (w *walker) hereText(r *syntax.Redirect, st *state) (string, bool) {
 }
 
 // pathWord notes the access to the path a word names. It reports whether that is a real file, not /dev/null.
+// A word of several values notes all of them.
 func (w *walker) pathWord(word *syntax.Word, access Access, st *state) bool {
 	if word == nil {
 		return false

@@ -19,6 +19,7 @@ type state struct {
 }
 
 // merge is the state when the shell took either the way to a or the way to b. It knows only what both agree on.
+// A state after exit adds nothing: nobody comes out of it.
 func merge(a, b state) state {
 	switch {
 	case a.dead:
@@ -30,6 +31,7 @@ func merge(a, b state) state {
 	out.unknown = a.unknown || b.unknown
 	out.dirs = union(a.dirs, b.dirs)
 	out.prev = union(a.prev, b.prev)
+	// Folders are joined and functions intersected for the same reason: both leave the larger set of things to look at.
 	out.funcs = both(a.funcs, b.funcs)
 	if len(out.dirs) > maxDirs {
 		out.unknown = true

@@ -45,8 +45,10 @@ func (x *expander) substituted(c *syntax.CmdSubst, st *state) []Value {
 			out = append(out, Literal(d))
 		}
 		return out
+	// The name that mktemp makes up holds no slash (mktemp(1)), so it stays in the folder for temporary files.
 	case text == "mktemp" || text == "mktemp -d":
 		return []Value{{Text: x.tempDir() + "/" + Hole, Pattern: escapeGlob(x.tempDir()) + "/" + Hole}}
+	// After a cd into another repository the answer would be that one's root.
 	case text == "git rev-parse --show-toplevel" && x.home(st):
 		return []Value{Literal(x.req.Root)}
 	case x.programs.PlainAnswer(words):
@@ -66,6 +68,7 @@ func (x *expander) tempDir() string {
 }
 
 // counts reports a statement that prints one number: wc -l at the end of a pipe or with its input redirected.
+// With a file as argument wc prints its name behind the number, so only standard input counts.
 func (x *expander) counts(s *syntax.Stmt) bool {
 	call, _ := s.Cmd.(*syntax.CallExpr)
 	if b, ok := s.Cmd.(*syntax.BinaryCmd); ok && b.Op == syntax.Pipe && len(s.Redirs) == 0 {

@@ -7,6 +7,7 @@ func (w *walker) trap(c *Visit) {
 	if len(args) > 0 && args[0].Text == "--" {
 		args = args[1:]
 	}
+	// One argument resets a signal or lists the traps: nothing is left to run.
 	if len(args) < 2 {
 		return
 	}
@@ -21,6 +22,7 @@ func (w *walker) trap(c *Visit) {
 	inner := *c.st
 	inner.funcs = nil // functions may be declared, replaced or unset before it runs
 	w.script(s, &inner)
+	// When the folder is unknown already, the walk above was as general as a second one could be.
 	if !inner.unknown && len(w.traps.set) < maxDirs {
 		w.traps.set = append(w.traps.set, trapped{s, *c.st, w.text.vars, w.text.outer})
 	}
@@ -42,6 +44,7 @@ type trapped struct {
 }
 
 // runTraps looks at the traps once more, from the folders the shell was in after they were set.
+// A trap at EXIT runs wherever the last cd led: trap 'rm -r .' EXIT; cd /.
 func (w *walker) runTraps() {
 	for _, t := range w.traps.set {
 		st := t.st

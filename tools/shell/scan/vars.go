@@ -29,6 +29,7 @@ type scriptText struct {
 }
 
 // maxVariables is how many a script may have before they all count as unknown.
+// Looking up one variable may lead through all others.
 const maxVariables = 256
 
 // collect finds all assignments of a script and replaces the variables of the one before. It runs before the walk because
@@ -95,6 +96,7 @@ var numberWord = &syntax.Word{Parts: []syntax.WordPart{&syntax.ArithmExp{}}}
 type chainSpan struct{ chain, from, to int }
 
 // chain reports a statement made of calls joined by && only, and collects them.
+// Within such a chain a later call runs only when all before it have succeeded, so an assignment in it has surely happened.
 func chain(s *syntax.Stmt, leaves map[syntax.Node]bool) bool {
 	if s.Negated || s.Background {
 		return false
@@ -112,6 +114,7 @@ func chain(s *syntax.Stmt, leaves map[syntax.Node]bool) bool {
 }
 
 // firstCall is the call that surely runs when the statement does.
+// Nil when even the first call depends on a condition.
 func firstCall(s *syntax.Stmt) syntax.Command {
 	if s.Background {
 		return nil
@@ -170,6 +173,8 @@ var numbers = map[string]bool{
 }
 
 // variable lists what $name may be at the present place.
+// Bash has dynamic scope and no types, so the place of an assignment says little: all values that are assigned anywhere
+// count, and the environment's too unless one assignment surely ran before.
 func (x *expander) variable(name string, st *state) []Value {
 	if x.text.outer != nil && len(x.text.vars[name]) == 0 && len(x.text.outer[name]) > 0 {
 		return anything
@@ -198,6 +203,7 @@ func (x *expander) variable(name string, st *state) []Value {
 	var out []Value
 	sure := false
 	for _, a := range as {
+		// += would need every order in which the assignments may run.
 		if a.word == nil || a.adds {
 			return anything
 		}
@@ -253,6 +259,7 @@ func (x *expander) param(p *syntax.ParamExp, st *state) []Value {
 	if p.Length {
 		return []Value{{Text: Hole, Pattern: Hole}}
 	}
+	// Slices and replacements can turn a harmless value into any other one: ${x:1}, ${x/a/b}.
 	if p.Param == nil || p.Excl || p.Names != 0 || p.Index != nil || p.Slice != nil || p.Repl != nil || len(p.Modifiers) > 0 || p.Flags != nil {
 		return anything
 	}
@@ -298,6 +305,7 @@ func (x *expander) param(p *syntax.ParamExp, st *state) []Value {
 }
 
 // trimmed computes ${x%.go}, ${x##*/} and the like where that is simple.
+// Only literal patterns are cut: a wildcard may match more or less than it seems to.
 func (x *expander) trimmed(p *syntax.ParamExp, vals []Value) []Value {
 	if p.Exp.Word == nil {
 		return vals

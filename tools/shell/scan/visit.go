@@ -28,6 +28,8 @@ type Assignment struct {
 }
 
 // Inside reports whether all values are lists of paths, joined by ":", that lie in the project.
+// A folder outside the project, or a value that is not known, must be asked: a library there could take the place of one
+// that the program expects.
 func (a Assignment) Inside() bool {
 	for _, v := range a.Values {
 		if !v.Exact() {
@@ -46,6 +48,7 @@ func (a Assignment) Inside() bool {
 }
 
 // Visit is one call while it is looked at: its words, where it runs, and the Call that the look fills in.
+// It is valid during Programs.Call only.
 type Visit struct {
 	*Call
 	Name string // the program without its folder
@@ -60,6 +63,7 @@ type Visit struct {
 }
 
 // Manner says how a program goes about the paths that it touches.
+// It is set for the program at hand and reset behind it.
 type Manner struct {
 	Deep     bool // it changes folders with all that is in them
 	NoFollow bool // it works on links, not on what they lead to
@@ -79,6 +83,7 @@ type Input struct {
 func (c *Visit) Input() Input { return Input{c.in.kind, c.in.text, c.in.ok} }
 
 // Producer are the words of the call in front of the pipe, if each is known and it is not a function.
+// xargs uses it: the words that find or git ls-files prints are file names below the folder they ran in.
 func (c *Visit) Producer() ([]string, bool) {
 	if c.in.kind != "pipe" {
 		return nil, false
@@ -134,6 +139,8 @@ func (c *Visit) TouchValue(v Value, access Access) bool {
 }
 
 // TouchIfPath notes an access to a word if it looks like a path, whatever the program does with it.
+// It serves the words of programs without a record. False hits cost a question; a path that is missed would be touched
+// unasked, so every shape in which programs take a path is tried: x=/y, @/y, /x:/y, file:///y.
 func (c *Visit) TouchIfPath(a Word, access Access) {
 	c.w.paths.manner = c.Manner
 	for _, v := range a.Values {
@@ -169,6 +176,7 @@ func (c *Visit) TouchIfPath(a Word, access Access) {
 
 // Run looks at another call that this one starts, with the same standard input. It reports whether that, and all that
 // it starts in turn, changes nothing.
+// The result lets timeout 5 ls be as harmless as ls. A call that was listed before adds none, and then counts as a change.
 func (c *Visit) Run(args []Word) (readOnly bool) {
 	before := len(c.w.a.Calls)
 	c.w.run(&Visit{Args: args, w: c.w, st: c.st, in: c.in, wrapped: true})
@@ -180,6 +188,7 @@ func (c *Visit) Run(args []Word) (readOnly bool) {
 }
 
 // RunApart is Run with a standard input of its own.
+// git bisect run and the like start programs whose input is not the pipe of this call.
 func (c *Visit) RunApart(args []Word) {
 	c.w.run(&Visit{Args: args, w: c.w, st: c.st, wrapped: true})
 }
@@ -205,6 +214,7 @@ func (c *Visit) Script(a Word, by string) {
 }
 
 // Mention lists a call that is known by its text only. Nothing remembered covers it. It reports whether it is new.
+// It is for rules that deny and for the person, where the same words were walked in another form: find's {}.
 func (c *Visit) Mention(text, program string) bool {
 	if _, ok := c.w.calls[text]; ok {
 		return false
@@ -242,6 +252,7 @@ func (c *Visit) Move(a Word) bool {
 }
 
 // MayMove goes to the folder that a word names, or stays: both count. It reports false when that cannot be known.
+// The folder before stays among the results, since what the program does when the other one is missing is not known.
 func (c *Visit) MayMove(a Word) bool {
 	dirs, _ := c.w.targets(a, c.st)
 	if dirs == nil {

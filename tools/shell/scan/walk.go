@@ -34,6 +34,7 @@ type walker struct {
 }
 
 // input is where a command's stdin comes from.
+// A script may come through it: echo 'rm x' | sh.
 type input struct {
 	kind string       // "", "pipe", "here", "file"
 	from *syntax.Stmt // of a pipe
@@ -85,6 +86,7 @@ func (w *walker) script(text string, st *state) {
 		w.salvage(text)
 		return
 	}
+	// The walk goes on: the calls that one parser sees are still worth denying.
 	if why := disagreement(file, text, limit, w.depth == 0); why != "" {
 		w.opaque(why)
 	}
@@ -143,6 +145,7 @@ func (w *walker) stmt(s *syntax.Stmt, st *state, in input) state {
 	in = w.redirects(s, st, in)
 	fail := w.command(s, st, in)
 	switch {
+	// A background command is a subshell: cd x & leaves this shell where it is, and its failure is not seen.
 	case s.Background || s.Coprocess:
 		*st = before
 		return before
@@ -190,6 +193,7 @@ func (w *walker) command(s *syntax.Stmt, st *state, in input) state {
 			w.arithm(l.Post, st)
 		}
 		w.loop(st, func(st *state) { w.stmts(c.Do, st, in) })
+	// No pattern may match, so the state before the case stays among the results.
 	case *syntax.CaseClause:
 		w.inside(c.Word, st)
 		after := *st
@@ -246,10 +250,12 @@ func (w *walker) binary(c *syntax.BinaryCmd, st *state, in input) state {
 		fail := w.stmt(c.Y, &other, in)
 		*st = merge(*st, other)
 		return fail
+	// lastpipe would run the last part in this shell; setting it is opaque.
 	default: // each side of a pipe is a shell of its own
 		left, right := *st, *st
 		w.stmt(c.X, &left, in)
 		from := c.X
+		// a | b | c is (a | b) | c to the parser; what c reads comes from b.
 		for {
 			b, ok := from.Cmd.(*syntax.BinaryCmd)
 			if !ok || b.Op != syntax.Pipe && b.Op != syntax.PipeAll {
@@ -317,6 +323,7 @@ func (w *walker) ifClause(c *syntax.IfClause, st *state, in input) {
 }
 
 // loop walks a body until the state stays the same, twice at most; what still changes then is unknown.
+// "while cd ..; do …" is in another folder in every round: no number of rounds would find them all.
 func (w *walker) loop(st *state, body func(*state)) {
 	before := *st
 	body(st)

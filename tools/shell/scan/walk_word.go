@@ -83,6 +83,8 @@ func (w *walker) insideParam(p *syntax.ParamExp, st *state) {
 			w.opaque("single quotes within double quotes do not quote")
 		}
 		switch p.Exp.Op {
+		// @Q, @L, @U and @u only quote or change case. @P expands the value as a prompt, in which $(cmd) runs. The other operators
+		// are opaque without a closer look.
 		case syntax.OtherParamOps:
 			if p.Exp.Word.Lit() != "Q" && p.Exp.Word.Lit() != "L" && p.Exp.Word.Lit() != "U" && p.Exp.Word.Lit() != "u" {
 				w.opaque("${name@" + p.Exp.Word.Lit() + "} may run what the variable holds")
@@ -95,6 +97,7 @@ func (w *walker) insideParam(p *syntax.ParamExp, st *state) {
 	}
 }
 
+// holdsSingle reports a word with a part in single quotes. In "${x:-'$(cmd)'}" bash does not take them for quotes.
 func holdsSingle(word *syntax.Word) bool {
 	for _, p := range wordParts(word) {
 		if _, ok := p.(*syntax.SglQuoted); ok {
@@ -104,6 +107,7 @@ func holdsSingle(word *syntax.Word) bool {
 	return false
 }
 
+// wordParts is nil for an expansion without a word: ${x:=}.
 func wordParts(word *syntax.Word) []syntax.WordPart {
 	if word == nil {
 		return nil

@@ -8,6 +8,8 @@ import (
 )
 
 // disagreement compares where the two parsers see commands. In a text for another shell ((…)) may be two subshells.
+// limit bounds the second parser. An empty answer means that both see the same commands at the same byte offsets, apart
+// from the constructs that the two grammars are known to name differently: [, test, unset, time, let, declarations.
 func disagreement(file *syntax.File, text string, limit time.Duration, outermost bool) string {
 	seen, why := witness(text, limit)
 	if why != "" {

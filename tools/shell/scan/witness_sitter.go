@@ -17,7 +17,7 @@ var commandQuery = sync.OnceValues(func() (*sitter.Query, error) {
 })
 
 // witness is the second opinion: tree-sitter's bash grammar. It returns the offsets (bytes) where it sees the names
-// of commands begin. ok is false when the text is not bash to it or when it took too long.
+// of commands begin. why is set when the text is not bash to it or when it took too long; then names says nothing.
 //
 // A parser is made for each text and closed: a shared one crashes, a cancelled one stays poisoned, an unclosed one
 // leaks megabytes. It sees ASCII only: the grammar's scanner looks characters up in tables of libc that end at 255,
@@ -30,6 +30,7 @@ func witness(text string, limit time.Duration) (names []int, why string) {
 	p := sitter.NewParser()
 	defer p.Close()
 	p.SetLanguage(bash.GetLanguage())
+	// The limit is in microseconds. A text that exceeds it makes the command opaque, like one that the parsers disagree about.
 	p.SetOperationLimit(int(limit.Microseconds()))
 	ascii := []byte(text)
 	for i, b := range ascii {
@@ -43,6 +44,7 @@ func witness(text string, limit time.Duration) (names []int, why string) {
 	}
 	defer tree.Close()
 	root := tree.RootNode()
+	// tree-sitter repairs what it cannot parse and goes on, so an error anywhere makes its other answers worthless.
 	if root.HasError() {
 		return nil, "two parsers disagree about its syntax"
 	}

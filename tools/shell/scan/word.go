@@ -90,6 +90,7 @@ var anything = []Value{{Text: Wild, Pattern: Wild}}
 
 // expander finds out what words may expand to. It holds what that depends on besides the state: the request and the
 // script that the words stand in.
+// Nothing it does changes the state; only the walker moves the shell.
 type expander struct {
 	*report
 	req      Request
@@ -102,6 +103,7 @@ type expander struct {
 }
 
 // args expands a word into its arguments: one, or several where it has braces.
+// Beyond 256 words, as {1..9}{1..9}{1..9} makes, the word is unknown.
 func (x *expander) args(word *syntax.Word, st *state) []Word {
 	if len(word.Parts) == 0 { // x=
 		return []Word{{Values: []Value{{}}, Static: true}}
@@ -156,6 +158,7 @@ func braces(word *syntax.Word) ([]*syntax.Word, bool) {
 // the word: thousands in a row take minutes for their first result.
 const maxBraces = 64
 
+// countBraces counts nested ones as well: {a,{b,{c,d}}} recurses like three in a row.
 func countBraces(word *syntax.Word) int {
 	n := 0
 	for _, p := range word.Parts {
@@ -169,6 +172,8 @@ func countBraces(word *syntax.Word) int {
 	return n
 }
 
+// argOf is the argument that a word without braces becomes. many is set where unquoted expansion may split it into several
+// words or drop it: then no word behind it has a sure place among the arguments.
 func (x *expander) argOf(word *syntax.Word, src string, st *state) Word {
 	a := Word{Source: src, Static: true}
 	a.Values = x.parts(word.Parts, false, st)
@@ -206,12 +211,14 @@ func (x *expander) argOf(word *syntax.Word, src string, st *state) Word {
 	return a
 }
 
+// isAll reports ${a[@]} and ${a[*]}, which stand for all elements.
 func isAll(p *syntax.ParamExp) bool {
 	index, ok := p.Index.(*syntax.Word)
 	return ok && (index.Lit() == "@" || index.Lit() == "*")
 }
 
 // oneField reports whether every value stays one field when the shell splits it.
+// An empty value leaves no field at all, so the words behind it would move up by one.
 func oneField(vals []Value) bool {
 	for _, v := range vals {
 		if v.Text == "" || strings.ContainsAny(v.Text, " \t\n"+Wild) {
@@ -222,6 +229,7 @@ func oneField(vals []Value) bool {
 }
 
 // unquoted is the source of a word without the quotes around its parts, for rules to match.
+// Without this 'rm' and r\m would pass a rule that denies rm.
 func unquoted(word *syntax.Word, x *expander) string {
 	var b strings.Builder
 	for _, p := range word.Parts {
@@ -245,6 +253,8 @@ func unquoted(word *syntax.Word, x *expander) string {
 	return b.String()
 }
 
+// source is the text of a node in the script that is being walked; empty when the node's offsets do not fit that text. The
+// offsets count bytes.
 func (x *expander) source(n syntax.Node) string {
 	from, to := int(n.Pos().Offset()), int(n.End().Offset())
 	if from < 0 || to > len(x.text.src) || from > to {
@@ -275,6 +285,8 @@ func (x *expander) parts(parts []syntax.WordPart, quoted bool, st *state) []Valu
 	return out
 }
 
+// part is what one part of a word may be. An unquoted value with a blank in it would become several words, which the
+// caller has not looked at one by one, so it counts as anything.
 func (x *expander) part(p syntax.WordPart, quoted bool, st *state) []Value {
 	switch p := p.(type) {
 	case *syntax.Lit:
@@ -297,6 +309,7 @@ func (x *expander) part(p syntax.WordPart, quoted bool, st *state) []Value {
 		return []Value{{Text: Hole, Pattern: Hole}}
 	case *syntax.CmdSubst:
 		return x.substituted(p, st)
+	// <(cmd) is a pipe under this name; 63 is the descriptor that bash takes first. cmd itself is walked in insidePart.
 	case *syntax.ProcSubst:
 		return []Value{Literal("/dev/fd/63")}
 	}
@@ -309,6 +322,7 @@ func (x *expander) single(p *syntax.SglQuoted) string {
 		return p.Value
 	}
 	s, _, err := expand.Format(nil, p.Value, nil)
+	// expand.Format is a printf: it reports an unknown verb by writing %! into the result.
 	if err != nil || strings.Contains(p.Value, "%") && strings.Contains(s, "%!") {
 		x.opaque("$'…' holds an escape that cannot be decoded")
 		return Wild
@@ -320,6 +334,8 @@ func (x *expander) single(p *syntax.SglQuoted) string {
 }
 
 // unescape takes the backslashes out of a literal and finds its wildcards.
+// Text loses the backslashes; Pattern keeps one before each character that a wildcard could be mistaken for. In double
+// quotes a backslash escapes only $, `, ", \ and a line end (bash(1), QUOTING).
 func unescape(s string, quoted bool) Value {
 	if !strings.ContainsAny(s, `\*?[`) {
 		return Value{Text: s, Pattern: s}
@@ -354,6 +370,7 @@ func unescape(s string, quoted bool) Value {
 }
 
 // tilde expands ~, ~/x, ~+, ~- and ~user at the start of a word. more: other parts follow the literal.
+// A name without a user stays as it is, as in bash.
 func (x *expander) tilde(lit string, more bool, st *state) []Value {
 	name, rest, slash := strings.Cut(lit[1:], "/")
 	if slash {
@@ -420,6 +437,7 @@ func (a Word) Before(sep string) Word {
 }
 
 // From is the argument without its first n bytes.
+// It serves values that are glued to an option: -ofile, -o=file.
 func (a Word) From(n int) Word {
 	out := a
 	out.Values = nil
