@@ -17,6 +17,7 @@ type TerminalInfo struct {
 }
 
 // Handles are what can be done to an attached command. Kill must lead to End.
+// Handles exist because an attached command belongs to another runner: this package must not end or feed it directly.
 type Handles struct {
 	Input func(ctx context.Context, data []byte) error // nil: its input is empty
 	Kill  func()
@@ -30,6 +31,7 @@ var ErrNoInput = errors.New("the command's input is empty: it was not started to
 
 // Attach lets a command that runs elsewhere be watched as a terminal: Write takes its output, End its end. It is nil
 // when the session has ended; a nil Terminal takes both and does nothing.
+// Attached commands do not count against Max: they run whether somebody watches or not.
 func (ts *Terminals) Attach(info TerminalInfo, h Handles) *Terminal {
 	if ts == nil {
 		return nil
@@ -49,6 +51,7 @@ func (ts *Terminals) Attach(info TerminalInfo, h Handles) *Terminal {
 }
 
 // Write takes output as it was printed. Lines end as on a terminal, which a pipe does not see to.
+// A terminal emulator given bare LFs would draw each line further to the right.
 func (t *Terminal) Write(p []byte) (int, error) {
 	if t == nil {
 		return len(p), nil
@@ -73,6 +76,7 @@ type lineEnds struct {
 
 // end returns p with its lines ended; the bytes are valid until the next call.
 func (l *lineEnds) end(p []byte) []byte {
+	// At worst every byte is an LF.
 	if cap(l.buf) < 2*len(p) {
 		l.buf = make([]byte, 0, 2*len(p))
 	}
@@ -95,6 +99,7 @@ func (l *lineEnds) end(p []byte) []byte {
 }
 
 // End says how an attached command ended: its exit code, or -1 and the signal's name or another word.
+// Only the first call counts. exit and signal are written before done is closed, which is what lets Exit read them unlocked.
 func (t *Terminal) End(code int, signal string) {
 	if t == nil {
 		return
@@ -113,6 +118,7 @@ func (t *Terminal) End(code int, signal string) {
 }
 
 // dropEnded forgets the attached commands that ended long ago.
+// The ids grow, so the oldest come first. The person's own terminals stay until Release.
 func (ts *Terminals) dropEnded() {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
@@ -137,12 +143,14 @@ func (t *Terminal) Info() TerminalInfo {
 }
 
 // Printed is how many bytes have come so far.
+// It only grows, also when the scrollback drops the beginning.
 func (t *Terminal) Printed() int64 {
 	t.out.mu.Lock()
 	defer t.out.mu.Unlock()
 	return t.out.total
 }
 
+// handInput types into an attached command through its handle.
 func (t *Terminal) handInput(ctx context.Context, data []byte) error {
 	switch {
 	case t.Ended():

@@ -88,6 +88,8 @@ var (
 )
 
 // Start starts a command. Its Timeout, when set, ends it; OnOutput and Stdin are not used.
+// The place is reserved before the process starts, and mu is free while it does: a start may take long, and Close
+// must not wait for it. Errors are ErrBackgroundFull, ErrBackgroundClosed, or those of a command that cannot be started.
 func (b *Background) Start(c Command) (*BackgroundJob, error) {
 	id, err := b.reserve()
 	if err != nil {
@@ -101,6 +103,7 @@ func (b *Background) Start(c Command) (*BackgroundJob, error) {
 	}
 	closed := b.closed
 	b.mu.Unlock()
+	// Close ran between the reservation and here and did not know of the job.
 	if err == nil && closed {
 		j.Kill()
 		return nil, ErrBackgroundClosed
@@ -109,12 +112,14 @@ func (b *Background) Start(c Command) (*BackgroundJob, error) {
 }
 
 // reserve takes an id and a place, and forgets those that ended long ago.
+// An id is never given twice, so an old one cannot mean another command.
 func (b *Background) reserve() (string, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
 		return "", ErrBackgroundClosed
 	}
+	// Those being started count as running, so that 20 calls at the same moment cannot become 40.
 	running, ended := b.starting, 0
 	for _, j := range b.jobs {
 		if j.Running() {
@@ -140,6 +145,7 @@ func (b *Background) reserve() (string, error) {
 	return "bg_" + strconv.Itoa(b.next), nil
 }
 
+// start gives the command a pipe, or its terminal, as an input that stays open: a program that reads must wait, not see the end.
 func (b *Background) start(id string, c Command) (*BackgroundJob, error) {
 	c.OnOutput, c.Stdin = nil, nil
 	var typed *os.File
@@ -167,6 +173,7 @@ func (b *Background) start(id string, c Command) (*BackgroundJob, error) {
 }
 
 // watch waits for the end.
+// It is the only writer of how until done is closed.
 func (j *BackgroundJob) watch() {
 	var limit <-chan time.Time
 	if j.Command.Timeout > 0 {
@@ -215,6 +222,7 @@ func (b *Background) Get(id string) *BackgroundJob {
 }
 
 // List gives the commands that run, and those whose end nobody has looked at, the oldest first.
+// A command stays in the list until Look has returned its ending.
 func (b *Background) List() []*BackgroundJob {
 	var out []*BackgroundJob
 	for _, j := range b.all() {
@@ -225,6 +233,7 @@ func (b *Background) List() []*BackgroundJob {
 	return out
 }
 
+// all is a copy, so that callers look at jobs without holding mu.
 func (b *Background) all() []*BackgroundJob {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -243,6 +252,7 @@ func (b *Background) Close() {
 func (j *BackgroundJob) Done() <-chan struct{} { return j.done }
 
 // Ending is how the command ended, after Done.
+// Before Done its answer is incomplete.
 func (j *BackgroundJob) Ending() Ending {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -259,6 +269,7 @@ func (j *BackgroundJob) Running() bool {
 	}
 }
 
+// isTold reports that somebody has seen the end.
 func (j *BackgroundJob) isTold() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -267,6 +278,7 @@ func (j *BackgroundJob) isTold() bool {
 
 // Look gives what was printed since the look before, after waiting for something new or the end. When ctx ends first
 // it returns its error, and nothing counts as looked at.
+// The output is cut like that of Run. Looks of several callers share one place: what one has seen the other does not get.
 func (j *BackgroundJob) Look(ctx context.Context, wait time.Duration) (Look, error) {
 	if wait > 0 && !j.await(ctx, wait) {
 		return Look{}, ctx.Err()
@@ -282,11 +294,13 @@ func (j *BackgroundJob) Look(ctx context.Context, wait time.Duration) (Look, err
 }
 
 // await waits for new output or the end; false when ctx ended.
+// After the first new byte it goes on for gather, since programs print a line in several writes.
 func (j *BackgroundJob) await(ctx context.Context, wait time.Duration) bool {
 	limit := time.NewTimer(wait)
 	defer limit.Stop()
 	var soon <-chan time.Time
 	for {
+		// Taken before fresh is asked: output that comes between the two closes this channel and is not missed.
 		more := j.out.more()
 		if soon == nil && j.out.fresh(j.lookedAt()) > 0 {
 			soon = time.After(min(gather, wait))
@@ -305,6 +319,7 @@ func (j *BackgroundJob) await(ctx context.Context, wait time.Duration) bool {
 	}
 }
 
+// lookedAt counts bytes from the start of the output.
 func (j *BackgroundJob) lookedAt() int64 {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -313,6 +328,7 @@ func (j *BackgroundJob) lookedAt() int64 {
 
 // Input types text into the command, and with eof closes its input then. What the program does not read within some
 // seconds is not typed; the error says how much was.
+// Errors are ErrBackgroundEnded, ErrInputClosed, that of ctx, or one that says how many bytes were typed.
 func (j *BackgroundJob) Input(ctx context.Context, text string, eof bool) error {
 	j.input.Lock()
 	defer j.input.Unlock()
@@ -324,6 +340,7 @@ func (j *BackgroundJob) Input(ctx context.Context, text string, eof bool) error 
 	}
 	if text != "" {
 		_ = j.stdin.SetWriteDeadline(time.Now().Add(inputLimit))
+		// A deadline in the past ends a write that waits for the program to read.
 		stop := context.AfterFunc(ctx, func() { _ = j.stdin.SetWriteDeadline(time.Unix(1, 0)) })
 		n, err := j.stdin.WriteString(text)
 		stop()
@@ -353,6 +370,7 @@ func (j *BackgroundJob) Input(ctx context.Context, text string, eof bool) error 
 }
 
 // Kill ends the command and all it started: TERM, then KILL after Grace. It reports whether there was anything to end.
+// It returns when nothing is left that can be ended.
 func (j *BackgroundJob) Kill() bool {
 	if !j.Running() && j.left() == 0 {
 		return false
@@ -365,6 +383,7 @@ func (j *BackgroundJob) Kill() bool {
 	return true
 }
 
+// left counts processes that outlived the command.
 func (j *BackgroundJob) left() int {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -12,6 +12,8 @@ import (
 
 // cells start contained commands. The thread that is restricted for one command serves the next as long as that may read
 // the same, so that a session has one thread for all of them. The zero value is ready.
+// Restricting a thread is for good, so a thread can only serve commands with the same limits; another set of readable files
+// gets a new one.
 type cells struct {
 	mu      sync.Mutex
 	current *cell  // guarded by mu; nil: none yet
@@ -27,6 +29,7 @@ type cell struct {
 }
 
 // enter gives the cell for a command. leave must be called when nothing of the command is left.
+// An error means that the command does not run: it was allowed without a question only because it would be contained.
 func (c *cells) enter(o sandbox.ContainOptions) (*cell, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -47,6 +50,7 @@ func (c *cells) enter(o sandbox.ContainOptions) (*cell, error) {
 		if err != nil {
 			return nil, fmt.Errorf("the command cannot be contained, so it was not run: %w", err)
 		}
+		// One that still has commands is closed by the last leave.
 		if old := c.current; old != nil && old.running == 0 {
 			old.thread.Close()
 		}
@@ -58,6 +62,7 @@ func (c *cells) enter(o sandbox.ContainOptions) (*cell, error) {
 }
 
 // leave says that nothing of a command is left. The temporary folder is emptied when no other command uses it.
+// It is emptied so that one command cannot leave a file for the next one to run.
 func (c *cells) leave(x *cell) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -74,6 +79,7 @@ func (c *cells) leave(x *cell) {
 }
 
 // close ends the thread and removes the temporary folder. Nothing starts afterwards.
+// Threads end with it; commands that still run keep their restrictions, which belong to processes.
 func (c *cells) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

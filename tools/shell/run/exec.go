@@ -71,11 +71,13 @@ type Outcome struct {
 }
 
 // ForSandbox is what the sandbox looks at to say whether it stopped the command.
+// Of long output the middle is not looked at.
 func (o Outcome) ForSandbox() sandbox.Result {
 	return sandbox.Result{Exit: o.Exit, Canceled: o.Canceled, Output: o.Output.Head + "\n" + o.Output.Tail}
 }
 
 // Runner runs commands and knows what they left behind. The zero value is ready.
+// Close must be called: processes in the background would otherwise outlive the session.
 type Runner struct {
 	mu    sync.Mutex
 	jobs  map[*job]bool // running, or with processes left; guarded by mu
@@ -84,6 +86,7 @@ type Runner struct {
 }
 
 // job is one command with all processes that descend from it.
+// It is in Runner.jobs from its start until gone.
 type job struct {
 	family *guard.Family
 	cmd    *exec.Cmd
@@ -127,6 +130,7 @@ func (r *Runner) Run(ctx context.Context, c Command) (Outcome, error) {
 	case <-limit:
 		res.TimedOut = true
 		r.end(j)
+	// The person wants the prompt back at once, so the wait for the processes goes on in the background; Close waits for it.
 	case <-ctx.Done():
 		res.Canceled = true
 		j.signal(termSignal)
@@ -139,6 +143,7 @@ func (r *Runner) Run(ctx context.Context, c Command) (Outcome, error) {
 	if !res.Canceled {
 		<-j.done
 		res.Exit, res.Signal = exitOf(j.cmd.ProcessState)
+		// The shell may have trapped TERM and returned 0: that is no success.
 		if res.TimedOut {
 			res.Exit = -1
 		}
@@ -155,6 +160,7 @@ func (r *Runner) Run(ctx context.Context, c Command) (Outcome, error) {
 }
 
 // start starts the shell with both outputs on one pipe, so that they arrive in order.
+// The caller owns the job: it must call end or leave, or the processes stay until Close.
 func (r *Runner) start(c Command) (*job, *collector, error) {
 	shell := c.Shell
 	if shell == "" {
@@ -163,6 +169,7 @@ func (r *Runner) start(c Command) (*job, *collector, error) {
 			return nil, nil, err
 		}
 	}
+	// Checked here for the sake of the message: a failed chdir in the child would read "no such file" and seem to mean the shell.
 	info, err := os.Stat(c.Dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -209,6 +216,7 @@ func (r *Runner) start(c Command) (*job, *collector, error) {
 	if j.cell != nil {
 		cmd.Env = j.cell.contained.Environ(cmd.Env)
 	}
+	// The capped slice makes append copy: Env belongs to the caller. PWD, so that pwd prints the path as given, with its links.
 	cmd.Env = append(cmd.Env[:len(cmd.Env):len(cmd.Env)], j.family.Env(), "PWD="+c.Dir)
 	if f, ok := c.Stdin.(*os.File); ok {
 		cmd.Stdin = f
@@ -226,6 +234,7 @@ func (r *Runner) start(c Command) (*job, *collector, error) {
 	if c.Sandbox != nil {
 		c.Sandbox.Supervise() // also after a failed start: it ends then
 	}
+	// Only the command holds the writing end from here on, so the reader sees its end.
 	pw.Close()
 	if err != nil {
 		pr.Close()
@@ -250,6 +259,7 @@ func (r *Runner) start(c Command) (*job, *collector, error) {
 }
 
 // outputs are where a command prints, and where that is read.
+// The caller closes theirs after the start, and the collector closes ours.
 func outputs(terminal bool) (ours, theirs *os.File, err error) {
 	if terminal {
 		if ours, theirs, err = openPTY(); err != nil {
@@ -265,6 +275,7 @@ func outputs(terminal bool) (ours, theirs *os.File, err error) {
 }
 
 // add remembers a job that has been started.
+// gone may run more than once and from several goroutines; the cell is left only once.
 func (r *Runner) add(j *job) {
 	r.mu.Lock()
 	if r.jobs == nil {
@@ -287,6 +298,7 @@ func (r *Runner) add(j *job) {
 }
 
 // end makes sure that nothing of a job is left.
+// It blocks until the shell has been waited for.
 func (r *Runner) end(j *job) {
 	j.kill()
 	<-j.done
@@ -303,6 +315,7 @@ func (r *Runner) leave(j *job) int {
 }
 
 // Close ends everything that commands left running and waits for it.
+// Processes die in parallel: each may take the whole of Grace.
 func (r *Runner) Close() {
 	r.mu.Lock()
 	var jobs []*job
@@ -326,18 +339,23 @@ const noEditor = `sh -c 'echo "no editor can be used in this command: give the t
 // Environ is the environment that commands get: that of this program without keys, without what makes bash read or run
 // more than the command, and without editors, pagers and questions that nobody could answer. Git takes no optional
 // locks: it does not get in the way of the person's own git, and no hook runs after git status.
+// Without GIT_TERMINAL_PROMPT=0 a git fetch over https would wait for a password until the time limit.
 func Environ(env []string) []string {
 	return append(cleaned(guard.WithoutKeys(env, guard.Bash, "bash"), withEditors...), "PILLION=1", "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "PAGER=cat", "GIT_PAGER=cat", "MANPAGER=cat",
 		"EDITOR="+noEditor, "VISUAL="+noEditor, "GIT_EDITOR="+noEditor, "GIT_SEQUENCE_EDITOR=:")
 }
 
 // withEditors are the variables by which programs find an editor or a pager.
+// The agent's commands get them replaced; the person's own terminals keep theirs.
 var withEditors = []string{"GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "EDITOR", "VISUAL", "PAGER", "GIT_PAGER", "MANPAGER"}
 
 // personEnviron is the environment of the person's own terminals: theirs, keys, editors and pagers included.
 func personEnviron(env []string) []string { return append(cleaned(env), "PILLION=1") }
 
 // cleaned takes out of an environment what makes bash read or run more than the command, and more variables by name.
+// BASH_ENV and ENV name a file that a shell reads first, SHELLOPTS and BASHOPTS switch options on, CDPATH and GLOBIGNORE change
+// what cd and wildcards find, PS4 is expanded in traces, BASH_FUNC_… are functions that take the place of programs (bash(1)).
+// The analysis of the command assumes that none of them is set.
 func cleaned(env []string, more ...string) []string {
 	out := make([]string, 0, len(env)+12)
 	for _, e := range env {
@@ -356,6 +374,7 @@ func cleaned(env []string, more ...string) []string {
 
 // Detect finds the shell: the configured one, else bash, since commands are written and analysed as bash; else the
 // person's own or sh. fish, nu and other shells with a grammar of their own are never taken by themselves.
+// The error says what to install or to configure.
 func Detect(configured string) (string, error) {
 	if configured != "" {
 		p, err := exec.LookPath(configured)
@@ -380,6 +399,7 @@ func Detect(configured string) (string, error) {
 }
 
 // Bash reports whether a shell reads commands as the analysis does.
+// Where it does not, the caller must treat every command as opaque. The smaller shells read a part of bash's language.
 func Bash(shell string) bool {
 	switch strings.TrimSuffix(filepath.Base(shell), ".exe") {
 	case "bash", "sh", "dash", "ash":

@@ -14,6 +14,7 @@ const termSignal = syscall.SIGTERM
 // Git for Windows brings a bash; cmd is the last resort, and its commands are always asked since they are not bash.
 var otherShells = []string{`C:\Program Files\Git\bin\bash.exe`, "cmd.exe"}
 
+// /d runs no AutoRun command of the registry, /s takes the outer quotes away and nothing else.
 func shellArgs(shell, text string) []string {
 	if strings.EqualFold(filepath.Base(shell), "cmd.exe") {
 		return []string{"/d", "/s", "/c", text}
@@ -21,6 +22,7 @@ func shellArgs(shell, text string) []string {
 	return []string{"-c", text}
 }
 
+// exitOf never names a signal: Windows has none.
 func exitOf(s *os.ProcessState) (code int, signal string) {
 	if s == nil {
 		return -1, ""
@@ -42,8 +44,10 @@ func spawn(j *job) error {
 
 func (j *job) signal(syscall.Signal) { j.kill() }
 
+// taskkill /T ends the process and its children; what has left that tree is not found.
 func (j *job) kill() {
 	_ = exec.Command("taskkill", "/T", "/F", "/PID", strconv.Itoa(j.pid)).Run()
 }
 
+// left cannot be known here.
 func (j *job) left() int { return 0 }

@@ -15,6 +15,7 @@ import (
 )
 
 const (
+	// The ring must hold at least maxWhole: openSpill starts the file from it, and result returns from it.
 	headSize = 20 << 10 // bytes kept from the start of long output
 	tailSize = 64 << 10 // bytes kept from its end
 	// MaxSpill bounds the file that holds the whole output.
@@ -22,6 +23,7 @@ const (
 )
 
 // Output is what a command printed. Head is all of it when Truncated is false.
+// Cut is 0 and Tail empty when Truncated is false.
 type Output struct {
 	Head, Tail string // made readable: no control codes, valid UTF-8
 	Truncated  bool
@@ -32,6 +34,7 @@ type Output struct {
 }
 
 // collector reads the command's output into bounded memory and, when that is not enough, a file.
+// The fields below mu are guarded by it.
 type collector struct {
 	pipe *os.File
 	dir  string
@@ -53,6 +56,7 @@ type collector struct {
 	raw     func([]byte)  // gets everything as it was printed; nil: nobody does
 }
 
+// A contained command runs without a question, so it may fill less of the disk.
 func newCollector(pipe *os.File, c Command) *collector {
 	most := int64(MaxSpill)
 	if c.Contained != nil {
@@ -62,6 +66,7 @@ func newCollector(pipe *os.File, c Command) *collector {
 }
 
 // read takes all output until the last holder of the pipe closes it.
+// It closes end once, when all that the command itself printed has been read.
 func (c *collector) read() {
 	defer c.pipe.Close()
 	buf := make([]byte, 32<<10)
@@ -82,6 +87,8 @@ func (c *collector) read() {
 			// The shell has ended. What it printed is in the pipe; what others print later is thrown away, so that
 			// they don't die of a closed pipe.
 			_ = c.pipe.SetReadDeadline(time.Time{})
+			// One megabyte is the most that a pipe holds by default (pipe(7), pipe-max-size). The bound keeps a background process that
+			// prints without end from holding the command up.
 			for got := 0; got < 1<<20; {
 				n := readNow(c.pipe, buf)
 				if n <= 0 {
@@ -100,6 +107,7 @@ func (c *collector) read() {
 }
 
 // settle waits until all output of a command that has ended is read. now: don't wait.
+// What comes later belongs to processes in the background and is thrown away.
 func (c *collector) settle(now bool) {
 	_ = c.pipe.SetReadDeadline(time.Unix(1, 0))
 	if !now {
@@ -119,6 +127,7 @@ func (c *collector) settle(now bool) {
 	}
 }
 
+// add takes the next bytes. raw is called with mu held, which is why it must not block.
 func (c *collector) add(p []byte) {
 	if len(p) == 0 {
 		return
@@ -171,11 +180,13 @@ func (c *collector) keep(p []byte) {
 }
 
 // last is the ring in order.
+// Called with mu held; the result is a copy.
 func (c *collector) last() []byte {
 	return append(append(make([]byte, 0, len(c.ring)), c.ring[c.at:]...), c.ring[:c.at]...)
 }
 
 // openSpill starts the file with what was printed so far, which is all in the ring.
+// Mode 0600 and 0700: output may hold what the person alone may read. Called with mu held.
 func (c *collector) openSpill() {
 	if c.dir == "" {
 		c.failed = "there is no place to keep it"
@@ -202,6 +213,7 @@ const maxWhole = 50 << 10
 // maxLines is the same in lines.
 const maxLines = 2000
 
+// result is what Run returns: all output, or at most a third of maxLines from the beginning and the rest from the end.
 func (c *collector) result() Output {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -227,6 +239,7 @@ func (c *collector) result() Output {
 	out.Truncated = true
 	head := firstLines(c.head[:min(len(c.head), headSize)], maxLines/3)
 	tail := all[max(0, len(all)-(maxWhole-headSize)):]
+	// With just over maxWhole bytes the two parts meet; nothing is shown twice.
 	if overlap := int64(len(head)) + int64(len(tail)) - c.total; overlap > 0 {
 		tail = tail[overlap:]
 	}
@@ -236,6 +249,7 @@ func (c *collector) result() Output {
 	return out
 }
 
+// lines counts line ends.
 func lines(p []byte) int {
 	n := 0
 	for _, b := range p {
@@ -247,6 +261,7 @@ func lines(p []byte) int {
 }
 
 // firstLines cuts at a line's end, unless there is none.
+// The result shares p's memory.
 func firstLines(p []byte, n int) []byte {
 	end := 0
 	for i, b := range p {
@@ -263,6 +278,7 @@ func firstLines(p []byte, n int) []byte {
 	return p[:end]
 }
 
+// lastLines returns at most n lines, beginning with a whole one where there is one in the first half.
 func lastLines(p []byte, n int) []byte {
 	for i := len(p) - 2; i >= 0; i-- {
 		if p[i] == '\n' {
@@ -297,6 +313,7 @@ func (c *collector) tail(n int) string {
 }
 
 // report calls f while output comes, at most ten times a second. The function it returns stops it.
+// f is called from one goroutine, never after stop has returned.
 func (c *collector) report(f func(string)) (stop func()) {
 	if f == nil {
 		return func() {}

@@ -10,6 +10,7 @@ import (
 )
 
 // more is closed when something is printed after this call.
+// One channel serves all that wait.
 func (c *collector) more() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -20,6 +21,7 @@ func (c *collector) more() <-chan struct{} {
 }
 
 // fresh is how many bytes since would give after the first n.
+// It leaves out what since would hold back, so that nobody is woken for half a character.
 func (c *collector) fresh(n int64) int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -33,6 +35,7 @@ func (c *collector) fresh(n int64) int64 {
 // since is what was printed after the first n bytes, in the shape and with the limits of result, and how many bytes
 // have been printed then. Unless the command has ended, a character or an escape sequence that may go on is left for
 // the next time.
+// The caller keeps the second result and passes it as n the next time; n counts bytes as printed, before they are made readable.
 func (c *collector) since(n int64, ended bool) (Output, int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -55,6 +58,7 @@ func (c *collector) since(n int64, ended bool) (Output, int64) {
 	c.saveNow()
 	out.Truncated, out.Path, out.SpillErr = true, c.path, c.failed
 	var head []byte
+	// The beginning of what is new is in the ring, in the kept head, or only in the file.
 	switch {
 	case n >= start:
 		head = all[n-start:]
@@ -75,6 +79,7 @@ func (c *collector) since(n int64, ended bool) (Output, int64) {
 }
 
 // saveNow brings the file up to what was printed so far; it is made when short lines are too many to show.
+// Called with mu held.
 func (c *collector) saveNow() {
 	if c.path == "" && c.failed == "" && c.total <= maxWhole {
 		c.openSpill()
@@ -92,6 +97,7 @@ func (c *collector) saveNow() {
 }
 
 // readAt reads headSize bytes of the saved output; nothing when they are not there.
+// An error is not reported: the caller then shows the end only.
 func readAt(path string, offset int64) []byte {
 	if path == "" {
 		return nil
@@ -110,6 +116,7 @@ func readAt(path string, offset int64) []byte {
 }
 
 // unfinished is how many bytes at the end may be the start of something longer.
+// Shown at once, half a character would become U+FFFD, and half an escape sequence would be printed as text.
 func unfinished(p []byte) int {
 	const longest = 64 // bytes of an escape sequence that is waited for
 	if at := bytes.LastIndexByte(p[max(0, len(p)-longest):], 0x1b); at >= 0 {

@@ -15,6 +15,7 @@ import (
 // environment: by the session the shell leads, and by the marks of package guard. Orphans become children of this
 // process, which guard makes a subreaper, so none escapes to init and none stays a zombie.
 
+// spawn starts the job's shell as the leader of a session of its own, whose number is the shell's process id.
 func spawn(j *job) error {
 	j.seen = map[int]bool{}
 	attr := &syscall.SysProcAttr{Setsid: true, Setctty: j.tty}
@@ -36,6 +37,7 @@ type process struct {
 }
 
 // processes lists those of the job that are alive, and reaps those that are not.
+// seen keeps the numbers found before: a zombie has no environment with marks any more and must still be reaped.
 func (j *job) processes() []process {
 	dir, err := os.Open("/proc")
 	if err != nil {
@@ -77,6 +79,7 @@ func (j *job) processes() []process {
 	return ours
 }
 
+// readProcess reads /proc/PID/stat (proc_pid_stat(5)); false when the process has ended.
 func readProcess(pid int) (process, bool) {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
@@ -95,6 +98,7 @@ func readProcess(pid int) (process, bool) {
 	return process{pid, parent, f[0] == "Z" || f[0] == "X"}, true
 }
 
+// The group comes first and at once; during the look through /proc more may be started.
 func (j *job) signal(s syscall.Signal) {
 	_ = syscall.Kill(-j.pid, s)
 	for _, p := range j.processes() {
@@ -114,6 +118,7 @@ func (j *job) kill() {
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
+	// A process may fork between the look and the signal, so one pass is not enough. After 200 the rest cannot be killed.
 	for range 200 {
 		j.signal(syscall.SIGKILL)
 		if len(j.processes()) == 0 {
@@ -136,6 +141,7 @@ func (j *job) left() int {
 }
 
 // reap waits for an orphan that became our child, then for those it leaves.
+// Its wait ends with the process, so the goroutine lives as long as what it waits for.
 func (j *job) reap(pid int) {
 	if p, err := os.FindProcess(pid); err == nil {
 		_, _ = p.Wait()

@@ -69,6 +69,7 @@ var ErrTerminalEnded = errors.New("the terminal's program has ended")
 const maxTerminals = 32
 
 // reserve takes a place and a name for a terminal.
+// The nil in open keeps the place until start has a Terminal to put there.
 func (ts *Terminals) reserve() (string, error) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
@@ -192,6 +193,7 @@ const readChunk = 64 << 10 // bytes a subscriber gets at once
 
 // Read waits for output from offset on (bytes since the start). lost counts bytes before it that the scrollback has
 // given up. It ends with io.EOF.
+// Each caller keeps its own offset; the one to pass next is returned, and is never smaller than offset.
 func (t *Terminal) Read(ctx context.Context, offset int64) (data []byte, next, lost int64, err error) {
 	return t.out.read(ctx, offset, readChunk)
 }
@@ -200,6 +202,7 @@ func (t *Terminal) Read(ctx context.Context, offset int64) (data []byte, next, l
 func (t *Terminal) Scrollback() (data []byte, next int64) { return t.Kept(0) }
 
 // Kept is Scrollback from an offset on.
+// It returns at most Scrollback bytes, so a program that prints faster than this reads cannot keep it going.
 func (t *Terminal) Kept(from int64) (data []byte, next int64) {
 	next = from
 	done, cancel := context.WithCancel(context.Background())
@@ -221,6 +224,7 @@ func (t *Terminal) Kept(from int64) (data []byte, next int64) {
 
 // Subscribe calls f with all output from offset on, in order, from one goroutine, until stop is called or the end.
 // A slow f misses output, and is told how many bytes. f must not call stop and wait.
+// stop waits for a call of f that is under way: calling it from f would wait for itself.
 func (t *Terminal) Subscribe(offset int64, f func(data []byte, lost int64)) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -267,8 +271,10 @@ func (t *Terminal) Input(ctx context.Context, data []byte) error {
 }
 
 // maxSide keeps a size from overflowing the kernel's 16 bits.
+// struct winsize holds unsigned shorts (TIOCSWINSZ(2const)).
 const maxSide = 10_000
 
+// clampSide is a number of rows or columns that the kernel takes; fallback where the editor did not say.
 func clampSide(n, fallback int) uint16 {
 	if n <= 0 {
 		n = fallback
@@ -277,6 +283,7 @@ func clampSide(n, fallback int) uint16 {
 }
 
 // Kill ends the program and everything that runs in the terminal, and waits for it.
+// For an attached command it waits for End, which Handles.Kill must lead to.
 func (t *Terminal) Kill() {
 	if t.job == nil {
 		if !t.Ended() && t.hand.Kill != nil {

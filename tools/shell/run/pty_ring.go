@@ -7,10 +7,12 @@ import (
 )
 
 // Scrollback is how much of a terminal's output is kept, in bytes.
+// An editor that attaches later gets this much.
 const Scrollback = 2 << 20
 
 // ring keeps the last bytes of a stream for any number of readers, each at its own place. A reader that is too slow
 // misses something and is told how much; nobody waits for it, and it costs no memory.
+// It must satisfy one invariant: the byte at offset n of the stream is at n modulo size in buf.
 type ring struct {
 	size int
 
@@ -21,8 +23,10 @@ type ring struct {
 	fresh chan struct{} // closed at the next change; guarded by mu
 }
 
+// newRing makes a ring of at most size bytes; the memory grows with what is written.
 func newRing(size int) *ring { return &ring{size: size, fresh: make(chan struct{})} }
 
+// Write never fails and never waits for a reader.
 func (r *ring) Write(p []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -53,6 +57,7 @@ func (r *ring) changed() {
 	r.fresh = make(chan struct{})
 }
 
+// end makes readers get io.EOF once they have read the rest.
 func (r *ring) end() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -64,6 +69,7 @@ func (r *ring) end() {
 
 // read waits for bytes from offset on and returns at most limit of them with the offset of the next. lost counts
 // those before that are not kept any more. The error is io.EOF at the end, or the context's.
+// The bytes are a copy, so a later Write does not change them.
 func (r *ring) read(ctx context.Context, offset int64, limit int) (data []byte, next, lost int64, err error) {
 	for {
 		r.mu.Lock()

@@ -19,6 +19,7 @@ import (
 )
 
 // Start starts a terminal.
+// The process starts outside the lock, in a place that reserve has taken.
 func (ts *Terminals) Start(c TerminalCommand) (*Terminal, error) {
 	id, err := ts.reserve()
 	if err != nil {
@@ -40,6 +41,7 @@ func (ts *Terminals) Start(c TerminalCommand) (*Terminal, error) {
 	return t, nil
 }
 
+// start runs the shell as the person: guard.Person leaves the environment's keys in, unlike for commands of the agent.
 func (ts *Terminals) start(id string, c TerminalCommand) (*Terminal, error) {
 	shell, err := c.Shell, error(nil)
 	if shell == "" {
@@ -92,6 +94,7 @@ func (ts *Terminals) start(id string, c TerminalCommand) (*Terminal, error) {
 		title = cmp.Or(visible.Text(strings.TrimSpace(c.Text)), filepath.Base(shell))
 	}
 	info := TerminalInfo{Title: title, Command: c.Text, Dir: c.Dir, Rows: int(clampSide(c.Rows, 24)), Cols: int(clampSide(c.Cols, 80)), PTY: true}
+	// From here on the goroutines own the job: nothing below may return an error.
 	t := &Terminal{id: id, info: info, job: j, tty: ours, out: newRing(Scrollback), done: make(chan struct{}), all: ts}
 	ts.runner.add(j)
 	read := make(chan struct{})
@@ -149,6 +152,7 @@ func (t *Terminal) Resize(rows, cols int) error {
 
 // openPTY opens a pseudo-terminal whose end of ours does not block a thread, so that a write nobody reads can be given
 // up: the library leaves it in blocking mode.
+// The caller closes both ends.
 func openPTY() (ours, theirs *os.File, err error) {
 	f, theirs, err := pty.Open()
 	if err != nil {
@@ -168,6 +172,7 @@ func openPTY() (ours, theirs *os.File, err error) {
 	return os.NewFile(uintptr(fd), f.Name()), theirs, nil
 }
 
+// resize sets the size in character cells; the kernel sends SIGWINCH to the program.
 func resize(f *os.File, rows, cols int) error {
 	conn, err := f.SyscallConn()
 	if err != nil {

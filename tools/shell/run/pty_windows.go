@@ -6,6 +6,7 @@ import (
 )
 
 // Start cannot do it here.
+// The error names what to use in its place.
 func (ts *Terminals) Start(TerminalCommand) (*Terminal, error) {
 	return nil, errors.New("terminals are not there on Windows; use the bash tool")
 }
