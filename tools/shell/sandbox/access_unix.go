@@ -5,6 +5,7 @@ package sandbox
 import "golang.org/x/sys/unix"
 
 // mayWrite reports whether this program could write to a file, or into a folder.
+// access(2) asks for the real user, so root may write nearly everywhere: callers must not take that for the command's right.
 func mayWrite(path string) bool { return unix.Access(path, unix.W_OK) == nil }
 
 // mayRead reports whether this program could read a file, or list a folder.

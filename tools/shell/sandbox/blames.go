@@ -12,6 +12,8 @@ import (
 // is looked at: a line that names a path which the sandbox does not let it write, and this program could.
 
 // blamed is the place that a command which ended well was kept from writing to; empty: none is known.
+// A wrong answer sends the model after a place that the command never needed, so each name is checked with
+// keepsFrom before it counts.
 func (b *Box) blamed(out Result) string {
 	text := out.Output
 	for line := range strings.Lines(text) {
@@ -29,6 +31,7 @@ func (b *Box) blamed(out Result) string {
 }
 
 // namedIn are the words of a line that can be paths: what stands in quotes, and what looks like one.
+// Programs quote in different ways: 'a' and "a" in most, ‘a’ in GNU programs with a UTF-8 locale, `a' in older ones.
 func namedIn(line string) []string {
 	var out []string
 	for _, q := range [...]string{"''", `""`, "‘’", "``"} {
@@ -52,6 +55,7 @@ func namedIn(line string) []string {
 
 // keepsFrom reports whether the sandbox, and nothing else, keeps a command from writing to a path.
 func (b *Box) keepsFrom(name string) bool {
+	// 4096 is the kernel's PATH_MAX; what is longer, or an address, is no file.
 	if name == "" || len(name) > 4096 || strings.Contains(name, "://") {
 		return false
 	}
@@ -84,6 +88,7 @@ func (b *Box) Passed(out Result) string {
 	}
 	text := strings.ToLower(out.Output)
 	switch {
+	// bash prints this while it tries again, and may then end with 0.
 	case strings.Contains(text, "fork: retry"):
 		return fmt.Sprintf("The sandbox kept this command from starting more processes: it allows %d processes and threads at once. Some of what it was to start did not run.", b.Processes)
 	case !b.Network && slices.ContainsFunc(saysNoNetwork, func(w string) bool { return strings.Contains(text, w) }):
@@ -93,4 +98,5 @@ func (b *Box) Passed(out Result) string {
 }
 
 // saysNoNetwork are those of saysNetwork that a refusing server or a test of one does not say.
+// A test of a server may well print "connection refused" and pass.
 var saysNoNetwork = []string{"network is unreachable", "could not resolve host", "temporary failure in name resolution", "name or service not known", "getaddrinfo enotfound", "eai_again", "enetunreach"}

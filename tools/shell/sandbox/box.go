@@ -65,6 +65,7 @@ type Support struct {
 const minLandlock = 3
 
 // Usable reports whether commands can be kept in a sandbox at all.
+// Mounts and networks of its own are extras: without them Settle puts protected files back after the command.
 func (s Support) Usable() bool { return s.Landlock >= minLandlock || s.Profile }
 
 // String says for a person what is and what is not restricted.
@@ -103,6 +104,7 @@ func (s Support) String() string {
 }
 
 // Options are what a Box is made of.
+// Only Root and Dir must be set.
 type Options struct {
 	Root  string   // worktree root, absolute
 	Dir   string   // where the command runs
@@ -122,6 +124,7 @@ type Options struct {
 }
 
 // New works out what a command may write. It looks at the project for protected files, within bounds.
+// It is not free of effects: it makes missing hook folders and cache folders, so that they can be mounted or made read-only.
 func New(o Options) *Box {
 	if o.Getenv == nil {
 		o.Getenv = os.Getenv
@@ -138,6 +141,7 @@ func New(o Options) *Box {
 	}
 	project := existing(append([]string{o.Root}, o.Extra...))
 	git := gitPlaces(o.Root)
+	// Before places are worked out: a folder that is not there cannot be made read-only, and the command could make it.
 	git.makeHooks()
 	places := slices.Concat(project, git.writable, existing(tempPlaces(o.Getenv)), existing(expandHome(o.Writable, o.Home)))
 	b.Writable = outermost(places, o.Home)
@@ -160,6 +164,7 @@ func New(o Options) *Box {
 			b.ReadOnly = append(b.ReadOnly, p)
 		}
 	}
+	// The same look runs again in Settle; what only the second one finds came into being during the command.
 	b.look = func() protectedPlaces { return findProtected(project, git.dirs, o.Protected) }
 	b.isAllowed = isAllowed
 	b.places = b.look()
@@ -192,6 +197,7 @@ func New(o Options) *Box {
 
 // pinParents names the folders between the project and what is read-only in it: moved away, they would take it along
 // and leave its name free. Returns ReadOnly without repetitions.
+// Without this, mv .vscode x; mkdir .vscode would leave the way free for new settings beside the read-only ones.
 func pinParents(b *Box, project []string) []string {
 	for _, p := range b.ReadOnly {
 		for dir := filepath.Dir(p); slices.ContainsFunc(project, func(root string) bool { return below(root, dir) }); dir = filepath.Dir(dir) {
@@ -205,6 +211,7 @@ func pinParents(b *Box, project []string) []string {
 }
 
 // Argv is the command line of the helper that becomes name with args.
+// It fails where there is no sandbox: a command that was promised one must not run without.
 func (b *Box) Argv(name string, args []string) (string, []string, error) {
 	if b.Support.Profile {
 		return "/usr/bin/sandbox-exec", append([]string{"-p", b.Profile(), name}, args...), nil
@@ -225,6 +232,7 @@ func (b *Box) Argv(name string, args []string) (string, []string, error) {
 
 // Environ takes out what leads to programs that would act outside of the sandbox for the command. Without a network
 // package managers are told not to try again for a minute.
+// DOCKER_HOST, for one, would let the command start a container that mounts the whole disk.
 func (b *Box) Environ(env []string) []string {
 	out := b.withPrivate(withoutAgents(env))
 	if b.Temp != "" {

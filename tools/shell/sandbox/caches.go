@@ -23,9 +23,11 @@ type layer struct {
 }
 
 // cacheAge is how long a project's private caches are kept after its last command.
+// The time is that of the folder, which lockFolder sets at each use.
 const cacheAge = 30 * 24 * time.Hour
 
 // privateCaches makes the project's copies of caches below base, and adds them to what the command may write.
+// Whatever fails leaves a cache read-only: the build is slower then, and nothing of the person's changes.
 func (b *Box) privateCaches(base, root string, caches []string) {
 	caches = slices.DeleteFunc(slices.Clone(caches), func(c string) bool { // those inside the project or a temporary folder are its own
 		return slices.ContainsFunc(b.Writable, func(w string) bool { return w == c || below(w, c) || below(c, w) })
@@ -44,6 +46,8 @@ func (b *Box) privateCaches(base, root string, caches []string) {
 		return
 	}
 	// Two mounts must not share an upper folder: a command beside another one gets a copy that ends with it.
+	// overlayfs leaves the result undefined when two mounts share an upper or work folder (kernel documentation,
+	// filesystems/overlayfs, "Sharing and copying layers").
 	if b.unlock = lockFolder(own); b.unlock == nil {
 		extra, err := os.MkdirTemp(base, "beside-")
 		if err != nil {
@@ -63,6 +67,7 @@ func (b *Box) privateCaches(base, root string, caches []string) {
 }
 
 // cacheVariables are those by which tools find their caches.
+// The values are folders below Box.Private.
 var cacheVariables = map[string]string{
 	"GOCACHE": "go-build", "npm_config_cache": "npm", "PIP_CACHE_DIR": "pip", "UV_CACHE_DIR": "uv", "YARN_CACHE_FOLDER": "yarn", "CCACHE_DIR": "ccache", "SCCACHE_DIR": "sccache",
 	"DENO_DIR": "deno", "BUN_INSTALL_CACHE_DIR": "bun", "GOLANGCI_LINT_CACHE": "golangci-lint", "RUFF_CACHE_DIR": "ruff", "MYPY_CACHE_DIR": "mypy",
@@ -79,6 +84,7 @@ func (b *Box) withPrivate(env []string) []string {
 	return env
 }
 
+// shortHash is a folder name of 16 characters: paths are too long for one, and hold slashes.
 func shortHash(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return hex.EncodeToString(sum[:8])

@@ -29,6 +29,7 @@ type Contained struct {
 }
 
 // ContainOptions are what a Contained is made of. All paths are absolute.
+// Root, Dir and Temp must be set.
 type ContainOptions struct {
 	Root  string   // worktree root
 	Dir   string   // where the command runs
@@ -44,6 +45,7 @@ type ContainOptions struct {
 
 // Limits of a contained command, each for one process of it.
 const (
+	// setrlimit(2) counts these for each process, so a command with many processes gets them many times.
 	containedCPU  = 10 * 60 // seconds
 	containedData = 8 << 30 // bytes of private memory; address space is no measure, runtimes reserve much of it
 	containedFile = 1 << 30 // bytes of a file in its temporary folder
@@ -53,6 +55,7 @@ const (
 
 // Contain works out what a command may read. It fails where the system cannot contain
 // commands; CanContain says why.
+// The error is for the system as a whole, not for this command.
 func Contain(o ContainOptions) (*Contained, error) {
 	if ok, why := CanContain(); !ok {
 		return nil, fmt.Errorf("commands cannot be contained on this system: %s", why)
@@ -141,6 +144,7 @@ var systemReadable = []string{
 }
 
 // systemSecrets are keys among the system's configuration. An ordinary user cannot read most of them anyway; root can.
+// Those that this program cannot read need no rule: the kernel refuses them.
 var systemSecrets = []string{
 	"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssh", "/etc/ssl/private", "/etc/pki/tls/private", "/etc/letsencrypt", "/etc/wireguard", "/etc/openvpn", "/etc/ipsec.secrets", "/etc/ipsec.d",
 	"/etc/krb5.keytab", "/etc/NetworkManager/system-connections", "/etc/ppp", "/etc/wpa_supplicant", "/etc/docker", "/etc/containerd", "/etc/kubernetes", "/etc/rancher", "/etc/vault.d", "/etc/consul.d", "/etc/nomad.d", "/etc/cloud", "/etc/mysql/debian.cnf",
@@ -207,6 +211,8 @@ func homeReadable(home string, getenv func(string) string) []string {
 }
 
 // includedByGit are the files that a person's git configuration names: without them git ends with an error.
+// The file is read line by line, not parsed: a wrong match adds a file that the person's own configuration names anyway.
+// At most 32 count.
 func includedByGit(home, path string) (files []string) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -266,6 +272,7 @@ const (
 )
 
 // hiddenIn finds files that may not be read near the top of a project: .env and its like.
+// Folders of dependencies are passed by: they hold thousands of files that others wrote.
 func hiddenIn(root string, hidden func(string) bool) (found []string) {
 	left := hiddenEntries
 	var look func(dir string, depth int)

@@ -51,6 +51,8 @@ func landlockVersion() int {
 }
 
 // tryContain restricts a thread and looks whether it holds.
+// That the calls succeed is not enough: filter and rules are both tried with something that they must refuse. The thread
+// ends with its goroutine, so this process stays as it was.
 func tryContain(version int) error {
 	if version < 1 {
 		return errors.New("this kernel has no Landlock (Linux 5.13 and newer, enabled with lsm=landlock)")
@@ -81,6 +83,8 @@ func tryContain(version int) error {
 // the one command, and end with it.
 func (c *Contained) Restrict() error { return c.restrict(landlockVersion()) }
 
+// no_new_privs comes first: without it an ordinary user may install neither of the other two (landlock_restrict_self(2),
+// seccomp(2)), and a set-user-ID program would bring rights back.
 func (c *Contained) restrict(version int) error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("no_new_privs: %w", err)
@@ -111,9 +115,12 @@ func dropCapabilities() error {
 }
 
 // allRights are Landlock's rights over files but running them: what runs is contained as well.
+// A right that is handled and that no rule allows is refused: that is how device files stay out of the temporary folder.
 const allRights = uint64(ll.AccessFSWriteFile | ll.AccessFSReadFile | ll.AccessFSReadDir | ll.AccessFSRemoveDir | ll.AccessFSRemoveFile | ll.AccessFSMakeChar | ll.AccessFSMakeDir | ll.AccessFSMakeReg | ll.AccessFSMakeSock | ll.AccessFSMakeFifo | ll.AccessFSMakeBlock | ll.AccessFSMakeSym | ll.AccessFSRefer | ll.AccessFSTruncate | ll.AccessFSIoctlDev)
 
 // containedRights are those of them that a version of Landlock knows.
+// A ruleset with an unknown right is refused with EINVAL (landlock_create_ruleset(2)). Version 2 is Linux 5.19, 3 is 6.2,
+// 5 is 6.10.
 func containedRights(version int) uint64 {
 	rights := allRights
 	for right, since := range map[uint64]int{ll.AccessFSRefer: 2, ll.AccessFSTruncate: 3, ll.AccessFSIoctlDev: 5} {
@@ -125,6 +132,7 @@ func containedRights(version int) uint64 {
 }
 
 // rule allows rights over a file, or a folder with all below.
+// Device and inode make Same notice a path that means another file by now.
 type rule struct {
 	path     string
 	rights   uint64
@@ -161,9 +169,11 @@ func (c *Contained) Same(o *Contained) bool { return slices.Equal(c.asRestricted
 func (c *Contained) landlock(version int) error {
 	handled := containedRights(version)
 	attr := ll.RulesetAttr{HandledAccessFS: handled}
+	// TCP rights came with Linux 6.7. No rule allows any port; the seccomp filter already refuses sockets.
 	if version >= 4 {
 		attr.HandledAccessNet = ll.AccessNetBindTCP | ll.AccessNetConnectTCP
 	}
+	// Linux 6.12 confines signals and abstract sockets to the ruleset's own processes.
 	if version >= 6 {
 		attr.Scoped = ll.ScopeAbstractUnixSocket | ll.ScopeSignal
 	}
@@ -194,6 +204,7 @@ func (c *Contained) landlock(version int) error {
 }
 
 // fileRights are the rights that a rule for a file, not a folder, may have.
+// Others make landlock_add_rule(2) fail with EINVAL.
 const fileRights = ll.AccessFSWriteFile | ll.AccessFSReadFile | ll.AccessFSTruncate | ll.AccessFSIoctlDev
 
 // systemRules are for the system's readable places and the devices that everybody may write to.
@@ -217,6 +228,7 @@ func (c *Contained) systemRules() (rules []rule) {
 
 // allowReading allows a place but what is left out of it; one that holds such by its parts, since Landlock takes nothing
 // out again.
+// Names in such a folder stay visible and what is made in it later is not readable: a new file has no rule.
 func allowReading(place string, without []string, add func(string, uint64)) {
 	switch {
 	case slices.Contains(without, place):

@@ -20,6 +20,7 @@ import (
 
 // Main is the helper: it restricts this process as the first argument says, and becomes the program that
 // follows. It returns only when that failed, with the exit code: nothing runs that could not be restricted.
+// 126 is what a shell returns for a command that it found and could not execute.
 func Main(args []string) int {
 	if len(args) == 1 && args[0] == "probe" {
 		fmt.Print(probed)
@@ -30,6 +31,9 @@ func Main(args []string) int {
 	return 126
 }
 
+// enter restricts this thread step by step. The order is fixed: the control group and the mounts need rights that dropRights
+// gives up, Landlock's rules are about the final view of the file system, and a thread under Landlock may not mount any more
+// (landlock(7)). Any failure ends the helper before the command runs.
 func enter(args []string) error {
 	if len(args) < 2 {
 		return errors.New("this is for Pillion's own use")
@@ -74,6 +78,8 @@ func enter(args []string) error {
 }
 
 // join moves this process into a control group of its own.
+// pids.max counts processes and threads (kernel documentation, cgroup pids controller). The limit is written before the
+// process joins, so there is no moment without one.
 func (b *Box) join() error {
 	group := b.group(os.Getpid())
 	if err := os.Mkdir(group, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
@@ -103,6 +109,7 @@ func (b *Box) limit() error {
 }
 
 // tasksOf counts a user's processes and threads.
+// RLIMIT_NPROC counts threads (getrlimit(2)), so the threads that the user runs already are added to the limit.
 func tasksOf(uid int) (n uint64) {
 	dirs, _ := filepath.Glob("/proc/[0-9]*")
 	for _, d := range dirs {
@@ -123,6 +130,7 @@ func (b *Box) mounts() error {
 			return err
 		}
 	}
+	// Private: what is mounted below must not appear in the namespace of the rest of the system.
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("private: %w", err)
 	}
@@ -132,6 +140,7 @@ func (b *Box) mounts() error {
 		}
 		return nil
 	}
+	// mount_setattr(2) is of Linux 5.12. NOFOLLOW: the paths are resolved already, and a link that appeared since must not count.
 	set := func(path string, flags uint, set, clear uint64) error {
 		err := unix.MountSetattr(unix.AT_FDCWD, path, flags|unix.AT_SYMLINK_NOFOLLOW, &unix.MountAttr{Attr_set: set, Attr_clr: clear})
 		if err != nil {
@@ -152,6 +161,7 @@ func (b *Box) mounts() error {
 			b.Writable = slices.DeleteFunc(b.Writable, func(w string) bool { return w == l.Place })
 		}
 	}
+	// Each writable place becomes a mount of its own: read-only is a property of mounts, not of folders.
 	writable := slices.DeleteFunc(slices.Clone(b.Writable), missing)
 	for _, w := range writable {
 		if w == "/" || layered(w) {
@@ -172,6 +182,7 @@ func (b *Box) mounts() error {
 			return err
 		}
 	}
+	// A mount point cannot be renamed or removed (EBUSY), which is all that Pinned asks for.
 	inside := slices.Concat(b.Pinned, b.ReadOnly)
 	slices.Sort(inside) // from the outside in
 	for _, p := range slices.Compact(inside) {
@@ -192,6 +203,7 @@ func (b *Box) mounts() error {
 			return err
 		}
 	}
+	// connect(2) to a path that is no socket fails with ECONNREFUSED.
 	for _, m := range b.Masked {
 		if !missing(m) {
 			if err := unix.Mount("/dev/null", m, "", unix.MS_BIND, ""); err != nil {
@@ -226,6 +238,7 @@ func (b *Box) ownNetwork() error {
 var kept = []uintptr{unix.CAP_CHOWN, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER, unix.CAP_FSETID, unix.CAP_KILL, unix.CAP_SETGID, unix.CAP_SETUID, unix.CAP_NET_BIND_SERVICE}
 
 // dropRights gives up what the program must not have; with all when the rights only served to set up the sandbox.
+// Without it a command could use CAP_SYS_ADMIN of the user namespace to undo the mounts.
 func dropRights(all bool) error {
 	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
 		return err
@@ -261,6 +274,9 @@ const (
 // devices everybody may write to.
 var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx", "/dev/pts/ptmx"}
 
+// landlock allows changes below the writable places only. It is the inner wall: it holds where mounts are missing, and the
+// scopes keep signals and abstract sockets within the command. BestEffort drops what an older kernel does not know; the check
+// of the version keeps it from dropping everything.
 func (b *Box) landlock() error {
 	args := []any{landlock.AccessFSSet(landlockDirs | landlockNever), landlock.ScopedSet(ll.ScopeAbstractUnixSocket | ll.ScopeSignal)}
 	if !b.Network && !b.Support.Netns {

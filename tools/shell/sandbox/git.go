@@ -17,6 +17,7 @@ type gitFiles struct {
 }
 
 // makeHooks makes the folders of hooks that are not there, as git does, so that they can be kept read-only.
+// Otherwise the command could make the folder with a hook in it, which the person's next commit would run.
 func (g *gitFiles) makeHooks() {
 	for _, dir := range g.hooks {
 		if missing(dir) {
@@ -28,6 +29,7 @@ func (g *gitFiles) makeHooks() {
 
 // gitPlaces finds git's folders of a worktree. A file in the project could name any folder as git's, so nothing
 // outside counts unless it points back.
+// The attack is a .git file that says "gitdir: /home/me/other": its folder would become writable.
 func gitPlaces(root string) gitFiles {
 	var g gitFiles
 	root = realDir(root)
@@ -38,6 +40,7 @@ func gitPlaces(root string) gitFiles {
 		return g
 	case info.IsDir():
 		g.common(dot)
+	// A linked worktree or a submodule: .git is a file that names the folder (gitrepository-layout(5)).
 	case info.Mode().IsRegular():
 		g.readOnly = append(g.readOnly, dot)
 		dir, ok := pointer(dot, "gitdir: ", root)
@@ -60,6 +63,7 @@ func gitPlaces(root string) gitFiles {
 }
 
 // common adds a repository's folder: what is in it, and its other worktrees.
+// info/attributes is read-only because it decides on which files git runs filters.
 func (g *gitFiles) common(dir string) {
 	g.dirs = append(g.dirs, dir)
 	g.pinned = append(g.pinned, dir)
@@ -86,6 +90,7 @@ func (g *gitFiles) common(dir string) {
 }
 
 // pointer reads a path out of one of git's one-line files, resolved; relative ones start at base.
+// 16 KiB are more than any path; a longer file is something else.
 func pointer(file, prefix, base string) (string, bool) {
 	info, err := os.Lstat(file)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > 1<<14 {

@@ -16,11 +16,13 @@ import (
 // after it; what the command made of it goes to the quarantine. What it left running may change it later.
 
 // Bounds of what is remembered.
+// Beyond them whole is false: the rest is not put back, and new files stay where they are.
 const (
 	keepFiles = 400
 	keepBytes = 4 << 20
 )
 
+// keptFile is a file or symbolic link as it was before the command.
 type keptFile struct {
 	path string
 	data []byte
@@ -35,6 +37,7 @@ type protectedState struct {
 	whole bool     // everything was remembered
 }
 
+// keep reads what is at paths. A file that cannot be read is left out, and so is not put back.
 func keep(paths []string) *protectedState {
 	k := &protectedState{whole: true}
 	size := 0
@@ -88,6 +91,7 @@ func (f keptFile) same() bool {
 }
 
 // putBack makes everything as it was, and says what was not.
+// A file whose folder was removed makes the folder again.
 func (k *protectedState) putBack(quarantine string) (notes []string) {
 	aside := func(path string) error {
 		if _, err := os.Lstat(path); err != nil {

@@ -13,6 +13,7 @@ import (
 // lockFolder takes a folder for this process, until unlock is called or the process ends; nil: another one has it. It
 // notes the time of use.
 func lockFolder(dir string) (unlock func()) {
+	// flock(2) belongs to the open file, so a crash frees it and no stale lock is left.
 	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil

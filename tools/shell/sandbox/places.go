@@ -11,9 +11,11 @@ import (
 )
 
 // defaultProcesses leaves room for a parallel build's threads.
+// RLIMIT_NPROC and pids.max count threads, and Go, Java and Node start several for each processor.
 func defaultProcesses() int { return 768 + 64*runtime.NumCPU() }
 
 // tempPlaces are the temporary folders.
+// /dev/shm holds POSIX semaphores and shared memory (shm_overview(7)), which Python and browsers need.
 func tempPlaces(getenv func(string) string) []string {
 	if runtime.GOOS == "windows" {
 		return []string{os.TempDir()}
@@ -124,6 +126,7 @@ func expandHome(paths []string, home string) []string {
 }
 
 // existing resolves what is there and leaves the rest out.
+// All lists of a Box hold real paths, since below compares them as texts.
 func existing(paths []string) []string {
 	var out []string
 	for _, p := range paths {
@@ -137,6 +140,7 @@ func existing(paths []string) []string {
 	return out
 }
 
+// resolveAll resolves what is there and keeps the rest by name: a path that the person allowed may not exist yet.
 func resolveAll(paths []string) []string {
 	var out []string
 	for _, p := range paths {
@@ -148,6 +152,7 @@ func resolveAll(paths []string) []string {
 	return out
 }
 
+// realDir is the path without links; dir itself when it is not there.
 func realDir(dir string) string {
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		return real
@@ -155,6 +160,7 @@ func realDir(dir string) string {
 	return dir
 }
 
+// missing reports that there is nothing at p, not even a dangling link.
 func missing(p string) bool {
 	_, err := os.Lstat(p)
 	return err != nil
@@ -182,6 +188,8 @@ func outermost(paths []string, home string) []string {
 
 // sockets are the listening sockets of other programs, by /proc/net/unix: tmux, docker, the session bus or an editor
 // would do outside what a command may not. With an open network, databases stay reachable.
+// The fields are those of proc_net(5): the fourth holds the flags, where 00010000 (__SO_ACCEPTCON) marks a listener. The scan
+// stops at 256 sockets.
 func sockets(network bool, writable []string) []string {
 	f, err := os.Open("/proc/net/unix")
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 )
 
 // selfProgram stays right when the file was replaced by an update.
+// The path of the file would name the new version then, whose Main may take other arguments.
 func selfProgram() string { return "/proc/self/exe" }
 
 // Probe says what the system offers. It tries it for real, once, in a process of its own.
@@ -25,6 +26,7 @@ func Probe() Support { return probe() }
 var probe = sync.OnceValue(func() Support { return probeWith([]string{selfProgram(), Arg}) })
 
 // probeWith tries mounts and networks with a helper: whether they are allowed depends on more than the kernel's version.
+// Distributions switch user namespaces off, or restrict them with AppArmor, on kernels that have them.
 func probeWith(helper []string) Support {
 	var s Support
 	version, err := ll.LandlockGetABIVersion()
@@ -105,6 +107,7 @@ const probed = "the sandbox works\n"
 
 // Attributes ask for the namespaces an ordinary user gets only at birth, with the rights to arrange them; the helper
 // gives those up before the command starts.
+// Each user id is mapped to itself, so that files keep their owners in the command's view.
 func (b *Box) Attributes(attr *syscall.SysProcAttr) {
 	if !b.Support.Userns {
 		return

@@ -37,6 +37,7 @@ func (b *Box) Profile() string {
 	for _, p := range b.Pinned {
 		pinned = append(pinned, "(literal "+profileString(p)+")")
 	}
+	// Denying unlink on the folder itself also denies renaming it.
 	allow("deny file-write-unlink", pinned...)
 	s.WriteString("(deny signal (target others))\n(deny process-info-pidinfo (target others))\n(deny appleevent-send)\n(deny job-creation)\n")
 	if !b.Network {

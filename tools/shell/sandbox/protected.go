@@ -14,6 +14,7 @@ import (
 // editor or shell acts on where they lie.
 
 // protectedEntries bounds the look, in files and folders: 40 ms on a warm disk.
+// Beyond it whole is false, and Settle tells the person that part of the project was not looked at.
 const protectedEntries = 150_000
 
 // protectedPlaces are the protected files and folders of a project.
@@ -75,6 +76,7 @@ func findProtected(roots, gitDirs []string, protected func(string) (string, bool
 
 // programsOfGit are the files of a repository inside the project by which git runs programs: hooks that git did not put
 // there as samples, and a configuration that names programs. dot is its .git, a folder or a file that names one.
+// core.fsmonitor, for one, runs as soon as a shell prompt or an editor asks git for the status of that folder.
 func programsOfGit(dot string, e fs.DirEntry) (found []string) {
 	dir := dot
 	if !e.IsDir() {
@@ -110,6 +112,7 @@ var gitPrograms = []string{
 
 // configNamesPrograms reports a configuration of git that names a program. It knows no values: that a key stands there is
 // enough, and so is a section of aliases or of further files.
+// "path" in a submodule section is a folder of the project, so it alone is no reason.
 func configNamesPrograms(text []byte) bool {
 	section := ""
 	for line := range bytes.Lines(bytes.ToLower(text)) {

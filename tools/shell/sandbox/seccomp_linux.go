@@ -36,6 +36,8 @@ func seccompFilter(landlockVersion int) []unix.SockFilter {
 		ret    = unix.BPF_RET | unix.BPF_K
 	)
 	// Offsets into struct seccomp_data; both architectures are little-endian.
+	// struct seccomp_data is nr, arch (4 bytes each), instruction pointer, then six arguments of 8 bytes (seccomp(2)); arg is the
+	// lower half of one.
 	arg := func(n int) uint32 { return uint32(16 + 8*n) }
 	fail := func(err syscall.Errno) uint32 { return unix.SECCOMP_RET_ERRNO | uint32(err) }
 
@@ -70,6 +72,7 @@ func seccompFilter(landlockVersion int) []unix.SockFilter {
 		op(ret, 0, 0, unix.SECCOMP_RET_ALLOW)
 		op(ret, 0, 0, fail(unix.EACCES))
 	})
+	// With ENOSYS a program takes the ordinary calls, as on a kernel without io_uring.
 	deny(unix.ENOSYS, unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER)
 	deny(unix.ENOSYS, unix.SYS_CLONE3) // its flags lie in memory; the C library then uses clone
 	when(unix.SYS_CLONE, func() {
@@ -78,8 +81,10 @@ func seccompFilter(landlockVersion int) []unix.SockFilter {
 		op(ret, 0, 0, fail(unix.EPERM))
 		op(ret, 0, 0, unix.SECCOMP_RET_ALLOW)
 	})
+	// In a user namespace of its own the command would have all capabilities again, over its own mounts.
 	deny(unix.EPERM, unix.SYS_UNSHARE, unix.SYS_SETNS, unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_MOVE_MOUNT, unix.SYS_OPEN_TREE, unix.SYS_OPEN_TREE_ATTR, unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR)
 
+	// Landlock has no rights for metadata: chmod would open a key to other users, and a changed time hides a change from make.
 	deny(unix.EROFS, unix.SYS_FCHMOD, unix.SYS_FCHMODAT, unix.SYS_FCHMODAT2, unix.SYS_FCHOWN, unix.SYS_FCHOWNAT, unix.SYS_SETXATTR, unix.SYS_LSETXATTR, unix.SYS_FSETXATTR, unix.SYS_SETXATTRAT, unix.SYS_REMOVEXATTR, unix.SYS_LREMOVEXATTR, unix.SYS_FREMOVEXATTR, unix.SYS_REMOVEXATTRAT, unix.SYS_UTIMENSAT, unix.SYS_FILE_SETATTR, unix.SYS_TRUNCATE)
 	deny(unix.EROFS, oldMetadataCalls...)
 	when(unix.SYS_IOCTL, func() {
@@ -120,8 +125,12 @@ func seccompFilter(landlockVersion int) []unix.SockFilter {
 	onlyZero(unix.SYS_SCHED_SETSCHEDULER, 0)
 	onlyZero(unix.SYS_SCHED_SETPARAM, 0)
 	onlyZero(unix.SYS_SCHED_SETATTR, 0)
+	// These reach into other processes of the same user without ptrace; pidfd_getfd would take an open socket out of one.
 	deny(unix.EPERM, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PROCESS_MADVISE, unix.SYS_PROCESS_MRELEASE, unix.SYS_PIDFD_GETFD, unix.SYS_KCMP, unix.SYS_MIGRATE_PAGES, unix.SYS_MOVE_PAGES)
+	// System V IPC and POSIX message queues have keys and names, not paths that Landlock could judge.
 	deny(unix.EPERM, unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMCTL, unix.SYS_MSGGET, unix.SYS_MSGSND, unix.SYS_MSGRCV, unix.SYS_MSGCTL, unix.SYS_SEMGET, unix.SYS_SEMOP, unix.SYS_SEMCTL, unix.SYS_SEMTIMEDOP, unix.SYS_MQ_OPEN, unix.SYS_MQ_UNLINK)
+	// Keyrings hold the person's keys. open_by_handle_at names a file without a path and needs CAP_DAC_READ_SEARCH, the one
+	// capability that root keeps. The rest administers the kernel.
 	deny(unix.EPERM, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_KEYCTL, unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD, unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_FANOTIFY_INIT,
 		unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE, unix.SYS_KEXEC_LOAD, unix.SYS_REBOOT, unix.SYS_SWAPON, unix.SYS_SWAPOFF, unix.SYS_SETTIMEOFDAY, unix.SYS_CLOCK_SETTIME, unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME, unix.SYS_ACCT, unix.SYS_QUOTACTL, unix.SYS_QUOTACTL_FD, unix.SYS_VHANGUP)
 
@@ -161,6 +170,7 @@ func byNumber(numbers []uint32, calls map[uint32][]unix.SockFilter) (p []unix.So
 }
 
 // lastKnownCall is rseq_slice_yield, of Linux 6.19. What comes later fails as on a kernel that does not have it.
+// A number behind it may be a second way to do what is forbidden above.
 const lastKnownCall = unix.SYS_RSEQ_SLICE_YIELD
 
 // installFilter restricts the calling thread, and what it starts, for good. It needs no_new_privs.

@@ -69,6 +69,7 @@ func socketFilter(notify bool) []unix.SockFilter {
 
 // restrictSockets installs the filter on the helper, which then becomes the command, and sends the listener to the program
 // that started it. Where there is no supervisor, or a filter around us has one already, there are no Unix sockets.
+// A second listener in a process fails with EBUSY (seccomp(2)).
 func (b *Box) restrictSockets() error {
 	if !b.Supervised {
 		return installFilter(socketFilter(false))
@@ -117,6 +118,8 @@ func (b *Box) Supervise() {
 	}()
 }
 
+// receiveListener waits for the one descriptor that the helper sends (SCM_RIGHTS, unix(7)). It fails with io.ErrUnexpectedEOF
+// when the helper ended without sending one.
 func receiveListener(from *os.File) (int, error) {
 	var fds []int
 	conn, err := from.SyscallConn()
@@ -177,6 +180,7 @@ type response struct {
 }
 
 // run answers until the last process of the command has ended.
+// Each connection gets a goroutine: one that waits for its peer must not stop the others.
 func (s *supervisor) run(listener int) {
 	poll := []unix.PollFd{{Fd: int32(listener), Events: unix.POLLIN}}
 	for {
@@ -273,6 +277,7 @@ func (s *supervisor) connectUnix(socket, pid int, address []byte) unix.Errno {
 	}
 	defer unix.Close(root)
 	// The socket file is held from here on, so that no other can take its name before the connection.
+	// IN_ROOT resolves links as the command sees them, NO_MAGICLINKS refuses /proc/…/fd, by which it could name a file of ours.
 	file, err := unix.Openat2(root, strings.TrimPrefix(name, "/"), &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS})
 	if err != nil {
 		return errnoOf(err)
@@ -348,6 +353,7 @@ func leaderOf(thread int) int {
 	return thread
 }
 
+// errnoOf is what the command gets as the error of its connect; EACCES where there is no number.
 func errnoOf(err error) unix.Errno {
 	if errno, ok := err.(unix.Errno); ok {
 		return errno

@@ -11,6 +11,7 @@ import (
 )
 
 // Words by which programs tell that something was forbidden, in lower case.
+// They are fragments of messages of the C library, of git, Node, Go and Java; a program that words it otherwise is not noticed.
 var (
 	saysFiles     = []string{"permission denied", "operation not permitted", "read-only file system", "device or resource busy", "invalid cross-device link", "eacces", "eperm", "erofs", "exdev", "ebusy"}
 	saysNetwork   = []string{"network is unreachable", "could not resolve", "temporary failure in name resolution", "name or service not known", "no such host", "getaddrinfo", "enotfound", "eai_again", "enetunreach", "econnrefused", "connection refused", "couldn't connect", "failed to connect", "network unreachable", "dns error"}
@@ -72,6 +73,7 @@ func (b *Box) where() string {
 
 // Settle looks after a command for protected files that came into being, and moves them away: other programs would
 // act on them. It returns a line for each.
+// Without a quarantine the files stay, and the line only warns of them.
 func (b *Box) Settle() []string {
 	if b == nil {
 		return nil
@@ -112,6 +114,7 @@ func (b *Box) Settle() []string {
 }
 
 // moveAway moves a file or folder, over file systems too.
+// Modes and owners are not kept across file systems: the copy is evidence for the person, made readable to them only.
 func moveAway(from, to string) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 		return err
