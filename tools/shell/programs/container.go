@@ -7,6 +7,8 @@ import (
 )
 
 // container looks at docker and the like: only the host's side of a mount is a path here.
+// What happens in the container stays there, so the words behind the image are not looked at. Mounts, devices, copies and files
+// that the client reads or writes are of this machine.
 func container(name string, c *scan.Visit) {
 	args := c.Args[1:]
 	next := func(i int) scan.Word {
@@ -15,6 +17,7 @@ func container(name string, c *scan.Visit) {
 		}
 		return scan.Plain("")
 	}
+	// host notes the part before the colon: -v /etc:/x. A name without a slash or dot in front is a volume of the engine's own.
 	host := func(a scan.Word) {
 		for _, v := range a.Values {
 			s, _, _ := strings.Cut(v.Text, ":")
@@ -28,6 +31,7 @@ func container(name string, c *scan.Visit) {
 		switch {
 		case s == "-v" || s == "--volume":
 			host(next(i))
+		// -vv and -vvv are levels of output, not mounts.
 		case strings.HasPrefix(s, "--volume="), strings.HasPrefix(s, "-v") && len(s) > 2 && !strings.HasPrefix(s, "-vv"):
 			trimmed := a
 			trimmed.Values = nil
@@ -35,6 +39,7 @@ func container(name string, c *scan.Visit) {
 				trimmed.Values = append(trimmed.Values, scan.Literal(strings.TrimPrefix(strings.TrimPrefix(v.Text, "--volume="), "-v")))
 			}
 			host(trimmed)
+		// The value is a list of key=value; both source and src name the host's side.
 		case s == "--mount" || strings.HasPrefix(s, "--mount="):
 			m := s
 			if s == "--mount" {
@@ -47,6 +52,7 @@ func container(name string, c *scan.Visit) {
 					host(scan.Plain(src))
 				}
 			}
+		// With the host's processes, devices or capabilities a container can do everything that root on this machine can.
 		case s == "--privileged", hostView(s), (s == "--pid" || s == "--ipc" || s == "--userns" || s == "--uts" || s == "--cgroupns") &&
 			next(i).Text == "host", (s == "--cap-add" || s == "--security-opt") && hostView(s+"="+next(i).Text):
 			c.Opaque(name + " " + s + " gives the container the machine")
@@ -63,9 +69,11 @@ func container(name string, c *scan.Visit) {
 		case s == "-i" && (args[0].Text == "load" || args[0].Text == "import"), s == "-c" && args[0].Text == "stack", s == "-k" &&
 			(name == "kubectl" || name == "oc"):
 			c.Touch(next(i), scan.Read)
+		// They send a file or folder of this machine to the build.
 		case s == "--secret" || s == "--build-context" || s == "--ssh":
 			hostFile(next(i).Text, scan.Read, c)
 		default:
+			// The same options with their value behind "=".
 			switch key, val, has := strings.Cut(s, "="); {
 			case has && hostWrites[key]:
 				hostFile(val, scan.Write, c)
@@ -83,6 +91,7 @@ func container(name string, c *scan.Visit) {
 			c.TouchIfPath(a, scan.Read)
 		}
 	}
+	// The last word is the context: a folder that is sent to the engine. With a colon it is an address.
 	if args[0].Text == "build" && len(args) > 1 {
 		for i, a := range args[1:] {
 			if !strings.HasPrefix(a.Text, "-") && !strings.Contains(a.Text, ":") && !strings.Contains(a.Text, "://") && i == len(args)-2 {
@@ -94,6 +103,7 @@ func container(name string, c *scan.Visit) {
 
 // containerCopy looks at cp, of containers and pods, behind whatever options: name:path is elsewhere, the last word is
 // written.
+// Behind exec, run and create the word "cp" belongs to the command inside the container.
 func containerCopy(args []scan.Word, c *scan.Visit) {
 	at := -1
 	for i, a := range args {
@@ -126,10 +136,12 @@ var hostOptions = map[string]bool{"--env-file": true, "--file": true, "--label-f
 	"--filename": true, "--kubeconfig": true, "--kustomize": true, "--from-file": true, "--from-env-file": true, "--certificate-authority": true,
 	"--client-key": true, "--tlscacert": true, "--tlskey": true, "--www": true, "--compose-file": true, "--input": true}
 
+// hostWrites name a file of this machine that is written.
 var hostWrites = map[string]bool{"--cidfile": true, "--iidfile": true, "--metadata-file": true, "--output": true, "--destination": true,
 	"--output-directory": true, "--output-dir": true}
 
 // hostView reports an option that takes the wall between a container and the machine away.
+// The SYS_ capabilities are those that lead out of a namespace: SYS_ADMIN, SYS_PTRACE, SYS_MODULE (capabilities(7)).
 func hostView(s string) bool {
 	key, val, _ := strings.Cut(s, "=")
 	switch key {
@@ -144,6 +156,7 @@ func hostView(s string) bool {
 }
 
 // hostFile notes the file in a value such as type=local,dest=../x or key=../x.
+// The value is a list joined by commas, as in --output type=local,dest=out.
 func hostFile(val string, access scan.Access, c *scan.Visit) {
 	for f := range strings.SplitSeq(val, ",") {
 		if _, file, ok := strings.Cut(f, "="); ok {

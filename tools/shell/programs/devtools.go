@@ -7,6 +7,8 @@ import (
 )
 
 // behindOptions are the arguments behind a tool's own options.
+// Which options take a value is said by the tool's record. An unknown one is taken for a flag, so its value may be mistaken for
+// the subcommand: then nothing is found, and the call stays an ordinary one of the tool.
 func behindOptions(c *scan.Visit, tool string, args []scan.Word) []scan.Word {
 	for len(args) > 0 && strings.HasPrefix(args[0].Text, "-") {
 		s := args[0].Text
@@ -23,6 +25,8 @@ func behindOptions(c *scan.Visit, tool string, args []scan.Word) []scan.Word {
 
 // devTools looks at tools that run a program of the person's choice by a subcommand. It reports true when it has found
 // one; the tool's own paths are noted as well.
+// inner is the call that the tool starts, and own the words in front of it, whose paths are the tool's. Where a case returns
+// false, the caller goes on with what it knows of the tool.
 func devTools(name string, c *scan.Visit) bool {
 	args := behindOptions(c, name, c.Args[1:])
 	if len(args) == 0 {
@@ -31,20 +35,24 @@ func devTools(name string, c *scan.Visit) bool {
 	own := c.Args[:len(c.Args)-len(args)]
 	sub := args[0].Text
 	var inner []scan.Word
+	// runs splits the words behind the subcommand into the tool's options and the call.
 	runs := func(tool string, rest []scan.Word) {
 		inner = behindOptions(c, tool, rest)
 		own = c.Args[:len(c.Args)-len(inner)]
 	}
+	// shell walks a string that the tool gives to a shell.
 	shell := func(a scan.Word) {
 		c.NoGrant = true
 		c.Script(a, name+" "+sub)
 	}
+	// Empty when there is no second word.
 	second := ""
 	if len(args) > 1 {
 		second = args[1].Text
 	}
 	switch name {
 	case "cargo":
+		// The other subcommands take no command of the caller's.
 		if sub != "watch" {
 			return false
 		}
@@ -55,6 +63,7 @@ func devTools(name string, c *scan.Visit) bool {
 				inner = args[i+1:]
 			case (a.Text == "-s" || a.Text == "--shell") && i+1 < len(args):
 				shell(args[i+1])
+			// -x names a subcommand of cargo, -s a command of the shell.
 			case (a.Text == "-x" || a.Text == "--exec") && i+1 < len(args):
 				if s, ok := args[i+1].One(); ok {
 					shell(scan.Plain("cargo " + s))
@@ -79,6 +88,7 @@ func devTools(name string, c *scan.Visit) bool {
 			}
 			runs(name, rest)
 			switch {
+			// uv run -m x is python -m x, and uv run x.py is python x.py: looked at as that, so that hook managers are found.
 			case module && len(inner) > 0 && !strings.HasSuffix(inner[0].Text, ".py"):
 				inner = append([]scan.Word{scan.Plain("python"), scan.Plain("-m")}, inner...)
 			case len(inner) > 0 && (strings.HasSuffix(inner[0].Text, ".py") || module):
@@ -91,6 +101,7 @@ func devTools(name string, c *scan.Visit) bool {
 		default:
 			return false
 		}
+	// hatch run may put the name of an environment in front of the program: test:pytest.
 	case "hatch":
 		switch sub {
 		case "run":
@@ -106,6 +117,7 @@ func devTools(name string, c *scan.Visit) bool {
 		default:
 			return false
 		}
+	// Their run is in the function runners.
 	case "poetry", "pipenv":
 		if sub == "shell" {
 			c.Opaque(name + " starts a shell")
@@ -113,6 +125,7 @@ func devTools(name string, c *scan.Visit) bool {
 		return false
 	case "yarn":
 		switch {
+		// yarn workspace NAME exec …: the name stands in between.
 		case sub == "workspace" && len(args) > 2 && (args[2].Text == "exec" || args[2].Text == "node" || args[2].Text == "dlx"):
 			runs(name, args[3:])
 			if args[2].Text == "node" {
@@ -147,6 +160,7 @@ func devTools(name string, c *scan.Visit) bool {
 		if sub != "exec" {
 			return false
 		}
+		// Both accept the command with and without "--".
 		if inner = behindWord(args, "--"); inner == nil {
 			runs(name, args[1:])
 		}
@@ -172,11 +186,13 @@ func devTools(name string, c *scan.Visit) bool {
 		}
 		return false
 	case "cmake":
+		// cmake -E is a set of portable tools; only env, time and chdir start another program.
 		if c.Args[1].Text != "-E" || len(c.Args) < 4 {
 			return false
 		}
 		rest := c.Args[3:]
 		switch c.Args[2].Text {
+		// NAME=value words and options such as --unset=NAME stand in front of the call.
 		case "env":
 			for len(rest) > 0 && strings.HasPrefix(rest[0].Text, "--") {
 				rest = rest[1:]
@@ -184,6 +200,7 @@ func devTools(name string, c *scan.Visit) bool {
 			inner = assignments(rest, c)
 		case "time":
 			inner = rest
+		// The folder is the first word; what follows runs there.
 		case "chdir":
 			moved := c.Fork()
 			moveTo(rest[0], moved)
@@ -193,6 +210,7 @@ func devTools(name string, c *scan.Visit) bool {
 		default:
 			return false
 		}
+	// -c runs a command instead of a recipe; --shell replaces the shell of all recipes.
 	case "just":
 		for i, a := range c.Args[1:] {
 			switch key, val, has := strings.Cut(a.Text, "="); {
@@ -211,6 +229,7 @@ func devTools(name string, c *scan.Visit) bool {
 		if inner == nil {
 			return false
 		}
+	// A script's name alone is run by node.
 	case "nodemon":
 		if len(args) > 0 && !strings.Contains(scan.TextOf(c.Args), "-x") && !strings.Contains(scan.TextOf(c.Args), "--exec") {
 			for _, end := range [...]string{".js", ".mjs", ".cjs", ".ts"} {
@@ -222,6 +241,7 @@ func devTools(name string, c *scan.Visit) bool {
 		if inner == nil {
 			return false
 		}
+	// --run_under is put in front of the program that is built, and may be a whole command line.
 	case "bazel", "bazelisk":
 		for i, a := range args {
 			if key, val, has := strings.Cut(a.Text, "="); key == "--run_under" {
@@ -232,6 +252,7 @@ func devTools(name string, c *scan.Visit) bool {
 			}
 		}
 		return false
+	// The wrapper's own options reach to the end, so all of the words behind it are named for rules that deny.
 	case "tox", "nox", "ctest", "meson":
 		for i, a := range args {
 			key, val, has := strings.Cut(a.Text, "=")
@@ -245,6 +266,7 @@ func devTools(name string, c *scan.Visit) bool {
 			}
 		}
 		return false
+	// Without -m the argument of -a is a command line for the other machines (ansible(1), module "command").
 	case "ansible":
 		text := " " + scan.TextOf(args)
 		if strings.Contains(text, " -a") || strings.Contains(text, " --args") {

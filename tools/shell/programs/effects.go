@@ -13,6 +13,7 @@ import (
 // than the program has without them is covered by a grant of exactly its text only, and asking for it offers no more.
 
 // The classes of effects, in words that a person reads.
+// The texts stand in approval prompts and in records (Record.Base, the keys of Record.Effect).
 const (
 	effectDeletes   = "deletes"             // files, history, or what runs elsewhere
 	effectForce     = "forces"              // overrides a check or a refusal
@@ -23,10 +24,12 @@ const (
 	effectNone      = "none"                // in a record: the option only looks strong
 )
 
+// Their order is the one in which Limits lists options: what cannot be taken back comes first.
 var effectClasses = []string{effectDeletes, effectForce, effectElsewhere, effectCode, effectMore, effectUnguarded, effectNone}
 
 // strongWords are the parts of a long option's name that tell its class, for every program, known or not. What they
 // say wrongly costs a question; records correct it with the class "none".
+// A part of a compound name counts like the whole: --delete-branch is "delete".
 var strongWords = map[string]string{
 	"delete": effectDeletes, "remove": effectDeletes, "prune": effectDeletes, "purge": effectDeletes, "hard": effectDeletes,
 	"clean": effectDeletes, "wipe": effectDeletes, "destroy": effectDeletes, "erase": effectDeletes, "discard": effectDeletes,
@@ -57,10 +60,13 @@ var strongWords = map[string]string{
 }
 
 // elsewhere finds addresses among words: https://…, git@host:path, host:path behind a user's name.
+// The schemes without "//" are the short addresses of package managers: github:owner/name.
 var elsewhere = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://|^[A-Za-z0-9_.-]+@[A-Za-z0-9_.-]+:|^(git|ssh|github|gitlab|bitbucket|file|npm):`)
 
 // stronger says which word of a call does more than the program does without it, and the class of that; empty when
 // none does. r is the record of the subcommand, args are the words behind its name.
+// The record's own lists come first: they know what a letter means. Of several strong words the first one is named. The
+// lists have no order: a word that stands in two of them gets either class.
 func stronger(r *Record, args []scan.Word) (word, class string) {
 	for _, a := range args {
 		s := a.Text
@@ -95,6 +101,7 @@ func stronger(r *Record, args []scan.Word) (word, class string) {
 
 // strongIn reports a word that is in a list of options and words of a record. "NAME=" stands for assignments, "+" and
 // ":" for words that begin so, "*" for any word that is no option, "./" for words that are paths or patterns.
+// Options are compared with optionIn, so abbreviations and clusters count.
 func strongIn(s, list string) bool {
 	for f := range strings.FieldsSeq(list) {
 		switch {
@@ -121,6 +128,7 @@ func strongIn(s, list string) bool {
 	return false
 }
 
+// camel takes a name in camel case apart: globalSetup is global and Setup.
 var camel = regexp.MustCompile(`[A-Z]?[a-z0-9]+`)
 
 // strongOption is the class that an option's name tells.
@@ -137,6 +145,7 @@ func strongOption(r *Record, s string) string {
 		return class
 	}
 	parts := strings.FieldsFunc(name, func(r rune) bool { return r == '-' || r == '_' || r == '.' })
+	// --no-delete does less; --no-verify skips the checks that hooks make.
 	if len(parts) > 1 && parts[0] == "no" && parts[1] != "verify" {
 		return ""
 	}
@@ -148,6 +157,7 @@ func strongOption(r *Record, s string) string {
 		if class := strongWords[part]; class != "" {
 			return class
 		}
+		// Plurals count as well: --plugins.
 		if class := strongWords[strings.TrimSuffix(part, "s")]; class != "" && len(part) > 4 {
 			return class
 		}
@@ -156,7 +166,9 @@ func strongOption(r *Record, s string) string {
 }
 
 // remember fills in what "always" remembers of a call, and what else it is not covered by.
+// It sets Always, Exact and Effect. An empty Always means that "always" is not offered for the call.
 func remember(c *scan.Visit, r *Record, args []scan.Word) {
+	// Without a subcommand that the record knows, the program's own fields count.
 	sub, used := r, 0
 	var words []string
 	for _, a := range args {
@@ -175,6 +187,7 @@ func remember(c *scan.Visit, r *Record, args []scan.Word) {
 	}
 	c.Always = alwaysOf(c.Text, c.Args, c.Name, r)
 	word, class := stronger(sub, args[used:])
+	// The program's own list holds the options that all its subcommands share; a subcommand may declare one of them harmless.
 	if class == "" && used > 0 {
 		if word, class = stronger(&Record{Effect: r.Effect, Style: r.Style, known: r.known}, args[used:]); class != "" &&
 			hasField(sub.Effect[effectNone], word) {
@@ -186,16 +199,19 @@ func remember(c *scan.Visit, r *Record, args []scan.Word) {
 		return
 	}
 	c.Exact, c.Effect = true, class+": "+word
+	// A pattern would cover calls without the strong word, which the person has not been asked about.
 	if strings.HasSuffix(c.Always, " *") {
 		c.Always = exactText(c.Text)
 	}
 }
 
 // tameWords are the parts of a long option's name with which a program says what it would do and does not do it.
+// They are parts of names between dashes, or whole names: --dry-run, --check, --just-print.
 var tameWords = []string{"dry", "check", "simulate", "noop", "preview", "whatif", "no-act", "just-print"}
 
 // withTame keeps an option that makes a program harmless in what is remembered: black --check * does not cover black. When
 // the option does not stand directly behind the first words, the call is remembered as it is.
+// Otherwise an "always" given to a dry run would cover the run that writes.
 func withTame(always, text string, r *Record, args []scan.Word) string {
 	prefix, ok := strings.CutSuffix(always, " *")
 	if !ok {
@@ -218,6 +234,7 @@ func withTame(always, text string, r *Record, args []scan.Word) string {
 }
 
 // tame reports an option without which the program would do more.
+// The options of ReadsWith count, and for every program those whose name holds one of tameWords.
 func tame(r *Record, option string) bool {
 	if r.ReadsWith != "" && strings.HasPrefix(option, "-") && strongIn(option, r.ReadsWith) {
 		return true
@@ -232,6 +249,7 @@ func tame(r *Record, option string) bool {
 }
 
 // exactText is a text as a pattern that matches nothing else; empty when it holds wildcards, which patterns cannot quote.
+// Nor does a pattern serve for a text with $, a backquote, a backslash, a line end or a leading ~.
 func exactText(text string) string {
 	if strings.ContainsAny(text, "*?$`\\\n") || strings.HasPrefix(text, "~") {
 		return ""
@@ -241,6 +259,7 @@ func exactText(text string) string {
 
 // Limits says which options the pattern of a remembered "always" does not stand for, for the person who gives it:
 // "-f -x". Empty when none is listed.
+// program is a name without its folder; words are those behind it.
 func (s *Set) Limits(program string, words []string) string {
 	r := s.record(program)
 	if sub, used := r.sub(words); used > 0 {
@@ -257,6 +276,7 @@ func (s *Set) Limits(program string, words []string) string {
 			}
 		}
 	}
+	// A longer list does not fit the line of the approval prompt.
 	const shown = 4
 	if len(list) > shown {
 		list = append(list[:shown], "…")
@@ -265,6 +285,7 @@ func (s *Set) Limits(program string, words []string) string {
 }
 
 // class is what a call does at most, as far as its record says: the class of its strongest word, else the program's own.
+// Unlike stronger it falls back on Base, since it answers what a call does, not what its options add.
 func class(r *Record, args []scan.Word) string {
 	sub, used := r, 0
 	var words []string
@@ -287,12 +308,14 @@ func class(r *Record, args []scan.Word) string {
 
 // asks reports the classes that a person decides about even where the command cannot leave the project: what cannot be
 // taken back, and what reaches somebody else.
+// The other classes change the project at most, when the command runs in the sandbox.
 func asks(class string) bool {
 	return class == effectDeletes || class == effectForce || class == effectElsewhere || class == effectUnguarded
 }
 
 // Contained reports that a command's effects stay in the project, when it runs in the sandbox, and can be taken back. why
 // is the reason against it, in words.
+// It is what permission "auto" decides by: a call that it holds runs in the sandbox without a question.
 func Contained(a *scan.Analysis) (held bool, why string) {
 	switch {
 	case a.Refused || a.Opaque:
@@ -319,6 +342,7 @@ func strongest(a, b string) string {
 }
 
 // isInstalled reports a package's program that the project has installed: npx tsc starts it and fetches nothing.
+// A word with a slash or an "@" names a folder, a scope or a version, which may be fetched.
 func isInstalled(c *scan.Visit) bool {
 	dirs, placed := c.Dirs()
 	for _, a := range c.Args[1:] {

@@ -8,6 +8,8 @@ import (
 
 // Options that programs take from variables and that change neither what runs nor where it writes: how much memory,
 // how loud. Those that end in "=" take any value without a path.
+// The lists are short on purpose: --require, -javaagent, -XX:OnError and their like load or start something, so an option counts
+// as harmless only when it is listed.
 const (
 	nodeFlags = "--max-old-space-size= --max_old_space_size= --max-semi-space-size= --stack-size= --stack-trace-limit= --max-http-header-size= " +
 		"--no-warnings --trace-warnings --no-deprecation --trace-deprecation --enable-source-maps --experimental-vm-modules --openssl-legacy-provider " +
@@ -20,6 +22,7 @@ const (
 )
 
 // harmlessFlags reports that all words of all values are among these options.
+// An empty list of values means that the value is not known, which is not harmless.
 func harmlessFlags(vals []scan.Value, flags string) bool {
 	for _, v := range vals {
 		if !v.Exact() {

@@ -8,6 +8,7 @@ import (
 
 // gh looks at GitHub's and GitLab's command lines: what they upload, where they download to, and what they keep to run
 // later.
+// What it sends to the server is the business of its record's class; here it is about files of this machine.
 func gh(c *scan.Visit) {
 	args := c.Args[1:]
 	words := gitWords(args)
@@ -19,6 +20,7 @@ func gh(c *scan.Visit) {
 		verb = words[1].Text
 	}
 	switch sub {
+	// Extensions are programs, and an alias that begins with "!" is a command for a shell.
 	case "alias", "extension", "extensions", "ext", "codespace", "cs":
 		c.NoGrant = true
 		if sub == "alias" && (verb == "set" || verb == "import") {
@@ -37,6 +39,7 @@ func gh(c *scan.Visit) {
 	}
 	api := sub == "api"
 	path := api // the first word of api is an address
+	// Options may stand anywhere, and a short one may have its value glued on: -Fx=@file.
 	for i := 0; i < len(args); i++ {
 		a := args[i]
 		key, val, has := strings.Cut(a.Text, "=")
@@ -67,6 +70,7 @@ func gh(c *scan.Visit) {
 			if _, file, ok := strings.Cut(value.Text, "=@"); ok {
 				c.Touch(scan.Plain(file), scan.Read)
 			}
+		// The value is taken away with its option, so that a title such as "fix ../x" is not read as a path.
 		case ghText[key] && !(key == "-f" && sub == "secret"), api && (key == "-f" || key == "-q" || key == "-t"):
 			take()
 		case key == "-D" || key == "--dir" || key == "-O" || key == "--output":
@@ -89,6 +93,7 @@ var ghText = map[string]bool{"--raw-field": true, "-q": true, "--jq": true, "-H"
 	"-m": true, "--message": true, "-a": true, "--assignee": true, "-p": true, "--pattern": true}
 
 // ghAccess is what happens to files among the words.
+// Words of the other commands are files to upload.
 func ghAccess(sub, verb string) scan.Access {
 	if sub == "clone" || verb == "clone" || verb == "download" || verb == "create" && sub == "repo" || verb == "fork" {
 		return scan.Write

@@ -7,8 +7,11 @@ import (
 )
 
 // git looks at git: where it works, which of its options run other programs, and the files it is told to write.
+// Options before the subcommand decide which repository counts, so they come first: with another one, its settings may name
+// programs that nobody has looked at (git-config(1): core.fsmonitor, core.sshCommand, filters).
 func git(c *scan.Visit) {
 	args := c.Args[1:]
+	// -C moves git and not the shell.
 	moved := c.Fork()
 	i := 0
 	for ; i < len(args) && strings.HasPrefix(args[i].Text, "-"); i++ {
@@ -17,8 +20,10 @@ func git(c *scan.Visit) {
 			c.Opaque("an option of git cannot be read off the command")
 			continue
 		}
+		// Git takes the value behind "=" or as the next word.
 		key, val, has := strings.Cut(s, "=")
 		value := scan.Plain(val)
+		// take moves on to the next word where the value is not glued on with "=".
 		take := func() {
 			if !has && i+1 < len(args) {
 				i++
@@ -39,6 +44,7 @@ func git(c *scan.Visit) {
 			if !harmlessSetting(value.Text) || key == "--config-env" {
 				c.Opaque("git " + key + " " + value.Text + " may change what git runs")
 			}
+		// Without a value it prints the folder.
 		case "--exec-path":
 			if has {
 				c.Opaque("git --exec-path changes what git runs")
@@ -57,6 +63,7 @@ func git(c *scan.Visit) {
 		return
 	}
 	rest := args[i+1:]
+	// An option in front of the subcommand would have to stand in the pattern, and "git -c … *" would allow anything.
 	if i == 0 {
 		if gitSub(c, sub).Always == never {
 			c.NoGrant = true
@@ -66,6 +73,7 @@ func git(c *scan.Visit) {
 	}
 	gitCommand(sub, rest, moved)
 	c.ReadOnly = gitReads(sub, rest, moved)
+	// A git command works on the whole worktree, whatever its words name.
 	moved.RunsHere()
 }
 
@@ -133,6 +141,7 @@ func gitCommand(sub string, rest []scan.Word, c *scan.Visit) {
 		case strings.HasPrefix(s, "-O") && sub == "grep", shortFor(key, "--open-files-in-pager"), shortFor(key, "--ext-diff"), shortFor(key, "--textconv"):
 			c.Opaque("git " + sub + " " + s + " runs another program")
 			c.NoGrant = true
+		// git rebase --exec and git difftool --extcmd give the string to a shell (git-rebase(1), git-difftool(1)).
 		case s == "-x" && (sub == "rebase" || sub == "difftool"), !has && shortFor(s, "--exec") && sub == "rebase", !has && shortFor(s, "--extcmd") &&
 			sub == "difftool":
 			runs(next(i))
@@ -146,6 +155,7 @@ func gitCommand(sub string, rest []scan.Word, c *scan.Visit) {
 			}
 		case sub == "filter-branch" && strings.HasSuffix(s, "-filter"):
 			runs(next(i))
+		// --sendmail-cmd, --to-cmd and the like name programs (git-send-email(1)).
 		case sub == "send-email" && strings.HasPrefix(s, "--"):
 			c.Opaque("git " + sub + " " + s + " may run another program")
 		case sub == "filter-repo" && strings.HasSuffix(key, "-callback"), sub == "apply" && shortFor(key, "--unsafe-paths"), sub == "shell" && i == 0:
@@ -159,6 +169,7 @@ func gitCommand(sub string, rest []scan.Word, c *scan.Visit) {
 	}
 	words := gitWords(rest)
 	switch sub {
+	// foreach gives its words to a shell in every submodule: one word is a script, several are joined.
 	case "submodule":
 		if len(words) > 1 && words[0].Text == "foreach" {
 			behind := behindWord(rest, "foreach")
@@ -181,12 +192,14 @@ func gitCommand(sub string, rest []scan.Word, c *scan.Visit) {
 			c.RunApart(behindWord(rest, "run"))
 			return
 		}
+	// git secrets --install writes hooks.
 	case "secrets":
 		hookManager(append([]scan.Word{scan.Plain("git-secrets")}, rest...), c)
 		return
 	case "config":
 		gitConfig(rest, words, c)
 		return
+	// A remote's URL is a setting, and an ext:: one names a program (git-remote-ext(1)).
 	case "remote":
 		if len(words) > 0 && words[0].Text != "show" && words[0].Text != "get-url" && words[0].Text != "-v" {
 			protectedFile(".git/config", c)
@@ -201,6 +214,7 @@ func gitCommand(sub string, rest []scan.Word, c *scan.Visit) {
 			c.Touch(plainOr(a, "file://"), scan.Write)
 		}
 		for _, a := range rest {
+			// A template brings hooks, -c settings, and -u is the program to run on the other side; abbreviations count.
 			if strings.HasPrefix(a.Text, "--templ") || strings.HasPrefix(a.Text, "--conf") || strings.HasPrefix(a.Text, "-c") || strings.HasPrefix(a.Text, "-u") {
 				c.Opaque("git " + sub + " " + a.Text + " may bring programs along")
 			}
@@ -214,6 +228,7 @@ func gitCommand(sub string, rest []scan.Word, c *scan.Visit) {
 			}
 		}
 		return
+	// They write filters, hooks or a schedule into the settings, by which git runs them later.
 	case "lfs", "annex", "flow", "maintenance":
 		if len(words) > 0 && (words[0].Text == "install" || words[0].Text == "init" || words[0].Text == "start" || words[0].Text == "register") {
 			if sub == "lfs" || sub == "maintenance" {
@@ -234,6 +249,7 @@ func gitCommand(sub string, rest []scan.Word, c *scan.Visit) {
 				sub == "merge") {
 				c.Touch(next(i), scan.Read)
 			}
+			// A path as a remote is a repository of this machine, which push writes and whose hooks run.
 			if sub == "fetch" || sub == "pull" || sub == "push" {
 				if strings.HasPrefix(a.Text, "/") || strings.HasPrefix(a.Text, "../") || strings.HasPrefix(a.Text, "~") || strings.HasPrefix(a.Text, "file://") {
 					c.Touch(scan.Plain(strings.TrimPrefix(a.Text, "file://")), scan.Write)
@@ -265,6 +281,7 @@ func gitCommand(sub string, rest []scan.Word, c *scan.Visit) {
 		if strings.HasPrefix(a.Text, "-") {
 			continue
 		}
+		// The first word of git grep is the pattern, unless -e or -f gave it.
 		if skip {
 			skip = false
 			continue
@@ -277,6 +294,7 @@ func gitCommand(sub string, rest []scan.Word, c *scan.Visit) {
 }
 
 // gitText are the long options of git whose values are text that may look like a path.
+// Without this list git log --format=/%h/ would ask about a path outside the project.
 var gitText = map[string]bool{"--format": true, "--pretty": true, "--author": true, "--grep": true, "--message": true, "--since": true,
 	"--until": true, "--date": true, "--exclude": true, "--include": true, "--trailer": true, "--src-prefix": true, "--dst-prefix": true,
 	"--line-prefix": true, "--subject-prefix": true, "--word-diff-regex": true, "--glob": true, "--tags": true, "--ref": true, "--sort": true,
@@ -287,11 +305,13 @@ var gitFileOptions = map[string]bool{"--separate-git-dir": true, "--pathspec-fro
 	"--output-directory": true, "--export-marks": true, "--import-marks": true, "--ignore-revs-file": true, "--directory": true}
 
 // gitWrites are the commands whose bare words name what they write, move or remove.
+// The others read the files that are named, or change them only as far as the index and the worktree go.
 var gitWrites = map[string]bool{"mv": true, "rm": true, "clean": true, "restore": true, "checkout-index": true, "bundle": true,
 	"bugreport": true, "diagnose": true, "mailinfo": true, "merge-file": true, "receive-pack": true, "pack-objects": true, "submodule": true,
 	"bisect": true, "interpret-trailers": true, "sparse-checkout": true, "update-index": true}
 
 // behindWord are the arguments behind the first that is this word.
+// Nil when the word is not there.
 func behindWord(args []scan.Word, word string) []scan.Word {
 	for i, a := range args {
 		if a.Text == word {
@@ -302,6 +322,7 @@ func behindWord(args []scan.Word, word string) []scan.Word {
 }
 
 // plainOr is an argument without a prefix, where it has it.
+// A file:// URL is a path to git.
 func plainOr(a scan.Word, prefix string) scan.Word {
 	if s, ok := strings.CutPrefix(a.Text, prefix); ok {
 		return scan.Plain(s)
@@ -310,6 +331,8 @@ func plainOr(a scan.Word, prefix string) scan.Word {
 }
 
 // gitConfig tells asking from setting: a setting can make git run anything.
+// In doubt it counts as setting. core.pager, core.sshCommand, alias.x = !cmd are what a setting can start.
+// rest are the arguments behind "config", words those of them that are no options.
 func gitConfig(rest, words []scan.Word, c *scan.Visit) {
 	c.NoGrant = true
 	reads := len(words) == 1 && words[0].Text != "edit"
@@ -323,6 +346,7 @@ func gitConfig(rest, words []scan.Word, c *scan.Visit) {
 			global = c.Home() + "/.gitconfig"
 		case s == "--system":
 			global = "/etc/gitconfig"
+		// Any file may be named; that it is one of settings is not checked.
 		case s == "-f" || s == "--file":
 			file = true
 			if i+1 < len(rest) {
@@ -334,9 +358,11 @@ func gitConfig(rest, words []scan.Word, c *scan.Visit) {
 		case s == "-e" || s == "--edit" || s == "--unset" || s == "--unset-all" || s == "--add" || s == "--replace-all" || s == "--remove-section" ||
 			s == "--rename-section":
 			reads = false
+			// Two more words, so that a reading option beside it does not make the call a question.
 			words = append(words, scan.Plain(""), scan.Plain(""))
 		}
 	}
+	// A name and a value beside a reading option would set the value.
 	if reads && len(words) < 3 {
 		return
 	}
@@ -359,6 +385,7 @@ func protectedFile(name string, c *scan.Visit) {
 }
 
 // gitSub is the record of a git command.
+// It is git's own record where the command is not listed.
 func gitSub(c *scan.Visit, name string) *Record {
 	r, _ := recordOf(c, "git").sub([]string{name})
 	return r

@@ -14,10 +14,12 @@ import (
 // command that only reads is taken for one that changes nothing only where the settings name none.
 
 // maxGitFile bounds the settings and the index that are looked at, in bytes.
+// An index of half a million files stays below it.
 const maxGitFile = 64 << 20
 
 // QuietGit is the environment for a command that changes nothing: should the settings change after it was looked at,
 // git still starts no monitor, no hook and no pager of theirs.
+// GIT_CONFIG_COUNT and its numbered pairs come after all files, so they win (git-config(1), "ENVIRONMENT").
 func QuietGit() []string {
 	return []string{
 		"GIT_CONFIG_COUNT=3", "GIT_CONFIG_KEY_0=core.fsmonitor", "GIT_CONFIG_VALUE_0=false",
@@ -28,6 +30,8 @@ func QuietGit() []string {
 // quietRepository reports that git, started in dir, finds a repository whose own settings run nothing: a plain one, without
 // submodules, settings read from elsewhere, or objects fetched on demand. tracked are the paths of its index, relative
 // to top.
+// It walks up from dir as git does (git(1), GIT_CEILING_DIRECTORIES), and gives up at a bare repository: files that anybody may
+// put into a project could make one, with settings of their own.
 func quietRepository(dir string) (top string, tracked []string, ok bool) {
 	for top = dir; ; top = filepath.Dir(top) {
 		at := filepath.Join(top, ".git")
@@ -46,12 +50,14 @@ func quietRepository(dir string) (top string, tracked []string, ok bool) {
 	}
 }
 
+// exists reports anything of that name in dir, a dangling link included.
 func exists(dir, name string) bool {
 	_, err := os.Lstat(filepath.Join(dir, name))
 	return err == nil
 }
 
 // gitFile is the folder that a .git file of a worktree names; empty when it is none.
+// The file holds one line, "gitdir: PATH" (gitrepository-layout(5)); a relative path starts at the file's folder.
 func gitFile(path string) string {
 	text, err := readSmall(path, scan.MaxPath)
 	dir, ok := strings.CutPrefix(string(text), "gitdir: ")
@@ -77,12 +83,14 @@ func quietFolder(dir string) (tracked []string, ok bool) {
 	if !exists(dir, "HEAD") || !exists(common, "objects") || exists(common, "modules") || exists(common, "hooks/post-index-change") {
 		return nil, false // git would look further up or into submodules, or run that hook, as git describe --dirty does
 	}
+	// A worktree has settings of its own beside the shared ones (git-worktree(1), "CONFIGURATION FILE"). A missing file is quiet.
 	for _, file := range [...]string{filepath.Join(common, "config"), filepath.Join(common, "config.worktree"), filepath.Join(dir, "config.worktree")} {
 		text, err := readSmall(file, 1<<20)
 		if err != nil && !os.IsNotExist(err) || !quietSettings(string(text)) {
 			return nil, false
 		}
 	}
+	// A repository without an index tracks nothing.
 	index, err := readSmall(filepath.Join(dir, "index"), maxGitFile)
 	if os.IsNotExist(err) {
 		return nil, true
@@ -94,6 +102,7 @@ func quietFolder(dir string) (tracked []string, ok bool) {
 }
 
 // readSmall reads a plain file of at most limit bytes.
+// The kind is checked first: reading a pipe in the place of a file would wait for ever.
 func readSmall(path string, limit int64) ([]byte, error) {
 	fi, err := os.Stat(path)
 	if err != nil {
@@ -107,6 +116,7 @@ func readSmall(path string, limit int64) ([]byte, error) {
 
 // quietSections are the settings that name no program and no other file of settings: all of a section, or the keys
 // listed. What is not here is not quiet.
+// An empty list stands for all keys of the section.
 var quietSections = map[string]string{
 	"core": "repositoryformatversion filemode bare logallrefupdates ignorecase precomposeunicode symlinks autocrlf eol safecrlf quotepath " +
 		"abbrev compression preloadindex untrackedcache longpaths whitespace commentchar commentstring checkstat trustctime sparsecheckout " +
@@ -126,6 +136,7 @@ var quietSections = map[string]string{
 
 // quietSettings reads a file of git's settings, strictly: a line of another shape is not quiet. The format is that of
 // git-config(1), "CONFIGURATION FILE".
+// Git accepts more than this reads; whatever this does not read costs a question only.
 func quietSettings(text string) bool {
 	keys, known := "", false
 	for line := range strings.Lines(text) {
@@ -157,6 +168,7 @@ func quietSettings(text string) bool {
 	return true
 }
 
+// hasField reports a word of a list that is written with blanks between its words.
 func hasField(list, word string) bool {
 	for f := range strings.FieldsSeq(list) {
 		if f == word {
@@ -172,12 +184,14 @@ func indexPaths(index []byte) (paths []string, ok bool) {
 	if len(index) < 12 || string(index[:4]) != "DIRC" {
 		return nil, false
 	}
+	// The header is the signature, the version and the number of entries, 4 bytes each, in network byte order.
 	version, count := binary.BigEndian.Uint32(index[4:]), binary.BigEndian.Uint32(index[8:])
 	if version < 2 || version > 4 {
 		return nil, false
 	}
 	const fixed = 62 // dates, device, mode and size, SHA-1, flags
 	rest, before := index[12:], ""
+	// One entry: fixed fields, a path that ends in NUL, padding. A size that does not fit makes the whole index unknown.
 	for range count {
 		if len(rest) < fixed+1 {
 			return nil, false
@@ -206,6 +220,7 @@ func indexPaths(index []byte) (paths []string, ok bool) {
 		paths = append(paths, before)
 		next := head + end + 1
 		if version < 4 {
+			// Versions 2 and 3 pad an entry with NUL bytes to a multiple of eight.
 			next = (head + end + 8) &^ 7
 		}
 		if next > len(rest) {
@@ -224,6 +239,8 @@ func indexPaths(index []byte) (paths []string, ok bool) {
 }
 
 // indexNumber reads the number of bytes that a path of version 4 drops from the one before it.
+// The encoding is that of offsets in packs (gitformat-pack(5)): seven bits a byte, the highest first, one added for each
+// byte that follows. Five bytes are more than a path can be long.
 func indexNumber(p []byte) (value, length int, ok bool) {
 	for i, b := range p {
 		if i > 4 {

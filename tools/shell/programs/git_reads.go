@@ -11,6 +11,7 @@ import (
 // gitReading are the git commands that only read, each with the options with which it does something else after all:
 // writes a file, runs a program, looks outside the repository, or enters submodules. For those in gitLists the words
 // count too.
+// A command that is missing here counts as one that changes something. The options are those of the manual pages git-NAME(1).
 var gitReading = map[string]string{
 	"status": "", "log": gitDiffing + " --show-signature", "show": gitDiffing + " --show-signature", "diff": gitDiffing,
 	"whatchanged": gitDiffing + " --show-signature", "blame": "--contents --ignore-revs-file -S", "annotate": "--contents --ignore-revs-file -S",
@@ -20,10 +21,12 @@ var gitReading = map[string]string{
 	"diff-tree": gitDiffing, "diff-index": gitDiffing, "diff-files": gitDiffing, "check-ignore": "", "check-attr": "",
 	"grep": "-O -f --open-files-in-pager --textconv --no-index --recurse-submodules --untracked --no-exclude-standard", "range-diff": gitDiffing,
 	"version": "",
-	"branch":  gitChanging, "tag": gitChanging + " -s -u -F --sign --local-user --file --create-reflog -v --verify", "stash": gitDiffing,
+	// These list or make, depending on their options and words; see gitListing.
+	"branch": gitChanging, "tag": gitChanging + " -s -u -F --sign --local-user --file --create-reflog -v --verify", "stash": gitDiffing,
 	"worktree": "", "reflog": gitDiffing + " --show-signature",
 }
 
+// gitDiffing are the options of everything that shows differences: --output writes, --ext-diff and --textconv run programs.
 const (
 	gitDiffing  = "--output --ext-diff --textconv --no-index --submodule -O --remerge-diff --diff-merges"
 	gitChanging = "-d -D -m -M -c -C -f -u -t --delete --move --copy --force --set-upstream-to --unset-upstream --set-upstream --track " +
@@ -31,10 +34,12 @@ const (
 )
 
 // gitLists are the commands that read only with these first words; "" stands for none.
+// The empty word: git reflog alone shows it.
 var gitLists = map[string][]string{"stash": {"list", "show"}, "worktree": {"list"}, "reflog": {"", "show", "exists"}}
 
 // gitReads reports a git command that changes nothing and runs nothing else, in a repository whose settings run
 // nothing either. It notes the files whose content it would print.
+// True lets the call run unasked, so an unknown word, an unknown folder or an odd repository all answer false.
 func gitReads(sub string, rest []scan.Word, c *scan.Visit) bool {
 	bad, ok := gitReading[sub]
 	dirs, placed := c.Dirs()
@@ -79,6 +84,7 @@ func gitReads(sub string, rest []scan.Word, c *scan.Visit) bool {
 }
 
 // gitElsewhere reports an environment that leads git to another repository, or to other programs.
+// The variables are those of git(1), "ENVIRONMENT VARIABLES", that choose a repository, settings or a program.
 func gitElsewhere(c *scan.Visit) bool {
 	for _, name := range [...]string{"GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_CONFIG_COUNT", "GIT_CONFIG_PARAMETERS",
 		"GIT_EXTERNAL_DIFF", "GIT_EXEC_PATH"} {
@@ -90,6 +96,7 @@ func gitElsewhere(c *scan.Visit) bool {
 }
 
 // gitListing reports an option that makes branch and tag list what matches their words.
+// Without one, git branch x and git tag x make x.
 func gitListing(rest []scan.Word) bool {
 	for _, a := range rest {
 		switch key, _, _ := strings.Cut(a.Text, "="); key {
@@ -101,6 +108,7 @@ func gitListing(rest []scan.Word) bool {
 }
 
 // gitNames notes the path that a word may be, of the tree or of a revision (HEAD:path).
+// A word that names nothing on disk is a revision and touches no file.
 func gitNames(a scan.Word, c *scan.Visit) {
 	s := a.Text
 	if _, path, ok := strings.Cut(s, ":"); ok && path != "" {
@@ -117,6 +125,7 @@ func gitNames(a scan.Word, c *scan.Visit) {
 }
 
 // gitPrints reports a command that may print what is in files, not only their names.
+// Hidden files that are tracked would then be printed without being named: git show prints .env with its keys.
 func gitPrints(sub string, rest []scan.Word) bool {
 	some := func(options string) bool {
 		return slices.ContainsFunc(rest, func(a scan.Word) bool { return len(a.Text) > 1 && a.Text[0] == '-' && optionIn(a.Text, options) })
@@ -139,11 +148,13 @@ func gitPrints(sub string, rest []scan.Word) bool {
 	return false // blame names its file
 }
 
+// isThere reports that there is something at an absolute path.
 func isThere(c *scan.Visit, path string) bool {
 	exists, _ := c.Exists(path)
 	return exists
 }
 
+// isFolder reports that a folder is there, not a link to one.
 func isFolder(c *scan.Visit, path string) bool {
 	_, folder := c.Exists(path)
 	return folder

@@ -8,11 +8,14 @@ import (
 
 // hookManager looks at a program that may write git's hooks, however it is started: by its name, its package's, its
 // module's or its address.
+// A hook runs at the person's next commit, outside of everything that contained the command. So installing one asks for the
+// protected folder .git/hooks, however the tool was started.
 func hookManager(args []scan.Word, c *scan.Visit) {
 	if len(args) == 0 {
 		return
 	}
 	name := args[0].Text
+	// husky@9 is husky; a leading @ is a scope: @org/tool.
 	if at := strings.LastIndexByte(name, '@'); at > 0 {
 		name = name[:at]
 	}
@@ -21,6 +24,7 @@ func hookManager(args []scan.Word, c *scan.Visit) {
 	if words == "" {
 		return
 	}
+	// "* a b" in the record: every first word installs, except a and b. Without a word at all such a tool installs too.
 	but, most := strings.CutPrefix(words, "*")
 	found := most && len(args) < 2
 	for i, a := range args[1:] {
@@ -35,10 +39,12 @@ func hookManager(args []scan.Word, c *scan.Visit) {
 
 // packageCall looks at the program of a package that a package manager starts: which one it is nobody knows for sure,
 // so its name alone is listed, but what is known of tools of that name counts.
+// The name alone proves nothing: anybody may publish a package under the name of a program.
 func packageCall(rest []scan.Word, c *scan.Visit) {
 	if len(rest) == 0 {
 		return
 	}
+	// A copy of the words, because the first one is replaced below.
 	inner := c.With(append([]scan.Word(nil), rest...))
 	name, _ := rest[0].One()
 	if at := strings.LastIndexByte(name, '@'); at > 0 {

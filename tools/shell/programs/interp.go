@@ -6,6 +6,8 @@ import (
 )
 
 // shell looks at sh -c '…', sh script, and scripts on stdin.
+// A string behind -c is walked as a script of its own. A script file is only noted as read: what is in it is the project's,
+// unless this very command has written it (MadeHere). Standard input counts as a script where nothing else is given.
 func shell(name string, c *scan.Visit) {
 	c.NoGrant = true
 	args := c.Args[1:]
@@ -27,6 +29,7 @@ func shell(name string, c *scan.Visit) {
 					c.Touch(args[0], scan.Read)
 					args = args[1:]
 				}
+			// They print and end before anything of the rest is read.
 			case "--version", "--help":
 				return
 			case "--command":
@@ -40,9 +43,11 @@ func shell(name string, c *scan.Visit) {
 		}
 		command = command || strings.ContainsRune(s, 'c')
 		stdin = stdin || strings.ContainsRune(s, 's')
+		// The letters are those of scan's options of set: keyword, physical, histexpand, braceexpand.
 		if strings.ContainsAny(s[1:], "kPHB") {
 			c.Opaque(name + " " + s + " changes how the rest is read")
 		}
+		// Each o and O of a cluster takes one of the next words: bash -eo pipefail -c …
 		for range strings.Count(s, "o") + strings.Count(s, "O") {
 			if len(args) == 0 {
 				break
@@ -59,6 +64,7 @@ func shell(name string, c *scan.Visit) {
 			return
 		}
 		switch name {
+		// Parsed as bash, their scripts would mean something else.
 		case "fish", "nu", "csh", "tcsh", "pwsh", "powershell", "elvish", "xonsh":
 			c.Opaque(name + " speaks another language")
 			c.Salvage(args[0].Text)
@@ -68,6 +74,7 @@ func shell(name string, c *scan.Visit) {
 	case len(args) > 0 && !stdin && args[0].Text != "-":
 		c.Touch(args[0], scan.Read)
 		c.MadeHere(args[0].Text)
+		// bash /dev/stdin and bash <(curl …), which is a /dev/fd path, run what a pipe brings.
 		if len(args[0].Values) == 1 && strings.HasPrefix(args[0].Values[0].Text, "/dev/") {
 			c.Opaque(name + " runs what it reads")
 		}
@@ -83,6 +90,8 @@ func shell(name string, c *scan.Visit) {
 }
 
 // code reports an option of an interpreter that carries code.
+// The long options are tried for every interpreter; the letters are those of the record (Record.Code). Only the first three
+// letters of a cluster count: what follows may be a value that is glued on.
 func code(c *scan.Visit, name, option string) bool {
 	long, _, _ := strings.Cut(option, "=")
 	switch long {
@@ -97,16 +106,19 @@ func code(c *scan.Visit, name, option string) bool {
 }
 
 // interpreter looks at python, node and the like: code in an argument or on stdin is opaque, a script is a file.
+// awk and sed are apart: their scripts are short enough to be understood, and many only print.
 func interpreter(name string, c *scan.Visit) {
 	c.NoGrant = true
 	switch name {
 	case "awk", "gawk", "mawk", "nawk", "sed", "gsed":
 		c.ReadOnly = readOnly(name, c)
 		s := recordOf(c, name).spec
+		// The script is no path, whatever it looks like; the files behind it are read.
 		if c.ReadOnly {
 			s.words = []kind{kindText, kindRead}
 		}
 		pathArgs(c, s)
+		// A grant of sed * would cover sed -i and the e command, which runs programs.
 		c.NoGrant = !c.ReadOnly
 		if strings.HasSuffix(name, "sed") && !c.ReadOnly && !sedUnderstood(c.Args[1:]) {
 			c.Opaque("the script of sed may run programs or write files")
@@ -130,6 +142,7 @@ func interpreter(name string, c *scan.Visit) {
 		}
 		pathArgs(c, unknownRecord.spec)
 		return
+	// dc runs a line behind "!" in a shell (dc(1)).
 	case "dc":
 		if strings.Contains(scan.TextOf(c.Args), "!") || strings.Contains(c.Input().Text, "!") || c.Input().Kind != "" && !c.Input().Known {
 			c.Opaque("dc may run what it is given behind !")
@@ -142,6 +155,7 @@ func interpreter(name string, c *scan.Visit) {
 		pathArgs(c, recordOf(c, name).spec)
 		return
 	}
+	// Editors such as vim take commands from a pipe, and behind + or --cmd.
 	if recordOf(c, name).Obeys {
 		if c.Input().Kind != "" {
 			c.Opaque(name + " obeys what it reads from its input")
@@ -154,6 +168,7 @@ func interpreter(name string, c *scan.Visit) {
 	}
 	python := strings.HasPrefix(name, "py") || name == "ipython"
 	args := c.Args[1:]
+	// The first word that is neither an option nor an option's value is the script; what follows is the script's own.
 	for i, a := range args {
 		s := a.Text
 		if _, ok := a.One(); !ok && strings.HasPrefix(s, "-") || !a.Known() && i == 0 {
@@ -172,6 +187,7 @@ func interpreter(name string, c *scan.Visit) {
 			}
 			break
 		}
+		// A module is the project's own or installed; of those that write git hooks hookManager knows.
 		if python && s == "-m" {
 			hookManager(args[i+1:], c)
 			pathArgs(c.With(args[i:]), unknownRecord.spec)
@@ -226,6 +242,7 @@ func allOptions(args []scan.Word) bool {
 }
 
 // ssh runs its command elsewhere; options may run one here.
+// ProxyCommand and LocalCommand run here (ssh_config(5)); the record's Opaque expressions find them.
 func ssh(c *scan.Visit) {
 	for _, a := range c.Args[1:] {
 		if !a.Known() && strings.HasPrefix(a.Text, "-") {

@@ -12,6 +12,7 @@ const dotCommands = "tables schema headers header mode indexes indices databases
 	"nullvalue help print echo explain limit lint sha3sum version eqp changes bail exit quit columns constant highlight maxrows rows"
 
 // sqlPrograms looks at statements in arguments for what leaves the database: \! of psql, .shell of sqlite3.
+// A statement within the database is no concern of this package: no file of the project is touched by it.
 func sqlPrograms(name string, c *scan.Visit) {
 	for _, a := range c.Args[1:] {
 		text := a.Text
@@ -40,6 +41,7 @@ func sqlPrograms(name string, c *scan.Visit) {
 }
 
 // oneSpaced is a text in small letters with single spaces and without comments.
+// "COPY/**/t TO PROGRAM 'x'" must not pass a search for words.
 func oneSpaced(text string) string {
 	low := strings.ToLower(text)
 	for {
@@ -53,6 +55,7 @@ func oneSpaced(text string) string {
 	return strings.ReplaceAll(strings.Join(strings.Fields(low), " "), " (", "(")
 }
 
+// anyOf is the first of the words that text holds, without the blanks around it; empty when it holds none.
 func anyOf(text string, words ...string) string {
 	for _, word := range words {
 		if strings.Contains(text, word) {
@@ -71,6 +74,7 @@ func psqlLeaves(text string) string {
 		if end >= 0 {
 			word, rest = command[:end], command[end:]
 		}
+		// \d… describes and \l lists; \lo_import and \lo_export are files of this machine, \! and \g | are programs.
 		describes := strings.HasPrefix(word, "d") || strings.HasPrefix(word, "l") && !strings.HasPrefix(word, "lo") ||
 			hasField("x timing conninfo z sf sv encoding pset echo q h a t H", word)
 		if word == "" || !describes || strings.ContainsAny(rest, "`|\\") || strings.HasPrefix(rest, "!") {
@@ -85,6 +89,8 @@ func psqlLeaves(text string) string {
 	return anyOf(low, "pg_read_file", "pg_read_binary_file", "pg_ls_dir", "lo_import", "lo_export", "pg_file_write", "pg_execute_server_program", "dblink")
 }
 
+// mysqlLeaves names what leaves the database. The client reads its own commands at the beginning of a line, as words or
+// behind a backslash (mysql(1), "mysql Client Commands").
 func mysqlLeaves(text string) string {
 	if what := anyOf(text, "\\!", "\\.", "\\T", "\\P", "\\e"); what != "" {
 		return what
@@ -100,6 +106,8 @@ func mysqlLeaves(text string) string {
 	return anyOf(low, "outfile", "dumpfile", "load_file", "infile")
 }
 
+// sqliteLeaves names what leaves the database: a dot command that is not known to stay, or a function for files. A word that
+// begins with a dot and holds a slash or another dot is a file's name.
 func sqliteLeaves(name, text string) string {
 	if command, ok := strings.CutPrefix(strings.TrimSpace(text), "."); ok && !strings.HasPrefix(command, "/") && !strings.HasPrefix(command, ".") {
 		word, rest, _ := strings.Cut(command, " ")
@@ -112,6 +120,7 @@ func sqliteLeaves(name, text string) string {
 		return ""
 	}
 	low := oneSpaced(text)
+	// DuckDB reads files in plain SQL: FROM 'x.csv', read_csv(…).
 	if name == "duckdb" {
 		return anyOf(low, "copy ", "install ", "load ", "attach", "read_", "export ", "shellfs", "getenv", "glob(", " from '")
 	}
@@ -130,6 +139,7 @@ func codePaths(code string, access scan.Access, c *scan.Visit) {
 }
 
 // awkPaths notes the files in the double-quoted strings of an awk program: those it writes to, reads from, or keeps.
+// "=" counts because a name is often kept in a variable first: f = "/etc/x"; print > f.
 func awkPaths(code string, c *scan.Visit) {
 	before := ""
 	for i, part := range strings.Split(code, `"`) {
@@ -158,6 +168,8 @@ func sedPaths(script string, c *scan.Visit) {
 	}
 }
 
+// codePath notes a word of code that is a path outside: one with ~/ or ../, or an absolute one of two parts or more. A single
+// part (/x/) is more often a regular expression.
 func codePath(word string, access scan.Access, c *scan.Visit) {
 	switch {
 	case strings.ContainsAny(word, "*?[\\ \n") || strings.HasSuffix(word, "/"):

@@ -7,6 +7,8 @@ import (
 )
 
 // makeWords looks at NAME=value words of make, whose values become parts of commands, and at makefiles from a pipe.
+// The makefile itself is the project's, so targets are not looked at; a value on the command line comes from the model and goes
+// into the commands of the makefile as it is.
 func makeWords(name string, c *scan.Visit) {
 	args := c.Args[1:]
 	for i, a := range args {
@@ -15,6 +17,7 @@ func makeWords(name string, c *scan.Visit) {
 			c.Opaque(name + " takes its makefile from a pipe")
 			c.NoGrant = true
 		}
+		// A variable of make's that names a program is judged like the one in the environment.
 		if variable, val, ok := strings.Cut(a.Text, "="); ok && (variable == "CC" || variable == "CXX" || variable == "LD" || variable == "AR") {
 			c.Sets(variable, []scan.Value{scan.Literal(val)})
 		}
@@ -23,6 +26,7 @@ func makeWords(name string, c *scan.Visit) {
 		if !sure || !ok || strings.HasPrefix(key, "-") {
 			continue
 		}
+		// make expands $(shell …) while it reads the value, and the shell sees the rest when a recipe uses it.
 		if strings.ContainsAny(val, "$`;|&<>\n(") {
 			c.Opaque(name + " is given " + key + ", in which commands may stand")
 			c.NoGrant = true
@@ -38,6 +42,7 @@ func makeWords(name string, c *scan.Visit) {
 }
 
 // wgetSettings looks at wget -e setting=value: output_document=../x.
+// The settings are those of wgetrc, each of which can also be given as an option.
 func wgetSettings(c *scan.Visit) {
 	for i, a := range c.Args[1:] {
 		if prev := c.Args[i].Text; prev == "-e" || prev == "--execute" || strings.HasPrefix(a.Text, "--execute=") {

@@ -10,6 +10,7 @@ import (
 
 // opaqueWords looks at words in which a program, a library or options may stand that nobody expects there: ssh -o
 // ProxyCommand=…, java -XX:OnError=…, gcc @file. The record lists them.
+// The record's Opaque and Except are regular expressions over whole words; the value behind "=" is named for rules that deny.
 func opaqueWords(r *Record, c *scan.Visit) {
 	for _, a := range c.Args[1:] {
 		s := a.Text

@@ -25,12 +25,14 @@ func Analyze(r scan.Request) *scan.Analysis { return (&Set{}).Analyze(r) }
 
 // Set is what is known of programs: the records that come with Pillion, and a person's own. The zero value and nil have
 // none of those. It is safe for concurrent use.
+// A nil Set serves as an empty one.
 type Set struct {
 	own map[string]*Record // by name and other name
 }
 
 // NewSet adds a person's own records, JSON or YAML by name. One of a program that has a record corrects it: what it
 // says counts, the rest stays. The records that are right come back beside an error.
+// The error joins one for each record that was left out; its program is then known as before.
 func NewSet(own map[string]string) (*Set, error) {
 	s := &Set{own: map[string]*Record{}}
 	var errs []error
@@ -52,9 +54,11 @@ func NewSet(own map[string]string) (*Set, error) {
 func (s *Set) Analyze(r scan.Request) *scan.Analysis { return scan.Analyze(r, s) }
 
 // Call looks at one call of a program.
+// The receiver is not used: the records come through c.Programs(), which is the same set.
 func (*Set) Call(c *scan.Visit) {
 	name, r := c.Name, recordOf(c, c.Name)
 	c.Record = r.title(c.Args[1:])
+	// Afterwards, because the code for the program decides about ReadOnly, and may have set a class of its own.
 	defer func() {
 		c.Complete = c.ReadOnly && r.Complete
 		if !c.ReadOnly {
@@ -106,6 +110,7 @@ var plainAnswers = map[string]bool{
 }
 
 // PlainAnswer reports a command whose output holds no slash.
+// date +%D prints slashes.
 func (*Set) PlainAnswer(words []string) bool {
 	text := strings.Join(words, " ")
 	dated := strings.HasPrefix(text, "date +") || strings.HasPrefix(text, "date -u +")

@@ -8,12 +8,16 @@ import (
 )
 
 // readOnly reports a call that changes nothing and runs nothing else, with the options it has.
+// Whether it may run unasked is decided elsewhere; a wrong "true" here would let a change pass without a question, so every
+// doubt answers false.
 func readOnly(name string, c *scan.Visit) bool {
 	r := recordOf(c, name)
 	bad, args := r.Ends, c.Args[1:]
+	// go version only prints, whatever else go does.
 	if !r.Reads {
 		return len(args) == 1 && hasField(r.Version, args[0].Text)
 	}
+	// Words that are no options: for some programs their number decides whether something is written.
 	words := 0
 	for _, a := range args {
 		if scan.NamesSecret(a.Source) {
@@ -30,6 +34,7 @@ func readOnly(name string, c *scan.Visit) bool {
 		if v, ok := a.One(); ok {
 			s = v
 		}
+		// "-" alone is standard input, a word like any other.
 		if len(s) < 2 || s[0] != '-' {
 			words++
 			continue
@@ -42,10 +47,13 @@ func readOnly(name string, c *scan.Visit) bool {
 	case "uniq", "xxd":
 		// The second word is written. xxd takes -- behind the first word for a file's name.
 		return words <= 1 && (len(args) == 0 || args[len(args)-1].Text != "--")
+	// A word sets the machine's name.
 	case "hostname":
 		return words == 0
+	// A word without + sets the clock.
 	case "date":
 		return words == 0 || words == 1 && strings.HasPrefix(args[len(args)-1].Text, "+")
+	// Other options print the environment of programs (e), with the keys in it.
 	case "ps":
 		return len(args) == 0 || len(args) == 1 && (args[0].Text == "aux" || args[0].Text == "-ef" || args[0].Text == "-e" || args[0].Text == "-A" ||
 			args[0].Text == "ax")
@@ -66,6 +74,8 @@ func readOnly(name string, c *scan.Visit) bool {
 }
 
 // optionIn reports whether an argument is, or may be short for, one of the options.
+// bad is a list as in a Record. A short option counts anywhere in a cluster, and a long one in any abbreviation, because
+// getopt_long takes the shortest that is unique (getopt_long(3)).
 func optionIn(s, bad string) bool {
 	for f := range strings.FieldsSeq(bad) {
 		if strings.HasPrefix(f, "--") || len(f) > 2 {
@@ -83,6 +93,7 @@ func optionIn(s, bad string) bool {
 }
 
 // jqLooksAround finds what lets a jq program read more than its input: the environment, with its keys, and modules.
+// The pattern is a plain search, so a field called "env" costs a question.
 var jqLooksAround = regexp.MustCompile(`env|ENV|include|import|modulemeta|^-L|get_search_list`)
 
 // sedPlain are the sed scripts that run without a question: lines by number, and one substitution whose parts hold no
@@ -111,6 +122,7 @@ func sedSilent(args []scan.Word) bool {
 var awkPlain = regexp.MustCompile(`^[ ]*\{[ ]*print([ ]+\$([0-9]+|NF)([ ]*,[ ]*\$([0-9]+|NF))*)?[ ]*;?[ ]*\}[ ]*$`)
 
 // awkSilent reports an awk call that changes nothing, by its spelling alone: a separator, a program of awkPlain, files.
+// -v is refused like every other option: a call that passes is understood by its spelling alone.
 func awkSilent(args []scan.Word) bool {
 	for i := 0; i < len(args); i++ {
 		s, ok := args[i].One()
@@ -130,6 +142,7 @@ func awkSilent(args []scan.Word) bool {
 }
 
 // onlyFiles reports that no word is, or may become, an option or an assignment.
+// A wildcard may find a file named -i or x=y, so only one that begins with a letter, a digit, a dot or a slash passes.
 func onlyFiles(args []scan.Word) bool {
 	for _, a := range args {
 		for _, v := range a.Values {
@@ -143,8 +156,10 @@ func onlyFiles(args []scan.Word) bool {
 }
 
 // sedReads reports a sed call without -i whose scripts only print, deletes and substitutes.
+// It is broader than sedSilent and decides only whether the script is opaque, not whether the call runs unasked.
 func sedReads(args []scan.Word) bool {
 	var scripts []string
+	// Scripts come from -e; without it the first word is the script and the rest are files.
 	quiet := 0
 	for i := 0; i < len(args); i++ {
 		s, ok := args[i].One()
@@ -155,6 +170,7 @@ func sedReads(args []scan.Word) bool {
 			return false
 		}
 		switch {
+		// Options that change how lines are read and printed, and write nothing.
 		case s == "-n" || s == "-E" || s == "-r" || s == "--quiet" || s == "-s" || s == "-u" || s == "-z" || s == "--posix" || s == "-nE" ||
 			s == "-nr" || s == "-En" || s == "-rn":
 		case s == "-e" && i+1 < len(args):
@@ -187,11 +203,14 @@ func sedReads(args []scan.Word) bool {
 }
 
 // sedUnderstood reports a sed call that changes at most the files it is given.
+// -i is taken out and the rest judged by sedReads: the files are then the only thing that is written.
 func sedUnderstood(args []scan.Word) bool {
+	// rest is the call without -i, in any of its spellings.
 	var rest []scan.Word
 	for i, a := range args {
 		s := a.Text
 		switch {
+		// BSD sed takes the suffix of its backup as a word of its own: sed -i '' s/a/b/ x.
 		case i > 0 && (args[i-1].Text == "-i" && s == ""):
 		case strings.HasPrefix(s, "--in-place"), s == "-i", strings.HasPrefix(s, "-i"):
 		case len(s) > 1 && s[0] == '-' && s[1] != '-' && strings.Contains(s, "i"):
@@ -219,8 +238,11 @@ func awkFile(args []scan.Word) bool {
 }
 
 // sedScript understands the part of sed that touches nothing but its input: no r, w, e, F.
+// It reads the script as sed's own parser does, and gives up at the first thing that sed programs read differently. The
+// refused commands are r and w (files), e (a program), F and the flags e and w of s.
 func sedScript(s string) bool {
 	i := 0
+	// skipRegex goes behind the next delimiter; false when that cannot be found for sure.
 	skipRegex := func(delim byte) bool {
 		for ; i < len(s); i++ {
 			switch s[i] {
@@ -266,6 +288,7 @@ func sedScript(s string) bool {
 		case c == ':' || c == 'b' || c == 't' || c == 'T': // labels
 			for i++; i < len(s) && strings.IndexByte(";\n}", s[i]) < 0; i++ {
 			}
+		// GNU sed takes any character as a delimiter; behind s stand flags, of which e runs the result and w writes a file.
 		case c == 's' || c == 'y':
 			if i+1 >= len(s) {
 				return false
@@ -275,6 +298,7 @@ func sedScript(s string) bool {
 				return false
 			}
 			i += 2
+			// With an unusual delimiter and a bracket in what follows, where the expression ends is not sure.
 			if strings.IndexByte(s[i:], '[') >= 0 && delim != '/' && delim != '|' && delim != '#' && delim != ',' && delim != '@' {
 				return false
 			}
@@ -299,6 +323,7 @@ func sedScript(s string) bool {
 
 // bracketEnd is the length of the bracket expression that s begins with; -1 when it does not end, or holds what makes its
 // end hard to tell ([[:alpha:]], a backslash).
+// A "]" that stands first, or behind "^", belongs to the expression (regex(7)).
 func bracketEnd(s string) int {
 	i := 1
 	if i < len(s) && s[i] == '^' {
@@ -320,11 +345,14 @@ func bracketEnd(s string) int {
 
 // awkCompares reports a program in which every > compares: nothing is printed in it, so none can name a file. Where a
 // print statement ends is hard to say: its list goes on behind a comma, && or an open parenthesis.
+// awk writes to a file with print … > "name" and printf … > "name" only.
 func awkCompares(s string) bool {
 	return !strings.Contains(strings.ReplaceAll(s, ">=", ""), ">") || !strings.Contains(s, "print")
 }
 
 // awkReads reports an awk call whose program is given as text and neither runs nor writes anything.
+// It searches for words and does not parse: system( ) and | run programs, > and close name files, getline reads them, @load
+// and @include bring code, ENVIRON and PROCINFO hold keys, ARGV makes text into file names.
 func awkReads(args []scan.Word) bool {
 	for i := 0; i < len(args); i++ {
 		s, ok := args[i].One()

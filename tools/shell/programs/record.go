@@ -21,7 +21,10 @@ import (
 //
 // Lists of options and words are written with blanks between them. An option is spelled as a person types it: -o,
 // --output, and -output for programs of style single.
+// The zero value of Reads means that the program changes something; decode refuses keys that are no field, since a misspelled
+// one would silently allow more.
 type Record struct {
+	// How the program is called and how its options are spelled.
 	Names    string            `yaml:"names" json:"names"`       // other names of the program
 	Variants string            `yaml:"variants" json:"variants"` // "version": also gcc-12; "machine": also arm-none-eabi-gcc
 	Style    string            `yaml:"style" json:"style"`       // how options are spelled: "" (getopt), "single" (-output), "driver" (-I/x, -Wl,…)
@@ -29,6 +32,7 @@ type Record struct {
 	Options  map[string]string `yaml:"options" json:"options"`   // by kind, see optionKinds
 	Words    string            `yaml:"words" json:"words"`       // kinds of the words that are no options, in order; the last may end in "..."
 
+	// Whether it changes anything. A program with none of these counts as one that does.
 	Reads      bool    `yaml:"reads" json:"reads"`             // it changes nothing, but for the options in Ends
 	Ends       string  `yaml:"ends" json:"ends"`               // options with which it does change, run or load something
 	WritesWith *string `yaml:"writes-with" json:"writes-with"` // its words are written with one of these options only
@@ -37,6 +41,7 @@ type Record struct {
 	Follows    string  `yaml:"follows" json:"follows"`         // options with which it follows links below folders
 	Prints     string  `yaml:"prints" json:"prints"`           // options with which it prints files below folders; "always"
 
+	// What it starts or loads besides itself, and what it leaves behind for later.
 	Runs   string   `yaml:"runs" json:"runs"`               // its words are another call: "command", or "script" for a string that a shell gets
 	Skip   int      `yaml:"skip" json:"skip"`               // how many words stand in front of that call
 	Starts string   `yaml:"starts" json:"starts"`           // options whose value is, or names, a program or code that is loaded
@@ -51,22 +56,26 @@ type Record struct {
 	Code   string   `yaml:"code" json:"code"`               // letters of an interpreter's options that carry code
 	Shell  bool     `yaml:"shell" json:"shell"`             // it runs scripts in a language like bash's
 
+	// What a remembered "always" covers, and what a person is told that the call does at most.
 	Always string            `yaml:"always" json:"always"` // how many words a remembered "always" keeps; "never"; "none"
 	Effect map[string]string `yaml:"effect" json:"effect"` // options that do more than the program does without them, by class: see grants
 	Base   string            `yaml:"base" json:"base"`     // the class of the program without such options
 
+	// The claim that the option lists name everything, on which running unasked rests where commands cannot be contained.
 	Complete bool               `yaml:"complete" json:"complete"` // every option is listed: an unknown one is opaque
 	Sub      map[string]*Record `yaml:"sub" json:"sub"`           // subcommands, of one word or two
 
 	name, file string // where it is written
 	known      bool
 	spec       spec
-	opaque     []*regexp.Regexp
-	except     []*regexp.Regexp
-	labels     *regexp.Regexp
+	// Compiled from the fields of the same names, in capital letters.
+	opaque []*regexp.Regexp
+	except []*regexp.Regexp
+	labels *regexp.Regexp
 }
 
 // spec is what the words of a call mean: its options with the kinds of their values, and the kinds of the other words.
+// It is compiled from a Record once and copied by value; nobody may change the slices of a copy in place.
 type spec struct {
 	options  []option
 	words    []kind
@@ -78,6 +87,7 @@ type spec struct {
 	complete bool // every option is listed
 }
 
+// option is one option with its dashes, and what its value is.
 type option struct {
 	name  string
 	kind  kind
@@ -85,6 +95,7 @@ type option struct {
 	glued bool // takes a value after "=" only: the next word is none
 }
 
+// kind says what a word or a value means for the analysis.
 type kind byte
 
 // The kinds of words and of options' values.
@@ -100,21 +111,26 @@ const (
 )
 
 // never, as Record.Always, says that "always" would remember too much: what the program does depends on all its words.
+// "always" is not offered for a call of it.
 const never = "never"
 
 // none, as Record.Always, says that nothing remembered covers the program either: any word makes it run other code.
 const none = "none"
 
 // optionKinds are the keys of Options. "first" and "optional" list options that stand in another list too.
+// An option stands in one of these lists; a test compares them for repetitions.
 var optionKinds = map[string]kind{"write": kindWrite, "read": kindRead, "path": kindGeneric, "look": kindLook, "script": kindScript,
 	"dir": kindDir, "text": kindText, "flag": kindFlag}
 
+// Words of no option can be of these kinds only: a script or a folder to run in is always named by an option or by Runs.
 var wordKinds = map[string]kind{"text": kindText, "read": kindRead, "write": kindWrite, "path": kindGeneric, "look": kindLook}
 
 // compile prepares a record for use.
+// The error names the record: it is shown for a person's own records in the configuration.
 func (r *Record) compile() error {
 	r.known = true
 	r.spec.single, r.spec.driver, r.spec.fold, r.spec.complete = r.Style == "single", r.Style == "driver", r.Fold, r.Complete
+	// "first": the option's value is what the first word would be. "optional": its value is glued on with "=", or there is none.
 	first, optional := strings.Fields(r.Options["first"]), strings.Fields(r.Options["optional"])
 	for _, key := range [...]string{"write", "read", "path", "look", "script", "dir", "text", "flag"} { // an abbreviation means the first that it fits
 		for name := range strings.FieldsSeq(r.Options[key]) {
@@ -129,9 +145,11 @@ func (r *Record) compile() error {
 		}
 		r.spec.words = append(r.spec.words, k)
 	}
+	// Nothing said about the words: each one that looks like a path counts as written.
 	if r.Words == "" {
 		r.spec.words, r.spec.repeat = []kind{kindGeneric}, true
 	}
+	// An expression that does not compile is an error of the record, never one that matches nothing: Opaque would then be silent.
 	for _, list := range [...]struct {
 		from []string
 		to   *[]*regexp.Regexp
@@ -168,6 +186,7 @@ func (r *Record) compile() error {
 
 // sub is the record of the subcommand that words begin with, and how many of them name it. The program's own record
 // stands for what is not listed.
+// The longer name counts: "docker compose" has subcommands with two words.
 func (r *Record) sub(words []string) (*Record, int) {
 	for n := min(2, len(words)); n > 0; n-- {
 		if s, ok := r.Sub[strings.Join(words[:n], " ")]; ok {
@@ -186,6 +205,7 @@ type index struct {
 	at map[string]span // by name and other name
 }
 
+// span is where a record stands in the files. It is comparable, and serves as the key of loaded.
 type span struct {
 	file     string
 	name     string // the one the record is written under
@@ -203,6 +223,7 @@ var builtIn = sync.OnceValue(func() index {
 	return ix
 })
 
+// add reads the lines of one file. It relies on their layout; a test parses every record by the span found here.
 func (ix index) add(file, text string) {
 	var names []string
 	var current span
@@ -238,6 +259,7 @@ func (ix index) add(file, text string) {
 
 // name is the one under which a program's record is found: the program's own, or the one that a version behind it or a
 // machine in front of it leaves (gcc-12, arm-none-eabi-gcc).
+// A version counts only where the record says Variants, so that "foo2" is not taken for "foo".
 func (ix index) name(program string) (span, bool) {
 	if s, ok := ix.at[program]; ok {
 		return s, true
@@ -257,11 +279,13 @@ func (ix index) name(program string) (span, bool) {
 	return span{}, false
 }
 
+// variants is the record's field of that name; it compiles the record.
 func variants(s span) string { return loaded.get(s).Variants }
 
 // loaded are the records that have been compiled.
 var loaded = recordCache{records: map[span]*Record{}}
 
+// recordCache is shared by all sets and analyses; a record is never changed after get has returned it.
 type recordCache struct {
 	mu      sync.Mutex
 	records map[span]*Record // guarded by mu
@@ -284,6 +308,7 @@ func (c *recordCache) get(s span) *Record {
 	return r
 }
 
+// parseRecord reads one record out of the text of its span.
 func parseRecord(text string, s span) (*Record, error) {
 	r := &Record{}
 	if err := r.decode(text, s.name); err != nil {
@@ -297,6 +322,7 @@ func parseRecord(text string, s span) (*Record, error) {
 func (r *Record) decode(text, name string) error {
 	one := map[string]*Record{name: r}
 	d := yaml.NewDecoder(strings.NewReader(text))
+	// A misspelled key would silently say nothing, and for "opaque" or "ends" that would allow more.
 	d.KnownFields(true)
 	if err := d.Decode(&one); err != nil {
 		return err
@@ -308,6 +334,7 @@ func (r *Record) decode(text, name string) error {
 }
 
 // add takes over the fields that another record sets. Its lists of options come behind those that are there.
+// It goes over the fields by reflection, so that a field cannot be forgotten here.
 func (r *Record) add(o *Record) {
 	to, from := reflect.ValueOf(r).Elem(), reflect.ValueOf(o).Elem()
 	for i := range to.NumField() {
@@ -328,6 +355,7 @@ func (r *Record) add(o *Record) {
 }
 
 // correct is the record of a program with a person's own on top.
+// The built-in record is decoded anew: the shared one must not change.
 func (s *Set) correct(name, own string) (*Record, error) {
 	r := &Record{}
 	if at, ok := builtIn().at[name]; ok {
@@ -347,6 +375,7 @@ func (s *Set) correct(name, own string) (*Record, error) {
 var unknownRecord = &Record{spec: spec{words: []kind{kindGeneric}, repeat: true, unknown: true}}
 
 // record is what is known of a program, by its name without a folder.
+// A person's own records come first, also those under another name of the program. It is never nil.
 func (s *Set) record(program string) *Record {
 	if s != nil {
 		if r, ok := s.own[program]; ok {

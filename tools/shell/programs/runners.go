@@ -8,6 +8,7 @@ import (
 )
 
 // pluginOf is the value of pytest -p.
+// It is glued on or the next word.
 func pluginOf(s string, behind []scan.Word) string {
 	if s = strings.TrimPrefix(s, "-p"); s == "" && len(behind) > 0 {
 		return behind[0].Text
@@ -16,22 +17,27 @@ func pluginOf(s string, behind []scan.Word) string {
 }
 
 // fromPipe reports a file name that stands for what is already open.
+// A makefile or script from there is one that nobody has seen.
 func fromPipe(file string) bool {
 	return file == "-" || file == "/dev/stdin" || strings.HasPrefix(file, "/dev/fd/") || strings.HasPrefix(file, "/proc/self/fd/")
 }
 
 // runners looks at programs that start others by a subcommand or an option. It reports true when it has looked at
 // the paths as well.
+// What it knows of options stands in the record's Starts; the code below is for subcommands that take a call of their own.
 func runners(name string, c *scan.Visit) bool {
 	args := c.Args[1:]
 	for i, a := range args {
 		s := a.Text
 		for f := range strings.FieldsSeq(recordOf(c, name).Starts) {
+			// An option in Starts may be spelled long, short with its value glued on, with "=" at its end for name=value words, or with one
+			// dash by programs that take both.
 			long := strings.HasPrefix(f, "--")
 			key, val, has := strings.Cut(s, "=")
 			match := s == f || name == "go" && s == "-"+f || long && has && key == f || long && shortFor(key, f) ||
 				!long && len(f) == 2 && strings.HasPrefix(s, f) && len(s) > 2 || strings.HasSuffix(f, "=") && strings.HasPrefix(s, f) ||
 				!long && len(f) > 2 && has && (key == f || key == "-"+f)
+			// pytest -p no:NAME switches a plugin off.
 			if !match || name == "pytest" && strings.HasPrefix(pluginOf(s, args[i+1:]), "no:") {
 				continue
 			}
@@ -72,12 +78,14 @@ func runners(name string, c *scan.Visit) bool {
 	sub := args[0].Text
 	inner := 0 // how many words stand before the command
 	switch name {
+	// npm run and its like run what package.json says, which is the project's.
 	case "npm":
 		switch sub {
 		case "exec", "x":
 			inner = 2
 		case "config", "c", "set":
 			c.NoGrant = true
+			// .npmrc can name a registry and a script shell for everything that npm does later.
 			if strings.Contains(scan.TextOf(args), "set") {
 				c.TouchValue(scan.Literal(c.Home()+"/.npmrc"), scan.Write)
 			}
@@ -126,6 +134,7 @@ func runners(name string, c *scan.Visit) bool {
 				c.TouchValue(scan.Literal(c.Home()+"/.config/go/env"), scan.Write)
 			}
 		}
+	// What runs in them outlives the command and belongs to a server outside of the sandbox.
 	case "tmux", "screen", "zellij", "dtach", "abduco":
 		c.NoGrant = true
 		if name != "tmux" || !strings.HasPrefix(sub, "list-") && sub != "ls" && sub != "lsp" && sub != "lsw" && sub != "capture-pane" && sub != "has-session" {
@@ -140,6 +149,7 @@ func runners(name string, c *scan.Visit) bool {
 		if sub == "exec" || sub == "run" || sub == "x" {
 			inner = 2
 		}
+	// rustup run TOOLCHAIN command: one word more.
 	case "rustup":
 		if sub == "run" {
 			inner = 3
@@ -147,6 +157,7 @@ func runners(name string, c *scan.Visit) bool {
 	case "nix-shell", "nix", "guix":
 		c.NoGrant = true
 		c.Opaque(name + " may run any program")
+	// A grant of docker run * would cover a mount of the whole disk.
 	case "docker", "podman", "kubectl", "nerdctl", "oc", "lxc":
 		if sub == "run" || sub == "exec" || sub == "compose" || sub == "create" {
 			c.NoGrant = true
@@ -160,6 +171,7 @@ func runners(name string, c *scan.Visit) bool {
 		c.NoGrant = true
 		c.Opaque(name + " runs commands later or in another language")
 	}
+	// The call begins at the inner-th word, counted from 1; the options in front of it are the tool's.
 	if inner > 0 {
 		c.NoGrant = true
 		rest := args[inner-1:]
@@ -187,12 +199,14 @@ func runners(name string, c *scan.Visit) bool {
 }
 
 // afterOptions drops a program's own options before its subcommand: npm --prefix x exec evil.
+// Without it "npm --prefix x exec evil" would have the subcommand "--prefix". Programs that are not listed take none in front.
 func afterOptions(c *scan.Visit, name string, args []scan.Word) []scan.Word {
 	switch name {
 	case "npm", "pnpm", "yarn", "bun", "uv", "poetry", "pipenv", "pdm", "hatch", "rye", "bundle", "mise", "go", "tmux", "rustup":
 	default:
 		return args
 	}
+	// -e and -p with code behind them must stay in place: interpreter options are looked at by the caller.
 	values := recordOf(c, name).spec
 	for len(args) > 0 && strings.HasPrefix(args[0].Text, "-") {
 		if args[0].Text == "-e" || args[0].Text == "-p" || args[0].Text == "--eval" || args[0].Text == "--print" || args[0].Text == "-" {
@@ -209,6 +223,7 @@ func afterOptions(c *scan.Visit, name string, args []scan.Word) []scan.Word {
 }
 
 // find looks at find: where it searches, what it deletes or writes, what it runs.
+// The words are places up to the first that begins an expression (find(1)); options such as -L stand before the places.
 func find(c *scan.Visit) {
 	args := c.Args[1:]
 	c.ReadOnly = true
@@ -229,9 +244,11 @@ func find(c *scan.Visit) {
 		}
 		roots = append(roots, args[i])
 	}
+	// GNU find searches the current folder then.
 	if len(roots) == 0 {
 		roots = []scan.Word{scan.Plain(".")}
 	}
+	// narrow: a test such as -name limits what is deleted, so that not the whole folder goes.
 	access, narrow := scan.Read, false
 	for ; i < len(args); i++ {
 		narrow = narrow || takesText(args[i].Text)
@@ -253,6 +270,7 @@ func find(c *scan.Visit) {
 		case "-exec", "-execdir", "-ok", "-okdir":
 			c.ReadOnly, c.NoGrant = false, true
 			var inner []scan.Word
+			// The command ends at ";" or at "{} +" (POSIX, find).
 			for i++; i < len(args) && args[i].Text != ";" && !(args[i].Text == "+" && args[i-1].Text == "{}"); i++ {
 				inner = append(inner, args[i])
 			}
@@ -264,6 +282,7 @@ func find(c *scan.Visit) {
 			}
 		}
 	}
+	// Links below the places may lead anywhere, and nobody has looked at them.
 	if follow {
 		c.ReadOnly = false
 	}
@@ -277,6 +296,7 @@ func find(c *scan.Visit) {
 	}
 }
 
+// takesText reports a test whose value is text: a pattern with an expansion in it cannot become an action.
 func takesText(option string) bool {
 	switch option {
 	case "-name", "-iname", "-path", "-ipath", "-wholename", "-regex", "-iregex", "-type", "-mtime", "-size", "-maxdepth", "-mindepth", "-newermt",
@@ -287,11 +307,13 @@ func takesText(option string) bool {
 }
 
 // findExec looks at what find runs: its {} are names below the places it searches.
+// A name that find puts there begins with one of the places, so it cannot be taken for an option.
 func findExec(inner []scan.Word, roots []scan.Word, c *scan.Visit) {
 	if len(inner) == 0 {
 		return
 	}
 	shown := scan.TextOf(inner)
+	// A copy with {} replaced by what the names can be; the text that a person sees keeps {}.
 	probe := make([]scan.Word, len(inner))
 	for i, a := range inner {
 		probe[i] = a

@@ -8,6 +8,7 @@ import (
 
 // option finds an option by its name with its dashes. A long one may be abbreviated, as getopt_long allows; of several
 // that fit, the first in the order of compile counts, which puts writing before reading.
+// "--*_out" in a record stands for every name with that end. A short name is found only when it is spelled in full.
 func (s *spec) option(name string) (option, bool) {
 	for _, o := range s.options {
 		if o.name == name || s.fold && strings.EqualFold(o.name, name) {
@@ -17,6 +18,7 @@ func (s *spec) option(name string) (option, bool) {
 			return o, true // --go_out, --java_out
 		}
 	}
+	// At least two letters behind the dashes, since one fits too many.
 	if strings.HasPrefix(name, "--") && len(name) > 3 {
 		for _, o := range s.options {
 			if strings.HasPrefix(o.name, name) {
@@ -28,6 +30,7 @@ func (s *spec) option(name string) (option, bool) {
 }
 
 // colonOption is an option whose value stands behind a colon: -javaagent:file=options.
+// The name in the record ends in the colon.
 func (s *spec) colonOption(t string) (option, bool) {
 	for _, o := range s.options {
 		if strings.HasSuffix(o.name, ":") && strings.HasPrefix(t, o.name) {
@@ -38,6 +41,8 @@ func (s *spec) colonOption(t string) (option, bool) {
 }
 
 // word is the kind of the i-th word of n.
+// i counts from 0. Where the last kind is a write and does not repeat, it belongs to the last word however many there are; the kind
+// before it then serves for all in between.
 func (s *spec) word(i, n int) kind {
 	k := len(s.words)
 	switch {
@@ -57,12 +62,14 @@ func (s *spec) word(i, n int) kind {
 
 // pathArgs notes the paths among a call's arguments by the program's spec. Programs whose words have a grammar of their
 // own (dd, tar, test, ln, rsync) are looked at by code.
+// s is a copy of the record's spec, so that a call that only reads can have other kinds of words.
 func pathArgs(c *scan.Visit, s spec) {
 	name := c.Name
 	if onlyReads(c, name, c.Args[1:]) {
 		s.words = readKinds(s.words)
 	}
 	switch name {
+	// They take folders with all that is in them; without Deep, rm -r .git would not touch .git/config.
 	case "rm", "rmdir", "mv", "chmod", "chown", "chgrp":
 		c.Removes()
 		c.Manner.Deep, c.Manner.NoFollow = true, name == "rm"
@@ -81,6 +88,7 @@ func pathArgs(c *scan.Visit, s spec) {
 		return
 	case "jq":
 		c = jqArgs(c)
+	// Without a template or a folder of its own it writes to TMPDIR.
 	case "mktemp":
 		named := false
 		for _, a := range c.Args[1:] {
@@ -95,6 +103,7 @@ func pathArgs(c *scan.Visit, s spec) {
 		return
 	case "curl":
 		curl(c)
+	// cmake -E copies, removes and makes files by its words.
 	case "cmake":
 		if len(c.Args) > 1 && c.Args[1].Text == "-E" {
 			s = spec{words: []kind{kindGeneric}, repeat: true}
@@ -105,11 +114,15 @@ func pathArgs(c *scan.Visit, s spec) {
 
 // applySpec goes through the arguments as getopt would. An option that is not listed may take a value or not; a path
 // behind it counts as written either way.
+// That follows getopt_long(3): options anywhere, "--" ends them, clusters of letters, "=" or the next word for a value. Words are
+// judged at the end, when their number is known.
 func applySpec(c *scan.Visit, s spec) {
 	args := c.Args[1:]
 	var words []scan.Word
+	// With grep -e PATTERN the first word is a file and no pattern, so its kind is dropped.
 	words0 := s.words
 	behind := "" // the unknown long option directly before, whose value the next word may be
+	// take notes the value of an option that was found.
 	take := func(o option, a scan.Word) {
 		if o.first && len(words0) > 0 && words0[0] == kindText {
 			words0 = words0[1:]
@@ -128,6 +141,7 @@ func applySpec(c *scan.Visit, s spec) {
 			i = len(args)
 			continue
 		case len(t) < 2 || t[0] != '-' || negative(t):
+			// --output x of an unknown program: x looks like a plain word and is a file.
 			if behind != "" && writesBehind(behind) {
 				c.TouchIfPath(a, scan.Write)
 			}
@@ -145,12 +159,14 @@ func applySpec(c *scan.Visit, s spec) {
 			continue
 		}
 		if key, _, has := strings.Cut(t, "="); strings.HasPrefix(t, "--") || s.single || len(key) > 2 && s.exact(key) {
+			// Go's flag package and openssl take both -x and --x.
 			if s.single && strings.HasPrefix(key, "--") {
 				key = key[1:]
 			}
 			o, ok := s.option(key)
 			switch {
 			case ok && o.kind == kindFlag:
+			// A record that claims to be complete is what lets its program run unasked; an option outside it breaks the claim.
 			case !ok && s.complete && len(s.options) > 0:
 				c.Opaque(c.Name + " has no option " + key + " that is known here")
 				c.TouchIfPath(a.Cut("="), scan.Write)
@@ -173,6 +189,7 @@ func applySpec(c *scan.Visit, s spec) {
 			continue
 		}
 		// A cluster of letters: the first that takes a value takes the rest, or the next word.
+		// doubt: a part of the cluster may be a path after all, so the whole of it is looked at as one too.
 		matched, doubt := false, false
 		for j := 1; j < len(t); j++ {
 			o, ok := s.option("-" + t[j:j+1])
@@ -234,6 +251,7 @@ func negative(t string) bool { return strings.Trim(t[1:], "0123456789") == "" }
 
 // ofKind notes what a word or an option's value of this kind does. kindText, kindFlag and kindDir touch nothing here: a
 // folder to work in is a matter of wrappers, see ownOptions.
+// kindLook and kindGeneric count only what looks like a path; kindRead and kindWrite take any word for a file's name.
 func ofKind(k kind, a scan.Word, c *scan.Visit) {
 	switch k {
 	case kindRead:

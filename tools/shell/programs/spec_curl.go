@@ -7,10 +7,12 @@ import (
 )
 
 // curlValues are the letters of curl's options that take a value.
+// From curl(1); a letter that is missing would make its value a cluster of letters.
 const curlValues = "oTKcbDEHdFXuAexmrwUYzCyPQth"
 
 // curl looks at the values in which curl finds file names behind @ and <, and at the options that name a file after
 // what the server says.
+// -d @file and -F x=@file upload a file without naming it as a path: the way to send a key elsewhere.
 func curl(c *scan.Visit) {
 	args := c.Args[1:]
 	for i := 0; i < len(args); i++ {
@@ -26,6 +28,7 @@ func curl(c *scan.Visit) {
 			return scan.Plain("")
 		}
 		switch {
+		// The name comes from the address or the server, so the folder counts as written.
 		case s == "--remote-name" || s == "--remote-name-all" || s == "--remote-header-name":
 			c.TouchValue(scan.Literal("."), scan.Write)
 		case strings.HasPrefix(s, "--"):
@@ -38,6 +41,7 @@ func curl(c *scan.Visit) {
 				curlValue(key, next(), c)
 			}
 		case len(s) > 1 && s[0] == '-':
+			// A cluster: the first letter with a value takes what is left of the word, or the next word.
 			for j := 1; j < len(s); j++ {
 				if s[j] == 'O' {
 					c.TouchValue(scan.Literal("."), scan.Write)
@@ -60,10 +64,13 @@ func curl(c *scan.Visit) {
 var curlReads = map[string]bool{"--data": true, "--data-ascii": true, "--data-binary": true, "--data-urlencode": true, "--json": true,
 	"--form": true, "--header": true, "--proxy-header": true, "--write-out": true, "--variable": true, "--url": true, "--url-query": true, "--cookie": true}
 
+// curlValue notes the files in one value. Which sign begins a file's name, and where it may stand, differs by option (curl(1)):
+// -d @file, -F name=@file or name=<file, --data-urlencode name@file, -w %output{file}.
 func curlValue(option string, a scan.Word, c *scan.Visit) {
 	for _, v := range a.Values {
 		before, file, ok := strings.Cut(v.Text, "@")
 		switch option {
+		// With "=" the value is the cookie itself.
 		case "b", "--cookie":
 			if !strings.Contains(v.Text, "=") {
 				c.TouchValue(v, scan.Read)
@@ -87,6 +94,7 @@ func curlValue(option string, a scan.Word, c *scan.Visit) {
 		default:
 			continue
 		}
+		// -F takes several files joined by commas.
 		for part := range strings.SplitSeq(file, ",") {
 			if ok && part != "-" && part != "" && (option == "F" || option == "--form" || part == file) {
 				c.TouchValue(scan.Literal(part), scan.Read)

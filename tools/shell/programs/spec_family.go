@@ -18,6 +18,7 @@ func (s *spec) exact(key string) bool {
 
 // driverOption looks at an option of a compiler: a whole word with its value behind it, behind "=" or glued to it;
 // -Wl, -Wp and -Wa hand theirs on to another program. skip is how many of the next arguments it took.
+// The longest name that fits wins for glued values: -isystem before -i.
 func driverOption(s *spec, a scan.Word, t string, next []scan.Word, take func(option, scan.Word), c *scan.Visit) (skip int) {
 	for _, on := range [...][2]string{{"-Wl,", "ld"}, {"-Wp,", "-Wp"}, {"-Wa,", "as"}} {
 		if rest, ok := strings.CutPrefix(t, on[0]); ok {
@@ -69,6 +70,7 @@ func driverOption(s *spec, a scan.Word, t string, next []scan.Word, take func(op
 }
 
 // writesBehind reports an option that nobody knows but whose name says that the next word is written.
+// A wrong guess costs a question.
 func writesBehind(option string) bool {
 	low := strings.ToLower(option)
 	for _, word := range [...]string{"out", "dest", "target-dir", "log-file", "logfile", "trace", "dump", "report", "save", "write", "export",
@@ -81,6 +83,8 @@ func writesBehind(option string) bool {
 }
 
 // onlyReads reports a call of a program that may change files and does not with these options.
+// WritesWith and ReadsWith are opposite claims: by the first a formatter only prints without -w, by the second it only reports with
+// --check.
 func onlyReads(c *scan.Visit, name string, args []scan.Word) bool {
 	r := recordOf(c, name)
 	if len(args) > 0 && !strings.HasPrefix(args[0].Text, "-") {
@@ -106,6 +110,7 @@ func anyOption(args []scan.Word, options string, unknown bool) bool {
 }
 
 // readKinds are the kinds of a program's words when it changes nothing.
+// It returns a copy: words belong to the record.
 func readKinds(words []kind) []kind {
 	out := make([]kind, len(words))
 	for i, k := range words {

@@ -9,6 +9,7 @@ import (
 // Programs whose words follow rules of their own.
 
 // remote looks at scp and rsync: host:path is elsewhere, the last word is written.
+// A colon before the first slash makes a word remote (scp(1)); it is replaced by an empty word, which keeps the others in place.
 func remote(c *scan.Visit, s spec) {
 	c.Removes() // rsync --delete
 	for i, a := range c.Args[1:] {
@@ -35,6 +36,7 @@ func remote(c *scan.Visit, s spec) {
 	applySpec(&local, s)
 }
 
+// dd looks at dd: its operands are key=value, and only if= and of= name files.
 func dd(c *scan.Visit) {
 	for _, a := range c.Args[1:] {
 		switch {
@@ -49,6 +51,7 @@ func dd(c *scan.Visit) {
 }
 
 // tar looks at tar's three styles: tar -xzf a -C d, tar xzf a, tar --extract --file=a.
+// Extracting counts as a write to the folder; tar itself takes leading slashes and ".." away unless -P is given.
 func tar(c *scan.Visit) {
 	args := append([]scan.Word(nil), c.Args...)
 	if len(args) > 1 && !strings.HasPrefix(args[1].Text, "-") {
@@ -64,6 +67,7 @@ func tar(c *scan.Visit) {
 		}
 		args = append(args, rest...)
 	}
+	// Long options count in their abbreviations.
 	create, extract := false, false
 	for _, a := range args[1:] {
 		t := a.Text
@@ -113,6 +117,7 @@ func tar(c *scan.Visit) {
 // archiveOnly is what of tar's options counts for the archive.
 var archiveOnly = mustCompile(&Record{Words: "text...", Options: map[string]string{"write": "-f --file", "text": "-C --directory -X -T -b -g -H -I -F"}})
 
+// mustCompile is compile for a record that stands in the code: an error is a mistake of ours and shows at the start.
 func mustCompile(r *Record) *Record {
 	if err := r.compile(); err != nil {
 		panic(err)
@@ -129,8 +134,10 @@ func tarFlags(cluster string) string {
 }
 
 // ln looks at links: a link that leads outside opens the outside to whoever follows it.
+// The next command could write through it to a place that its own words do not name, so the target counts as written.
 func ln(c *scan.Visit) {
 	symbolic := false
+	// -t names the folder in front of the words; the record knows that form.
 	into := ""
 	var words []scan.Word
 	for i, a := range c.Args[1:] {
@@ -148,6 +155,7 @@ func ln(c *scan.Visit) {
 		return
 	}
 	// A relative target counts from the folder of the link.
+	// The last word is the link, or a folder in which it is made.
 	last := words[len(words)-1]
 	c.Touch(last, scan.Write)
 	moved := c.Fork()
@@ -175,6 +183,7 @@ func ln(c *scan.Visit) {
 }
 
 // jqArgs takes the options with two values out, and notes the files among them.
+// The table of options knows options with one value only; --arg name value has two.
 func jqArgs(c *scan.Visit) *scan.Visit {
 	out := *c
 	out.Args = nil

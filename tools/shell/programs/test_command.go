@@ -5,6 +5,7 @@ import (
 )
 
 // testCall looks at test and [: the files they ask about.
+// -a and -o are also "and" and "or", so a unary operator counts only at the beginning, behind "!" or "(", or behind one of them.
 func testCall(c *scan.Visit) {
 	for i, a := range c.Args[1:] {
 		rest := c.Args[i+2:]

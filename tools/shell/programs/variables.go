@@ -7,6 +7,8 @@ import (
 )
 
 // dangerous lists the variables that change what programs run or load.
+// They say where a program finds other programs, libraries, plugins, its configuration, an
+// editor or pager, a proxy, or a server. A name that is missing lets a command start anything unasked; one too many costs a question.
 func dangerous(name string) bool {
 	switch name {
 	case "PATH", "ENV", "BASH_ENV", "SHELLOPTS", "BASHOPTS", "IFS", "CDPATH", "PS4", "PROMPT_COMMAND", "GLOBIGNORE", "HOME", "SHELL", "ZDOTDIR",
@@ -38,6 +40,8 @@ func dangerous(name string) bool {
 		"COMSPEC", "MANROFFOPT", "MANOPT", "TEXMFCNF", "CABAL_CONFIG", "GHC_PACKAGE_PATH":
 		return true
 	}
+	// LD_ and DYLD_ are the dynamic loaders' (ld.so(8), dyld(1)), COR_ and CORECLR_ load profilers into .NET, BASH_FUNC_ defines
+	// functions, PILLION_ marks processes as this program's.
 	for _, prefix := range [...]string{"LD_", "DYLD_", "GIT_", "npm_config_", "NPM_CONFIG_", "BASH_FUNC_", "COR_", "CORECLR_", "CARGO_TARGET_",
 		"CARGO_BUILD_", "CARGO_ALIAS_", "SSH_", "PILLION_"} {
 		if strings.HasPrefix(name, prefix) {
@@ -48,8 +52,11 @@ func dangerous(name string) bool {
 }
 
 // Variable says why an assignment changes what runs.
+// An empty answer means that the assignment is harmless. Known harmless values are let through one by one, since the everyday
+// ones (NODE_OPTIONS=--max-old-space-size=4096) would otherwise ask each time.
 func (*Set) Variable(a scan.Assignment) string {
 	name, vals := a.Name, a.Values
+	// CFLAGS and its like are too many to list; -fplugin and -B in them load code.
 	if strings.HasSuffix(name, "FLAGS") && name != "MAKEFLAGS" && !dangerous(name) {
 		for _, v := range vals {
 			if !v.Exact() || riskyFlags(v.Text) {
@@ -61,12 +68,14 @@ func (*Set) Variable(a scan.Assignment) string {
 		return ""
 	}
 	switch name {
+	// Lists of folders, or files that are written: harmless when they stay in the project.
 	case "PYTHONPATH", "NODE_PATH", "GOBIN", "GOPATH", "TMPDIR", "RUBYLIB", "CLASSPATH", "BUNDLE_GEMFILE", "GEM_HOME", "GEM_PATH",
 		"LLVM_PROFILE_FILE", "GCOV_PREFIX", "NODE_V8_COVERAGE", "NODE_REDIRECT_WARNINGS", "NODE_COMPILE_CACHE", "TF_LOG_PATH", "SSLKEYLOGFILE",
 		"R_LIBS", "ERL_LIBS", "CARGO_TARGET_DIR":
 		if a.Inside() {
 			return ""
 		}
+	// GOPROXY=off and GOFLAGS=-mod=mod are everyday values; an address or a path in them is not.
 	case "GOFLAGS", "GOPROXY", "GOTOOLCHAIN", "RUSTFLAGS":
 		if safeFlags(vals) {
 			return ""
@@ -79,10 +88,12 @@ func (*Set) Variable(a scan.Assignment) string {
 		if harmlessFlags(vals, javaFlags) {
 			return ""
 		}
+	// cat pages nothing, and an empty value switches the pager off.
 	case "GIT_PAGER", "PAGER", "MANPAGER":
 		if len(vals) == 1 && (vals[0].Text == "cat" || vals[0].Text == "") {
 			return ""
 		}
+	// Names, dates and switches that go into a commit or a trace and name no program.
 	case "GIT_TERMINAL_PROMPT", "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_AUTHOR_DATE", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL",
 		"GIT_COMMITTER_DATE", "GIT_TRACE_PERFORMANCE":
 		return ""
@@ -90,10 +101,12 @@ func (*Set) Variable(a scan.Assignment) string {
 		if len(vals) == 1 && vals[0].Text == "0" {
 			return ""
 		}
+	// true and : leave the text as it is: the usual way to commit or rebase without an editor.
 	case "GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "EDITOR", "VISUAL":
 		if len(vals) == 1 && (vals[0].Text == "true" || vals[0].Text == ":") {
 			return ""
 		}
+	// The compilers of the system by their usual names are what would run anyway.
 	case "CC", "CXX":
 		if len(vals) == 1 {
 			switch vals[0].Text {
@@ -105,6 +118,8 @@ func (*Set) Variable(a scan.Assignment) string {
 	return "it sets " + name + ", which changes what programs run or load"
 }
 
+// safeFlags reports flags in which no program, file or server is named: -exec and -vettool run one, -overlay replaces files, and a
+// slash may begin a path.
 func safeFlags(vals []scan.Value) bool {
 	for _, v := range vals {
 		if !v.Exact() || strings.Contains(v.Text, "exec") || strings.Contains(v.Text, "linker") || strings.Contains(v.Text, "://") ||
@@ -116,6 +131,8 @@ func safeFlags(vals []scan.Value) bool {
 }
 
 // riskyFlags reports flags of a compiler that make it start or load something of the caller's choice.
+// -B and -specs change where the compiler finds its parts, -wrapper starts one in front of them, "@" reads more flags from a file
+// (gcc(1), "Overall Options" and "Directory Options").
 func riskyFlags(val string) bool {
 	for f := range strings.FieldsSeq(val) {
 		if strings.HasPrefix(f, "-fplugin") || strings.HasPrefix(f, "-B") || strings.HasPrefix(f, "-wrapper") || strings.HasPrefix(f, "-specs") ||

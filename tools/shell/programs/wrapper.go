@@ -9,6 +9,8 @@ import (
 )
 
 // wrapper looks at a program that runs another one: both get a pattern, and nothing that is remembered covers it.
+// The inner call is looked at as if it stood alone, with the wrapper's environment and folder. A grant for "timeout *" or "sudo *"
+// would cover every program, so NoGrant is set first and lifted only where both only read.
 func wrapper(name string, c *scan.Visit) {
 	c.NoGrant = true
 	args := c.Args[1:]
@@ -19,6 +21,7 @@ func wrapper(name string, c *scan.Visit) {
 	case "xargs":
 		xargs(args, c)
 		return
+	// Their options say which files the program sees under which names, so paths mean nothing here.
 	case "bwrap", "proot", "setarch", "systemd-nspawn":
 		c.Opaque(name + " runs something in another view of the system")
 		c.Salvage(scan.TextOf(args))
@@ -36,6 +39,7 @@ func wrapper(name string, c *scan.Visit) {
 				return
 			}
 		}
+	// command -v is how scripts ask whether a program is there.
 	case "command":
 		for _, a := range args {
 			if strings.HasPrefix(a.Text, "-") && strings.ContainsAny(a.Text, "vV") {
@@ -52,6 +56,7 @@ func wrapper(name string, c *scan.Visit) {
 			return // redirections only
 		}
 	}
+	// Both give the string to a shell of another user.
 	if name == "su" || name == "runuser" && (strings.Contains(" "+scan.TextOf(args), " -c") || strings.Contains(" "+scan.TextOf(args),
 		" --command")) { // its options may stand behind the user's name
 		found := false
@@ -70,6 +75,7 @@ func wrapper(name string, c *scan.Visit) {
 		}
 		return
 	}
+	// Everything above has a form of its own; from here on the record says what a wrapper's words are.
 	r := recordOf(c, name)
 	skip, shell := r.Skip, r.Runs == "script"
 	rest, strs := ownOptions(r, args, c)
@@ -79,18 +85,22 @@ func wrapper(name string, c *scan.Visit) {
 	if name == "script" && len(strs) > 0 && len(rest) > 0 { // script -c command log
 		c.Touch(rest[0], scan.Write)
 	}
+	// The string was the command. hyperfine takes further commands as words, and behind sudo a command follows in any case.
 	if len(strs) > 0 && name != "sudo" && name != "hyperfine" {
 		return
 	}
+	// Words in front of the command: the seconds of timeout, the file of flock, the root of chroot.
 	for ; skip > 0 && len(rest) > 0; skip-- {
 		if name == "chroot" || name == "flock" {
 			c.Touch(rest[0], scan.Write)
 		}
 		rest = rest[1:]
 	}
+	// They take NAME=value in front of the command, as env does.
 	if name == "sudo" || name == "doas" || name == "cross-env" {
 		rest = assignments(rest, c)
 	}
+	// Only some of perf's subcommands start a program.
 	if name == "perf" { // its subcommand's options
 		if len(args) > 0 && !hasField("stat record trace mem c2c lock sched kmem", args[0].Text) {
 			pathArgs(c, r.spec)
@@ -98,15 +108,18 @@ func wrapper(name string, c *scan.Visit) {
 		}
 		rest, _ = ownOptions(r, rest, c)
 	}
+	// In front of "--" stand patterns or files.
 	if name == "onchange" || name == "reflex" || name == "env-cmd" {
 		if behind := behindWord(args, "--"); behind != nil {
 			rest = behind
 		}
 	}
+	// entr -s gives its first word to a shell (entr(1)).
 	if name == "entr" && len(rest) > 0 && len(args) > 0 && strings.HasPrefix(args[0].Text, "-") && strings.Contains(args[0].Text, "s") {
 		c.Script(rest[0], name)
 		return
 	}
+	// flock takes -c behind the file.
 	if name == "flock" && len(rest) > 1 && (rest[0].Text == "-c" || rest[0].Text == "--command") {
 		c.Script(rest[1], name)
 		return
@@ -115,6 +128,7 @@ func wrapper(name string, c *scan.Visit) {
 		parallel(rest, c)
 		return
 	}
+	// Without a command most wrappers do nothing; these start a shell that reads the input.
 	if len(rest) == 0 {
 		if name == "sudo" || name == "doas" || name == "su" || name == "parallel" {
 			c.Opaque(name + " starts a shell")
@@ -131,7 +145,9 @@ func wrapper(name string, c *scan.Visit) {
 			}
 			return
 		}
+		// The words are joined with blanks and given to a shell, as watch does.
 		s, ok := scan.Expanded(rest)
+		// Each word is a command of its own.
 		if name == "concurrently" || name == "hyperfine" {
 			for _, a := range rest {
 				if s, ok := strings.CutPrefix(a.Text, "npm:"); ok && name == "concurrently" {
@@ -149,6 +165,7 @@ func wrapper(name string, c *scan.Visit) {
 		return
 	}
 	switch name {
+	// They fetch what is not installed, so the program behind the name is not sure.
 	case "npx", "pnpx", "bunx", "uvx", "pipx":
 		packageCall(rest, c)
 		return
@@ -156,6 +173,7 @@ func wrapper(name string, c *scan.Visit) {
 	// timeout 5 ls changes as little as ls does.
 	readOnly := c.Run(rest)
 	switch name {
+	// These add nothing of their own. Others, such as sudo or nohup, change the user or outlive the command.
 	case "timeout", "nice", "command", "builtin", "time", "stdbuf":
 		c.ReadOnly, c.NoGrant = readOnly, !readOnly
 	}
@@ -163,6 +181,8 @@ func wrapper(name string, c *scan.Visit) {
 
 // ownOptions goes through a wrapper's own options, up to the first word. scripts are the values among them that a shell
 // will run.
+// It is where an error would hide the inner command: an option whose value is mistaken for the command makes the real one an
+// argument. So the record of a wrapper must list all options with values.
 func ownOptions(r *Record, args []scan.Word, c *scan.Visit) (rest, scripts []scan.Word) {
 	for len(args) > 0 {
 		a := args[0]
@@ -184,17 +204,20 @@ func ownOptions(r *Record, args []scan.Word, c *scan.Visit) (rest, scripts []sca
 					break
 				}
 			}
+			// Options of one dash and several letters, as xcrun's -sdk.
 			if len(s) > 2 && r.takes(s) { // -sdk
 				key, val, has = s, "", false
 			}
 		}
 		o, takes := r.spec.option(key)
+		// An unknown option with "=" may name a file all the same.
 		if !takes || o.kind == kindFlag {
 			if has {
 				c.TouchIfPath(scan.Plain(val), scan.Write)
 			}
 			continue
 		}
+		// The value stands behind "=", is glued on, or is the next word.
 		value := scan.Plain(val)
 		if !has {
 			if len(args) == 0 {
@@ -202,6 +225,7 @@ func ownOptions(r *Record, args []scan.Word, c *scan.Visit) (rest, scripts []sca
 			}
 			value, args = args[0], args[1:]
 		}
+		// The kind of the value decides: a script is returned to the caller, a folder moves the call, a file is noted.
 		switch o.kind {
 		case kindScript:
 			scripts = append(scripts, value)
@@ -222,6 +246,7 @@ func ownOptions(r *Record, args []scan.Word, c *scan.Visit) (rest, scripts []sca
 }
 
 // moveTo is a wrapper's option that changes the directory for what it runs.
+// The folder counts as written, since the program that runs there may write in it.
 func moveTo(a scan.Word, c *scan.Visit) {
 	c.Touch(a, scan.Write)
 	if !c.MayMove(a) {
@@ -230,6 +255,7 @@ func moveTo(a scan.Word, c *scan.Visit) {
 }
 
 // loader looks at the dynamic loader, which runs the program it is given.
+// /lib64/ld-linux-x86-64.so.2 prog starts prog (ld.so(8)); --preload and its like put code into it first.
 func loader(c *scan.Visit) {
 	c.NoGrant = true
 	rest := c.Args[1:]
@@ -250,6 +276,7 @@ func loader(c *scan.Visit) {
 }
 
 // assignments skips NAME=value words in front of a command, and looks at them.
+// It returns the words behind them.
 func assignments(args []scan.Word, c *scan.Visit) []scan.Word {
 	for len(args) > 0 {
 		a := args[0]
@@ -269,6 +296,7 @@ func assignments(args []scan.Word, c *scan.Visit) []scan.Word {
 }
 
 // env looks at env: options, assignments, command.
+// env's -C moves only what it starts. With -S the words are split again by rules that are not the shell's (env(1)).
 func env(args []scan.Word, c *scan.Visit) {
 	moved := c.Fork()
 	for len(args) > 0 && strings.HasPrefix(args[0].Text, "-") {

@@ -6,7 +6,10 @@ import (
 )
 
 // xargs adds words from its input to the command.
+// Where the names in the pipe are known to lie in the project, the added word is a Hole, which stays below the folder; otherwise
+// it is anything, so that a program that takes files becomes opaque.
 func xargs(args []scan.Word, c *scan.Visit) {
+	// The options of GNU and BSD xargs whose value is the next word (xargs(1)).
 	takes := map[string]bool{}
 	for _, o := range strings.Fields("-I -n -P -L -d -E -s -a -R -J -S --max-args --max-procs --max-lines --delimiter --max-chars --arg-file " +
 		"--process-slot-var") {
@@ -34,10 +37,12 @@ func xargs(args []scan.Word, c *scan.Visit) {
 		}
 	}
 	options := args[:len(args)-len(rest)]
+	// Without a command xargs prints its words.
 	if len(rest) == 0 {
 		rest = []scan.Word{scan.Plain("echo")}
 	}
 	if mark := replacement(options); mark != "" {
+		// A copy: the words belong to the caller's call.
 		replaced := append([]scan.Word(nil), rest...)
 		for i, a := range replaced {
 			if strings.Contains(a.Text, mark) {
@@ -60,6 +65,7 @@ func xargs(args []scan.Word, c *scan.Visit) {
 }
 
 // replacement is the string that xargs replaces by its input, where it was given one.
+// Empty: the words are added at the end.
 func replacement(options []scan.Word) string {
 	for i, a := range options {
 		s := a.Text
@@ -83,7 +89,9 @@ func replacement(options []scan.Word) string {
 
 // fedInside reports that the words from the pipe are file names that surely lie in the project: what find, git ls-files,
 // rg -l and the like list.
+// Options that print something else than plain names below the folder, or that follow links out of it, answer false.
 func fedInside(c *scan.Visit) bool {
+	// Only a command in front of the pipe whose words are all known can be trusted.
 	words, ok := c.Producer()
 	if !ok || !c.InProject() {
 		return false
@@ -106,6 +114,7 @@ func fedInside(c *scan.Visit) bool {
 	return false
 }
 
+// contains reports that the list holds s.
 func contains(list []string, s string) bool {
 	for _, have := range list {
 		if have == s {
@@ -116,6 +125,7 @@ func contains(list []string, s string) bool {
 }
 
 // parallel builds command lines from a template and hands them to a shell.
+// Behind ::: stand the arguments, in front of it the template; the shell reads the two joined, so a file's name can become a command.
 func parallel(rest []scan.Word, c *scan.Visit) {
 	var template []scan.Word
 	for _, a := range rest {
