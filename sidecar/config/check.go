@@ -13,6 +13,7 @@ import (
 // check compares a tree with the Go type that will hold it and reports unknown keys and wrong values. What is wrong
 // is removed from the tree, so that the rest of the file is used. The schema is not involved: its errors would have
 // no positions.
+// n is at the dotted path, "" for the file as a whole.
 func check(n *node, t reflect.Type, path string) []Problem {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -30,11 +31,13 @@ func check(n *node, t reflect.Type, path string) []Problem {
 			return []Problem{wrong(n, path, "a plugin's name, or a list of its name and options")}
 		}
 		return nil
+	// A list of ids is the short form of an object without settings.
 	case reflect.TypeFor[Models]():
 		if n.kind == kindArray {
 			return checkElems(n, reflect.TypeFor[string](), path)
 		}
 	}
+	// Generic types have their arguments in the name, so only the part before the bracket can be compared.
 	if strings.HasPrefix(t.Name(), "Switch[") {
 		if n.kind == kindBool {
 			return nil
@@ -85,8 +88,8 @@ func check(n *node, t reflect.Type, path string) []Problem {
 	return nil
 }
 
-// checkStruct checks an object against the fields of a struct. A key of OpenCode that Pillion does not use gets the
-// reason, an unknown one the closest known key.
+// checkStruct checks an object against the fields of a struct. A key of OpenCode that Pillion does not use gets
+// the reason, an unknown one the closest known key. null stands for an absent value, as in encoding/json.
 func checkStruct(n *node, t reflect.Type, path string) []Problem {
 	fields := fieldsOf(t)
 	names := slices.Sorted(maps.Keys(fields))
@@ -105,6 +108,7 @@ func checkStruct(n *node, t reflect.Type, path string) []Problem {
 			return nil
 		}
 		ps := check(m.value, f.Type, join(path, m.key))
+		// Only for a value of the right type: otherwise one mistake would be reported twice.
 		if enum := f.Tag.Get("enum"); enum != "" && len(ps) == 0 {
 			values := strings.Split(enum, ",")
 			if !slices.Contains(values, m.value.text) {
@@ -127,8 +131,8 @@ func fieldsOf(t reflect.Type) map[string]reflect.StructField {
 	return fields
 }
 
-// checkMembers removes the members that f reports. Only those whose own key or value is reported are removed: deeper
-// mistakes have been removed where they are.
+// checkMembers removes the members that f reports. Only those whose own key or value is reported are removed:
+// deeper mistakes have been removed where they are, and the rest of their section is used.
 func checkMembers(n *node, f func(member) []Problem) []Problem {
 	var out []Problem
 	kept := n.members[:0:0]
@@ -136,6 +140,7 @@ func checkMembers(n *node, f func(member) []Problem) []Problem {
 		ps := f(m)
 		out = append(out, ps...)
 		bad := false
+		// Problems carry positions and no nodes, so the position tells whose they are.
 		for _, p := range ps {
 			if (p.Line == m.value.line && p.Column == m.value.column) || (p.Line == m.at.line && p.Column == m.at.column) {
 				bad = true
@@ -149,7 +154,8 @@ func checkMembers(n *node, f func(member) []Problem) []Problem {
 	return out
 }
 
-// checkElems checks the elements of a list and removes the wrong ones.
+// checkElems checks the elements of a list and removes the wrong ones. An element with a mistake anywhere in it
+// goes as a whole: half an entry of a list has no meaning of its own.
 func checkElems(n *node, t reflect.Type, path string) []Problem {
 	var out []Problem
 	kept := n.elems[:0:0]
@@ -170,7 +176,8 @@ const actionAuto = "auto"
 // actions are the actions of a rule.
 var actions = []string{"allow", "ask", "deny"}
 
-// checkPermission checks OpenCode's grammar: an action, or an object whose values are actions or {pattern: action}.
+// checkPermission checks OpenCode's grammar: an action, or an object whose values are actions or {pattern:
+// action}. Only the rules with a wrong action are removed; the others of the section apply.
 func checkPermission(n *node, path string) []Problem {
 	action := func(v *node, where string) []Problem {
 		if v.kind == kindString && slices.Contains(actions, v.text) {
@@ -233,7 +240,8 @@ func oneOf(values []string) string {
 	return strings.Join(values[:len(values)-1], ", ") + " or " + values[len(values)-1]
 }
 
-// didYouMean names the closest known word, if at most two letters differ.
+// didYouMean names the closest known word, if at most two letters differ, as the end of a message; "" when there
+// is none. d < len(k) keeps it from suggesting a word that shares no letter.
 func didYouMean(word string, known []string) string {
 	best, at := 3, ""
 	for _, k := range known {

@@ -32,6 +32,7 @@ func (l *loader) claudeDenies() (out permission.Ruleset) {
 				} `json:"permissions"`
 			}
 			if err := json.Unmarshal(src, &file); err != nil {
+				// A file that does not parse is fatal, not skipped in silence: the person relies on its denies.
 				l.problems = append(l.problems, Problem{File: path, Line: 1, Column: 1, Fatal: true, Message: "is not JSON, so its deny rules are not used: " + err.Error()})
 				continue
 			}
@@ -61,7 +62,7 @@ var claudePermissions = map[string][]string{
 
 // claudeDeny translates a rule such as Bash(curl:*), Read(./secrets/**), WebFetch(domain:example.com) or
 // mcp__server__tool. Where the two pattern languages differ the result denies more, never less; an unknown tool is
-// denied by its own name.
+// denied by its own name. The caller sets action and origin.
 func claudeDeny(text string) (out permission.Ruleset) {
 	tool, rest, limited := strings.Cut(text, "(")
 	what := strings.TrimSpace(strings.TrimSuffix(rest, ")"))
@@ -80,6 +81,8 @@ func claudeDeny(text string) (out permission.Ruleset) {
 			patterns = []string{claudeCommand(what)}
 		case "WebFetch":
 			if host, ok := strings.CutPrefix(what, "domain:"); ok {
+				// Every scheme, port and subdomain: a page must not become reachable by another way to write its
+				// address.
 				patterns = []string{"*://" + host, "*://" + host + "/*", "*://" + host + ":*", "*://*." + host, "*://*." + host + "/*"}
 			}
 		case "Read", "LS", "Edit", "MultiEdit", "Write", "NotebookEdit":

@@ -21,6 +21,8 @@ func (l *loader) claudeLayers(dir string) (out []*node) {
 		if !ok {
 			continue
 		}
+		// The denies are read from the same file by claudeDenies, whose report would be a second one of the same
+		// mistake.
 		if n, bad := parse(path, src); bad == nil && n.kind == kindObject { // what is wrong is reported with the denies
 			out = append(out, l.claudeLayer(n))
 		}
@@ -33,6 +35,7 @@ func (l *loader) claudeLayers(dir string) (out []*node) {
 	return out
 }
 
+// note records a setting of another program's file that has no effect here.
 func (l *loader) note(at *node, setting, why string) {
 	l.unsupported = append(l.unsupported, Unsupported{File: at.file, Line: at.line, Column: at.column, Setting: setting, Why: why})
 }
@@ -89,11 +92,13 @@ func (l *loader) claudeLayer(n *node) *node {
 	return out
 }
 
-// claudeRule adds a rule that allows or asks. Where the two ways to write patterns differ an allow says less here, and an ask more.
+// claudeRule adds a rule that allows or asks. Where the two ways to write patterns differ an allow says less here,
+// and an ask more: a rule that does not translate exactly must not let anything happen without a question.
 func (l *loader) claudeRule(to, e *node, action permission.Action) {
 	text := strings.TrimSpace(e.text)
 	if action == permission.Ask {
 		for _, r := range claudeDeny(text) {
+			// A deny is translated to the widest patterns, which is what an ask needs.
 			addRule(to, e, r.Permission, r.Pattern, action)
 		}
 		return
@@ -118,18 +123,23 @@ func (l *loader) claudeRule(to, e *node, action permission.Action) {
 	if limited {
 		switch tool {
 		case "Bash":
+			// An exact command, or with ":*" the command alone and with arguments; never a longer word that begins
+			// the same way.
 			patterns = []string{what}
 			if prefix, ok := strings.CutSuffix(what, ":*"); ok {
 				patterns = []string{strings.TrimSpace(prefix), strings.TrimSpace(prefix) + " *"}
 			}
 		case "WebFetch":
 			host, ok := strings.CutPrefix(what, "domain:")
+			// Any other limit is unknown, and allowing all pages would say more than the file does.
 			if !ok {
 				return
 			}
 			patterns = []string{"https://" + host, "https://" + host + "/*"}
 		case "Read", "LS", "Edit", "MultiEdit", "Write", "NotebookEdit":
 			p := strings.ReplaceAll(filepath.ToSlash(what), "**", "*")
+			// "//" begins an absolute path, and a single slash one in the project, which our patterns write without
+			// it.
 			if abs, ok := strings.CutPrefix(p, "//"); ok {
 				p = "/" + abs
 			} else {
@@ -173,6 +183,8 @@ func (l *loader) serversLayer(n *node) *node {
 	return out
 }
 
+// claudeServer translates one server to our keys. Its values are the nodes of the file, so they keep their
+// positions.
 func (l *loader) claudeServer(server member) *node {
 	out := &node{file: server.value.file, line: server.value.line, column: server.value.column, kind: kindObject}
 	put := func(key string, m member, v *node) { out.members = append(out.members, member{key, m.at, v}) }
@@ -181,6 +193,7 @@ func (l *loader) claudeServer(server member) *node {
 		switch m.key {
 		case "command":
 			command := &node{file: m.value.file, line: m.value.line, column: m.value.column, kind: kindArray, elems: []*node{m.value}}
+			// args are the end of the command here, whatever their place in the file.
 			if args := server.value.get("args"); args != nil {
 				l.variables(args)
 				command.elems = append(command.elems, args.elems...)
@@ -191,6 +204,7 @@ func (l *loader) claudeServer(server member) *node {
 			put("environment", m, m.value)
 		case "url", "headers", "cwd":
 			put(m.key, m, m.value)
+		// The other types are told by command and url; only the older SSE transport needs a word.
 		case "type":
 			if m.value.text == "sse" {
 				put("sse", m, &node{file: m.value.file, line: m.value.line, column: m.value.column, kind: kindBool, text: "true"})
@@ -202,6 +216,7 @@ func (l *loader) claudeServer(server member) *node {
 	return out
 }
 
+// claudeVariable matches ${NAME} and ${NAME:-default}, the two forms that Claude Code replaces in .mcp.json.
 var claudeVariable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}`)
 
 // variables writes ${NAME} as {env:NAME}, and ${NAME:-value} as the value where the variable is not set. Whether the environment is

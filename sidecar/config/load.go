@@ -33,7 +33,8 @@ type Sources struct {
 	TrustedNow func(root string) bool
 }
 
-// names are the names of a configuration file, in the order in which they are read in a folder.
+// names are the names of a configuration file, in the order in which they are read in a folder: the last one that
+// exists wins, setting by setting.
 var names = []string{"pillion.json", "pillion.jsonc", filepath.Join(".pillion", "pillion.json"), filepath.Join(".pillion", "pillion.jsonc")}
 
 // ProjectFolders are the folders of a project that hold settings and nothing else; Folders are those below them, and
@@ -43,19 +44,25 @@ var (
 	Folders        = []string{"agent", "agents", "mode", "modes", "command", "commands", "tool", "tools", "plugin", "plugins"}
 )
 
-// Concerns reports whether a file or folder of this name in a project's folder belongs to the configuration.
+// Concerns reports whether a file or folder of this name in a project's folder belongs to the configuration, so
+// that a watcher knows which changes make it stale.
 func Concerns(name string) bool {
 	return slices.Contains(names, name) || slices.Contains(openCodeFiles, name) || slices.Contains(ProjectFolders, name) || name == claudeServers || name == "trust"
 }
 
-// Load reads and merges every layer. It always returns a usable configuration: what is wrong is left out and
-// reported. A file that is not JSON at all is left out as a whole.
+// Load reads and merges every layer, each over the earlier ones: the project from its root down to Cwd, then what
+// other programs keep for the person, the person's own files, the editor's settings and the environment. The
+// person comes after the project, so a repository cannot override what a person has decided.
+//
+// Load always returns a usable configuration: what is wrong is left out and reported. A file that is not JSON at
+// all is left out as a whole.
 func Load(s Sources) (*Config, []Problem) {
 	l := loader{Sources: s, origins: map[string]string{}, included: map[string]string{}}
 	if l.Env == nil {
 		l.Env = func(string) string { return "" }
 	}
 	if l.MaxBytes == 0 {
+		// A file is read whole into memory, and a repository may contain one of any size.
 		l.MaxBytes = 4 << 20
 	}
 	l.project()
@@ -81,12 +88,14 @@ func Load(s Sources) (*Config, []Problem) {
 	if len(s.Editor) > 0 {
 		l.text("editor settings", s.Editor)
 	}
+	// The person has named this file, so it is reported when it is missing; the files above are optional.
 	if p := l.Env("PILLION_CONFIG"); p != "" {
 		l.file(p, true)
 	}
 	if t := l.Env("PILLION_CONFIG_CONTENT"); t != "" {
 		l.text("PILLION_CONFIG_CONTENT", []byte(t))
 	}
+	// Marshal quotes the name; it cannot fail for a map of strings.
 	if m := l.Env("PILLION_MODEL"); m != "" {
 		b, _ := json.Marshal(map[string]string{"model": m})
 		l.text("PILLION_MODEL", b)
@@ -97,7 +106,10 @@ func Load(s Sources) (*Config, []Problem) {
 // loader reads the layers of a configuration in order and merges them.
 type loader struct {
 	Sources
-	tree              *node
+	// tree is what the layers read so far make together; nil before the first one.
+	tree *node
+	// rules are the general rules in the order of reading: the last one that matches decides, so they must not be
+	// sorted or merged by key.
 	rules             permission.Ruleset
 	agents            map[string]permission.Ruleset
 	auto              bool                          // "permission": "auto" is set by the person or by a trusted folder
@@ -108,14 +120,17 @@ type loader struct {
 
 	unsupported []Unsupported
 
-	problems     []Problem
-	origins      map[string]string
+	// origins maps a dotted path to the place of its value, as file:line:column, for "config show --origin" and
+	// Config.Origin.
+	problems []Problem
+	origins  map[string]string
+	// included maps the path of a {file:…} to its state when it was read (see Current).
 	included     map[string]string
 	projectFiles map[string]string // by file: the folder whose trust its settings need
 }
 
-// project reads the files of the project. What an untrusted project may not set is removed before anything else sees
-// it, so that no later code has to think of it.
+// project reads the files of the project. What an untrusted project may not set is removed before the layers are
+// merged, so that no later code has to think of it.
 func (l *loader) project() {
 	var files []*node
 	for _, dir := range Between(l.Root, l.Cwd) {
@@ -123,6 +138,8 @@ func (l *loader) project() {
 		if within == "" {
 			within = l.Cwd
 		}
+		// Files of other programs come before ours: where both have a setting, the one that was written for Pillion
+		// wins.
 		for _, base := range []string{".claude", ".opencode"} {
 			files = append(files, l.markdownIn(filepath.Join(dir, base), within)...)
 		}
@@ -151,6 +168,8 @@ func (l *loader) project() {
 		if u.root == "" {
 			u.root = l.Cwd
 		}
+		// All files are looked at before one is pruned: the address of a provider may be in one file and the model
+		// that uses it in another.
 		for _, n := range files {
 			u.remotes(n)
 		}
@@ -173,7 +192,7 @@ func (l *loader) project() {
 	l.untrustedLayer = false
 }
 
-// file adds a file as a layer. must reports one that is missing.
+// file adds a file as a layer. must reports a missing one; without it, a missing file is an empty layer.
 func (l *loader) file(path string, must bool) {
 	if src, ok := l.read(path, must); ok {
 		l.text(path, src)
@@ -185,10 +204,12 @@ func (l *loader) read(path string, must bool) (src []byte, ok bool) {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
+		// ENOTDIR (something on the way is a file) is not fs.ErrNotExist, but the file is missing all the same.
 		if must || !(errors.Is(err, fs.ErrNotExist) || strings.Contains(err.Error(), "not a directory")) {
 			l.problems = append(l.problems, Problem{File: path, Line: 1, Column: 1, Fatal: true, Message: "cannot be read: " + cause(err)})
 		}
 		return nil, false
+	// A pipe or a device would block the start, or never end.
 	case !info.Mode().IsRegular():
 		l.problems = append(l.problems, Problem{File: path, Line: 1, Column: 1, Fatal: true, Message: "is not a regular file"})
 		return nil, false
@@ -225,7 +246,8 @@ func (l *loader) parse(name string, src []byte) *node {
 	return n
 }
 
-// add merges one layer over the earlier ones.
+// add merges one layer over the earlier ones. References are replaced first, so that check sees the values that
+// will be used; the rules are taken after check, so they hold valid actions only.
 func (l *loader) add(n *node) {
 	l.problems = append(l.problems, l.substitute(n)...)
 	l.problems = append(l.problems, check(n, reflect.TypeFor[Config](), "")...)
@@ -235,6 +257,7 @@ func (l *loader) add(n *node) {
 
 // takeRules collects the permission sections layer by layer: merging them as objects would lose the order of the
 // rules, which decides.
+// In an untrusted project "auto" is held back: it lets commands run that would otherwise be asked about.
 func (l *loader) takeRules(n *node) {
 	if p := n.get("permission"); p != nil && p.kind == kindString && p.text == actionAuto {
 		if l.untrustedLayer {
@@ -249,6 +272,7 @@ func (l *loader) takeRules(n *node) {
 		if l.untrustedLayer {
 			own = projectRules(own, l.holdRule)
 		} else {
+			// agentRules compares an untrusted project's rules with these in finish, when all layers are read.
 			l.personRules = append(l.personRules, own...)
 		}
 		l.rules = append(l.rules, own...)
@@ -276,6 +300,7 @@ func (l *loader) takeRules(n *node) {
 
 // rules are those of a checked permission section, in the order of the file.
 func rules(n *node) permission.Ruleset {
+	// A single action stands for every permission and pattern.
 	if n.kind == kindString {
 		return permission.Ruleset{{Permission: "*", Pattern: "*", Action: permission.Action(n.text), Origin: n.origin()}}
 	}
@@ -296,6 +321,8 @@ func rules(n *node) permission.Ruleset {
 func (l *loader) finish() (*Config, []Problem) {
 	c := &Config{}
 	if l.tree != nil {
+		// encoding/json, and not code of ours, fills Config: the types with two forms (Plugin, OrFalse) read
+		// themselves there.
 		var b bytes.Buffer
 		l.tree.json(&b)
 		if err := json.Unmarshal(b.Bytes(), c); err != nil {
@@ -303,6 +330,8 @@ func (l *loader) finish() (*Config, []Problem) {
 			l.problems = append(l.problems, Problem{File: "configuration", Line: 1, Column: 1, Fatal: true, Message: err.Error()})
 		}
 		l.tree.leaves("", func(path string, n *node) {
+			// A value from a variable that is not set is empty; without this note its origin would name a place where
+			// everything looks right.
 			l.origins[path] = n.origin()
 			if n.unset != "" {
 				l.origins[path] += " (" + n.unset + " is not set)"
@@ -311,8 +340,11 @@ func (l *loader) finish() (*Config, []Problem) {
 	}
 	c.origins = l.origins
 	denies := l.claudeDenies()
+	// Claude Code's denies go last: the last rule that matches wins, and a deny must hold whatever another file
+	// allows.
 	c.Permission = Permission{Rules: append(l.rules, denies...), Auto: l.auto}
 	for _, name := range slices.Sorted(maps.Keys(c.Agent)) {
+		// An agent's rules are evaluated after the general ones, so the denies are repeated there.
 		a := c.Agent[name]
 		a.Permission = Permission{Rules: append(agentRules(name, l.projectAgentRules[name], l.personRules, l.holdRule), append(l.agents[name], denies...)...)}
 		c.Agent[name] = a
@@ -325,7 +357,7 @@ func (l *loader) finish() (*Config, []Problem) {
 	return c, l.problems
 }
 
-// holdRule reports a rule of the project that is not used as it was written.
+// holdRule reports a rule of the project that is not used as it was written; prefix is "" or "agent.NAME.".
 func (l *loader) holdRule(r permission.Rule, prefix string) {
 	h := Held{Setting: prefix + "permission." + r.Permission, Reason: loosens}
 	if r.Pattern != "*" {
@@ -335,7 +367,8 @@ func (l *loader) holdRule(r permission.Rule, prefix string) {
 	l.held = append(l.held, h)
 }
 
-// place splits an origin, file:line:column. Paths may contain colons, so it splits from the end.
+// place splits an origin, file:line:column. Paths may contain colons, so it splits from the end. line and column
+// are 0 where the origin has none.
 func place(origin string) (file string, line, column int) {
 	file = origin
 	for _, n := range []*int{&column, &line} {
@@ -358,7 +391,8 @@ func cause(err error) string {
 	return err.Error()
 }
 
-// Between lists the folders from root down to dir; only dir when it does not lie under root.
+// Between lists the folders from root down to dir, both included, the outermost first; only dir when it does not
+// lie under root. It compares paths as text and follows no links.
 func Between(root, dir string) []string {
 	if dir == "" {
 		return nil
@@ -379,8 +413,9 @@ func Between(root, dir string) []string {
 	return out
 }
 
-// Stamp is a text that changes when a file that Load would read appears, disappears or changes, or a variable that it
-// reads does. Comparing it is cheaper than loading.
+// Stamp is a text that changes when a file that Load would read appears, disappears or changes, or a variable that
+// it reads does. Comparing two is cheaper than loading: files are looked at, not read. It must visit the same
+// places as Load: one that is missing here is noticed only when something else changes.
 func Stamp(s Sources) string {
 	var b strings.Builder
 	add := func(path string) {
@@ -418,18 +453,20 @@ func Stamp(s Sources) string {
 		add(s.Env("PILLION_CONFIG"))
 		fmt.Fprintf(&b, "%q %q", s.Env("PILLION_CONFIG_CONTENT"), s.Env("PILLION_MODEL"))
 	}
+	// The editor's settings have no time of change, so their text is part of the stamp.
 	b.Write(s.Editor)
 	fmt.Fprintf(&b, " %v", s.Trusted)
 	return b.String()
 }
 
-// fileState tells versions of a file apart, by size and time; "" when there is none.
+// fileState tells versions of a file apart, by size in bytes and time; "" when there is none.
 func fileState(path string) string { return stateOf(os.Stat(path)) }
 
 func stateOf(info os.FileInfo, err error) string {
 	if err != nil {
 		return ""
 	}
+	// Nanoseconds: a file may be saved twice within a second.
 	return fmt.Sprint(info.Size(), " ", info.ModTime().UnixNano())
 }
 

@@ -15,7 +15,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/frontmatter"
 )
 
-// markdownKind describes the files of a folder.
+// markdownKind describes the files of a folder; convert makes a section of the configuration of one, nil when that
+// is not possible.
 type markdownKind struct {
 	section string   // "agent" or "command"
 	folders []string // names of the folder
@@ -28,7 +29,7 @@ var markdownKinds = []markdownKind{
 	{"command", []string{"command", "commands"}, (*markdown).command},
 }
 
-// Limits: a folder may be the home folder by mistake.
+// Limits: the folder may be in the home folder by mistake, or in a repository from elsewhere.
 const (
 	maxMarkdown      = 1 << 20 // bytes of one file
 	maxMarkdownFiles = 500     // of one folder
@@ -46,8 +47,8 @@ type markdown struct {
 }
 
 // markdownIn reads the agents and commands below a folder such as .pillion, each as a layer of its own, so that
-// positions, origins and trust work as for every other file. Files that lead out of within by a link are left out, if
-// within is set.
+// positions, origins and trust work as for every other file. With within set, files that lead out of it by a link
+// are left out.
 func (l *loader) markdownIn(base, within string) (out []*node) {
 	if info, err := os.Stat(base); err != nil || !info.IsDir() {
 		return nil
@@ -67,6 +68,8 @@ func (l *loader) markdownIn(base, within string) (out []*node) {
 				if value == nil {
 					continue
 				}
+				// All synthetic nodes point to the first line: the name of the file is what sets the name of the
+				// section.
 				at := &node{file: path, line: 1, column: 1, kind: kindObject}
 				key := &node{file: path, line: 1, column: 1, kind: kindString, text: m.name}
 				section := *at
@@ -84,10 +87,13 @@ func (l *loader) markdownIn(base, within string) (out []*node) {
 	return out
 }
 
-// markdownFiles are the .md files below a folder, sorted. README.md is documentation of the folder.
+// markdownFiles are the .md files below a folder, sorted, so that the same one wins on every machine. README.md is
+// documentation of the folder.
 func markdownFiles(dir string) (out []string) {
 	seen := 0
 	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		// Entries count as well as files: a large tree without Markdown would otherwise be walked to its end at
+		// every start.
 		if seen++; seen > 4*maxMarkdownFiles || len(out) == maxMarkdownFiles {
 			return filepath.SkipAll
 		}
@@ -99,7 +105,9 @@ func markdownFiles(dir string) (out []string) {
 	return out
 }
 
-// readMarkdown reads one file; nil when it cannot be used, which is reported.
+// readMarkdown reads one file; nil when it cannot be used, which is reported. A repository could link an agent's
+// file to a private one of the person, whose text would then be sent to a model as its prompt: hence the
+// comparison of the resolved paths.
 func (l *loader) readMarkdown(path, dir, within string) *markdown {
 	bad := func(line int, format string, a ...any) *markdown {
 		l.problems = append(l.problems, Problem{File: path, Line: line, Column: 1, Message: fmt.Sprintf(format, a...), Fatal: true})
@@ -131,16 +139,19 @@ func (l *loader) readMarkdown(path, dir, within string) *markdown {
 		line, message := frontmatter.Place(err)
 		return bad(line, "%s", message)
 	}
+	// Files in folders below keep their path as the name, with slashes on every system: review/go.
 	name, _ := filepath.Rel(dir, path)
 	return &markdown{path: path, name: strings.TrimSuffix(filepath.ToSlash(name), ".md"), doc: doc, l: l}
 }
 
-// object makes a section of the front matter: keep returns the name and value of a key here, or "" to leave it out.
+// object makes a section of the front matter: keep returns the name and value of a key here, or "" to leave it
+// out. A file without front matter yields an empty section.
 func (m *markdown) object(keep func(key string, value *yaml.Node) (string, *node)) *node {
 	out := &node{file: m.path, line: 1, column: 1, kind: kindObject}
 	if m.doc.Head == nil {
 		return out
 	}
+	// The content of a YAML mapping alternates: key, value, key, value.
 	for i := 0; i+1 < len(m.doc.Head.Content); i += 2 {
 		k, v := m.doc.Head.Content[i], m.doc.Head.Content[i+1]
 		if name, value := keep(k.Value, v); name != "" {
@@ -152,7 +163,8 @@ func (m *markdown) object(keep func(key string, value *yaml.Node) (string, *node
 	return out
 }
 
-// body adds the text below the front matter. References such as {env:NAME} in it are not replaced: it is prose.
+// body adds the text below the front matter. References such as {env:NAME} in it are not replaced (raw): it is
+// prose, and may explain them.
 func (m *markdown) body(out *node, key string) {
 	if m.doc.Body == "" {
 		return
@@ -193,11 +205,14 @@ func (m *markdown) agent() *node {
 		case "mode":
 			mode = true
 		}
+		// Its other keys (hooks, isolation and the like) mean nothing here; they are dropped without a note, because
+		// the file was not written for Pillion.
 		if m.claude && !slices.Contains([]string{"description", "model", "color", "mode", "permission", "temperature"}, key) {
 			return "", nil
 		}
 		return key, m.node(v)
 	})
+	// Agents of Claude Code are subagents without saying so; agents in a folder of modes lead a session.
 	if (m.claude || m.primary) && !mode {
 		n := &node{file: m.path, line: 1, column: 1, kind: kindString, text: "subagent"}
 		if m.primary {
@@ -222,8 +237,9 @@ var switchableTools = []string{"read", "write", "edit", "multiedit", "apply_patc
 	"lsp", "symbol_find", "symbol_read", "symbol_references", "symbol_replace", "symbol_insert_before", "symbol_insert_after", "symbol_rename", "symbol_delete",
 	"webfetch", "websearch", "codesearch", "task", "skill", "question", "todowrite", "todoread", "batch"}
 
-// toolList makes switches of a list of tools: tools that are not in it are off (for a list of forbidden tools, those
-// that are). It never turns a tool on.
+// toolList makes switches of a list of tools: tools that are not in it are off (for a list of forbidden tools,
+// those that are). It never turns a tool on: a switch that is true would count more than a person's "*": false.
+// The list is a YAML sequence or one string with commas.
 func (m *markdown) toolList(v *yaml.Node, allowed bool) *node {
 	var names []string
 	if v.Kind == yaml.SequenceNode {
@@ -235,6 +251,7 @@ func (m *markdown) toolList(v *yaml.Node, allowed bool) *node {
 	}
 	in := map[string]bool{}
 	for _, n := range names {
+		// What a tool is limited to is no matter of switches, which know whole tools only.
 		n, _, _ = strings.Cut(strings.TrimSpace(n), "(") // Bash(git:*)
 		switch n = strings.ToLower(strings.TrimSpace(n)); {
 		case n == "":
@@ -248,6 +265,8 @@ func (m *markdown) toolList(v *yaml.Node, allowed bool) *node {
 			in[n] = true
 		}
 	}
+	// Tools that only continue or refine another one follow it: an agent that may run bash must be able to read and
+	// stop what it started.
 	for from, more := range map[string][]string{"bash": {"bash_output", "bash_input", "bash_kill"}, "read": {"symbol_read"}, "grep": {"symbol_find", "symbol_references"},
 		"edit": {"symbol_replace", "symbol_insert_before", "symbol_insert_after", "symbol_rename", "symbol_delete", "multiedit"}} {
 		for _, t := range more {
@@ -264,7 +283,7 @@ func (m *markdown) toolList(v *yaml.Node, allowed bool) *node {
 	return out
 }
 
-// command reads a slash command.
+// command reads a slash command. One without a text would send an empty prompt, so it is a problem of the file.
 func (m *markdown) command() *node {
 	if m.doc.Body == "" {
 		m.l.problems = append(m.l.problems, Problem{File: m.path, Line: 1, Column: 1, Message: "the command has no prompt; write it below the front matter"})
@@ -297,7 +316,7 @@ func text(n *node, v *yaml.Node) *node {
 	return n
 }
 
-// node converts a YAML value, with its position.
+// node converts a YAML value, with its position: lines in doc count from the front matter, so doc.Line is added.
 func (m *markdown) node(v *yaml.Node) *node {
 	n := &node{file: m.path, line: v.Line + m.doc.Line, column: v.Column}
 	switch v.Kind {
@@ -315,6 +334,7 @@ func (m *markdown) node(v *yaml.Node) *node {
 		}
 	default:
 		n.kind, n.text = kindString, v.Value
+		// A quoted or block scalar is a string whatever it looks like; a plain one gets the type that YAML gives it.
 		var value any
 		if v.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) != 0 || v.Decode(&value) != nil {
 			return n
@@ -327,6 +347,8 @@ func (m *markdown) node(v *yaml.Node) *node {
 		case int:
 			n.kind, n.text = kindNumber, strconv.Itoa(x)
 		case float64:
+			// JSON has neither NaN nor infinities (RFC 8259, section 6): such a value stays a string, and check
+			// reports it.
 			if x == x && x < 1e300 && x > -1e300 {
 				n.kind, n.text = kindNumber, strconv.FormatFloat(x, 'g', -1, 64)
 			}
@@ -346,7 +368,8 @@ func (s Sources) personalFolders() (out []string) {
 	return out
 }
 
-// markdownStamp calls add for every file that markdownIn would read.
+// markdownStamp calls add for every file that markdownIn would read; Stamp misses changes of a file that it leaves
+// out.
 func markdownStamp(add func(path string), base string) {
 	if info, err := os.Stat(base); err != nil || !info.IsDir() {
 		return

@@ -2,7 +2,7 @@ package config
 
 import "encoding/json"
 
-// MCPServer is one MCP server: a program, or an address. The keys are OpenCode's.
+// MCPServer is one MCP server: a program, or an address. The keys are OpenCode's, so that a section can be copied.
 type MCPServer struct {
 	Type        string            `json:"type,omitempty" doc:"local (a program) or remote (an address); default: by which of command and url is set" enum:"local,remote"`
 	Command     []string          `json:"command,omitempty" doc:"program and arguments; it speaks MCP on standard input and output"`
@@ -16,14 +16,16 @@ type MCPServer struct {
 	Timeout     int               `json:"timeout,omitempty" doc:"longest pause of a request, in milliseconds; default 60000"`
 }
 
-// OAuth is a client that was registered by hand.
+// OAuth is a client that was registered by hand, for servers that do not let clients register themselves (RFC
+// 7591).
 type OAuth struct {
 	ClientID     string `json:"clientId,omitempty" doc:"the client's id; without it one is registered"`
 	ClientSecret string `json:"clientSecret,omitempty" doc:"the client's secret; better {env:NAME}"`
 	Scope        string `json:"scope,omitempty" doc:"scopes to ask for, separated by blanks"`
 }
 
-// OrFalse is a value, or false.
+// OrFalse is a value, or false. A pointer would not do: absent, false and a value without details are three
+// states.
 type OrFalse[T any] struct {
 	Set   bool // given at all
 	False bool

@@ -32,7 +32,9 @@ func (c *Config) Unsupported() []Unsupported { return c.unsupported }
 // win.
 var openCodeFiles = []string{"opencode.json", "opencode.jsonc", filepath.Join(".opencode", "opencode.json"), filepath.Join(".opencode", "opencode.jsonc")}
 
-// unusedSettings are top-level settings of OpenCode that Pillion does not use, with the reason.
+// unusedSettings are top-level settings of OpenCode that Pillion does not use, with the reason that is shown to
+// the person. A setting that is absent here and in Config is reported as unknown, which looks like a spelling
+// mistake of theirs.
 var unusedSettings = map[string]string{
 	"theme":              "the editor's theme is followed",
 	"keybinds":           "keys are the editor's settings",
@@ -52,10 +54,11 @@ var unusedSettings = map[string]string{
 	"attachment":         "images are sent as they are; providers scale them",
 	"enterprise":         "sessions are never sent anywhere",
 	"mcpServers":         "write each server under mcp: command is a list of the program and its arguments, env is environment, type is local or remote",
-	"$schema":            "",
+	// An empty reason removes the setting without a word.
+	"$schema": "",
 }
 
-// unusedNested are such settings inside sections; * stands for any name.
+// unusedNested are such settings inside sections, by dotted path; * stands for any one name.
 var unusedNested = map[string]string{
 	"mcp.*.oauth.callbackPort":         "a sign-in returns to any free port of this machine",
 	"mcp.*.oauth.redirectUri":          "a sign-in returns to any free port of this machine",
@@ -76,8 +79,8 @@ var unusedNested = map[string]string{
 	"skills.urls":                      "skills are read from folders; nothing is downloaded",
 }
 
-// libraryOptions are options of the library that OpenCode calls models with. No provider knows them, so they are not
-// sent.
+// libraryOptions are options of the library that OpenCode calls models with. No provider knows them: a request
+// that contains one may be refused as invalid, so they are not sent.
 var libraryOptions = map[string]string{
 	"setCacheKey":               "prompts are always cached if the provider supports it",
 	"profile":                   "set AWS_PROFILE",
@@ -102,10 +105,12 @@ var libraryOptions = map[string]string{
 	"region":                    "set the provider's region",
 }
 
-// openCodeServers maps OpenCode's ids of language servers to ours, where they differ.
+// openCodeServers maps OpenCode's ids of language servers to ours, where they differ. Without an entry a server
+// that a person has turned off in OpenCode runs here.
 var openCodeServers = map[string]string{"rust": "rust-analyzer", "yaml-ls": "yaml", "sourcekit-lsp": "sourcekit", "php intelephense": "php", "intelephense": "php", "haskell-language-server": "haskell"}
 
-// experimentalSwitches are OpenCode's experimental settings; "" marks those that work here.
+// experimentalSwitches are the settings below OpenCode's experimental, with the reason why they have no effect; ""
+// marks those that work here.
 var experimentalSwitches = map[string]string{
 	"batch_tool":            "",
 	"openTelemetry":         "nothing is sent anywhere",
@@ -117,7 +122,8 @@ var experimentalSwitches = map[string]string{
 	"hook":                  "a plugin's event and tool.execute.after hooks do it",
 }
 
-// openCodeDir is OpenCode's folder of the user. OpenCode too puts it below $XDG_CONFIG_HOME, if that is set.
+// openCodeDir is OpenCode's folder of the user. OpenCode too puts it below $XDG_CONFIG_HOME, if that is set; the
+// XDG Base Directory Specification says to ignore a relative path there.
 func (s Sources) openCodeDir() string {
 	if s.Env != nil {
 		if dir := s.Env("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
@@ -137,7 +143,8 @@ func (s Sources) personalOpenCodeFiles() []string {
 }
 
 // openCodeFile reads one of OpenCode's files as a layer: keys with another name here are renamed, and what is not
-// used is removed and noted.
+// used is removed and noted. After it, the layer has our keys only, so merging, trust and checking need not know
+// where it came from. nil when there is no such file or it cannot be used.
 func (l *loader) openCodeFile(path string) *node {
 	src, ok := l.read(path, false)
 	if !ok {
@@ -150,6 +157,7 @@ func (l *loader) openCodeFile(path string) *node {
 	note := func(at *node, setting, why string) {
 		l.unsupported = append(l.unsupported, Unsupported{File: at.file, Line: at.line, Column: at.column, Setting: setting, Why: why})
 	}
+	// Without capacity, append allocates: the loop below reads the old array.
 	kept := n.members[:0:0]
 	for _, m := range n.members {
 		why, known := unusedSettings[m.key]
@@ -164,6 +172,7 @@ func (l *loader) openCodeFile(path string) *node {
 		case m.key == "autocompact":
 			note(m.at, m.key, "set compaction.auto instead")
 			continue
+		// OpenCode writes DEBUG, INFO and so on; log_level takes lower case.
 		case m.key == "logLevel":
 			m.key, m.value.text = "log_level", strings.ToLower(m.value.text)
 		case m.key == "experimental":
@@ -177,6 +186,7 @@ func (l *loader) openCodeFile(path string) *node {
 		}
 		kept = append(kept, m)
 	}
+	// mode and agent may both be in the file, and both are agents by their new name.
 	n.members = joinMembers(kept, "agent")
 	for _, m := range n.members {
 		if m.key != "agent" {
@@ -191,6 +201,7 @@ func (l *loader) openCodeFile(path string) *node {
 			moveAgentOptions(a.value)
 		}
 	}
+	// Only after the renames: an old name of a known setting is not an unknown one.
 	l.unknown(n, reflect.TypeFor[Config](), nil, note)
 	return n
 }
@@ -200,9 +211,11 @@ func (l *loader) openCodeFile(path string) *node {
 func renameServers(n *node) {
 	kept := n.members[:0:0]
 	for _, m := range n.members {
+		// A file that has both names keeps the entry under ours.
 		if name := openCodeServers[m.key]; name != "" && n.get(name) == nil {
 			m.key = name
 		}
+		// razor is a server of OpenCode that Pillion does not have.
 		if off := m.value.get("disabled"); (m.key == "razor" || openCodeServers[m.key] != "") && off != nil && off.text == "true" {
 			continue
 		}
@@ -211,7 +224,8 @@ func renameServers(n *node) {
 	n.members = kept
 }
 
-// moveAgentOptions moves model options among an agent's settings into its options, where OpenCode accepts them too.
+// moveAgentOptions moves model options among an agent's settings into its options, where OpenCode accepts them
+// too. temperature and top_p stay: they are settings of an agent here as well.
 func moveAgentOptions(agent *node) {
 	options := agent.get("options")
 	kept := agent.members[:0:0]
@@ -221,9 +235,11 @@ func moveAgentOptions(agent *node) {
 			continue
 		}
 		if options == nil {
+			// It takes the position of the first option, so that a mistake in it is reported at a line of the file.
 			options = &node{file: m.at.file, line: m.at.line, column: m.at.column, kind: kindObject}
 			kept = append(kept, member{"options", m.at, options})
 		}
+		// What stands under options was written for the model explicitly, so it wins.
 		if options.kind == kindObject && options.get(m.key) == nil {
 			options.members = append(options.members, m)
 		}
@@ -231,7 +247,9 @@ func moveAgentOptions(agent *node) {
 	agent.members = kept
 }
 
-// joinMembers merges the members of one name into one object: with two, one would hide the other.
+// joinMembers merges the members of one name into one object. get returns the last of several, so without it the
+// agents under "mode" would hide those under "agent", or the reverse. A member that is not an object stays for
+// check to report.
 func joinMembers(members []member, name string) []member {
 	var out []member
 	first := -1
@@ -262,12 +280,15 @@ func noteExperimental(n *node, note func(*node, string, string)) {
 	}
 }
 
-// convertProvider moves the settings of a provider and its models to our places.
+// convertProvider moves the settings of a provider and its models to our places. "api" is an address in OpenCode
+// and the wire format here; only an address contains "://".
 func convertProvider(p *node) {
 	for i, m := range p.members {
 		switch {
 		case m.key == "api" && strings.Contains(m.value.text, "://"):
 			if p.get("baseURL") == nil && (p.get("options") == nil || p.get("options").get("baseURL") == nil) {
+				// An address under baseURL wins; this one would be a second one of the same name. The loop starts
+				// again, because its slice has changed.
 				p.members[i].key = "baseURL"
 			} else {
 				p.members = slices.Delete(slices.Clone(p.members), i, i+1)
@@ -284,7 +305,8 @@ func convertProvider(p *node) {
 	}
 }
 
-// convertOptions moves settings that OpenCode has among a provider's options and Pillion beside them.
+// convertOptions moves settings that OpenCode has among a provider's options and Pillion beside them. One that the
+// file already has in our place stays as it is.
 func convertOptions(p, options *node) {
 	kept := options.members[:0:0]
 	for _, m := range options.members {
@@ -303,7 +325,8 @@ func convertOptions(p, options *node) {
 	options.members = kept
 }
 
-// convertModel moves a model's abilities and prices to our places.
+// convertModel moves a model's abilities and prices to our places. A key that the file has in our form wins over
+// one that is derived here.
 func convertModel(n *node) {
 	var out []member
 	add := func(key string, at, value *node) {
@@ -316,6 +339,7 @@ func convertModel(n *node) {
 		case "reasoning":
 			add("thinking", m.at, m.value)
 		case "attachment":
+			// modalities says the same more precisely: attachment alone does not tell images from PDF files.
 			if n.get("modalities") == nil {
 				add("images", m.at, m.value)
 			}
@@ -345,7 +369,7 @@ func (n *node) elements(key string) []*node {
 	return nil
 }
 
-// why says why a setting is not used.
+// why says why a setting is not used. known are the names at its place, for the suggestion.
 func why(path []string, known []string) string {
 	if text := whyUnused(path); text != "" {
 		return text
@@ -353,13 +377,15 @@ func why(path []string, known []string) string {
 	return "Pillion has no such setting" + didYouMean(path[len(path)-1], known)
 }
 
-// whyUnused looks a path up in unusedNested, and an option in libraryOptions.
+// whyUnused looks a path up in unusedNested, and an option in libraryOptions; "" when nothing is known of it.
 func whyUnused(path []string) string {
 	for pattern, text := range unusedNested {
 		if pathMatch(pattern, path) {
 			return text
 		}
 	}
+	// provider.ID.options.NAME, agent.NAME.options.NAME, and the same below models and variants: four names at
+	// least.
 	if n := len(path); n >= 4 && (path[n-2] == "options" || path[n-3] == "variants") {
 		return libraryOptions[path[n-1]]
 	}
@@ -380,7 +406,9 @@ func pathMatch(pattern string, path []string) bool {
 	return true
 }
 
-// unknown removes settings that Pillion does not have, at any depth, and notes them.
+// unknown removes settings that Pillion does not have, at any depth, and notes them. check would report them as
+// mistakes, but in a file of another program they are right. t is the Go type that will hold n, path its place,
+// which is not changed.
 func (l *loader) unknown(n *node, t reflect.Type, path []string, note func(*node, string, string)) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -392,6 +420,7 @@ func (l *loader) unknown(n *node, t reflect.Type, path []string, note func(*node
 	case strings.HasPrefix(t.Name(), "OrFalse["):
 		value, _ := t.FieldByName("Value")
 		t = value.Type
+	// Values of any shape, and those with a grammar of their own, are left to check.
 	case slices.Contains([]reflect.Type{reflect.TypeFor[Any](), reflect.TypeFor[Permission](), reflect.TypeFor[Plugin]()}, t):
 		return
 	}
@@ -399,6 +428,8 @@ func (l *loader) unknown(n *node, t reflect.Type, path []string, note func(*node
 		return
 	}
 	kept := n.members[:0:0]
+	// The full slice expression makes append copy: without it siblings would share one array, and a path would
+	// change after it was noted.
 	at := func(m member) []string { return append(path[:len(path):len(path)], m.key) }
 	switch t.Kind() {
 	case reflect.Map:
@@ -413,6 +444,7 @@ func (l *loader) unknown(n *node, t reflect.Type, path []string, note func(*node
 		n.members = kept
 	case reflect.Struct:
 		fields := fieldsOf(t)
+		// A struct with a rest field accepts keys that it does not name: they are options for the model.
 		_, rest := fields[restName]
 		for _, m := range n.members {
 			f, ok := fields[m.key]

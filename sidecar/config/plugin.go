@@ -26,7 +26,7 @@ func (p *Plugin) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// MarshalJSON writes the form that was read.
+// MarshalJSON writes the form that was read, so that a configuration that is printed can be pasted into a file.
 func (p Plugin) MarshalJSON() ([]byte, error) {
 	if p.Options == nil {
 		return json.Marshal(p.Name)

@@ -19,7 +19,8 @@ func JSONSchema() []byte {
 	return append(b, '\n')
 }
 
-// schemaOf is the schema of a type. It follows the same rules as check; a test compares the two.
+// schemaOf is the schema of a type. It follows the same rules as check, so that an editor and pillion config check
+// say the same of a file; a test compares the two.
 func schemaOf(t reflect.Type) map[string]any {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -30,6 +31,7 @@ func schemaOf(t reflect.Type) map[string]any {
 	case reflect.TypeFor[Plugin]():
 		return map[string]any{"anyOf": []any{map[string]any{"type": "string"}, map[string]any{"type": "array", "minItems": 1, "maxItems": 2}}}
 	case reflect.TypeFor[Permission]():
+		// The forms of checkPermission: an action, or by permission an action or actions by pattern.
 		action := map[string]any{"enum": actions}
 		byPattern := map[string]any{"type": "object", "additionalProperties": action}
 		return map[string]any{"anyOf": []any{action, map[string]any{"const": actionAuto}, map[string]any{"type": "object", "additionalProperties": map[string]any{"anyOf": []any{action, byPattern}}}}}
@@ -42,6 +44,7 @@ func schemaOf(t reflect.Type) map[string]any {
 		by, _ := t.FieldByName("By")
 		return map[string]any{"anyOf": []any{map[string]any{"type": "boolean"}, schemaOf(by.Type)}}
 	}
+	// true is accepted as well as false: it means the value without details (see OrFalse).
 	if strings.HasPrefix(t.Name(), "OrFalse[") {
 		value, _ := t.FieldByName("Value")
 		return map[string]any{"anyOf": []any{map[string]any{"type": "boolean"}, schemaOf(value.Type)}}
@@ -55,6 +58,7 @@ func schemaOf(t reflect.Type) map[string]any {
 			if !f.IsExported() || name == "" {
 				continue
 			}
+			// A struct with a rest field accepts any other key, so the schema must not forbid them.
 			if name == restName {
 				open = true
 				continue
@@ -63,6 +67,7 @@ func schemaOf(t reflect.Type) map[string]any {
 			if doc := f.Tag.Get("doc"); doc != "" {
 				p["description"] = doc
 			}
+			// The values are those that check reads from the same tag.
 			if enum := f.Tag.Get("enum"); enum != "" {
 				p["enum"] = strings.Split(enum, ",")
 			}

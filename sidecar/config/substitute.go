@@ -8,7 +8,8 @@ import (
 )
 
 // substitute replaces {env:NAME} and {file:path} in the strings of a tree; paths are relative to the file that
-// contains them.
+// contains them. It changes the nodes in place. In an untrusted project, references that read secrets have been
+// removed before (see withoutSecrets).
 func (l *loader) substitute(n *node) []Problem {
 	var out []Problem
 	for _, m := range n.members {
@@ -36,6 +37,7 @@ func (l *loader) filled(n *node, text string) (string, []Problem) {
 		if at >= 0 {
 			end = closingBrace(rest[at+1:])
 		}
+		// Without a closing brace it is plain text.
 		if end < 0 {
 			return b.String() + rest, out
 		}
@@ -45,6 +47,7 @@ func (l *loader) filled(n *node, text string) (string, []Problem) {
 		if !file {
 			v := l.Env(arg)
 			if v == "" {
+				// An unset variable is no problem, since a key may be optional; the origin of the value says so.
 				n.unset = arg
 			}
 			b.WriteString(v)
@@ -61,6 +64,7 @@ func (l *loader) filled(n *node, text string) (string, []Problem) {
 }
 
 // reference finds the first reference in a text; other braces, such as those of JSON in a string, are left alone.
+// at is a byte offset, -1 without one.
 func reference(text string) (at int, file bool) {
 	env, in := strings.Index(text, "{env:"), strings.Index(text, "{file:")
 	if in >= 0 && (env < 0 || in < env) {
@@ -69,7 +73,8 @@ func reference(text string) (at int, file bool) {
 	return env, false
 }
 
-// closingBrace is the index of the brace that closes the one before the text; -1 without one.
+// closingBrace is the index of the brace that closes the one before the text; -1 without one. It counts nested
+// ones, because a path may contain {env:…}.
 func closingBrace(text string) int {
 	depth := 0
 	for i, c := range []byte(text) {
@@ -85,7 +90,8 @@ func closingBrace(text string) int {
 	return -1
 }
 
-// include reads the file of a {file:…}, without its final line ends, and notes its state for Current.
+// include reads the file of a {file:…}, without its final line ends, and notes its state for Current. Files with a
+// key usually end in a line end, which is not part of it and is invalid in an HTTP header.
 func (l *loader) include(from, name string) (string, error) {
 	if strings.HasPrefix(name, "~/") {
 		name = filepath.Join(l.Env("HOME"), name[2:])
@@ -93,6 +99,7 @@ func (l *loader) include(from, name string) (string, error) {
 		name = filepath.Join(filepath.Dir(from), name)
 	}
 	info, err := os.Stat(name)
+	// Noted before the error is looked at, so that a file that appears later makes the configuration stale, too.
 	l.included[name] = stateOf(info, err)
 	if err != nil {
 		return "", fmt.Errorf("cannot be read: %s", cause(err))

@@ -10,7 +10,8 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// node is a JSON value that remembers the place it was written.
+// node is a JSON value that remembers the place it was written. Sources other than JSON (Markdown, OpenCode,
+// Claude Code) are turned into nodes too, so that every layer is checked, merged and explained in the same way.
 type node struct {
 	file    string
 	line    int // 1-based
@@ -26,7 +27,8 @@ type node struct {
 	source []byte
 }
 
-// Kinds of a node.
+// Kinds of a node. Except for numbers and true or false, which have several first characters, they are the first
+// byte of the value.
 const (
 	kindObject = '{'
 	kindArray  = '['
@@ -63,12 +65,17 @@ func (n *node) get(key string) *node {
 
 // parse reads JSONC. A file that is not JSONC at all yields one fatal problem.
 func parse(file string, src []byte) (*node, *Problem) {
+	// Editors on Windows may write a byte order mark, which is not JSON; RFC 8259, section 8.1 lets a reader ignore
+	// it.
 	src = bytes.TrimPrefix(src, []byte("\xef\xbb\xbf"))
+	// An empty file, as an editor creates it, is an object without settings and no mistake.
 	if len(bytes.TrimSpace(src)) == 0 {
 		return &node{file: file, line: 1, column: 1, kind: kindObject}, nil
 	}
 	v, err := hujson.Parse(src)
 	if err != nil {
+		// So is one with comments only. hujson wants a value, so one is appended; if that parses, nothing else was
+		// wrong.
 		if _, onlyComments := hujson.Parse(append(bytes.Clone(src), "\n{}"...)); onlyComments == nil {
 			return &node{file: file, line: 1, column: 1, kind: kindObject}, nil
 		}
@@ -97,7 +104,8 @@ type reader struct {
 	line, lineStart, at int
 }
 
-// place is the position of a byte offset; line and column count from 1, the column in bytes.
+// place is the position of a byte offset; line and column count from 1, the column in bytes. It reads on from the
+// last offset, because starting over for each value would be quadratic.
 func (r *reader) place(offset int) (line, column int) {
 	if offset < r.at {
 		r.line, r.lineStart, r.at = 0, 0, 0
@@ -145,7 +153,7 @@ func (r *reader) node(v *hujson.Value) *node {
 }
 
 // merge lays over onto base: objects are merged key by key, everything else is replaced. Only instructions are
-// joined: a project adds to the person's.
+// joined: a project adds to the person's. Neither argument is changed; path is the dotted path of both.
 func merge(base, over *node, path string) *node {
 	if base == nil || base.kind != kindObject || over.kind != kindObject {
 		if path == "instructions" && base != nil && base.kind == kindArray && over.kind == kindArray {
@@ -166,6 +174,7 @@ next:
 		for i := range out.members {
 			if out.members[i].key == m.key {
 				out.members[i].value = merge(out.members[i].value, m.value, sub)
+				// The key's place is the one that counts: origins and problems name the file whose value won.
 				out.members[i].at = m.at
 				continue next
 			}
@@ -175,7 +184,8 @@ next:
 	return &out
 }
 
-// json writes the node as standard JSON.
+// json writes the node as standard JSON: no comments, no trailing commas. Numbers are copied as written, so none
+// loses digits.
 func (n *node) json(b *bytes.Buffer) {
 	switch n.kind {
 	case kindObject:
@@ -207,7 +217,8 @@ func (n *node) json(b *bytes.Buffer) {
 	}
 }
 
-// leaves calls f for every value that is not an object, with its dotted path.
+// leaves calls f for every value that is not an object, with its dotted path. A list is one value: its elements
+// come from one layer, except those of instructions.
 func (n *node) leaves(path string, f func(path string, n *node)) {
 	if n.kind != kindObject {
 		f(path, n)

@@ -27,7 +27,8 @@ func (h Held) String() string {
 }
 
 // printable shows a text of the project without characters that move a cursor or are invisible, at most 300
-// characters.
+// characters. The list of held settings is shown before the person trusts the folder: a key with an escape
+// sequence could otherwise hide or rewrite the lines of a terminal that warn about it.
 func printable(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
@@ -41,7 +42,7 @@ func printable(s string) string {
 	return s
 }
 
-// Held lists the settings that are held back, in the order of reading.
+// Held lists the settings that are held back, in the order of reading. It is empty for a trusted project.
 func (c *Config) Held() []Held { return c.held }
 
 // Trusted reports whether the project's own settings are used in full.
@@ -65,7 +66,7 @@ type untrusted struct {
 	held   []Held
 }
 
-// hold notes a setting as held back.
+// hold notes a setting as held back; the caller removes it from the tree.
 func (u *untrusted) hold(at *node, setting, reason string) {
 	u.held = append(u.held, Held{File: at.file, Line: at.line, Column: at.column, Setting: setting, Reason: reason})
 }
@@ -74,8 +75,8 @@ func (u *untrusted) hold(at *node, setting, reason string) {
 // elsewhere.
 var harmless = []string{"compaction", "$schema", "default_agent", "steps", "log_level", "permission", "sandbox", "mcp_budget", "repair_rounds"}
 
-// prune removes what is held back from a file. A new setting is held back until it gets a case here or is listed in
-// harmless; a test checks that each one was considered.
+// prune removes what is held back from a file. A new setting is held back until it gets a case here or is listed
+// in harmless; a test checks that each one was considered. Wrong types need no care: check removes them later.
 func (u *untrusted) prune(n *node) {
 	if n.kind != kindObject {
 		return
@@ -87,6 +88,7 @@ func (u *untrusted) prune(n *node) {
 			u.keep(v, "provider", func(p member) bool { return u.provider(p) })
 			return true
 		case "lsp":
+			// A language server runs with these: each can name a program or a library to load.
 			u.keep(v, "lsp", func(s member) bool {
 				u.drop(s.value, "lsp."+s.key, startsProgram, "command", "env", "initialization", "settings")
 				return true
@@ -96,6 +98,7 @@ func (u *untrusted) prune(n *node) {
 				u.hold(m.at, "formatter", startsProgram)
 				return false
 			}
+		// mcp decides on whole sections, so nothing is left in them that could read a secret.
 		case "mcp":
 			u.keep(v, "mcp", u.mcp)
 			return true
@@ -146,17 +149,20 @@ func (u *untrusted) prune(n *node) {
 				u.hold(m.at, m.key, loosens)
 				return false
 			}
+		// A key that Config does not have is kept, because check reports it as a mistake, with a suggestion.
 		default:
 			if !slices.Contains(harmless, m.key) && known(m.key) {
 				u.hold(m.at, m.key, loosens)
 				return false
 			}
 		}
+		// Whatever passed above may still contain {env:…} or {file:…}: in an agent's prompt it would be sent to a
+		// model.
 		return u.withoutSecrets(v, m.key)
 	})
 }
 
-// keep removes the members of an object that f refuses.
+// keep removes the members of an object that f refuses. f reports what it refuses itself.
 func (u *untrusted) keep(n *node, path string, f func(member) bool) {
 	kept := n.members[:0:0]
 	for _, m := range n.members {
@@ -167,7 +173,7 @@ func (u *untrusted) keep(n *node, path string, f func(member) bool) {
 	n.members = kept
 }
 
-// drop holds back the named members of an object.
+// drop removes the named members of an object and notes them as held back.
 func (u *untrusted) drop(n *node, path, reason string, names ...string) {
 	u.keep(n, path, func(m member) bool {
 		if slices.Contains(names, m.key) {
@@ -209,7 +215,8 @@ func (u *untrusted) provider(p member) bool {
 }
 
 // options keeps of the request options only those that say how a model answers, and how long that may take. Others
-// could send requests elsewhere, store them, or give them tools.
+// could send requests elsewhere, store them, or give them tools. It is a list of what is allowed, because
+// providers add options at any time.
 func (u *untrusted) options(n *node, path string) {
 	u.keep(n, path, func(m member) bool {
 		if slices.Contains(provider.OptionNames, m.key) || slices.Contains([]string{"timeout", "headerTimeout", "chunkTimeout", "setCacheKey", "disabled"}, m.key) {
@@ -224,7 +231,8 @@ func (u *untrusted) options(n *node, path string) {
 	})
 }
 
-// mcp lets a project turn a server off, and nothing else.
+// mcp lets a project turn a server off, and nothing else: with a second key in the section, it would define or
+// change one.
 func (u *untrusted) mcp(m member) bool {
 	if off := m.value.get("enabled"); off != nil && off.text == "false" && len(m.value.members) == 1 {
 		return true
@@ -237,7 +245,8 @@ func (u *untrusted) mcp(m member) bool {
 	return false
 }
 
-// hasAddress reports whether a provider's section says where requests go.
+// hasAddress reports whether a provider's section says where requests go. It looks for the key and not for its
+// value: an address may be composed from references, which are not replaced yet.
 func hasAddress(section *node) bool {
 	named := func(n *node) bool {
 		return slices.ContainsFunc(n.members, func(m member) bool { return m.key == "baseURL" })
@@ -259,7 +268,8 @@ func (u *untrusted) remotes(n *node) {
 	}
 }
 
-// model holds back a model of a provider with an address of the project.
+// model holds back a model of a provider with an address of the project; with the provider's section removed, the
+// name may mean another service.
 func (u *untrusted) model(m member, path string) bool {
 	id, _, _ := strings.Cut(m.value.text, "/")
 	if m.value.kind == kindString && u.remote[id] {
@@ -311,7 +321,8 @@ func (u *untrusted) tools(n *node, path string) {
 	})
 }
 
-// instructions keeps the globs that stay in the project.
+// instructions keeps the globs that stay in the project. Instructions are sent with every request, so "~/.ssh/*"
+// would send keys. A colon is refused for Windows drives and for addresses.
 func (u *untrusted) instructions(n *node) {
 	kept := n.elems[:0:0]
 	for _, e := range n.elems {
@@ -326,7 +337,8 @@ func (u *untrusted) instructions(n *node) {
 	n.elems = kept
 }
 
-// withoutSecrets removes strings that read the environment, or a file outside the project.
+// withoutSecrets removes strings that read the environment, or a file outside the project. It reports whether n
+// itself may stay.
 func (u *untrusted) withoutSecrets(n *node, path string) bool {
 	if n.kind == kindString {
 		if u.reads(n) {
@@ -346,7 +358,8 @@ func (u *untrusted) withoutSecrets(n *node, path string) bool {
 	return true
 }
 
-// reads reports a {env:…}, or a {file:…} that leads out of the project, also by a link.
+// reads reports a {env:…}, or a {file:…} that leads out of the project, also by a link. It must find at least the
+// references that filled replaces. Text with raw set is never replaced.
 func (u *untrusted) reads(n *node) bool {
 	if n.raw {
 		return false
@@ -367,6 +380,8 @@ func (u *untrusted) reads(n *node) bool {
 			if strings.HasPrefix(arg, "~") || filepath.IsAbs(arg) {
 				return true
 			}
+			// Both ends are resolved: in a project below a link (as /tmp on macOS) every file would seem to lie
+			// outside.
 			real, err := filepath.EvalSymlinks(filepath.Join(filepath.Dir(n.file), arg))
 			if err != nil {
 				continue // it does not exist; reported when it is read
@@ -380,7 +395,7 @@ func (u *untrusted) reads(n *node) bool {
 	}
 }
 
-// known reports a key of the configuration; unknown ones are reported as mistakes.
+// known reports a key of the configuration; unknown ones are reported as mistakes by check.
 func known(key string) bool {
 	t := reflect.TypeFor[Config]()
 	for i := range t.NumField() {

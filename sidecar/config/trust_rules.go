@@ -73,7 +73,8 @@ func agentRules(agent string, rules, person permission.Ruleset, hold func(permis
 	return out
 }
 
-// weakens reports a rule that could win over a stricter one of the person.
+// weakens reports a rule that could win over a stricter one of the person. Patterns are not compared, because
+// whether two wildcards overlap is hard to tell: any stricter rule about the same permission counts.
 func weakens(r permission.Rule, person permission.Ruleset) bool {
 	strict := func(a permission.Action) int {
 		return slices.Index([]permission.Action{permission.Allow, permission.Ask, permission.Deny}, a)
@@ -89,7 +90,8 @@ func weakens(r permission.Rule, person permission.Ruleset) bool {
 	return false
 }
 
-// covers reports whether a rule is about a permission, by any of its names.
+// covers reports whether a rule is about a permission, by any of its names. It asks the evaluation itself, both
+// ways round, since that knows which names stand for one another.
 func covers(p permission.Rule, name string) bool {
 	all := permission.Ruleset{{Permission: p.Permission, Pattern: "*", Action: permission.Deny}}
 	action, _ := all.Evaluate(name, "x")
