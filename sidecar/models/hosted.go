@@ -54,7 +54,7 @@ func (m *Models) configuredProvider(id string, kept keys.Key, c *config.Config) 
 	return s
 }
 
-// hostedWithKey are the hosted services for which there is a key.
+// hostedWithKey are the hosted services for which there is a key, in no order; the caller sorts.
 func (m *Models) hostedWithKey(stored map[string]keys.Key) (ids []string) {
 	for id, h := range hosted {
 		if stored[id].Value != "" || m.env(h.key) != "" {

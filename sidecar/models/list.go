@@ -24,6 +24,7 @@ type Info struct {
 func (m *Models) List(ctx context.Context, cwd string, local bool) []Info {
 	def, _ := m.Default(cwd)
 	var out []Info
+	// The first one of an id counts: configured models come before the catalogue's, with the person's settings.
 	add := func(model provider.Model, key, origin string) {
 		id := model.Provider + "/" + key
 		if slices.ContainsFunc(out, func(i Info) bool { return i.ID == id }) {
@@ -47,6 +48,7 @@ func (m *Models) List(ctx context.Context, cwd string, local bool) []Info {
 		if s.fallback != "" {
 			keys = append([]string{s.fallback}, keys...)
 		}
+		// A compatible server may have any models; the catalogue's would be guesses.
 		if s.cfg.Kind != provider.KindCompatible {
 			for _, known := range provider.Models(s.id) {
 				keys = append(keys, known.ID)
@@ -64,6 +66,8 @@ func (m *Models) List(ctx context.Context, cwd string, local bool) []Info {
 			}
 		}
 	}
+	// Last, as it is only what remains when nothing else can be used; the sort below keeps this order behind the
+	// default.
 	add(quickfix.Model, quickfix.Model.ID, "built in")
 	sort.SliceStable(out, func(i, j int) bool { return out[i].Default && !out[j].Default })
 	return out
@@ -80,6 +84,7 @@ func (m *Models) findLocal(ctx context.Context) []provider.LocalServer {
 
 // resolveLocal finds a model of a server on this machine. It asks the servers if that has not happened yet; a model
 // that they do not list is used all the same, since some load on demand.
+// mu is not held while the servers are asked: they may take their whole 0.2 s.
 func (m *Models) resolveLocal(ctx context.Context, pid, mid string) (provider.Provider, provider.Model, bool) {
 	m.mu.Lock()
 	known := m.local
@@ -116,6 +121,7 @@ func (m *Models) Choices(ctx context.Context, cwd string) []Choice {
 	var out []Choice
 	for _, x := range m.List(ctx, cwd, false) {
 		c := Choice{ID: x.ID, Name: x.Name, Description: x.Origin}
+		// Every thinking model is offered these three; the person's own variants follow.
 		if x.Model.Thinking {
 			c.Efforts = []string{"low", "medium", "high"}
 		}

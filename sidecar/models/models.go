@@ -21,7 +21,7 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/keys"
 )
 
-// Options are where keys and settings come from.
+// Options are where keys and settings come from. A nil function means that there is nothing to read there.
 type Options struct {
 	Config func(cwd string) *config.Config
 	Env    func(name string) string
@@ -32,6 +32,7 @@ type Options struct {
 
 // Models finds and keeps models. Safe for concurrent use.
 type Models struct {
+	// mu guards live and local. Nothing is asked over the network while it is held.
 	Options
 	mu    sync.Mutex
 	live  map[string]provider.Provider // guarded by mu; by id and settings: a provider keeps what it encoded
@@ -48,7 +49,8 @@ func New(o Options) *Models {
 	return &Models{Options: o, live: map[string]provider.Provider{}}
 }
 
-// Forget drops what providers keep for a session that has ended.
+// Forget drops what providers keep for a session that has ended. Without it, the encoded conversations of a
+// sidecar that runs all day would stay in memory.
 func (m *Models) Forget(session string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -62,7 +64,8 @@ func (m *Models) Forget(session string) {
 // Builtin is the id of the built-in model.
 const Builtin = "builtin/quickfix"
 
-// settings is what all sources together say about one provider.
+// settings is what all sources together say about one provider. origin is the variable, the file or the address
+// that made it usable, as people see it in lists; cfg.KeyFrom names the place of the key for error messages.
 type settings struct {
 	id, origin string
 	cfg        provider.Config
@@ -74,7 +77,8 @@ type settings struct {
 	stored     keys.Source      // where a stored key was found; "" when none is used
 }
 
-// nativeProvider is a provider with a wire format of its own, and the variables that its own tools read.
+// nativeProvider is a provider with a wire format of its own, and the variables that its own tools read, so that
+// whoever uses those needs no configuration.
 type nativeProvider struct {
 	id    string
 	keys  []string // variables that hold the key
@@ -109,6 +113,7 @@ func (m *Models) cloud(s *settings, p config.Provider, configured bool) {
 		}
 	case s.id == "bedrock", p.NPM == "@ai-sdk/amazon-bedrock":
 		s.cfg.Cloud = provider.CloudBedrock
+		// The region is looked for where the AWS tools look, the configuration first.
 		for _, region := range []string{p.Region, m.env("AWS_REGION"), m.env("AWS_DEFAULT_REGION")} {
 			if s.cfg.Region == "" {
 				s.cfg.Region = region
@@ -119,7 +124,7 @@ func (m *Models) cloud(s *settings, p config.Provider, configured bool) {
 }
 
 // kindOf is the wire format of a configured provider, by our name or by OpenCode's npm package; ok is false when
-// neither is given.
+// neither is given. A package that is not known is taken for Chat Completions, which most services speak.
 func kindOf(p config.Provider) (provider.Kind, bool) {
 	if p.API != "" {
 		return provider.Kind(p.API), true
@@ -141,8 +146,8 @@ func kindOf(p config.Provider) (provider.Kind, bool) {
 	return "", false
 }
 
-// provider returns the same instance for the same settings, because it keeps what it has encoded of its
-// conversations.
+// providers are all providers of a directory with their settings: the native ones in the order of native, then the
+// others by name. The order decides which key makes the default model.
 func (m *Models) providers(cwd string) []settings {
 	c := m.config(cwd)
 	stored := map[string]keys.Key{}
@@ -152,11 +157,13 @@ func (m *Models) providers(cwd string) []settings {
 	var out []settings
 	for _, n := range native {
 		s := settings{id: n.id, cfg: provider.Config{ID: n.id, Kind: provider.DefaultKind(n.id), BaseURL: m.env(n.base)}, fallback: provider.DefaultModel(n.id)}
+		// The first variable that is set counts; several are the names of one key in different tools.
 		for _, k := range n.keys {
 			if v := m.env(k); v != "" && s.cfg.Key == "" {
 				s.cfg.Key, s.cfg.KeyFrom, s.origin = v, k, k
 			}
 		}
+		// A bearer token, which gateways in front of the API take, instead of a key.
 		if n.id == "anthropic" && s.cfg.Key == "" {
 			if s.cfg.Token = m.env("ANTHROPIC_AUTH_TOKEN"); s.cfg.Token != "" {
 				s.origin, s.cfg.KeyFrom = "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_AUTH_TOKEN"
@@ -176,15 +183,18 @@ func (m *Models) providers(cwd string) []settings {
 			s.origin = n.base
 		}
 		s.usable = s.origin != ""
+		// Also without a key: an error can then say which variable is missing.
 		if s.cfg.KeyFrom == "" {
 			s.cfg.KeyFrom = n.keys[0]
 		}
 		s.missing = "set " + n.keys[0] + ", or run: pillion auth login " + n.id
+		// The section of the configuration comes last, so that it wins over variables and stored keys.
 		s = applySection(s, c.Provider[n.id], c)
 		_, named := c.Provider[n.id]
 		m.cloud(&s, c.Provider[n.id], named)
 		out = append(out, s)
 	}
+	// "builtin" cannot be configured: its model has no address and no key.
 	names := make([]string, 0, len(c.Provider))
 	for id := range c.Provider {
 		if id != "builtin" && !slices.ContainsFunc(out, func(s settings) bool { return s.id == id }) {
@@ -211,14 +221,16 @@ func keyOrigin(s keys.Source) string {
 	return "pillion auth"
 }
 
-// addressSettings are the settings of a provider that say where requests go and what is sent with them. An untrusted
-// project may not set them; the gate asks again for each connection.
+// addressSettings are the settings of a provider that say where requests go and what is sent with them. An
+// untrusted project may not set them, and guard asks for their reason again at each connection, since trust may be
+// revoked meanwhile.
 func addressSettings(id string) []string {
 	at := "provider." + id + "."
 	return []string{at + "baseURL", at + "key", at + "apiKey", at + "headers", at + "options.baseURL", at + "options.apiKey", at + "options.headers", at + "options.authToken", at + "options.organization", at + "options.project", at + "options.queryParams", at + "options.endpoint"}
 }
 
-// applySection applies the configuration's section, which takes precedence over the environment.
+// applySection applies the configuration's section, which takes precedence over the environment. Within it, our
+// own keys win over those in OpenCode's options.
 func applySection(s settings, p config.Provider, c *config.Config) settings {
 	base, key, headers := p.BaseURL, p.Key, p.Headers
 	if key == "" {
@@ -253,15 +265,19 @@ func applySection(s settings, p config.Provider, c *config.Config) settings {
 	if given {
 		s.cfg.Kind = kind
 	}
+	// A key from the configuration replaces a stored one, so the latter is not reported as used.
 	if key != "" {
 		s.origin = c.Origin("provider." + s.id + ".key")
 		s.cfg.Key, s.cfg.KeyFrom, s.stored = key, s.origin, ""
 	} else if from := c.Origin("provider." + s.id + ".key"); from != "" {
 		s.cfg.KeyFrom = from // the variable that should hold it
 	}
+	// A copy: the headers below are added to it, and the configuration is shared by all sessions of the directory.
 	if headers != nil {
 		s.cfg.Headers = maps.Clone(headers)
 	}
+	// Only OpenAI's formats have these headers; another service would get an account's name that is none of its
+	// business.
 	if o := p.Options; o != nil && (s.cfg.Kind == provider.KindOpenAI || s.cfg.Kind == provider.KindResponses || s.cfg.Kind == provider.KindCompatible) {
 		for name, v := range map[string]string{"OpenAI-Organization": o.Organization, "OpenAI-Project": o.Project} {
 			if v != "" {
@@ -272,6 +288,7 @@ func applySection(s settings, p config.Provider, c *config.Config) settings {
 			}
 		}
 	}
+	// applyConnection may have set this quirk from OpenCode's option; the next line replaces all of them.
 	quiet := s.cfg.Quirks.NoStreamUsage
 	s.cfg.Quirks = provider.Quirks(p.Quirks)
 	s.cfg.Quirks.NoStreamUsage = s.cfg.Quirks.NoStreamUsage || quiet
@@ -280,6 +297,7 @@ func applySection(s settings, p config.Provider, c *config.Config) settings {
 	}
 	s.models = p.Models
 	s.usable = s.usable || base != "" || key != ""
+	// Sorted, because the order of a map would change the default model from start to start.
 	if len(p.Models) > 0 && s.fallback == "" {
 		ids := make([]string, 0, len(p.Models))
 		for id := range p.Models {
@@ -292,6 +310,7 @@ func applySection(s settings, p config.Provider, c *config.Config) settings {
 }
 
 // applyConnection applies the options that are about the connection, and keeps the others for the requests.
+// Timeouts are applied from the general one to the special ones, which win.
 func applyConnection(s settings, o *config.ProviderOptions) settings {
 	if o.Token != "" {
 		s.cfg.Token, s.usable = o.Token, true
@@ -311,7 +330,8 @@ func applyConnection(s settings, o *config.ProviderOptions) settings {
 	return s
 }
 
-// RequestOptions converts options of the configuration.
+// RequestOptions converts options of the configuration; nil when there are none. Their values stay JSON: they are
+// passed to the provider as they were written.
 func RequestOptions(from map[string]config.Any) provider.Options {
 	if len(from) == 0 {
 		return nil
@@ -341,7 +361,8 @@ func (m *Models) env(name string) string {
 	return m.Env(name)
 }
 
-// Default is the model of new sessions, and where it was set. Without any setting and key it is the built-in model.
+// Default is the model of new sessions, and where it was set. Without any setting and key it is the built-in
+// model, so that there is always one and a first try needs no account.
 func (m *Models) Default(cwd string) (id, origin string) {
 	c := m.config(cwd)
 	if c.Model != "" {
@@ -364,6 +385,7 @@ func (m *Models) Small(cwd, model string) string {
 	}
 	pid, _, _ := strings.Cut(model, "/")
 	for _, s := range m.providers(cwd) {
+		// An address of its own means a proxy or another server, which may not have the small model.
 		if small := provider.SmallModel(s.id); s.id == pid && s.usable && s.cfg.BaseURL == "" && small != "" {
 			return s.id + "/" + small
 		}
@@ -371,7 +393,8 @@ func (m *Models) Small(cwd, model string) string {
 	return ""
 }
 
-// Resolve finds a model by "provider/model"; "" is the default. Its errors say what to configure.
+// Resolve finds a model by "provider/model"; "" is the default. The model's own id may contain slashes
+// (openrouter/vendor/model), so only the first one divides. Its errors say what to configure.
 func (m *Models) Resolve(ctx context.Context, cwd, id string) (provider.Provider, provider.Model, error) {
 	if id == "" {
 		id, _ = m.Default(cwd)
@@ -388,6 +411,7 @@ func (m *Models) Resolve(ctx context.Context, cwd, id string) (provider.Provider
 	}
 	all := m.providers(cwd)
 	i := slices.IndexFunc(all, func(s settings) bool { return s.id == pid })
+	// Servers on this machine have no configuration; they are asked only for a name that is otherwise unknown.
 	if i < 0 {
 		if p, model, ok := m.resolveLocal(ctx, pid, mid); ok {
 			return p, model, nil
@@ -406,7 +430,8 @@ func (m *Models) Resolve(ctx context.Context, cwd, id string) (provider.Provider
 	return p, model, err
 }
 
-// model merges what the configuration says about a model over the built-in catalogue.
+// model merges what the configuration says about a model over the built-in catalogue. Zero values in the
+// configuration mean "not given", except where a pointer tells false from absent.
 func (s settings) model(id string) provider.Model {
 	over, named := s.models[id]
 	for _, m := range s.models {
@@ -432,6 +457,7 @@ func (s settings) model(id string) provider.Model {
 			model.Context = over.Limit.Context
 		}
 	}
+	// Where the input has a limit of its own, no more than input and output together can be used.
 	if l := over.Limit; l != nil && l.Input > 0 && (model.Context == 0 || l.Input+l.Output < model.Context) {
 		model.Context = l.Input + l.Output
 	}
@@ -461,8 +487,11 @@ func (s settings) model(id string) provider.Model {
 	if over.CostWrite > 0 {
 		model.CostWrite = over.CostWrite
 	}
+	// Model over provider: With adds the model's options to those of all models and replaces those of the same
+	// name.
 	model.Options, model.Headers = model.Options.With(RequestOptions(over.Options)), over.Headers
 	for name, v := range over.Variants {
+		// A variant that is turned off is not offered; "disabled" itself is no option of a request.
 		if string(v["disabled"]) == "true" {
 			continue
 		}
@@ -478,6 +507,8 @@ func (s settings) model(id string) provider.Model {
 
 // provider keeps one instance for the same settings: it holds what it has encoded of its conversations.
 func (m *Models) provider(cfg provider.Config) (provider.Provider, error) {
+	// Everything that changes how requests are made is part of the key. A field that is missing here would let a
+	// changed setting have no effect until the next start.
 	key := fmt.Sprintf("%s|%s|%s|%s|%s|%v|%s|%s|%s|%v|%s|%s|%+v", cfg.ID, cfg.Kind, cfg.BaseURL, cfg.Key, cfg.Token, cfg.Headers, cfg.Cloud, cfg.Version, cfg.Region, cfg.Query, cfg.Idle, cfg.First, cfg.Quirks)
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -9,7 +9,8 @@ import (
 	"github.com/pillion-dev/pillion/agent/provider"
 )
 
-// Source is a provider and where its key comes from; never the key.
+// Source is a provider and where its key comes from; never the key. It goes to editors and to the output of
+// commands, which people paste into reports.
 type Source struct {
 	ID      string   `json:"id"`
 	Name    string   `json:"name"`
@@ -21,7 +22,7 @@ type Source struct {
 	Missing string   `json:"missing,omitempty"`
 }
 
-// providerTitles are the names under which the services are known.
+// providerTitles are the names under which the services are known, by id. One without an entry is shown by its id.
 var providerTitles = map[string]string{
 	"anthropic": "Anthropic", "openai": "OpenAI", "google": "Google Gemini", "azure": "Azure OpenAI", "bedrock": "Amazon Bedrock",
 	"cerebras": "Cerebras", "deepinfra": "DeepInfra", "deepseek": "DeepSeek", "fireworks-ai": "Fireworks AI", "groq": "Groq",
@@ -50,6 +51,7 @@ func (m *Models) Sources(cwd string) []Source {
 		switch {
 		case s.stored != "":
 			x.Source, x.Origin = string(s.stored), ""
+		// Usable without a key: a server that needs none, or credentials that the provider's own library finds.
 		case s.cfg.Key == "" && s.cfg.Token == "":
 			if !s.usable {
 				x.Missing = s.missing
@@ -70,5 +72,6 @@ func (m *Models) Sources(cwd string) []Source {
 	return out
 }
 
-// LocalServers are the model servers on this machine that answer now.
+// LocalServers are the model servers on this machine that answer now. It asks the usual ports, so it takes up to
+// 0.2 s.
 func (m *Models) LocalServers(ctx context.Context) []provider.LocalServer { return m.findLocal(ctx) }
