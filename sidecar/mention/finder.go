@@ -34,7 +34,7 @@ func All() []string { return []string{File, Folder, Symbol, Resource} }
 // symbolWait is how long a search waits for language servers and MCP servers: who types does not wait for a busy one.
 const symbolWait = 40 * time.Millisecond
 
-// MaxQuery is the longest query, in bytes.
+// MaxQuery is the longest query, in bytes. A longer word is pasted text and no mention.
 const MaxQuery = 256
 
 // Options are where a Finder looks.
@@ -51,7 +51,8 @@ type Finder struct {
 	symbols *declarations
 }
 
-// Match is something that fits a query. URI is set for resources only; File is the absolute path of everything else.
+// Match is something that fits a query. URI is set for resources only; File is the absolute path of everything
+// else. Scores of all kinds are comparable, since one ranking makes them.
 type Match struct {
 	protocol.FileMatch
 	File  string
@@ -64,7 +65,7 @@ func New(o Options) *Finder {
 	return &Finder{o: o, lists: l, symbols: &declarations{names: l.names, ctx: l.ctx, kept: map[string]*index{}, servers: o.Servers}}
 }
 
-// Close ends what is being listed and indexed.
+// Close ends what is being listed and indexed. The listings come first: their context is that of the index, too.
 func (f *Finder) Close() {
 	f.lists.close()
 	f.symbols.wg.Wait()
@@ -84,12 +85,15 @@ func (f *Finder) Search(ctx context.Context, cwd, query string, limit int, want 
 			found[i].File = filepath.Join(cwd, filepath.FromSlash(found[i].Path))
 		}
 	}
+	// An empty query fits every declaration, and no one is more likely than another.
 	if want[Symbol] && strings.TrimSpace(query) != "" {
 		within, cancel := context.WithTimeout(ctx, symbolWait)
 		list := f.symbols.find(within, cwd, query, limit)
 		cancel()
 		for _, x := range list {
 			rel := x.path
+			// A server may know declarations outside the project (the standard library); they keep their absolute
+			// path.
 			if r, err := filepath.Rel(cwd, x.path); err == nil && filepath.IsLocal(r) {
 				rel = filepath.ToSlash(r)
 			}
@@ -114,8 +118,10 @@ func (f *Finder) Search(ctx context.Context, cwd, query string, limit int, want 
 	return found[:min(limit, len(found))], more, ctx.Err()
 }
 
+// byScore orders the best first; the sort is stable, so files stay before symbols of the same score.
 func byScore(a, b Match) int { return b.score - a.score }
 
+// wide converts the offsets of a match to the type of the wire.
 func wide(list []int) []int64 {
 	var out []int64
 	for _, n := range list {
@@ -124,7 +130,8 @@ func wide(list []int) []int64 {
 	return out
 }
 
-// resources are those that a query fits, by the words of their mention or by their name.
+// resources are those that a query fits, by the words of their mention or by their name. Templates are left out:
+// they are no addresses before their parameters are filled in.
 func resources(all []mcp.Resource, query string, limit int) []Match {
 	var mentions, names []string
 	var list []mcp.Resource
@@ -135,6 +142,8 @@ func resources(all []mcp.Resource, query string, limit int) []Match {
 	}
 	best := map[int]Match{}
 	byMention, byName := fuzzy.New(mentions), fuzzy.New(names)
+	// Both fields are ranked and the better score counts. The marked characters are those of the mention, since
+	// that is what is shown.
 	for i, from := range []*fuzzy.List{byMention, byName} {
 		found, _ := from.Best(query, limit)
 		for _, f := range found {

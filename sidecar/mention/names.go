@@ -11,6 +11,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/search"
 )
 
+// Limits of the listings that are kept in memory.
 const (
 	maxNames = 200_000         // files of a listing; a home folder is no project
 	namesAge = 3 * time.Second // an older listing is made again, behind the answer
@@ -28,6 +29,7 @@ type names struct {
 // find ranks the names that a query fits. more reports that others fit, too.
 func (n *names) find(query string, limit int, want Kinds) (found []Match, more bool) {
 	ask := limit
+	// The ranking does not know kinds, so more is asked for than is wanted when one kind is left out.
 	if !want[File] || !want[Folder] {
 		ask = max(limit*10, 1000) // the others are taken out below
 	}
@@ -60,6 +62,7 @@ type listings struct {
 	ctx  context.Context // ends with the process: a listing outlives the request that began it
 }
 
+// listing is the names of one folder, and the attempt to make them that is under way.
 type listing struct {
 	now    *names        // nil: never made; guarded by listings.mu
 	err    error         // of the last attempt; guarded by listings.mu
@@ -80,6 +83,8 @@ func (l *listings) close() {
 	l.wg.Wait()
 }
 
+// names returns the listing of a folder. It waits only where there is none yet, until the attempt ends or ctx
+// does; the attempt goes on for the next question. The error is that of the attempt.
 func (l *listings) names(ctx context.Context, cwd string) (*names, error) {
 	l.mu.Lock()
 	x := l.kept[cwd]
@@ -122,10 +127,14 @@ func (l *listings) forget(but string) {
 	delete(l.kept, oldest)
 }
 
+// make lists a folder and publishes the result. After an error the last listing stays: old names are better than
+// none.
 func (l *listings) make(cwd string, x *listing) {
 	files, more, err := l.search(cwd).Files(l.ctx, cwd, maxNames)
 	var made *names
 	if err == nil {
+		// The full slice expression makes append copy, so that it cannot write into a slice that the searcher still
+		// holds.
 		all := append(files[:len(files):len(files)], folders(files)...)
 		made = &names{list: fuzzy.New(all), files: len(files), more: more, made: time.Now()}
 	}
