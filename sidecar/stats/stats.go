@@ -15,7 +15,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/change"
 )
 
-// Spent is what was used, and what came of it.
+// Spent is what was used, and what came of it. Its JSON is the output of "pillion stats --json", which scripts
+// read.
 type Spent struct {
 	Sessions int            `json:"sessions"` // sub-agents' not counted
 	Prompts  int            `json:"prompts"`
@@ -25,7 +26,8 @@ type Spent struct {
 	Hunks    hunkStats      `json:"hunks"`
 }
 
-// hunkStats are the hunks that the agent proposed: how many were written, and how many of those were undone.
+// hunkStats are the hunks that the agent proposed: how many were written, and how many of those were undone. What
+// the person changed without the agent is not in them.
 type hunkStats struct {
 	Proposed int `json:"proposed"`
 	Applied  int `json:"applied"`
@@ -42,7 +44,7 @@ func (h *hunkStats) rate() {
 	}
 }
 
-// toolStats are the calls of one tool.
+// toolStats are the calls of one tool. Only calls that completed or failed are counted.
 type toolStats struct {
 	Calls  int   `json:"calls"`
 	Failed int   `json:"failed"`
@@ -50,6 +52,7 @@ type toolStats struct {
 }
 
 // Report is what pillion stats prints.
+// Projects, Models and Tools are keyed by folder, by provider/model and by the name of the tool.
 type Report struct {
 	Since    *time.Time            `json:"since,omitempty"`
 	Total    Spent                 `json:"total"`
@@ -59,6 +62,7 @@ type Report struct {
 }
 
 // counter reads events in the order of the log and keeps only sums.
+// The store hands events over page by page, so the log itself is never in memory as a whole.
 type counter struct {
 	out      Report
 	root     func(cwd string) string // a session's directory → its project
@@ -79,14 +83,16 @@ type setStats struct {
 	undone            map[string]bool
 }
 
-// Count adds up the events since a time, of one project or of all (""). It streams over the store, so its memory does
-// not grow with the log.
+// Count adds up the events since a time (all for the zero time), of one project or of all (""). root maps a
+// session's directory to its project. It streams over the store, so its memory grows with the change sets and not
+// with the log. It relies on Scan, which yields the events of a session together and in order.
 func Count(ctx context.Context, st *store.Store, since time.Time, project string, root func(string) string) (*Report, error) {
 	c := &counter{root: root, only: project, roots: map[string]string{}, sets: map[string]*setStats{},
 		out: Report{Projects: map[string]*Spent{}, Models: map[string]*Spent{}, Tools: map[string]*toolStats{}}}
 	if !since.IsZero() {
 		c.out.Since = &since
 	}
+	// Only the types that event knows: the texts of answers, which are most of a log, are not even read.
 	types := []string{string(agent.EventPrompt), string(agent.EventSteer), string(agent.EventMessage), string(agent.EventStep), string(agent.EventCompaction),
 		string(agent.EventTool), string(agent.EventChange), string(agent.EventReview)}
 	if err := st.Scan(ctx, since, types, c.event); err != nil {
@@ -101,6 +107,7 @@ func (c *counter) event(s store.Session, e store.Event) error {
 	if s.ID != c.seen {
 		c.startSession(s)
 	}
+	// Scan cannot select a project, so the events of others are read and dropped here.
 	if c.only != "" && c.project != c.only {
 		return nil
 	}
@@ -110,6 +117,7 @@ func (c *counter) event(s store.Session, e store.Event) error {
 		if json.Unmarshal(e.Data, &d) == nil {
 			c.setModel(s, d.Model)
 		}
+		// A sub-agent's prompt was written by an agent.
 		if s.Parent == "" {
 			c.add(func(x *Spent) { x.Prompts++ })
 		}
@@ -144,10 +152,12 @@ func (c *counter) event(s store.Session, e store.Event) error {
 		c.change(e.Data)
 	case agent.EventReview:
 		var d agent.ReviewData
+		// The set may have been proposed before since; then nothing is known of it and its undo does not count.
 		if json.Unmarshal(e.Data, &d) == nil && c.sets[d.ChangeSet] != nil {
 			for _, id := range d.Undone {
 				c.sets[d.ChangeSet].undone[id] = true
 			}
+			// Again lists hunks whose undo was undone.
 			for _, id := range d.Again {
 				delete(c.sets[d.ChangeSet].undone, id)
 			}
@@ -156,7 +166,8 @@ func (c *counter) event(s store.Session, e store.Event) error {
 	return nil
 }
 
-// startSession begins with the events of another session.
+// startSession begins with the events of another session. A session counts where any event of it is in the time
+// asked for.
 func (c *counter) startSession(s store.Session) {
 	c.seen, c.model, c.inModels = s.ID, "", map[string]bool{}
 	project, ok := c.roots[s.Cwd]
@@ -171,7 +182,7 @@ func (c *counter) startSession(s store.Session) {
 	}
 }
 
-// setModel notes the model that the next events belong to.
+// setModel notes the model that the next events belong to. A session that changed its model counts once for each.
 func (c *counter) setModel(s store.Session, model string) {
 	if model == "" {
 		return
@@ -183,7 +194,7 @@ func (c *counter) setModel(s store.Session, model string) {
 	}
 }
 
-// add applies f to all sums that the present event belongs to.
+// add applies f to all sums that the present event belongs to: all, its project, and its model if that is known.
 func (c *counter) add(f func(*Spent)) {
 	f(&c.out.Total)
 	f(entry(c.out.Projects, c.project))
@@ -201,6 +212,7 @@ func entry[T any](all map[string]*T, key string) *T {
 }
 
 // addUsage adds tokens.
+// They are added kind by kind, since each kind has a price of its own.
 func addUsage(to *provider.Usage, u provider.Usage) {
 	to.Input += u.Input
 	to.Output += u.Output
@@ -224,6 +236,7 @@ func (c *counter) tool(data []byte) {
 	if d.Status == agent.ToolError {
 		t.Failed++
 	}
+	// A clock that was set back would make it negative.
 	if ms := d.Ended.Sub(d.Started).Milliseconds(); ms > 0 && !d.Started.IsZero() {
 		t.Millis += ms
 	}
@@ -254,6 +267,7 @@ func (c *counter) change(data []byte) {
 	}
 	switch d.State {
 	case change.Proposed, change.Rejected:
+		// The largest number counts: a later state of the set may hold fewer hunks.
 		s.proposed = max(s.proposed, n)
 	case change.Applied:
 		s.applied = n
@@ -271,6 +285,7 @@ func (c *counter) finish() {
 		for _, x := range to {
 			x.Hunks.Proposed += s.proposed
 			x.Hunks.Applied += s.applied
+			// More undone than applied hunks would make the rate negative.
 			x.Hunks.Undone += min(len(s.undone), s.applied)
 		}
 	}
