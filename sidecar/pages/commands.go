@@ -15,11 +15,13 @@ func commandsPage(root *cobra.Command) string {
 	b.WriteString("# Commands\n\n" + generated)
 	b.WriteString("Exit codes: 0 done, 1 failed, 2 the command line is wrong, 130 cancelled. Every command has `--help`.\n\n")
 	b.WriteString("| command | does |\n|---|---|\n")
+	// Twice over the commands: first the table of contents, then a section for each, to which it links.
 	visitCommands(root, func(c *cobra.Command) {
 		fmt.Fprintf(&b, "| [`%s`](#%s) | %s |\n", c.CommandPath(), anchor(c.CommandPath()), cell(c.Short))
 	})
 	visitCommands(root, func(c *cobra.Command) {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n", c.CommandPath(), prose(cmp.Or(c.Long, c.Short)+finalDot(c)))
+		// A command that only holds others has no usage line of its own.
 		if c.Runnable() && !(c.HasSubCommands() && c.Args == nil) {
 			fmt.Fprintf(&b, "\n```\n%s\n```\n", c.UseLine())
 		}
@@ -36,7 +38,8 @@ func commandsPage(root *cobra.Command) string {
 	return b.String()
 }
 
-// visitCommands visits the visible commands below one, depth first, in the order of --help.
+// visitCommands visits the visible commands below one, depth first, in the order of --help. help and completion
+// are cobra's own and the same in every program.
 func visitCommands(c *cobra.Command, do func(*cobra.Command)) {
 	for _, sub := range c.Commands() {
 		if sub.Hidden || sub.Name() == "help" || sub.Name() == "completion" {
@@ -47,7 +50,8 @@ func visitCommands(c *cobra.Command, do func(*cobra.Command)) {
 	}
 }
 
-// flagRows are the flags of a command with their descriptions. A default is shown unless it is the zero value.
+// flagRows are the flags of a command with their descriptions. A default is shown unless it is the zero value,
+// which says no more than leaving the flag out.
 func flagRows(c *cobra.Command) (rows [][2]string) {
 	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		if f.Hidden || f.Name == "help" {
@@ -72,6 +76,7 @@ func flagRows(c *cobra.Command) (rows [][2]string) {
 }
 
 // finalDot ends a short description, which has no dot in --help.
+// Long descriptions are whole sentences already.
 func finalDot(c *cobra.Command) string {
 	if c.Long == "" {
 		return "."
@@ -79,20 +84,22 @@ func finalDot(c *cobra.Command) string {
 	return ""
 }
 
-// prose escapes a help text for Markdown; its paragraphs stay.
+// prose escapes a help text for Markdown; its paragraphs stay. A "<" would begin HTML, and a pair of "*" would
+// print in italics.
 func prose(s string) string {
 	return strings.NewReplacer("<", "&lt;", "*", `\*`).Replace(strings.TrimSpace(s))
 }
 
-// cell escapes a text for a row of a table.
+// cell escapes a text for a row of a table, which ends at a line end and is divided at each "|".
 func cell(s string) string {
 	return strings.NewReplacer("|", `\|`, "<", "&lt;", "*", `\*`, "\n", " ").Replace(s)
 }
 
-// anchor is the id of a heading.
+// anchor is the id that GitHub gives a heading of words, in lower case with hyphens.
 func anchor(heading string) string { return strings.ReplaceAll(strings.ToLower(heading), " ", "-") }
 
 // unindent removes cobra's indentation of examples.
+// On a page the code block does that.
 func unindent(s string) string {
 	lines := strings.Split(strings.TrimRight(s, "\n"), "\n")
 	for i := range lines {
@@ -101,9 +108,11 @@ func unindent(s string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Manual is pillion(1), in man's own macros.
+// Manual is pillion(1), in man's own macros (man(7)), so that no other tool is needed to build a package.
 func Manual(root *cobra.Command) string {
 	var b strings.Builder
+	// In roff a backslash escapes, a "-" may print as a hyphen that cannot be copied, and a line that begins with
+	// "." or "'" is a request: \& before it makes it text.
 	roff := strings.NewReplacer(`\`, `\e`, "-", `\-`, "\n.", "\n\\&.", "\n'", "\n\\&'")
 	fmt.Fprintf(&b, ".TH PILLION 1 \"\" \"pillion %s\" \"\"\n.SH NAME\npillion \\- %s\n", roff.Replace(root.Version), roff.Replace(root.Short))
 	b.WriteString(".SH SYNOPSIS\n.B pillion\n.I command\n[\n.I options\n]\n.SH DESCRIPTION\n")
@@ -121,5 +130,5 @@ func Manual(root *cobra.Command) string {
 	return b.String()
 }
 
-// paragraphs marks paragraphs for man.
+// paragraphs marks paragraphs for man: an empty line divides them in our texts, the request .PP in man(7).
 func paragraphs(s string) string { return strings.ReplaceAll(s, "\n\n", "\n.PP\n") }

@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// schema is as much of JSON Schema as the configuration's uses.
+// schema is as much of JSON Schema as the configuration's uses. Additional stays JSON, because it is either a
+// schema or a boolean.
 type schema struct {
 	Type        string            `json:"type"`
 	Description string            `json:"description"`
@@ -21,6 +22,7 @@ type schema struct {
 
 // configurationPage is the schema of pillion.jsonc as Markdown: one table for the top level and one for each kind of
 // object. It panics for a schema that is not JSON, which is our own.
+// The text of a setting is its doc tag in package config.
 func configurationPage(text []byte) string {
 	var top schema
 	if err := json.Unmarshal(text, &top); err != nil {
@@ -36,7 +38,8 @@ func configurationPage(text []byte) string {
 	return b.String()
 }
 
-// settingsTable writes the settings below a path, then those of the objects in them.
+// settingsTable writes the settings below a path, then those of the objects in them, in the order of their names:
+// the page must not differ from run to run.
 func settingsTable(b *strings.Builder, path string, s schema) {
 	if path != "" {
 		fmt.Fprintf(b, "\n## %s\n", path)
@@ -66,12 +69,15 @@ func settingsTable(b *strings.Builder, path string, s schema) {
 	}
 }
 
-// objectOf finds the object with named settings in a setting: itself, the values of a map, or one of several forms.
+// objectOf finds the object with named settings in a setting: itself, the values of a map, or one of several
+// forms. It returns the path that heads its table, with NAME for the key of a map; ok is false for a setting
+// without such an object.
 func objectOf(path string, s schema) (string, schema, bool) {
 	if len(s.Properties) > 0 {
 		return path, s, true
 	}
 	var each schema
+	// additionalProperties is true or false for most objects, and then no schema.
 	if json.Unmarshal(s.Additional, &each) == nil {
 		if to, o, ok := objectOf(path+".NAME", each); ok {
 			return to, o, ok
@@ -85,7 +91,7 @@ func objectOf(path string, s schema) (string, schema, bool) {
 	return "", schema{}, false
 }
 
-// words describes the values of a setting in a few words.
+// words describes the values of a setting in a few words. Forms that read the same are named once.
 func (s schema) words() string {
 	switch {
 	case len(s.AnyOf) > 0:
@@ -111,7 +117,7 @@ func (s schema) words() string {
 	return s.Type
 }
 
-// headingID is the id that GitHub gives a heading.
+// headingID is the id that GitHub gives a heading: dots and dollar signs disappear, blanks become hyphens.
 func headingID(heading string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

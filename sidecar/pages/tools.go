@@ -13,8 +13,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/web"
 )
 
-// everyTool makes the built-in tools with everything configured that some of them need, so that none is missing.
-// "invalid" only answers calls of unknown tools.
+// everyTool makes the built-in tools with everything configured that some of them need, so that none is missing;
+// no page is fetched with that. "invalid" only answers calls of unknown tools.
 func everyTool() []tools.Tool {
 	var env builtin.Env
 	env.Web.Client = &web.Client{}
@@ -23,6 +23,7 @@ func everyTool() []tools.Tool {
 }
 
 // toolsPage describes the tools that a model can call.
+// The order is that of the names, so that a tool that moves in the code does not change the page.
 func toolsPage(list []tools.Tool) string {
 	slices.SortFunc(list, func(a, b tools.Tool) int { return strings.Compare(a.ID, b.ID) })
 	var b strings.Builder
@@ -52,7 +53,8 @@ func toolsPage(list []tools.Tool) string {
 	return b.String()
 }
 
-// parameterTable lists a tool's parameters, required ones first.
+// parameterTable lists a tool's parameters, required ones first and in the order of the schema, the others by
+// name. It panics for a schema that is not JSON, which is our own.
 func parameterTable(b *strings.Builder, parameters json.RawMessage) {
 	var p struct {
 		Required   []string
@@ -63,6 +65,7 @@ func parameterTable(b *strings.Builder, parameters json.RawMessage) {
 		}
 	}
 	if err := json.Unmarshal(parameters, &p); err != nil {
+		// A mistake of ours: the test of the generated pages finds it.
 		panic(err) // our own tools
 	}
 	if len(p.Properties) == 0 {
@@ -77,6 +80,7 @@ func parameterTable(b *strings.Builder, parameters json.RawMessage) {
 	b.WriteString("\n| parameter | type | what it is |\n|---|---|---|\n")
 	for _, name := range names {
 		q := p.Properties[name]
+		// A type is a string or a list of strings; both are read as JSON text.
 		kind := strings.NewReplacer(`"`, "", "[", "", "]", "", ",", " or ").Replace(string(q.Type))
 		if len(q.Enum) > 0 {
 			kind = "`" + strings.Join(q.Enum, "` `") + "`"
@@ -91,6 +95,7 @@ func parameterTable(b *strings.Builder, parameters json.RawMessage) {
 }
 
 // permissionOf is the name of a tool in permission rules.
+// Tools without one of their own are asked about under their id.
 func permissionOf(t tools.Tool) string {
 	if t.Permission == "" {
 		return t.ID
