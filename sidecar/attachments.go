@@ -29,8 +29,9 @@ const (
 	maxAttachedPicture = 32 << 20  // bytes of a picture or PDF before it is scaled
 )
 
-// attachments are the files that a prompt mentions with @, read by the read tool: through the same gate, so that a mention in
-// a text that was pasted unread sends no secret.
+// attachments are the files that a prompt mentions with @, read by the read tool: through the same gate, so that a
+// mention in a text that was pasted unread sends no secret. A file that cannot be read adds nothing; the mention
+// stays in the text.
 func attachments(ctx context.Context, a *app.App, s *agent.Session, text string) []provider.Part {
 	if !strings.Contains(text, "@") {
 		return nil
@@ -44,7 +45,8 @@ func attachments(ctx context.Context, a *app.App, s *agent.Session, text string)
 	return slash.Mentioned(text, s.Info().Cwd, func(input json.RawMessage) (agent.ToolData, error) { return s.ToolBeside(ctx, all[i], input) })
 }
 
-// fileParts reads the files that -f names. The user has named each, so no approval is asked for.
+// fileParts reads the files that -f names. The user has named each, so no approval is asked for. Unlike a mention,
+// a file that cannot be attached is an error: the prompt relies on it.
 func fileParts(cwd string, names []string) (out []provider.Part, err error) {
 	for _, name := range names {
 		path := name
@@ -59,14 +61,18 @@ func fileParts(cwd string, names []string) (out []provider.Part, err error) {
 			out = append(out, provider.Part{Type: provider.PartFile, Files: []provider.File{f}})
 			continue
 		}
+		// A null byte is valid UTF-8, but files with one are binary.
 		if !utf8.Valid(b) || slices.Contains(b, 0) {
 			return nil, fmt.Errorf("cannot attach %s: it is neither text, a picture nor a PDF", name)
 		}
 		text, rest := string(b), ""
 		if len(text) > maxAttachedText {
 			rest = fmt.Sprintf("\n(%d more bytes are in the file; the read tool shows them)", len(text)-maxAttachedText)
+			// The cut may fall into a character; a provider refuses text that is not UTF-8.
 			text = strings.ToValidUTF8(text[:maxAttachedText], "")
 		}
+		// The fence must be longer than any in the text, or the text would end its own block (CommonMark, fenced
+		// code blocks).
 		fence := "```"
 		for strings.Contains(text, fence) {
 			fence += "`"
@@ -76,7 +82,7 @@ func fileParts(cwd string, names []string) (out []provider.Part, err error) {
 	return out, nil
 }
 
-// pictureOf is a picture or PDF with its type, by its first bytes.
+// pictureOf is a picture or PDF with its type, by its first bytes: names lie, and a provider refuses a wrong type.
 func pictureOf(name string, b []byte) (provider.File, bool) {
 	mime, _, _ := strings.Cut(http.DetectContentType(b), ";")
 	if len(b) == 0 || len(b) > maxAttachedPicture || mime != "application/pdf" && !strings.HasPrefix(mime, "image/") {
@@ -89,6 +95,7 @@ func pictureOf(name string, b []byte) (provider.File, bool) {
 // backslashes, or as a URL.
 func pictureFile(text string) (provider.File, bool) {
 	path := strings.Trim(text, `"'`)
+	// Terminals escape blanks in the path of a dropped file. On Windows a backslash divides folders, so it stays.
 	if u, err := url.Parse(path); err == nil && u.Scheme == "file" {
 		path = u.Path
 	} else if runtime.GOOS != "windows" {
@@ -113,14 +120,16 @@ func pictureFile(text string) (provider.File, bool) {
 	return pictureOf(filepath.Base(path), b)
 }
 
-// clipboardPrograms write the clipboard's image to standard output, by system; the first one that is installed and succeeds counts.
+// clipboardPrograms write the clipboard's image to standard output, by system (GOOS); the first one that is
+// installed and succeeds counts. On Linux wl-paste is for Wayland and xclip for X11.
 var clipboardPrograms = map[string][][]string{
 	"linux":   {{"wl-paste", "--type", "image/png"}, {"xclip", "-selection", "clipboard", "-t", "image/png", "-o"}},
 	"darwin":  {{"pngpaste", "-"}},
 	"windows": {{"powershell", "-NoProfile", "-Command", "Add-Type -AssemblyName System.Windows.Forms; $i = [Windows.Forms.Clipboard]::GetImage(); if ($i) { $i.Save([Console]::OpenStandardOutput(), [Drawing.Imaging.ImageFormat]::Png) }"}},
 }
 
-// clipboardPicture reads the image in the clipboard.
+// clipboardPicture reads the image in the clipboard. Its errors tell a missing program from a clipboard without an
+// image.
 func clipboardPicture(ctx context.Context) (provider.File, error) {
 	var names []string
 	installed := false
@@ -130,6 +139,7 @@ func clipboardPicture(ctx context.Context) (provider.File, error) {
 			continue
 		}
 		installed = true
+		// Person: such a program needs the person's whole environment (display, Wayland socket).
 		out, err := guard.CommandContext(ctx, guard.Person, words...).Output()
 		if f, ok := pictureOf("clipboard.png", out); err == nil && ok {
 			return f, nil

@@ -28,7 +28,7 @@ func acpCommand() *cobra.Command {
 	return c
 }
 
-// stdio is the connection to the editor that started this process.
+// stdio is the connection to the editor that started this process: standard input and output as one value.
 type stdio struct {
 	io.ReadCloser
 	io.WriteCloser

@@ -53,20 +53,21 @@ directory's before others; an editor may also use session/load.`,
 	return c
 }
 
-// joinable is a live session and the process that has it open.
+// joinable is a live session and the process that has it open: the same process must be dialled again to join it.
 type joinable struct {
 	share.Session
 	of share.Process
 }
 
 // joinables asks every sidecar of this person for its live sessions. A sidecar without a session is in processes
-// only.
+// only. The answers are those of the moment: a session may end before it is joined.
 func joinables(ctx context.Context) (all []joinable, processes []share.Process) {
 	for _, p := range share.List() {
 		c, w, err := share.Dial(ctx, p, share.Hello{List: true})
 		if err != nil {
 			continue // it has just ended, or is of another version
 		}
+		// The sidecar answers with its sessions and the connection is of no more use.
 		_ = c.Close()
 		processes = append(processes, p)
 		for _, s := range w.Sessions {
@@ -76,7 +77,7 @@ func joinables(ctx context.Context) (all []joinable, processes []share.Process) 
 	return all, processes
 }
 
-// listShared prints one line for each session that can be joined.
+// listShared prints one line for each session that can be joined; nothing where sidecars run without a session.
 func listShared(ctx context.Context, out io.Writer) error {
 	all, processes := joinables(ctx)
 	if len(processes) == 0 {
@@ -103,6 +104,7 @@ func dialShared(ctx context.Context, want, cwd string) (net.Conn, error) {
 	if want != "" {
 		fits = nil
 		for _, s := range all {
+			// A complete id is exact, however many others begin or end like it.
 			if s.ID == want {
 				fits = []joinable{s}
 				break
@@ -114,6 +116,7 @@ func dialShared(ctx context.Context, want, cwd string) (net.Conn, error) {
 		if len(fits) == 0 {
 			return nil, fmt.Errorf("no live session %q; the live sessions are: %s", want, choices(all))
 		}
+		// Several editors of one person often work on different projects.
 	} else if here := inDir(all, cwd); len(here) > 0 {
 		fits = here
 	}
@@ -130,7 +133,8 @@ func dialShared(ctx context.Context, want, cwd string) (net.Conn, error) {
 	return nil, fmt.Errorf("more than one session can be joined; name one of them: %s", choices(fits))
 }
 
-// inDir are the sessions of a directory; links and case are compared as the system does.
+// inDir are the sessions of a directory; links and case are compared as the system does, because editors spell the
+// same folder in several ways.
 func inDir(all []joinable, cwd string) (out []joinable) {
 	for _, s := range all {
 		if acp.SameDir(s.Cwd, cwd) {
@@ -140,7 +144,7 @@ func inDir(all []joinable, cwd string) (out []joinable) {
 	return out
 }
 
-// choices lists sessions for an error message.
+// choices lists sessions for an error message, with what tells them apart for a person.
 func choices(all []joinable) string {
 	if len(all) == 0 {
 		return "none"
@@ -154,11 +158,14 @@ func choices(all []joinable) string {
 
 // relayBytes moves bytes both ways until the sidecar ends the connection. The end of in means that the editor has no
 // more requests: only the writing half is closed then, so that the answers still arrive.
+// No bytes are interpreted: what the editor and the sidecar speak is between them.
 func relayBytes(ctx context.Context, conn net.Conn, in io.Reader, out io.Writer) error {
 	defer conn.Close()
+	// A signal ends the relay: closing the connection ends both copies.
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	go func() {
 		_, _ = io.Copy(conn, in)
+		// A Unix socket can be closed in one direction; a connection that cannot is closed as a whole.
 		if half, ok := conn.(interface{ CloseWrite() error }); ok {
 			_ = half.CloseWrite()
 		} else {
@@ -166,6 +173,7 @@ func relayBytes(ctx context.Context, conn net.Conn, in io.Reader, out io.Writer)
 		}
 	}()
 	_, err := io.Copy(out, conn)
+	// After a signal, the error of the copy says only that the connection was closed.
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

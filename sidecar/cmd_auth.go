@@ -19,7 +19,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/fuzzy"
 )
 
-// authCommand is `pillion auth`.
+// authCommand is `pillion auth`. The order of precedence in its help is that of package models.
 func authCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "auth", Short: "Store the API keys of model providers",
@@ -33,7 +33,8 @@ can read. Variables such as ANTHROPIC_API_KEY take precedence over stored keys; 
 }
 
 // authLogin is `pillion auth login`. A provider that is not configured is accepted with a warning: keys are often
-// stored before the configuration is written. A likely misspelling is refused, because the key would never be used.
+// stored before the configuration is written. A likely misspelling is refused, because the key would never be
+// used. A key that is stored already is replaced.
 func authLogin() *cobra.Command {
 	var stdin bool
 	c := &cobra.Command{
@@ -41,12 +42,14 @@ func authLogin() *cobra.Command {
 		Example: "  pillion auth login anthropic\n  pass show openai | pillion auth login openai --stdin",
 		RunE: func(c *cobra.Command, args []string) error {
 			p := app.NewWorkplace(version)
+			// Ephemeral and without language servers: only the list of providers is needed.
 			a := app.New(app.Options{Place: p, Ephemeral: true, NoLSP: true})
 			defer a.Close()
 			dir, err := app.Directory("")
 			if err != nil {
 				return err
 			}
+			// Ids are lower case everywhere; people write "OpenAI".
 			id := strings.ToLower(args[0])
 			var known []string
 			for _, x := range a.Models.Sources(dir) {
@@ -66,6 +69,8 @@ func authLogin() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			// Set falls back to a file where there is no keyring; the person is told which it was.
+			// The path of the file is printed, so that the person can look at its mode or move it.
 			place := "your keyring"
 			if where == keys.File {
 				place = p.Keys().File
@@ -79,7 +84,7 @@ func authLogin() *cobra.Command {
 }
 
 // nearestProvider is the known provider that id is probably a misspelling of; "" when id is known, or is like none
-// and may be one that is configured later.
+// and may be one that is configured later. Both are compared in lower case, as ids are.
 func nearestProvider(id string, known []string) string {
 	best, slips := "", 3 // at most two letters differ, and less than a third of the name: more makes another name
 	for _, k := range known {
@@ -95,24 +100,29 @@ func nearestProvider(id string, known []string) string {
 
 // readKey reads a key that is typed without being shown, or piped. It is never an argument: other users of the
 // machine can list those.
+// Without --stdin a pipe is accepted as well: the check for a terminal decides.
 func readKey(c *cobra.Command, id string, stdin bool) (string, error) {
 	if !stdin && isTerminal(os.Stdin) {
 		fmt.Fprintf(c.ErrOrStderr(), "Key of %s (not shown): ", id)
 		b, err := term.ReadPassword(int(os.Stdin.Fd()))
+		// The line end that the person typed is not echoed either.
 		fmt.Fprintln(c.ErrOrStderr())
 		return strings.TrimSpace(string(b)), err
 	}
+	// 16 KiB is far more than any key; a wrong file in the pipe is not stored as a whole.
 	b, err := io.ReadAll(io.LimitReader(c.InOrStdin(), 16<<10))
 	if err != nil {
 		return "", err
 	}
+	// An empty key would be stored and fail later, far from its cause.
 	if len(b) == 0 {
 		return "", usagef("pipe the key in: … | pillion auth login %s --stdin", id)
 	}
 	return strings.TrimSpace(string(b)), nil
 }
 
-// authLogout is `pillion auth logout`. Keys from the environment and from the configuration are not touched.
+// authLogout is `pillion auth logout`. Keys from the environment and from the configuration are not touched: they
+// are not Pillion's to delete.
 func authLogout() *cobra.Command {
 	return &cobra.Command{
 		Use: "logout PROVIDER", Short: "Delete a provider's stored key", Args: cobra.ExactArgs(1),
@@ -130,7 +140,7 @@ func authLogout() *cobra.Command {
 	}
 }
 
-// authList is `pillion auth list`. It prints where each key comes from, never the key.
+// authList is `pillion auth list`. It prints where each key comes from, never the key, not even a part of it.
 func authList() *cobra.Command {
 	var asJSON, local bool
 	var cwd string
@@ -153,6 +163,7 @@ func authList() *cobra.Command {
 				if x.Origin != "" {
 					from += " (" + x.Origin + ")"
 				}
+				// The providers without a key are listed too: the line says how to get them to work.
 				if x.Source == "none" {
 					from = "no key; " + x.Missing
 				}
@@ -167,7 +178,8 @@ func authList() *cobra.Command {
 	return c
 }
 
-// providers are those of a directory's configuration and, with local, the model servers that answer on this machine.
+// providers are those of a directory's configuration and, with local, the model servers that answer on this
+// machine. Editors get the same list (appAuth).
 func providers(ctx context.Context, m *models.Models, cwd string, local bool) []models.Source {
 	all := m.Sources(cwd)
 	if local {

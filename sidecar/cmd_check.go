@@ -17,11 +17,13 @@ import (
 	"github.com/pillion-dev/pillion/tools/paths"
 )
 
-// exitUncertain is the exit code when no error is known but not everything was checked. A build script must be able
-// to tell that from success; exitError says that errors are introduced.
+// exitUncertain is the exit code when no error is known but not everything was checked. A build script must be
+// able to tell that from success: a server that did not start would otherwise pass every change. exitError says
+// that errors are introduced.
 const exitUncertain = 3
 
-// checkCommand is `pillion check`: the verdict of an edit, for a change that was made without Pillion.
+// checkCommand is `pillion check`: the verdict of an edit, for a change that was made without Pillion. It is for
+// builds: no model, no question, and exit codes that tell three outcomes apart.
 func checkCommand() *cobra.Command {
 	var cwd, format string
 	var partial bool
@@ -47,8 +49,10 @@ Exit codes: 0 no error is introduced and every server has answered; 1 errors are
 			if err != nil {
 				return err
 			}
+			// The budget covers the whole command, reading the change from Git included.
 			ctx, cancel := context.WithTimeout(c.Context(), budget)
 			defer cancel()
+			// The real path, as for review: trust is kept by it, and Git reports resolved paths.
 			root := trust.RealPath(paths.Worktree(dir))
 			here, err := os.Getwd() // a patch is named from where the person is
 			if err != nil {
@@ -60,8 +64,10 @@ Exit codes: 0 no error is introduced and every server has answered; 1 errors are
 			}
 			defer plan.Close()
 			place := app.NewWorkplace(version)
+			// Problems of the configuration are not the change's; they do not fail a build.
 			conf, _ := place.Config(dir)
 			trust.Warn(c.ErrOrStderr(), conf, root)
+			// Servers of its own, which end with the check: those of a session show the project's present text.
 			v := place.Check(ctx, plan, conf, func(text string) { fmt.Fprintln(c.ErrOrStderr(), "pillion:", text) })
 			if err := plan.Write(c.OutOrStdout(), format, version, v); err != nil {
 				return err
@@ -82,12 +88,14 @@ Exit codes: 0 no error is introduced and every server has answered; 1 errors are
 	return c
 }
 
-// planChange is the change that the arguments of check and review name; see check.Target. An argument that is a file is a
-// patch; everything else is a commit or a range, which Git resolves.
+// planChange is the change that the arguments of check and review name; see check.Target. An argument that is a
+// file is a patch; everything else is a commit or a range, which Git resolves. branches allows the name of a
+// branch, as review does. The caller closes the plan.
 func planChange(ctx context.Context, root, dir string, args []string, in io.Reader, branches bool) (*check.Plan, error) {
 	if len(args) == 0 {
 		return check.WorkingTree(ctx, root)
 	}
+	// "-" is standard input, as in git apply.
 	if args[0] == "-" {
 		b, err := io.ReadAll(io.LimitReader(in, maxLine))
 		if err != nil {

@@ -22,7 +22,7 @@ import (
 )
 
 // reviewerOf is the reviewer of a session for the command line. No editor follows the session, so the ledger is
-// filled from the event log.
+// filled from the event log. The subscription ends with ctx.
 func reviewerOf(ctx context.Context, a *app.App, s *agent.Session) (*review.Reviewer, error) {
 	l := review.NewLedger()
 	stop := s.Subscribe(0, func(e agent.Event) { l.Take(e) })
@@ -30,7 +30,7 @@ func reviewerOf(ctx context.Context, a *app.App, s *agent.Session) (*review.Revi
 	return a.Desk.Reviewer(s, l), nil
 }
 
-// sessionsCheckpoints is `pillion sessions checkpoints`.
+// sessionsCheckpoints is `pillion sessions checkpoints`. Its ids are what restore and fork take.
 func sessionsCheckpoints() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
@@ -57,9 +57,12 @@ func sessionsCheckpoints() *cobra.Command {
 			for _, p := range list {
 				added, removed := int64(0), int64(0)
 				for _, f := range p.Files {
+					// Added and Removed are set in every checkpoint of the reviewer.
 					added, removed = added+*f.Added, removed+*f.Removed
 				}
 				at, _ := time.Parse(time.RFC3339Nano, p.Time)
+				// A time that cannot be read is printed as year 1, which harms less than no list.
+				// The session was taken back to this checkpoint and has not gone on since.
 				mark := ""
 				if p.Current {
 					mark = "  (now)"
@@ -73,7 +76,8 @@ func sessionsCheckpoints() *cobra.Command {
 	return c
 }
 
-// sessionsRestore is `pillion sessions restore`, the same operation as an editor's _pillion/checkpoint/restore.
+// sessionsRestore is `pillion sessions restore`, the same operation as an editor's _pillion/checkpoint/restore, so
+// that a mistake can be undone where no editor runs.
 func sessionsRestore() *cobra.Command {
 	var filesOnly, conversation, dry, asJSON bool
 	var paths []string
@@ -83,6 +87,7 @@ func sessionsRestore() *cobra.Command {
 			"What you changed in the files since is kept: it is merged, and a file where both changed the same lines is\nleft as it is. The restore is a checkpoint itself.",
 		Args: cobra.ExactArgs(2),
 		RunE: func(c *cobra.Command, args []string) error {
+			// Both flags would mean the default, but whoever writes both may expect something else.
 			if filesOnly && conversation {
 				return errors.New("--files and --conversation exclude each other; without either both are restored")
 			}
@@ -98,6 +103,7 @@ func sessionsRestore() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			// An empty Scope restores both, or only the files that --file names.
 			w := review.Restoring{Checkpoint: args[1], DryRun: dry}
 			switch {
 			case filesOnly:
@@ -105,6 +111,8 @@ func sessionsRestore() *cobra.Command {
 			case conversation:
 				w.Scope = review.ScopeConversation
 			}
+			// Relative names are those of the session's directory, not of this one: a session can be restored from
+			// anywhere.
 			for _, p := range paths {
 				if !filepath.IsAbs(p) {
 					p = filepath.Join(s.Info().Cwd, p)
@@ -126,20 +134,23 @@ func sessionsRestore() *cobra.Command {
 	return c
 }
 
-// restoreError adds the next step to the errors that a person can do something about.
+// restoreError adds the next step to the errors that a person can do something about. The reviewer's errors are
+// those of the wire; their code tells what happened.
 func restoreError(args []string, err error) error {
 	var coded *jsonrpc2.Error
 	var locked *store.LockedError
 	switch {
 	case errors.As(err, &coded) && coded.Code == jsonrpc2.Code(protocol.ErrorCodeResourceNotFound):
 		return fmt.Errorf("there is no checkpoint %s in this session; pillion sessions checkpoints %s lists them", args[1], args[0])
+	// Another process has the session open; two writers of one event log would contradict each other.
 	case errors.As(err, &locked):
 		return fmt.Errorf("%w; undo it there, or close the session first", err)
 	}
 	return err
 }
 
-// printRestored lists what happened to each file and names the checkpoint that undoes the restore.
+// printRestored lists what happened to each file and names the checkpoint that undoes the restore. The JSON is the
+// answer of the wire method, so that scripts and editors read the same.
 func printRestored(c *cobra.Command, cwd string, done *review.Restored, w review.Restoring, asJSON bool) error {
 	out := c.OutOrStdout()
 	if asJSON {
@@ -152,6 +163,7 @@ func printRestored(c *cobra.Command, cwd string, done *review.Restored, w review
 	if done.Plan != nil {
 		for _, o := range done.Plan.Outcomes {
 			name := o.Path
+			// A file of another folder is shown with its whole path: "../" hides where it is.
 			if rel, err := filepath.Rel(cwd, o.Path); err == nil && filepath.IsLocal(rel) {
 				name = rel
 			}
@@ -159,6 +171,7 @@ func printRestored(c *cobra.Command, cwd string, done *review.Restored, w review
 		}
 	}
 	switch {
+	// Said last, where a reader of the list above sees it.
 	case w.DryRun:
 		fmt.Fprintln(out, "nothing was changed (--dry-run)")
 	case done.Undo == "":
@@ -177,11 +190,13 @@ func sessionsFork() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			a := app.New(app.Options{Place: app.NewWorkplace(version)})
 			defer a.Close()
+			// An empty id copies the whole conversation.
 			before := ""
 			if len(args) == 2 {
 				before = args[1]
 			}
 			info, _, err := a.Runtime.Fork(c.Context(), args[0], before, title)
+			// ErrNoMessage names no prompt; the person sees the one that was written.
 			if errors.Is(err, agent.ErrNoMessage) {
 				return fmt.Errorf("there is no prompt %s in this session; pillion sessions checkpoints %s lists them", before, args[0])
 			}

@@ -14,9 +14,10 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
-// configCommand is `pillion config`.
+// configCommand is `pillion config`: what is set, by which file, and what is wrong with it.
 func configCommand() *cobra.Command {
 	c := &cobra.Command{Use: "config", Short: "Check and show the configuration"}
+	// The schema is made from the types, so it needs no folder and no app.
 	c.AddCommand(configCheck(), configShow(), &cobra.Command{
 		Use: "schema", Short: "Print the JSON Schema of pillion.jsonc", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -39,8 +40,10 @@ func configCheck() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			// No app is made: a configuration that keeps one from starting must still be checked.
 			conf, problems := app.NewWorkplace(version).Config(dir)
 			if asJSON {
+				// JSON lists are never null: scripts index and count them without a check.
 				held := conf.Held()
 				if problems == nil {
 					problems = []config.Problem{}
@@ -48,6 +51,7 @@ func configCheck() *cobra.Command {
 				if held == nil {
 					held = []config.Held{}
 				}
+				// "doubtful" are rules that probably do not do what was meant (permission.Lint).
 				if err := json.NewEncoder(c.OutOrStdout()).Encode(map[string]any{"ok": len(problems) == 0, "problems": problems, "trusted": conf.Trusted(), "held": held, "unsupported": slices.Concat([]config.Unsupported{}, conf.Unsupported()), "doubtful": slices.Concat([]string{}, permission.Lint(conf.Permission.Rules))}); err != nil {
 					return err
 				}
@@ -55,6 +59,7 @@ func configCheck() *cobra.Command {
 				for _, p := range problems {
 					fmt.Fprintln(c.OutOrStdout(), p)
 				}
+				// What is held back is no mistake: it is used as soon as the folder is trusted.
 				for _, h := range conf.Held() {
 					fmt.Fprintln(c.OutOrStdout(), h)
 				}
@@ -65,8 +70,10 @@ func configCheck() *cobra.Command {
 					fmt.Fprintln(c.OutOrStdout(), doubt)
 				}
 				if len(conf.Held()) > 0 {
+					// QuoteArg: the path may contain blanks, and the line is meant to be copied into a shell.
 					fmt.Fprintln(c.OutOrStdout(), "to use the settings that are held back, run: pillion trust "+trust.QuoteArg(paths.Worktree(dir)))
 				}
+				// The last line sums up for a person; the mistakes above speak for themselves.
 				switch held := len(conf.Held()); {
 				case len(problems) > 0:
 				case held > 0:
@@ -86,7 +93,7 @@ func configCheck() *cobra.Command {
 	return c
 }
 
-// configShow is `pillion config show`.
+// configShow is `pillion config show`. Problems go to standard error, so that the output stays JSON.
 func configShow() *cobra.Command {
 	var origin, asJSON bool
 	var cwd string
@@ -99,12 +106,14 @@ func configShow() *cobra.Command {
 			}
 			conf, problems := app.NewWorkplace(version).Config(dir)
 			app.Warn(c.ErrOrStderr(), problems)
+			// What is held back is not in the output below; without a word it would seem to be missing.
 			trust.Warn(c.ErrOrStderr(), conf, paths.Worktree(dir))
 			if origin {
 				origins := conf.Origins()
 				if asJSON {
 					return json.NewEncoder(c.OutOrStdout()).Encode(origins)
 				}
+				// The order of a map changes from run to run; a sorted list can be compared.
 				paths := make([]string, 0, len(origins))
 				for p := range origins {
 					paths = append(paths, p)
@@ -118,8 +127,10 @@ func configShow() *cobra.Command {
 				}
 				return nil
 			}
+			// conf was loaded for this command, so changing it harms no one.
 			mask(conf)
 			e := json.NewEncoder(c.OutOrStdout())
+			// Indented, since people read it, and valid JSON for those who do not.
 			e.SetIndent("", "  ")
 			return e.Encode(conf)
 		},
@@ -130,7 +141,8 @@ func configShow() *cobra.Command {
 	return c
 }
 
-// masked keeps the names of a map of secrets, so that a reader sees what is set, and hides the values.
+// masked keeps the names of a map of secrets, so that a reader sees what is set, and hides the values. It returns
+// a copy; nil stays nil, so that an absent setting is not printed as an empty one.
 func masked(values map[string]string) map[string]string {
 	if values == nil {
 		return nil
@@ -143,6 +155,7 @@ func masked(values map[string]string) map[string]string {
 }
 
 // mask hides keys, tokens, headers and query parameters in c: the output is pasted into bug reports. It changes c.
+// A setting that can hold a secret must be added here.
 func mask(c *config.Config) {
 	hide := func(s *string) {
 		if *s != "" {
@@ -157,6 +170,7 @@ func mask(c *config.Config) {
 			m.Headers = masked(m.Headers)
 			p.Models[name] = m
 		}
+		// A copy: the pointer may be shared with the configuration that others hold.
 		if p.Options != nil {
 			o := *p.Options
 			hide(&o.APIKey)

@@ -21,6 +21,8 @@ func docsCommand() *cobra.Command {
 			if man {
 				all = map[string]string{"pillion.1": pages.Manual(c.Root())}
 			}
+			// The folder may be one of a package build, which does not exist yet; readable by all, as documentation
+			// is.
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
 				return err
 			}

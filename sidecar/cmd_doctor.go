@@ -22,7 +22,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/shell/sandbox"
 )
 
-// finding is one line of the report of `pillion doctor`, also as JSON.
+// finding is one line of the report of `pillion doctor`, also as JSON. Fix is a command or a sentence; it may be
+// set for what works but could work better.
 type finding struct {
 	Name   string `json:"name"`
 	OK     bool   `json:"ok"`
@@ -43,18 +44,23 @@ func doctorCommand() *cobra.Command {
 				return err
 			}
 			if install != "" {
+				// Without a terminal the installation cannot be confirmed, so in stays nil and InstallServer requires
+				// --yes.
 				var in io.Reader
 				if isTerminal(c.InOrStdin()) {
 					in = c.InOrStdin()
 				}
+				// The only thing in this command that changes something, into Pillion's own cache.
 				return app.InstallServer(c.Context(), install, app.NewWorkplace(version).Servers(), yes, in, c.ErrOrStderr())
 			}
+			// Findings that fail do not change the exit code: what is missing may be missing on purpose.
 			found := diagnose(dir)
 			if asJSON {
 				return json.NewEncoder(c.OutOrStdout()).Encode(found)
 			}
 			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
 			for _, f := range found {
+				// Three marks: fine, missing but not needed, missing and needed.
 				mark := "✓"
 				if !f.OK {
 					mark = "·"
@@ -84,14 +90,17 @@ func diagnose(dir string) []finding {
 	p := app.NewWorkplace(version)
 	var out []finding
 	conf, problems := p.Config(dir)
+	// A configuration with mistakes is still used in part, so each mistake has a line of its own.
 	if len(problems) == 0 {
 		out = append(out, finding{Name: "configuration", OK: true, Needed: true, Detail: "no mistakes"})
 	}
 	for _, pr := range problems {
 		out = append(out, finding{Name: "configuration", Needed: true, Detail: pr.String()})
 	}
+	// Trust is per worktree, so the finding names its root.
 	out = append(out, trustFinding(paths.Worktree(dir), conf))
 	out = append(out, writable("state folder", p.State))
+	// program looks a program up in PATH as a session would, and says what happens without it.
 	program := func(name, what, fix string, needed bool) {
 		path, err := exec.LookPath(name)
 		if err != nil {
@@ -111,10 +120,15 @@ func diagnose(dir string) []finding {
 	a := app.New(app.Options{Place: p, Ephemeral: true})
 	defer a.Close()
 	id, origin := a.Models.Default(dir)
+	// The built-in model is the default without a key, so there always is one.
 	out = append(out, finding{Name: "model", OK: true, Needed: true, Detail: id + " (" + origin + ")"})
+	// NoWatch: the servers are only looked up, so nothing has to be watched. Untrusted folders cannot name
+	// programs.
 	servers := lspbridge.New(lspbridge.Options{Root: paths.Worktree(dir), Servers: app.ServerConfigs(conf), NoWatch: true, Bin: lspbridge.CacheBins(p.Servers()), Trusted: conf.Trusted()})
 	for _, s := range servers.Doctor() {
 		f := finding{Name: "language server " + s.ID, OK: s.Found, Detail: strings.Join(s.Extensions, " "), Fix: s.Install}
+		// A plan exists for servers that Pillion can install itself; for others the package manager's command
+		// remains.
 		if _, err := lspbridge.PlanInstall(s.ID, p.Servers()); err == nil {
 			f.Fix = "pillion doctor --install " + s.ID + ", or " + s.Install
 		}
@@ -138,6 +152,7 @@ func writable(name, dir string) finding {
 		f.Detail = err.Error()
 		return f
 	}
+	// 64 KiB: an empty file can still be created on a full disk.
 	_, err = t.Write(make([]byte, 1<<16))
 	if err = errors.Join(err, t.Close(), os.Remove(t.Name())); err != nil {
 		f.Detail = err.Error()
@@ -147,7 +162,8 @@ func writable(name, dir string) finding {
 	return f
 }
 
-// trustFinding says whether the folder is trusted and which settings are held back until it is.
+// trustFinding says whether the folder is trusted and which settings are held back until it is. That nothing is
+// held back is fine without trust: most folders need none.
 func trustFinding(root string, c *config.Config) finding {
 	f := finding{Name: "trust", OK: true, Detail: root + " is a trusted folder: all of its own configuration is used"}
 	switch held := c.Held(); {
@@ -161,10 +177,12 @@ func trustFinding(root string, c *config.Config) finding {
 	return f
 }
 
-// draftFinding says how drafts show a project on this system, and why not as an overlay.
+// draftFinding says how drafts show a project on this system, and why not as an overlay. A copy works as well but
+// takes time and space, so it is no error.
 func draftFinding() finding {
 	s := draft.Probe()
 	f := finding{Name: "drafts", OK: true, Detail: s.String()}
+	// Debian and Ubuntu restrict user namespaces with these two settings.
 	if s.View == draft.Copy {
 		f.Fix = "allow user namespaces (sysctl kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns), so that nothing has to be copied"
 	}
@@ -174,6 +192,7 @@ func draftFinding() finding {
 // sandboxFinding says what the system offers and whether it is used. It is an error only if the configuration demands
 // the sandbox.
 func sandboxFinding(c *config.Config) finding {
+	// Probe tries it for real, in a process of its own.
 	support := sandbox.Probe()
 	mode := c.Sandbox
 	if mode == "" {
@@ -189,7 +208,8 @@ func sandboxFinding(c *config.Config) finding {
 	return f
 }
 
-// containmentFinding says what holds the commands that run without a question.
+// containmentFinding says what holds the commands that run without a question. Without it more commands are asked
+// about, which a person may take for a fault.
 func containmentFinding() finding {
 	if ok, why := sandbox.CanContain(); !ok {
 		return finding{Name: "containment", Detail: "none: " + why + "; only the simplest commands run without a question"}

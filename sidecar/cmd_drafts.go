@@ -21,6 +21,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
+// draftsCommand is `pillion drafts`: what is left of turns with --review draft that ended without a decision.
 func draftsCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "drafts", Short: "List, show, land or drop drafts that were not decided on",
@@ -35,21 +36,24 @@ proposal was not answered, whose turn was cut off or that was rejected is kept, 
 	return c
 }
 
-// draftsDir is where drafts are kept.
+// draftsDir is where drafts are kept: in the state folder, outside every project, so that no watcher or build sees
+// them.
 func draftsDir() string { return filepath.Join(app.NewWorkplace(version).State, "drafts") }
 
-// draftRow is a draft as scripts read it.
+// draftRow is a draft as scripts read it. The files and bytes are counted when it is listed; nothing stores them.
 type draftRow struct {
 	draft.Head
 	Files int   `json:"files"` // changed, made or deleted
 	Bytes int64 `json:"bytes"` // of its folder
 }
 
+// rowOf describes a draft. One that cannot be read is listed with 0 files, since dropping it must be possible.
 func rowOf(d *draft.Draft) draftRow {
 	row := draftRow{Head: d.Head()}
 	if p, err := proposalOf(d); err == nil {
 		row.Files = len(p.Files)
 	}
+	// Errors are skipped: a size that is too small is better than no list.
 	_ = filepath.WalkDir(d.Dir, func(_ string, e fs.DirEntry, err error) error {
 		if err == nil && e.Type().IsRegular() {
 			if fi, err := e.Info(); err == nil {
@@ -61,8 +65,11 @@ func rowOf(d *draft.Draft) draftRow {
 	return row
 }
 
+// proposalOf is what a draft that no session works in would change.
 func proposalOf(d *draft.Draft) (*draft.Proposal, error) { return app.ReadDraft(d) }
 
+// draftsList is `pillion drafts list`. It writes "no drafts" to standard error, so that the output of a pipe stays
+// empty.
 func draftsList() *cobra.Command {
 	var asJSON, all bool
 	var cwd string
@@ -70,6 +77,7 @@ func draftsList() *cobra.Command {
 		Use: "list", Short: "List the drafts of this project", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			project := ""
+			// draft.List takes an empty project as "all".
 			if !all {
 				dir, err := app.Directory(cwd)
 				if err != nil {
@@ -94,6 +102,8 @@ func draftsList() *cobra.Command {
 			}
 			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
 			for _, r := range rows {
+				// Titles come from a model and paths from a repository: Clean keeps control characters in them from
+				// the terminal.
 				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.State, textutil.Plural(r.Files, "file"), r.Used.Local().Format(time.DateTime), terminal.Clean(r.Title), terminal.Clean(r.Project))
 			}
 			return w.Flush()
@@ -105,7 +115,8 @@ func draftsList() *cobra.Command {
 	return c
 }
 
-// findDraft is a draft by its id, or by the beginning of it where only one has it.
+// findDraft is a draft by its id, or by the beginning of it where only one has it. It looks in all projects: the
+// id alone says enough.
 func findDraft(id string) (*draft.Draft, error) {
 	list, err := draft.List(draftsDir(), "")
 	if err != nil {
@@ -113,18 +124,21 @@ func findDraft(id string) (*draft.Draft, error) {
 	}
 	var found []*draft.Draft
 	for _, d := range list {
+		// A whole id wins over those that only begin like it.
 		if h := d.Head(); h.ID == id {
 			return d, nil
 		} else if strings.HasPrefix(h.ID, id) {
 			found = append(found, d)
 		}
 	}
+	// Several that fit are an error: dropping or landing the wrong one cannot be undone here.
 	if len(found) == 1 {
 		return found[0], nil
 	}
 	return nil, fmt.Errorf("there is no draft %q; pillion drafts list --all shows them", id)
 }
 
+// draftsShow is `pillion drafts show`. What a unified diff cannot hold follows in lines that begin with "#".
 func draftsShow() *cobra.Command {
 	return &cobra.Command{
 		Use: "show ID", Short: "Print what a draft would change, as a unified diff", Args: cobra.ExactArgs(1),
@@ -133,10 +147,12 @@ func draftsShow() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			// A draft is kept as files; the proposal is computed from them at each call.
 			p, err := proposalOf(d)
 			if err != nil {
 				return err
 			}
+			// Relative paths, as a patch has them; one on another drive of Windows has none and stays absolute.
 			root := d.Head().Project
 			text := change.New("", p.Files).Unified(func(path string) string {
 				if rel, err := filepath.Rel(root, path); err == nil {
@@ -159,6 +175,8 @@ func draftsShow() *cobra.Command {
 	}
 }
 
+// draftsLand is `pillion drafts land`: the same review as at the end of a turn, in a session of its own that is
+// not stored.
 func draftsLand() *cobra.Command {
 	var approve string
 	var asJSON, noLSP bool
@@ -173,11 +191,15 @@ func draftsLand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			// The draft's project and not this directory: the changes belong there, with its rules and language
+			// servers.
 			dir := d.Head().Project
 			o := terminal.Options{Out: c.OutOrStdout(), Cwd: dir, Approve: how, Editor: textEditor()}
 			if isTerminal(os.Stdin) && isTerminal(c.OutOrStdout()) {
+				// Keys only where both ends are a terminal: a question that is not seen cannot be answered.
 				o.Keys, o.Color = terminal.TTY{File: os.Stdin}, os.Getenv("NO_COLOR") == ""
 			}
+			// With --json, standard output is for the result alone.
 			if asJSON {
 				o.Out = io.Discard
 			}
@@ -189,6 +211,7 @@ func draftsLand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			// Before LandStored: the proposal is an event, and the terminal shows it from that.
 			defer s.Subscribe(0, func(e agent.Event) {
 				if n, ok := agent.Value[agent.NoticeData](e); ok && e.Type == agent.EventNotice {
 					fmt.Fprintln(c.ErrOrStderr(), "pillion:", terminal.Clean(n.Text))
@@ -196,6 +219,7 @@ func draftsLand() *cobra.Command {
 				t.Event(e)
 			})()
 			data, made := a.Drafts.LandStored(c.Context(), s, d)
+			// An empty draft is no error, since a turn may have undone its own changes.
 			if !made {
 				fmt.Fprintln(c.ErrOrStderr(), "the draft changes nothing; it was removed")
 				return nil
@@ -208,6 +232,7 @@ func draftsLand() *cobra.Command {
 			} else if x.Output != "" {
 				fmt.Fprintln(c.OutOrStdout(), outputFor(x.Output, isTerminal(c.OutOrStdout())))
 			}
+			// The reason is in the output that was printed above.
 			if x.Error != nil {
 				return exitCode(exitError)
 			}
@@ -220,6 +245,7 @@ func draftsLand() *cobra.Command {
 	return c
 }
 
+// draftsDrop is `pillion drafts drop`. Several ids are removed one by one; the first unknown one ends it.
 func draftsDrop() *cobra.Command {
 	return &cobra.Command{
 		Use: "drop ID...", Short: "Remove drafts; the project stays as it is", Args: cobra.MinimumNArgs(1),

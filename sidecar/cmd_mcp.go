@@ -51,6 +51,7 @@ made at the start and printed on standard error.`,
 			if err != nil {
 				return err
 			}
+			// A bad pattern matches nothing, and the client would silently get no tools.
 			for _, p := range offered {
 				if _, err := path.Match(p, ""); err != nil {
 					return usagef("--tools: %q is not a tool name or pattern", p)
@@ -67,12 +68,15 @@ made at the start and printed on standard error.`,
 	return c
 }
 
-// serveMCP serves until the client closes the connection or ctx ends.
+// serveMCP serves until the client closes the connection or ctx ends. Standard output belongs to the protocol, so
+// logs go to a file.
 func serveMCP(ctx context.Context, dir string, how terminal.Approve, offered []string, listen string) error {
+	// A client that closes the pipe must not end the process before calls are finished and stored.
 	surviveBrokenPipes()
 	p := app.NewWorkplace(version)
 	log, done := p.Logger()
 	defer done()
+	// Each client gets a session, with approval requests of its own.
 	l := lend.New(lend.Options{App: app.Options{Place: p, Log: log, Verdict: verdictMode(how)}, Dir: dir, Approve: how, Tools: offered, Version: version})
 	defer l.Close()
 	if listen != "" {
@@ -84,8 +88,9 @@ func serveMCP(ctx context.Context, dir string, how terminal.Approve, offered []s
 // tokenVariable holds the token of --http, so that a client's configuration need not change at every start.
 const tokenVariable = "PILLION_MCP_TOKEN"
 
-// serveMCPOverHTTP serves streamable HTTP until ctx ends. It refuses an address that is not on the loopback interface:
-// whoever holds the token can read and edit the project, and the connection is not encrypted.
+// serveMCPOverHTTP serves streamable HTTP until ctx ends. It refuses an address that is not on the loopback
+// interface: whoever holds the token can read and edit the project, and the connection is not encrypted. Loopback
+// alone is no protection: other users and every web page that is open can reach it, hence the token.
 func serveMCPOverHTTP(ctx context.Context, l *lend.Server, listen string) error {
 	host, _, err := net.SplitHostPort(listen)
 	if err != nil {
@@ -94,22 +99,28 @@ func serveMCPOverHTTP(ctx context.Context, l *lend.Server, listen string) error 
 	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
 		return usagef("--http serves this machine only: %s is not a loopback address; use 127.0.0.1", host)
 	}
+	// A token from the environment stays the same, so it may stand in a client's configuration.
 	token := os.Getenv(tokenVariable)
 	made := token == ""
 	if made {
 		token = rand.Text() + rand.Text() // twice 130 bits
+		// Other users of the machine can reach the port, and a short token can be guessed.
 	} else if len(token) < 16 {
 		return usagef("%s is too short; use at least 16 characters", tokenVariable)
 	}
 	if _, err := l.ForClient(ctx); err != nil { // report at the start what would fail for every client
 		return err
 	}
+	// Before anything is printed: a port that is taken must not look like a running server.
 	ln, err := net.Listen("tcp", listen)
 	if err != nil {
 		return err
 	}
+	// ReadHeaderTimeout bounds connections that are opened and left; bodies and answers may take as long as a tool
+	// does.
 	srv := &http.Server{Handler: l.Handler(ctx, token), ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
 	fmt.Fprintf(os.Stderr, "pillion: MCP on http://%s/\n", ln.Addr())
+	// Printed only when it was made here: a token from the environment is known, and logs should not have it.
 	if made {
 		fmt.Fprintf(os.Stderr, "pillion: clients send the header Authorization: Bearer %s\n", token)
 	}

@@ -23,8 +23,9 @@ import (
 // mcpWait is how long list and test wait for servers to start: npx may have to download them first.
 const mcpWait = 30 * time.Second
 
-// mcpSetOf makes the configured servers of a directory, or only those that are named, without starting them. It fails
-// for a name that is not configured. The caller closes the app.
+// mcpSetOf makes the configured servers of a directory, or only the one that is named, without starting them. It
+// fails for a name that is not configured. The caller closes both. The set is one of its own: no session uses it,
+// so closing it ends no server in use.
 func mcpSetOf(cwd string, names ...string) (*app.App, *mcp.Set, error) {
 	dir, err := app.Directory(cwd)
 	if err != nil {
@@ -51,8 +52,8 @@ func mcpSetOf(cwd string, names ...string) (*app.App, *mcp.Set, error) {
 	return a, a.MCP.NewSet(dir, c, servers), nil
 }
 
-// withServers makes c a command about the configured servers, or about those that its arguments name. run need not
-// close them.
+// withServers makes c a command about the configured servers, or about those that its arguments name. They are
+// closed when run returns.
 func withServers(c *cobra.Command, run func(c *cobra.Command, set *mcp.Set, names []string) error) *cobra.Command {
 	var cwd string
 	c.RunE = func(c *cobra.Command, names []string) error {
@@ -61,6 +62,7 @@ func withServers(c *cobra.Command, run func(c *cobra.Command, set *mcp.Set, name
 			return err
 		}
 		defer a.Close()
+		// Not c's context: after SIGTERM it has ended, and the servers still have to be stopped.
 		defer set.Close(context.Background())
 		return run(c, set, names)
 	}
@@ -75,6 +77,7 @@ func mcpList() *cobra.Command {
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON lines")
 	return withServers(c, func(c *cobra.Command, set *mcp.Set, _ []string) error {
 		set.Start()
+		// Ready returns early when all servers have come up or failed.
 		set.Ready(c.Context(), mcpWait)
 		all := set.Statuses()
 		if asJSON {
@@ -90,6 +93,7 @@ func mcpList() *cobra.Command {
 			if s.Resources {
 				what += ", resources"
 			}
+			// The reason takes the place of the counts, which are 0 for a server that is not ready.
 			if s.State != mcp.Ready {
 				what = s.Reason
 			}
@@ -99,7 +103,8 @@ func mcpList() *cobra.Command {
 	})
 }
 
-// mcpTest is `pillion mcp test`.
+// mcpTest is `pillion mcp test`. It fails where the server did not become ready, with the reason that the server
+// or the start gave.
 func mcpTest() *cobra.Command {
 	c := &cobra.Command{Use: "test NAME", Short: "Start one MCP server and show what it offers, or why it fails", Args: cobra.ExactArgs(1)}
 	return withServers(c, func(c *cobra.Command, set *mcp.Set, _ []string) error {
@@ -108,10 +113,12 @@ func mcpTest() *cobra.Command {
 		set.Ready(c.Context(), mcpWait)
 		s, out := set.Statuses()[0], c.OutOrStdout()
 		if s.State != mcp.Ready {
+			// The error of a command goes to standard error with exit code 1, so scripts can rely on it.
 			return fmt.Errorf("%s %s: %s", s.Name, s.State, s.Reason)
 		}
 		fmt.Fprintf(out, "%s (%s) started in %d ms\n", s.Name, s.Title, time.Since(began).Milliseconds())
 		for _, t := range set.Offered() {
+			// Descriptions of tools are texts for a model, often with many lines.
 			first, _, _ := strings.Cut(t.Description, "\n")
 			fmt.Fprintf(out, "  tool    %s  %s\n", t.ID, first)
 		}
@@ -141,7 +148,8 @@ func mcpLogin() *cobra.Command {
 	})
 }
 
-// mcpLogout is `pillion mcp logout`.
+// mcpLogout is `pillion mcp logout`. It removes what was stored for the server and is no error without a sign-in,
+// so scripts may call it at any time.
 func mcpLogout() *cobra.Command {
 	c := &cobra.Command{Use: "logout NAME", Short: "Sign out of a remote MCP server", Args: cobra.ExactArgs(1)}
 	return withServers(c, func(c *cobra.Command, set *mcp.Set, names []string) error {
@@ -155,7 +163,8 @@ func mcpLogout() *cobra.Command {
 	})
 }
 
-// mcpAdd is `pillion mcp add`. It edits the configuration and starts nothing.
+// mcpAdd is `pillion mcp add`. It edits the configuration and starts nothing: a command is run when it is tested
+// or a session needs it, under the rules of trust.
 func mcpAdd() *cobra.Command {
 	var address string
 	var env, header []string
@@ -168,6 +177,7 @@ func mcpAdd() *cobra.Command {
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			name, command := args[0], args[1:]
+			// One of the two, not both: a server is a program or an address.
 			if (len(command) == 0) == (address == "") {
 				return usagef("name the server's address with --url ADDRESS, or its command after --")
 			}
@@ -176,6 +186,7 @@ func mcpAdd() *cobra.Command {
 				s.Type, s.Command = "remote", nil
 			}
 			var err error
+			// Values may be {env:NAME}: the file then holds no secret and can be shared.
 			if s.Environment, err = pairs("--env", env); err != nil {
 				return err
 			}
@@ -201,7 +212,8 @@ func mcpAdd() *cobra.Command {
 	return c
 }
 
-// mcpRemove is `pillion mcp remove`.
+// mcpRemove is `pillion mcp remove`. It fails for a server that the file does not have, which may be in another
+// file.
 func mcpRemove() *cobra.Command {
 	var project bool
 	c := &cobra.Command{
@@ -238,8 +250,8 @@ func pairs(flag string, list []string) (map[string]string, error) {
 	return out, nil
 }
 
-// mcpConfigFile is the file that servers are written to: the person's configuration, or the project's. It need not
-// exist.
+// mcpConfigFile is the file that servers are written to: the person's configuration, or that of the project's
+// worktree. It need not exist. An existing file is preferred, so that a second one does not hide it.
 func mcpConfigFile(project bool) (string, error) {
 	dir := app.NewWorkplace(version).User
 	if project {
@@ -263,6 +275,7 @@ func mcpConfigFile(project bool) (string, error) {
 // only, since headers may hold secrets.
 func editConfig(file string, at []string, value any) error {
 	src, err := os.ReadFile(file)
+	// A missing file is created with the server in it.
 	if os.IsNotExist(err) {
 		src, err = []byte("{}\n"), nil
 	}
@@ -273,6 +286,7 @@ func editConfig(file string, at []string, value any) error {
 	if err != nil {
 		return fmt.Errorf("%s cannot be read as JSON with comments: %w; fix it first (pillion config check)", file, err)
 	}
+	// Names of servers may contain "/" and "~", which RFC 6901 escapes.
 	pointer := func(keys []string) string { // RFC 6901
 		p := ""
 		for _, k := range keys {
@@ -285,7 +299,9 @@ func editConfig(file string, at []string, value any) error {
 		Path  string `json:"path"`
 		Value any    `json:"value,omitempty"`
 	}
+	// A JSON Patch (RFC 6902) is what hujson can apply without losing comments; "add" replaces a value that exists.
 	var ops []op
+	// An "add" below an object that does not exist fails, so each missing one is added first.
 	for i := 1; i < len(at); i++ {
 		if v.Find(pointer(at[:i])) == nil {
 			ops = append(ops, op{"add", pointer(at[:i]), map[string]any{}})
@@ -306,10 +322,13 @@ func editConfig(file string, at []string, value any) error {
 	if err := v.Patch(patch); err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
+	// Format only lays out; comments stay.
 	v.Format()
+	// Without it, the write would replace the link by a file, and the original would stay as it was.
 	if real, err := filepath.EvalSymlinks(file); err == nil {
 		file = real // a linked configuration (dotfiles) stays a link
 	}
+	// Headers and environment may hold secrets; an existing file keeps the mode that its owner chose.
 	mode := os.FileMode(0o600)
 	if info, err := os.Stat(file); err == nil {
 		mode = info.Mode().Perm()

@@ -11,7 +11,7 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/models"
 )
 
-// modelsCommand is `pillion models`.
+// modelsCommand is `pillion models`. A mark "*" is the model of new sessions.
 func modelsCommand() *cobra.Command {
 	var asJSON, local bool
 	var cwd string
@@ -22,11 +22,14 @@ func modelsCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			// No key is tried: a model is listed because there is a key, not because it works.
 			a := app.New(app.Options{Place: app.NewWorkplace(version)})
 			defer a.Close()
 			_, problems := a.Place.Config(dir)
 			app.Warn(c.ErrOrStderr(), problems)
 			list := a.Models.List(c.Context(), dir, local)
+			// By the provider of the model and not by the beginning of its id: ids of hosted models contain other
+			// providers' names.
 			if len(args) == 1 {
 				list = slices.DeleteFunc(list, func(m models.Info) bool { return m.Model.Provider != args[0] })
 				if len(list) == 0 {
@@ -39,6 +42,7 @@ func modelsCommand() *cobra.Command {
 			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
 			for _, m := range list {
 				mark := " "
+				// The default may be a model that is not usable: then no row has the mark.
 				if m.Default {
 					mark = "*"
 				}
@@ -47,6 +51,7 @@ func modelsCommand() *cobra.Command {
 			return w.Flush()
 		},
 	}
+	// local is on by default; it asks the usual ports of this machine, which takes up to 0.2 s.
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON lines")
 	c.Flags().BoolVar(&local, "local", true, "look for model servers on this machine")
 	c.Flags().StringVarP(&cwd, "cwd", "C", "", "project directory (default: this one)")

@@ -17,7 +17,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/shell/visible"
 )
 
-// permissionCommand is `pillion permission`.
+// permissionCommand is `pillion permission`: why something is asked about or denied, and what "always" has
+// allowed.
 func permissionCommand() *cobra.Command {
 	c := &cobra.Command{Use: "permission", Short: "Explain, check, list and revoke permissions"}
 	c.AddCommand(permissionExplain(), permissionCheck(), permissionList(), permissionRevoke())
@@ -36,6 +37,7 @@ func permissionExplain() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			// Language servers know nothing about commands, and starting them would cost more than the answer.
 			a := app.New(app.Options{Place: app.NewWorkplace(version), NoLSP: true})
 			defer a.Close()
 			rules, err := a.AgentRules(dir, as)
@@ -43,18 +45,22 @@ func permissionExplain() *cobra.Command {
 				return err
 			}
 			env := a.Sessions.Env(agent.SessionInfo{Cwd: dir})
+			// The gate of a session, with the same rules and grants, but without an Asker: Explain only evaluates.
 			gate := permission.NewGate(permission.GateOptions{Rules: func() permission.Ruleset { return rules }, Grants: a.Grants, Project: paths.Worktree(dir)})
 			explain := func(command, workdir string) builtin.Explanation {
 				return builtin.Explain(c.Context(), env, command, workdir, gate)
 			}
+			// One start for many questions: the start takes longer than an analysis.
 			if lines {
 				return jsonl(c, func(line []byte) any {
 					var q struct {
-						ID      json.RawMessage `json:"id"`
-						Command *string         `json:"command"`
-						Workdir string          `json:"workdir"`
+						ID json.RawMessage `json:"id"`
+						// A pointer tells a missing command from an empty one, which is a valid question.
+						Command *string `json:"command"`
+						Workdir string  `json:"workdir"`
 					}
 					if err := json.Unmarshal(line, &q); err != nil {
+						// The id is unknown when the line is not JSON, so the answer has none.
 						return badLine(nil, "invalid", "the line is not a JSON object with a command: %s", jsonFault(err))
 					}
 					if q.Command == nil {
@@ -72,6 +78,7 @@ func permissionExplain() *cobra.Command {
 			x := explain(command, "")
 			if asJSON {
 				e := json.NewEncoder(c.OutOrStdout())
+				// Commands are full of < > &, which Encode would write as \u003c and so on.
 				e.SetEscapeHTML(false)
 				return e.Encode(x)
 			}
@@ -87,13 +94,15 @@ func permissionExplain() *cobra.Command {
 	return c
 }
 
-// verbs are the actions as the explanation prints them, before the name of the permission.
+// verbs are the actions as the explanation prints them, before the name of the permission. Keys are all actions
+// there are.
 var verbs = map[permission.Action]string{permission.Allow: "allows", permission.Ask: "asks", permission.Deny: "denies"}
 
 // printExplanation prints for a person what the JSON says. Every text of the command passes visible.Text and
 // terminal.Clean: a command must not be able to hide a part of itself here.
 func printExplanation(w io.Writer, x builtin.Explanation) {
 	fmt.Fprintln(w, strings.TrimSuffix(x.Decision+": "+terminal.Clean(x.Why), ": "))
+	// Programs and commands are two lists of the analysis; the text of the call connects them.
 	judged := map[string]builtin.ExplainedProgram{}
 	for _, p := range x.Programs {
 		judged[p.Text] = p
@@ -106,6 +115,7 @@ func printExplanation(w io.Writer, x builtin.Explanation) {
 		case p.Record == "":
 			fmt.Fprintf(w, "  %-10s unknown program: every argument that looks like a path is treated as written\n", "")
 		default:
+			// The map yields "" for a program whose record says nothing of its effect.
 			fmt.Fprintf(w, "  %-10s described by %s%s\n", "", p.Record, map[bool]string{true: "; it " + p.Effect}[p.Effect != ""])
 		}
 	}
@@ -115,6 +125,7 @@ func printExplanation(w io.Writer, x builtin.Explanation) {
 	for _, p := range x.ProtectedPaths {
 		fmt.Fprintln(w, "  protected ", terminal.Clean(p))
 	}
+	// Said in full, because "always" cannot help here and the person may wonder why.
 	if x.Opaque {
 		fmt.Fprintln(w, "  opaque     the analysis cannot tell what it runs: the whole command needs approval, and no rule allows it")
 	}
@@ -125,16 +136,19 @@ func printExplanation(w io.Writer, x builtin.Explanation) {
 		fmt.Fprintln(w, "  contained  it can only read the project and the system: no writes, no network, no keys")
 	}
 	for _, r := range x.Requests {
+		// visible.Text shows characters that a terminal hides or reorders; Clean removes control sequences.
 		fmt.Fprintf(w, "  %-10s %s: %s\n", verbs[r.Action], r.Permission, terminal.Clean(visible.Text(strings.Join(r.Patterns, " · "))))
 		fmt.Fprintf(w, "  %-10s %s\n", "", terminal.Clean(visible.Text(r.Why)))
+		// What "always" would remember is shown before it is answered: it may cover more than this command.
 		if len(r.Always) > 0 && r.Action == permission.Ask {
 			fmt.Fprintf(w, "  %-10s \"always\" would remember %s\n", "", terminal.Clean(strings.Join(r.Always, " · ")))
 		}
 	}
 }
 
-// permissionCheck is `pillion permission check`: one rule look-up, without the analysis of a command. config in a
-// JSON line replaces the rules of the directory.
+// permissionCheck is `pillion permission check`: one rule look-up, without the analysis of a command and without
+// grants. config in a JSON line replaces the rules of the directory, for programs that test rules before they
+// write them.
 func permissionCheck() *cobra.Command {
 	var cwd, name, pattern string
 	var lines, asJSON bool
@@ -157,7 +171,9 @@ func permissionCheck() *cobra.Command {
 					if err := json.Unmarshal(line, &q); err != nil {
 						return badLine(nil, "invalid", "the line is not a JSON object: %s", jsonFault(err))
 					}
+					// Read for each line: a long-running caller sees changes of the configuration.
 					rules := p.Rules(dir)
+					// null is what an encoder writes for an absent value.
 					if len(q.Config) > 0 && string(q.Config) != "null" {
 						var err error
 						if rules, err = permission.Parse(q.Config, nil); err != nil {

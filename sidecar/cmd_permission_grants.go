@@ -18,7 +18,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
-// permissionList is `pillion permission list`.
+// permissionList is `pillion permission list`. Grants are kept by worktree, so a directory below it shows the same
+// ones.
 func permissionList() *cobra.Command {
 	var asJSON, all bool
 	var cwd string
@@ -30,6 +31,7 @@ func permissionList() *cobra.Command {
 				return err
 			}
 			project := paths.Worktree(dir)
+			// An empty project means all of them to GrantsIn.
 			if all {
 				project = ""
 			}
@@ -54,11 +56,13 @@ func permissionList() *cobra.Command {
 	return c
 }
 
-// printGrants prints one grant a line, first the number that revoke takes.
+// printGrants prints one grant a line, first the number that revoke takes. Patterns come from commands of a model,
+// so they are cleaned.
 func printGrants(to io.Writer, list []permission.Grant) error {
 	w := tabwriter.NewWriter(to, 0, 4, 2, ' ', 0)
 	for _, g := range list {
 		project := g.Project
+		// Everywhere is a marker in the store and no path.
 		if project == permission.Everywhere {
 			project = "every project"
 		}
@@ -67,7 +71,7 @@ func printGrants(to io.Writer, list []permission.Grant) error {
 	return w.Flush()
 }
 
-// permissionRevoke is `pillion permission revoke`.
+// permissionRevoke is `pillion permission revoke`. It revokes nothing before all arguments are understood.
 func permissionRevoke() *cobra.Command {
 	var all bool
 	var cwd string
@@ -86,6 +90,8 @@ func permissionRevoke() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			// Neither "all" by leaving out the arguments, nor both: revoking more than was meant cannot be undone
+			// here.
 			if all == (len(args) > 0) {
 				return usagef("say which grants to revoke: numbers from pillion permission list, a permission, patterns, or --all alone")
 			}
@@ -95,6 +101,7 @@ func permissionRevoke() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			// Numbers are unique over all projects, so those of others are accepted as well.
 			every, err := acp.GrantsIn(c.Context(), a.Grants, "")
 			if err != nil {
 				return err
@@ -105,6 +112,8 @@ func permissionRevoke() *cobra.Command {
 					return err
 				}
 			}
+			// All arguments have been understood: either all are revoked, or none.
+			// Each one is printed as it is revoked: after an error the person sees how far it came.
 			for _, g := range chosen {
 				if err := a.Grants.Revoke(c.Context(), g.ID); err != nil {
 					return fmt.Errorf("%d: %w", g.ID, err)
@@ -123,8 +132,9 @@ func permissionRevoke() *cobra.Command {
 }
 
 // chosenGrants finds the grants that the arguments name. A number is a grant of any project. A word is about the
-// grants of this project: a permission, or a pattern, which belongs to the permission before it if there is one. It
-// fails for the first argument that names none, before anything is revoked.
+// grants of this project: a permission, or a pattern, which belongs to the permission before it if there is one.
+// It fails for the first argument that names none, before anything is revoked: half of a revocation would leave
+// the person with a list that they have not asked for.
 func chosenGrants(words []string, here, every []permission.Grant) ([]permission.Grant, error) {
 	var out []permission.Grant
 	add := func(from []permission.Grant, is func(permission.Grant) bool) bool {
@@ -132,6 +142,7 @@ func chosenGrants(words []string, here, every []permission.Grant) ([]permission.
 		for _, g := range from {
 			if is(g) {
 				found = true
+				// Two words may name the same grant; it can be revoked once only.
 				if !slices.Contains(out, g) {
 					out = append(out, g)
 				}
@@ -139,6 +150,7 @@ func chosenGrants(words []string, here, every []permission.Grant) ([]permission.
 		}
 		return found
 	}
+	// name is the last permission among the words; patterns behind it are looked for in that one only.
 	name := ""
 	for i, word := range words {
 		ok := false
@@ -167,12 +179,14 @@ func isPattern(word string, here []permission.Grant) bool {
 	return err != nil && !slices.ContainsFunc(here, func(g permission.Grant) bool { return g.Permission == word })
 }
 
-// noSuchGrant lists the grants that could have been meant.
+// noSuchGrant lists the grants that could have been meant, so that a second command is not needed to find the
+// right word.
 func noSuchGrant(word, name string, here []permission.Grant) error {
 	what := strconv.Quote(word)
 	if name != "" && name != word {
 		what = name + " " + what
 	}
+	// The commonest mistake is the wrong directory, so the message names the other projects.
 	if len(here) == 0 {
 		return fmt.Errorf("this project has no grants, so nothing was revoked; %s may be another project's, which `pillion permission list --all` shows", what)
 	}

@@ -23,9 +23,11 @@ import (
 	"github.com/pillion-dev/pillion/tools/paths"
 )
 
-// maxReviewedDiff is how much of a change the model gets along with the prompt, in bytes; it reads the rest itself.
+// maxReviewedDiff is how much of a change the model gets along with the prompt, in bytes; it reads the rest
+// itself. A larger prompt would fill the context of small models before the review begins.
 const maxReviewedDiff = 100_000
 
+// reviewFlags are the flags of `pillion review`. The two budgets run at the same time.
 type reviewFlags struct {
 	cwd, format, model      string
 	json, noModel, trust    bool
@@ -33,6 +35,8 @@ type reviewFlags struct {
 	limits                  agent.Limits
 }
 
+// reviewCommand is `pillion review`: the check of `pillion check` and, beside it, a turn of a model that may only
+// read.
 func reviewCommand() *cobra.Command {
 	var f reviewFlags
 	c := &cobra.Command{
@@ -66,10 +70,13 @@ everything was checked, or the model gave no answer (the reason is printed).`,
 	return c
 }
 
+// runReview writes the report and returns an exitCode for its outcome. The errors of the model's turn are part of
+// the report (Skipped), because the findings of the servers are worth printing without it.
 func runReview(c *cobra.Command, f reviewFlags, args []string) error {
 	if f.json {
 		f.format = "json"
 	}
+	// Before any work: a misspelt format would otherwise be noticed after minutes.
 	if !slices.Contains(check.Formats, f.format) {
 		return usagef("--format takes %s, not %q", strings.Join(check.Formats, ", "), f.format)
 	}
@@ -77,10 +84,12 @@ func runReview(c *cobra.Command, f reviewFlags, args []string) error {
 	if err != nil {
 		return err
 	}
+	// Not the project's root: "pillion review ../fix.patch" means a file beside the person.
 	here, err := os.Getwd() // a patch is named from where the person is
 	if err != nil {
 		return err
 	}
+	// The real path, by which trust is kept; Git reports resolved paths as well.
 	root := trust.RealPath(paths.Worktree(dir))
 	plan, err := planChange(c.Context(), root, here, args, c.InOrStdin(), true)
 	if err != nil {
@@ -93,7 +102,8 @@ func runReview(c *cobra.Command, f reviewFlags, args []string) error {
 	}
 	conf, _ := place.Config(dir)
 	trust.Warn(c.ErrOrStderr(), conf, root)
-	// Both take long and neither needs the other.
+	// Both take long and neither needs the other, so the servers check while the model reads.
+	// Room for one value: an early return must not leave the goroutine blocked.
 	verdict := make(chan change.Verdict, 1)
 	go func() {
 		ctx, cancel := context.WithTimeout(c.Context(), f.checkBudget)
@@ -114,6 +124,7 @@ func runReview(c *cobra.Command, f reviewFlags, args []string) error {
 		if err != nil {
 			r.Skipped = err.Error()
 		}
+		// Also after an error: what the model wrote until then is still worth reading.
 		r.Found = check.ParseFindings(root, answer, plan.Lines)
 		plan.Mark(r.Found)
 	}
@@ -121,10 +132,12 @@ func runReview(c *cobra.Command, f reviewFlags, args []string) error {
 	if err := plan.WriteReview(c.OutOrStdout(), f.format, version, r); err != nil {
 		return err
 	}
+	// The same judgement as in check, so that both commands agree about a change.
 	outcome := check.Judge(r.Verdict, false)
 	switch {
 	case outcome == check.Errors, slices.ContainsFunc(r.Found, func(x check.Finding) bool { return x.Severity == change.SeverityError }):
 		return exitCode(exitError)
+	// A build must not take a review without an answer for one without findings.
 	case outcome == check.Uncertain, r.Skipped != "" && !f.noModel && len(plan.Files) > 0:
 		return exitCode(exitUncertain)
 	}
@@ -134,9 +147,10 @@ func runReview(c *cobra.Command, f reviewFlags, args []string) error {
 // errNoReviewer: the built-in model understands a few requests about errors, and a review is none of them.
 var errNoReviewer = errors.New("no model is configured; see pillion auth login, or use --no-model")
 
-// reviewByModel lets a model read the project and answer. It runs as the agent "plan", whose rules deny changes, and nobody
-// approves what that agent may ask for.
+// reviewByModel lets a model read the project and answer. It runs as the agent "plan", whose rules deny changes,
+// and what that agent may ask for is refused: the text of a change may contain instructions for the model.
 func reviewByModel(ctx context.Context, place *app.Workplace, dir string, plan *check.Plan, f reviewFlags, errOut io.Writer) (answer, model string, err error) {
+	// Its output is discarded; it only collects the answer (Summary) and refuses what is asked.
 	quiet := terminal.New(terminal.Options{Out: io.Discard, Cwd: dir, Approve: terminal.None})
 	defer quiet.Close()
 	a := app.New(app.Options{Place: place, Asker: quiet, Ephemeral: true, Notices: errOut, Verdict: builtin.VerdictAwaited})
@@ -148,6 +162,7 @@ func reviewByModel(ctx context.Context, place *app.Workplace, dir string, plan *
 	if model = s.Info().Model; strings.HasPrefix(model, "builtin/") {
 		return "", "", errNoReviewer
 	}
+	// A commit may not be checked out, so the text of the diff counts and not the files.
 	prompt := slash.ReviewPrompt("") + "\n\nWhat to review is this change; its files may differ from those on disk:\n\n" + plan.Diff(maxReviewedDiff)
 	defer s.Subscribe(0, quiet.Event)()
 	turn, _, err := runPrompt(ctx, a, s, prompt, nil, f.limits)

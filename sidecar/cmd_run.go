@@ -24,7 +24,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/change"
 )
 
-// runFlags are the flags of `pillion run`, which `pillion` alone takes as well.
+// runFlags are the flags of `pillion run`, which `pillion` alone takes as well, so that both start a conversation
+// in the same way.
 type runFlags struct {
 	cwd, model, agent, session, approve string
 	files                               []string
@@ -63,7 +64,7 @@ a change was rejected; 1 when the model failed, was cut off, or reports that it 
 	return c
 }
 
-// flags defines them on a command.
+// flags defines the flags on a command. Their texts are in the reference pages, too (package pages).
 func (f *runFlags) flags(c *cobra.Command) {
 	fl := c.Flags()
 	fl.StringVarP(&f.cwd, "cwd", "C", "", "project directory (default: this one)")
@@ -81,9 +82,10 @@ func (f *runFlags) flags(c *cobra.Command) {
 	fl.BoolVar(&f.asJSON, "json", false, "print events and the result as JSON lines")
 }
 
-// runPrompts runs one prompt, or a conversation when there is none and both ends are a terminal. The order matters:
-// trust is asked before the session is opened, because opening it reads the folder's configuration; events are
-// subscribed to before the prompt is sent, so that none is missed.
+// runPrompts runs one prompt, or a conversation when there is none and both ends are a terminal. The order
+// matters: trust is asked before the session is opened, because opening it reads the folder's configuration;
+// events are subscribed to before the prompt is sent, so that none is missed. Its error is an exitCode where the
+// outcome has been printed already.
 func runPrompts(ctx context.Context, f runFlags, args []string, out, errOut io.Writer) error {
 	approve, err := parseApprove(f.approve)
 	if err != nil {
@@ -96,12 +98,15 @@ func runPrompts(ctx context.Context, f runFlags, args []string, out, errOut io.W
 	stdin, stdout := isTerminal(os.Stdin), isTerminal(out)
 	prompt := strings.Join(args, " ")
 	if len(args) == 0 && !stdin {
+		// 8 MiB: more than a model reads, and little enough that a wrong pipe does not fill the memory.
 		b, err := io.ReadAll(io.LimitReader(os.Stdin, 8<<20))
 		if err != nil {
 			return err
 		}
 		prompt = string(b)
 	}
+	// TERM=dumb is what terminals without cursor movement set; PILLION_PLAIN is for people who always use a screen
+	// reader.
 	plain := f.plain || os.Getenv("PILLION_PLAIN") != "" || os.Getenv("TERM") == "dumb"
 	screen := stdout && !plain // one that can move its cursor
 	talk := len(args) == 0 && stdin && stdout && !f.asJSON
@@ -118,19 +123,23 @@ func runPrompts(ctx context.Context, f runFlags, args []string, out, errOut io.W
 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	// NO_COLOR turns colours off, whatever it is set to (no-color.org).
 	o := terminal.Options{Out: out, Cwd: cwd, Approve: approve, Live: screen && !f.asJSON, Color: screen && os.Getenv("NO_COLOR") == "", Editor: textEditor()}
 	o.Markdown = o.Live
+	// Standard output belongs to the JSON lines, so the terminal view is discarded.
 	if f.asJSON {
 		o.Out, o.Color = io.Discard, false
 	} else if stdout {
 		if w, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
 			o.Width = w
 		}
+		// Standard input may hold the prompt; answers then come from the controlling terminal.
 		if tty := keyboard(stdin); tty != nil {
 			o.Keys = terminal.TTY{File: tty}
 		}
 	}
 	var session *agent.Session
+	// session is set below; no turn can be stopped before that.
 	o.Stop = func() { session.Cancel() }
 	var a *app.App // made after the terminal, because it needs the terminal as its Asker
 	o.Check = func(ctx context.Context, session string, set *change.Set) *change.Verdict {
@@ -153,6 +162,7 @@ func runPrompts(ctx context.Context, f runFlags, args []string, out, errOut io.W
 	}
 	a = app.New(app.Options{Place: app.NewWorkplace(version), Asker: t, Questions: questionerIf(t, o.Keys != nil && approve == terminal.Ask), Notices: notices, Verdict: verdictMode(approve)})
 	defer a.Close()
+	// Configuration problems do not end a run: what is wrong is left out, and the rest applies.
 	_, problems := a.Place.Config(cwd)
 	app.Warn(errOut, problems)
 	if f.trust {
@@ -170,6 +180,7 @@ func runPrompts(ctx context.Context, f runFlags, args []string, out, errOut io.W
 			return usagef("--review: %w", err)
 		}
 	}
+	// Printed before the first request, so that the person sees which model will answer.
 	if model := session.Info().Model; !f.asJSON && model != "" { // a model that cannot be used is an error of the turn
 		fmt.Fprintf(out, "%s in %s\n", model, cwd)
 	}
@@ -197,6 +208,7 @@ func runPrompts(ctx context.Context, f runFlags, args []string, out, errOut io.W
 		}
 		return nil
 	}); err != nil {
+		// A fresh session has no events; a continued one would print its whole past again.
 		return err
 	}
 	stop := session.Subscribe(last, func(e agent.Event) {
@@ -229,19 +241,23 @@ func runPrompts(ctx context.Context, f runFlags, args []string, out, errOut io.W
 	default:
 		t.Result(sum)
 	}
+	// The codes are documented in the help of the command: a turn that ended is success even where problems are
+	// left.
 	switch sum.Stop {
 	case agent.TurnError, agent.TurnRefusal, agent.TurnMaxTokens, agent.TurnMaxSteps:
 		return exitCode(exitError) // the prompt was not carried out
 	case agent.TurnCancelled:
 		return exitCode(exitCancelled)
 	}
+	// The built-in model says so when it could do nothing; a script must not take that for success.
 	if sum.Undone {
 		return exitCode(exitError)
 	}
 	return nil
 }
 
-// terminalSession is a session led from the terminal.
+// terminalSession is a session led from the terminal, without a composer: one prompt, or a conversation in plain
+// mode.
 type terminalSession struct {
 	app     *app.App
 	t       *terminal.Terminal
@@ -250,7 +266,8 @@ type terminalSession struct {
 	limits  agent.Limits
 }
 
-// ask runs one prompt and sums up its turn; said is what a command answered that needed no agent.
+// ask runs one prompt and sums up its turn; said is what a command answered that needed no agent. A turn that
+// failed is in the summary; the error says that there was no turn.
 func (r *terminalSession) ask(ctx context.Context, prompt string, attached []provider.Part) (s terminal.Summary, said string, err error) {
 	defer interrupts(r.session.Cancel)()
 	r.t.Begin()
@@ -261,6 +278,8 @@ func (r *terminalSession) ask(ctx context.Context, prompt string, attached []pro
 	s = r.t.Summary()
 	s.SessionID = r.session.ID()
 	if s.Stop != agent.TurnCancelled { // somebody who has pressed Ctrl-C does not want to wait for problems
+		// Servers may still be checking the last edit. Five seconds are worth a complete list, and a stuck server
+		// costs no more.
 		within, cancel := context.WithTimeout(ctx, 5*time.Second)
 		s.Left, s.LeftKnown = r.app.Servers.Problems(within, r.cwd)
 		cancel()
@@ -269,7 +288,8 @@ func (r *terminalSession) ask(ctx context.Context, prompt string, attached []pro
 }
 
 // openSession opens the session that the flags name, or a new one. --continue takes the newest of the directory;
-// sessions of sub-agents are no candidates.
+// sessions of sub-agents are no candidates. --model and --agent change a session that is continued for good, as in
+// an editor.
 func openSession(ctx context.Context, a *app.App, f runFlags, cwd string) (*agent.Session, error) {
 	id := f.session
 	if f.resume && id == "" {
@@ -306,6 +326,7 @@ func openSession(ctx context.Context, a *app.App, f runFlags, cwd string) (*agen
 // interrupts cancels the turn at the first Ctrl-C. The handler is removed then, so that the second one ends the
 // process as usual, also when the turn hangs.
 func interrupts(cancel func()) (stop func()) {
+	// signal.Notify does not block, so the channel needs room for a signal that comes before the goroutine waits.
 	c := make(chan os.Signal, 2)
 	signal.Notify(c, os.Interrupt)
 	done := make(chan struct{})
@@ -320,13 +341,15 @@ func interrupts(cancel func()) (stop func()) {
 	return func() { signal.Stop(c); close(done) }
 }
 
-// jsonLines writes one JSON object a line, as things happen.
+// jsonLines writes one JSON object a line, as things happen. mu keeps lines whole: events come from several
+// goroutines.
 type jsonLines struct {
 	mu sync.Mutex
 	w  io.Writer
 }
 
-// event writes an event. Events of this process carry a Go value, stored ones their JSON.
+// event writes an event. Events of this process carry a Go value, stored ones their JSON; both look the same to a
+// reader.
 func (j *jsonLines) event(e agent.Event) {
 	if len(e.Data) == 0 && e.Value != nil {
 		e.Data, _ = json.Marshal(e.Value)
@@ -334,7 +357,8 @@ func (j *jsonLines) event(e agent.Event) {
 	j.write(e)
 }
 
-// result writes the last line, of the type "result".
+// result writes the last line, of the type "result". A reader that waits for it knows that the run has ended and
+// did not break off.
 func (j *jsonLines) result(s terminal.Summary) {
 	j.write(struct {
 		Type string `json:"type"`
@@ -371,7 +395,7 @@ func verdictMode(how terminal.Approve) builtin.VerdictMode {
 	return builtin.VerdictShown
 }
 
-// parseApprove reads --approve.
+// parseApprove reads --approve; its error is a usage error. The words are those of package terminal.
 func parseApprove(s string) (terminal.Approve, error) {
 	switch a := terminal.Approve(s); a {
 	case terminal.Ask, terminal.All, terminal.None, terminal.IfClean:
@@ -380,7 +404,7 @@ func parseApprove(s string) (terminal.Approve, error) {
 	return "", usagef("--approve takes ask, all, none or clean, not %q", s)
 }
 
-// isTerminal reports whether f is a file that is a terminal.
+// isTerminal reports whether f is a file that is a terminal. Tests pass buffers, which are none.
 func isTerminal(f any) bool {
 	file, ok := f.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))
@@ -392,6 +416,8 @@ func keyboard(stdin bool) *os.File {
 	if stdin {
 		return os.Stdin
 	}
+	// /dev/tty is the controlling terminal of the process, whatever its standard streams are (tty(4)); Windows has
+	// no such file.
 	f, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
 	if err != nil {
 		return nil
@@ -399,8 +425,8 @@ func keyboard(stdin bool) *os.File {
 	return f
 }
 
-// textEditor is the command that edits a hunk, as Git finds it: VISUAL, EDITOR, else vi. It may have arguments ("code
-// --wait").
+// textEditor is the command that edits a hunk, as Git finds it: VISUAL, EDITOR, else vi (git-var(1), GIT_EDITOR).
+// It may have arguments ("code --wait"), which are split at blanks; quoting is not understood.
 func textEditor() []string {
 	for _, name := range []string{"VISUAL", "EDITOR"} {
 		if e := strings.Fields(os.Getenv(name)); len(e) > 0 {

@@ -18,11 +18,12 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/terminal"
 )
 
-// sessionsCommand is `pillion sessions`.
+// sessionsCommand is `pillion sessions`. delete stops at the first id that fails; those before it are gone.
 func sessionsCommand() *cobra.Command {
 	c := &cobra.Command{Use: "sessions", Short: "List, show, export, restore, fork and delete sessions"}
 	c.AddCommand(sessionsList(), sessionsShow(), sessionsExport(), sessionsCheckpoints(), sessionsRestore(), sessionsFork(), &cobra.Command{
 		Use: "delete ID...", Short: "Delete sessions permanently", Args: cobra.MinimumNArgs(1),
+		// Deletion is for good and asks nothing: the ids have to be written out, and there is no --all.
 		RunE: func(c *cobra.Command, ids []string) error {
 			a := app.New(app.Options{Place: app.NewWorkplace(version)})
 			defer a.Close()
@@ -38,7 +39,7 @@ func sessionsCommand() *cobra.Command {
 	return c
 }
 
-// sessionError adds the next step to the error of an unknown id.
+// sessionError adds the next step to the error of an unknown id; the commands of `pillion sessions` share it.
 func sessionError(id string, err error) error {
 	if errors.Is(err, agent.ErrNoSession) {
 		return fmt.Errorf("there is no session %s; pillion sessions list --all shows them", id)
@@ -46,7 +47,7 @@ func sessionError(id string, err error) error {
 	return err
 }
 
-// sessionsList is `pillion sessions list`.
+// sessionsList is `pillion sessions list`. The JSON has the sessions of sub-agents as well, with their parent.
 func sessionsList() *cobra.Command {
 	var asJSON, all bool
 	var cwd string
@@ -54,6 +55,7 @@ func sessionsList() *cobra.Command {
 		Use: "list", Short: "List the sessions of this directory, newest first", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			dir := ""
+			// An empty directory lists the sessions of all.
 			if !all {
 				var err error
 				if dir, err = app.Directory(cwd); err != nil {
@@ -76,6 +78,7 @@ func sessionsList() *cobra.Command {
 			}
 			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
 			for _, s := range list {
+				// A session that changed no file has no Diff.
 				changed := ""
 				if d := s.Diff; d != nil {
 					changed = fmt.Sprintf("+%d −%d in %d", d.Additions, d.Deletions, d.Files)
@@ -91,7 +94,8 @@ func sessionsList() *cobra.Command {
 	return c
 }
 
-// storedSession opens a session for reading; the caller closes the app. It fails with sessionError.
+// storedSession opens a session for reading; the caller closes the app. It fails with sessionError, and has closed
+// the app then.
 func storedSession(c *cobra.Command, id string) (s *agent.Session, a *app.App, err error) {
 	a = app.New(app.Options{Place: app.NewWorkplace(version)})
 	if s, err = a.Runtime.LoadSession(c.Context(), id); err != nil {
@@ -112,19 +116,23 @@ func sessionsShow() *cobra.Command {
 				return err
 			}
 			defer a.Close()
+			// A restore hides prompts without deleting their events, since it can be undone itself.
 			hidden, err := s.Hidden(c.Context())
 			if err != nil {
 				return err
 			}
+			// No keys and no approval: the view only prints, also where the log ends in an open question.
 			t := terminal.New(terminal.Options{Out: c.OutOrStdout(), Cwd: s.Info().Cwd, Color: isTerminal(c.OutOrStdout())})
 			defer t.Close()
 			return s.Events(c.Context(), 0, func(e agent.Event) error {
 				if hidden.Has(e) {
 					return nil
 				}
+				// Large texts are outside the events; without them a diff could not be shown.
 				e = review.Hydrated(e, a.Changes.Blobs.Load)
 				if e.Type == agent.EventPrompt {
 					var p agent.PromptData
+					// Synthetic parts are what Pillion added to the prompt, such as the content of files.
 					if json.Unmarshal(e.Data, &p) == nil {
 						for _, part := range p.Parts {
 							if part.Type == provider.PartText && !part.Synthetic {
@@ -151,13 +159,14 @@ func sessionsExport() *cobra.Command {
 				return err
 			}
 			defer a.Close()
+			// The same lines as `pillion run --json` prints, so one reader understands both.
 			lines := &jsonLines{w: c.OutOrStdout()}
 			return s.Events(c.Context(), 0, func(e agent.Event) error { lines.event(review.Hydrated(e, a.Changes.Blobs.Load)); return nil })
 		},
 	}
 }
 
-// writeLines prints a list as JSON lines; nothing for an empty one.
+// writeLines prints a list as JSON lines; nothing for an empty one, so that a loop over the lines runs zero times.
 func writeLines[T any](w io.Writer, list []T) error {
 	e := json.NewEncoder(w)
 	for _, v := range list {

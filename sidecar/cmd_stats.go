@@ -19,7 +19,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/paths"
 )
 
-// statsCommand is `pillion stats`.
+// statsCommand is `pillion stats`. It reads the event log only, so it costs no request.
 func statsCommand() *cobra.Command {
 	var asJSON, here bool
 	var days int
@@ -28,6 +28,7 @@ func statsCommand() *cobra.Command {
 		Long: "Show tokens and cost per project and model, and how many of the proposed hunks were kept.\n\nA hunk counts as accepted when it was written and not undone afterwards.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			// 0 is the default and means all.
 			if days < 0 {
 				return usagef("--days needs a number above 0")
 			}
@@ -41,6 +42,7 @@ func statsCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
+				// paths.Worktree is also what Count maps the directories of sessions with, so the two are comparable.
 				project = paths.Worktree(dir)
 			}
 			a := app.New(app.Options{Place: app.NewWorkplace(version)})
@@ -51,6 +53,7 @@ func statsCommand() *cobra.Command {
 			}
 			if asJSON {
 				e := json.NewEncoder(c.OutOrStdout())
+				// One object and no lines: the report is read as a whole.
 				e.SetIndent("", "  ")
 				return e.Encode(st)
 			}
@@ -63,8 +66,10 @@ func statsCommand() *cobra.Command {
 	return c
 }
 
-// printStats prints the tables of a report. Most expensive first, tools by their calls.
+// printStats prints the tables of a report. Most expensive first, tools by their calls, equal ones by name, so
+// that two runs print the same.
 func printStats(out io.Writer, st *stats.Report) error {
+	// Steps as well as sessions: with --days, only the later steps of an old session may be counted.
 	if st.Total.Sessions == 0 && st.Total.Steps == 0 {
 		fmt.Fprintln(out, "no session has used a model yet")
 		return nil
@@ -73,11 +78,13 @@ func printStats(out io.Writer, st *stats.Report) error {
 		name string
 		all  map[string]*stats.Spent
 	}{{"PROJECT", st.Projects}, {"MODEL", st.Models}} {
+		// Columns are aligned within one table only, so each has a writer of its own.
 		w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
 		fmt.Fprintf(w, "%s\tSESSIONS\tPROMPTS\tSTEPS\tINPUT\tCACHED\tOUTPUT\tCOST\tHUNKS\tKEPT\n", part.name)
 		for _, name := range stats.ByCost(part.all) {
 			statLine(w, name, part.all[name])
 		}
+		// The total of all projects is that of all models as well, so it is printed once.
 		if len(part.all) > 1 && part.name == "PROJECT" {
 			statLine(w, "all", &st.Total)
 		}
@@ -93,6 +100,7 @@ func printStats(out io.Writer, st *stats.Report) error {
 		names = append(names, name)
 	}
 	slices.SortFunc(names, func(a, b string) int {
+		// The most used first; equal ones by name, because the order of a map changes.
 		if n := st.Tools[b].Calls - st.Tools[a].Calls; n != 0 {
 			return n
 		}
@@ -105,20 +113,23 @@ func printStats(out io.Writer, st *stats.Report) error {
 	return w.Flush()
 }
 
-// statLine prints one row. KEPT is "-" where no hunk has been decided.
+// statLine prints one row. KEPT is "-" where no hunk was proposed: 0 % would look like a bad result.
 func statLine(w io.Writer, name string, x *stats.Spent) {
 	kept := "-"
 	if x.Hunks.Acceptance != nil {
+		// 0.5 rounds to the nearest percent.
 		kept = strconv.Itoa(int(*x.Hunks.Acceptance*100+0.5)) + "%"
 	}
 	fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%s\t%s\t%s\t$%.2f\t%d\t%s\n", terminal.Clean(name), x.Sessions, x.Prompts, x.Steps,
+		// Tokens that are written to the cache are input that is paid for; those that are read from it have a column
+		// of their own.
 		compactNumber(x.Tokens.Input+x.Tokens.CacheWrite), compactNumber(x.Tokens.CacheRead), compactNumber(outputTokens(x.Tokens)), x.Cost, x.Hunks.Proposed, kept)
 }
 
-// outputTokens are all tokens that the model wrote; providers bill reasoning as output.
+// outputTokens are all tokens that the model wrote; providers bill reasoning as output, so it is counted as such.
 func outputTokens(u provider.Usage) int { return u.Output + u.Reasoning }
 
-// compactNumber is a number as a person reads it: 950, 12.3k, 4.5M.
+// compactNumber is a number as a person reads it: 950, 12.3k, 4.5M. The exact ones are in the JSON.
 func compactNumber(n int) string {
 	switch {
 	case n >= 1_000_000:

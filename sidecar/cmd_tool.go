@@ -25,22 +25,24 @@ import (
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
-// toolCommand is `pillion tool`.
+// toolCommand is `pillion tool`: the tools without a model, for people who write rules or tools of their own, and
+// for scripts.
 func toolCommand() *cobra.Command {
 	c := &cobra.Command{Use: "tool", Short: "List the tools, show a schema, call a tool by hand"}
 	c.AddCommand(toolList(), toolSchema(), toolCall())
 	return c
 }
 
-// sessionTools makes the tools of a session that is not stored. The person's own tools replace built-in ones of the
-// same name, as in a turn. What could not be loaded is reported on errOut. The caller must call the returned
-// function, also after an error.
+// sessionTools makes the tools of a session that is not stored. The person's own tools replace built-in ones of
+// the same name, as in a turn, so a list shows what a model is offered. What could not be loaded is reported on
+// errOut. The caller must call the returned function, also after an error.
 func sessionTools(ctx context.Context, dir string, errOut io.Writer) ([]tools.Tool, func(), error) {
 	a := app.New(app.Options{Place: app.NewWorkplace(version), Ephemeral: true, Notices: errOut})
 	s, err := a.Runtime.NewSession(ctx, agent.SessionOptions{Cwd: dir})
 	if err != nil {
 		return nil, a.Close, err
 	}
+	// The session's notices say which tools could not be loaded.
 	defer s.Subscribe(0, func(e agent.Event) {
 		if d, ok := agent.Value[agent.NoticeData](e); ok && e.Type == agent.EventNotice && d.Level != "info" {
 			fmt.Fprintln(errOut, "pillion:", terminal.Clean(d.Text))
@@ -48,6 +50,7 @@ func sessionTools(ctx context.Context, dir string, errOut io.Writer) ([]tools.To
 	})()
 	list, err := a.Toolbox().Tools(ctx, s.Info())
 	if e := a.Plugins.Extensions(dir); err == nil && e != nil && e.Over != nil {
+		// over comes first, so its tools are found before those of the same name that they replace.
 		over := e.Over(ctx)
 		for _, t := range list {
 			if !slices.ContainsFunc(over, func(o tools.Tool) bool { return o.ID == t.ID }) {
@@ -59,7 +62,7 @@ func sessionTools(ctx context.Context, dir string, errOut io.Writer) ([]tools.To
 	return list, a.Close, err
 }
 
-// toolList is `pillion tool list`.
+// toolList is `pillion tool list`. The second column is the permission that rules about the tool name.
 func toolList() *cobra.Command {
 	var asJSON bool
 	var cwd string
@@ -87,10 +90,12 @@ func toolList() *cobra.Command {
 				for _, t := range list {
 					rows = append(rows, row{t.ID, string(t.Kind), t.Permission, t.ReadOnly, t.Description})
 				}
+				// Descriptions in full: the JSON is what a model reads.
 				return writeLines(c.OutOrStdout(), rows)
 			}
 			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
 			for _, t := range list {
+				// Descriptions are written for a model and fill pages; the first line says what the tool does.
 				first := textutil.FirstLine(t.Description)
 				fmt.Fprintf(w, "%s\t%s\t%s\n", t.ID, t.Permission, first)
 			}
@@ -102,7 +107,8 @@ func toolList() *cobra.Command {
 	return c
 }
 
-// toolSchema is `pillion tool schema`.
+// toolSchema is `pillion tool schema`. It accepts the same wrong spellings of a name as a model's call
+// (tools.Repair).
 func toolSchema() *cobra.Command {
 	var cwd string
 	c := &cobra.Command{
@@ -126,6 +132,7 @@ func toolSchema() *cobra.Command {
 				return fmt.Errorf("unknown tool %q%s (pillion tool list shows all)", args[0], near)
 			}
 			var b bytes.Buffer
+			// The schema is kept as compact JSON, which is hard to read.
 			if err := json.Indent(&b, t.Parameters, "", "  "); err != nil {
 				return err
 			}
@@ -137,7 +144,7 @@ func toolSchema() *cobra.Command {
 	return c
 }
 
-// toolAnswer is one line of `pillion tool call`.
+// toolAnswer is one line of `pillion tool call`. ID is what the request had, so that a script can match answers.
 type toolAnswer struct {
 	ID          json.RawMessage    `json:"id,omitempty"`
 	Title       string             `json:"title"`
@@ -155,8 +162,9 @@ type proposed struct {
 	Verdict *change.Verdict `json:"verdict"` // null: it was not checked
 }
 
-// proposals collects the change sets of a call from the session's events. A change set has several events; the last
-// one counts.
+// proposals collects the change sets of a call from the session's events. A change set has several events; the
+// last one counts, because it has the final state and verdict. mu, because events may arrive on another goroutine
+// than the call's.
 type proposals struct {
 	mu    sync.Mutex
 	order []string
@@ -171,13 +179,15 @@ func (p *proposals) add(d agent.ChangeData) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	// A later event of a known set replaces the earlier one and keeps its place.
 	if _, known := p.last[set.ID]; !known {
 		p.order = append(p.order, set.ID)
 	}
 	p.last[set.ID] = proposed{d.State, set.Unified(func(path string) string { return path }), set.Verdict}
 }
 
-// take returns those collected since the last take, in the order of their first event.
+// take returns those collected since the last take, in the order of their first event, and forgets them: each
+// belongs to one answer.
 func (p *proposals) take() (out []proposed) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -188,8 +198,8 @@ func (p *proposals) take() (out []proposed) {
 	return out
 }
 
-// toolCall is `pillion tool call`: a call as a model makes it, with the same repair of names and parameters, rules,
-// approval and previews.
+// toolCall is `pillion tool call`: a call as a model makes it, with the same repair of names and parameters,
+// rules, approval and previews. A failed call is an answer with an error and exit code 1, also in JSON.
 func toolCall() *cobra.Command {
 	var cwd, approve, input, style string
 	var lines, asJSON, noLSP bool
@@ -209,9 +219,11 @@ func toolCall() *cobra.Command {
 				return err
 			}
 			o := terminal.Options{Out: c.ErrOrStderr(), Cwd: dir, Approve: how, Editor: textEditor()}
+			// A program reads the answers; diffs on standard error would only fill its log.
 			if lines || asJSON {
 				o.Out = io.Discard
 			}
+			// With --jsonl, standard input holds the requests, so there is no keyboard to answer with.
 			if !lines && isTerminal(os.Stdin) && isTerminal(c.ErrOrStderr()) {
 				o.Keys, o.Out, o.Color = terminal.TTY{File: os.Stdin}, c.ErrOrStderr(), os.Getenv("NO_COLOR") == ""
 			}
@@ -220,6 +232,7 @@ func toolCall() *cobra.Command {
 			a := app.New(app.Options{Place: app.NewWorkplace(version), Asker: t, Questions: t, Ephemeral: true, NoLSP: noLSP, Notices: c.ErrOrStderr(), Verdict: verdictMode(how)})
 			defer a.Close()
 			conf, _ := a.Place.Config(dir)
+			// Held settings may be the reason why a call behaves otherwise than in the editor.
 			trust.Warn(c.ErrOrStderr(), conf, trust.RealPath(paths.Worktree(dir)))
 			s, err := a.Runtime.NewSession(c.Context(), agent.SessionOptions{Cwd: dir})
 			if err != nil {
@@ -240,6 +253,8 @@ func toolCall() *cobra.Command {
 				}
 			})()
 			call := func(id json.RawMessage, name string, input json.RawMessage) toolAnswer {
+				// A server of the person may still be starting; without the wait its tools would be unknown for the
+				// first calls.
 				a.MCP.Await(c.Context(), dir, name)
 				d, err := s.Tool(c.Context(), name, input)
 				x := answer(id, d, err)
@@ -247,6 +262,7 @@ func toolCall() *cobra.Command {
 				return x
 			}
 			// The calls share one draft, which is proposed when all have been made.
+			// No call is open any more, so the answer of the draft has no id.
 			land := func() *toolAnswer {
 				_, d, any := a.Drafts.Land(c.Context(), s, 0, false, false)
 				if !any {
@@ -266,8 +282,11 @@ func toolCall() *cobra.Command {
 					if err := json.Unmarshal(line, &q); err != nil {
 						return answer(nil, agent.ToolData{}, &tools.Error{Kind: "invalid", Message: "the line is not a JSON object with tool and input: " + jsonFault(err)})
 					}
+					// A line with an error is answered like the others, and the next line is read.
 					return call(q.ID, q.Tool, q.Input)
 				})
+				// The draft is proposed also after a failed line: what the calls before it changed would be lost
+				// otherwise.
 				if x := land(); x != nil {
 					e := json.NewEncoder(c.OutOrStdout())
 					e.SetEscapeHTML(false)
@@ -287,6 +306,7 @@ func toolCall() *cobra.Command {
 			}
 			x := call(nil, args[0], json.RawMessage(input))
 			if landed := land(); landed != nil {
+				// One call: the changes of its draft belong to its own answer.
 				x.Changes = append(x.Changes, landed.Changes...)
 				x.Output += "\n\n" + landed.Output
 				if x.Error == nil {
@@ -321,7 +341,8 @@ func toolCall() *cobra.Command {
 	return c
 }
 
-// answer is the line of a call that has ended. Metadata and attachments are never null: scripts index them unchecked.
+// answer is the line of a call that has ended. Metadata and attachments are never null: scripts index them
+// unchecked. err says that there was no call; a call that failed carries its error in d.
 func answer(id json.RawMessage, d agent.ToolData, err error) toolAnswer {
 	x := toolAnswer{ID: id, Title: d.Title, Output: d.Output, Metadata: d.Metadata, Attachments: d.Attachments, Error: d.Failure(err)}
 	if x.Metadata == nil {

@@ -15,7 +15,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/paths"
 )
 
-// trustCommand is `pillion trust`.
+// trustCommand is `pillion trust`. What trust is about is decided in sidecar/config, the decisions are kept by
+// sidecar/trust.
 func trustCommand() *cobra.Command {
 	var revoke, list, below, asJSON bool
 	c := &cobra.Command{
@@ -34,6 +35,7 @@ directory), by its real path.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			p := app.NewWorkplace(version)
 			if list {
+				// Flags that would be ignored are refused: the person may believe that they did something.
 				if len(args) > 0 || revoke || below {
 					return usagef("--list takes no directory, and only --json as another flag")
 				}
@@ -51,6 +53,8 @@ directory), by its real path.`,
 				if !revoke || arg == "" {
 					return err
 				}
+				// A folder that is gone can still be revoked: otherwise one that is created in its place later would
+				// be trusted.
 				dir = arg // the folder may have been deleted since
 			}
 			if revoke {
@@ -66,22 +70,26 @@ directory), by its real path.`,
 	return c
 }
 
-// giveTrust stores the decision and prints the settings that are used from now on. It refuses in a command of the
-// agent: a model that read a hostile file could otherwise trust the folder itself.
+// giveTrust stores the decision and prints the settings that are used from now on, so that the person sees what
+// was released. It refuses in a command of the agent: a model that read a hostile file could otherwise trust the
+// folder itself.
 func giveTrust(p *app.Workplace, out io.Writer, dir string, below, asJSON bool) error {
 	if os.Getenv("PILLION") == "1" { // set for every command of the agent
 		return errors.New("a command that the agent runs cannot trust a folder; run pillion trust yourself, in a terminal of your own")
 	}
 	root := dir
+	// --below names the folder itself; without it the worktree is meant, whose files are what is configured.
 	if !below {
 		root = trust.RealPath(paths.Worktree(dir))
 	}
+	// Read before the decision: afterwards nothing is held back any more.
 	before, _ := p.Config(dir)
 	if err := p.Trust.Trust(root, below); err != nil {
 		return fmt.Errorf("trust could not be stored: %w", err)
 	}
 	held := before.Held()
 	if asJSON {
+		// JSON lists are never null.
 		if held == nil {
 			held = []config.Held{}
 		}
@@ -94,7 +102,8 @@ func giveTrust(p *app.Workplace, out io.Writer, dir string, below, asJSON bool) 
 	return nil
 }
 
-// revokeTrust deletes the decision. A folder below another trusted one stays trusted, and the output says so.
+// revokeTrust deletes the decision. A folder below another trusted one stays trusted, and the output says so: the
+// person would otherwise rely on a revocation that has no effect.
 func revokeTrust(p *app.Workplace, out io.Writer, dir string, asJSON bool) error {
 	// A folder that was trusted with --below is named itself; otherwise it is the worktree that holds DIR.
 	var done bool
@@ -105,6 +114,7 @@ func revokeTrust(p *app.Workplace, out io.Writer, dir string, asJSON bool) error
 		}
 		done = done || was
 	}
+	// Asked again after the deletion: a folder above, or PILLION_TRUST, may still cover this one.
 	still := p.Trust.Trusted(paths.Worktree(dir))
 	if asJSON {
 		return json.NewEncoder(out).Encode(map[string]any{"path": trust.RealPath(paths.Worktree(dir)), "revoked": done, "trusted": still})
@@ -120,7 +130,8 @@ func revokeTrust(p *app.Workplace, out io.Writer, dir string, asJSON bool) error
 	return nil
 }
 
-// printTrust lists the stored decisions; damaged files are reported on errOut and skipped.
+// printTrust lists the stored decisions; damaged files are reported on errOut and skipped, because one of them
+// must not hide the others.
 func printTrust(p *app.Workplace, out, errOut io.Writer, asJSON bool) error {
 	list, bad := p.Trust.List()
 	for _, err := range bad {

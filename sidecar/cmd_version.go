@@ -9,13 +9,14 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// versionCommand is `pillion version`.
+// versionCommand is `pillion version`: more than --version, for reports of faults.
 func versionCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
 		RunE: func(c *cobra.Command, _ []string) error {
+			// The go command records the commit in builds from a Git checkout; an installed module has none.
 			commit := ""
 			if info, ok := debug.ReadBuildInfo(); ok {
 				for _, s := range info.Settings {
@@ -24,6 +25,7 @@ func versionCommand() *cobra.Command {
 					}
 				}
 			}
+			// The keys are an interface for scripts and bug reports; the line below is not.
 			if asJSON {
 				return json.NewEncoder(c.OutOrStdout()).Encode(map[string]string{"version": version, "commit": commit, "go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH})
 			}
@@ -35,7 +37,8 @@ func versionCommand() *cobra.Command {
 	return c
 }
 
-// short is a commit as Git abbreviates it.
+// short is a commit in 12 digits, which is unique in any repository of this size; a note where the build has none.
+// The JSON has the whole commit.
 func short(commit string) string {
 	if len(commit) > 12 {
 		return commit[:12]

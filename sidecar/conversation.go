@@ -25,8 +25,9 @@ type conversation struct {
 	prompt *terminal.Composer // nil in plain mode
 	cwd    string
 	limits agent.Limits
-	sent   chan terminal.Prompt
-	find   *mention.Finder
+	// sent carries prompts from the composer's goroutine to the one that takes them, in order.
+	sent chan terminal.Prompt
+	find *mention.Finder
 
 	mu      sync.Mutex
 	session *agent.Session // guarded by mu: /new, /resume and /fork change it
@@ -35,20 +36,23 @@ type conversation struct {
 	shell   func()         // guarded by mu: ends the command that ! started; nil: none runs
 }
 
-// pendingPrompts is how many prompts can wait to be taken over by the session. The session takes them at once unless a command of the
-// user's runs.
+// pendingPrompts is how many prompts can wait to be taken over by the session. The session takes them at once
+// unless a command of the user's runs; submit blocks beyond that number.
 const pendingPrompts = 100
 
+// current is the session that is shown. Callers keep the result for one operation: /new may change it at any time.
 func (c *conversation) current() *agent.Session {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.session
 }
 
-// attend shows what happens in a session from now on, instead of the one before.
+// attend shows what happens in a session from now on, instead of the one before. What led up to now is shown as a
+// short recap.
 func (c *conversation) attend(ctx context.Context, s *agent.Session) error {
 	var before lastExchange
 	var last int64 // what was before is not printed again
+	// The whole log is read, because the place of the last prompt in it is not known.
 	if err := s.Events(ctx, 0, func(e agent.Event) error {
 		last = e.Seq
 		before.event(e)
@@ -59,6 +63,7 @@ func (c *conversation) attend(ctx context.Context, s *agent.Session) error {
 	c.mu.Lock()
 	leave := c.leave
 	c.session, c.last = s, s.State().Last
+	// leave is called without mu, which the handler of the subscription takes.
 	c.mu.Unlock()
 	if leave != nil {
 		leave()
@@ -73,6 +78,8 @@ func (c *conversation) attend(ctx context.Context, s *agent.Session) error {
 	return nil
 }
 
+// event shows one event. It must return soon, because the next event waits for it: what takes long (asking the
+// servers) runs in a goroutine of its own.
 func (c *conversation) event(ctx context.Context, s *agent.Session, e agent.Event) {
 	if e.Type == agent.EventPrompt {
 		c.t.Begin()
@@ -85,8 +92,10 @@ func (c *conversation) event(ctx context.Context, s *agent.Session, e agent.Even
 	c.mu.Lock()
 	c.last = d
 	c.mu.Unlock()
+	// The summary is taken at once: the next turn begins a new one.
 	sum := c.t.Summary()
 	waiting, held := s.Queue()
+	// held: the prompts in the queue wait for the user, so no turn follows by itself.
 	if d.Stop == agent.TurnCancelled || len(waiting) > 0 && !held {
 		c.t.Result(sum) // the next turn begins, or the user does not want to wait for the language servers
 		return
@@ -104,6 +113,8 @@ const leftWait = 5 * time.Second
 
 // run shows the prompt until the user ends the conversation.
 func (c *conversation) run(ctx context.Context) error {
+	// taken is closed when no prompt is being carried out: run must not return while one still uses the app, which
+	// its caller closes.
 	ctx, cancel := context.WithCancel(ctx)
 	taken := make(chan struct{})
 	go func() {
@@ -112,6 +123,7 @@ func (c *conversation) run(ctx context.Context) error {
 			select {
 			case p := <-c.sent:
 				c.take(ctx, p)
+			// Another prompt is taken only when this one is with the session, so their order is kept.
 			case <-ctx.Done():
 				return
 			}
@@ -124,10 +136,10 @@ func (c *conversation) run(ctx context.Context) error {
 	return err
 }
 
-// submit is called by the composer.
+// submit is called by the composer, on the goroutine that reads keys.
 func (c *conversation) submit(p terminal.Prompt) { c.sent <- p }
 
-// stop ends the running turn, or the command that ! started.
+// stop ends the running turn, or the command that ! started. Cancel without a turn does nothing.
 func (c *conversation) stop() {
 	c.mu.Lock()
 	shell, s := c.shell, c.session
@@ -138,6 +150,7 @@ func (c *conversation) stop() {
 	s.Cancel()
 }
 
+// busy decides whether enter sends at once or queues, and what esc means.
 func (c *conversation) busy() bool {
 	c.mu.Lock()
 	shell, s := c.shell, c.session
@@ -145,7 +158,8 @@ func (c *conversation) busy() bool {
 	return shell != nil || s.State().Busy
 }
 
-// take carries out what was typed: a command of the conversation's own, a shell command, a slash command, or a prompt.
+// take carries out what was typed: a command of the conversation's own, a shell command, a slash command, or a
+// prompt. One after the other, so a prompt behind a shell command has its output.
 func (c *conversation) take(ctx context.Context, p terminal.Prompt) {
 	s := c.current()
 	if command, ok := strings.CutPrefix(p.Text, "!"); ok && strings.TrimSpace(command) != "" {
@@ -154,6 +168,7 @@ func (c *conversation) take(ctx context.Context, p terminal.Prompt) {
 		return
 	}
 	if name, args, ok := slashWord(p.Text); ok {
+		// Editors call an agent a mode (ACP, session modes), and the built-in command has that name.
 		if name == "agent" {
 			name, p.Text = "mode", strings.TrimSpace("/mode "+args)
 		}
@@ -168,21 +183,25 @@ func (c *conversation) take(ctx context.Context, p terminal.Prompt) {
 		}
 	}
 	made, said, err := expandPrompt(ctx, c.app, s, p.Text)
+	// A slash command has done everything already; there is no turn.
 	if made == nil {
 		c.t.Echo("", p.Text)
 		c.report(err)
 		c.t.Say(said)
 		return
 	}
+	// The id is made here and not by the session, so that Echo can print the prompt before its event comes.
 	made.Limits, made.MessageID = c.limits, "msg_"+ulid.Make().String()
 	if made.Parts[0].Text != p.Text { // a command became a long text; what was typed says enough
 		c.t.Echo(made.MessageID, p.Text)
 	} else {
 		made.Parts = append(made.Parts, attachments(ctx, c.app, s, p.Text)...)
 	}
+	// Pictures that were pasted or dropped are in no mention, so the composer hands them over.
 	for _, f := range p.Pictures {
 		made.Parts = append(made.Parts, provider.Part{Type: provider.PartFile, Files: []provider.File{f}})
 	}
+	// Steering needs a running turn. Where it has just ended, the words become a prompt of their own below.
 	if p.Steer {
 		if injected, err := s.Steer(ctx, *made); err != nil || injected {
 			c.report(err)
@@ -200,7 +219,7 @@ func (c *conversation) report(err error) {
 	}
 }
 
-// slashWord takes "/name args" apart.
+// slashWord takes "/name args" apart; args has no blanks around it. ok is false for text that is no command.
 func slashWord(text string) (name, args string, ok bool) {
 	rest, ok := strings.CutPrefix(text, "/")
 	if !ok {
@@ -210,9 +229,10 @@ func slashWord(text string) (name, args string, ok bool) {
 	return name, strings.TrimSpace(args), true
 }
 
-// queued are the prompts that wait, as the composer shows them.
+// queued are the prompts that wait, as the composer shows them, and in what way each one waits.
 func (c *conversation) queued() (out []string) {
 	items, held := c.current().Queue()
+	// What is shown is what the user typed, not the files that were added to it.
 	for _, i := range items {
 		text := textOf(i.Parts)
 		switch {
@@ -226,7 +246,8 @@ func (c *conversation) queued() (out []string) {
 	return out
 }
 
-// unqueue takes the last prompt out of the queue, so that it can be changed.
+// unqueue takes the last prompt out of the queue, so that it can be changed. Only its text comes back: attachments
+// are found again by their mentions.
 func (c *conversation) unqueue() (text string, ok bool) {
 	s := c.current()
 	items, _ := s.Queue()
@@ -240,7 +261,7 @@ func (c *conversation) unqueue() (text string, ok bool) {
 	return textOf(last.Parts), true
 }
 
-// textOf is what the user wrote of a prompt.
+// textOf is what the user wrote of a prompt: without files that were read for it and other synthetic parts.
 func textOf(parts []provider.Part) string {
 	var words []string
 	for _, p := range parts {
@@ -251,7 +272,7 @@ func textOf(parts []provider.Part) string {
 	return strings.TrimSpace(strings.Join(words, "\n"))
 }
 
-// status is the line below the prompt.
+// status is the line below the prompt. It reads what is in memory and asks nothing, because drawing must not wait.
 func (c *conversation) status() string {
 	c.mu.Lock()
 	info, last := c.session.Info(), c.last
@@ -267,7 +288,8 @@ func (c *conversation) status() string {
 	return strings.Join(append(parts, "/help", "shift-tab agent", "ctrl-d ends"), " · ")
 }
 
-// nextAgent changes to the next agent that can lead a conversation.
+// nextAgent changes to the next agent that can lead a conversation, round and round. Sub-agents and hidden ones
+// are for other agents.
 func (c *conversation) nextAgent() {
 	s := c.current()
 	info := s.Info()

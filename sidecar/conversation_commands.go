@@ -21,13 +21,15 @@ import (
 	"github.com/pillion-dev/pillion/tools/shell/visible"
 )
 
-// ownCommand is a slash command that only a conversation in the terminal has; editors have buttons and lists for these. What it says
-// is Markdown.
+// conversationCommand is a slash command that only a conversation in the terminal has; editors have buttons and
+// lists for these. What it says is Markdown. Its error is shown and ends nothing.
 type conversationCommand struct {
 	name, hint, description string
 	run                     func(c *conversation, ctx context.Context, args string) (said string, err error)
 }
 
+// ownCommands are these commands in the order of /help. It is a function and not a variable: help reads the list,
+// and a variable that refers to itself does not compile.
 func ownCommands() []conversationCommand {
 	return []conversationCommand{
 		{"new", "", "Start a new session", (*conversation).newSession},
@@ -42,6 +44,7 @@ func ownCommands() []conversationCommand {
 	}
 }
 
+// ownCommand finds one by its name; "exit" is accepted because shells and other agents have it.
 func ownCommand(name string) (conversationCommand, bool) {
 	if name == "exit" {
 		name = "quit"
@@ -54,29 +57,36 @@ func ownCommand(name string) (conversationCommand, bool) {
 	return all[i], true
 }
 
+// quit closes the composer, whose Run then returns.
 func (c *conversation) quit(context.Context, string) (string, error) {
 	c.prompt.Close()
 	return "", nil
 }
 
+// newSession goes on with the same model and agent: the person has chosen them for the work, not for the session.
 func (c *conversation) newSession(ctx context.Context, _ string) (string, error) {
 	info := c.current().Info()
 	s, err := c.app.Runtime.NewSession(ctx, agent.SessionOptions{Cwd: c.cwd, Model: info.Model, Agent: info.Agent})
 	if err != nil {
 		return "", err
 	}
+	// The earlier session is closed by nothing: it stays in the store and can be resumed.
 	return "A new session. `/resume` goes back to the one before.", c.attend(ctx, s)
 }
 
-// listed are the sessions of the directory, newest first, without those of sub-agents and the empty ones.
+// listed are the sessions of the directory, newest first, without those of sub-agents and the empty ones. The
+// session that is shown is listed even when it is empty, so that its number exists.
 func (c *conversation) listed(ctx context.Context) ([]agent.SessionInfo, error) {
 	list, err := c.app.Runtime.List(ctx, c.cwd)
 	now := c.current().ID()
 	return slices.DeleteFunc(list, func(s agent.SessionInfo) bool { return s.Parent != "" || s.Title == "" && s.ID != now }), err
 }
 
+// sessionsShown is how many sessions /sessions lists: about a screen. /resume takes the numbers of longer lists,
+// too.
 const sessionsShown = 20
 
+// sessions numbers the list, because ids are long to type. The numbers are those that resume takes.
 func (c *conversation) sessions(ctx context.Context, _ string) (string, error) {
 	list, err := c.listed(ctx)
 	if err != nil {
@@ -88,6 +98,7 @@ func (c *conversation) sessions(ctx context.Context, _ string) (string, error) {
 		title, here := s.Title, ""
 		if title == "" {
 			title = "(empty)"
+			// Only the session that is shown can be without a title here.
 		}
 		if s.ID == now {
 			here = " ← this one"
@@ -100,7 +111,8 @@ func (c *conversation) sessions(ctx context.Context, _ string) (string, error) {
 	return b.String() + "\n`/resume NUMBER` continues one.", nil
 }
 
-// resume continues the session with that number of /sessions or that id; without a word, the one before this.
+// resume continues the session with that number of /sessions or that id; without a word, the one before this. A
+// number that is out of range is tried as an id and reported as unknown.
 func (c *conversation) resume(ctx context.Context, which string) (string, error) {
 	list, err := c.listed(ctx)
 	if err != nil {
@@ -128,6 +140,8 @@ func (c *conversation) resume(ctx context.Context, which string) (string, error)
 	return "", c.attend(ctx, s)
 }
 
+// fork continues in a copy of the whole conversation. Files are not copied: both sessions work on the same
+// project.
 func (c *conversation) fork(ctx context.Context, _ string) (string, error) {
 	info, _, err := c.app.Runtime.Fork(ctx, c.current().ID(), "", "")
 	if err != nil {
@@ -140,6 +154,7 @@ func (c *conversation) fork(ctx context.Context, _ string) (string, error) {
 	return "This is a copy of the session; `/resume` goes back to the original.", c.attend(ctx, s)
 }
 
+// mcpServers shows the state of each server, and the reason where it is not ready: its tools are missing then.
 func (c *conversation) mcpServers(ctx context.Context, _ string) (string, error) {
 	all := c.app.MCP.Statuses(c.cwd)
 	if len(all) == 0 {
@@ -156,6 +171,7 @@ func (c *conversation) mcpServers(ctx context.Context, _ string) (string, error)
 	return b.String(), nil
 }
 
+// permissions lists what "always" has allowed here, with the numbers that revoke takes.
 func (c *conversation) permissions(ctx context.Context, _ string) (string, error) {
 	list, err := acp.GrantsIn(ctx, c.app.Grants, paths.Worktree(c.cwd))
 	if err != nil {
@@ -171,6 +187,7 @@ func (c *conversation) permissions(ctx context.Context, _ string) (string, error
 	return b.String() + "\n`pillion permission explain` shows the rules, `pillion permission revoke NUMBER` takes a grant back.", nil
 }
 
+// spent adds up the steps of this session from its events, so a session that was continued counts as a whole.
 func (c *conversation) spent(ctx context.Context, _ string) (string, error) {
 	var u provider.Usage
 	var cost float64
@@ -180,6 +197,7 @@ func (c *conversation) spent(ctx context.Context, _ string) (string, error) {
 			u.Input += d.Usage.Input
 			u.CacheRead += d.Usage.CacheRead
 			u.CacheWrite += d.Usage.CacheWrite
+			// Providers bill reasoning as output.
 			u.Output += d.Usage.Output + d.Usage.Reasoning
 			cost += d.Cost
 			steps++
@@ -195,6 +213,7 @@ func (c *conversation) spent(ctx context.Context, _ string) (string, error) {
 	return text + " `pillion stats` sums up all sessions.", nil
 }
 
+// help is made from the same lists as completion, so that neither knows a command that the other does not.
 func (c *conversation) help(context.Context, string) (string, error) {
 	var b strings.Builder
 	b.WriteString("**Commands**\n\n")
@@ -211,6 +230,7 @@ func (c *conversation) help(context.Context, string) (string, error) {
 	return b.String(), nil
 }
 
+// helpLine is one entry of a Markdown list.
 func helpLine(name, hint, description string) string {
 	if hint != "" {
 		hint = " [" + hint + "]"
@@ -218,6 +238,7 @@ func helpLine(name, hint, description string) string {
 	return fmt.Sprintf("- `/%s%s` %s\n", name, hint, escapeMarkdown(description))
 }
 
+// keysHelp is the part of /help that no list of commands has. The keys are those of terminal.Composer.
 const keysHelp = `
 **In a prompt**
 
@@ -234,18 +255,20 @@ const keysHelp = `
 - shift-tab changes the agent; tab goes to a question that appeared while you type
 `
 
-// escapeMarkdown keeps text of others from being taken for Markdown.
+// escapeMarkdown keeps text of others (titles, names of servers, descriptions) from being taken for Markdown, and
+// shows characters that would otherwise be invisible.
 func escapeMarkdown(s string) string {
 	return markdownMarks.Replace(visible.Text(s))
 }
 
 var markdownMarks = strings.NewReplacer(`\`, `\\`, "*", `\*`, "_", `\_`, "`", "\\`", "[", `\[`, "<", `\<`, "#", `\#`, "|", `\|`)
 
-// shellKept is how much of a command's output the agent reads, in bytes from its end.
+// shellKept is how much of a command's output the agent reads, in bytes from its end, where errors usually are.
 const shellKept = 30 << 10
 
-// runShell runs a command that the user typed, in the user's own shell and environment. It needs no approval: the user could
-// run it in the next window. Its output is shown as it comes, and the agent reads it with the next prompt.
+// runShell runs a command that the user typed, in the user's own shell and environment. It needs no approval: the
+// user could run it in the next window. Its output is shown as it comes, and the agent reads it with the next
+// prompt. While it runs, c.shell stops it; the deferred function clears that for busy and stop.
 func (c *conversation) runShell(ctx context.Context, s *agent.Session, command string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -263,27 +286,32 @@ func (c *conversation) runShell(ctx context.Context, s *agent.Session, command s
 	}
 	cmd := guard.CommandContext(ctx, guard.Person, shell, "-c", command)
 	cmd.Dir = c.cwd
+	// WaitDelay ends the wait for the pipe that much later than the command (os/exec).
 	cmd.WaitDelay = time.Second // a child in the background may hold the pipe open
 	kept := &tailBuffer{most: shellKept}
 	out := io.MultiWriter(c.t, kept)
 	cmd.Stdout, cmd.Stderr = out, out
 	err := cmd.Run()
 	state := "exit code 0"
+	// A failed command is an ordinary outcome: the agent reads the state and the output.
 	if err != nil {
 		state = err.Error()
 		fmt.Fprintln(c.t, state)
 	}
+	// Synthetic: it is not what the user wrote, and does not come back with the arrow keys.
 	return s.Tell(ctx, []provider.Part{{Type: provider.PartText, Synthetic: true,
 		Text: fmt.Sprintf("The user ran this command in their shell:\n%s\n\nIts output (%s):\n%s", command, state, kept.text())}})
 }
 
-// tailBuffer keeps the end of what is written.
+// tailBuffer keeps the end of what is written, so that a command with endless output does not fill the memory.
+// most is in bytes.
 type tailBuffer struct {
 	most int
 	data []byte
 	cut  bool
 }
 
+// Write never fails: a short count would end the copying of the command's output.
 func (b *tailBuffer) Write(p []byte) (int, error) {
 	b.data = append(b.data, p...)
 	if over := len(b.data) - b.most; over > 0 {
@@ -292,6 +320,7 @@ func (b *tailBuffer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// text drops a character that was cut in two; a provider refuses text that is not UTF-8.
 func (b *tailBuffer) text() string {
 	text := strings.ToValidUTF8(string(b.data), "")
 	if b.cut {
@@ -300,7 +329,8 @@ func (b *tailBuffer) text() string {
 	return text
 }
 
-// allNames are the names of every command there is, for completion.
+// allNames are the commands that completion offers: those of the terminal hide others of the same name, as in
+// take.
 func (c *conversation) allNames() (out []slash.Command) {
 	for _, o := range ownCommands() {
 		out = append(out, slash.Command{Name: o.name, Description: o.description, Hint: o.hint})

@@ -17,6 +17,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/symbol"
 )
 
+// Limits of what a conversation remembers. earlierMost is a number of prompts, recapLines a number of lines of the
+// last answer.
 const (
 	earlierFor  = 30 * 24 * time.Hour // prompts of the directory's sessions that the arrow keys bring back
 	earlierMost = 500
@@ -24,7 +26,8 @@ const (
 	recapLines  = 12
 )
 
-// complete offers slash commands at the start, their arguments behind some of them, and files and symbols after an @.
+// complete offers slash commands at the start, their arguments behind some of them, and files and symbols after an
+// @. from is the byte offset in text at which a completion replaces the rest.
 func (c *conversation) complete(ctx context.Context, text string) (from int, out []terminal.Completion) {
 	rest, ok := strings.CutPrefix(text, "/")
 	if ok && !strings.ContainsAny(rest, " \n") {
@@ -33,16 +36,20 @@ func (c *conversation) complete(ctx context.Context, text string) (from int, out
 		}
 		return 0, best(out, rest)
 	}
+	// A second line belongs to a prompt, which has no completions.
 	if name, args, found := strings.Cut(rest, " "); ok && found && !strings.Contains(args, "\n") {
 		if out := c.arguments(ctx, name); out != nil {
 			return len(text) - len(args), best(out, args)
 		}
 	}
+	// The word at the cursor: complete is given the text up to it.
 	at := strings.LastIndexAny(text, " \n\t") + 1
 	query, ok := strings.CutPrefix(text[at:], "@")
+	// A longer query is refused by the search; such a word was pasted.
 	if !ok || len(query) > mention.MaxQuery {
 		return 0, nil
 	}
+	// Symbols only for a query: an empty one fits all of them, and files are what most people mean.
 	kinds := mention.Kinds{mention.File: true, mention.Folder: true, mention.Symbol: query != "", mention.Resource: true}
 	found, _, err := c.find.Search(ctx, c.cwd, query, 8, kinds)
 	if err != nil {
@@ -55,8 +62,10 @@ func (c *conversation) complete(ctx context.Context, text string) (from int, out
 			end = "" // one may go on into it
 		case mention.Symbol:
 			note = f.Name
+			// Without a range the mention is the whole file.
 			if r := f.Range; r != nil {
 				from, to := declarationLines(f.File, int(r.Start.Line)+1, int(r.End.Line)+1) // LSP's lines count from 0
+				// The notation of a mention with lines, which the read tool understands.
 				word += fmt.Sprintf("#L%d-L%d", from, to)
 			}
 		}
@@ -70,6 +79,7 @@ const maxDeclaredIn = 1 << 20
 
 // declarationLines are the lines of the declaration whose name is in the given ones, with its comment: the range of a match is that of
 // the name, which says little to a model. Lines count from 1; without a grammar they stay as they are.
+// A file that is huge, a pipe or gone keeps the lines of the name: completion must answer at once.
 func declarationLines(path string, from, to int) (int, int) {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > maxDeclaredIn {
@@ -84,6 +94,8 @@ func declarationLines(path string, from, to int) (int, int) {
 	if err != nil {
 		return from, to
 	}
+	// Offsets of the outline are bytes; each line is counted from the start, which is fast enough below
+	// maxDeclaredIn.
 	line := func(offset int) int { return 1 + strings.Count(text[:offset], "\n") }
 	for _, s := range list {
 		if line(s.At) == from {
@@ -93,7 +105,7 @@ func declarationLines(path string, from, to int) (int, int) {
 	return from, to
 }
 
-// arguments are what may follow a command's name; nil: nothing is known.
+// arguments are what may follow a command's name; nil: nothing is known, and no list is shown.
 func (c *conversation) arguments(ctx context.Context, name string) (out []terminal.Completion) {
 	switch name {
 	case "model":
@@ -118,7 +130,7 @@ func (c *conversation) arguments(ctx context.Context, name string) (out []termin
 	return out
 }
 
-// best sorts out what fits the query, by the words and then by the notes behind them.
+// best sorts out what fits the query, the best first. The notes behind the words are not searched.
 func best(list []terminal.Completion, query string) (out []terminal.Completion) {
 	names := make([]string, len(list))
 	for i, c := range list {
@@ -131,13 +143,16 @@ func best(list []terminal.Completion, query string) (out []terminal.Completion) 
 	return out
 }
 
-// earlier are the prompts of this directory's sessions, oldest first, each once.
+// earlier are the prompts of this directory's sessions, oldest first, each once at its latest place, as a shell's
+// history without duplicates.
 func (c *conversation) earlier(ctx context.Context) (out []string) {
+	// Scan streams over the store, so only what is kept costs memory.
 	err := c.app.Store.Scan(ctx, time.Now().Add(-earlierFor), []string{string(agent.EventPrompt)}, func(s store.Session, e store.Event) error {
 		if s.Cwd != c.cwd || s.Parent != "" {
 			return nil
 		}
 		if text := promptText(e.Data); text != "" {
+			// The later use of a prompt replaces the earlier one.
 			if i := slices.Index(out, text); i >= 0 {
 				out = slices.Delete(out, i, i+1)
 			}
@@ -165,12 +180,14 @@ func promptText(data []byte) string {
 }
 
 // lastExchange is where a session that is continued had come to: its last prompt and the answer's last words.
+// Without it, the person who continues a session sees an empty screen and cannot tell whether it is the right one.
 type lastExchange struct {
 	prompts int
 	asked   string
 	said    string
 }
 
+// event follows the log. A new prompt or message begins anew, so only the last ones remain.
 func (r *lastExchange) event(e agent.Event) {
 	switch e.Type {
 	case agent.EventPrompt:
@@ -186,12 +203,14 @@ func (r *lastExchange) event(e agent.Event) {
 	}
 }
 
-// text is it as Markdown; empty for a session without a prompt.
+// text is it as Markdown; empty for a session without a prompt. The prompt is quoted, and of the answer only the
+// last recapLines lines are shown.
 func (r *lastExchange) text() string {
 	if r.prompts == 0 {
 		return ""
 	}
 	lines := strings.Split(strings.TrimSpace(r.said), "\n")
+	// The end of an answer says what was done; its beginning often only repeats the task.
 	if n := len(lines) - recapLines; n > 0 {
 		lines = append([]string{"…"}, lines[n:]...)
 	}

@@ -54,11 +54,13 @@ func ensureHome() {
 // Pillion and a terminal relay must not load cobra, tune the heap or change the environment.
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == sandbox.Arg { // we are a command about to start in the sandbox
+		// os.Exit skips deferred calls, so the hidden modes must not rely on any.
 		os.Exit(sandbox.Main(os.Args[2:]))
 	}
 	if len(os.Args) > 1 && os.Args[1] == draft.Arg { // we are a program about to start in a draft's view
 		os.Exit(draft.Main(os.Args[2:]))
 	}
+	// Behind the first two, which run in an environment that was made for them.
 	ensureHome()
 	if len(os.Args) > 1 && os.Args[1] == guard.Arg { // we watch another Pillion
 		os.Exit(guard.Main())
@@ -67,6 +69,7 @@ func main() {
 		os.Exit(acp.RelayMain(os.Args[2:]))
 	}
 	tuneHeap()
+	// From here on, children end with this program, also when it is killed (package guard).
 	guard.Enable()
 	if len(os.Args) > 1 && os.Args[1] == worker.Arg { // we run the tools of another Pillion's draft
 		code := worker.Main()
@@ -81,12 +84,14 @@ func main() {
 // execute runs the command line and returns the exit code. SIGTERM and SIGHUP cancel the context, so that a running
 // turn is ended and stored; Ctrl-C is left to the commands, which treat it differently.
 func execute(args []string) int {
+	// Both are what an editor or a closed terminal sends; without a handler a running turn would not be stored.
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	root := rootCommand()
 	var prof profile
 	prof.flag(root)
 	root.SetArgs(args)
+	// The profile is written also when the command failed: a slow failure is what it may be for.
 	err := errors.Join(root.ExecuteContext(ctx), prof.stop())
 	var code exitCode
 	switch {
@@ -105,7 +110,8 @@ func execute(args []string) int {
 	return exitError
 }
 
-// rootCommand is `pillion` with all its subcommands. Alone, in a terminal, it starts a conversation.
+// rootCommand is `pillion` with all its subcommands. Alone, in a terminal, it starts a conversation; with a pipe
+// at either end it prints the help, so that a script does not wait for a prompt.
 func rootCommand() *cobra.Command {
 	var f runFlags
 	root := &cobra.Command{
@@ -117,6 +123,7 @@ pillion in a terminal starts a conversation; pillion run "…" sends one prompt.
 Try it now, without a key or a network:  pillion run "fix all errors"
 
 Exit codes: 0 done, 1 failed, 2 the command line is wrong, 130 cancelled.`,
+		// execute prints errors itself, once, with the exit code that belongs to them.
 		SilenceUsage: true, SilenceErrors: true,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if show, err := c.Flags().GetBool("version"); err == nil && show {

@@ -18,7 +18,8 @@ type profile struct {
 	cpu *os.File
 }
 
-// flag adds --profile to every command.
+// flag adds --profile to every command. It uses the root's PersistentPreRunE, which cobra runs for a subcommand
+// that has none of its own.
 func (p *profile) flag(root *cobra.Command) {
 	root.PersistentFlags().StringVar(&p.dir, "profile", "", "write cpu.pprof and heap.pprof into this folder")
 	_ = root.PersistentFlags().MarkHidden("profile")
@@ -41,7 +42,8 @@ func (p *profile) start() error {
 	return pprof.StartCPUProfile(cpu)
 }
 
-// stop writes both profiles. It may be called when nothing was started.
+// stop writes both profiles. It may be called when nothing was started, and is called after a failed command as
+// well.
 func (p *profile) stop() error {
 	if p.cpu == nil {
 		return nil

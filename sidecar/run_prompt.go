@@ -12,6 +12,7 @@ import (
 )
 
 // allCommands are the slash commands of a folder's configuration and the built-in ones that it does not replace.
+// They are read anew each time, since the configuration may have changed.
 func allCommands(a *app.App, cwd string) []slash.Command {
 	return slash.WithBuiltin(a.CommandsOf(cwd))
 }
@@ -19,6 +20,7 @@ func allCommands(a *app.App, cwd string) []slash.Command {
 // expandPrompt makes the prompt of what was typed in a terminal. made is nil where a slash command has done all there is to do, and
 // said is its answer.
 func expandPrompt(ctx context.Context, a *app.App, s *agent.Session, text string) (made *agent.Prompt, said string, err error) {
+	// A word behind a slash that is no command is an ordinary prompt: paths begin with a slash, too.
 	p := agent.Prompt{Parts: []provider.Part{{Type: provider.PartText, Text: text}}}
 	all := allCommands(a, s.Info().Cwd)
 	c, args, ok := slash.Parse(p.Parts, all)
@@ -26,6 +28,7 @@ func expandPrompt(ctx context.Context, a *app.App, s *agent.Session, text string
 	case ok && c.Expand != nil:
 		p.Parts[0].Text = c.Expand(args)
 	case ok && c.Run != nil:
+		// A reviewer reads the whole event log, so it is made only for commands that may need it.
 		r, err := reviewerOf(ctx, a, s)
 		if err != nil {
 			return nil, "", err
@@ -38,7 +41,8 @@ func expandPrompt(ctx context.Context, a *app.App, s *agent.Session, text string
 	return &p, "", nil
 }
 
-// runPrompt runs what was typed, with more parts behind it, to the end of its turn.
+// runPrompt runs what was typed, with more parts behind it, to the end of its turn. A turn that failed is no error
+// here: turn.Stop says how it ended. said is set instead of a turn for a command that needs no agent.
 func runPrompt(ctx context.Context, a *app.App, s *agent.Session, text string, more []provider.Part, limits agent.Limits) (turn agent.TurnData, said string, err error) {
 	p, said, err := expandPrompt(ctx, a, s, text)
 	if err != nil || p == nil {

@@ -21,20 +21,23 @@ import (
 	"github.com/pillion-dev/pillion/tools/shell/run"
 )
 
-// When memory is returned to the system. An idle sidecar stays open all day beside the editor.
+// When memory is returned to the system. An idle sidecar stays open all day beside the editor, so what it does not
+// use goes back.
 const (
 	releaseAfterStart = 250 * time.Millisecond // when an editor's handshake is over and the memory of starting can go
 	releaseAfterTurn  = 700 * time.Millisecond // after a turn: when the person reads, and the memory of working can go
 )
 
-// releaseMemory returns free heap and the program's clean pages to the system.
+// releaseMemory returns free heap and the program's clean pages to the system. It forces a garbage collection, so
+// it runs when the person reads and not while a turn works.
 func releaseMemory() {
 	debug.FreeOSMemory()
 	dropFilePages()
 }
 
 // serveACP serves one editor until it closes the connection. With shared others may attach, and it runs until the
-// last of them has left.
+// last of them has left. The parts refer to each other, so the order of the lines below matters: the host is made
+// first, the app with it, then the host gets what the app provides.
 func serveACP(ctx context.Context, conn io.ReadWriteCloser, shared bool) error {
 	surviveBrokenPipes()
 	p := app.NewWorkplace(version)
@@ -44,6 +47,7 @@ func serveACP(ctx context.Context, conn io.ReadWriteCloser, shared bool) error {
 	h := x.host
 	a := app.New(app.Options{Place: p, Problems: h.Problems.Put, Asker: h.Editors, Questions: h.Editors, Editors: h.Editors, EditorProblems: h.Reported, Log: log})
 	x.app = a
+	// Deferred calls run in reverse: the finder and the settings watch end before the app that they use.
 	defer a.Close()
 	h.Editors.Follow(acp.Sessions(a.Runtime, a.Changes.Blobs.Pack))
 	h.Finder = a.Finder()
@@ -53,9 +57,11 @@ func serveACP(ctx context.Context, conn io.ReadWriteCloser, shared bool) error {
 	defer settings.Close()
 	x.releaseTimer = time.AfterFunc(releaseAfterStart, releaseMemory)
 	defer x.releaseTimer.Stop()
+	// The fields that methods use are set before the first connection reads a request.
 	h.Runtime, h.Desk, h.Grants, h.Auth, h.Listener = a.Runtime, a.Desk, a.Grants, appAuth{a}, x
 	h.Project = a
 	h.Folders, h.Terminals = folders{ctx, a, settings}, sessionTerminals{a}
+	// An untrusted project cannot turn sharing on: the setting is held back there.
 	cwd, _ := os.Getwd()
 	if c, _ := p.Config(cwd); c.Attachable {
 		shared = true
@@ -78,7 +84,7 @@ func serveACP(ctx context.Context, conn io.ReadWriteCloser, shared bool) error {
 // ignored, and commands such as `yes | head` rely on SIGPIPE.
 func surviveBrokenPipes() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
 
-// service is a sidecar that serves one or more editors with one app.
+// service is a sidecar that serves one or more editors with one app. It implements acp.Listener.
 type service struct {
 	app          *app.App
 	host         *acp.Host
@@ -112,14 +118,15 @@ func (f folders) Commands(cwd string) []slash.Command {
 	return f.app.CommandsOf(cwd)
 }
 
-// sessionTerminals implements acp.Terminals with the app.
+// sessionTerminals implements acp.Terminals with the app: the commands that run in a session.
 type sessionTerminals struct{ app *app.App }
 
 func (t sessionTerminals) Terminals(session string) *run.Terminals {
 	return t.app.Sessions.Terminals(session)
 }
 
-// serve serves one connection. open is the session that an attached editor has asked to join, or "".
+// serve serves one connection. open is the session that an attached editor has asked to join, or "". Each
+// connection has its own buffers, since each editor has its own open files.
 func (x *service) serve(ctx context.Context, conn io.ReadWriteCloser, open string) error {
 	return acp.NewConnection(x.host, conn, editors.NewBuffers(x.app.Servers.Touched), open).Serve(ctx)
 }
@@ -129,6 +136,7 @@ func (x *service) serve(ctx context.Context, conn io.ReadWriteCloser, open strin
 func (x *service) share(ctx context.Context, conn io.ReadWriteCloser, l *share.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	// mu guards n. A connection is counted before it is served, so empty is closed only when there is none.
 	var mu sync.Mutex
 	n, empty := 1, make(chan struct{}) // connections; closed when there are none
 	leave := func() {
@@ -139,12 +147,14 @@ func (x *service) share(ctx context.Context, conn io.ReadWriteCloser, l *share.L
 		}
 	}
 	var wg sync.WaitGroup
+	// Written before the goroutine ends and read after wg.Wait.
 	var first error
 	wg.Go(func() {
 		first = x.serve(ctx, conn, "")
 		leave()
 	})
 	go func() {
+		// Accept fails when the listener is closed below; that ends this goroutine.
 		for {
 			c, err := l.Accept()
 			if err != nil {
@@ -172,6 +182,7 @@ func (x *service) share(ctx context.Context, conn io.ReadWriteCloser, l *share.L
 			}()
 		}
 	}()
+	// ctx ends with a signal: the connections end by themselves then, and wg waits for them.
 	select {
 	case <-empty:
 	case <-ctx.Done():
@@ -181,7 +192,8 @@ func (x *service) share(ctx context.Context, conn io.ReadWriteCloser, l *share.L
 	return first
 }
 
-// describe lists the open sessions for `pillion attach`; sessions of sub-agents cannot be joined.
+// describe lists the open sessions for `pillion attach`; sessions of sub-agents cannot be joined, since only their
+// parent talks to them.
 func (x *service) describe() []share.Session {
 	var out []share.Session
 	for _, s := range x.app.Runtime.Live() {

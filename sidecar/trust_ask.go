@@ -14,9 +14,10 @@ import (
 	"github.com/pillion-dev/pillion/tools/paths"
 )
 
-// askTrust tells a person at a terminal what the project's configuration would do, and asks once whether to trust it.
-// Without a keyboard it only tells; so it does when the person has said no to exactly these settings before
-// (trust.Digest).
+// askTrust tells a person at a terminal what the project's configuration would do, and asks once whether to trust
+// it. Without a keyboard it only tells; so it does when the person has said no to exactly these settings before
+// (trust.Digest). Settings that are added later are asked about again. "No" is no error: the run goes on without
+// the settings.
 func askTrust(p *app.Workplace, cwd string, keyboardThere bool, out io.Writer) error {
 	c, _ := p.Config(cwd)
 	held := c.Held()
@@ -29,6 +30,7 @@ func askTrust(p *app.Workplace, cwd string, keyboardThere bool, out io.Writer) e
 	if r, ok := p.Trust.Record(root); !keyboardThere || ok && r.Refused == digest {
 		return nil
 	}
+	// Standard input may be the prompt, so the answer is read from the terminal itself.
 	tty := keyboard(isTerminal(os.Stdin))
 	if tty == nil {
 		return nil
@@ -46,6 +48,7 @@ func askTrust(p *app.Workplace, cwd string, keyboardThere bool, out io.Writer) e
 		record.Refused = digest
 	}
 	if err := p.Trust.Write(record); err != nil {
+		// The decision holds for this run at least: asking again would not help a full disk.
 		fmt.Fprintln(out, "pillion: the answer could not be stored and applies to this run only:", err)
 		p.TrustFor(cwd, yes)
 	}

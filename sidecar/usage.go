@@ -7,7 +7,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// usageError is a wrong command line; the process exits with exitUsage.
+// usageError is a wrong command line; the process exits with exitUsage, so that a script can tell its own mistake
+// from a failed run.
 type usageError struct{ error }
 
 // usagef formats a usageError; %w works.
@@ -16,6 +17,7 @@ func usagef(format string, a ...any) error { return usageError{fmt.Errorf(format
 // strictArgs makes every wrong command line an error that names the help to read. Cobra alone prints the help for an
 // unknown subcommand and exits with 0, which hides a typing mistake from scripts.
 func strictArgs(c *cobra.Command) {
+	// Depth first: each command's own check is wrapped once.
 	for _, sub := range c.Commands() {
 		strictArgs(sub)
 	}
@@ -24,6 +26,7 @@ func strictArgs(c *cobra.Command) {
 		if alone == nil {
 			alone = func(c *cobra.Command, _ []string) error { return c.Help() }
 		}
+		// Two slips at most, as for the keys of the configuration.
 		c.Args, c.SuggestionsMinimumDistance = cobra.ArbitraryArgs, 2
 		c.RunE = func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {

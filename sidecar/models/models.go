@@ -21,7 +21,8 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/keys"
 )
 
-// Options are where keys and settings come from. A nil function means that there is nothing to read there.
+// Options are where keys and settings come from. A nil function means that there is nothing to
+// read there, except for Local.
 type Options struct {
 	Config func(cwd string) *config.Config
 	Env    func(name string) string

@@ -51,7 +51,7 @@ func (m *Models) Sources(cwd string) []Source {
 		switch {
 		case s.stored != "":
 			x.Source, x.Origin = string(s.stored), ""
-		// Usable without a key: a server that needs none, or credentials that the provider's own library finds.
+		// Usable without a key: a server that needs none, or credentials of the machine, as for AWS.
 		case s.cfg.Key == "" && s.cfg.Token == "":
 			if !s.usable {
 				x.Missing = s.missing
