@@ -20,12 +20,15 @@ func folder() (string, error) {
 	if filepath.IsAbs(dir) {
 		dir = filepath.Join(dir, "pillion")
 	}
+	// A socket cannot be made at a path that does not fit into sockaddr_un (unix(7)), so the temporary folder is used instead.
+	// The name in the condition is the longest one that Listen makes: seven digits, eight hexadecimal digits.
 	if !filepath.IsAbs(dir) || len(dir)+len("/1234567-12345678.sock") > maxPath {
 		dir = filepath.Join(os.TempDir(), fmt.Sprintf("pillion-%d", os.Getuid()))
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", fmt.Errorf("sessions cannot be shared: %w", err)
 	}
+	// Lstat, not Stat: a symbolic link that another user has placed there must not be followed.
 	info, err := os.Lstat(dir)
 	if err != nil {
 		return "", err

@@ -27,7 +27,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/guard"
 )
 
-// Process is a sidecar that can be attached to.
+// Process is a sidecar that can be attached to. It is also the content of the file beside the socket, so whoever can
+// read that file has the token; its mode is 0600.
 type Process struct {
 	PID     int       `json:"pid"`
 	Cwd     string    `json:"cwd"`
@@ -35,10 +36,11 @@ type Process struct {
 	Started time.Time `json:"started"`
 	Token   string    `json:"token"`
 
+	// socket is not stored: it follows from the name of the file.
 	socket string
 }
 
-// Session is a live session of a process.
+// Session is a live session of a process. Clients use it to let the person choose, and to send Hello.Session.
 type Session struct {
 	ID    string `json:"id"`
 	Cwd   string `json:"cwd"`
@@ -53,7 +55,8 @@ type Hello struct {
 	List    bool   `json:"list,omitempty"`    // only list the sessions
 }
 
-// Welcome is the answer to it, also one line. After an Error the connection ends.
+// Welcome is the answer to it, also one line. After an Error the connection ends. A refused client reads the reason
+// in Error; it says nothing about the sessions.
 type Welcome struct {
 	OK       bool      `json:"ok"`
 	Error    string    `json:"error,omitempty"`
@@ -62,10 +65,12 @@ type Welcome struct {
 
 // Limits of a handshake: the other side is a process of the same user, but may be a broken one.
 const (
-	handshake     = 5 * time.Second
-	maxLine       = 64 << 10 // bytes
-	maxHandshakes = 16       // handshakes at once
-	maxPath       = 100      // bytes of a socket's path; the system's limit is a little above
+	handshake = 5 * time.Second
+	maxLine   = 64 << 10 // bytes
+	// While this many are under way, at most one further connection is accepted; the rest wait in
+	// the system's backlog.
+	maxHandshakes = 16  // handshakes at once
+	maxPath       = 100 // bytes of a socket's path; the system's limit is a little above
 )
 
 // ErrUnsupported means that the system has no private sockets.
@@ -105,6 +110,7 @@ func Listen(version, cwd string, describe func() []Session) (*Listener, error) {
 	if _, err := rand.Read(raw); err != nil {
 		return nil, err
 	}
+	// The token is all 32 random bytes; four of them in the name keep two runs with one process id apart.
 	l := &Listener{describe: describe, token: hex.EncodeToString(raw), ready: make(chan Conn), handshakes: make(chan struct{}, maxHandshakes), done: make(chan struct{})}
 	l.socket = filepath.Join(dir, strconv.Itoa(os.Getpid())+"-"+hex.EncodeToString(raw[:4])+".sock")
 	p := Process{PID: os.Getpid(), Cwd: cwd, Version: version, Started: time.Now().UTC(), Token: hex.EncodeToString(raw)}
@@ -113,6 +119,8 @@ func Listen(version, cwd string, describe func() []Session) (*Listener, error) {
 	}
 	text, err := json.Marshal(p)
 	if err == nil {
+		// The socket exists with the mode of the umask for a moment; the mode of its folder keeps others out
+		// meanwhile.
 		err = os.Chmod(l.socket, 0o600)
 	}
 	if err == nil {
@@ -200,6 +208,7 @@ func (l *Listener) shakeHands(c net.Conn) {
 		refuse("the token is wrong")
 		return
 	}
+	// The sessions are listed only after the token was checked: titles are words from prompts.
 	all := l.describe()
 	if h.Session != "" && !slices.ContainsFunc(all, func(s Session) bool { return s.ID == h.Session }) {
 		refuse("no open session " + h.Session)
@@ -258,7 +267,9 @@ func Dial(ctx context.Context, p Process, hello Hello) (net.Conn, Welcome, error
 	return c, w, nil
 }
 
-// removeStale lists a folder's processes and removes sockets on which nobody listens.
+// removeStale lists a folder's processes and removes sockets on which nobody listens. It connects to each, because a
+// process id proves nothing: another process may have it by now. A socket is removed only when the connection is
+// refused or the path is gone; one that times out may belong to a busy process.
 func removeStale(dir string) (alive []Process) {
 	names, _ := filepath.Glob(filepath.Join(dir, "*.sock"))
 	cards, _ := filepath.Glob(filepath.Join(dir, "*.json"))
@@ -278,6 +289,8 @@ func removeStale(dir string) (alive []Process) {
 		}
 		_ = c.Close()
 		text, err := os.ReadFile(infoFile(socket))
+		// A socket without its file is left alone: Listen makes the socket first, so its process may be about to
+		// write the file.
 		p := Process{}
 		if err == nil && json.Unmarshal(text, &p) == nil && p.Token != "" {
 			p.socket = socket
@@ -299,7 +312,8 @@ func write(c net.Conn, v any) error {
 	return err
 }
 
-// readLine reads one line and not a byte more: what follows belongs to ACP.
+// readLine reads one line of at most maxLine bytes and not a byte more: what follows belongs to ACP, and a buffered
+// reader would swallow it.
 func readLine(c net.Conn) ([]byte, error) {
 	var line []byte
 	var b [1]byte
