@@ -31,7 +31,8 @@ type Command struct {
 	Name        string
 	Description string
 	Hint        string // what may follow; empty: nothing
-	Expand      func(args string) string
+	// Expand makes the prompt that the model gets in place of what was typed.
+	Expand func(args string) string
 	// Reviews says that the answer holds findings in the form that check.ParseFindings reads; editors show them at their lines.
 	Reviews bool
 	// Run carries it out without the agent and says what came of it, or makes the prompt that the agent gets.
@@ -41,6 +42,7 @@ type Command struct {
 // Builtin are the built-in commands. The first four are phrases that the built-in model understands as well, so they
 // work without any model.
 func Builtin() []Command {
+	// with appends what was typed to a fixed phrase.
 	with := func(base string) func(string) string {
 		return func(args string) string { return strings.TrimSpace(base + " " + args) }
 	}
@@ -62,7 +64,8 @@ func Builtin() []Command {
 	}, slices.Concat(undoCommands(), sharedCommands())...)
 }
 
-// WithBuiltin adds the built-in commands that the list does not replace: people may redefine /review.
+// WithBuiltin adds the built-in commands that the list does not replace: people may redefine /review. The list comes
+// first, so that a person's command of the same name hides the built-in one.
 func WithBuiltin(out []Command) []Command {
 	for _, c := range Builtin() {
 		if !slices.ContainsFunc(out, func(have Command) bool { return have.Name == c.Name }) {
@@ -76,15 +79,17 @@ func WithBuiltin(out []Command) []Command {
 type Host struct {
 	Session *agent.Session
 	Runtime *agent.Runtime
-	Models  func(cwd string) []models.Choice       // nil: not known
-	All     []Command                              // for /help
-	Whole   func(*change.Set) (*change.Set, error) // a stored change set with its texts; nil: as stored
-	Undoer  func() Undoer
+	// Models lists what /model offers.
+	Models func(cwd string) []models.Choice       // nil: not known
+	All    []Command                              // for /help
+	Whole  func(*change.Set) (*change.Set, error) // a stored change set with its texts; nil: as stored
+	// Undoer is called by /undo and /redo only.
+	Undoer func() Undoer
 }
 
 // Undoer undoes prompts and redoes them. review.Reviewer implements it.
 type Undoer interface {
-	// UndoLast undoes the last prompt and says what was done. prompt is "", or the id that the last prompt must have.
+	// UndoLast undoes the prompt with this id, or the last one when prompt is "", and says what was done.
 	UndoLast(ctx context.Context, prompt string) (text string, err error)
 	// RedoLast undoes the last undo or restore.
 	RedoLast(ctx context.Context) (text string, err error)
@@ -142,8 +147,8 @@ func runSummary(ctx context.Context, h Host, _ string) (string, *agent.Prompt, e
 	return say("%s", text)
 }
 
-// runMode implements /mode: it lists the agents, or changes the session's. Sub-agents and hidden agents cannot lead a
-// session.
+// runModel implements /model: it lists the models, or changes the session's. A name need not be in the list; SetModel
+// fails for one that it cannot resolve.
 func runModel(_ context.Context, h Host, args string) (string, *agent.Prompt, error) {
 	info := h.Session.Info()
 	if args != "" {
@@ -178,6 +183,8 @@ func runPermissions(_ context.Context, h Host, args string) (string, *agent.Prom
 	return say("You are asked about each command that your rules do not allow. /permissions auto lets those run in the sandbox whose effects stay in the project and can be taken back.")
 }
 
+// runMode implements /mode: it lists the agents, or changes the session's. Sub-agents and hidden agents cannot lead a
+// session.
 func runMode(_ context.Context, h Host, args string) (string, *agent.Prompt, error) {
 	info := h.Session.Info()
 	var names []string
@@ -224,6 +231,7 @@ func runExport(ctx context.Context, h Host, args string) (string, *agent.Prompt,
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n\n%s, in %s\n", info.Title, info.Created.Format("2006-01-02 15:04"), info.Cwd)
+	// The whole text is built before the file is created, so that an error in the log leaves no empty file behind.
 	read := Markdown(&b)
 	err = h.Session.Events(ctx, 0, func(e agent.Event) error {
 		if hidden.Has(e) {
@@ -237,6 +245,7 @@ func runExport(ctx context.Context, h Host, args string) (string, *agent.Prompt,
 	if err != nil {
 		return "", nil, err
 	}
+	// 0600: a conversation holds file contents and command output. O_EXCL makes the check and the creation one step.
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, os.ErrExist) {
 		return "", nil, fmt.Errorf("%s exists already; name another file: /export name.md", path)
@@ -244,6 +253,7 @@ func runExport(ctx context.Context, h Host, args string) (string, *agent.Prompt,
 	if err != nil {
 		return "", nil, fmt.Errorf("the conversation was not written: %w", err)
 	}
+	// The error of Close counts: a full disk may be reported only there.
 	if _, err = f.WriteString(b.String()); err == nil {
 		err = f.Close()
 	} else {
@@ -269,6 +279,8 @@ func runHelp(_ context.Context, h Host, _ string) (string, *agent.Prompt, error)
 }
 
 // Parse splits "/name arguments"; ok is false when the prompt is none of the commands and goes to the model as it is.
+// Only the first part counts, and only when it is text: a path such as /usr/bin that begins a prompt is no command's
+// name, so it reaches the model unchanged.
 func Parse(parts []provider.Part, all []Command) (c Command, args string, ok bool) {
 	if len(parts) == 0 || parts[0].Type != provider.PartText || !strings.HasPrefix(parts[0].Text, "/") {
 		return c, "", false
@@ -293,8 +305,8 @@ func undoCommands() []Command {
 	}
 }
 
-// undoLast implements /undo. An argument is the id of the prompt that must be the last one: an editor sends it, so
-// that two quick clicks do not undo two prompts.
+// undoLast implements /undo. An argument is the id of the prompt to undo: an editor sends it, so that the second of
+// two quick clicks finds nothing left to do instead of undoing another prompt.
 func undoLast(ctx context.Context, h Host, args string) (string, *agent.Prompt, error) {
 	text, err := h.Undoer().UndoLast(ctx, args)
 	return text, nil, err

@@ -18,12 +18,14 @@ func Markdown(b *strings.Builder) func(agent.Event) error {
 			d, _ := agent.Value[agent.PromptData](e)
 			b.WriteString("\n## You\n\n")
 			for _, p := range d.Parts {
+				// Synthetic parts are file contents and notes for the model; the person did not write them.
 				if p.Type == provider.PartText && !p.Synthetic {
 					b.WriteString(p.Text + "\n")
 				}
 			}
 		case agent.EventMessage:
 			d, _ := agent.Value[agent.MessageData](e)
+			// A turn has a message for each step; one heading stands for all of them.
 			if d.Step == 1 {
 				b.WriteString("\n## Pillion (" + d.Model + ")\n\n")
 			}
@@ -40,6 +42,7 @@ func Markdown(b *strings.Builder) func(agent.Event) error {
 			}
 		case agent.EventChange:
 			d, _ := agent.Value[agent.ChangeData](e)
+			// Proposals that were rejected are left out.
 			if d.State == change.Applied && d.Set != nil {
 				text := d.Set.Unified(func(p string) string { return p })
 				b.WriteString("\n```diff\n" + strings.TrimSuffix(text, "\n") + "\n```\n")

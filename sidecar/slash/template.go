@@ -34,6 +34,8 @@ func Template(name string, d config.Command) Command {
 
 // What a template may contain.
 var (
+	// A command has to stand between !` and ` on one line; an @ counts only at the start of a word, so that mail
+	// addresses are not taken for files.
 	takesArguments = regexp.MustCompile(`\$(?:ARGUMENTS|[1-9])`)
 	shellInserts   = regexp.MustCompile("!`([^`\n]+)`")
 	fileMentions   = regexp.MustCompile(`(?:^|[\s(])@([^\s,;()"'` + "`" + `]+)`)
@@ -76,6 +78,7 @@ func runSubtask(ctx context.Context, h Host, name string, d config.Command, args
 			whole = append(whole, p.Text)
 		}
 	}
+	// The configured agent may be a primary one, which the task tool cannot start.
 	who := d.Agent
 	if who == "" || !slices.ContainsFunc(h.Runtime.SubAgents(h.Session.Info().Cwd), func(a tools.SubAgent) bool { return a.Name == who }) {
 		who = "general"
@@ -103,6 +106,8 @@ func fill(ctx context.Context, s *agent.Session, name, template, args string) (s
 	words := fields(args)
 	substitute := func(text string) string { return arguments(text, args, words) }
 	var b strings.Builder
+	// Each piece of the template is substituted apart, after it was cut at the commands. Arguments inside a command
+	// are substituted too; the bash tool then judges the whole command under the session's rules.
 	rest := template
 	for {
 		at := shellInserts.FindStringSubmatchIndex(rest)
@@ -118,6 +123,7 @@ func fill(ctx context.Context, s *agent.Session, name, template, args string) (s
 		rest = rest[at[1]:]
 	}
 	b.WriteString(substitute(rest))
+	// A template without a place for arguments gets them at its end; otherwise what the person typed would be lost.
 	text := strings.TrimSpace(b.String())
 	if args != "" && !takesArguments.MatchString(template) {
 		text += "\n\n" + args
@@ -148,7 +154,8 @@ func arguments(text, args string, words []string) string {
 	})
 }
 
-// fields splits at white space; quotes keep words together and are removed.
+// fields splits at white space; quotes keep words together and are removed. There are no escapes. A quotation that is
+// not closed reaches to the end; "" is a word of its own.
 func fields(s string) (out []string) {
 	var b strings.Builder
 	var quote rune
@@ -190,6 +197,7 @@ func shellOutput(ctx context.Context, s *agent.Session, name, command string) (s
 		return strings.TrimRight(out, "\n"), nil
 	}
 	switch got.ErrorKind {
+	// Going on would send a prompt whose facts are missing, after somebody has said no.
 	case "rejected", "denied", "cancelled":
 		return "", fmt.Errorf("/%s was stopped: its command %q may not run (%s)", name, command, got.Error)
 	}
@@ -209,6 +217,7 @@ var lineRange = regexp.MustCompile(`#L(\d+)(?:-L?(\d+))?$`)
 func Mentioned(text, cwd string, read func(input json.RawMessage) (agent.ToolData, error)) (out []provider.Part) {
 	seen := map[string]bool{}
 	for _, m := range fileMentions.FindAllStringSubmatch(text, -1) {
+		// The end of a sentence is not part of a name.
 		word := strings.TrimRight(m[1], ".:!?")
 		path, args := word, map[string]any{}
 		if at := lineRange.FindStringSubmatch(word); at != nil {
@@ -224,6 +233,7 @@ func Mentioned(text, cwd string, read func(input json.RawMessage) (agent.ToolDat
 		} else if !filepath.IsAbs(path) {
 			full = filepath.Join(cwd, path)
 		}
+		// Decorators, mentions of people and packages look like files: what does not exist is no mention. The limit counts the files that exist.
 		if _, err := os.Stat(full); err != nil || seen[word] || len(seen) == MaxMentions {
 			continue
 		}
