@@ -17,7 +17,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/checkpoint"
 )
 
-// Scopes of a restore.
+// Scopes of a restore. An empty scope means both, or files when single files or hunks are named: the conversation
+// cannot be taken back in part.
 const (
 	ScopeFiles        = "files"
 	ScopeConversation = "conversation"
@@ -36,6 +37,7 @@ func (l *ledger) checkpoints() []protocol.Checkpoint {
 			c.Kind = "restore"
 		}
 		for _, x := range applied {
+			// What was written between this checkpoint and the next is listed with this one.
 			if x.seq > p.seq && (i+1 == len(l.points) || x.seq < l.points[i+1].seq) {
 				c.Files = addFiles(c.Files, x.Set)
 			}
@@ -47,6 +49,7 @@ func (l *ledger) checkpoints() []protocol.Checkpoint {
 
 // current is the checkpoint that was restored last, if nothing has happened since; else "".
 func (l *ledger) current() string {
+	// A prompt has followed, so the state is not that of the checkpoint any more.
 	if !l.fresh {
 		return ""
 	}
@@ -66,6 +69,8 @@ func addFiles(list []protocol.CheckpointFile, set *change.Set) []protocol.Checkp
 	}
 	for _, f := range set.Files {
 		uri := editors.PathURI(f.Path)
+		// One file has an entry for each source: the editor shows apart what the agent and what a command has
+		// changed.
 		i := slices.IndexFunc(list, func(c protocol.CheckpointFile) bool { return c.URI == uri && c.Source == source })
 		if i < 0 {
 			c := protocol.CheckpointFile{URI: uri, Kind: string(f.Kind), Source: source}
@@ -73,6 +78,7 @@ func addFiles(list []protocol.CheckpointFile, set *change.Set) []protocol.Checkp
 				c.NewURI = editors.PathURI(f.NewPath)
 			}
 			i, list = len(list), append(list, c)
+			// A later edit does not change what happened to the file as a whole: a created file stays a created one.
 		} else if f.Kind == change.Delete || f.Kind == change.Rename {
 			list[i].Kind = string(f.Kind)
 			if f.NewPath != "" {
@@ -97,10 +103,12 @@ func addCount(n *int64, m int) *int64 {
 // Restoring is a request to restore a checkpoint. Paths or Hunks choose some of the files; both empty mean all.
 type Restoring struct {
 	Checkpoint string
-	Scope      string
-	Paths      []string
-	Hunks      []string // of turns
-	DryRun     bool
+	// Scope is one of the constants above or "", which check replaces.
+	Scope string
+	Paths []string
+	Hunks []string // of turns
+	// DryRun makes the plan and writes nothing: an editor shows it before the person confirms.
+	DryRun bool
 }
 
 // Restored is the result of a restore.
@@ -150,6 +158,7 @@ func (r *Reviewer) Restore(ctx context.Context, w Restoring) (*Restored, error) 
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	// The checkpoint is copied: the ledger may change while the files are compared.
 	var point checkpointView
 	d := agent.RestoreData{ID: "rst_" + rand.Text(), Checkpoint: w.Checkpoint, Conversation: w.Scope != ScopeFiles}
 	var err error
@@ -160,9 +169,12 @@ func (r *Reviewer) Restore(ctx context.Context, w Restoring) (*Restored, error) 
 			return
 		}
 		point, d.Was, d.Title = *p, l.reverted, "Back to before “"+p.title+"”"
+		// Restoring the checkpoint of a restore undoes that restore: the conversation goes back to where it stood
+		// before, which may be its end ("").
 		if d.MessageID = p.id; p.restore != nil {
 			d.MessageID, d.Undoes, d.Title = p.restore.Was, p.id, "Undo: "+p.title
 		}
+		// The events of a lost prompt are out of the history that the model gets, and nothing brings them back.
 		if at := l.point(d.MessageID); d.Conversation && at != nil && at.lost {
 			err = rpc.InvalidParams("checkpointId: the conversation was continued without this prompt, so it cannot be restored; restore the files only (scope files)")
 		}
@@ -188,6 +200,7 @@ func (r *Reviewer) Restore(ctx context.Context, w Restoring) (*Restored, error) 
 			return nil, err
 		}
 	}
+	// An idle restore must not leave a checkpoint: /redo would find it and do nothing.
 	idle := out.Plan == nil || len(out.Plan.Set.Files) == 0
 	if w.DryRun || idle && (!d.Conversation || d.MessageID == d.Was) {
 		return out, nil
@@ -195,6 +208,8 @@ func (r *Reviewer) Restore(ctx context.Context, w Restoring) (*Restored, error) 
 	if !idle {
 		d.ChangeSet = j.id
 	}
+	// write compares with the files again: this plan may be out of date by the time the session lets the restore
+	// begin.
 	err = r.session.Restore(ctx, d, func(ctx context.Context, d *agent.RestoreData) error {
 		if idle {
 			return nil

@@ -49,7 +49,7 @@ func NewDesk(store Store) *Desk { return &Desk{store: store, deciding: map[strin
 // Writes reports whether decisions can change files.
 func (d *Desk) Writes() bool { return d.store != nil }
 
-// Whole gives a change set its texts.
+// Whole gives a change set its texts. It fails when the texts are no longer kept.
 func (d *Desk) Whole(set *change.Set) (*change.Set, error) {
 	if d.store == nil {
 		return set, nil

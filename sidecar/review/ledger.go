@@ -15,7 +15,8 @@ import (
 )
 
 // Ledger is what a session's events say about its changes: change sets with their states, checkpoints, and how far
-// the conversation was taken back. Live and stored events give the same result. Safe for concurrent use.
+// the conversation was taken back. Live and stored events give the same result. Safe for concurrent use. It keeps no
+// texts beyond those in the events, so that it can stay in memory for as long as a session is open.
 type Ledger struct {
 	mu  sync.Mutex
 	now *ledger // guarded by mu
@@ -24,7 +25,8 @@ type Ledger struct {
 // NewLedger is empty: it is given events in their order.
 func NewLedger() *Ledger { return &Ledger{now: newLedger()} }
 
-// Take takes an event in. It returns a copy of the change that the event is about, if any.
+// Take takes an event in. It returns a copy of the change that the event is about, if any. The copy can be used
+// without the lock; its lists of hunks must not be changed.
 func (l *Ledger) Take(e agent.Event) *Change {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -65,6 +67,7 @@ func (l *Ledger) Changes() (out []protocol.ChangeInfo) {
 	out = []protocol.ChangeInfo{}
 	l.read(func(l *ledger) {
 		for _, id := range l.order {
+			// A set in the state Writing has no known outcome yet; the next event says whether it was applied.
 			if c := l.changes[id]; c.State != change.Writing {
 				out = append(out, Info(c))
 			}
@@ -85,8 +88,9 @@ func (l *Ledger) Applied() (out []*change.Set) {
 
 // ledger is the state of a Ledger.
 type ledger struct {
-	changes  map[string]*Change
-	order    []string // of changes
+	changes map[string]*Change
+	order   []string // of changes
+	// points are in the order of their events: checkpoints() and the undo commands rely on it.
 	points   []*checkpointView
 	turn     string // messageID of the last prompt
 	reverted string // the prompt that the conversation stands before; empty: at its end
@@ -95,11 +99,13 @@ type ledger struct {
 
 // Change is a change set and its state.
 type Change struct {
-	Set    *change.Set // packed when the store keeps its texts
-	Call   string
-	turn   string
-	State  change.State
-	seq    int64 // of the event that applied it
+	Set *change.Set // packed when the store keeps its texts
+	// Call is the tool call that proposed the set; the editor shows the set on its card.
+	Call  string
+	turn  string
+	State change.State
+	seq   int64 // of the event that applied it
+	// A hunk is in one of the two lists at most; a hunk in neither is open.
 	kept   []string
 	undone []string
 }
@@ -143,6 +149,8 @@ func (l *ledger) take(e agent.Event) *Change {
 // conversation has another past now.
 func (l *ledger) prompt(e agent.Event, d agent.PromptData) {
 	if l.reverted != "" { // the conversation went on: what it was taken back over is out for good
+		// Every prompt from the restored one on is lost. Checkpoints of restores stay: their files can still be
+		// restored.
 		out := false
 		for _, p := range l.points {
 			out = out || p.id == l.reverted
@@ -169,6 +177,7 @@ func (l *ledger) restore(e agent.Event, d agent.RestoreData) {
 	switch d.State {
 	case agent.RestoreBegun:
 		l.points = append(l.points, &checkpointView{id: d.ID, seq: e.Seq, time: e.Time, title: d.Title, restore: &d})
+	// A restore that failed is no state to go back to.
 	case agent.RestoreFailed:
 		l.points = slices.DeleteFunc(l.points, func(p *checkpointView) bool { return p.id == d.ID })
 	case agent.RestoreDone:
@@ -188,6 +197,7 @@ func (l *ledger) review(d agent.ReviewData) *Change {
 	if c == nil {
 		return nil
 	}
+	// Again comes first and undone beats kept: what the file lacks cannot be kept.
 	c.undone = slices.DeleteFunc(c.undone, func(h string) bool { return slices.Contains(d.Again, h) })
 	for _, h := range d.Undone {
 		if !slices.Contains(c.undone, h) {
@@ -216,6 +226,8 @@ func (l *ledger) change(e agent.Event) *Change {
 	if set == nil {
 		return nil
 	}
+	// One set has several events: proposed, writing, applied, and applied again when its verdict is known. The first
+	// one that mentions it fixes the call and the turn, the first applied one its place among the written sets.
 	c := l.changes[set.ID]
 	if c == nil {
 		c = &Change{Call: d.CallID, turn: l.turn}
@@ -239,7 +251,8 @@ func (l *ledger) point(id string) *checkpointView {
 	return nil
 }
 
-// applied are the written change sets, in the order of writing.
+// applied are the written change sets, in the order of writing. Plans that go back depend on this order, which may
+// differ from that of the proposals.
 func (l *ledger) applied() []*Change {
 	var out []*Change
 	for _, id := range l.order {
@@ -251,7 +264,8 @@ func (l *ledger) applied() []*Change {
 	return out
 }
 
-// steps are the written change sets, for a plan that goes back to an event.
+// steps are the written change sets, for a plan that goes back to an event. Sets from before the event are part of
+// the list too: the plan needs them to know what the file was then.
 func (l *ledger) steps(after int64) []checkpoint.Step {
 	var out []checkpoint.Step
 	for _, c := range l.applied() {
@@ -293,6 +307,8 @@ func (l *ledger) marks(set *change.Set) []agent.ReviewData {
 	follow = func(refs []change.Ref, undone bool, depth int) {
 		for _, r := range refs {
 			c := l.changes[r.Set]
+			// An undo of an undo of an undo is followed to its end. The limit keeps a damaged log, in which sets
+			// refer to each other in a circle, from recursing for ever.
 			if c == nil || depth > 50 {
 				continue
 			}
@@ -308,6 +324,8 @@ func (l *ledger) marks(set *change.Set) []agent.ReviewData {
 				}
 				note(r.Set, undone, hunks)
 				if len(r.Hunks) == 0 {
+					// Undoing a member that was an undo itself brings back what that had undone. A part of a member
+					// has no references of its own, so only whole members are followed.
 					follow(f.Takes, !undone, depth+1)
 				}
 			}
@@ -323,7 +341,8 @@ func (l *ledger) marks(set *change.Set) []agent.ReviewData {
 	return out
 }
 
-// Hydrated is an event with the texts of its change set, as far as they are still stored.
+// Hydrated is an event with the texts of its change set. An event of another type, and one whose texts are no longer
+// stored, is returned as it is.
 func Hydrated(e agent.Event, whole func(*change.Set) (*change.Set, error)) agent.Event {
 	if e.Type != agent.EventChange {
 		return e

@@ -22,7 +22,8 @@ type Reopener struct {
 	rt       *agent.Runtime
 	session  *agent.Session
 	reviewer *Reviewer
-	person   Notifier
+	// person is one editor and not all of them: the first editor that opens the session is asked.
+	person Notifier
 
 	mu      sync.Mutex
 	dismiss context.CancelFunc // ends what is asked now; guarded by mu
@@ -38,6 +39,7 @@ func NewReopener(rt *agent.Runtime, r *Reviewer, person Notifier) *Reopener {
 // requests that are open then stay pending.
 func (o *Reopener) Ask(conn context.Context) {
 	all, err := o.unanswered(conn)
+	// A session in which a turn runs has gone on without these answers.
 	if err != nil || len(all) == 0 || o.session.State().Busy {
 		return
 	}
@@ -83,6 +85,8 @@ func (o *Reopener) askAgain(conn, ctx context.Context, u *unanswered) {
 	if !ok {
 		return
 	}
+	// The call keeps its id, so that the editor updates the card that it has, and the answer is stored under the call
+	// that the model knows.
 	call := u.tool
 	call.CallID = u.ask.CallID
 	d := o.session.FinishCall(ctx, call, tool)
@@ -116,6 +120,7 @@ func (u *unanswered) ofTask() string {
 
 // reportOutcome tells the model and the person what became of the request.
 func (o *Reopener) reportOutcome(ctx context.Context, u *unanswered, words string) {
+	// The file may be written already: the model must learn of it even if the editor has left in the meantime.
 	o.tellModel(context.WithoutCancel(ctx), u, words)
 	o.person.Notice("info", words+"\nSend a prompt, for example “continue”, to continue.")
 }
@@ -127,6 +132,7 @@ func (o *Reopener) outdated(ctx context.Context, u *unanswered, why string) {
 
 // reportLost reports, once, a request that cannot be asked again.
 func (o *Reopener) reportLost(ctx context.Context, u *unanswered, why string) {
+	// The reply closes the request in the log; without it every start would report it again.
 	u.ask.Reply = "lost"
 	o.session.RecordAsk(u.ask)
 	o.tellModel(ctx, u, why)

@@ -19,10 +19,11 @@ import (
 // and restores. Whatever it writes goes the way of all changes, and is a change set of its own.
 type Reviewer struct {
 	session *agent.Session
-	files   Files // nil: nothing can be written
-	desk    *Desk
-	mu      *sync.Mutex // one decision at a time, whoever decides
-	ledger  *Ledger
+	// files belongs to the session's tools, so that an undo passes the same locks and the same journal as an edit.
+	files  Files // nil: nothing can be written
+	desk   *Desk
+	mu     *sync.Mutex // one decision at a time, whoever decides
+	ledger *Ledger
 }
 
 // Changes are the session's change sets.
@@ -39,7 +40,8 @@ func (r *Reviewer) whole(set *change.Set) (*change.Set, error) {
 // errNothingWritten refuses a change in a session that was opened for reading.
 var errNothingWritten = errors.New("this session has no files to write: it was opened without its tools")
 
-// find returns a written change set and the hunks that are meant: the named ones, or all that are not undone.
+// find returns a written change set and the hunks that are meant: the named ones, or all that are not undone. The
+// errors name the parameter of the request, since an editor shows them as they are.
 func (r *Reviewer) find(id string, hunks []string) (c Change, meant []string, err error) {
 	r.ledger.read(func(l *ledger) {
 		have := l.changes[id]
@@ -94,6 +96,7 @@ func (r *Reviewer) Keep(ctx context.Context, id string, hunks []string) (protoco
 	if err != nil {
 		return protocol.ChangeInfo{}, err
 	}
+	// Only the process that writes the session may add to its log.
 	err = r.session.Beside(ctx, func(context.Context) error {
 		r.session.RecordReview(agent.ReviewData{ChangeSet: id, Kept: meant})
 		return nil
@@ -123,6 +126,8 @@ func (r *Reviewer) undo(ctx context.Context, id string, hunks []string) error {
 	}
 	want := checkpoint.Want{}
 	for _, f := range c.Set.Files {
+		// The hunks are named one by one, also where all of them are meant: those that were undone before must not be
+		// taken back twice.
 		ref := change.Ref{Set: id, Path: f.Path}
 		for _, h := range f.Hunks {
 			if toSet(meant)[h.ID] {
@@ -139,21 +144,25 @@ func (r *Reviewer) undo(ctx context.Context, id string, hunks []string) error {
 	})
 }
 
-// job is a change set to be made that undoes others.
+// job is a change set to be made that undoes others. Its id is fixed before the first attempt, so that the log shows
+// attempts at one set and not several sets.
 type job struct {
 	id     string
 	call   string
 	title  string
 	undoes string
-	after  int64
-	want   checkpoint.Want
-	all    bool // nothing is written when a file cannot be taken back
+	// after is the number of the event to go back to. It does not count where want names sets or hunks.
+	after int64
+	want  checkpoint.Want
+	all   bool // nothing is written when a file cannot be taken back
 }
 
-// planTries is how often a plan is made anew because a file was written between the comparison and the write.
+// planTries is how often a plan is made anew because a file was written between the comparison and the write. A
+// program that keeps writing the file would otherwise keep the person waiting for ever.
 const planTries = 3
 
-// plan compares a job with the files as they are now.
+// plan compares a job with the files as they are now. With j.all one conflict fails the whole plan, because the
+// person has asked for exactly these hunks; a restore leaves such files as they are and lists them.
 func (r *Reviewer) plan(j job) (*checkpoint.Plan, error) {
 	var steps []checkpoint.Step
 	r.ledger.read(func(l *ledger) { steps = l.steps(j.after) })
@@ -176,8 +185,8 @@ func (r *Reviewer) plan(j job) (*checkpoint.Plan, error) {
 	return p, nil
 }
 
-// write carries out a job; the caller is in Session.Beside or Session.Restore, so no turn runs. Another process may
-// write meanwhile: then the plan is made again.
+// write carries out a job; the caller is in Session.Beside or Session.Restore, so this process is the only writer of
+// the session. A turn may run beside it, and another program may write a file: then the plan is made again.
 func (r *Reviewer) write(ctx context.Context, j job) (*checkpoint.Plan, error) {
 	for try := 1; ; try++ {
 		p, err := r.plan(j)
@@ -188,6 +197,8 @@ func (r *Reviewer) write(ctx context.Context, j job) (*checkpoint.Plan, error) {
 			r.mark(p, j)
 			return p, nil
 		}
+		// The intention is in the log before the first byte is written. After a crash the next start finds it there
+		// and compares.
 		r.session.RecordChange(j.call, change.Writing, p.Set)
 		done, err := r.files.Apply(ctx, p.Set)
 		if err != nil {
@@ -208,6 +219,7 @@ func (r *Reviewer) mark(p *checkpoint.Plan, j job) {
 	var marks []agent.ReviewData
 	r.ledger.read(func(l *ledger) {
 		marks = l.marks(p.Set)
+		// Somebody has taken the lines out by hand: nothing was written, and the hunks are undone all the same.
 		if len(marks) == 0 && len(j.want.Refs) > 0 {
 			marks = l.marks(&change.Set{ID: j.id, Files: []change.File{{Takes: j.want.Refs}}})
 		}

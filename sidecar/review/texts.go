@@ -25,6 +25,7 @@ func (a *Texts) Hold(session string, set *change.Set) (release func()) {
 	if set == nil {
 		return func() {}
 	}
+	// No session id holds a NUL, so two pairs never give one key.
 	key := session + "\x00" + set.ID
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -53,6 +54,7 @@ func (a *Texts) Decided(session, id string, d change.Decisions) (set, decided *c
 	if !ok {
 		return nil, nil, rpc.InvalidParams("changeSet: %s has no pending approval request", id)
 	}
+	// The held set stays as it is; Decide makes another one.
 	ruled, err := set.Decide(d)
 	if err != nil {
 		return nil, nil, rpc.InvalidParams("hunks: %v", err)

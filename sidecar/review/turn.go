@@ -19,10 +19,13 @@ func (r *Reviewer) info(id string) (info protocol.ChangeInfo) {
 	return info
 }
 
-// maxTurnText is how much of a file's text is sent with a turn, in bytes.
+// maxTurnText is how much of a file's text is sent with a turn, in bytes. The limit holds for each text and for all
+// texts of the answer together: one message must stay below what editors read. A file beyond it is listed with its
+// hunks and without texts.
 const maxTurnText = 10 << 20
 
-// Turn is what a turn changed, all its changes together; "" is the last turn that changed something.
+// Turn is what a turn changed, all its changes together; "" is the last turn that changed something. It fails with
+// NotFound for an id that is no prompt's.
 func (r *Reviewer) Turn(id string) (*protocol.ChangeTurnResponse, error) {
 	turn, files, err := r.turn(id)
 	if err != nil {
@@ -37,6 +40,7 @@ func (r *Reviewer) Turn(id string) (*protocol.ChangeTurnResponse, error) {
 		}
 		if small := len(f.Base) <= maxTurnText && len(f.now) <= maxTurnText && total+len(f.Base)+len(f.now) <= maxTurnText; small && !f.Binary && !f.lost {
 			total += len(f.Base) + len(f.now)
+			// A missing text means that there is no file on that side, which "" does not say.
 			if f.Kind != change.Create {
 				x.BaseText = &f.Base
 			}
@@ -56,11 +60,13 @@ func (r *Reviewer) Turn(id string) (*protocol.ChangeTurnResponse, error) {
 	return out, nil
 }
 
-// turnFile is a file with all that a turn changed in it.
+// turnFile is a file with all that a turn changed in it. The texts are the file before the turn (Base) and as it is
+// at present; other turns and the person may have changed it since.
 type turnFile struct {
 	change.Together
 	source string
 	now    string
+	// there is false for a file that does not exist at present; now is "" then.
 	there  bool
 	lost   bool              // its content is no longer kept
 	states map[string]string // of its hunks: open, kept, undone
@@ -69,6 +75,7 @@ type turnFile struct {
 // turn collects a turn's changes by file; "" is the last turn that changed something. Changes of the person are left
 // out.
 func (r *Reviewer) turn(id string) (string, []turnFile, error) {
+	// The sets are copied under the lock and put together without it: that reads texts from the store.
 	var sets []*Change
 	var err error
 	r.ledger.read(func(l *ledger) {
@@ -78,6 +85,7 @@ func (r *Reviewer) turn(id string) (string, []turnFile, error) {
 			if c.Set.Source == change.ByPerson {
 				continue
 			}
+			// applied is in the order of writing, so the last one wins.
 			last = c.turn
 			if c.turn == id {
 				mine = append(mine, c)
@@ -96,6 +104,7 @@ func (r *Reviewer) turn(id string) (string, []turnFile, error) {
 			err = protocol.NotFound("no turn %s in this session; _pillion/checkpoint/list shows the prompts", id)
 		}
 		for _, c := range mine {
+			// The lists are cloned too, since a review event changes them in place.
 			cp := *c
 			cp.kept, cp.undone = slices.Clone(c.kept), slices.Clone(c.undone)
 			sets = append(sets, &cp)
@@ -110,6 +119,8 @@ func (r *Reviewer) turn(id string) (string, []turnFile, error) {
 // together groups the members of sets by file, across renames, and sums up each file. A hunk is kept or undone when
 // all the hunks that it is made of are.
 func (r *Reviewer) together(sets []*Change) []turnFile {
+	// A group is one file. Its name changes with each rename, so groups are found by the name that the file has at
+	// that point.
 	type group struct {
 		parts  []change.Part
 		at     string
@@ -121,6 +132,7 @@ func (r *Reviewer) together(sets []*Change) []turnFile {
 	by := map[string]*Change{}
 	for _, c := range sets {
 		by[c.Set.ID] = c
+		// A set whose texts are gone is still listed, marked as lost.
 		set, err := r.whole(c.Set)
 		if err != nil {
 			set = c.Set
@@ -131,6 +143,7 @@ func (r *Reviewer) together(sets []*Change) []turnFile {
 				g = &group{at: f.Path, source: "agent"}
 				order = append(order, g)
 			}
+			// A path that a rename has left may be taken by another file, which is a group of its own.
 			delete(at, g.at)
 			if g.at = f.Path; f.Kind == change.Rename {
 				g.at = f.NewPath
@@ -150,10 +163,13 @@ func (r *Reviewer) together(sets []*Change) []turnFile {
 			f.now, f.there = r.files.Present(g.at)
 		}
 		f.Together = change.Sum(g.parts, f.now)
+		// The changes of the turn have cancelled each other out, as when a file was created and deleted again.
 		if f.Kind == "" {
 			continue
 		}
 		for _, h := range f.Hunks {
+			// Undone needs every member. Kept needs at least one kept member and no open one: what is left of a hunk
+			// after a part was undone can still be kept.
 			undone, kept := len(h.Members) > 0, false
 			for _, m := range h.Members {
 				c := by[m.Set]
@@ -188,6 +204,7 @@ func (r *Reviewer) refs(ids []string) ([]change.Ref, error) {
 			}
 		}
 	})
+	// A hunk's id does not say which turn it belongs to, so every turn is put together until all ids are found.
 	missing := toSet(ids)
 	var out []change.Ref
 	for _, t := range turns {

@@ -12,10 +12,11 @@ import (
 // unanswered is an approval request that was pending when the process or its last editor ended.
 type unanswered struct {
 	ask  agent.AskData
-	tool agent.ToolData     // the call that asked, as it is now
-	set  *change.Set        // what it was about; nil for a question about no change
-	of   *agent.SessionInfo // the sub-agent that asked; nil: the session itself
-	at   time.Time
+	tool agent.ToolData // the call that asked, as it is now
+	// The set is the latest proposal of the call, so that a person who answers late sees what would be written.
+	set *change.Set        // what it was about; nil for a question about no change
+	of  *agent.SessionInfo // the sub-agent that asked; nil: the session itself
+	at  time.Time
 }
 
 // openAsks collects the pending requests from a session's events. A prompt or a restore makes earlier ones obsolete.
@@ -28,8 +29,10 @@ type openAsks struct {
 // askTypes are the events that openAsks reads.
 var askTypes = []agent.EventType{agent.EventPrompt, agent.EventRestore, agent.EventAsk}
 
-// take reads the next event. An answer may be stored before its request, by another process.
+// take reads the next event. An answer may be stored before its request, by another process, so the ids of answered
+// questions are kept as well.
 func (o *openAsks) take(e agent.Event) {
+	// The answer to an earlier question would reach a conversation that has gone on without it.
 	if e.Type == agent.EventPrompt || e.Type == agent.EventRestore {
 		o.since, o.list = agent.Event{Seq: e.Seq, Time: e.Time}, nil
 	}
@@ -41,6 +44,7 @@ func (o *openAsks) take(e agent.Event) {
 		o.ended = map[string]bool{}
 	}
 	is := func(u *unanswered) bool { return u.ask.ID == d.ID }
+	// An interrupted question was closed by the end of the process and not by the person: it is still open.
 	if d.Reply != "" && d.Reply != agent.AskInterrupted {
 		o.ended[d.ID] = true
 		o.list = slices.DeleteFunc(o.list, is)
@@ -49,6 +53,7 @@ func (o *openAsks) take(e agent.Event) {
 	if o.ended[d.ID] {
 		return
 	}
+	// A request may be stored twice, once without its change set: a set that was seen stays.
 	set := d.Set
 	d.Set = nil
 	i := slices.IndexFunc(o.list, is)
@@ -87,10 +92,13 @@ func (o *Reopener) unanswered(ctx context.Context) ([]*unanswered, error) {
 				return nil
 			}
 			at := [2]string{d.Session, d.CallID}
+			// Only a proposal, or a set that could not be written, is still to be decided; any other state ends the
+			// question.
 			latest[at] = nil
 			if d.State == change.Proposed || d.State == change.Failed {
 				latest[at] = d.Whole()
 			}
+			// The event in the parent's log names the task, so that an editor can nest the card of the call under it.
 			for _, u := range children {
 				if u.of.ID == d.Session && u.ask.CallID == d.CallID {
 					u.tool.Parent = d.Task
@@ -107,6 +115,7 @@ func (o *Reopener) unanswered(ctx context.Context) ([]*unanswered, error) {
 		return ctx.Err()
 	})
 	for _, u := range all {
+		// The session's own changes have no sub-agent.
 		at := [2]string{"", u.ask.CallID}
 		if u.of != nil {
 			at[0] = u.of.ID
@@ -142,6 +151,8 @@ func (o *Reopener) unansweredBelow(ctx context.Context, own openAsks) ([]*unansw
 		if _, live := rt.Session(info.ID); live || !below[info.ID] {
 			continue
 		}
+		// Sessions number their events apart, so the time decides whether a sub-agent's question belongs to the last
+		// turn.
 		var its openAsks
 		err := rt.StoredOf(ctx, info.ID, 0, askTypes, func(e agent.Event) error {
 			its.take(e)
@@ -157,6 +168,7 @@ func (o *Reopener) unansweredBelow(ctx context.Context, own openAsks) ([]*unansw
 		err = rt.StoredOf(ctx, info.ID, its.since.Seq, []agent.EventType{agent.EventTool}, func(e agent.Event) error {
 			d, ok := agent.Value[agent.ToolData](e)
 			for _, u := range its.list {
+				// info is a variable of its own for each round of the loop (Go 1.22), so the pointer stays valid.
 				if u.of = &info; ok && u.ask.CallID == d.CallID {
 					u.tool = d
 				}

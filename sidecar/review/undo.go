@@ -13,11 +13,13 @@ import (
 )
 
 // UndoLast undoes a prompt, files and conversation: the one with that id, else the last one of the conversation. It
-// returns what was done, for people.
+// returns what was done, for people. It fails with InvalidParams when there is no prompt to undo.
 func (r *Reviewer) UndoLast(ctx context.Context, id string) (string, error) {
 	r.ledger.read(func(l *ledger) {
 		last := l.point(l.reverted)
 		for _, p := range slices.Backward(l.points) {
+			// After an undo the last prompt is the one before the restored state, so that /undo goes back one prompt
+			// each time. Lost prompts are not in the conversation.
 			if id == "" && p.prompt != nil && !p.lost && (last == nil || p.seq < last.seq) {
 				id = p.id
 			}
@@ -29,7 +31,8 @@ func (r *Reviewer) UndoLast(ctx context.Context, id string) (string, error) {
 	return r.restoreTo(ctx, id)
 }
 
-// RedoLast undoes the last UndoLast or restore, unless a prompt has followed. It returns what was done, for people.
+// RedoLast undoes the last UndoLast or restore, unless a prompt has followed: the conversation then has another past,
+// and the files other changes. It returns what was done, for people.
 func (r *Reviewer) RedoLast(ctx context.Context) (string, error) {
 	id := ""
 	r.ledger.read(func(l *ledger) {
@@ -38,6 +41,8 @@ func (r *Reviewer) RedoLast(ctx context.Context) (string, error) {
 			switch {
 			case p.prompt != nil:
 				return // a prompt has followed: the undo before it is final
+			// A redo is a restore itself. What it has undone is passed over, so that several undos are redone one
+			// after the other.
 			case p.restore.Undoes != "":
 				taken[p.restore.Undoes] = true
 			case !taken[p.id]:
@@ -70,6 +75,7 @@ func (r *Reviewer) restoreTo(ctx context.Context, id string) (string, error) {
 		fmt.Fprintf(&b, "%s: %s.", d.Title, done.Plan)
 	}
 	for _, o := range done.Plan.Outcomes {
+		// Paths in the session's folder are shown relative, others whole.
 		name := o.Path
 		if rel, err := filepath.Rel(r.session.Info().Cwd, o.Path); err == nil && filepath.IsLocal(rel) {
 			name = rel
@@ -78,6 +84,7 @@ func (r *Reviewer) restoreTo(ctx context.Context, id string) (string, error) {
 			fmt.Fprintf(&b, "\n- %s: %s%s", name, o.Status, Because(o.Reason))
 		}
 	}
+	// A redo is not undone by /redo.
 	if d.Undoes == "" && done.Undo != "" {
 		b.WriteString("\n\n/redo undoes this.")
 	}

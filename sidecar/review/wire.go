@@ -13,6 +13,7 @@ import (
 // FileChanges are the files of a change set for the wire, without their texts.
 func FileChanges(set *change.Set) []protocol.FileChange {
 	out := []protocol.FileChange{}
+	// While an approval request is open, an editor gets the whole texts with _pillion/change/text.
 	parts := excerpted(set)
 	for i, f := range set.Files {
 		x := protocol.FileChange{Excerpt: parts[i], URI: editors.PathURI(f.Path), Kind: string(f.Kind), BaseVersion: f.BaseBuffer, BaseSha256: f.BaseHash, Hunks: []protocol.Hunk{}}
@@ -29,6 +30,7 @@ func FileChanges(set *change.Set) []protocol.FileChange {
 
 // Info is a change set for the wire.
 func Info(c *Change) protocol.ChangeInfo {
+	// ByAgent is the empty string in the log; the wire names it.
 	source := string(c.Set.Source)
 	if c.Set.Source == change.ByAgent {
 		source = "agent"
@@ -37,7 +39,8 @@ func Info(c *Change) protocol.ChangeInfo {
 		Files: FileChanges(c.Set), Diagnostics: c.Set.Verdict, Kept: slices.Clone(c.kept), Undone: slices.Clone(c.undone)}
 }
 
-// excerpted says for each file whether Diffs leaves a part of it out.
+// excerpted says for each file whether Diffs leaves a part of it out. It adds up sizes as Diffs does, so that an
+// editor does not take an excerpt for the whole file.
 func excerpted(set *change.Set) []bool {
 	out := make([]bool, len(set.Files))
 	total := 0
@@ -54,7 +57,8 @@ func excerpted(set *change.Set) []bool {
 	return out
 }
 
-// VerdictText is what the change does to the problems: one line, then at most ten problems of each kind.
+// VerdictText is what the change does to the problems: one line, then at most ten problems of each kind. It is ""
+// without a verdict, and says so when the problems are not known: an empty list must not look like a clean one.
 func VerdictText(set *change.Set) string {
 	d := set.Verdict
 	if d == nil {
@@ -67,10 +71,13 @@ func VerdictText(set *change.Set) string {
 		return "Problems cannot be checked" + Because(d.Reason)
 	}
 	var b strings.Builder
+	// The headline begins with "fixes"; here it begins a sentence.
 	b.WriteString("F" + strings.TrimPrefix(d.Headline(), "f"))
 	if d.Certainty == change.Partial {
 		b.WriteString(" (checked in part" + Because(d.Reason) + ")")
 	}
+	// Ten of each kind are as much as a person reads in an approval request; an editor that knows Pillion has all of
+	// them in _meta.
 	const most = 10
 	list := func(problems []change.Problem, form string) {
 		for i, p := range problems {
