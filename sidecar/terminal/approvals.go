@@ -51,13 +51,16 @@ type approvals struct {
 	waiting patience
 }
 
-// AskPermission shows the request and asks.
+// AskPermission shows the request and asks. It implements permission.Asker. Requests that nobody can answer are
+// refused with Unanswered set, so that the model is told why.
 func (t *approvals) AskPermission(ctx context.Context, r permission.Request) (permission.Reply, error) {
+	// One question at a time: two sub-agents may ask at once, and an answer must not reach the wrong one.
 	defer t.waiting.turn()()
 	if err := ctx.Err(); err != nil {
 		return permission.Reply{}, err
 	}
 	set := r.Change
+	// The time that the person takes is not part of the time that the call is shown to have taken.
 	began := t.now()
 	defer func() {
 		t.mu.Lock()
@@ -69,7 +72,10 @@ func (t *approvals) AskPermission(ctx context.Context, r permission.Request) (pe
 	t.endLine()
 	interactive := t.approve == Ask && t.keys != nil
 	if set != nil {
+		// The transcript does not print this set again when the change event comes.
 		t.shown[set.ID] = true
+		// A person sees the hunks one by one in askSet; without one the whole diff is printed, as a record of what
+		// was decided.
 		if interactive {
 			t.head(set)
 		} else {
@@ -81,6 +87,7 @@ func (t *approvals) AskPermission(ctx context.Context, r permission.Request) (pe
 		command, _ := r.Metadata["command"].(string)
 		t.command(command, r.Title)
 		for _, p := range r.Patterns {
+			// Patterns that repeat what is on the screen only push the command out of sight.
 			if p != r.Title && p != "*" && p != strings.TrimSpace(command) {
 				t.line("    " + Clean(visible.Text(p)))
 			}
@@ -132,6 +139,8 @@ func ByVerdict(v *change.Verdict) permission.Reply {
 // command shows the whole of what would run where the title does not: its patterns leave out what a shell does itself.
 // t.mu is held.
 func (t *approvals) command(text, title string) {
+	// A longer text would scroll the question away. Cutting it without a word would let the rest hide behind a
+	// harmless beginning.
 	const most = 100 // lines
 	text = visible.Text(strings.TrimSpace(text))
 	if text == "" || text == strings.TrimSpace(title) && !strings.Contains(text, "\n") {
@@ -151,6 +160,8 @@ func (t *approvals) command(text, title string) {
 	}
 }
 
+// askPlain asks about anything but a change. Keys that widen a permission are capital letters and ask a second time:
+// y and n are typed without looking.
 func (t *approvals) askPlain(ctx context.Context, r permission.Request) (permission.Reply, error) {
 	keys := "ynq?"
 	if len(r.Always) > 0 {
@@ -199,7 +210,8 @@ func (t *approvals) askPlain(ctx context.Context, r permission.Request) (permiss
 	}
 }
 
-// widens words what a key would allow beyond this one call.
+// widens words what a key would allow beyond this one call. The words name the rule that would be remembered, which
+// may allow more than the command on the screen.
 func widens(key byte, r permission.Request) string {
 	what := r.Permission + " " + r.Remembers()
 	switch key {
@@ -224,6 +236,7 @@ func (t *approvals) quits() {
 	t.quit = true
 }
 
+// helpAlways is the part of the help about keys that remember; "" where nothing can be remembered.
 func helpAlways(r permission.Request) string {
 	if len(r.Always) == 0 {
 		return ""
@@ -232,6 +245,7 @@ func helpAlways(r permission.Request) string {
 	return "  A  always in this session: " + what + "  P  always in this project: " + what + "  E  always, in every project: " + what
 }
 
+// hunkHelp is the help of askHunk. Its keys are those that askHunk takes.
 const hunkHelp = `  y  accept this hunk
   n  reject it
   e  edit it in $EDITOR, then accept what you wrote
@@ -241,12 +255,15 @@ const hunkHelp = `  y  accept this hunk
   q  stop: reject this and the rest, end the turn
   ?  this help`
 
-// askSet asks hunk by hunk.
+// askSet asks hunk by hunk. Nothing is written before every hunk has its decision, so q in the middle keeps what was
+// accepted until then and rejects the rest; the turn is ended after the call has written that. After q a set of which
+// nothing was accepted is rejected as a whole.
 func (t *approvals) askSet(ctx context.Context, r permission.Request, set *change.Set) (permission.Reply, error) {
 	d := change.Decisions{Hunks: map[string]change.Decision{}}
 	reply := permission.Reply{Kind: permission.Once, Asked: true}
 	accepted := 0
 	var all, stop bool
+	// asked counts the hunks that were shown; those behind it are still open.
 	effects, asked := t.effects(ctx, r), 0
 	for i := range set.Files {
 		f := &set.Files[i]
@@ -290,6 +307,7 @@ func (t *approvals) askSet(ctx context.Context, r permission.Request, set *chang
 				stop = true
 				t.quits()
 			}
+			// A set that has no hunk to decide about takes the answer as its default.
 			if h.ID == "" {
 				if v.Kind == change.Reject {
 					d.Default = change.Reject
@@ -297,6 +315,8 @@ func (t *approvals) askSet(ctx context.Context, r permission.Request, set *chang
 			} else {
 				d.Hunks[h.ID] = v
 			}
+			// Accepting a hunk changes nothing in the verdict, which is about the whole proposal; rejecting or
+			// editing one does.
 			if v.Kind != change.Accept && !stop && !all {
 				effects.decided(ctx, d, asked)
 			}
@@ -310,6 +330,7 @@ func (t *approvals) askSet(ctx context.Context, r permission.Request, set *chang
 	}
 	if stop {
 		t.mu.Lock()
+		// The transcript ends the turn when this call has ended: cancelling it at once would lose the accepted hunks.
 		t.stopping = r.CallID
 		t.mu.Unlock()
 	}
@@ -317,6 +338,8 @@ func (t *approvals) askSet(ctx context.Context, r permission.Request, set *chang
 	return reply, nil
 }
 
+// askHunk asks about one hunk and returns the decision and the key that made it: a, A and q concern the hunks after
+// it. A comment and the help ask again. e is offered only with an editor and for a hunk that has text.
 func (t *approvals) askHunk(ctx context.Context, r permission.Request, f *change.File, h *change.Hunk) (change.Decision, byte, error) {
 	comment := ""
 	keys := "yneaAcq?"
@@ -331,6 +354,7 @@ func (t *approvals) askHunk(ctx context.Context, r permission.Request, f *change
 		if err != nil {
 			return change.Decision{}, 0, err
 		}
+		// These keys decide about lines that are not on the screen.
 		if k == 'a' || k == 'A' {
 			question := "Accept this hunk and the rest of this change unseen"
 			if k == 'A' {
@@ -384,7 +408,9 @@ func asks(f *change.File, h *change.Hunk) string {
 // textless reports whether a hunk stands for the file itself: its move, its creation or deletion while empty.
 func textless(h *change.Hunk) bool { return h.OldLines == 0 && h.NewLines == 0 }
 
-// edit opens the proposed text of a hunk in the person's editor.
+// edit opens the proposed text of a hunk in the person's editor. The temporary file has the extension of the file, so
+// that the editor knows the language. changed is false when the text was left as it was; an editor that fails decides
+// nothing.
 func (t *approvals) edit(f *change.File, h *change.Hunk) (text string, changed bool, err error) {
 	ext := ""
 	if i := strings.LastIndexByte(f.Path, '.'); i > strings.LastIndexByte(f.Path, '/') {
@@ -402,6 +428,7 @@ func (t *approvals) edit(f *change.File, h *change.Hunk) (text string, changed b
 		return "", false, err
 	}
 	run := func() error {
+		// The slice is cut to its length, so that append copies it: t.editor is shared by all questions.
 		c := guard.Command(guard.Person, append(t.editor[:len(t.editor):len(t.editor)], tmp.Name())...)
 		c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr
 		return c.Run()
@@ -416,7 +443,8 @@ func (t *approvals) edit(f *change.File, h *change.Hunk) (text string, changed b
 	return string(b), string(b) != h.NewText, nil
 }
 
-// ctrlZ is the key that a question was left and come back to with.
+// ctrlZ is the key that a question was left and come back to with. 0x1a is SUB, which a terminal sends for Ctrl-Z in
+// raw mode.
 const ctrlZ = 0x1a
 
 // key asks a question that one key answers. The keys are named when they begin to count, so that whoever sees them can
@@ -440,7 +468,8 @@ func (t *approvals) key(ctx context.Context, question, keys string) (byte, error
 	}
 }
 
-// words asks for a line of text.
+// words asks for a line of text and returns it without the white space around it; "" for an empty line and for
+// Ctrl-D.
 func (t *approvals) words(ctx context.Context, question string) (string, error) {
 	t.screen.ask(question)
 	s, err := t.keys.Line(ctx)
@@ -451,6 +480,7 @@ func (t *approvals) words(ctx context.Context, question string) (string, error) 
 	return strings.TrimSpace(s), err
 }
 
+// say prints one styled text between questions; t.mu must not be held.
 func (t *approvals) say(style, text string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -19,10 +19,12 @@ import (
 )
 
 const (
+	// All of this is drawn anew with every key, and must leave room for the answer above it.
 	composeRows = 12 // lines of a prompt that are seen at once
 	offered     = 8  // completions that are seen at once
 	queueShown  = 3  // prompts that wait and are seen at once
 
+	// The text of a fold is kept and sent whole: only the prompt on the screen is short.
 	foldLines = 10   // a paste of more lines is shown as its number of lines
 	foldBytes = 1000 // likewise, for few long lines
 )
@@ -37,6 +39,7 @@ type Prompt struct {
 // ComposerOptions are what a Composer is made of. Its functions are called on the program's goroutine unless it says otherwise, and
 // must return at once. In is a terminal.
 type ComposerOptions struct {
+	// In is a file and not an io.Reader because the program sets the mode of the terminal.
 	In     *os.File
 	Out    io.Writer
 	Color  bool
@@ -63,7 +66,8 @@ type ComposerOptions struct {
 	PictureFile func(text string) (provider.File, bool)
 }
 
-// Completion is one thing that tab may write.
+// Completion is one thing that tab may write. Text may come from file names and servers; it is cleaned when it is
+// drawn and inserted as it is.
 type Completion struct{ Text, Note string }
 
 // Composer is the prompt that stays open at the foot of the terminal while the session goes on above it: several lines, earlier
@@ -84,6 +88,8 @@ func (c *Composer) Run(ctx context.Context) error {
 	within, cancel := context.WithCancel(ctx) // ends completions that still run
 	defer cancel()
 	m := newComposing(within, c)
+	// Key, Line and Suspend wait for this channel too: otherwise a question that is open when the conversation ends
+	// would wait for ever.
 	defer close(c.screen.over)
 	_, err := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(c.In), tea.WithOutput(c.Out), tea.WithoutSignalHandler()).Run()
 	// Lines that came after the last drawing belong to the conversation, and the terminal is free for them now.
@@ -118,17 +124,22 @@ type composing struct {
 	search  *search // Ctrl-R; nil: no search
 
 	asked int // completions asked for; an older answer does not count
-	from  int
-	list  []Completion
-	pick  int
+	// from is the byte of the text at which a completion begins, list what is offered, pick the chosen one.
+	from int
+	list []Completion
+	pick int
 
-	folded   []fold
+	folded []fold
+	// pictures are in the order of their marks; one whose mark was deleted stays until the prompt is sent, so that
+	// the numbers stay.
 	pictures []provider.File
 }
 
-// fold is a long paste and what stands for it in the prompt.
+// fold is a long paste and what stands for it in the prompt. The mark may be deleted like any text, and the paste
+// with it.
 type fold struct{ mark, text string }
 
+// newComposing makes the program with an empty prompt. 80 by 24 holds until the terminal has reported its size.
 func newComposing(ctx context.Context, c *Composer) *composing {
 	m := &composing{Composer: c, ctx: ctx, text: textarea.New(), width: 80, height: 24, history: history{before: c.Earlier}}
 	m.text.Prompt = ""
@@ -145,9 +156,11 @@ func newComposing(ctx context.Context, c *Composer) *composing {
 	})
 	m.text.ShowLineNumbers = false
 	m.text.EndOfBufferCharacter = ' '
+	// The prompt grows with its text up to composeRows. 1<<20 is the limit of its lines; CharLimit 0 is no limit.
 	m.text.DynamicHeight, m.text.MinHeight, m.text.MaxHeight, m.text.MaxContentHeight, m.text.CharLimit = true, 1, composeRows, 1<<20, 0
 	m.text.KeyMap.Paste.SetEnabled(false) // the terminal's own paste works over SSH too
 	m.text.SetStyles(textarea.Styles{})
+	// View places the terminal's own cursor instead: input methods follow that one.
 	m.text.SetVirtualCursor(false)
 	m.text.SetWidth(m.width)
 	m.text.Focus()
@@ -173,12 +186,15 @@ type (
 )
 
 const (
+	// lookEvery is how often the spinner and the clocks are drawn anew.
 	lookEvery = 200 * time.Millisecond
 	drawEvery = 25 * time.Millisecond // as often as an eye notices
 )
 
+// Init implements tea.Model.
 func (m *composing) Init() tea.Cmd { return tea.Batch(m.look(), m.await()) }
 
+// look asks for the next turn of the spinner.
 func (m *composing) look() tea.Cmd {
 	return tea.Tick(lookEvery, func(time.Time) tea.Msg { return look{} })
 }
@@ -196,6 +212,8 @@ func (m *composing) await() tea.Cmd {
 	}
 }
 
+// Update implements tea.Model. All state changes happen here, on the program's goroutine; what takes time runs as a
+// tea.Cmd and comes back as a message.
 func (m *composing) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
@@ -213,6 +231,7 @@ func (m *composing) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.focus.answer(msg)
 		return m, nil
 	case completed:
+		// The person has typed on since an older request was made; its completions would replace the wrong bytes.
 		if msg.asked == m.asked {
 			m.from, m.list, m.pick = msg.from, msg.list, 0
 		}
@@ -234,6 +253,7 @@ func (m *composing) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.PasteMsg:
 		return m, m.paste(msg.Content)
 	case tea.KeyPressMsg:
+		// The focus sees every key first: it must know of each one to tell a single key from a burst.
 		rest, done := m.focus.press(msg.String(), m.text.Value() == "")
 		if done {
 			return m, rest
@@ -243,7 +263,7 @@ func (m *composing) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return m, m.change(msg)
 }
 
-// press is a key that no question took.
+// press is a key that no question took. A note lasts until the next key.
 func (m *composing) press(msg tea.KeyPressMsg) tea.Cmd {
 	note := m.note
 	m.note = ""
@@ -256,7 +276,7 @@ func (m *composing) press(msg tea.KeyPressMsg) tea.Cmd {
 	return m.change(msg)
 }
 
-// change has the text area edit the text.
+// change has the text area edit the text. Only a change of the text asks for completions: moving the cursor does not.
 func (m *composing) change(msg tea.Msg) (cmd tea.Cmd) {
 	before := m.text.Value()
 	m.text, cmd = m.text.Update(msg)
@@ -271,6 +291,7 @@ func (m *composing) change(msg tea.Msg) (cmd tea.Cmd) {
 func (m *composing) draw(again bool) tea.Cmd {
 	m.shown = m.screen.take(m.width)
 	var cmds []tea.Cmd
+	// Lines that are printed after Quit may be lost with the last frame, so Run writes them itself.
 	if m.shown.ended {
 		m.over, m.left = true, m.shown.lines
 		return tea.Quit
@@ -318,17 +339,20 @@ func (m *composing) swap(text string) (before string) {
 // program is something that has the terminal for itself while it runs.
 type program func() error
 
+// program implements tea.ExecCommand. The function has its own files, so the setters do nothing.
 func (p program) Run() error        { return p() }
 func (program) SetStdin(io.Reader)  {}
 func (program) SetStdout(io.Writer) {}
 func (program) SetStderr(io.Writer) {}
 
+// One Ctrl-C clears the prompt or stops the turn; only the second one in a row ends the conversation.
 const onceMore = "press ctrl-c again to exit"
 
 // key is what a key does that does not simply edit; note is what was shown before it came.
 func (m *composing) key(key, note string) (cmd tea.Cmd, done bool) {
 	switch key {
 	case "ctrl+c":
+		// The note was on the screen when the key came, so the person knows what it does.
 		if m.text.Value() == "" && note == onceMore {
 			m.over = true
 			return tea.Quit, true
@@ -345,6 +369,8 @@ func (m *composing) key(key, note string) (cmd tea.Cmd, done bool) {
 		m.over = true
 		return tea.Quit, true
 	case "enter":
+		// A backslash before Enter continues the line, for terminals that send the same code for Enter and
+		// shift-Enter.
 		if v := m.before(); strings.HasSuffix(v, `\`) {
 			m.text, _ = m.text.Update(tea.KeyPressMsg{Code: tea.KeyBackspace})
 			m.text.InsertRune('\n')
@@ -377,10 +403,12 @@ func (m *composing) key(key, note string) (cmd tea.Cmd, done bool) {
 			m.pick = (m.pick + len(m.list) - 1) % len(m.list)
 			return nil, true
 		}
+		// The arrow keys move in the text first; at its first row they go through earlier prompts.
 		if m.text.Line() > 0 || m.text.LineInfo().RowOffset > 0 {
 			return nil, false
 		}
 		if m.text.Value() == "" && m.Unqueue != nil {
+			// A prompt that still waits is taken back to be changed before older ones are offered.
 			if text, ok := m.Unqueue(); ok {
 				m.put(text)
 				return nil, true
@@ -422,10 +450,12 @@ func (m *composing) key(key, note string) (cmd tea.Cmd, done bool) {
 	return nil, true
 }
 
+// busy reports whether a turn runs, which Esc and Ctrl-C stop.
 func (m *composing) busy() bool { return m.Busy != nil && m.Busy() }
 
 // send gives the prompt to whoever answers it, or to the question that waits for a line.
 func (m *composing) send(steer bool) {
+	// The answer to a question is no prompt: it is not queued and not remembered.
 	if m.focus.line(strings.TrimSpace(m.text.Value())) {
 		return
 	}
@@ -435,6 +465,7 @@ func (m *composing) send(steer bool) {
 	}
 	p := Prompt{Text: m.unfolded(typed), Steer: steer}
 	for i, f := range m.pictures {
+		// Deleting the mark of a picture takes the picture out of the prompt.
 		if strings.Contains(typed, pictureMark(i, f)) {
 			p.Pictures = append(p.Pictures, f)
 		}
@@ -452,6 +483,7 @@ func (m *composing) recall(step int) {
 	}
 }
 
+// put replaces the whole text and closes the completions, which were about the text before.
 func (m *composing) put(text string) {
 	m.text.SetValue(text)
 	m.shut()
@@ -463,7 +495,7 @@ func (m *composing) shut() {
 	m.list = nil
 }
 
-// before is the text up to the cursor.
+// before is the text up to the cursor. The text area counts the cursor's column in characters, not in bytes.
 func (m *composing) before() string {
 	lines := strings.Split(m.text.Value(), "\n")
 	row := min(m.text.Line(), len(lines)-1)
@@ -471,6 +503,7 @@ func (m *composing) before() string {
 	return strings.Join(append(lines[:row:row], string(line[:min(m.text.Column(), len(line))])), "\n")
 }
 
+// complete asks for completions of the text before the cursor, in the background. An answer to a question gets none.
 func (m *composing) complete() tea.Cmd {
 	m.shut()
 	if m.Complete == nil || m.focus.typing() {
@@ -483,6 +516,8 @@ func (m *composing) complete() tea.Cmd {
 	}
 }
 
+// accept writes a completion in place of the text from m.from to the cursor. That text is deleted with backspaces,
+// one for each of its characters.
 func (m *composing) accept(c Completion) {
 	before := m.before()
 	for range []rune(before[m.from:]) {
@@ -491,7 +526,8 @@ func (m *composing) accept(c Completion) {
 	m.text.InsertString(c.Text)
 }
 
-// edit opens what is written in the user's editor.
+// edit opens what is written in the user's editor. Folded pastes are unfolded, since the editor shows the text whole;
+// the file ends in .md for its syntax.
 func (m *composing) edit() tea.Cmd {
 	if len(m.Editor) == 0 {
 		m.note = "set $EDITOR to edit the prompt there"
@@ -535,6 +571,8 @@ func (m *composing) View() tea.View {
 	foot := m.paint(dim, "  "+cut(m.foot(), m.width-3))
 	if tail := m.shown.tail; tail != "" {
 		rows := strings.Split(strings.TrimRight(ansi.Wrap(tail, max(m.width, 10), ""), "\n"), "\n")
+		// What is drawn here must stay lower than the screen: a renderer without an alternate screen cannot redraw
+		// rows that have scrolled away.
 		room := max(m.height-len(above)-len(below)-strings.Count(text, "\n")-4, 1) // what does not fit is seen when it is complete
 		above = append(rows[max(0, len(rows)-room):], above...)
 	}
@@ -553,6 +591,7 @@ func (m *composing) working() string {
 	}
 	now := m.screen.now()
 	parts := []string{a.clock(now)}
+	// The clock of the turn is shown only where it differs from that of the step by a second or more.
 	if !a.turn.IsZero() && now.Sub(a.turn)-now.Sub(a.since) >= time.Second {
 		parts = append(parts, "turn "+elapsed(now.Sub(a.turn)))
 	}
@@ -579,6 +618,7 @@ func (m *composing) waiting() (out []string) {
 	return out
 }
 
+// completions are the lines of the offered completions; the chosen one is marked, in colour or not.
 func (m *composing) completions() (out []string) {
 	for i, c := range m.list {
 		mark, style := "  ", ""

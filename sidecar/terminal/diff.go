@@ -9,6 +9,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
+// Limits of a printed diff. They concern the screen only: what is written does not depend on them.
 const (
 	contextLines  = 3    // around a hunk
 	maxLine       = 2000 // bytes shown of one line
@@ -45,6 +46,7 @@ func (t *sheet) head(s *change.Set) {
 	t.line("")
 	t.line(t.paint(bold, Clean(t.rel(heading(s)))) + " · " + what + " · " + t.verdict(s.Verdict))
 	if d := s.Verdict; d != nil {
+		// Five of each kind: the question must stay on the screen together with them.
 		for i, p := range d.Introduced {
 			if i == 5 {
 				t.line(t.paint(dim, fmt.Sprintf("    … and %d more", len(d.Introduced)-i)))
@@ -70,6 +72,8 @@ func heading(s *change.Set) string {
 	return s.Title
 }
 
+// verdict words what a change does to the problems. "not checked" is never shown as "no problems": an empty list of
+// problems means nothing without its certainty. Red is for new errors and green for fixed ones.
 func (t *sheet) verdict(d *change.Verdict) string {
 	if d == nil || d.Certainty == change.Pending {
 		return t.paint(yellow, "not checked yet")
@@ -94,6 +98,8 @@ func (t *sheet) verdict(d *change.Verdict) string {
 	return s
 }
 
+// problem is one line about a problem: place, severity and the first line of its message. Line and column count from
+// 1.
 func (t *sheet) problem(p change.Problem) string {
 	color := yellow
 	if p.Severity == "error" {
@@ -103,6 +109,7 @@ func (t *sheet) problem(p change.Problem) string {
 	return fmt.Sprintf("%s %s %s", t.paint(cyan, at), t.paint(color, string(p.Severity)), t.fit(Clean(textutil.FirstLine(p.Message)), len(at)+len(p.Severity)+6))
 }
 
+// plainProblem is problem without colours and severity, to stand inside other text.
 func (t *sheet) plainProblem(p change.Problem) string {
 	at := fmt.Sprintf("%s:%d:%d", Clean(t.rel(p.Path)), p.Line, p.Column)
 	return at + " " + t.fit(Clean(textutil.FirstLine(p.Message)), len(at)+5)
@@ -143,10 +150,12 @@ func (t *sheet) hunk(f *change.File, h *change.Hunk) int {
 	if h.OldLines == 0 {
 		first++
 	}
+	// from and to count lines from 1; both belong to the context.
 	from := max(1, first-contextLines)
 	to := min(len(old), first+h.OldLines-1+contextLines)
 	t.line(t.paint(cyan, fmt.Sprintf("@@ -%d,%d +%d,%d @@", h.OldStart, h.OldLines, h.NewStart, h.NewLines)))
 	n := 1
+	// The line break is printed apart, so that a file without one at its end can say so as diff(1) does.
 	put := func(mark, style, text string, differs ...diff.Span) {
 		missing := !strings.HasSuffix(text, "\n")
 		if text = strings.TrimSuffix(text, "\n"); t.color && len(text) <= maxLine {
@@ -181,6 +190,7 @@ func (t *sheet) hunk(f *change.File, h *change.Hunk) int {
 // wordsThatDiffer looks into lines that answer each other one to one: what differs in each. Nothing where a whole line does.
 func wordsThatDiffer(gone, come []string) (olds, news [][]diff.Span) {
 	olds, news = make([][]diff.Span, len(gone)), make([][]diff.Span, len(come))
+	// With different numbers nobody knows which line answers which, and marked words would mislead.
 	if len(gone) != len(come) {
 		return olds, news
 	}
@@ -195,7 +205,8 @@ func wordsThatDiffer(gone, come []string) (olds, news [][]diff.Span) {
 	return olds, news
 }
 
-// stressed is a line, safe to print, with some of its parts in reverse video.
+// stressed is a line, safe to print, with some of its parts in reverse video (SGR 7 and 27). The parts are cleaned
+// one by one, since cleaning changes the offsets, which count bytes.
 func stressed(s string, parts []diff.Span) string {
 	var b strings.Builder
 	at := 0
@@ -212,6 +223,7 @@ func longLine(s string) string {
 	if len(s) <= maxLine {
 		return s
 	}
+	// The cut may be inside a character, whose first bytes are dropped.
 	head := strings.ToValidUTF8(s[:maxLine], "")
 	return fmt.Sprintf("%s … %d more bytes in this line", head, len(s)-len(head))
 }

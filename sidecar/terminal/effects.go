@@ -11,7 +11,8 @@ import (
 )
 
 // maxEffectWait is how long the first question about a change waits for what its hunks do. A slow language server costs
-// the person these words, never more than a moment.
+// the person these words, never more than a moment. The limit holds for each round of checks, of which every rejected
+// or edited hunk costs another one.
 const maxEffectWait = 2 * time.Second
 
 // hunkEffects are the words about the hunks of one change: what each does to the problems, given the decisions so far.
@@ -33,10 +34,12 @@ func (t *approvals) effects(ctx context.Context, r permission.Request) *hunkEffe
 			e.ids = append(e.ids, h.ID)
 		}
 	}
+	// One hunk is the whole change, whose verdict stands in the head already.
 	if t.check == nil || len(e.ids) < 2 || !e.verdict.Known() {
 		return nil
 	}
 	e.look(ctx, change.Decisions{}, e.ids)
+	// needs is kept apart, because later rounds leave it empty; see change.Set.Effects.
 	for id, x := range e.effects {
 		e.needs[id] = x.Needs
 	}
@@ -48,12 +51,14 @@ func (e *hunkEffects) look(ctx context.Context, d change.Decisions, left []strin
 	ctx, cancel := context.WithTimeout(ctx, maxEffectWait)
 	defer cancel()
 	check := func(part *change.Set) *change.Verdict {
+		// Once the time is up the remaining checks would only fail one by one.
 		if ctx.Err() != nil {
 			return nil
 		}
 		return e.t.check(ctx, e.request.SessionID, part)
 	}
 	if len(d.Hunks) > 0 {
+		// A verdict from before these decisions must not be shown for them.
 		e.verdict = nil
 		if decided, err := e.request.Change.Decide(d); err == nil {
 			e.verdict = check(decided.Set)
@@ -63,7 +68,8 @@ func (e *hunkEffects) look(ctx context.Context, d change.Decisions, left []strin
 }
 
 // decided prints what became of the verdict when a decision changed it: a hunk was rejected or edited. from is the place
-// of the first hunk that is left.
+// of the first hunk that is left. Nothing is printed when the headline stays the same: the person would look for a
+// difference.
 func (e *hunkEffects) decided(ctx context.Context, d change.Decisions, from int) {
 	if e == nil || from >= len(e.ids) {
 		return
@@ -75,7 +81,8 @@ func (e *hunkEffects) decided(ctx context.Context, d change.Decisions, from int)
 	}
 }
 
-// line is what one hunk does in words, "" where it makes no difference.
+// line is what one hunk does in words, "" where it makes no difference. Of each list the number and the first problem
+// are named, which is what fits into a line.
 func (e *hunkEffects) line(id string) string {
 	if e == nil {
 		return ""

@@ -23,7 +23,8 @@ type focus struct {
 	draft    string // what the prompt held, while a question for a line has it
 	last     time.Time
 	press1   byte // a key that answers unless another one follows at once; 0: none
-	serial   int  // counts key presses
+	// A message with an older number comes from before the last key and is ignored.
+	serial int // counts key presses
 }
 
 // rested is a message: the keyboard may have been quiet since the key press of that number.
@@ -75,6 +76,7 @@ func (f *focus) press(key string, empty bool) (cmd tea.Cmd, done bool) {
 	if q == nil {
 		return nil, false
 	}
+	// Refusing needs no moment of quiet: it writes nothing.
 	if q.keys != "" && (key == "esc" || key == "ctrl+c" || key == "ctrl+d" && empty) {
 		f.give('q')
 		return nil, true
@@ -106,6 +108,7 @@ func (f *focus) answerKey(key string) (tea.Cmd, bool) {
 	first := now.Sub(f.last) > burst && f.press1 == 0
 	f.last = now
 	f.serial++
+	// A second key within burst takes the first one back: both were a paste or a sequence.
 	f.press1 = 0
 	if !first || len(key) != 1 || strings.IndexByte(f.question.keys, key[0]) < 0 {
 		return nil, true
@@ -122,6 +125,7 @@ func (f *focus) answer(m alone) {
 	}
 }
 
+// give hands over the answer. It never waits: whoever asked may have left.
 func (f *focus) give(key byte) {
 	select {
 	case f.question.key <- key:

@@ -7,6 +7,7 @@ import (
 )
 
 // fenceFiles gives a file name for the words that follow a code fence, so that the grammar of that file is used.
+// symbol.Tokens chooses the grammar by the extension; the file need not exist.
 var fenceFiles = map[string]string{
 	"go": "a.go", "golang": "a.go", "ts": "a.ts", "typescript": "a.ts", "tsx": "a.tsx", "js": "a.js", "javascript": "a.js", "jsx": "a.js",
 	"py": "a.py", "python": "a.py", "rs": "a.rs", "rust": "a.rs", "c": "a.c", "cpp": "a.cpp", "c++": "a.cpp", "h": "a.h", "css": "a.css",
@@ -14,6 +15,7 @@ var fenceFiles = map[string]string{
 	"sh": "a.sh", "bash": "a.sh", "shell": "a.sh", "zsh": "a.sh", "console": "a.sh",
 }
 
+// tokenStyles are the colours of a theme's sixteen; a kind that is missing stays plain.
 var tokenStyles = map[symbol.TokenKind]string{
 	symbol.Keyword: magenta, symbol.String: green, symbol.Number: yellow, symbol.Comment: dim, symbol.Type: cyan, symbol.Function: blue,
 }
@@ -30,6 +32,7 @@ func highlight(language, code string) string {
 		return code
 	}
 	var b strings.Builder
+	// Tokens are in the order of the text and count bytes; what is between them stays as it is.
 	at := 0
 	for _, t := range symbol.Tokens(file, code) {
 		b.WriteString(code[at:t.Start])

@@ -8,6 +8,7 @@ import (
 
 // history are the prompts that can be brought back.
 type history struct {
+	// before reads the store, so it is called at the first look back and not when the conversation starts.
 	before func(context.Context) []string // those of earlier conversations, until they were asked for
 	list   []string                       // oldest first, each once
 	at     int                            // which one is shown; len(list): what is being written
@@ -17,6 +18,7 @@ type history struct {
 // all are the prompts, oldest first, those of earlier conversations included.
 func (h *history) all(ctx context.Context) []string {
 	if h.before != nil {
+		// at moves with the prompts that are put in front of the others.
 		before := slices.DeleteFunc(h.before(ctx), func(text string) bool { return slices.Contains(h.list, text) })
 		h.before, h.list, h.at = nil, append(before, h.list...), h.at+len(before)
 	}
@@ -25,6 +27,7 @@ func (h *history) all(ctx context.Context) []string {
 
 // add remembers a prompt that was sent.
 func (h *history) add(text string) {
+	// A prompt that is sent twice in a row is remembered once, as shells do with HISTCONTROL=ignoredups.
 	if n := len(h.list); n == 0 || h.list[n-1] != text {
 		h.list = append(h.list, text)
 	}
@@ -60,7 +63,8 @@ type search struct {
 	at    int      // the prompt that is shown; len(list): none
 }
 
-// find shows the newest prompt before index from that holds the query; where there is none what is shown stays.
+// find shows the newest prompt at or before the one that is shown, less skip, that holds the query in any case of its
+// letters; where there is none what is shown stays. skip is 1 for the next older one.
 func (m *composing) find(skip int) {
 	s := m.search
 	query := strings.ToLower(s.query)
@@ -83,6 +87,7 @@ func (m *composing) searchKey(key, text string) bool {
 		if r := []rune(s.query); len(r) > 0 {
 			s.query = string(r[:len(r)-1])
 		}
+		// A shorter query may be found in a newer prompt, so the search begins at the end again.
 		s.at = len(s.list)
 		m.find(0)
 	case key == "esc", key == "ctrl+c":

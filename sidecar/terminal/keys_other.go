@@ -12,7 +12,8 @@ import (
 // TTY reads keys a line at a time where there is no poll: a line of one letter counts.
 type TTY struct{ File *os.File }
 
-// Key waits for a line that is one of keys.
+// Key waits for a line that is one of keys; Enter ends it. A line cannot be read with a limit, so ctx is not looked
+// at, and an error such as the end of the input is no yes.
 func (k TTY) Key(ctx context.Context, keys string, ready func()) (byte, error) {
 	k.Discard()
 	ready()
@@ -33,7 +34,7 @@ func (k TTY) Line(ctx context.Context) (string, error) {
 	return strings.TrimRight(s, "\r\n"), err
 }
 
-// Suspend runs f.
+// Suspend runs f; the terminal is always in its ordinary mode.
 func (k TTY) Suspend(f func() error) error { return f() }
 
 // stop: there is no shell that could go on with a process.

@@ -16,9 +16,11 @@ import (
 )
 
 // TTY reads keys from a terminal. Between questions the terminal stays in its ordinary mode, so that Ctrl-C is a
-// signal and output looks as always.
+// signal and output looks as always. It reads the file without a buffer of its own: what is left unread belongs to
+// the shell, or to the editor that Suspend runs.
 type TTY struct{ File *os.File }
 
+// poll(2) does not know of contexts, so this is also the longest that a cancelled question stays.
 const pollMillis = 100 // how often a waiting question looks at its context
 
 // burst is how soon one byte follows another only when no person pressed single keys: a paste, or the sequence that a
@@ -35,6 +37,7 @@ func (k TTY) wait(ctx context.Context, limit time.Duration) (bool, error) {
 		}
 		rest := pollMillis
 		if limit > 0 {
+			// Rounded up: poll with 0 would spin for the last millisecond.
 			left := int(time.Until(end).Milliseconds()) + 1
 			if left <= 0 || time.Now().After(end) {
 				left = 0
@@ -42,6 +45,7 @@ func (k TTY) wait(ctx context.Context, limit time.Duration) (bool, error) {
 			rest = min(rest, left)
 		}
 		n, err := unix.Poll(fds, rest)
+		// A signal, such as a change of the window's size, interrupts poll; the wait goes on.
 		if err != nil && err != unix.EINTR {
 			return false, err
 		}
@@ -54,7 +58,8 @@ func (k TTY) wait(ctx context.Context, limit time.Duration) (bool, error) {
 	}
 }
 
-// read takes what was typed at once: one byte for a key, more for a paste or a sequence. over: the terminal is gone.
+// read takes what was typed at once: one byte for a key, more for a paste or a sequence. Bytes belong together while
+// each comes within burst of the one before. over: the terminal is gone.
 func (k TTY) read(ctx context.Context) (typed []byte, over bool, err error) {
 	buf := make([]byte, 256)
 	for {
@@ -73,13 +78,15 @@ func (k TTY) read(ctx context.Context) (typed []byte, over bool, err error) {
 	}
 }
 
-// Key waits for one of keys in raw mode.
+// Key waits for one of keys in raw mode, in which no line is edited, nothing is echoed and Ctrl-C is a byte. The mode
+// is restored on every way out; otherwise the shell would be unusable.
 func (k TTY) Key(ctx context.Context, keys string, ready func()) (byte, error) {
 	old, err := term.MakeRaw(int(k.File.Fd()))
 	if err != nil {
 		return 0, err
 	}
 	defer func() { _ = term.Restore(int(k.File.Fd()), old) }()
+	// A key pressed before the keyboard was quiet starts the moment of quiet again and is dropped.
 	for counts := false; ; {
 		limit := time.Duration(0)
 		if !counts {
@@ -104,6 +111,7 @@ func (k TTY) Key(ctx context.Context, keys string, ready func()) (byte, error) {
 			_ = term.Restore(int(k.File.Fd()), old)
 			stop()
 			return ctrlZ, nil
+		// More than one byte is a paste or a sequence, which never answers.
 		case counts && len(typed) == 1 && strings.IndexByte(keys, typed[0]) >= 0:
 			return typed[0], nil
 		}
@@ -135,6 +143,7 @@ func stop() {
 	back := make(chan os.Signal, 1)
 	signal.Notify(back, unix.SIGCONT)
 	defer signal.Stop(back)
+	// 0 is the own process group (kill(2)): the shell must see the whole job stop.
 	if unix.Kill(0, unix.SIGTSTP) != nil {
 		return
 	}
@@ -144,7 +153,8 @@ func stop() {
 	}
 }
 
-// Line reads a line in the terminal's own line editing. io.EOF: Ctrl-D at its beginning.
+// Line reads a line in the terminal's own line editing. io.EOF: Ctrl-D at its beginning. It reads byte by byte, so
+// that what follows the line is left for the next reader.
 func (k TTY) Line(ctx context.Context) (string, error) {
 	var line []byte
 	buf := make([]byte, 1)
@@ -169,5 +179,5 @@ func (k TTY) Line(ctx context.Context) (string, error) {
 	}
 }
 
-// Suspend runs f with the terminal in the mode it had.
+// Suspend runs f with the terminal in the mode it had: between questions that is the ordinary one.
 func (k TTY) Suspend(f func() error) error { return f() }

@@ -17,13 +17,15 @@ type lineScreen struct {
 	now     func() time.Time
 	done    chan struct{} // closed when the status line's ticker has to end
 
-	mu       sync.Mutex // guards what follows and the writing, which the ticker does too
-	midLine  bool       // the cursor is not at the start of a line
-	status   bool       // a status line is on the screen
-	question string     // the question on the screen, "" when there is none
+	mu      sync.Mutex // guards what follows and the writing, which the ticker does too
+	midLine bool       // the cursor is not at the start of a line
+	// A status line is written without a line break, so that it can be erased in place.
+	status   bool   // a status line is on the screen
+	question string // the question on the screen, "" when there is none
 	doing    activity
 }
 
+// newLineScreen starts the ticker of the status line where o.Live; close ends it.
 func newLineScreen(o Options) *lineScreen {
 	s := &lineScreen{out: o.Out, columns: o.Width, color: o.Color, now: o.Now, done: make(chan struct{})}
 	if o.Live {
@@ -32,6 +34,7 @@ func newLineScreen(o Options) *lineScreen {
 	return s
 }
 
+// close erases the status line and ends its ticker. It may be called twice.
 func (s *lineScreen) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -45,6 +48,7 @@ func (s *lineScreen) close() {
 
 func (s *lineScreen) width() int { return s.columns }
 
+// print implements screen. A status line is erased first and drawn again by the ticker.
 func (s *lineScreen) print(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -58,6 +62,7 @@ func (s *lineScreen) write(text string) {
 	}
 	s.clear()
 	fmt.Fprint(s.out, text)
+	// A style that ends behind the line break (paint) is no part of a line.
 	s.midLine = !strings.HasSuffix(text, "\n") && !strings.HasSuffix(text, "\n\x1b[0m")
 }
 
@@ -67,6 +72,7 @@ func (s *lineScreen) endLine() {
 	s.endOpenLine()
 }
 
+// endOpenLine is endLine for callers that hold s.mu.
 func (s *lineScreen) endOpenLine() {
 	if s.midLine {
 		s.write("\n")
@@ -76,6 +82,7 @@ func (s *lineScreen) endOpenLine() {
 // tail shows nothing: what was written cannot be taken back here.
 func (s *lineScreen) tail(func(int) string) {}
 
+// waitFor implements screen; the ticker draws the words once they have lasted a second.
 func (s *lineScreen) waitFor(a activity) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,9 +98,11 @@ func (s *lineScreen) waitFor(a activity) {
 // spends shows nothing: the figures are in the turn's last line.
 func (s *lineScreen) spends(int, int, float64) {}
 
+// ask implements screen. The cursor stays behind the question, where a typed line is echoed.
 func (s *lineScreen) ask(question string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	// The keys of a question are added to it when they begin to count; only they are written then.
 	if rest, more := strings.CutPrefix(question, s.question); more && s.question != "" {
 		s.write(rest)
 	} else {
@@ -103,6 +112,8 @@ func (s *lineScreen) ask(question string) {
 	s.question = question
 }
 
+// answered implements screen. Without an echo it prints the answer, so that a key that was pressed in raw mode is
+// seen.
 func (s *lineScreen) answered(text string, echoed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,7 +135,8 @@ func (s *lineScreen) askAgain() {
 	}
 }
 
-// clear takes the status line away. s.mu is held.
+// clear takes the status line away. s.mu is held. The sequence is a carriage return and EL, which erases to the end
+// of the line (ECMA-48).
 func (s *lineScreen) clear() {
 	if s.status {
 		fmt.Fprint(s.out, "\r\x1b[K")
@@ -146,6 +158,7 @@ func (s *lineScreen) tick() {
 		if waited := s.now().Sub(s.doing.since); s.doing.what != "" && waited >= time.Second && !s.midLine && s.question == "" {
 			s.clear()
 			text := fmt.Sprintf("%c %s  %s  (ctrl-c stops)", spinner[n%len(spinner)], s.doing.what, s.doing.clock(s.now()))
+			// One column less than the screen: a full line would wrap, and clear could erase only its second half.
 			fmt.Fprint(s.out, paint(s.color, dim, cut(text, s.columns-1)))
 			s.status = true
 		}

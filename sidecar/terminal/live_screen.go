@@ -30,10 +30,12 @@ type liveScreen struct {
 	awaited    *awaited
 	outside    *outside
 	ended      bool // the program is to end
-	columns    int
+	// columns is the width that the program drew last; it is written by take.
+	columns int
 }
 
-// awaited is an answer that is waited for.
+// awaited is an answer that is waited for. Whoever asks makes it and reads the channels; the composer's focus writes
+// to them.
 type awaited struct {
 	keys  string        // one of these keys; "": a line of text
 	ready chan struct{} // closed when keys begin to count
@@ -41,17 +43,19 @@ type awaited struct {
 	line  chan string   // has room for the answer
 }
 
-// outside is something that needs the terminal for itself: an editor.
+// outside is something that needs the terminal for itself: an editor. The composer's program steps aside while it
+// runs.
 type outside struct {
 	run  func() error
 	done chan error // has room for the error
 }
 
+// newLiveScreen makes a screen of 80 columns, until the program has taken the first picture.
 func newLiveScreen(color bool, now func() time.Time) *liveScreen {
 	return &liveScreen{color: color, now: now, changed: make(chan struct{}, 1), over: make(chan struct{}), columns: 80}
 }
 
-// change changes the state and has it drawn.
+// change changes the state and has it drawn. f runs under the lock and must not call back.
 func (s *liveScreen) change(f func()) {
 	s.mu.Lock()
 	f()
@@ -62,6 +66,8 @@ func (s *liveScreen) change(f func()) {
 	}
 }
 
+// print implements screen. Text without a line break stays in open until its line is complete: what went above the
+// prompt cannot be changed any more.
 func (s *liveScreen) print(text string) {
 	if text == "" {
 		return
@@ -74,6 +80,7 @@ func (s *liveScreen) print(text string) {
 	})
 }
 
+// endLine implements screen. A line that has no width, such as the end of a style alone, is dropped.
 func (s *liveScreen) endLine() {
 	s.change(func() {
 		if ansi.StringWidth(s.open) > 0 {
@@ -83,6 +90,7 @@ func (s *liveScreen) endLine() {
 	})
 }
 
+// tail implements screen; the program calls render for each drawing, because the width may have changed.
 func (s *liveScreen) tail(render func(int) string) { s.change(func() { s.unfinished = render }) }
 
 func (s *liveScreen) waitFor(a activity) { s.change(func() { s.doing = a }) }
@@ -151,7 +159,8 @@ func (s *liveScreen) Line(ctx context.Context) (string, error) {
 // Discard implements Keys: there is nothing to forget, because what was typed is in the prompt.
 func (s *liveScreen) Discard() {}
 
-// Suspend implements Keys.
+// Suspend implements Keys. It returns when f has ended, with its error, or with context.Canceled when the
+// conversation ends first.
 func (s *liveScreen) Suspend(f func() error) error {
 	o := &outside{f, make(chan error, 1)}
 	s.change(func() { s.outside = o })
@@ -163,12 +172,15 @@ func (s *liveScreen) Suspend(f func() error) error {
 	}
 }
 
+// await makes the question that the keys go to; the caller must call forget. The channels have room for one answer,
+// so that the program never waits for whoever asked.
 func (s *liveScreen) await(keys string) *awaited {
 	a := &awaited{keys: keys, ready: make(chan struct{}), key: make(chan byte, 1), line: make(chan string, 1)}
 	s.change(func() { s.awaited = a })
 	return a
 }
 
+// forget takes a question away, unless a later one has taken its place.
 func (s *liveScreen) forget(a *awaited) {
 	s.change(func() {
 		if s.awaited == a {
@@ -189,7 +201,8 @@ type picture struct {
 	ended    bool
 }
 
-// take is the picture now; its lines and the outside program are handed over.
+// take is the picture now; its lines and the outside program are handed over. A caller that drops the picture loses
+// these lines.
 func (s *liveScreen) take(columns int) picture {
 	s.mu.Lock()
 	defer s.mu.Unlock()

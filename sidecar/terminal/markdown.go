@@ -22,7 +22,8 @@ type markdownStream struct {
 	open string // the source that has not been rendered for good
 }
 
-// add takes a piece of the answer and returns what of the whole is final, in lines of at most width columns.
+// add takes a piece of the answer and returns what of the whole is final, in lines of at most width columns. The
+// caller prints the result and cannot take it back; the width of that moment stays.
 func (m *markdownStream) add(piece string, width int, color bool) string {
 	m.open += piece
 	end := finalMarkdown(m.open)
@@ -34,6 +35,7 @@ func (m *markdownStream) add(piece string, width int, color bool) string {
 // rest renders the part that may still change, as it is now. It is called for every drawing, not for every piece: a long paragraph
 // comes in hundreds of pieces.
 func (m *markdownStream) rest(color bool) func(width int) string {
+	// A copy: the function is called later, by another goroutine, while add goes on.
 	now := *m
 	return func(width int) string { return now.block(now.open, width, color) }
 }
@@ -59,6 +61,8 @@ func (m *markdownStream) block(source string, width int, color bool) string {
 // finalMarkdown is how many bytes of a text cannot change their look by what follows: up to the last blank line outside of a code
 // fence whose next line begins at the margin. An indented line may belong to the list above it.
 func finalMarkdown(source string) (end int) {
+	// fence is what a fence that is open began with; its end needs the same mark, at least as often (CommonMark,
+	// section 4.5).
 	fence, blank := "", false
 	for at := 0; at < len(source); {
 		next := strings.IndexByte(source[at:], '\n')
@@ -71,6 +75,7 @@ func finalMarkdown(source string) (end int) {
 		case fence != "":
 			if len(marks) >= len(fence) && marks[0] == fence[0] && strings.TrimSpace(bare[len(marks):]) == "" {
 				fence = ""
+				// An indented fence belongs to a list, which may go on after it.
 				if len(line) == len(bare) {
 					end = at + next + 1
 				}
@@ -88,7 +93,8 @@ func finalMarkdown(source string) (end int) {
 	return end
 }
 
-// fenceOf are the marks that open or close a code fence at the start of a line; "" where there is none.
+// fenceOf are the marks that open or close a code fence at the start of a line; "" where there is none. A line of
+// backticks with another one behind them is code in a paragraph, not a fence (CommonMark, section 4.5).
 func fenceOf(line string) string {
 	for _, mark := range []byte{'`', '~'} {
 		n := 0
@@ -135,6 +141,8 @@ func (r *markdownRenderer) blocks(parent ast.Node, width int, tight bool) (out [
 	return out
 }
 
+// block renders one block in lines of at most width columns. Without colour it keeps the marks that tell headings and
+// code apart. A block of a kind that it does not know is rendered as its children, or as text.
 func (r *markdownRenderer) block(n ast.Node, width int) []string {
 	switch n := n.(type) {
 	case *ast.Heading:
@@ -159,6 +167,7 @@ func (r *markdownRenderer) block(n ast.Node, width int) []string {
 		return []string{paint(r.color, dim, strings.Repeat("─", min(width, 40)))}
 	case *extast.Table:
 		return r.table(n, width)
+	// HTML is shown as its source: nothing here could render it, and leaving it out would hide a part of the answer.
 	case *ast.HTMLBlock:
 		return strings.Split(strings.TrimRight(r.source(n), "\n"), "\n")
 	}
@@ -168,6 +177,7 @@ func (r *markdownRenderer) block(n ast.Node, width int) []string {
 	return r.wrap(r.inline(n, ""), width)
 }
 
+// source is the text of a block's lines, as it was written.
 func (r *markdownRenderer) source(n ast.Node) string {
 	var b strings.Builder
 	for i := range n.Lines().Len() {
@@ -177,6 +187,7 @@ func (r *markdownRenderer) source(n ast.Node) string {
 	return b.String()
 }
 
+// list renders a list. Its numbers go on from the first one, as CommonMark has it, whatever the others are.
 func (r *markdownRenderer) list(n *ast.List, width int) (out []string) {
 	number := n.Start
 	for item := n.FirstChild(); item != nil; item = item.NextSibling() {
@@ -186,6 +197,7 @@ func (r *markdownRenderer) list(n *ast.List, width int) (out []string) {
 			number++
 		}
 		lines := r.blocks(item, width-len([]rune(mark)), n.IsTight)
+		// An item may be empty, and its mark is shown all the same.
 		if len(lines) == 0 {
 			lines = []string{""}
 		}
@@ -197,7 +209,7 @@ func (r *markdownRenderer) list(n *ast.List, width int) (out []string) {
 	return out
 }
 
-// prefixed puts something before the first line and the others.
+// prefixed puts something before the first line and the others, in place. A later line has no blanks at its end.
 func prefixed(lines []string, first, other string) []string {
 	for i := range lines {
 		if i == 0 {
@@ -222,7 +234,8 @@ func (r *markdownRenderer) code(language string, n ast.Node, width int) []string
 	return prefixed(closed(out), "  ", "  ")
 }
 
-// closed ends a style that a line break cut in two at the end of its line, and begins it again in the next one.
+// closed ends a style that a line break cut in two at the end of its line, and begins it again in the next one. It
+// knows the sequences of paint only: one style, ended by SGR 0.
 func closed(lines []string) []string {
 	open := ""
 	for i, l := range lines {
@@ -315,6 +328,7 @@ func (r *markdownRenderer) row(cells [][]glyph, columns []int, align []extast.Al
 			if l < len(wrapped[i]) {
 				cell = wrapped[i][l]
 			}
+			// A character of two columns may not fit into a column of one, so space may be negative.
 			space := w - widthOf(cell)
 			left := 0
 			switch align[i] {
@@ -338,6 +352,8 @@ type glyph struct {
 	style string
 }
 
+// glyphsOf cuts a text into what a terminal draws as one: grapheme clusters, with the columns that each takes. The
+// text must be clean.
 func glyphsOf(s, style string) []glyph {
 	out := make([]glyph, 0, len(s))
 	for s != "" {
@@ -353,6 +369,7 @@ func glyphsOf(s, style string) []glyph {
 	return out
 }
 
+// widthOf is the number of columns of a line.
 func widthOf(line []glyph) (n int) {
 	for _, g := range line {
 		n += g.width
@@ -360,7 +377,8 @@ func widthOf(line []glyph) (n int) {
 	return n
 }
 
-// inline are the glyphs of a block's text.
+// inline are the glyphs of a block's text. style is an SGR parameter list that the text inherits: emphasis inside a
+// link has both styles.
 func (r *markdownRenderer) inline(parent ast.Node, style string) (out []glyph) {
 	plus := func(more string) string { return strings.TrimPrefix(style+";"+more, ";") }
 	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
@@ -376,6 +394,8 @@ func (r *markdownRenderer) inline(parent ast.Node, style string) (out []glyph) {
 		case *ast.String:
 			out = append(out, glyphsOf(unescaped(n.Value), style)...)
 		case *ast.CodeSpan:
+			// Backslashes and entities mean themselves in a code span, so its text is taken as it is (CommonMark,
+			// section 6.1).
 			code := ""
 			for c := n.FirstChild(); c != nil; c = c.NextSibling() {
 				if t, ok := c.(*ast.Text); ok {
@@ -419,6 +439,7 @@ func (r *markdownRenderer) inline(parent ast.Node, style string) (out []glyph) {
 }
 
 // address adds where a link leads, always: its words may name another place.
+// [https://good.example](https://evil.example) would otherwise show the good address alone.
 func (r *markdownRenderer) address(words []glyph, destination []byte, style string) []glyph {
 	to := unescaped(destination)
 	var said strings.Builder
@@ -431,11 +452,13 @@ func (r *markdownRenderer) address(words []glyph, destination []byte, style stri
 	return append(words, glyphsOf(" ("+to+")", strings.TrimPrefix(style+";"+dim, ";"))...)
 }
 
-// unescaped is a text without its backslashes and entities.
+// unescaped is a text without its backslashes and entities. It is cleaned again: &#27; was five harmless characters
+// before.
 func unescaped(b []byte) string {
 	return Clean(string(util.ResolveEntityNames(util.ResolveNumericReferences(util.UnescapePunctuations(b)))))
 }
 
+// wrap renders glyphs in lines of at most width columns.
 func (r *markdownRenderer) wrap(glyphs []glyph, width int) (out []string) {
 	for _, l := range wrapGlyphs(glyphs, width) {
 		out = append(out, r.painted(l))
@@ -454,6 +477,7 @@ func wrapGlyphs(glyphs []glyph, width int) (lines [][]glyph) {
 			lines = append(lines, line)
 			line, room, blank = nil, width, -1
 			continue
+		// A blank that would begin the next line is dropped.
 		case g.width > room && g.text == " ":
 			lines = append(lines, line)
 			line, room, blank = nil, width, -1
@@ -462,6 +486,7 @@ func wrapGlyphs(glyphs []glyph, width int) (lines [][]glyph) {
 			lines = append(lines, line[:blank])
 			line = append([]glyph(nil), line[blank+1:]...)
 			room, blank = width-widthOf(line), -1
+		// A word that is longer than a line is broken where the line is full.
 		case g.width > room && len(line) > 0:
 			lines = append(lines, line)
 			line, room, blank = nil, width, -1

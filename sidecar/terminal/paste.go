@@ -16,6 +16,7 @@ func (m *composing) paste(text string) tea.Cmd {
 		return nil
 	}
 	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n") // terminals send Enter for a line's end
+	// Dropping a file on a terminal pastes its path.
 	if m.PictureFile != nil && !strings.Contains(strings.TrimSpace(text), "\n") {
 		if f, ok := m.PictureFile(strings.TrimSpace(text)); ok {
 			m.attach(f)
@@ -32,7 +33,8 @@ func (m *composing) paste(text string) tea.Cmd {
 	return m.complete()
 }
 
-// unfolded is a text with the pastes in place of their marks.
+// unfolded is a text with the pastes in place of their marks. A mark that was edited is no mark any more, and stays
+// as text.
 func (m *composing) unfolded(text string) string {
 	for _, f := range m.folded {
 		text = strings.ReplaceAll(text, f.mark, f.text)

@@ -9,7 +9,8 @@ import (
 	"github.com/pillion-dev/pillion/tools"
 )
 
-// AskQuestions asks the question tool's questions, one after the other.
+// AskQuestions asks the question tool's questions, one after the other. It fails with tools.ErrDismissed when nobody
+// can answer or one of them is dismissed; answers given before that are dropped.
 func (t *approvals) AskQuestions(ctx context.Context, _ *tools.Call, qs []tools.Question) ([][]string, error) {
 	if t.keys == nil || t.approve != Ask {
 		return nil, tools.ErrDismissed
@@ -31,6 +32,7 @@ func (t *approvals) AskQuestions(ctx context.Context, _ *tools.Call, qs []tools.
 		if q.Multiple {
 			how = "  numbers, separated by commas"
 		}
+		// Own words are allowed unless the model has excluded them.
 		if q.Custom == nil || *q.Custom {
 			how += " or your own words"
 		}
@@ -54,6 +56,7 @@ func (t *approvals) AskQuestions(ctx context.Context, _ *tools.Call, qs []tools.
 // choose turns "1, 3" and the options' own words, or how they begin, into labels; anything else is the person's own
 // words. ok is false for words where only the options count.
 func choose(q tools.Question, answer string) (labels []string, ok bool) {
+	// Own words may hold a comma, so a single answer is not split.
 	parts := []string{answer}
 	if q.Multiple {
 		parts = strings.Split(answer, ",")
@@ -65,6 +68,7 @@ func choose(q tools.Question, answer string) (labels []string, ok bool) {
 			n = 1 + meant(q.Options, part)
 		}
 		if n < 1 || n > len(q.Options) {
+			// One part that is no option makes the whole answer the person's own words.
 			return []string{answer}, q.Custom == nil || *q.Custom
 		}
 		labels = append(labels, q.Options[n-1].Label)
@@ -72,7 +76,8 @@ func choose(q tools.Question, answer string) (labels []string, ok bool) {
 	return labels, true
 }
 
-// meant is the one option that a word names or begins, like y for Yes; -1 when there is none, or more than one.
+// meant is the one option that a word names or begins, like y for Yes; -1 when there is none, or more than one. An
+// option of exactly that name wins over those that only begin with it.
 func meant(options []tools.Option, word string) int {
 	found := -1
 	for i, o := range options {

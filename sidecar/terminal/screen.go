@@ -31,6 +31,7 @@ type screen interface {
 	answered(text string, echoed bool)
 	// width is the number of columns.
 	width() int
+	// close ends what the screen has started; nothing is printed after it.
 	close()
 }
 
@@ -42,7 +43,8 @@ type activity struct {
 	turn  time.Time // when the turn began; zero: not in a turn
 }
 
-// clock is how long it has lasted, or how long it will where that is known.
+// clock is how long it has lasted, or how long it will where that is known. The rest is rounded up, so that it ends
+// with 1s and not with 0s.
 func (a activity) clock(now time.Time) string {
 	if left := a.until.Sub(now); left > 0 {
 		return fmt.Sprintf("%ds left", int((left + time.Second - 1).Seconds()))
@@ -76,6 +78,7 @@ const (
 	cyan      = "36"
 )
 
+// paint is a text in a style, an SGR parameter list such as "1;31" (ECMA-48). The text must be clean.
 func paint(color bool, style, s string) string {
 	if !color || style == "" || s == "" {
 		return s
@@ -108,11 +111,14 @@ func Clean(s string) string {
 	return strings.ReplaceAll(b.String(), "␍\n", "\n") // a CRLF line end is no surprise
 }
 
+// unsafe reports whether a character must not be printed as it is. RuneError stands for bytes that are not UTF-8,
+// which a terminal in another encoding may act on.
 func unsafe(r rune) bool {
 	return visible.Acts(r) || r == utf8.RuneError
 }
 
-// cut shortens to n columns, counting a rune as one.
+// cut shortens to n columns, counting a rune as one. A character of two columns makes the result wider than n, which
+// is why it is used for words beside others and not for layout. n below 8 counts as 8.
 func cut(s string, n int) string {
 	if n < 8 {
 		n = 8

@@ -13,13 +13,14 @@ import (
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
-// Summary is what a turn did, for its last lines and for --json.
+// Summary is what a turn did, for its last lines and for --json. The names in JSON are read by scripts and must stay.
 type Summary struct {
-	Stop       agent.StopReason `json:"stop"`
-	Error      string           `json:"error,omitempty"`
-	Undone     bool             `json:"undone,omitempty"` // the model itself says that it could do nothing of what was asked
-	Text       string           `json:"text"`
-	Changes    []Change         `json:"changes"`
+	Stop    agent.StopReason `json:"stop"`
+	Error   string           `json:"error,omitempty"`
+	Undone  bool             `json:"undone,omitempty"` // the model itself says that it could do nothing of what was asked
+	Text    string           `json:"text"`
+	Changes []Change         `json:"changes"`
+	// Fixed and Introduced count errors only, of the changes in Checked.
 	Fixed      int              `json:"fixed"`
 	Introduced int              `json:"introduced"`
 	Checked    int              `json:"checked"`   // applied changes whose effect on the problems is known
@@ -53,6 +54,7 @@ type tally struct {
 	cost     float64                  // of these, in US dollars
 }
 
+// newTally has seen nothing.
 func newTally() *tally {
 	return &tally{shown: map[string]bool{}, asked: map[string]time.Duration{}}
 }
@@ -63,7 +65,8 @@ func (t *tally) begin() {
 	*t = tally{shown: shown, asked: map[string]time.Duration{}}
 }
 
-// changed notes a change set. It is reported again when its problems are known: the last report counts.
+// changed notes a change set. A set is reported again when its problems are known; the last report counts, at the
+// place of the first one.
 func (t *tally) changed(o outcome) {
 	if i := slices.IndexFunc(t.changes, func(have outcome) bool { return have.set.ID == o.set.ID }); i >= 0 {
 		t.changes[i] = o
@@ -92,7 +95,8 @@ type outcome struct {
 	set   *change.Set
 }
 
-// count puts the outcome into a summary.
+// count puts the outcome into a summary. A change whose verdict is missing is counted apart: adding it to the others
+// would say that it introduces nothing.
 func (o outcome) count(s *Summary) {
 	for _, f := range o.set.Files {
 		c := Change{Path: f.Path, State: string(o.state)}
@@ -122,6 +126,7 @@ func (t *sheet) result(s Summary, unasked bool) {
 	seen := map[string]bool{}
 	for _, c := range s.Changes {
 		if c.State == string(change.Applied) {
+			// A file that was changed twice is one changed file.
 			if !seen[c.Path] {
 				applied++
 			}
@@ -185,7 +190,8 @@ func unchecked(s Summary) string {
 	return textutil.Plural(s.Unchecked, "change") + " not checked"
 }
 
-// named reports whether the answer has just listed every problem that is left.
+// named reports whether the answer has just listed every problem that is left. The name of the file is compared
+// without its folder, because the answer may name it relative to another folder.
 func named(s Summary) bool {
 	for _, p := range s.Left {
 		if !strings.Contains(s.Text, fmt.Sprintf("%s:%d", filepath.Base(p.Path), p.Line)) {
@@ -195,6 +201,7 @@ func named(s Summary) bool {
 	return true
 }
 
+// left lists the problems that are left, at most 20 of them.
 func (t *sheet) left(problems []change.Problem) {
 	for i, p := range problems {
 		if i == 20 {

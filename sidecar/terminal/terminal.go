@@ -20,7 +20,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
-// Approve says what happens to what would be asked.
+// Approve says what happens to what would be asked. The values are those of the option --approve.
 type Approve string
 
 // Ask asks (or refuses where nobody can answer), All says yes, None says no. IfClean says yes to changes of files whose
@@ -47,6 +47,7 @@ type Options struct {
 	Editor   []string // $EDITOR, for e
 	Stop     func()   // ends the running turn, for q in the middle of a change set
 	// Check gives the verdict on a change of a session; nil: the hunks of a proposal are shown without what each does.
+	// It is called while a question is open and must end with its context.
 	Check func(ctx context.Context, session string, set *change.Set) *change.Verdict
 	Width int // columns; 0: 80
 	Now   func() time.Time
@@ -70,6 +71,7 @@ func New(o Options) *Terminal {
 	}
 	page := &sheet{cwd: o.Cwd, color: o.Color, fits: o.Live, now: o.Now}
 	if o.Prompt != nil {
+		// The composer reads the keyboard; a second reader would take keys away from it.
 		page.screen, o.Keys = o.Prompt.screen, o.Prompt.screen
 	} else {
 		page.screen = newLineScreen(o)
@@ -101,7 +103,8 @@ func (t *Terminal) Summary() Summary {
 	return t.turn.Summary()
 }
 
-// Event shows one event of the session.
+// Event shows one event of the session. It is the sink of agent's Subscribe and so never waits for the person:
+// AskPermission runs elsewhere, without the lock.
 func (t *Terminal) Event(e agent.Event) {
 	t.page.mu.Lock()
 	defer t.page.mu.Unlock()
@@ -125,7 +128,8 @@ func (t *Terminal) Say(text string) {
 	t.log.say(text)
 }
 
-// Write shows notices, whole lines; it makes a Terminal the io.Writer of what else a program has to say.
+// Write shows notices, whole lines; it makes a Terminal the io.Writer of what else a program has to say. It cleans
+// its text, since the program may pass on what others have said.
 func (t *Terminal) Write(b []byte) (int, error) {
 	t.page.mu.Lock()
 	defer t.page.mu.Unlock()
@@ -155,6 +159,7 @@ func (t *Terminal) ReadLine(ctx context.Context, question string) (string, error
 	if text = strings.TrimSpace(text); text != "" || err != nil {
 		return text, err
 	}
+	// An empty line is how the person lets a waiting question have the terminal.
 	if done := t.asks.waiting.answered(); done != nil {
 		select {
 		case <-done:
@@ -187,15 +192,16 @@ type sheet struct {
 	mu sync.Mutex
 }
 
+// paint is a text in a style, or as it is where no colours are wanted.
 func (t *sheet) paint(style, s string) string { return paint(t.color, style, s) }
 
-// line writes a line of its own.
+// line writes a line of its own; a line that is open is ended first.
 func (t *sheet) line(s string) {
 	t.endLine()
 	t.print(s + "\n")
 }
 
-// rel is a path as it is shown.
+// rel is a path as it is shown: relative below the project's folder, else as it is.
 func (t *sheet) rel(path string) string {
 	if t.cwd != "" && filepath.IsAbs(path) {
 		if r, err := filepath.Rel(t.cwd, path); err == nil && !strings.HasPrefix(r, "..") {

@@ -18,7 +18,8 @@ const maxError = 600 // characters shown of a call's error
 type transcript struct {
 	*sheet
 	*tally
-	stop   func()                      // ends the running turn; nil: no one can
+	stop func() // ends the running turn; nil: no one can
+	// states keeps a call that is reported twice with one status from being printed twice.
 	states map[string]agent.ToolStatus // the last status shown, by call
 	answer *markdownStream             // renders the answer; nil: it is shown as it comes
 	echo   bool                        // prompts are shown: they are typed where nothing stays
@@ -37,6 +38,7 @@ func (t *transcript) event(e agent.Event) {
 			t.flush()
 			t.prompt(d.Parts)
 		}
+		// The figures and the clock are those of a turn; a steering message begins none.
 		if e.Type == agent.EventPrompt {
 			t.flush()
 			t.began = t.now()
@@ -46,6 +48,7 @@ func (t *transcript) event(e agent.Event) {
 	case agent.EventMessage:
 		t.flush() // what one message says does not run into the next
 		t.busy("thinking")
+		// The summary has the text of the last message only: what came before a tool call is not the answer.
 		t.text.Reset()
 	case agent.EventText:
 		if d, ok := agent.Value[agent.TextData](e); ok {
@@ -98,7 +101,8 @@ func (t *transcript) event(e agent.Event) {
 	}
 }
 
-// flush ends what streams: the open line, and the part of an answer that was not complete.
+// flush ends what streams: the open line, and the part of an answer that was not complete. Everything that prints a
+// line of its own calls it first.
 func (t *transcript) flush() {
 	if t.answer != nil && t.stream == agent.EventText {
 		t.tail(nil)
@@ -108,7 +112,7 @@ func (t *transcript) flush() {
 	t.stream = ""
 }
 
-// words shows a piece of the answer.
+// words shows a piece of the answer. Pieces end anywhere, also inside a line or a mark of Markdown.
 func (t *transcript) words(text string) {
 	if t.stream != agent.EventText {
 		t.flush()
@@ -176,6 +180,8 @@ func foldLong(text string) string {
 	return strings.Join(lines, "\n")
 }
 
+// notice shows a notice of the session. One with a time in Until is a wait, for example between two attempts at a
+// model request, whose clock runs backwards.
 func (t *transcript) notice(d agent.NoticeData) {
 	t.flush()
 	color := dim
@@ -190,7 +196,8 @@ func (t *transcript) notice(d agent.NoticeData) {
 	}
 }
 
-// busy names what the user waits for; "" is nothing. The clock goes on while it stays the same.
+// busy names what the user waits for; "" is nothing. The clock goes on while it stays the same. A wait with an end is
+// replaced even by the same words, since its clock means something else.
 func (t *transcript) busy(what string) {
 	what = Clean(t.rel(what))
 	if t.pending.what != what || what == "" || !t.pending.until.IsZero() {
@@ -201,6 +208,8 @@ func (t *transcript) busy(what string) {
 
 // spend adds what a step used to the turn's figures.
 func (t *transcript) spend(d agent.StepData) {
+	// Cached input counts as input, and thinking as output: the person sees how large the requests were, and the cost
+	// beside it has the discounts.
 	t.spent.Input += d.Usage.Input + d.Usage.CacheRead + d.Usage.CacheWrite
 	t.spent.Output += d.Usage.Output + d.Usage.Reasoning
 	t.cost += d.Cost
@@ -229,6 +238,7 @@ func (t *transcript) tool(d agent.ToolData) {
 			mark, color = "✗", red
 		}
 		took := ""
+		// The time that the person took to answer is not the tool's.
 		if s := d.Ended.Sub(d.Started) - t.asked[d.CallID]; s >= time.Second {
 			took = t.paint(dim, fmt.Sprintf("  %.1fs", s.Seconds()))
 		}
@@ -263,6 +273,7 @@ func (t *transcript) change(d agent.ChangeData) {
 	t.changed(outcome{d.State, set})
 }
 
+// plan shows the whole list of todos each time: a line of before cannot be changed any more.
 func (t *transcript) plan(d agent.PlanData) {
 	t.flush()
 	for _, todo := range d.Todos {
@@ -274,7 +285,8 @@ func (t *transcript) plan(d agent.PlanData) {
 	}
 }
 
-// inputTitle picks the telling argument of a call that has no title yet.
+// inputTitle picks the telling argument of a call that has no title yet. The order is from the most to the least
+// telling one. "" means that none of them is there, or that the input is not complete yet.
 func inputTitle(input json.RawMessage) string {
 	var m map[string]any
 	if json.Unmarshal(input, &m) != nil {

@@ -4,6 +4,7 @@ import "sync"
 
 // patience counts the questions that wait for the user, and lets one be asked at a time.
 type patience struct {
+	// asking may be held for as long as a person thinks; mu never is. asking is taken without mu.
 	asking sync.Mutex // held by the question that is on the screen
 
 	mu    sync.Mutex
@@ -31,6 +32,7 @@ func (p *patience) turn() (done func()) {
 }
 
 // hold keeps questions from being asked while a line is typed in plain mode, where the terminal's one line is the person's.
+// It is no question, so it does not count as one that waits.
 func (p *patience) hold() (release func()) {
 	p.asking.Lock()
 	return p.asking.Unlock
