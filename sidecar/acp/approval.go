@@ -27,12 +27,14 @@ const (
 )
 
 // person is whoever uses this editor. It implements editors.Person: approval requests and questions are shown in the
-// sessions that the editor has open.
+// sessions that the editor has open. The registry asks every editor of a session at once, and the first answer
+// counts.
 type person struct {
 	*conn
 	sessions *sessionTable
 	rt       *agent.Runtime
-	texts    *review.Texts
+	// texts keeps the set of an open request, whose long texts the editor fetches by themselves.
+	texts *review.Texts
 }
 
 // AskPermission implements permission.Asker for one editor. It waits without a limit: it ends with the turn, or with
@@ -46,6 +48,8 @@ func (who *person) AskPermission(ctx context.Context, session string, r permissi
 	if err != nil {
 		return permission.Reply{}, err
 	}
+	// session is the one that the editor has open; r.SessionID may be that of a sub-agent, which the editor does not
+	// know.
 	request := protocol.RequestPermissionRequest{SessionID: session, ToolCall: who.permissionCall(session, kid, r, set), Options: permissionOptions(r)}
 	if c := who.editor.Client(); !c.ShowsHunks() {
 		cwd := ""
@@ -65,6 +69,7 @@ func (who *person) AskPermission(ctx context.Context, session string, r permissi
 		if who.ctx.Err() != nil {
 			return permission.Reply{}, context.Canceled // the connection has ended, and the turn with it
 		}
+		// An editor that answers with an error has asked nobody. The turn goes on, and the model reads the reason.
 		return permission.Reply{}, &permission.RejectedError{Message: "the editor could not ask the user: " + err.Error()}
 	}
 	selected, ok := answer.Outcome.Value.(*protocol.SelectedPermissionOutcome)
@@ -78,6 +83,7 @@ func (who *person) AskPermission(ctx context.Context, session string, r permissi
 		}
 		return permission.Reply{}, context.Canceled
 	}
+	// Editors put _meta beside the outcome or into it; the inner one is read last and counts.
 	var meta protocol.DecisionMeta
 	for _, m := range []map[string]any{answer.Meta, selected.Meta} {
 		if tree := m["pillion"]; tree != nil {
@@ -86,6 +92,7 @@ func (who *person) AskPermission(ctx context.Context, session string, r permissi
 			}
 		}
 	}
+	// The decisions name hunks of a text that is gone. The editor has seen that before the gate could.
 	if meta.Stale {
 		return permission.Reply{}, &tools.Error{Kind: "stale", Message: "the text changed in the editor while the change was under review; nothing was written. Read it again, then propose the change anew"}
 	}
@@ -117,7 +124,8 @@ func (who *person) showRequest(session string, kid *view, r permission.Request, 
 }
 
 // waitUntilShown waits until the editor has been sent everything that happened in a session so far. Otherwise a
-// request could arrive before the tool call that it is about, and some editors drop it then.
+// request could arrive before the tool call that it is about, and some editors drop it then. Delivering may wait for
+// an editor that does not read, so it runs beside the wait for ctx.
 func (who *person) waitUntilShown(ctx context.Context, session string) error {
 	es := who.sessions.lookup(session)
 	if es == nil {
@@ -155,10 +163,13 @@ func replyOf(option string, meta protocol.DecisionMeta, set *change.Set) (permis
 	default:
 		return permission.Reply{}, fmt.Errorf("the editor chose an option that was not offered (%q); nothing was done", option)
 	}
+	// The option alone decides: the answer of an editor that knows no hunks.
 	if len(meta.Hunks) == 0 && meta.Comment == "" || set == nil {
 		return reply, nil
 	}
 	d := change.Decisions{Default: verdict, Hunks: map[string]change.Decision{}, Comment: meta.Comment}
+	// Every hunk of the answer must be one that was shown: a decision about another one means that the editor
+	// reviewed another text.
 	known := map[string]bool{}
 	for _, f := range set.Files {
 		for _, h := range f.Hunks {
@@ -178,6 +189,7 @@ func replyOf(option string, meta protocol.DecisionMeta, set *change.Set) (permis
 		d.Hunks[id] = x
 	}
 	if reply.Kind == permission.Reject {
+		// Nothing is left to write; the comments become the reason that the model reads.
 		if !accepted {
 			reply.Message = rejection(d)
 			return reply, nil
@@ -206,7 +218,8 @@ func decisionOf(id string, h protocol.HunkDecision) (change.Decision, error) {
 	return x, nil
 }
 
-// rejection joins the person's comments on a rejected change; the model reads them.
+// rejection joins the person's comments on a rejected change; the model reads them. The order of the hunks' comments
+// is that of a map; each stands for itself.
 func rejection(d change.Decisions) string {
 	var parts []string
 	if d.Comment != "" {
@@ -224,6 +237,7 @@ func rejection(d change.Decisions) string {
 // the card of the call. kid is the view of the sub-agent that asks, nil for the session itself.
 func (who *person) permissionCall(session string, kid *view, r permission.Request, set *change.Set) protocol.ToolCallUpdate {
 	u := protocol.ToolCallUpdate{ToolCallID: r.CallID, Title: r.Title, Name: r.Tool, Kind: permissionKind(r), Status: protocol.ToolCallStatusPending}
+	// A request outside of a call, which has no card, gets the id of the request: ACP requires one.
 	if u.ToolCallID == "" {
 		u.ToolCallID = r.ID
 	}
@@ -242,6 +256,7 @@ func (who *person) permissionCall(session string, kid *view, r permission.Reques
 			}
 		}
 	}
+	// Without a card, the request is all that an editor can show as the input.
 	if len(u.RawInput) == 0 {
 		u.RawInput = rawJSON(map[string]any{"permission": r.Permission, "patterns": r.Patterns, "metadata": r.Metadata})
 	}
@@ -268,7 +283,8 @@ func (who *person) permissionCall(session string, kid *view, r permission.Reques
 	return u
 }
 
-// changeLocations are the places that an editor opens for a change; lines count from 1.
+// changeLocations are the places that an editor opens for a change; lines count from 1. A rename has two; the new
+// place has no line, since it does not exist yet.
 func changeLocations(f change.File) []protocol.ToolCallLocation {
 	at := func(path string, line int) protocol.ToolCallLocation {
 		l := protocol.ToolCallLocation{Path: path}
@@ -280,6 +296,7 @@ func changeLocations(f change.File) []protocol.ToolCallLocation {
 	}
 	line := 0
 	if len(f.Hunks) > 0 {
+		// OldStart is 0 for an insertion at the start of a file.
 		line = max(f.Hunks[0].OldStart, 1)
 	}
 	out := []protocol.ToolCallLocation{at(f.Path, line)}

@@ -7,7 +7,8 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/editors"
 )
 
-// conn is one connection, as its parts use it.
+// conn is one connection, as its parts use it. Every type that answers methods embeds it, so that none of them needs
+// the whole Connection.
 type conn struct {
 	wire   *wire           // set before the first message is handled
 	editor *editors.Editor // what it announced, shows and can do

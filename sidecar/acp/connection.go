@@ -27,6 +27,7 @@ import (
 // starts and ends the connection; what is asked on it is answered by small types of their own (see methods.go).
 type Connection struct {
 	*conn
+	// host is shared by all connections of this process; the rest belongs to this one.
 	host     *Host
 	stream   io.ReadWriteCloser
 	sessions *sessionTable
@@ -60,6 +61,7 @@ const (
 // Serve answers the editor until it closes the connection or ctx ends; then it cancels running turns and ends the
 // sessions. It returns within two seconds of that, with the connection's error, if it had one.
 func (s *Connection) Serve(ctx context.Context) error {
+	// Problems may be reported before the wire exists: the listener waits for it instead of dropping them.
 	wired := s.wired
 	live, leave := s.host.Problems.join()
 	defer leave()
@@ -75,6 +77,8 @@ func (s *Connection) Serve(ctx context.Context) error {
 	case <-ctx.Done():
 	case <-s.wire.ended:
 	}
+	// The order matters: the sessions are marked before the context ends, since a request that is cut off by it is
+	// stored at once, as rejected where the session is not marked.
 	s.markClosing()
 	s.stop()
 	s.endSessions()
@@ -122,6 +126,8 @@ func (s *Connection) markClosing() {
 // endSessions cancels every turn and ends the sessions at the same time. Sessions that other editors have open are
 // only left.
 func (s *Connection) endSessions() {
+	// Later requests of this connection find no session. One that they open after this is closed again by settle,
+	// because the registry binds nothing to an editor that is disconnecting.
 	mine := s.sessions.clear()
 	all := map[string]*editorSession{}
 	for id, es := range mine {
@@ -135,6 +141,7 @@ func (s *Connection) endSessions() {
 	defer cancel()
 	var wg sync.WaitGroup
 	for id, es := range all {
+		// One session that hangs must not use up the time of the others.
 		wg.Go(func() {
 			defer s.host.Editors.Ended(id)
 			if err := es.end(ctx); err != nil {
@@ -174,6 +181,7 @@ func (s *Connection) settingsChanged(cwd string) {
 func decode[P any](r *rpc.Request) (*P, error) {
 	p := new(P)
 	raw := r.Params
+	// JSON-RPC allows params to be left out.
 	if raw == nil {
 		raw = []byte("{}")
 	}

@@ -16,7 +16,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
-// editorToolName is what model providers accept as the name of a function.
+// editorToolName is what model providers accept as the name of a function; another name would make them refuse every
+// request of the session.
 var editorToolName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 
 // Limits of the tools that an editor registers. Their descriptions are sent with every model request.
@@ -34,6 +35,7 @@ type editorTools struct {
 // registerTools replaces the tools that this editor has registered before. It refuses the whole list when one of them
 // is invalid.
 func (m *editorTools) registerTools(p *protocol.ToolRegisterRequest) (*protocol.ToolRegisterResponse, error) {
+	// An editor that did not announce tool/execute may fail in the middle of a turn.
 	if !m.editor.Client().Does(protocol.MethodPillionToolExecute) {
 		return nil, rpc.InvalidParams("announce %s in initialize first: nothing is called that was not announced", protocol.MethodPillionToolExecute)
 	}
@@ -43,6 +45,7 @@ func (m *editorTools) registerTools(p *protocol.ToolRegisterRequest) (*protocol.
 	var made []tools.Tool
 	names := []string{}
 	for i, t := range p.Tools {
+		// The arguments of a function are an object.
 		var shape struct{ Type string }
 		switch {
 		case !editorToolName.MatchString(t.Name):
@@ -78,6 +81,8 @@ func (m *editorTools) tool(name string) func(context.Context, json.RawMessage, *
 		if err != nil {
 			return tools.Result{}, err
 		}
+		// A sub-agent may call the tool: the editor knows the session of the person, from which the sub-agent was
+		// started.
 		_, session, ok := m.registry.First(call.SessionID)
 		if !ok {
 			return tools.Result{}, &tools.Error{Kind: "unavailable", Message: "The editor that has the tool " + name + " has closed this session."}
@@ -89,6 +94,7 @@ func (m *editorTools) tool(name string) func(context.Context, json.RawMessage, *
 			}
 			return tools.Result{}, &tools.Error{Kind: "editor", Message: fmt.Sprintf("The editor could not run %s: %v", name, err), Err: err}
 		}
+		// The editor's own words: it knows what went wrong.
 		if r.IsError {
 			return tools.Result{}, &tools.Error{Kind: "editor", Message: r.Output}
 		}

@@ -25,6 +25,7 @@ func genericCall(u *protocol.ToolCallUpdate, r permission.Request, set *change.S
 	scope := ""
 	if len(r.Always) > 0 && !p.OptionNames {
 		scope = "“Always” would allow " + remembered(r) + " in this session"
+		// A client that draws the first diff has the scope in it; the title of a change is long enough.
 		if set == nil || p.TitleOnly {
 			u.Title += " (" + scope + ")"
 		}
@@ -36,6 +37,8 @@ func genericCall(u *protocol.ToolCallUpdate, r permission.Request, set *change.S
 		return
 	}
 	u.Content = changeContent(set, scope, cwd, p)
+	// Such a client shows the first location as the title of the diff: it must be "3 files" and not the first of
+	// them.
 	if p.PathTitle && len(set.Files) > 1 {
 		u.Locations = append([]protocol.ToolCallLocation{{Path: u.Content[0].Value.(*protocol.Diff).Path}}, u.Locations...)
 	}
@@ -48,6 +51,7 @@ func genericCall(u *protocol.ToolCallUpdate, r permission.Request, set *change.S
 func changeContent(set *change.Set, scope, cwd string, p editors.Profile) []protocol.ToolCallContent {
 	verdict := review.VerdictText(set)
 	head := strings.TrimSpace(verdict + "\n" + scope)
+	// The verdict stands before the diffs: a long diff would push it out of sight.
 	if p.Diffs == editors.AllDiffs {
 		diffs := review.Diffs(set)
 		if verdict != "" {
@@ -59,6 +63,7 @@ func changeContent(set *change.Set, scope, cwd string, p editors.Profile) []prot
 	if p.Diffs == editors.NoDiffs {
 		return []protocol.ToolCallContent{text}
 	}
+	// The text follows for clients that show texts beside the first diff.
 	return []protocol.ToolCallContent{review.CombinedDiff(set, head, cwd), text}
 }
 
@@ -104,6 +109,7 @@ func genericTitle(r permission.Request, set *change.Set, cwd string) string {
 	case r.Permission == "bash" || r.Permission == "bash_input":
 		command := commandOf(r)
 		if r.Title != "" && !strings.Contains(r.Title, command) {
+			// The command comes first: a client cuts a long title at its end.
 			command += " — described as “" + visible.Text(r.Title) + "”"
 		}
 		return command
@@ -121,6 +127,7 @@ func genericTitle(r permission.Request, set *change.Set, cwd string) string {
 // commandOf is the command of a request, with invisible characters made visible.
 func commandOf(r permission.Request) string {
 	command, _ := r.Metadata["command"].(string)
+	// Without the metadata the patterns are all that is known of the command.
 	if command == "" {
 		command = strings.Join(r.Patterns, "\n")
 	}
@@ -129,6 +136,7 @@ func commandOf(r permission.Request) string {
 
 // remembered describes what "always" would allow.
 func remembered(r permission.Request) string {
+	// The pattern * says nothing to a person.
 	if slices.Equal(r.Always, []string{"*"}) {
 		return "any " + r.Permission
 	}

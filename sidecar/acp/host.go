@@ -39,7 +39,8 @@ type Host struct {
 	serving []*Connection // connections that are served now; guarded by mu; replaced, never changed in place
 }
 
-// Folders are the settings of folders. Package main implements it with the app.
+// Folders are the settings of folders. Package main implements it with the app. A folder is named by its absolute
+// path; its settings may change while sessions are open.
 type Folders interface {
 	// Models are the models that a session can use.
 	Models(cwd string) []models.Choice
@@ -54,10 +55,11 @@ type Folders interface {
 	PassMCP(cwd string, servers []protocol.MCPServer) error
 }
 
-// Listener is called when a prompt has been answered.
+// Listener is called when a prompt has been answered. The sidecar gives memory back then, while the person reads.
 type Listener interface{ Answered() }
 
-// enter adds a connection to those that are told of changed settings, until leave is called.
+// enter adds a connection to those that are told of changed settings, until leave is called. The list is replaced and
+// not changed, so that SettingsChanged can walk over it without the lock while an editor connects.
 func (h *Host) enter(s *Connection) (leave func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

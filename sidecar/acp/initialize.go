@@ -13,6 +13,7 @@ import (
 // another version must decide whether to continue.
 func (s *Connection) initialize(p *protocol.InitializeRequest) (*protocol.InitializeResponse, error) {
 	c := editors.NewClient(*p)
+	// From here on requests to the editor follow what it has announced.
 	s.editor.Introduce(c)
 	if s.host.DataLimit > 0 {
 		s.editor.SetLimit(s.host.DataLimit)
@@ -51,6 +52,7 @@ func (s *Connection) Announced() []string {
 			out = append(out, name)
 		}
 	}
+	// Sorted, so that the answer is the same at every start.
 	slices.Sort(out)
 	return out
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // notification handles a notification at once, in the order of the wire: an edit of a buffer must not overtake the
-// one before.
+// one before. Its error is never sent, since a notification has no answer.
 func notification[P any](f func(P)) method {
 	return func(_ context.Context, r *rpc.Request) (any, error) {
 		p, err := decode[P](r)
@@ -27,7 +27,8 @@ func notification[P any](f func(P)) method {
 }
 
 // inSession answers a request about an open session in the background. id reads the session's id from the parameters.
-// The session is looked up in the order of the wire, so a close that follows does not matter.
+// The session is looked up in the order of the wire, so a close that follows does not matter. The error for an
+// unknown session comes after Async, as from any other request.
 func inSession[P, R any](t *sessionTable, id func(*P) string, f func(context.Context, *editorSession, *P) (R, error)) method {
 	return func(ctx context.Context, r *rpc.Request) (any, error) {
 		p, err := decode[P](r)
@@ -50,6 +51,7 @@ type sessionTools struct{}
 // toolCall runs a tool as the model would, with the same gate: changes need approval here as well.
 func (m *sessionTools) toolCall(ctx context.Context, es *editorSession, p *protocol.ToolCallRequest) (*protocol.ToolCallResponse, error) {
 	input := p.Input
+	// Tools decode an object; one without parameters may be called without input.
 	if len(input) == 0 || string(input) == "null" {
 		input = json.RawMessage("{}")
 	}
@@ -61,6 +63,7 @@ func (m *sessionTools) toolCall(ctx context.Context, es *editorSession, p *proto
 	if len(d.Metadata) > 0 {
 		out.Metadata = rawJSON(d.Metadata)
 	}
+	// A failed tool is a result and no error of the request: the editor shows it like the model would read it.
 	if d.Status == agent.ToolError {
 		out.Error = &protocol.ToolCallError{Kind: d.ErrorKind, Message: d.Error}
 	}
@@ -95,6 +98,7 @@ func (m *sessionTools) export(ctx context.Context, es *editorSession, p *protoco
 			}
 			return read(review.Hydrated(e, es.desk.Whole))
 		}
+	// The events that a restore has hidden are part of this format: it is the log, and not the conversation.
 	case "json":
 		add = func(e agent.Event) error {
 			line, err := rpc.JSON.Marshal(review.Hydrated(e, es.desk.Whole))
@@ -106,6 +110,7 @@ func (m *sessionTools) export(ctx context.Context, es *editorSession, p *protoco
 		return nil, rpc.InvalidParams("format: unknown format %q; known are markdown and json", p.Format)
 	}
 	err = es.Events(ctx, 0, func(e agent.Event) error {
+		// The size is looked at before each event, so the last one may exceed the limit.
 		if b.Len() > maxUpdate {
 			return fmt.Errorf("the session is larger than %d bytes; export it with `pillion sessions export`", maxUpdate)
 		}

@@ -17,7 +17,7 @@ const (
 	searchMost    = 200
 )
 
-// mentions answers _pillion/file/search.
+// mentions answers _pillion/file/search. The finder is shared by all connections; the buffers are this editor's.
 type mentions struct {
 	finder  *mention.Finder
 	buffers *editors.Buffers
@@ -35,6 +35,7 @@ func (m *mentions) fileSearch(ctx context.Context, es *editorSession, p *protoco
 	if len(p.Query) > mention.MaxQuery {
 		return nil, rpc.InvalidParams("query: is longer than %d bytes", mention.MaxQuery)
 	}
+	// An unknown kind is an error and not ignored: it would look like "nothing found".
 	want, kinds := mention.Kinds{}, mention.All()
 	for _, k := range p.Kinds {
 		if !slices.Contains(kinds, k) {
@@ -53,6 +54,7 @@ func (m *mentions) fileSearch(ctx context.Context, es *editorSession, p *protoco
 	}
 	out := &protocol.FileSearchResponse{Matches: []protocol.FileMatch{}, Truncated: more}
 	for _, f := range found {
+		// A file that the editor has open keeps the URI that the editor uses for it.
 		if f.File != "" {
 			f.URI = m.buffers.URI(f.File)
 		}

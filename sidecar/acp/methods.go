@@ -11,8 +11,10 @@ import (
 // Request.Async as soon as it has its place in its session's order.
 type method func(ctx context.Context, r *rpc.Request) (any, error)
 
-// table is every method of this connection, and who answers it. The _pillion methods in it are the ones that
-// initialize announces, so a new row is all that an editor needs to see it.
+// table is every method of this connection, and who answers it. It is made once. The _pillion methods in it are the
+// ones that initialize announces, so a new row is all that an editor needs to see it. Rows differ in what orders
+// them: notification and handle answer in place, inOrder keeps the order of a session's settings and prompts,
+// inSession and async promise no order.
 func (s *Connection) table(who *person, open string) map[string]method {
 	h, t := s.host, s.sessions
 	sel := &selection{buffers: s.editor.Buffers}
@@ -91,7 +93,7 @@ func (s *Connection) table(who *person, open string) map[string]method {
 }
 
 // dispatch finds the method of a message. Unknown notifications are ignored, as JSON-RPC demands; unknown requests
-// are an error.
+// are an error. The context ends with the connection, or when the editor cancels the request.
 func (s *Connection) dispatch(ctx context.Context, r *rpc.Request) (any, error) {
 	if f, ok := s.methods[r.Method]; ok {
 		return f(ctx, r)

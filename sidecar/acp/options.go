@@ -11,11 +11,12 @@ import (
 
 // Ids of the configuration options that an editor sees.
 const (
-	optionMode    = "mode"
-	optionModel   = "model"
-	optionEffort  = "thought_level"
-	optionReview  = "review"
-	optionAsk     = "permission"
+	optionMode   = "mode"
+	optionModel  = "model"
+	optionEffort = "thought_level"
+	optionReview = "review"
+	optionAsk    = "permission"
+	// ACP has no empty value of an option.
 	effortDefault = "default" // the empty effort: the model's own
 )
 
@@ -40,7 +41,8 @@ func (c *sessionOptions) modeNames(cwd string) []string {
 	return out
 }
 
-// modes are ACP's session modes, for editors from before configuration options: the agents, and modeAuto.
+// modes are ACP's session modes, for editors from before configuration options: the agents, and modeAuto. nil means
+// that no agent can lead a session; ACP then has no modes at all.
 func (c *sessionOptions) modes(info agent.SessionInfo) *protocol.SessionModeState {
 	st := c.agents(info)
 	if st == nil {
@@ -59,6 +61,8 @@ func (c *sessionOptions) agents(info agent.SessionInfo) *protocol.SessionModeSta
 	for _, a := range all {
 		st.AvailableModes = append(st.AvailableModes, protocol.SessionMode{ID: a.Name, Name: a.Name, Description: a.Description})
 	}
+	// The agent may be hidden, or gone from the configuration; an editor would otherwise show another one as
+	// selected.
 	if !slices.Contains(c.modeNames(info.Cwd), info.Agent) {
 		st.AvailableModes = append(st.AvailableModes, protocol.SessionMode{ID: info.Agent, Name: info.Agent})
 	}
@@ -69,6 +73,8 @@ func (c *sessionOptions) agents(info agent.SessionInfo) *protocol.SessionModeSta
 // their effects. An agent of this name hides it.
 const modeAuto = "auto"
 
+// withAuto adds the mode "auto" to the agents and selects it where commands are asked about by their effects; st is
+// changed.
 func (c *sessionOptions) withAuto(st *protocol.SessionModeState, info agent.SessionInfo) *protocol.SessionModeState {
 	if slices.ContainsFunc(st.AvailableModes, func(m protocol.SessionMode) bool { return m.ID == modeAuto }) {
 		return st
@@ -80,7 +86,7 @@ func (c *sessionOptions) withAuto(st *protocol.SessionModeState, info agent.Sess
 	return st
 }
 
-// configOptions are all options with their present values.
+// configOptions are all options with their present values. An option without anything to choose from is left out.
 func (c *sessionOptions) configOptions(info agent.SessionInfo) []protocol.SessionConfigOption {
 	var out []protocol.SessionConfigOption
 	if m := c.agents(info); m != nil {
@@ -142,6 +148,7 @@ func (c *sessionOptions) models(info agent.SessionInfo) []models.Choice {
 func (c *sessionOptions) efforts(info agent.SessionInfo) []string {
 	for _, m := range c.models(info) {
 		if m.ID == info.Model {
+			// A level that another model had stays visible until the person chooses another one.
 			if info.Effort != "" && !slices.Contains(m.Efforts, info.Effort) {
 				return append(slices.Clone(m.Efforts), info.Effort)
 			}
@@ -151,7 +158,8 @@ func (c *sessionOptions) efforts(info agent.SessionInfo) []string {
 	return nil
 }
 
-// knownModel fails for a model that is not in the list. Without a list every name is accepted.
+// knownModel fails for a model that is not in the list. Without a list every name is accepted. It keeps an editor
+// from choosing what its own list has never shown.
 func (c *sessionOptions) knownModel(info agent.SessionInfo, id string) error {
 	all := c.models(info)
 	if len(all) > 0 && !slices.ContainsFunc(all, func(m models.Choice) bool { return m.ID == id }) {

@@ -29,7 +29,8 @@ func wireRule(r permission.Rule) protocol.PermissionRule {
 	return protocol.PermissionRule{Permission: r.Permission, Pattern: r.Pattern, Action: string(r.Action), Origin: r.Origin}
 }
 
-// permissionList lists rules and grants; only grants have an id, and can be revoked.
+// permissionList lists rules and grants; only grants have an id, and can be revoked. Rules come first, in their
+// order, in which the last one that matches decides; the grants follow.
 func (m *permissions) permissionList(ctx context.Context, es *editorSession, _ *protocol.PermissionListRequest) (*protocol.PermissionListResponse, error) {
 	out := &protocol.PermissionListResponse{Rules: []protocol.PermissionRule{}}
 	for _, r := range m.rules(es) {
@@ -59,6 +60,7 @@ func (m *permissions) permissionRevoke(ctx context.Context, es *editorSession, p
 	if err != nil {
 		return nil, err
 	}
+	// A grant that is gone is no error: two windows may revoke the same one.
 	if !slices.ContainsFunc(grants, func(g permission.Grant) bool { return g.ID == id }) {
 		return &protocol.PermissionRevokeResponse{}, nil
 	}
@@ -79,12 +81,14 @@ func (m *permissions) permissionExplain(ctx context.Context, es *editorSession, 
 		r := wireRule(*rule)
 		out.Rule = &r
 	}
+	// A grant answers a question; it never overrules a rule that denies.
 	if action == permission.Ask && m.grants != nil {
 		grants, err := GrantsIn(ctx, m.grants, paths.Worktree(es.Info().Cwd))
 		if err != nil {
 			return nil, err
 		}
 		for _, g := range grants {
+			// Evaluated like a rule, so that its pattern means the same as in the gate.
 			granted := permission.Ruleset{{Permission: g.Permission, Pattern: g.Pattern, Action: permission.Allow, Origin: "project"}}
 			if a, r := granted.Evaluate(p.Permission, p.Pattern); a == permission.Allow {
 				w := wireRule(*r)

@@ -7,7 +7,8 @@ import (
 	"github.com/pillion-dev/pillion/agent"
 )
 
-// ReadersChanged implements editors.Person: the number of editors is part of the session's status.
+// ReadersChanged implements editors.Person: the number of editors is part of the session's status. The registry calls
+// it in a goroutine of its own.
 func (who *person) ReadersChanged(session string) {
 	if es := who.sessions.lookup(session); es != nil {
 		es.stateChanged()
@@ -31,6 +32,7 @@ func (who *person) waitUntilChildShown(ctx context.Context, session, child, call
 	}
 	kid := es.view.childView(child)
 	live, ok := who.rt.Session(child)
+	// A sub-agent whose task has ended meanwhile has no card to show.
 	if kid == nil || !ok {
 		return nil, nil
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // liveProblems passes the problems of language servers to one connection. A slow editor gets the latest report of
-// each file and not every one in between.
+// each file and not every one in between. Memory is bounded by the number of files, whatever a language server sends.
 type liveProblems struct {
 	mu      sync.Mutex // guards what follows
 	listen  func(lspbridge.FileReport)
@@ -28,6 +28,8 @@ func (l *liveProblems) put(r lspbridge.FileReport) {
 	if l.pending == nil {
 		l.pending = map[string]lspbridge.FileReport{}
 	}
+	// A newer report takes the place of the older one in the order, so that a file that changes all the time does not
+	// starve.
 	if _, ok := l.pending[r.Path]; !ok {
 		l.order = append(l.order, r.Path)
 	}
@@ -52,6 +54,7 @@ func (l *liveProblems) deliver() {
 		r, listen := l.pending[path], l.listen
 		delete(l.pending, path)
 		l.mu.Unlock()
+		// The lock is free here: the listener writes to a connection, which may wait.
 		listen(r)
 	}
 }
@@ -63,7 +66,8 @@ func (l *liveProblems) follow(f func(lspbridge.FileReport)) {
 	l.listen = f
 }
 
-// ProblemHub passes the problems of language servers to every connection.
+// ProblemHub passes the problems of language servers to every connection. It is shared by all folders of the process:
+// an editor gets the problems of files that it has not opened too.
 type ProblemHub struct {
 	mu  sync.Mutex
 	all []*liveProblems // guarded by mu; replaced, never changed in place
@@ -102,6 +106,7 @@ func (c *conn) sendProblems(r lspbridge.FileReport) {
 		return protocol.Position{Line: int64(p.Line), Character: int64(p.Character)}
 	}
 	out := protocol.DiagnosticsUpdated{URI: c.editor.Buffers.URI(r.Path), Certainty: string(r.Certainty), Reason: r.Reason, Diagnostics: []protocol.FileDiagnostic{}}
+	// 0 means that the document is not open: the report is of the file on disk.
 	if r.Version > 0 {
 		v := int64(r.Version)
 		out.Version = &v

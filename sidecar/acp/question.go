@@ -32,6 +32,7 @@ func (who *person) AskQuestions(ctx context.Context, session string, call *tools
 	}
 	answers := make([][]string, len(qs))
 	for i, q := range qs {
+		// Failing would lose the answers to the other questions.
 		if len(q.Options) == 0 {
 			answers[i] = []string{"(the editor cannot ask this; put the question into your reply and wait for the next message)"}
 			continue
@@ -74,12 +75,14 @@ func (who *person) askForm(ctx context.Context, session string, call *tools.Call
 			form.Properties[key] = property("string", &protocol.StringPropertySchema{Title: title, Description: q.Question})
 			form.Required = append(form.Required, key)
 			continue
+		// A list of titled options (anyOf) is how ACP asks for several of them.
 		case q.Multiple:
 			form.Properties[key] = property("array", &protocol.MultiSelectPropertySchema{Title: title, Description: q.Question,
 				Items: protocol.MultiSelectItems{Value: &protocol.TitledMultiSelectItems{AnyOf: opts}}})
 		default:
 			form.Properties[key] = property("string", &protocol.StringPropertySchema{Title: title, Description: q.Question, OneOf: opts})
 		}
+		// Neither field is required then: the person fills in one of them.
 		if custom {
 			form.Properties[key+freeTextField] = property("string", &protocol.StringPropertySchema{Title: title + " (own words)", Description: "Instead of the options above"})
 		} else if !q.Multiple {
@@ -96,6 +99,7 @@ func (who *person) askForm(ctx context.Context, session string, call *tools.Call
 		}
 		return nil, fmt.Errorf("%w: %w", editors.ErrCannotAsk, err)
 	}
+	// decline and cancel are the other actions of ACP.
 	if got.Action != "accept" {
 		return nil, tools.ErrDismissed
 	}
@@ -112,7 +116,8 @@ func property(kind string, value any) protocol.ElicitationPropertySchema {
 	return protocol.ElicitationPropertySchema{Type: kind, Value: value}
 }
 
-// formValues are the answers of a field: a string, a list of strings, or nothing.
+// formValues are the answers of a field: a string, a list of strings, or nothing. An answer of another type counts as
+// none.
 func formValues(raw json.RawMessage) []string {
 	var one string
 	if json.Unmarshal(raw, &one) == nil {
@@ -132,6 +137,7 @@ func (who *person) askChoice(ctx context.Context, session string, call *tools.Ca
 		ToolCallID: call.CallID, Title: q.Question, Name: call.Tool, Kind: protocol.ToolKindOther, Status: protocol.ToolCallStatusPending,
 		RawInput: rawJSON(q),
 	}}
+	// Descriptions have no place in ACP's options, so they stand in the text.
 	text := q.Question
 	for i, o := range q.Options {
 		request.Options = append(request.Options, protocol.PermissionOption{OptionID: strconv.Itoa(i), Name: o.Label, Kind: protocol.PermissionOptionKindAllowOnce})
@@ -152,6 +158,7 @@ func (who *person) askChoice(ctx context.Context, session string, call *tools.Ca
 	if !ok {
 		return "", tools.ErrDismissed
 	}
+	// The rejecting option is no number, and neither is an option that was not offered.
 	i, err := strconv.Atoi(selected.OptionID)
 	if err != nil || i < 0 || i >= len(q.Options) {
 		return "", tools.ErrDismissed

@@ -26,7 +26,8 @@ const (
 	relayWriteTimeout  = 5 * time.Second        // how long it may stop reading before it is given up
 )
 
-// relays are the commands that the editor's own terminals show.
+// relays are the commands that the editor's own terminals show. After one refusal no further command of this
+// connection is offered to the editor.
 type relays struct {
 	*conn
 	source Terminals
@@ -37,7 +38,7 @@ type relays struct {
 }
 
 // show shows a running command in a terminal of the editor, if the editor has terminals and none of ours. It does not
-// wait.
+// wait. An editor that knows Pillion's own terminals needs no relay.
 func (x *relays) show(es *editorSession, d agent.ToolData) {
 	c := x.editor.Client()
 	id, _ := d.Metadata["terminalId"].(string)
@@ -57,6 +58,7 @@ func (x *relays) show(es *editorSession, d agent.ToolData) {
 	if x.known == nil {
 		x.known = map[*run.Terminal]string{}
 	}
+	// Noted before the goroutine starts, since the next event of the call comes at once.
 	x.known[t] = ""
 	go func() {
 		defer func() {
@@ -110,6 +112,7 @@ func (x *relays) showIn(es *editorSession, t *run.Terminal, d agent.ToolData) {
 		defer cancel()
 		_ = x.editor.Call(ctx, protocol.MethodTerminalRelease, protocol.ReleaseTerminalRequest{SessionID: es.ID(), TerminalID: made.TerminalID}, nil)
 	}()
+	// The editor answers when it has the terminal; the program in it opens the pipe later, or never.
 	out, err := pipe.attached(ctx, relayAttachTimeout)
 	if err != nil {
 		return
@@ -118,6 +121,7 @@ func (x *relays) showIn(es *editorSession, t *run.Terminal, d agent.ToolData) {
 	x.mu.Lock()
 	x.known[t] = made.TerminalID
 	x.mu.Unlock()
+	// A card that has its result already must not get an empty terminal in place of it.
 	if !t.Ended() {
 		es.send("tool_call_update", &protocol.ToolCallUpdate{ToolCallID: d.CallID, Content: []protocol.ToolCallContent{terminalContent(made.TerminalID)}})
 	}

@@ -39,7 +39,8 @@ func newRelayPipe() (*relayPipe, error) {
 // remove deletes the pipe; it may be called twice.
 func (p *relayPipe) remove() { _ = os.RemoveAll(p.dir) }
 
-// command is the command line that the editor's terminal runs: this program as a relay.
+// command is the command line that the editor's terminal runs: this program as a relay. The running binary is used
+// and not "pillion" from PATH, which may be another version or missing.
 func (p *relayPipe) command() (string, []string) {
 	self, err := os.Executable()
 	if err != nil {
@@ -75,6 +76,7 @@ func (p *relayPipe) attached(ctx context.Context, limit time.Duration) (*os.File
 func printRelay(ctx context.Context, t *run.Terminal, out *os.File) error {
 	send := func(kind byte, data []byte) error {
 		_ = out.SetWriteDeadline(time.Now().Add(relayWriteTimeout))
+		// Head and data leave in one write, so that a reader never waits between them.
 		head := append([]byte{kind}, binary.BigEndian.AppendUint32(nil, uint32(len(data)))...)
 		_, err := out.Write(append(head, data...))
 		return err
@@ -98,6 +100,7 @@ func printRelay(ctx context.Context, t *run.Terminal, out *os.File) error {
 		switch {
 		case errors.Is(err, io.EOF):
 			code, _ := t.Exit()
+			// A command that a signal has ended has no code of its own.
 			if code < 0 {
 				code = 130
 			}
@@ -116,7 +119,8 @@ func printRelay(ctx context.Context, t *run.Terminal, out *os.File) error {
 const cancelled = 130
 
 // RelayMain is what the editor's terminal runs: it prints the command's output and returns its exit code. The one argument
-// is the path of the named pipe; the code is 2 without it, and 1 when the pipe is gone.
+// is the path of the named pipe; the code is 2 without it, and 1 when the pipe is gone. It runs in another process,
+// started by the editor: the pipe is all that it shares with this one.
 func RelayMain(args []string) int {
 	if len(args) != 1 {
 		return 2
@@ -134,6 +138,7 @@ func RelayMain(args []string) int {
 			return cancelled // Pillion has ended
 		}
 		n := int64(binary.BigEndian.Uint32(head[1:]))
+		// The code follows as one byte, which is all that wait(2) keeps of it.
 		if head[0] == 'x' {
 			code, err := r.ReadByte()
 			if err != nil {
@@ -150,7 +155,8 @@ func RelayMain(args []string) int {
 // readerCheck is how often a silent command's pipe is checked for its reader.
 const readerCheck = 250 * time.Millisecond
 
-// readerGone reports that nobody reads a pipe any more (poll(2): POLLERR at the writing end).
+// readerGone reports that nobody reads a pipe any more (poll(2): POLLERR at the writing end). A descriptor that
+// cannot be asked counts as gone.
 func readerGone(out *os.File) bool {
 	conn, err := out.SyscallConn()
 	if err != nil {

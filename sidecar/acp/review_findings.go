@@ -29,7 +29,7 @@ type findings struct {
 	target  string  // what followed /review
 }
 
-// Project is what is asked about a folder outside of turns.
+// Project is what is asked about a folder outside of turns. Package main implements it with the app.
 type Project interface {
 	// Review checks a change that a person named, by language servers of its own.
 	Review(ctx context.Context, cwd, target string) ([]check.Finding, error)
@@ -41,6 +41,7 @@ type Project interface {
 
 // nextEdit finds what an edit that a person made by hand leaves to be done elsewhere. The editor proposes it: nothing is written here.
 func (m *turns) nextEdit(ctx context.Context, es *editorSession, p *protocol.NextEditRequest) (*protocol.NextEditResponse, error) {
+	// A path outside of the session's project must not reach its language servers.
 	path, ok := editors.URIPath(p.URI)
 	if !ok || !paths.Within(paths.Worktree(es.Info().Cwd), path) {
 		return nil, rpc.InvalidParams("uri: %q is no file of the session's project", p.URI)
@@ -90,6 +91,8 @@ func (f *findings) check() {
 		return
 	}
 	go func() {
+		// The check ends with the connection and not with the prompt: its findings are of use after a cancelled turn
+		// too.
 		ctx, cancel := context.WithTimeout(f.es.ctx, maxReviewCheck)
 		defer cancel()
 		found, err := f.host.Review(ctx, f.es.Info().Cwd, f.target)
@@ -101,7 +104,8 @@ func (f *findings) check() {
 	}()
 }
 
-// answered reads the findings of the model from the answer.
+// answered reads the findings of the model from the answer. It is called when the turn has ended, before the prompt
+// is answered, so that an editor has the findings with the answer.
 func (f *findings) answered(ctx context.Context) error {
 	if !f.shown() {
 		return nil
@@ -114,10 +118,12 @@ func (f *findings) answered(ctx context.Context) error {
 	return nil
 }
 
+// shown reports whether the editor shows findings; otherwise nothing is checked or read.
 func (f *findings) shown() bool {
 	return f.es.editor.Client().Does(protocol.MethodPillionReviewUpdated)
 }
 
+// send sends all findings of one side, "servers" or "model". Lines count from 1.
 func (f *findings) send(by string, found []check.Finding) {
 	out := protocol.ReviewUpdated{SessionID: f.es.ID(), MessageID: f.message, By: by, Target: f.target, Findings: []protocol.ReviewFinding{}}
 	for _, x := range found {
@@ -130,6 +136,7 @@ func (f *findings) send(by string, found []check.Finding) {
 // answerTo is all that the model has said to a prompt, without its thoughts: findings may stand before its last tool call.
 func answerTo(ctx context.Context, s *agent.Session, message string) (string, error) {
 	var b strings.Builder
+	// A turn has events of one prompt after the other, so everything between two prompts answers the first.
 	mine := false
 	err := s.Events(ctx, 0, func(e agent.Event) error {
 		if p, ok := agent.Value[agent.PromptData](e); ok && e.Type == agent.EventPrompt {

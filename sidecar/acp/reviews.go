@@ -64,6 +64,7 @@ func (m *reviews) changeCheck(ctx context.Context, _ *editorSession, p *protocol
 		}
 		d.Hunks[id] = x
 	}
+	// Hunks that the person has not decided about count as accepted, which is the default above.
 	set, decided, err := m.texts.Decided(p.SessionID, p.ChangeSet, d)
 	if err != nil {
 		return nil, err
@@ -88,7 +89,8 @@ func (m *reviews) checkpointList(_ context.Context, es *editorSession, _ *protoc
 	return &protocol.CheckpointListResponse{Checkpoints: es.reviewer().Checkpoints()}, nil
 }
 
-// checkpointRestore restores files, the conversation or both.
+// checkpointRestore restores files, the conversation or both. Hunks are those of a turn, as changeTurn names them;
+// uris choose whole files.
 func (m *reviews) checkpointRestore(ctx context.Context, es *editorSession, p *protocol.CheckpointRestoreRequest) (*protocol.CheckpointRestoreResponse, error) {
 	w := review.Restoring{Checkpoint: p.CheckpointID, Scope: p.Scope, Hunks: p.Hunks, DryRun: p.DryRun}
 	for i, uri := range p.Uris {
@@ -109,7 +111,8 @@ func (m *reviews) checkpointRestore(ctx context.Context, es *editorSession, p *p
 	return out, nil
 }
 
-// fork copies the conversation, up to a prompt or all of it, into a new session.
+// fork copies the conversation, up to a prompt or all of it, into a new session. Files stay as they are. The answer
+// has the prompt before which the copy ends, so that an editor can offer to change it.
 func (m *reviews) fork(ctx context.Context, es *editorSession, p *protocol.SessionForkRequest) (*protocol.SessionForkResponse, error) {
 	info, prompt, err := m.rt.Fork(ctx, es.ID(), p.MessageID, p.Title)
 	if errors.Is(err, agent.ErrNoMessage) {

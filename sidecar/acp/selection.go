@@ -16,7 +16,8 @@ import (
 type selection struct {
 	buffers *editors.Buffers
 
-	mu  sync.Mutex
+	mu sync.Mutex
+	// Positions in it count from 0, in UTF-16 code units.
 	now protocol.SelectionChanged // guarded by mu
 }
 
@@ -51,6 +52,7 @@ func (s *selection) selected(cwd string) string {
 	if len(now.Selections) == 0 {
 		return fmt.Sprintf("(@selection: the user has %s open; nothing is selected.)", name)
 	}
+	// The text is read when the prompt comes: the notification may be older than the last edit.
 	whole, open := s.document(now.TextDocument.URI)
 	var b strings.Builder
 	for i, r := range now.Selections {
@@ -61,11 +63,14 @@ func (s *selection) selected(cwd string) string {
 		text, cut := "", false
 		switch {
 		case open:
+			// An editor may send a selection with its start behind its end.
 			from, to := editors.PositionOffset(whole, r.Start), editors.PositionOffset(whole, r.End)
 			text = whole[min(from, to):max(from, to)]
+		// The notification carries the text of the first selection only.
 		case i == 0:
 			text = now.Text
 		}
+		// The limit is one for all selections together.
 		if left := maxSelection - b.Len(); len(text) > left {
 			text, cut = strings.ToValidUTF8(text[:max(left, 0)], ""), true
 		}

@@ -16,7 +16,8 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/review"
 )
 
-// editorSession is a session as one editor has it open.
+// editorSession is a session as one editor has it open. Several connections may have one agent.Session open, each
+// with a value of its own.
 type editorSession struct {
 	*agent.Session
 	*conn
@@ -43,7 +44,7 @@ type editorSession struct {
 	commands   []protocol.AvailableCommand // guarded by commandsMu: what the editor knows
 }
 
-// closedChan is a wait that is over.
+// closedChan is a wait that is over. Chains of waits begin with it, so that the first link needs no special case.
 func closedChan() chan struct{} {
 	c := make(chan struct{})
 	close(c)
@@ -51,7 +52,7 @@ func closedChan() chan struct{} {
 }
 
 // checkDir checks that a directory of a request exists and can be read. It fails with InvalidParams, naming the
-// parameter.
+// parameter. A directory that cannot be listed would fail later, in the middle of a turn and with another error.
 func checkDir(name, dir string) error {
 	if dir == "" || !filepath.IsAbs(dir) {
 		return rpc.InvalidParams("%s: %q is not an absolute path", name, dir)
@@ -67,6 +68,7 @@ func checkDir(name, dir string) error {
 	case !info.IsDir():
 		return rpc.InvalidParams("%s: %s is not a directory", name, dir)
 	}
+	// Stat succeeds without the permission to read the directory.
 	d, err := os.Open(dir)
 	if err != nil {
 		return rpc.InvalidParams("%s: %s cannot be read: permission denied", name, dir)
@@ -113,10 +115,12 @@ func (o *openings) newSession(ctx context.Context, r *rpc.Request) (any, error) 
 			return nil, rpc.InvalidParams("_meta.pillion.%v", err)
 		}
 	}
+	// Attaching counts for the first session/new only: an editor that opens another session means a fresh one.
 	if id := o.attached.take(); id != "" {
 		return o.attach(ctx, r, id)
 	}
 	note := o.passMCP(p.Cwd, p.MCPServers)
+	// Trust is decided before the session starts: it decides which settings of the folder the session gets.
 	note = o.trust(p.Cwd, choice.Trusted, note)
 	live, err := o.rt.NewSession(ctx, agent.SessionOptions{
 		Cwd: filepath.Clean(p.Cwd), Extra: p.AdditionalDirectories,
@@ -129,11 +133,13 @@ func (o *openings) newSession(ctx context.Context, r *rpc.Request) (any, error) 
 	es.Session = live
 	close(es.ready)
 	o.sessions.add(live.ID(), es)
+	// The editor has disconnected while the session was made; nobody else would close it.
 	if !o.registry.Bind(live.ID(), o.editor) {
 		live.Close(ctx)
 		return nil, errEditorGone
 	}
 	es.subscribe(0, true)
+	// Updates must follow the answer: before it the editor does not know the session's id.
 	o.wire.afterAnswer(r, func() { go es.sendInitial(note) })
 	info := live.Info()
 	return &protocol.NewSessionResponse{SessionID: live.ID(), Modes: o.choices.modes(info), ConfigOptions: o.choices.configOptions(info)}, nil
@@ -152,7 +158,7 @@ func (o *openings) passMCP(cwd string, servers []protocol.MCPServer) string {
 }
 
 // sendInitial sends, once, what could not be part of the answer that opened the session: the slash commands and a
-// notice.
+// notice. It is called after the answer and again before the first prompt, since afterAnswer may never run.
 func (es *editorSession) sendInitial(note string) {
 	es.mu.Lock()
 	done := es.announced
@@ -195,7 +201,7 @@ func (es *editorSession) sendWith(kind string, value any, meta *protocol.UpdateM
 }
 
 // subscribe shows every event after from, as it happens. fresh means that the session is new: none of its events is a
-// replay.
+// replay. The watch on queue and status begins with it, and one state is sent at once.
 func (es *editorSession) subscribe(from int64, fresh bool) {
 	stop := es.Session.Subscribe(from, func(e agent.Event) { es.view.show(e, !fresh && e.Seq <= from) })
 	es.mu.Lock()

@@ -17,6 +17,7 @@ func (o *openings) attach(ctx context.Context, r *rpc.Request, id string) (any, 
 	}
 	w := o.opening(id)
 	es, had, err := w.open(ctx, live.Info().Cwd, nil)
+	// Where the session is new to this connection, done is called after the replay instead: a close must wait for it.
 	if err != nil || had {
 		w.done()
 	}

@@ -17,7 +17,8 @@ func (l *commandList) of(cwd string) []slash.Command {
 }
 
 // runCommand runs a slash command after the prompts before it. It returns the prompt for the agent, or the answer to
-// session/prompt when no turn is needed.
+// session/prompt when no turn is needed. It waits for before, the answers to all earlier prompts: /undo must not undo
+// a turn that is still to begin.
 func (es *editorSession) runCommand(ctx context.Context, before <-chan struct{}, c slash.Command, args string) (*agent.Prompt, *protocol.PromptResponse, error) {
 	cancelled := &protocol.PromptResponse{StopReason: protocol.StopReasonCancelled}
 	select {

@@ -7,7 +7,8 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 )
 
-// closeOrLeave ends a session that was removed from this connection, unless other editors have it open.
+// closeOrLeave ends a session that was removed from this connection, unless other editors have it open. Ended must
+// follow in every case, because editors that open the session wait for it.
 func (o *openings) closeOrLeave(ctx context.Context, es *editorSession) error {
 	id := es.ID()
 	if o.registry.Unbind(id, o.editor) {
@@ -32,6 +33,7 @@ func (es *editorSession) leave() {
 	running := es.State().Turn
 	es.mu.Lock()
 	for cancel, message := range es.prompts {
+		// A prompt without an id has not reached the session yet.
 		if message == "" || message != running {
 			(*cancel)()
 		}
@@ -58,6 +60,7 @@ func (o *openings) closeSession(ctx context.Context, r *rpc.Request) (any, error
 	if err != nil {
 		return nil, err
 	}
+	// The session leaves the table in the order of the wire, so that a request behind the close does not find it.
 	_, found := o.sessions.take(p.SessionID)
 	turn, done := o.sessions.queueOpening(p.SessionID)
 	defer done()
@@ -91,6 +94,7 @@ func (o *openings) deleteSession(ctx context.Context, r *rpc.Request) (any, erro
 			}
 		}
 	}
+	// No editor may open the session from the store while it is being deleted.
 	o.registry.Ending(p.SessionID)
 	defer o.registry.Ended(p.SessionID)
 	if err := o.rt.Delete(ctx, p.SessionID); err != nil {
@@ -99,7 +103,8 @@ func (o *openings) deleteSession(ctx context.Context, r *rpc.Request) (any, erro
 	return &protocol.DeleteSessionResponse{}, nil
 }
 
-// end cancels the running turn, waits for it and closes the session; it gives up waiting when ctx ends.
+// end cancels the running turn, waits for it and closes the session; it gives up waiting when ctx ends. Requests that
+// are open are marked as interrupted first: a reopened session asks them again.
 func (es *editorSession) end(ctx context.Context) error {
 	select {
 	case <-es.ready:
@@ -123,7 +128,8 @@ func (es *editorSession) end(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// cancelAll cancels the running turn, every queued prompt and approvals that were asked again.
+// cancelAll cancels the running turn, every queued prompt and approvals that were asked again. The functions are
+// called without the lock.
 func (es *editorSession) cancelAll() {
 	es.mu.Lock()
 	var cancels []context.CancelFunc

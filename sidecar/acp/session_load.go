@@ -104,7 +104,9 @@ func (o *openings) resumeSession(ctx context.Context, r *rpc.Request) (any, erro
 // asks again for approvals that a crash has cut off.
 func (o *openings) afterOpened(es *editorSession, note string, opened bool) {
 	es.sendInitial(note)
+	// A request that is open in another editor is shown in this one too.
 	o.registry.Offer(es.ID(), o.editor)
+	// With other editors the session was not cut off, or one of them asks already.
 	if opened && o.registry.Readers(es.ID()) == 1 {
 		again := review.NewReopener(o.rt, es.reviewer(), es.view)
 		es.mu.Lock()
@@ -117,6 +119,7 @@ func (o *openings) afterOpened(es *editorSession, note string, opened bool) {
 // remember reads the past without showing it, and then shows later events. Only what a view needs is read; tool calls
 // and answers, most of a session, are not.
 func (es *editorSession) remember(ctx context.Context) error {
+	// Events after this number reach the view through the subscription; taken both ways they would count twice.
 	last := es.Last()
 	kept := []agent.EventType{agent.EventSession, agent.EventPrompt, agent.EventRestore, agent.EventReview, agent.EventChange}
 	err := es.EventsOf(ctx, 0, kept, func(e agent.Event) error {
@@ -131,7 +134,7 @@ func (es *editorSession) remember(ctx context.Context) error {
 	return err
 }
 
-// pageSize is how many sessions one answer of session/list carries.
+// pageSize is how many sessions one answer of session/list carries at most; NextCursor says that there are more.
 const pageSize = 100
 
 // errFound ends a scan of events early.
@@ -172,6 +175,7 @@ func (o *openings) listSessions(ctx context.Context, p *protocol.ListSessionsReq
 		if !o.hasPrompt(ctx, info) {
 			continue
 		}
+		// The page is full only when another session would follow, so the last page has no cursor.
 		if n := len(out.Sessions); n == pageSize {
 			out.NextCursor = out.Sessions[n-1].SessionID
 			break
@@ -190,6 +194,7 @@ func (o *openings) listSessions(ctx context.Context, p *protocol.ListSessionsReq
 // trust passes on the editor's decision about a folder, that of the session before that of initialize, and adds the
 // notice for the person.
 func (o *openings) trust(cwd string, said *bool, note string) string {
+	// The request fails for this folder anyway; nothing must be stored about it.
 	if checkDir("cwd", cwd) != nil {
 		return note
 	}

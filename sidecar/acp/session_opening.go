@@ -25,7 +25,7 @@ type sessionOnce struct {
 	id string // guarded by mu; empty once it was taken
 }
 
-// take returns the id the first time, then "".
+// take returns the id the first time, then "". Two session/new at once must not both get the session.
 func (x *sessionOnce) take() string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -42,7 +42,7 @@ func (s *openings) newEditorSession() *editorSession {
 }
 
 // opening is a request to open a stored session. It takes its place when it arrives, in the order of the wire: later
-// requests find the session and wait until it is open.
+// requests find the session and wait until it is open. Requests of other sessions go on meanwhile.
 type opening struct {
 	*openings
 	id   string
@@ -66,6 +66,7 @@ func (s *openings) opening(id string) *opening {
 // open loads the session, or returns the one that this connection has open already; the bool reports that. After
 // loading it the caller must call settle.
 func (o *opening) open(ctx context.Context, cwd string, extra []string) (*editorSession, bool, error) {
+	// The wait does not end with ctx: whoever has a place keeps it until the earlier requests are done.
 	<-o.turn
 	bad := checkDirs(cwd, extra)
 	for opened := true; opened; {
@@ -88,6 +89,7 @@ func (o *opening) open(ctx context.Context, cwd string, extra []string) (*editor
 	if err := o.registry.Enter(ctx, o.id); err != nil {
 		return nil, false, o.fail(err)
 	}
+	// LoadSession returns the live session where there is one; at tells whether it was live before.
 	_, at := o.rt.Session(o.id)
 	live, err := o.rt.LoadSession(ctx, o.id)
 	if err == nil {
@@ -117,6 +119,8 @@ func (o *opening) settle(err error) error {
 	if err == nil && !e.Bind(o.id, o.editor) {
 		err = errEditorGone
 	}
+	// Bind has to come before this line: otherwise the session would have no editor for a moment, and another
+	// goroutine would close it.
 	last := e.Entered(o.id)
 	if err == nil {
 		close(o.es.ready)
@@ -127,6 +131,7 @@ func (o *opening) settle(err error) error {
 	}
 	o.es.unfollow()
 	if last && o.es.Session != nil && !o.task {
+		// The request may be cancelled; the session is closed all the same.
 		ctx, cancel := context.WithTimeout(context.Background(), shutdownLimit)
 		defer cancel()
 		o.es.Session.Close(ctx)
@@ -137,6 +142,7 @@ func (o *opening) settle(err error) error {
 // fail gives up: requests that wait for the session fail with err too. A later opening tries again.
 func (o *opening) fail(err error) error {
 	o.es.err = err
+	// Other requests wait for this session, and "cancelled" would be true of the opening only, not of them.
 	if errors.Is(err, context.Canceled) {
 		o.es.err = protocol.NotFound("session %q is not open: opening it was cancelled", o.id)
 	}

@@ -44,6 +44,7 @@ func promptParts(blocks []protocol.ContentBlock) ([]provider.Part, error) {
 					return nil, err
 				}
 				out = append(out, f)
+			// A model cannot read other binary files; the note keeps it from believing that nothing was attached.
 			case r.Blob != nil:
 				kind := ""
 				if r.MimeType != "" {
@@ -100,10 +101,11 @@ func lineRange(uri string) string {
 	return ", lines " + m[1] + "-" + m[2]
 }
 
-// lineAnchor is the fragment for lines that editors and GitHub use.
+// lineAnchor is the fragment for lines that editors and GitHub use: #L2, #L2-L4 and #L2:4. Lines count from 1.
 var lineAnchor = regexp.MustCompile(`#L(\d+)(?:[-:]L?(\d+))?$`)
 
-// linkText mentions a resource without its content; the model reads it with a tool.
+// linkText mentions a resource without its content; the model reads it with a tool. A name that the URI ends with
+// already is not repeated.
 func linkText(l *protocol.ResourceLink) string {
 	s := "See " + displayPath(l.URI) + lineRange(l.URI)
 	if name := l.Name; name != "" && !strings.HasSuffix(l.URI, name) {
@@ -112,7 +114,8 @@ func linkText(l *protocol.ResourceLink) string {
 	return s
 }
 
-// resourceText is the content of a resource as a code block.
+// resourceText is the content of a resource as a code block. The fence is longer than any in the text, so that the
+// text cannot end its block.
 func resourceText(uri, text string) string {
 	fence := "```"
 	for strings.Contains(text, fence) {
@@ -125,7 +128,8 @@ func resourceText(uri, text string) string {
 	return "Content of " + displayPath(uri) + lineRange(uri) + ":\n" + fence + "\n" + text + end + fence
 }
 
-// promptReader turns the prompt of an editor into the one that the session gets.
+// promptReader turns the prompt of an editor into the one that the session gets. One is shared by all sessions of a
+// connection, because the selection is the editor's and not a session's.
 type promptReader struct {
 	commands  *commandList
 	selection *selection
@@ -137,6 +141,7 @@ func (in *promptReader) prepare(cwd string, parts []provider.Part) []provider.Pa
 	if c, args, ok := slash.Parse(parts, in.commands.of(cwd)); ok && c.Expand != nil {
 		parts[0].Text = c.Expand(args)
 	}
+	// Only words of the person count: a file that was attached may hold "@selection" too.
 	for _, p := range parts {
 		if p.Type == provider.PartText && !p.Synthetic && atSelection.MatchString(p.Text) {
 			return append(parts, provider.Part{Type: provider.PartText, Synthetic: true, Text: in.selection.selected(cwd)})

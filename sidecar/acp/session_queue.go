@@ -12,6 +12,7 @@ import (
 
 // queue answers _pillion/session/queue: it changes the queue, if asked to, and returns it.
 func (m *turns) queue(_ context.Context, es *editorSession, p *protocol.SessionQueueRequest) (*protocol.SessionQueueResponse, error) {
+	// Two changes in one request would have no defined order.
 	asked := 0
 	for _, yes := range []bool{p.Add != nil, len(p.Remove) > 0, p.Edit != nil, p.Move != nil, p.Steer != "", p.Resume} {
 		if yes {
@@ -51,7 +52,8 @@ func (m *turns) queue(_ context.Context, es *editorSession, p *protocol.SessionQ
 	return out, nil
 }
 
-// enqueue adds a prompt. Its id is in the answer, so that the editor can move or remove it.
+// enqueue adds a prompt. Its id is in the answer, so that the editor can move or remove it. No request waits for its
+// turn: the editor follows it in the queue.
 func (es *editorSession) enqueue(prompt []protocol.ContentBlock, out *protocol.SessionQueueResponse) error {
 	parts, err := promptParts(prompt)
 	if err != nil {
@@ -77,7 +79,7 @@ func (m *turns) status(_ context.Context, es *editorSession, _ *protocol.Session
 	return es.status(), nil
 }
 
-// status is what the session is doing.
+// status is what the session is doing. Readers counts this editor too, Queued the prompts behind the running one.
 func (es *editorSession) status() *protocol.SessionStatusResponse {
 	st := es.State()
 	items, held := es.Queue()
@@ -87,6 +89,7 @@ func (es *editorSession) status() *protocol.SessionStatusResponse {
 	if st.Busy {
 		out.State = "running"
 	}
+	// A session that waits for the person is busy too; waiting is what the person must see.
 	if len(st.Waiting) > 0 {
 		out.State, out.Waiting = "waiting", st.Waiting
 	}
@@ -106,7 +109,7 @@ func (es *editorSession) stateChanged() {
 }
 
 // sendState sends queue and status, if they differ from what was sent last, until nothing is new. Changes in quick
-// succession are sent once.
+// succession are sent once. One goroutine of it runs for a session, so an older state never follows a newer one.
 func (es *editorSession) sendState() {
 	for {
 		es.mu.Lock()
@@ -121,6 +124,7 @@ func (es *editorSession) sendState() {
 		if c.Does(protocol.MethodPillionSessionQueueUpdated) {
 			u := protocol.QueueUpdated{SessionID: es.ID()}
 			u.Items, u.Held = es.queued()
+			// An empty queue is not worth a message until another one was sent.
 			if text := string(rawJSON(u)); text != es.sent.queue && (len(u.Items) > 0 || es.sent.queue != "") {
 				es.sent.queue = text
 				es.notify(protocol.MethodPillionSessionQueueUpdated, u)

@@ -9,7 +9,8 @@ import (
 )
 
 // sessionTable is which sessions a connection has open. It keeps the order of the wire: opening and closing of one
-// session happen in the order of the requests. Safe for concurrent use.
+// session happen in the order of the requests. Safe for concurrent use. A stored session is in the table from the
+// request that opens it, before it is open: whoever finds it waits for ready.
 type sessionTable struct {
 	mu     sync.Mutex
 	open   map[string]*editorSession // guarded by mu
@@ -28,7 +29,8 @@ func (t *sessionTable) add(id string, es *editorSession) {
 	t.open[id] = es
 }
 
-// drop removes a session that could not be opened, unless another has taken its place.
+// drop removes a session that could not be opened, unless another has taken its place. A later request may have
+// claimed the id already.
 func (t *sessionTable) drop(id string, es *editorSession) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -44,7 +46,8 @@ func (t *sessionTable) all() map[string]*editorSession {
 	return maps.Clone(t.open)
 }
 
-// clear removes and returns all sessions.
+// clear removes and returns all sessions. One whose opening ends later is closed by settle, because Bind fails for an
+// editor that is disconnecting.
 func (t *sessionTable) clear() map[string]*editorSession {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -105,6 +108,7 @@ func (t *sessionTable) queueOpening(id string) (turn <-chan struct{}, done func(
 		before = closedChan()
 	}
 	t.queues[id] = mine
+	// done may be called before the turn has come, by a request that gave up; it waits then, so that the order holds.
 	return before, func() {
 		<-before
 		t.mu.Lock()

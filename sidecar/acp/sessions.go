@@ -35,6 +35,7 @@ func (l liveSessions) Remember(r permission.Request) {
 		return
 	}
 	if live, ok := l.rt.Session(r.SessionID); ok {
+		// Packing writes the texts of the change beside the sessions.
 		go func() {
 			live.RecordAsk(agent.AskData{ID: r.ID, CallID: r.CallID, Permission: r.Permission, Patterns: r.Patterns, Set: l.pack(r.Change)})
 		}()

@@ -12,7 +12,8 @@ import (
 )
 
 // inOrder answers a request that changes a session's settings or queue, in the order of the wire: after earlier such
-// requests and before later prompts. A model chosen before a prompt was sent must be the one that answers it.
+// requests and before later prompts. A model chosen before a prompt was sent must be the one that answers it. The
+// chain is es.order: each request waits for the one before and is waited for by the next one.
 func inOrder[P, R any](t *sessionTable, id func(*P) string, f func(context.Context, *editorSession, *P) (R, error)) method {
 	return func(ctx context.Context, r *rpc.Request) (any, error) {
 		p, err := decode[P](r)
@@ -57,7 +58,8 @@ func (m *settings) setMode(ctx context.Context, es *editorSession, p *protocol.S
 	return &protocol.SetSessionModeResponse{}, nil
 }
 
-// setAgent changes the agent; param is the parameter that an error names.
+// setAgent changes the agent; param is the parameter that an error names. Without any agent that can lead a session
+// every name is passed on.
 func (m *settings) setAgent(ctx context.Context, es *editorSession, param, name string) error {
 	if names := m.choices.modeNames(es.Info().Cwd); len(names) > 0 && !slices.Contains(names, name) {
 		return rpc.InvalidParams("%s: unknown mode %q; known are %s", param, name, strings.Join(names, ", "))
@@ -67,6 +69,7 @@ func (m *settings) setAgent(ctx context.Context, es *editorSession, param, name 
 
 // setConfigOption answers session/set_config_option with all options, since one may change others.
 func (m *settings) setConfigOption(ctx context.Context, es *editorSession, p *protocol.SetSessionConfigOptionRequest) (*protocol.SetSessionConfigOptionResponse, error) {
+	// Any JSON is allowed on the wire; all options of this side are lists to choose from, whose values are strings.
 	var value string
 	if err := json.Unmarshal(p.Value, &value); err != nil {
 		return nil, rpc.InvalidParams("value: want one of the option's value ids, a string")

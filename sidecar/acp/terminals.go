@@ -37,7 +37,8 @@ type followedTerminals struct {
 	typed map[string]chan struct{} // by terminal: closed when what was typed last has been; guarded by mu
 }
 
-// pump sends one terminal's output to the editor, at the pace of the editor.
+// pump sends one terminal's output to the editor, at the pace of the editor. Each has a goroutine, which ends with
+// the terminal, the subscription or the connection.
 type pump struct {
 	stop context.CancelFunc
 	done chan struct{}
@@ -51,7 +52,8 @@ const (
 	inputTimeout   = 5 * time.Second // how long a program may take to read what was typed
 )
 
-// terminalInfo describes a terminal for the wire; seq counts bytes of output.
+// terminalInfo describes a terminal for the wire; seq counts bytes of output. A command ends with a code or by a
+// signal, so one of the two is missing.
 func terminalInfo(t *run.Terminal) protocol.TerminalInfo {
 	i := t.Info()
 	seq := t.Printed()
@@ -92,7 +94,8 @@ func (m *terminals) terminalList(_ context.Context, es *editorSession, _ *protoc
 	return out, nil
 }
 
-// terminalCreate starts a terminal for the person. It is their own shell: no approval, no sandbox.
+// terminalCreate starts a terminal for the person. It is their own shell: no approval, no sandbox. A relative cwd is
+// relative to the session's folder.
 func (m *terminals) terminalCreate(_ context.Context, es *editorSession, p *protocol.TerminalCreateRequest) (*protocol.TerminalCreateResponse, error) {
 	dir := p.Cwd
 	if dir == "" {
@@ -123,10 +126,12 @@ func dimension(n *int64) int {
 	if n == nil {
 		return 0
 	}
+	// The kernel keeps both in 16 bits (struct winsize, ioctl_tty(2)).
 	return int(min(max(*n, 0), 1<<14))
 }
 
-// ownEnviron is the environment of a person's terminal: everything except what describes this process.
+// ownEnviron is the environment of a person's terminal: everything except what describes this process. PILLION_JOB
+// marks children that end with this process; TERM is that of the terminal to be made.
 func ownEnviron(env []string) []string {
 	out := make([]string, 0, len(env))
 	for _, e := range env {
@@ -139,7 +144,9 @@ func ownEnviron(env []string) []string {
 }
 
 // terminalSubscribe answers with the output that is kept, and sends later output as notifications. All subscriptions
-// of a terminal share one stream, so bytes may arrive twice after another subscription; seq tells which.
+// of a terminal share one stream, so bytes may arrive twice after another subscription; seq tells which. Seq in the
+// answer is that of the first byte of Data; it is greater than the one asked for where the terminal has dropped older
+// output.
 func (m *terminals) terminalSubscribe(ctx context.Context, r *rpc.Request) (any, error) {
 	p, err := decode[protocol.TerminalSubscribeRequest](r)
 	if err != nil {
@@ -161,6 +168,8 @@ func (m *terminals) terminalSubscribe(ctx context.Context, r *rpc.Request) (any,
 	if from < 0 || from > t.Printed() {
 		return nil, rpc.InvalidParams("seq: %d is not between 0 and %d, which is what was printed", from, t.Printed())
 	}
+	// The stream starts again at the older of the two ends: what another subscription has not been sent yet must not
+	// be skipped.
 	at, followed := m.followed.stopFollowing(t)
 	data, next := t.Kept(from)
 	if !followed {
@@ -173,7 +182,8 @@ func (m *terminals) terminalSubscribe(ctx context.Context, r *rpc.Request) (any,
 	return &protocol.TerminalSubscribeResponse{Data: base64.StdEncoding.EncodeToString(data), Seq: next - int64(len(data)), Terminal: terminalInfo(t)}, nil
 }
 
-// halt stops sending a terminal's output, and says what has been sent.
+// stopFollowing stops sending a terminal's output, and says how many bytes were sent; was is false when it was not
+// followed. It waits for the pump, so that nothing is sent after it.
 func (x *followedTerminals) stopFollowing(t *run.Terminal) (at int64, was bool) {
 	x.mu.Lock()
 	p := x.pumps[t]
@@ -187,7 +197,7 @@ func (x *followedTerminals) stopFollowing(t *run.Terminal) (at int64, was bool) 
 	return p.at, true
 }
 
-// follow sends a terminal's output from a byte on.
+// follow sends a terminal's output from a byte on. It returns at once: it is called when an answer is queued.
 func (m *terminals) follow(session string, t *run.Terminal, at int64) {
 	ctx, stop := context.WithCancel(m.ctx)
 	p := &pump{stop: stop, done: make(chan struct{}), at: at}
@@ -212,7 +222,8 @@ func (m *terminals) follow(session string, t *run.Terminal, at int64) {
 	}()
 }
 
-// pump sends output until the terminal, the subscription or the connection ends.
+// pump sends output until the terminal, the subscription or the connection ends. The last output and the exit are
+// sent in this order, by this goroutine.
 func (m *terminals) pump(ctx context.Context, session string, t *run.Terminal, p *pump) {
 	c := m.editor.Client()
 	for {
@@ -243,7 +254,7 @@ func (m *terminals) pump(ctx context.Context, session string, t *run.Terminal, p
 	}
 }
 
-// turn gives a place in the order of what is typed into one terminal: each key may be a request of its own.
+// inputTurn gives a place in the order of what is typed into one terminal: each key may be a request of its own.
 func (x *followedTerminals) inputTurn(terminal string) (before <-chan struct{}, done func()) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -292,6 +303,7 @@ func (m *terminals) terminalInput(ctx context.Context, r *rpc.Request) (any, err
 	if err != nil {
 		return nil, rpc.InvalidParams("data: not base64: %v", err)
 	}
+	// The buffer of a terminal is small; a write to it blocks while its program does not read.
 	limited, cancel := context.WithTimeout(ctx, inputTimeout)
 	defer cancel()
 	err = t.Input(limited, data)

@@ -46,9 +46,11 @@ func (m *turns) prompt(ctx context.Context, r *rpc.Request) (any, error) {
 			cancel()
 		}
 	})()
+	// The address of cancel identifies the prompt: functions cannot be compared.
 	key := &cancel
 	mine, entered := make(chan struct{}), make(chan struct{})
 	es.mu.Lock()
+	// Both chains are joined in one step, before Async: the next message may be another prompt.
 	before, order := es.turns, es.order
 	es.turns, es.order = mine, entered
 	es.prompts[key] = ""
@@ -67,6 +69,8 @@ func (m *turns) prompt(ctx context.Context, r *rpc.Request) (any, error) {
 		es.mu.Lock()
 		delete(es.prompts, key)
 		es.mu.Unlock()
+		// A prompt that ends early, as one that was cancelled in the queue, must not let a later command overtake an
+		// earlier prompt.
 		go func() { <-before; close(mine) }()
 		if m.listener != nil {
 			m.listener.Answered()
@@ -91,12 +95,14 @@ func (m *turns) prompt(ctx context.Context, r *rpc.Request) (any, error) {
 			return result(answer, err)
 		}
 		prompt = *p
+		// What was attached to the command goes with the prompt that the command made.
 		prompt.Parts = append(prompt.Parts, parts[1:]...)
 	}
 	message := agent.NewMessageID()
 	answered := make(chan struct{})
 	m.wire.afterAnswer(r, sync.OnceFunc(func() { close(answered) }))
 	es.mu.Lock()
+	// The view must know its own prompt before Submit: the event may come first.
 	es.own[message], es.prompts[key] = true, message
 	es.mu.Unlock()
 	defer func() {
@@ -120,6 +126,7 @@ func (m *turns) prompt(ctx context.Context, r *rpc.Request) (any, error) {
 		}
 		return nil, err
 	}
+	// ACP has no stop reason for an error.
 	if turn.Stop == agent.TurnError {
 		return nil, errors.New(turn.Error)
 	}
@@ -131,7 +138,8 @@ func (m *turns) prompt(ctx context.Context, r *rpc.Request) (any, error) {
 	return promptResponse(message, turn), nil
 }
 
-// promptResponse is the answer to a prompt; _meta.pillion has tokens, cost in US dollars and steps.
+// promptResponse is the answer to a prompt; _meta.pillion has tokens, cost in US dollars and steps. ACP's stop
+// reasons are named like ours, so the value is passed on.
 func promptResponse(message string, t agent.TurnData) *protocol.PromptResponse {
 	return &protocol.PromptResponse{StopReason: protocol.StopReason(t.Stop), Meta: map[string]any{"pillion": map[string]any{
 		"messageId": message, "usage": t.Usage, "cost": t.Cost, "steps": t.Steps, "error": t.Error,
@@ -154,7 +162,8 @@ func (m *turns) steer(ctx context.Context, es *editorSession, p *protocol.Steeri
 	return &protocol.SteeringResponse{Outcome: "promptRequired", Reason: "noRunningTurn"}, nil
 }
 
-// cancel handles session/cancel at once: a prompt that follows must not be cancelled.
+// cancel handles session/cancel at once: a prompt that follows must not be cancelled. Queued prompts are cancelled
+// with the running one.
 func (m *turns) cancel(p *protocol.CancelNotification) (any, error) {
 	es := m.sessions.lookup(p.SessionID)
 	if es == nil {

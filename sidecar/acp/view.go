@@ -13,10 +13,13 @@ import (
 )
 
 // view turns a session's events into updates for one editor, in order. It keeps what later updates and approval
-// requests refer to: cards of tool calls, the ledger of changes, the views of sub-agents.
+// requests refer to: cards of tool calls, the ledger of changes, the views of sub-agents. show is called for one
+// event after the other, by the replay and then by the session's event sink; approval requests read the maps from
+// other goroutines, which is what mu is for.
 type view struct {
 	es *editorSession
 
+	// seq counts the events of a session from 1.
 	seq       int64 // of the event that is being shown; owned by the event sink
 	replaying bool  // the event is from before the editor opened the session
 
@@ -24,7 +27,8 @@ type view struct {
 	info     agent.SessionInfo    // as last shown; guarded by mu
 	finished map[string]bool      // calls of turns that are over, which the editor still shows; guarded by mu
 	calls    map[string]*callView // by call id; guarded by mu
-	ledger   *review.Ledger
+	// ledger has a lock of its own.
+	ledger *review.Ledger
 
 	askedPending map[string]string // change sets by call whose approval request was sent before their verdict; guarded by mu
 
@@ -38,7 +42,8 @@ func newView(es *editorSession) *view {
 	return &view{es: es, calls: map[string]*callView{}, finished: map[string]bool{}, ledger: review.NewLedger()}
 }
 
-// remember reads a stored event without showing it.
+// remember reads a stored event without showing it. The editor has kept the conversation; the view must know the
+// session's title and options to see what changes later.
 func (v *view) remember(e agent.Event) {
 	switch e.Type {
 	case agent.EventSession:
@@ -104,6 +109,7 @@ func (v *view) show(e agent.Event, replay bool) {
 		}
 		v.forgetFinished()
 		if !replay {
+			// A turn may have written a command's file.
 			go v.es.sendCommands() // it reads files; the event sink must not wait for that
 		}
 	}
@@ -120,7 +126,8 @@ func (v *view) showText(e agent.Event) {
 	}
 }
 
-// forgetFinished drops, at the end of a turn, what only running calls need.
+// forgetFinished drops, at the end of a turn, what only running calls need. A session of many turns would otherwise
+// keep the outputs of all its calls in memory; ids are enough to know that a card is there.
 func (v *view) forgetFinished() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -143,6 +150,7 @@ func (v *view) showInfo(d agent.SessionInfo) {
 	was := v.info
 	v.info = d
 	v.mu.Unlock()
+	// The title is sent also when it is the first that is known: it is no part of the answer to session/new.
 	if d.Title != was.Title {
 		v.es.send("session_info_update", &protocol.SessionInfoUpdate{Title: d.Title, UpdatedAt: d.Updated.UTC().Format(time.RFC3339)})
 	}
@@ -162,6 +170,7 @@ func (v *view) showInfo(d agent.SessionInfo) {
 // send sends an update of the event that is being shown. An editor that knows Pillion gets the event's number, so
 // that it can tell replays apart.
 func (v *view) send(kind string, value any, meta protocol.UpdateMeta) {
+	// All that _meta.pillion has is for editors that know Pillion.
 	if v.es.editor.Client().Pillion.Version == 0 {
 		v.es.send(kind, value)
 		return
@@ -179,7 +188,9 @@ func (v *view) send(kind string, value any, meta protocol.UpdateMeta) {
 // showPrompt shows a prompt. The editor that has sent it shows it already: it only gets the message's id, and only if
 // it can tell that from a new prompt.
 func (v *view) showPrompt(d agent.PromptData, steered bool) {
+	// In a replay the editor starts with an empty conversation and needs its own prompts too.
 	own := !v.replaying && v.es.takeOwn(d.MessageID) && !steered
+	// Such an editor would show the prompt twice.
 	if own && v.es.editor.Client().Pillion.Version == 0 {
 		return
 	}
@@ -198,7 +209,8 @@ func (es *editorSession) takeOwn(message string) bool {
 	return own
 }
 
-// Blocks are the parts of a prompt as ACP content, for editors; what was added for the model only is left out.
+// Blocks are the parts of a prompt as ACP content, for editors; what was added for the model only is left out. Files
+// that are no images become a line with their name: their bytes are of no use to the conversation's view.
 func Blocks(parts []provider.Part) []protocol.ContentBlock {
 	out := []protocol.ContentBlock{}
 	for _, p := range parts {
@@ -230,6 +242,8 @@ func planUpdate(todos []tools.Todo) *protocol.Plan {
 		switch e.Priority {
 		case protocol.PlanEntryPriorityHigh, protocol.PlanEntryPriorityMedium, protocol.PlanEntryPriorityLow:
 		default:
+			// A model writes priorities and states as it likes; ACP's are closed sets, and an editor may refuse the
+			// whole plan for another word.
 			e.Priority = protocol.PlanEntryPriorityMedium
 		}
 		switch e.Status {
@@ -254,6 +268,7 @@ func (v *view) noticeWith(level, text string, meta protocol.UpdateMeta) {
 		return
 	}
 	if v.es.editor.Client().ShowsNotices() {
+		// The first line is the title of a notice, the rest its description.
 		title, rest, _ := strings.Cut(text, "\n")
 		v.send("notice", &protocol.Notice{Severity: protocol.NoticeSeverity(level), Title: title, Description: rest}, meta)
 		return
@@ -262,6 +277,7 @@ func (v *view) noticeWith(level, text string, meta protocol.UpdateMeta) {
 	if v.es.editor.Client().Profile.HidesThoughts {
 		kind = "agent_message_chunk"
 	}
+	// The level stands in the text, since a thought has no severity.
 	v.es.send(kind, &protocol.ContentChunk{Content: protocol.TextBlock("[" + level + "] " + text + "\n")})
 }
 
@@ -275,7 +291,8 @@ func (v *view) ask(text string) {
 	v.es.send("agent_message_chunk", &protocol.ContentChunk{Content: protocol.TextBlock("\n[warning] " + text + "\n\n")})
 }
 
-// showUsage sends how much of the context is used, in tokens, and the cost so far.
+// showUsage sends how much of the context is used, in tokens, and the cost so far. A model of unknown size has no
+// share that could be shown.
 func (v *view) showUsage(d agent.TurnData) {
 	if d.ContextSize <= 0 {
 		return

@@ -17,8 +17,9 @@ import (
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
-// callView is the card of a tool call, as the editor has it.
+// callView is the card of a tool call, as the editor has it. The fields are guarded by the view's mu.
 type callView struct {
+	// tool is the last state that was shown; showTool sends what differs from it.
 	tool  agent.ToolData
 	title string
 	diffs []protocol.ToolCallContent
@@ -29,7 +30,8 @@ type callView struct {
 	order []string
 }
 
-// toolStatus translates our states into ACP's.
+// toolStatus translates our states into ACP's, which have no cancelled or rejected: both are failed, and _meta says
+// which.
 var toolStatus = map[agent.ToolStatus]protocol.ToolCallStatus{
 	agent.ToolPending:   protocol.ToolCallStatusPending,
 	agent.ToolRunning:   protocol.ToolCallStatusInProgress,
@@ -54,6 +56,7 @@ func (v *view) showTool(d agent.ToolData) {
 			return
 		}
 	}
+	// A call of an earlier turn (finished) is on the screen already, so its late state is an update.
 	fresh, c.unsent = fresh || c.unsent, false
 	was := c.tool
 	c.tool = d
@@ -73,11 +76,13 @@ func (v *view) showTool(d agent.ToolData) {
 	if d.Status != was.Status {
 		u.Status = toolStatus[d.Status]
 	}
+	// While the model streams it, the input is the beginning of a JSON text, which no editor could parse.
 	if len(d.Input) > 0 && !slices.Equal(d.Input, was.Input) && json.Valid(d.Input) {
 		u.RawInput = d.Input
 	}
 	if locs := locations(d.Locations); len(locs) > 0 && !slices.Equal(d.Locations, was.Locations) {
 		u.Locations = locs
+		// The tool has not said yet where it works; its parameter has, so the editor can open the file early.
 	} else if len(locs) == 0 && said.path != "" && d.Status != was.Status && d.Status == agent.ToolRunning {
 		u.Locations = []protocol.ToolCallLocation{{Path: said.path}}
 	}
@@ -119,7 +124,7 @@ func printable(d agent.ToolData) agent.ToolData {
 	return d
 }
 
-// toolMeta is _meta.pillion of a call.
+// toolMeta is _meta.pillion of a call. Its member Outcome says why a call failed that ACP only calls failed.
 func toolMeta(d agent.ToolData) protocol.UpdateMeta {
 	m := protocol.UpdateMeta{Tool: d.Tool, StartedAt: stamp(d.Started), EndedAt: stamp(d.Ended)}
 	m.TerminalID, _ = d.Metadata["terminalId"].(string)
@@ -143,7 +148,8 @@ func stamp(t time.Time) string {
 	return t.UTC().Format(time.RFC3339Nano)
 }
 
-// commandIn is the command that a call runs, with invisible characters made visible; "" for other calls.
+// commandIn is the command that a call runs, with invisible characters made visible; "" for other calls. Only tools
+// of the kind execute are looked at: another tool's parameter of that name is not run.
 func commandIn(d agent.ToolData) string {
 	if d.Kind != tools.KindExecute {
 		return ""
@@ -164,6 +170,7 @@ func inputHint(d agent.ToolData, cwd string) (a hint) {
 	if d.Title != "" && len(d.Locations) > 0 || json.Unmarshal(d.Input, &in) != nil {
 		return a
 	}
+	// The order is from the most to the least telling one; only filePath is a place that an editor can open.
 	for _, key := range []string{"filePath", "command", "pattern", "path", "url", "query", "description", "operation"} {
 		var text string
 		if json.Unmarshal(in[key], &text) != nil || text == "" {
@@ -202,6 +209,7 @@ func (v *view) toolContent(c *callView) []protocol.ToolCallContent {
 		out = append(out, c.by[id]...)
 	}
 	if text != "" {
+		// Such output is not Markdown, and would be drawn as if it were.
 		if d.Kind == tools.KindExecute || d.Kind == tools.KindRead || d.Kind == tools.KindSearch {
 			text = fenced(text)
 		}
@@ -222,6 +230,7 @@ func failureText(d agent.ToolData) string {
 	if said == "" {
 		said, _ = d.Metadata["output"].(string)
 	}
+	// The output may hold the error already.
 	if said == "" || strings.Contains(said, d.Error) {
 		return cmp.Or(said, d.Error)
 	}
@@ -269,7 +278,8 @@ func locations(list []tools.Location) []protocol.ToolCallLocation {
 func fenced(text string) string { return fencedAs("", text) }
 
 // fencedAs is text as a code block in a language. The fence is longer than any in the text, so that the text cannot
-// end its block and continue as Markdown.
+// end its block and continue as Markdown. A line of backticks ends a block only when it is at least as long as the
+// fence (CommonMark, section 4.5).
 func fencedAs(language, text string) string {
 	fence := "```"
 	for strings.Contains(text, fence) {

@@ -18,9 +18,11 @@ func (v *view) showChange(e agent.Event, replay bool) {
 		e.Value = d // a stored one is decoded once; its set can be long
 	}
 	c := v.ledger.Take(e)
+	// A change in the state Writing becomes applied or failed with the next event; both are shown.
 	if c == nil || c.State == change.Writing {
 		return
 	}
+	// The person's own changes, undo and restore, belong to no call. A proposal in a replay has been decided since.
 	if e.Type == agent.EventChange && c.Set.Source != change.ByPerson && !(replay && c.State == change.Proposed) {
 		v.showDiff(e, c)
 	}
@@ -53,6 +55,7 @@ func (v *view) has(call string) bool {
 	if v.child == nil {
 		return c != nil
 	}
+	// A sub-agent's call gets its card with its first event, which may come after the change.
 	return !v.child.quiet || c != nil && c.shown
 }
 
@@ -61,6 +64,8 @@ func (v *view) has(call string) bool {
 func (v *view) putDiff(e agent.Event, c *review.Change, id, task string) {
 	set := c.Set
 	if d, ok := agent.Value[agent.ChangeData](e); ok {
+		// A live event has the texts with it; a stored one has to be loaded, and is shown without them where they are
+		// gone.
 		if d.Full != nil {
 			set = d.Full
 		} else if whole, err := v.es.desk.Whole(set); err == nil {
@@ -95,6 +100,7 @@ func (v *view) putDiff(e agent.Event, c *review.Change, id, task string) {
 		if call.by[c.Set.ID] == nil {
 			call.order = append(call.order, c.Set.ID)
 		}
+		// A change that is reported again replaces its own diffs and not those of the others.
 		call.by[c.Set.ID] = diffs
 	}
 	content := v.toolContent(call)
@@ -112,6 +118,7 @@ func (v *view) sayLateVerdict(id string, set *change.Set, p editors.Profile) {
 		return
 	}
 	v.mu.Lock()
+	// Said once: the entry is removed with it.
 	late := v.askedPending[id] == set.ID
 	delete(v.askedPending, id)
 	v.mu.Unlock()
@@ -134,7 +141,8 @@ func (v *view) noteAsked(id string, set *change.Set) {
 }
 
 // maxCardDiff is how large a proposal may be, in bytes of both texts, to be shown on its card before the approval
-// request shows it too.
+// request shows it too. Both show the whole texts, so a larger proposal would be sent twice before the person can see
+// it.
 const maxCardDiff = 256 << 10
 
 // setSize is the size of a change set, in bytes of both texts.
@@ -178,6 +186,7 @@ func (v *view) showRestore(e agent.Event, replay bool) {
 		s.notify(protocol.MethodPillionSessionReverted, protocol.SessionReverted{SessionID: v.es.ID(), MessageID: message})
 	}
 	from, to := int64(0), e.Seq
+	// Was is where the conversation stood before, MessageID where it stands after the restore; "" is its end.
 	if seq, _, ok := v.ledger.Checkpoint(d.Was); ok {
 		from = seq
 	}
@@ -187,6 +196,7 @@ func (v *view) showRestore(e agent.Event, replay bool) {
 	v.mu.Lock()
 	info := v.info
 	v.mu.Unlock()
+	// Forward: the part that belongs to the conversation again is replayed.
 	if from > 0 && to > from {
 		tell("")
 		v.replayRange(s.ctx, info, from, to)
@@ -204,6 +214,7 @@ func (v *view) replayRange(ctx context.Context, info agent.SessionInfo, from, to
 		v.notice("warning", "The restored part of the conversation could not be read: "+err.Error()+". Load the session again to see it.")
 		return
 	}
+	// A view of its own: the cards of the replayed part are not those of the running session.
 	replay := newView(v.es)
 	replay.info = info
 	err = v.es.Past(ctx, from-1, func(e agent.Event) error {

@@ -7,7 +7,7 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 )
 
-// childOf says which task a sub-agent's view belongs to.
+// childOf says which task a sub-agent's view belongs to. It is set when the view is made and does not change.
 type childOf struct {
 	task    string // the call of the session that started it
 	session string // the sub-agent's
@@ -21,6 +21,7 @@ func (v *view) followChild(d agent.ToolData) {
 	if id == "" || d.Tool != "task" || v.child != nil {
 		return
 	}
+	// A sub-agent may be called again and keeps its session; since is the number of its last event before this call.
 	from := wholeNumber(d.Metadata["since"])
 	v.mu.Lock()
 	if v.children == nil {
@@ -68,7 +69,8 @@ func wholeNumber(v any) int64 {
 	return 0
 }
 
-// showChild shows a sub-agent's event: its calls, and its text where the editor can nest it.
+// showChild shows a sub-agent's event: its calls, and its text where the editor can nest it. Everything else that a
+// sub-agent's log has, such as its plan and its title, is not shown.
 func (v *view) showChild(e agent.Event) {
 	switch e.Type {
 	case agent.EventText, agent.EventThinking:
@@ -91,6 +93,7 @@ func (v *view) showChild(e agent.Event) {
 			c = &callView{}
 			v.calls[d.CallID] = c
 		}
+		// The state is kept, so that reveal can show the card as it is at that moment.
 		if !c.shown {
 			c.tool = d
 			v.mu.Unlock()
@@ -110,6 +113,7 @@ func (v *view) reveal(call string) {
 		return
 	}
 	d := c.tool
+	// A fresh card: nothing of it was sent, so all of it must be.
 	v.calls[call] = &callView{shown: true, unsent: true}
 	v.mu.Unlock()
 	v.showTool(d)
@@ -128,10 +132,12 @@ func (v *view) childView(session string) *view {
 }
 
 // childEnded lets a sub-agent's view be dropped when its task has ended; one in the background has not.
+// forgetFinished drops it at the end of the turn, because its last events may still be on their way.
 func (v *view) childEnded(d agent.ToolData) {
 	if d.Tool != "task" || d.Status != agent.ToolCompleted && d.Status != agent.ToolError {
 		return
 	}
+	// The call has returned, and its sub-agent goes on.
 	if running, _ := d.Metadata["background"].(bool); running && d.Status == agent.ToolCompleted {
 		return
 	}

@@ -19,15 +19,18 @@ import (
 // Limits of what is queued for an editor. A slow editor must not take unlimited memory, nor get a message that its
 // JSON parser refuses.
 const (
-	maxQueued   = 8 << 20  // bytes of updates that may wait for a slow editor before its sessions wait too
-	maxMerged   = 1 << 20  // bytes of text one chunk may grow to while it waits
+	// maxQueued holds for all sessions of the connection together.
+	maxQueued = 8 << 20 // bytes of updates that may wait for a slow editor before its sessions wait too
+	maxMerged = 1 << 20 // bytes of text one chunk may grow to while it waits
+	// A control character is six bytes in JSON (\u001b), so such a chunk stays below 32 MiB.
 	maxText     = 4 << 20  // bytes of text one chunk carries; quoted it may grow sixfold
 	maxUpdate   = 12 << 20 // bytes of one update, unquoted; the npm SDK drops a connection at 32 MiB
 	updateEntry = 1000     // bytes an update weighs besides its texts: its objects, as they lie in memory
 )
 
 // wire is the connection to an editor. Everything that is sent goes through its one queue, in order. Queued updates
-// are merged where no reader could tell: text of one message, newer states of one tool call.
+// are merged where no reader could tell: text of one message, newer states of one tool call. The queue is what makes
+// "after the answer" and "in the order of events" true for an editor.
 type wire struct {
 	out  *rpc.Outbox
 	peer *rpc.Peer
@@ -41,7 +44,8 @@ type wire struct {
 	after map[string]func() // what to do once a request is answered, by the start of its answer; guarded by mu
 }
 
-// newWire begins to read at once; handler may be called before it returns.
+// newWire begins to read at once; handler may be called before it returns. log gets what is wrong with a message that
+// could not be read; the connection goes on.
 func newWire(conn io.ReadWriteCloser, handler rpc.Handler, log func(error)) *wire {
 	w := &wire{out: rpc.NewOutbox(conn, rpc.OutboxOptions{MaxBytes: maxQueued}), room: make(chan struct{}), after: map[string]func(){}}
 	in := &endNotice{r: conn, ended: make(chan struct{})}
@@ -96,6 +100,7 @@ func (w *wire) afterAnswer(r *rpc.Request, f func()) {
 func (w *wire) take(frame []byte) func() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	// The map holds the few requests that are being answered, so looking at all of them is cheap.
 	for start, f := range w.after {
 		if bytes.HasPrefix(frame, []byte(start)) {
 			delete(w.after, start)
@@ -105,7 +110,8 @@ func (w *wire) take(frame []byte) func() {
 	return nil
 }
 
-// answerStart is how the frame of an answer begins; package rpc writes it in this order.
+// answerStart is how the frame of an answer begins; package rpc writes it in this order. Another order there would
+// leave what follows an answer unsent.
 func answerStart(id jsonrpc2.ID) string {
 	text := ""
 	if n, ok := id.Number(); ok {
@@ -126,6 +132,7 @@ func (w *wire) update(ctx context.Context, session string, u protocol.SessionUpd
 			if len(t.Text) > maxText {
 				return w.sendLongText(ctx, session, u.SessionUpdate, c.MessageID, t.Text, meta)
 			}
+			// The text is copied, because merging appends to it.
 			x.text, x.message = append(x.text, t.Text...), c.MessageID
 			x.isText = true
 		}
@@ -134,6 +141,8 @@ func (w *wire) update(ctx context.Context, session string, u protocol.SessionUpd
 	if err := w.admit(ctx, x.size); err != nil {
 		return err
 	}
+	// The key is the session: updates of one session may merge past those of another, and never past an answer or a
+	// call.
 	err := w.out.Post(ctx, &rpc.Note{Method: protocol.MethodSessionUpdate, Params: x, Key: session, Merge: mergeUpdates})
 	if err != nil {
 		w.release(x.size)
@@ -145,6 +154,8 @@ func (w *wire) update(ctx context.Context, session string, u protocol.SessionUpd
 func (w *wire) sendLongText(ctx context.Context, session, kind, message, text string, meta *protocol.UpdateMeta) error {
 	for len(text) > 0 {
 		n := min(len(text), maxText)
+		// UTF-8 characters have at most four bytes. Text that is not UTF-8 has no start to look for and is cut
+		// anywhere.
 		for n < len(text) && n > maxText-utf8.UTFMax && !utf8.RuneStart(text[n]) {
 			n--
 		}
@@ -157,11 +168,13 @@ func (w *wire) sendLongText(ctx context.Context, session, kind, message, text st
 	return nil
 }
 
-// admit waits until the queue has room, and counts size more bytes.
+// admit waits until the queue has room, and counts size more bytes. It waits only while the limit is exceeded
+// already, so an update that is larger than the limit is admitted too.
 func (w *wire) admit(ctx context.Context, size int) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for w.queued > maxQueued {
+		// The channel is read under the lock: release closes this one and makes another.
 		room := w.room
 		w.mu.Unlock()
 		select {
@@ -247,7 +260,8 @@ func blockSize(b protocol.ContentBlock) int {
 	return 100
 }
 
-// mergeUpdates merges b into a if no reader could tell the difference. It reports whether it did.
+// mergeUpdates merges b into a if no reader could tell the difference. It reports whether it did. It runs with the
+// queue locked, so it must not wait. Both notes have the key of one session.
 func mergeUpdates(a, b *rpc.Note) bool {
 	x, ok := a.Params.(*pendingUpdate)
 	y, ok2 := b.Params.(*pendingUpdate)
@@ -258,14 +272,17 @@ func mergeUpdates(a, b *rpc.Note) bool {
 		x.meta = y.meta
 		x.text = append(x.text, y.text...)
 		x.size += len(y.text)
+		// The second update is gone, and with it the weight of its objects; its text lives on in the first one.
 		x.w.release(y.size - len(y.text))
 		return true
 	}
 	old, ok := x.update.Value.(*protocol.ToolCallUpdate)
 	now, ok2 := y.update.Value.(*protocol.ToolCallUpdate)
+	// A value with _meta of its own is left alone: nobody knows how to join those.
 	if !ok || !ok2 || old.ToolCallID != now.ToolCallID || old.Meta != nil || now.Meta != nil {
 		return false
 	}
+	// A copy: whoever sent the value may still hold it.
 	merged := *old
 	mergeCall(&merged, now)
 	before := x.size + y.size
@@ -286,6 +303,7 @@ func mergeable(a, b *protocol.UpdateMeta) bool {
 }
 
 // mergeCall applies the newer update of a tool call to the older one. An empty member means "unchanged", as in ACP.
+// Content is replaced as a whole and not joined, since every update carries all of it.
 func mergeCall(u, now *protocol.ToolCallUpdate) {
 	if now.Title != "" {
 		u.Title = now.Title
@@ -311,10 +329,12 @@ func mergeCall(u, now *protocol.ToolCallUpdate) {
 }
 
 // MarshalJSON encodes the update when it is sent. Text chunks, by far the most frequent, are written without
-// encoding/json.
+// encoding/json. It runs once: the update may be changed by shrink and counts as sent afterwards.
 func (x *pendingUpdate) MarshalJSON() ([]byte, error) {
+	// Encoded, the update leaves the queue: what waits in admit may go on.
 	defer x.w.release(x.size)
 	if x.isText {
+		// An eighth more for escapes and 200 bytes for the frame are enough for most texts.
 		b := make([]byte, 0, len(x.text)+len(x.text)/8+200)
 		b = append(b, `{"sessionId":`...)
 		b = textutil.AppendJSON(b, x.session)
@@ -350,11 +370,13 @@ func (x *pendingUpdate) appendMeta(b []byte) []byte {
 	if err != nil {
 		return b
 	}
+	// An update is an object with members, so a comma always fits.
 	b = append(bytes.TrimSuffix(b, []byte("}")), `,"_meta":{"pillion":`...)
 	return append(append(b, meta...), "}}"...)
 }
 
-// shrink drops what makes an update larger than an editor can read; the call itself stays visible.
+// shrink drops what makes an update larger than an editor can read; the call itself stays visible. Values are copied
+// before they are changed.
 func (x *pendingUpdate) shrink() {
 	note := []protocol.ToolCallContent{protocol.TextOfCall("(too large to show here)")}
 	switch v := x.update.Value.(type) {
@@ -371,7 +393,8 @@ func (x *pendingUpdate) shrink() {
 	}
 }
 
-// rawJSON encodes one of our own types; nil if that fails, which a test would find.
+// rawJSON encodes one of our own types; nil if that fails, which a test would find. nil leaves the member out of the
+// message.
 func rawJSON(v any) json.RawMessage {
 	b, err := rpc.JSON.Marshal(v)
 	if err != nil {
