@@ -18,7 +18,8 @@ func (e *FixedError) Error() string {
 	return fmt.Sprintf("%s cannot be edited as a whole: %s; use edit instead", e.Symbol, e.Why)
 }
 
-// checkEditable returns a *FixedError unless the symbol can be cut out.
+// checkEditable returns a *FixedError unless the symbol can be cut out. Every edit calls it first: an edit of a Fixed
+// symbol would remove or keep other code.
 func checkEditable(s Symbol) error {
 	if s.Fixed != "" {
 		return &FixedError{s, s.Fixed}
@@ -26,7 +27,8 @@ func checkEditable(s Symbol) error {
 	return nil
 }
 
-// Read is the declaration with all that belongs to it, whole lines, and the line (from 0) it begins in.
+// Read is the declaration with all that belongs to it, whole lines, and the line (from 0) it begins in. A caller that
+// shows line numbers adds 1. The text is what Replace takes back, except for indentation, which it adjusts.
 func Read(text string, s Symbol) (decl string, line int) {
 	from := strings.LastIndexByte(text[:s.Start], '\n') + 1
 	return text[from:s.End], strings.Count(text[:from], "\n")
@@ -40,6 +42,8 @@ func Replace(text string, s Symbol, body string) (string, error) {
 		return "", err
 	}
 	from := s.Start
+	// The first words of the body decide how much of the old declaration it stands for. "#[" is an attribute of Rust and
+	// "#define" the declaration itself, so neither counts as a comment.
 	switch lead := strings.TrimSpace(body); {
 	case strings.HasPrefix(lead, "//"), strings.HasPrefix(lead, "/*"), strings.HasPrefix(lead, "-- "), strings.HasPrefix(lead, "---"), strings.HasPrefix(lead, "#") && !strings.HasPrefix(lead, "#[") && !strings.HasPrefix(lead, "#define"):
 	case strings.HasPrefix(lead, "@"), strings.HasPrefix(lead, "#["), strings.HasPrefix(lead, "template"), strings.HasPrefix(lead, "[["):
@@ -64,7 +68,8 @@ func (s Symbol) bare(body string) string {
 	return strings.TrimSuffix(strings.TrimRight(body, " \t\r\n"), s.Sep)
 }
 
-// behind is the place behind a symbol and its separator; there is none behind the last of a list.
+// behind is the place behind a symbol and its separator; there is none behind the last of a list. The offset is in bytes.
+// A caller must write the separator itself where separated is false.
 func (s Symbol) behind(text string) (at int, separated bool) {
 	if s.Sep == "" {
 		return s.End, false
@@ -78,7 +83,8 @@ func (s Symbol) behind(text string) (at int, separated bool) {
 }
 
 // Before and After put a declaration next to a symbol, at its indentation, with a blank line between unless both are
-// one-liners that stand close.
+// one-liners that stand close. The body must not repeat the separator of its list: one that it ends with is dropped, and
+// the list's own is written.
 func Before(text string, s Symbol, body string) (string, error) {
 	if err := checkEditable(s); err != nil {
 		return "", err
@@ -124,7 +130,8 @@ func After(text string, s Symbol, body string) (string, error) {
 	return text[:line] + strings.TrimSuffix(block, s.Sep) + s.Sep + text[line:], nil
 }
 
-// Delete takes a symbol out, and one of the blank lines around it.
+// Delete takes a symbol out, and one of the blank lines around it. Removing one blank line keeps the distance of the
+// neighbours as it was. The file keeps its final line end.
 func Delete(text string, s Symbol) (string, error) {
 	if err := checkEditable(s); err != nil {
 		return "", err
@@ -157,7 +164,8 @@ func Delete(text string, s Symbol) (string, error) {
 	return head + tail, nil
 }
 
-// strict: JSON allows no separator behind the last.
+// strict reports a list that allows no separator behind its last element, which is so for JSON. JavaScript and Rust allow
+// it there, and formatters put it there.
 func (s Symbol) strict() bool { return s.Kind == "key" }
 
 // newline is CRLF for a text that has any.
@@ -168,13 +176,16 @@ func newline(text string) string {
 	return "\n"
 }
 
-// indentAt is the white space before an offset on its line.
+// indentAt is the white space before an offset on its line. It keeps tabs as tabs: the bytes are copied in front of
+// lines, not counted.
 func indentAt(text string, at int) string {
 	line := text[strings.LastIndexByte(text[:at], '\n')+1 : at]
 	return line[:len(line)-len(strings.TrimLeft(line, " \t"))]
 }
 
-// wantsBlankLine: declarations of several lines, and those that keep their distance already, are set apart by a blank line.
+// wantsBlankLine reports whether a blank line belongs between a symbol and its new neighbour: yes when either has several
+// lines, or when the symbol is set apart by blank lines already. Keys of JSON never get one, whatever the body looks
+// like: their lists are written without gaps.
 func wantsBlankLine(text string, s Symbol, body string) bool {
 	if s.Sep != "" && s.Kind == "key" {
 		return false
@@ -188,7 +199,8 @@ func wantsBlankLine(text string, s Symbol, body string) bool {
 }
 
 // reindentBody gives a body the file's line endings, and the indentation of the declaration there: the one it replaces, or comes beside.
-// The edit engine tells the indentation, as for quoted lines.
+// The edit engine tells the indentation, as for quoted lines. A body that mixes depths so that a line could belong to two
+// of them is refused with ErrDepth: in Python a wrong depth changes the meaning without any error.
 func reindentBody(text, there, body string, beside bool) (string, error) {
 	lf := func(s string) []string {
 		return strings.Split(strings.ReplaceAll(strings.Trim(s, "\r\n"), "\r\n", "\n"), "\n")

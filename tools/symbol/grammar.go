@@ -5,7 +5,9 @@ import (
 	"strings"
 )
 
-// grammar says which nodes of a language's syntax tree are declarations.
+// grammar says which nodes of a language's syntax tree are declarations. The names of nodes are those of the grammar's
+// own node-types.json; they change with its version, which the tests notice because a declaration is then missing from an
+// outline.
 type grammar struct {
 	name  string
 	decls map[string]decl
@@ -18,7 +20,8 @@ type grammar struct {
 	keys func(text string) ([]Symbol, error)
 }
 
-// decl is a kind of declaration.
+// decl is a kind of declaration. The flag sealed marks all declarations below as Local: Find lists them last, since other
+// code cannot name them.
 type decl struct {
 	kind   string
 	names  func(n *node, text string) []name
@@ -38,7 +41,8 @@ type name struct {
 }
 
 // grammarOf is the language of a file; nil when there is none. C# (5.6 MB) and the rest are left out of the binary: there
-// the server's ranges are widened by lines.
+// the server's ranges are widened by lines. A header .h counts as C++, whose grammar reads C as well; the other way round
+// classes would be lost.
 func grammarOf(path string) *grammar {
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".go":
@@ -77,7 +81,7 @@ func grammarOf(path string) *grammar {
 	return nil
 }
 
-// remark begins a comment that ends with its line.
+// remark begins a comment that ends with its line. Only languages with separators in lists ask for it, see ownLines.
 func (g *grammar) remark() string {
 	if g.name == "lua" {
 		return "--"
@@ -88,7 +92,9 @@ func (g *grammar) remark() string {
 // Supported reports whether there is a grammar for the file.
 func Supported(path string) bool { return hasParser && grammarOf(path) != nil }
 
-// field names by the children in a field, when they are plain names.
+// field names by the children in a field, when they are plain names. A destructuring pattern ({a, b} = c) is left out: it
+// declares several names that cannot be cut out one by one. Quotes around a property's name are not part of the name, and
+// the offset points behind them.
 func field(f string) func(*node, string) []name {
 	return func(n *node, text string) []name {
 		var out []name
@@ -103,7 +109,8 @@ func field(f string) func(*node, string) []name {
 	}
 }
 
-// Methods are named by their receiver's type (Server.Start), as gopls lists them.
+// goGrammar names methods by their receiver's type (Server.Start), without its pointer mark. Split reduces gopls's
+// (*Server).Start to the same path, so both spellings find the method.
 func goGrammar() *grammar {
 	named := field("name")
 	return &grammar{name: "go", decls: map[string]decl{
@@ -153,7 +160,9 @@ func goGrammar() *grammar {
 }
 
 // scriptGrammar serves JavaScript, TypeScript and TSX. A variable that holds a function
-// counts as a function, because that is what people call it.
+// counts as a function, because that is what people call it. Functions that are assigned to a member (exports.f = …,
+// A.prototype.f = …) count as well, because that is how CommonJS code declares. Plain values in objects do not: an
+// outline of a data file would be as long as the file.
 func scriptGrammar(lang string) *grammar {
 	named := field("name")
 	property := field("property")
@@ -180,6 +189,8 @@ func scriptGrammar(lang string) *grammar {
 		"internal_module":                {kind: "namespace", names: named, open: true},
 		"module":                         {kind: "namespace", names: named, open: true},
 		"method_definition": {kind: "method", names: named, sealed: true, kindOf: func(n *node, kind string) string {
+			// A method may be called "constructor" in an object literal, too, where it means nothing; so the parent is
+			// asked.
 			if c := n.child("name"); c != nil && c.end-c.start == len("constructor") && c.kind == "property_identifier" && n.parent.kind == "class_body" && c.word == "constructor" {
 				return "constructor"
 			}
@@ -212,6 +223,8 @@ func scriptGrammar(lang string) *grammar {
 			return []name{{strings.Replace(bare, ".prototype.", ".", 1), l.end - len(said[strings.LastIndexByte(said, '.')+1:])}}
 		}},
 		"export_statement": {kind: "variable", sealed: true, names: func(n *node, text string) []name {
+			// An export with a name is found as its declaration; only a default export without a name is a symbol of its
+			// own.
 			if n.child("declaration") != nil && n.child("declaration").child("name") != nil {
 				return nil
 			}
@@ -256,8 +269,8 @@ func scriptGrammar(lang string) *grammar {
 	return g
 }
 
-// A function inside a class is a method, also behind a decorator or an if; inside a
-// function it is local.
+// pythonGrammar counts a function inside a class as a method, also behind a decorator or an if. Inside another function
+// it is local, so the search for a class ends there.
 func pythonGrammar() *grammar {
 	return &grammar{name: "python", decls: map[string]decl{
 		"function_definition": {kind: "function", names: field("name"), sealed: true, kindOf: func(n *node, kind string) string {
@@ -282,8 +295,8 @@ func pythonGrammar() *grammar {
 		leads: map[string]byte{"comment": 'c', "decorator": 'd'}}
 }
 
-// An impl block is silent: its methods are listed under the type, without the block between
-// them.
+// rustGrammar lists the methods of an impl block under the type, since a person asks for Type::method and not for one of
+// the type's blocks. The block itself is no symbol: a type may have many.
 func rustGrammar() *grammar {
 	named := field("name")
 	return &grammar{name: "rust", decls: map[string]decl{
@@ -304,7 +317,8 @@ func rustGrammar() *grammar {
 	}, wraps: map[string]bool{}, leads: map[string]byte{"line_comment": 'c', "block_comment": 'c', "attribute_item": 'd'}}
 }
 
-// In C the name is at the end of a chain of declarators: *f(int)[3] declares f.
+// cGrammar finds a name at the end of a chain of declarators: *f(int)[3] declares f. A struct without a body is a mention
+// of its type, such as a parameter's, and no declaration.
 func cGrammar() *grammar {
 	declared := func(n *node, text string) []name {
 		var out []name
@@ -346,7 +360,8 @@ func cGrammar() *grammar {
 	}, wraps: map[string]bool{}, leads: map[string]byte{"comment": 'c'}}
 }
 
-// Fields are declarators inside a field_declaration, which is the part that is cut out.
+// javaGrammar names a field by its declarator, but the statement around it is what is cut out. Two declarators in one
+// statement make both Fixed.
 func javaGrammar() *grammar {
 	named := field("name")
 	return &grammar{name: "java", decls: map[string]decl{
@@ -363,8 +378,8 @@ func javaGrammar() *grammar {
 		leads: map[string]byte{"line_comment": 'c', "block_comment": 'c'}}
 }
 
-// Assignments at the top count as variables; tree-sitter does not know which ones are
-// exported.
+// bashGrammar counts assignments as variables, and those in a function as local ones; tree-sitter does not know which
+// ones are exported.
 func bashGrammar() *grammar {
 	return &grammar{name: "bash", decls: map[string]decl{
 		"function_definition": {kind: "function", names: field("name"), sealed: true},

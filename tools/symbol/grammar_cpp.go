@@ -2,7 +2,8 @@ package symbol
 
 import "strings"
 
-// cppGrammar adds to C what has names of several parts: namespaces, members declared out of their class, templates.
+// cppGrammar adds to C what has names of several parts: namespaces, members declared out of their class, templates. It
+// starts from cGrammar and replaces only what differs, so that a fix for C counts for both.
 func cppGrammar() *grammar {
 	g := cGrammar()
 	g.name = "cpp"
@@ -69,7 +70,8 @@ func cppGrammar() *grammar {
 	return g
 }
 
-// declaratorName finds the name in pointers, references, arrays, functions and scopes: A<T>::f becomes A.f.
+// declaratorName finds the name in pointers, references, arrays, functions and scopes: A<T>::f becomes A.f. The loop ends
+// because every step goes to a child. ok is false where a declarator names nothing, as in a function type.
 func declaratorName(k *node, text string) (name, bool) {
 	var scope []string
 	for k != nil {
@@ -104,7 +106,9 @@ func declaratorName(k *node, text string) (name, bool) {
 	return name{}, false
 }
 
-// cssGrammar: a rule is called as its selectors are written.
+// cssGrammar: a rule is called as its selectors are written. A rule inside @media is found below it: the path is the
+// media query, then the selector. White space in selectors is folded, so that a selector over several lines can be asked
+// for on one.
 func cssGrammar() *grammar {
 	head := func(n *node, text string) []name {
 		end := n.start

@@ -2,7 +2,7 @@ package symbol
 
 import "strings"
 
-// Lua has no classes: M.sub:name is found as the name path M.sub.name.
+// luaGrammar knows no classes, since Lua has none: M.sub:name is found as the name path M.sub.name.
 func luaGrammar() *grammar {
 	// M.sub:name and M.sub.name are the same place, asked for with dots.
 	named := func(n *node, text string) []name {

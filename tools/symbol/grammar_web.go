@@ -2,7 +2,8 @@ package symbol
 
 import "strings"
 
-// Variables and properties are asked for without their $.
+// phpGrammar names variables and properties without their $, as the other languages here have no such mark and a person
+// leaves it out.
 func phpGrammar() *grammar {
 	named := field("name")
 	variable := func(n *node, text string) []name { // $n is asked for as n
@@ -44,7 +45,8 @@ func first(kind string) func(*node, string) []name {
 	}
 }
 
-// A::B is asked for as A.B, as in every other language here.
+// rubyGrammar makes A::B the path A.B, as in every other language here. "private def f" is a call around the definition,
+// so a call belongs to what it wraps.
 func rubyGrammar() *grammar {
 	named := func(n *node, text string) []name {
 		k := n.child("name")
@@ -68,7 +70,8 @@ func rubyGrammar() *grammar {
 		leads: map[string]byte{"comment": 'c'}}
 }
 
-// outsideOfClass calls a method of no class a function.
+// outsideOfClass calls a method of no class a function. A block counts as a class, because Class.new do … end and
+// Struct.new do … end define methods in one.
 func outsideOfClass(n *node, kind string) string {
 	for p := n.parent; p != nil; p = p.parent {
 		switch p.kind {

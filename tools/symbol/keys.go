@@ -7,7 +7,9 @@ import (
 // Keys of JSON and YAML, found without a grammar: both are simple enough by their lines and brackets, and what is not
 // simple is left out or cannot be cut out.
 
-// jsonKeys lists the keys of objects, comments and trailing commas allowed. Elements of arrays count from 0.
+// jsonKeys lists the keys of objects; comments and trailing commas are allowed, because tsconfig.json and settings.json
+// have them. Elements of arrays count from 0. A mistake ends the list but is no error: the keys before it can still be
+// edited.
 func jsonKeys(text string) ([]Symbol, error) {
 	j := jsonReader{text: text}
 	if j.value(nil, 0) != nil {
@@ -23,11 +25,14 @@ type jsonReader struct {
 	out  []Symbol
 }
 
+// jsonMistake ends the reading; no caller sees its text.
 type jsonMistake struct{}
 
 func (jsonMistake) Error() string { return "not JSON" }
 
-// blank skips white space and comments; it gives where the comments right before what follows begin.
+// blank skips white space and comments; it gives where the comments right before what follows begin. The result is a byte
+// offset, -1 without comments. A blank line between a comment and a key separates them, so the comment stays when the key
+// is deleted.
 func (j *jsonReader) blank() (comments int) {
 	comments = -1
 	for j.at < len(j.text) {
@@ -88,6 +93,8 @@ func (j *jsonReader) value(path []string, depth int) error {
 	return nil
 }
 
+// maxDepthKeys is how deep values may nest. The reader is recursive, and a hostile file of a million brackets would use
+// up the stack, which a Go program cannot survive.
 const maxDepthKeys = 200
 
 // list reads an object or an array. The symbol of a key is added before its value is read, so that keys come in the text's
@@ -145,7 +152,8 @@ func (j *jsonReader) list(path []string, depth int, object bool) error {
 	}
 }
 
-// aloneIn: what shares its lines cannot be taken out by lines.
+// aloneIn makes the symbol Fixed when other keys or brackets share its lines, because edits take whole lines. A trailing
+// // comment is no obstacle: it goes with the line.
 func (s *Symbol) aloneIn(text string) {
 	from := strings.LastIndexByte(text[:s.Start], '\n') + 1
 	rest, _, _ := strings.Cut(text[s.End:], "\n")
@@ -155,7 +163,8 @@ func (s *Symbol) aloneIn(text string) {
 	}
 }
 
-// string reads a string as it is written, escapes included: name paths quote the file.
+// string reads a string as it is written, escapes included: name paths quote the file. A string must end on its line, as
+// JSON demands; otherwise one missing quote would swallow the rest of the file.
 func (j *jsonReader) string() (string, error) {
 	if j.text[j.at] != '"' {
 		return "", jsonMistake{}

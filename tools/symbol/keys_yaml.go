@@ -5,7 +5,9 @@ import (
 	"strings"
 )
 
-// A key of a block mapping: plain or quoted, with its colon. The dashes of list items may stand before it.
+// yamlKey matches a key of a block mapping, plain or quoted, with its colon. Groups: 1 the dashes of list items before
+// it, 2 the key as written, 3 the value. A colon needs white space or the line's end behind it, as in YAML 1.2 ("Plain
+// Style"), so that a URL is no key. Go's regexp has no backtracking, so no line can make it slow.
 var yamlKey = regexp.MustCompile(`^((?:- +)*)("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\s#'"&*!|>%@\x60{}\[\],-][^#]*?|-[^\s#][^#]*?):(\s.*|)$`)
 
 // yamlLine is a line that holds something.
@@ -16,7 +18,8 @@ type yamlLine struct {
 }
 
 // yamlKeys lists the keys of block mappings; items of lists count from 0. A key belongs to the lines below it that are
-// indented further (or, for lists, as far).
+// indented further (or, for lists, as far). It reads lines, not YAML: anchors, flow mappings and block scalars are passed
+// over as values. That is enough to cut a key out whole, and where it is not the symbol is Fixed.
 func yamlKeys(text string) ([]Symbol, error) {
 	type open struct {
 		indent int
@@ -51,9 +54,11 @@ func yamlKeys(text string) ([]Symbol, error) {
 		case l.said == "":
 			comments = -1
 			continue
+		// Lines of a block scalar (| or >) are text, even where they look like keys.
 		case scalar >= 0 && l.indent > scalar:
 			last, comments = l.end, -1
 			continue
+		// A flow collection goes on over lines until its brackets are closed.
 		case flow > 0:
 			flow += brackets(l.said)
 			last, comments = l.end, -1
@@ -101,6 +106,8 @@ func yamlKeys(text string) ([]Symbol, error) {
 		if comments >= 0 && !dash {
 			s.Start = comments
 		}
+		// The key shares its line with the dash, so deleting the line would delete the item's beginning and leave the
+		// rest to the item before.
 		if dash {
 			s.Fixed = "it begins an item of a list"
 		}
@@ -117,7 +124,8 @@ func yamlKeys(text string) ([]Symbol, error) {
 	return out, nil
 }
 
-// brackets is how many more brackets a line opens than it closes, strings aside.
+// brackets is how many more brackets a line opens than it closes, strings aside. A # behind a blank begins a comment,
+// which ends the count.
 func brackets(line string) (n int) {
 	quote := byte(0)
 	for i := range len(line) {

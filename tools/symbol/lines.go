@@ -9,7 +9,8 @@ import (
 
 // Lines makes a symbol of a language server's range, for languages without a grammar: it takes the whole lines, with what
 // servers leave out (modifiers before, a semicolon behind, comments, attributes and templates above). start and end are
-// the server's range, at the place of the name, all in bytes. Fixed says why when that would be a guess.
+// the server's range, at the place of the name, all in bytes. Fixed says why when that would be a guess. It errs on the
+// side of Fixed: an edit by quoted text is always possible instead, while cutting at the wrong line destroys code.
 func Lines(path, text string, names []string, kind string, start, end, at int) Symbol {
 	s := Symbol{Path: names, Kind: kind, At: at}
 	from := strings.LastIndexByte(text[:start], '\n') + 1
@@ -19,6 +20,7 @@ func Lines(path, text string, names []string, kind string, start, end, at int) S
 		s.End--
 	}
 	fix := func(why string) Symbol { s.Fixed = why; return s }
+	// Only modifiers (public static) may stand between the line's start and the server's range.
 	if strings.ContainsAny(text[s.Bare:start], ";{}()=,") {
 		return fix("it shares its first line with other code")
 	}
@@ -38,6 +40,7 @@ func Lines(path, text string, names []string, kind string, start, end, at int) S
 	case !comment(path, tail):
 		return fix("the server's range ends in the middle of a line")
 	}
+	// A range that ends inside the body leaves an opening bracket over.
 	if !balanced(text[s.Bare:s.End]) {
 		return fix("its brackets do not match, so its end is not certain")
 	}
@@ -45,7 +48,8 @@ func Lines(path, text string, names []string, kind string, start, end, at int) S
 	return s
 }
 
-// cLike reports languages in which # begins a directive, not a comment.
+// cLike reports languages in which # begins a directive, not a comment. These have a preprocessor, or directives as C#
+// has them; taking #include or #region for a comment would move it with a function.
 func cLike(path string) bool {
 	return slices.Contains([]string{".c", ".h", ".cc", ".cpp", ".cxx", ".c++", ".hh", ".hpp", ".hxx", ".h++", ".cu", ".m", ".mm", ".cs"}, strings.ToLower(filepath.Ext(path)))
 }
@@ -63,9 +67,12 @@ func comment(path, line string) bool {
 	return false
 }
 
+// template matches lines above a declaration that belong to it: templates and constraints of C++, its [[attributes]], and
+// [Attributes] of C#, which begin with a capital letter.
 var template = regexp.MustCompile(`^(template\s*<.*>|requires\b.*|\[\[.*\]\]|\[[A-Z].*\])\s*$`)
 
-// above takes in the lines right above that belong to the declaration; from is where its first line starts.
+// above takes in the lines right above that belong to the declaration; from is where its first line starts. It walks up
+// line by line and stops at the first line that is blank or code. No limit is needed: each line is looked at once.
 func (s *Symbol) above(path, text string, from int) {
 	block := false // inside a /* */ seen from below
 	for from > 0 {
@@ -73,6 +80,7 @@ func (s *Symbol) above(path, text string, from int) {
 		said := strings.TrimSpace(text[line : from-1])
 		indent := line + len(text[line:from-1]) - len(strings.TrimLeft(text[line:from-1], " \t"))
 		switch {
+		// Inside a block comment every line belongs to it until the line that opens it.
 		case block:
 			block = !strings.HasPrefix(said, "/*")
 		case strings.HasSuffix(said, "*/"):

@@ -4,7 +4,8 @@ import (
 	"strings"
 )
 
-// node is a syntax tree's, copied out of the parser's memory.
+// node is one node of a syntax tree, copied out of the parser's memory so that nothing refers to C memory after parse has
+// returned. Offsets are bytes in the text.
 type node struct {
 	kind, field string
 	word        string // text of short leaves
@@ -24,7 +25,8 @@ func (n *node) child(field string) *node {
 	return nil
 }
 
-// find is the first node of a kind below n.
+// find is the first node of a kind below n. It searches depth first, in the order of the text. The depth is bounded by
+// maxDepth of the reader.
 func (n *node) find(kind string) *node {
 	for _, k := range n.kids {
 		if k.kind == kind {
@@ -37,10 +39,12 @@ func (n *node) find(kind string) *node {
 	return nil
 }
 
-// span is a stretch of text that the parser could not read.
+// span is a stretch of text, in bytes, that the parser could not read. An edit that touches one is refused, because the
+// tree around it is a guess.
 type span struct{ start, end int }
 
-// trim takes the space before a token out of it.
+// trim moves the start of every node behind the white space before it. The Lua grammar counts that space as part of the
+// token, so without this a symbol would begin on the line before.
 func (n *node) trim(text string) {
 	n.start = n.end - len(strings.TrimLeft(text[n.start:n.end], " \t\r\n"))
 	for _, k := range n.kids {
@@ -48,7 +52,8 @@ func (n *node) trim(text string) {
 	}
 }
 
-// outliner collects the symbols of one tree.
+// outliner collects the symbols of one tree. The fields out and last grow together: last[i] is the node of out[i], which
+// tells an overload's signature from the body.
 type outliner struct {
 	g      *grammar
 	text   string
@@ -71,9 +76,13 @@ func (o *outliner) walk(n *node, path []string, local bool) {
 			o.walk(k, path, local)
 			continue
 		}
+		// Several names in one statement (var a, b int) are symbols each; what is declared inside belongs to the last of
+		// them.
 		inside := path
 		for _, nm := range names {
 			own := append([]string(nil), path...)
+			// A CSS selector holds dots that do not separate anything, while A.f in Go, C++ or Lua is two parts of a
+			// path.
 			if d.raw {
 				own = append(own, nm.text)
 			} else {
@@ -83,6 +92,8 @@ func (o *outliner) walk(n *node, path []string, local bool) {
 					}
 				}
 			}
+			// A name of dots only leaves no part. Such a symbol could not be asked for, and Name would panic on an empty
+			// path.
 			if len(own) == len(path) {
 				continue
 			}
@@ -113,6 +124,8 @@ func (o *outliner) add(n *node, d decl, path []string, at int, local, several bo
 	if n.parent != nil && d.sep != "" && n.parent.kind == d.in || n.kind == "method_definition" && n.parent.kind == "object" {
 		s.Sep = ","
 	}
+	// The wrappers around a declaration (export, decorators, const) belong to it: a person who says "the function" means
+	// the whole statement. A joint wrapper with two declarations makes both inseparable.
 	top := n
 	for top.parent != nil {
 		group, wraps := o.g.wraps[top.parent.kind]
@@ -152,12 +165,15 @@ func (o *outliner) add(n *node, d decl, path []string, at int, local, several bo
 	case !o.ownLines(s):
 		s.Fixed = "it shares its lines with other code"
 	}
+	// The span of a broken neighbour may reach into this declaration or end too early, so touching it is enough to
+	// refuse.
 	for _, b := range o.broken {
 		if b.start <= s.End && b.end >= s.Start {
 			s.Fixed = "there is a syntax error in it or next to it"
 		}
 	}
-	// Overloads and their implementation are one.
+	// Overloads and their implementation are one. TypeScript writes each overload as a signature of its own; replacing
+	// only one of them would leave code that does not compile.
 	if i := len(o.out) - 1; i >= 0 && strings.HasSuffix(o.last[i].kind, "_signature") && !strings.HasPrefix(o.last[i].kind, "property") && (n.kind == "function_declaration" || n.kind == "method_definition" || n.kind == o.last[i].kind) &&
 		o.out[i].String() == s.String() && strings.TrimSpace(o.text[o.out[i].End:s.Start]) == "" {
 		p := &o.out[i]
@@ -192,7 +208,8 @@ func (o *outliner) lead(s *Symbol, k *node, kind byte) {
 	}
 }
 
-// before takes in the comments and decorators right above.
+// before takes in the comments and decorators right above. A blank line ends the search: a comment above it is about
+// something else, such as a section of the file.
 func (o *outliner) before(s *Symbol, top *node) {
 	if top.parent == nil {
 		return
@@ -221,7 +238,8 @@ func (o *outliner) before(s *Symbol, top *node) {
 	}
 }
 
-// behind takes in a semicolon and a comment on the same line.
+// behind takes in a semicolon and a comment on the same line. A comment that spans lines is left alone, because its last
+// line may belong to what follows.
 func (o *outliner) behind(s *Symbol, top *node) {
 	if top.parent == nil {
 		return
@@ -250,6 +268,7 @@ func (o *outliner) ownLines(s Symbol) bool {
 		to = s.End + i
 	}
 	after := strings.TrimSpace(o.text[s.End:to])
+	// The separator and a comment behind it move with the declaration, so they do not count as other code.
 	if s.Sep != "" {
 		after = strings.TrimSpace(strings.TrimPrefix(after, s.Sep))
 		if after != "" && o.g.leads["comment"]+o.g.leads["line_comment"] != 0 && strings.HasPrefix(after, o.g.remark()) {
@@ -259,7 +278,8 @@ func (o *outliner) ownLines(s Symbol) bool {
 	return strings.Trim(o.text[from:s.Start], " \t\ufeff") == "" && after == ""
 }
 
-// result leaves out what is declared inside its own declaration again: typedef struct S {…} S.
+// result leaves out what is declared inside its own declaration again: typedef struct S {…} S. Both names would be equal,
+// and every request for S would be answered as ambiguous.
 func (o *outliner) result() []Symbol {
 	out := o.out[:0:0]
 	for _, s := range o.out {

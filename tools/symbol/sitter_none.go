@@ -2,6 +2,7 @@
 
 package symbol
 
+// Builds without cgo have no grammar: callers fall back to the ranges of language servers (see Lines).
 const hasParser = false
 
 func parse(string, string) (*node, []span, error) { return nil, nil, ErrNoGrammar }

@@ -46,6 +46,8 @@ var (
 	ErrNotText   = errors.New("the file is not clean UTF-8 text")
 )
 
+// maxText is the longest text that is parsed, in bytes. A syntax tree takes about twenty times the memory of its text,
+// and it is copied out of C memory once, so this bounds one outline at some tens of megabytes.
 const maxText = 1 << 20 // bytes; a tree weighs some twenty times its text
 
 // Outline lists all declarations of a text of at most 1 MiB, in its order; path is not opened, its name tells the language.
@@ -55,6 +57,7 @@ func Outline(path, text string) ([]Symbol, error) {
 	if g == nil {
 		return nil, ErrNoGrammar
 	}
+	// The readers of keys hold no C code and follow no tree, so they need no check for clean text.
 	if g.keys != nil {
 		if len(text) > maxText {
 			return nil, ErrTooBig
@@ -90,7 +93,9 @@ func Broken(path, text string) (broken, ok bool) {
 }
 
 // Breaks says that a text could be parsed and its successor cannot be: line is where, from 1. It says nothing where
-// there is no grammar, and nothing of texts that had mistakes before.
+// there is no grammar, and nothing of texts that had mistakes before. It parses up to three times. Callers warn about a
+// change with it, or refuse an edit whose quotation was only similar: a false alarm would block good edits, so every
+// doubt (a text that is too big, a parser that gave up) counts as unbroken.
 func Breaks(path, old, new string) (line int, broken bool) {
 	if was, ok := Broken(path, old); !ok || was {
 		return 0, false
@@ -107,6 +112,8 @@ func Breaks(path, old, new string) (line int, broken bool) {
 }
 
 // Split takes a name path apart: Type.method, ns::Type::method, Type/method. A leading separator means the whole path.
+// Callers get names from models, which write them as the language, as a path or as documentation does. All of these mean
+// the same declaration, so they become the same parts.
 func Split(path string) (parts []string, whole bool) {
 	path = strings.NewReplacer("::", ".", "/", ".", "#", ".").Replace(path)
 	whole = strings.HasPrefix(path, ".")
@@ -121,6 +128,8 @@ func Split(path string) (parts []string, whole bool) {
 // clean takes Go's receiver marks, parameters and type parameters off a name, so that (*Server) and Map[K] are found. C++'s
 // operators keep theirs, which are their names.
 func clean(p string) string {
+	// Without this case operator() and operator< would lose their own name to the cut at the first bracket below. A
+	// letter behind "operator" makes it an ordinary identifier, such as operatorName or operator_name.
 	if op, ok := strings.CutPrefix(strings.TrimSpace(p), "operator"); ok && op != "" && !strings.ContainsAny(op[:1], "_") && (op[0] < 'A' || op[0] == '[') {
 		return "operator" + strings.Join(strings.Fields(op), "")
 	}
@@ -132,7 +141,9 @@ func clean(p string) string {
 }
 
 // Find returns the symbols whose path ends in the name path, those not inside functions first. A name that holds
-// separators itself, such as a selector of CSS, may be given as it is.
+// separators itself, such as a selector of CSS, may be given as it is. Several results are for the caller to resolve: an
+// overload or a name in two classes must not be edited by guess. The order is that of the text, apart from locals, which
+// come last.
 func Find(list []Symbol, path string) []Symbol {
 	parts, whole := Split(path)
 	verbatim := slices.ContainsFunc(list, func(s Symbol) bool { return s.Is(path) })
@@ -145,7 +156,8 @@ func Find(list []Symbol, path string) []Symbol {
 			out = append(out, s)
 		}
 	}
-	// A class's name means the class, not the constructors that are called like it.
+	// A class's name means the class, not the constructors that are called like it. A caller that wants the constructors
+	// writes the name twice (Server.Server).
 	if twice := len(parts) > 1 && parts[len(parts)-1] == parts[len(parts)-2]; !twice && len(out) > 1 {
 		all := slices.Clone(out)
 		out = slices.DeleteFunc(out, func(s Symbol) bool {
@@ -153,6 +165,7 @@ func Find(list []Symbol, path string) []Symbol {
 			return n > 1 && s.Path[n-1] == s.Path[n-2] && slices.ContainsFunc(all, func(o Symbol) bool { return slices.Equal(o.Path, s.Path[:n-1]) })
 		})
 	}
+	// Local declarations are offered last, because a caller that takes the first means the one that other code can name.
 	slices.SortStableFunc(out, func(a, b Symbol) int {
 		switch {
 		case a.Local == b.Local:
@@ -165,7 +178,8 @@ func Find(list []Symbol, path string) []Symbol {
 	return out
 }
 
-// Is reports that the symbol is called exactly so, by its name or its whole path, where either is no plain name.
+// Is reports that path is exactly the symbol's name or whole path, where one of its names holds separators or brackets,
+// such as a CSS selector. A plain name is left to Matches, which also finds it inside other declarations.
 func (s Symbol) Is(path string) bool {
 	if !slices.ContainsFunc(s.Path, func(p string) bool { return strings.ContainsAny(p, ".:/# ([<") }) {
 		return false
@@ -173,13 +187,15 @@ func (s Symbol) Is(path string) bool {
 	return s.Name() == path || s.String() == path
 }
 
-// Own reports that the file's structure is all there is to know of it: keys, rules. No server knows better.
+// Own reports that the file's structure is all there is to know of it: keys, rules. No server knows better. Callers ask
+// no language server about such files, neither for ranges nor for uses.
 func Own(path string) bool {
 	g := grammarOf(path)
 	return g != nil && (g.keys != nil || g.name == "css")
 }
 
-// Matches reports whether a symbol's path ends in parts, or is parts.
+// Matches reports whether a symbol's path ends in parts, or is parts. Names are compared case-sensitively and whole: a
+// prefix would make a short name ambiguous in most files.
 func Matches(path, parts []string, whole bool) bool {
 	if len(parts) > len(path) || whole && len(parts) != len(path) {
 		return false
@@ -187,7 +203,8 @@ func Matches(path, parts []string, whole bool) bool {
 	return slices.Equal(path[len(path)-len(parts):], parts)
 }
 
-// Enclosing is the innermost symbol around an offset.
+// Enclosing is the innermost symbol around an offset. Of two with the same span the later one counts, which is the inner
+// one because outlines list the outer first.
 func Enclosing(list []Symbol, at int) (Symbol, bool) {
 	best, ok := Symbol{}, false
 	for _, s := range list {
@@ -203,7 +220,8 @@ func Enclosing(list []Symbol, at int) (Symbol, bool) {
 const maxAngles = 200
 
 // angles counts the largest number of < that are open at once, without knowing strings or comments: a text
-// with many of them there is refused too, which is the safe side.
+// with many of them there is refused too, which is the safe side. A semicolon or a brace ends a statement, and with it
+// the parser's doubt, so the count starts again there.
 func angles(text string) (most int) {
 	open := 0
 	for i := range len(text) {

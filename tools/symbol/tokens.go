@@ -23,7 +23,8 @@ type Token struct {
 
 // Tokens are what an editor would colour in a text, in order and without overlaps. The path only names the language; there
 // are no tokens where it has no grammar, or where the text takes too long to parse. Texts that are cut off or wrong have
-// tokens too, because a syntax tree says where it does not understand and goes on.
+// tokens too, because a syntax tree says where it does not understand and goes on. The terminal colours code blocks of
+// answers with it, so it never fails: without tokens a block is shown plain.
 func Tokens(path, text string) []Token {
 	g := grammarOf(path)
 	if g == nil || !hasParser {
@@ -34,6 +35,7 @@ func Tokens(path, text string) []Token {
 		if lang != "json" {
 			return nil
 		}
+		// No grammar of JSON is linked, which saves its size in the binary.
 		lang = "javascript" // of which JSON is a part
 	}
 	root, _, err := parse(lang, text)
@@ -45,7 +47,8 @@ func Tokens(path, text string) []Token {
 	return out
 }
 
-// tokens adds those of a node and of what is below it.
+// tokens adds those of a node and of what is below it. A node with a kind hides what is below it, so tokens never
+// overlap.
 func (n *node) tokens(text string, out *[]Token) {
 	if kind := n.tokenKind(text); kind != "" {
 		if n.end > n.start {
@@ -59,6 +62,7 @@ func (n *node) tokens(text string, out *[]Token) {
 }
 
 // tokenKind goes by the names that grammars share: a node that stands for a word of the language is called like the word.
+// A table for each grammar would be exact but has to follow each of its releases; a wrong guess here costs a colour.
 func (n *node) tokenKind(text string) TokenKind {
 	switch {
 	case n.parent == nil:
@@ -67,6 +71,8 @@ func (n *node) tokenKind(text string) TokenKind {
 		return Comment
 	case strings.Contains(n.kind, "string") && n.kind != "string_start" || n.kind == "char_literal" || n.kind == "rune_literal":
 		return String
+	// Only leaves are coloured from here on. Comments and strings above are coloured whole, although some grammars give
+	// them children.
 	case len(n.kids) > 0:
 		return ""
 	}
