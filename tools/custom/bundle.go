@@ -13,7 +13,8 @@ import (
 	"github.com/evanw/esbuild/pkg/api"
 )
 
-// shims are the imports that mean our own files, next to the host.
+// shims are the imports that mean our own files next to the host: plugins import the helper package of OpenCode, and need
+// not install it.
 var shims = map[string]string{"@opencode-ai/plugin": "plugin.mjs", "@opencode-ai/plugin/tool": "plugin.mjs", "@pillion/plugin": "plugin.mjs"}
 
 // bundle makes one module of a file and what it imports, to be kept in out; inputs are all files it was made from.
@@ -21,11 +22,15 @@ var shims = map[string]string{"@opencode-ai/plugin": "plugin.mjs", "@opencode-ai
 // folder of our own. An error names file, line and column.
 func bundle(path, host, out string) (code []byte, inputs []string, err error) {
 	quoted := func(s string) string { b, _ := json.Marshal(s); return string(b) }
+	// CommonJS packages call require, which an ES module does not have; it is made for the file's own place, so that it
+	// finds the packages there.
 	banner := `import { createRequire as __pillionRequire } from "node:module"; globalThis.require ??= __pillionRequire(` + quoted(path) + `);`
 	// Only a file that names it gets a Bun: packages ask for it to find out where they run.
 	if source, err := os.ReadFile(path); err == nil && bytes.Contains(source, []byte("Bun.")) {
 		banner += ` import { Bun as __pillionBun } from ` + quoted(fileURL(filepath.Join(host, "bun.mjs"))) + `; globalThis.Bun ??= __pillionBun;`
 	}
+	// The bundle lies in the cache, so import.meta and __dirname are replaced by the file's own place. The source map has
+	// positions only: the text is on the disk, and would double the bundle.
 	r := api.Build(api.BuildOptions{
 		EntryPoints: []string{path}, Outfile: out, Bundle: true, Write: false, Metafile: true,
 		Platform: api.PlatformNode, Format: api.FormatESModule, Target: api.ES2022, Sourcemap: api.SourceMapInline, SourcesContent: api.SourcesContentExclude,
@@ -45,6 +50,8 @@ func bundle(path, host, out string) (code []byte, inputs []string, err error) {
 				return api.OnResolveResult{Path: fileURL(filepath.Join(host, "bun.mjs")), External: true}, nil
 			})
 			b.OnResolve(api.OnResolveOptions{Filter: `^zod(/v4)?$`}, func(a api.OnResolveArgs) (api.OnResolveResult, error) {
+				// b.Resolve calls this function again for the same import; the mark ends the recursion and lets esbuild
+				// look for the package itself.
 				if a.PluginData == "again" {
 					return api.OnResolveResult{}, nil
 				}
@@ -58,6 +65,7 @@ func bundle(path, host, out string) (code []byte, inputs []string, err error) {
 	})
 	if len(r.Errors) > 0 {
 		var all []string
+		// Three errors are enough to see what is wrong; one missing import can cause hundreds.
 		for _, m := range r.Errors[:min(len(r.Errors), 3)] {
 			all = append(all, placed(m, path))
 		}
@@ -71,7 +79,8 @@ func fileURL(path string) string {
 	return (&url.URL{Scheme: "file", Path: filepath.ToSlash(path)}).String()
 }
 
-// placed is an error of the bundler with its place; columns count bytes from 1.
+// placed is an error of the bundler with its place; columns count bytes from 1. esbuild gives paths relative to the
+// working directory, and columns from 0.
 func placed(m api.Message, path string) string {
 	text := m.Text
 	if strings.HasPrefix(text, "Could not resolve ") {
@@ -89,7 +98,8 @@ func placed(m api.Message, path string) string {
 	return path + ": " + text
 }
 
-// inputsOf are the files that a bundle was made from.
+// inputsOf are the files that a bundle was made from. The file itself is always the first. Names that are no files on the
+// disk, such as shims, are left out.
 func inputsOf(metafile, path string) []string {
 	var m struct{ Inputs map[string]json.RawMessage }
 	out := []string{path}

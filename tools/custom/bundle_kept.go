@@ -12,7 +12,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/whole"
 )
 
-// bundled is a file made ready to run.
+// bundled is a file made ready to run. The stamp decides when the file is loaded again, so it must be of the contents
+// that went in, even where the files have changed since.
 type bundled struct {
 	code    string   // path of the bundle
 	inputs  []string // all files it was made from
@@ -21,14 +22,18 @@ type bundled struct {
 }
 
 // keptBundle says what a kept bundle was made from. It counts as long as all of it is as it was: what the files hold,
-// and when the folders were changed in which imports are looked for.
+// and when the folders were changed in which imports are looked for. Contents are compared by hash, because a checkout
+// changes times without changing files; folders are compared by time, because what counts there is a file that came or
+// went.
 type keptBundle struct {
 	Maker   string            `json:"maker"`   // of the bundler, its settings and the host's own files
 	Inputs  map[string]string `json:"inputs"`  // SHA-256 by path
 	Folders map[string]string `json:"folders"` // stamp by path
 }
 
-// maker identifies the bundler, its settings and the host's own files by the program that they are part of.
+// maker identifies the bundler, its settings and the host's own files by the program that they are part of. Another build
+// of Pillion may bring another bundler or other shims, so its bundles are not used. Empty, where the program has been
+// replaced, matches only other programs that could not tell either.
 func maker() string {
 	self, err := os.Executable()
 	if err != nil {
@@ -37,7 +42,8 @@ func maker() string {
 	return stampOf(self)
 }
 
-// bundleKept is bundle with a memory: a file whose imports are as they were is not bundled again, whoever did it.
+// bundleKept is bundle with a memory: a file whose imports are as they were is not bundled again, whoever did it. Several
+// processes may do this at once for one file: whole.Write replaces files atomically, and the description is written last.
 func bundleKept(path, host string) (bundled, error) {
 	sum := sha256.Sum256([]byte(path))
 	base := filepath.Join(host, "bundles", hex.EncodeToString(sum[:12]))
@@ -58,6 +64,7 @@ func bundleKept(path, host string) (bundled, error) {
 		return bundled{}, err
 	}
 	b := bundled{code: code, inputs: inputs, stamp: stampAll(inputs)}
+	// The bundle is used once and not described, and the empty stamp makes the next look bundle again.
 	if changedSince(inputs, began) { // while it was bundled: what went in is not known
 		b.stamp, b.passing = "", true
 		b.code = base + "-" + rand.Text() + ".mjs"
@@ -84,7 +91,8 @@ func readKept(path string) (k keptBundle, ok bool) {
 	return k, err == nil && json.Unmarshal(raw, &k) == nil && k.Maker == maker() && len(k.Inputs) > 0
 }
 
-// counts reports whether everything is as it was.
+// counts reports whether everything is as it was. Folders come first, since they cost a stat each, and inputs must be
+// read whole.
 func (k keptBundle) counts() bool {
 	for path, stamp := range k.Folders {
 		if folderStamp(path) != stamp {
@@ -99,7 +107,9 @@ func (k keptBundle) counts() bool {
 	return true
 }
 
-// folderStamps are what decides where imports lead: the folders of the inputs, and what stands above the file.
+// folderStamps are what decides where imports lead: the folders of the inputs, and what stands above the file. Without
+// the places above the file, an npm install next to the project would go unnoticed: the import would still lead to the
+// old package.
 func folderStamps(path string, inputs []string) map[string]string {
 	out := map[string]string{}
 	for _, p := range inputs {
@@ -137,7 +147,8 @@ func sumOf(path string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// changedSince reports whether a file was changed after t or has gone.
+// changedSince reports whether a file was changed after t or has gone. A file system with coarse times may hide a change
+// within the same tick.
 func changedSince(paths []string, t time.Time) bool {
 	for _, p := range paths {
 		if info, err := os.Stat(p); err != nil || info.ModTime().After(t) {

@@ -20,6 +20,9 @@ import (
 	"github.com/pillion-dev/pillion/tools/guard"
 )
 
+// maxLine bounds the memory that one message of the child may take. startLimit is for the first message of the runtime.
+// stopGrace is longer than the second that host.mjs gives plugins to clean up (DISPOSE), so that a tidy end is not cut
+// short; endGrace is for pipes that a program's own children keep open. oldestNode is what ErrNoRuntime asks for.
 const (
 	maxLine    = 64 << 20 // bytes of one message; a longer one is not read
 	startLimit = 20 * time.Second
@@ -28,7 +31,8 @@ const (
 	oldestNode = 20
 )
 
-// child is the process that runs JavaScript.
+// child is the process that runs JavaScript. A Host has at most one that lives. It is never started again: running makes
+// another.
 type child struct {
 	cmd     *exec.Cmd
 	stdin   io.WriteCloser // guarded by write
@@ -47,7 +51,8 @@ type child struct {
 	reason  string                 // guarded by mu: why it ended
 }
 
-// message is a line from the child.
+// message is a line from the child. At most one of the fields behind Unit is set. The shapes are those that host.mjs and
+// worker.mjs write.
 type message struct {
 	Token string `json:"token"`
 	ID    int64  `json:"id"`
@@ -105,7 +110,8 @@ func (e *remoteError) Error() string {
 // ErrNoRuntime: there is nothing to run JavaScript with.
 var ErrNoRuntime = errors.New("custom tools and plugins in JavaScript need Node.js 20 or newer, Bun or Deno on PATH; install one, or set js_runtime in the configuration")
 
-// running is the child, started when it is not there. load is held, or whoever holds it waits for this.
+// running returns the child and starts one when none lives. The caller holds load, or refresh, which holds it, waits for
+// the caller. A start that ctx cuts short leaves no child behind.
 func (h *Host) running(ctx context.Context) (*child, error) {
 	h.mu.Lock()
 	c := h.child
@@ -124,7 +130,8 @@ func (h *Host) running(ctx context.Context) (*child, error) {
 }
 
 // findRuntime returns the program that runs JavaScript and its arguments before the script. Deno asks for permissions at
-// the terminal unless it has them all; the person's own tools run with the person's rights in every runtime.
+// the terminal unless it has them all; the person's own tools run with the person's rights in every runtime. Source maps
+// make errors name the person's TypeScript lines instead of the bundle's.
 func findRuntime(configured string) (string, []string, error) {
 	names := []string{"node", "bun", "deno"}
 	if configured != "" {
@@ -161,6 +168,8 @@ func (h *Host) startChild(ctx context.Context) (*child, error) {
 	if err != nil {
 		return nil, err
 	}
+	// The token goes by the environment, which host.mjs deletes before the person's code can read it: that code could
+	// otherwise forge answers.
 	c := &child{token: rand.Text(), files: files, stderr: &guard.Tail{}, exited: make(chan struct{}), waiting: map[int64]chan message{}, units: map[string]*source{}}
 	c.cmd = guard.Command(guard.Tool, slices.Concat([]string{program}, args, []string{filepath.Join(files, "host.mjs")})...)
 	c.cmd.Dir = h.o.Directory
@@ -175,12 +184,14 @@ func (h *Host) startChild(ctx context.Context) (*child, error) {
 		return nil, err
 	}
 	c.cmd.Stdout = w
+	// A group of its own lets KillGroup end what tools have started, too.
 	guard.OwnGroup(c.cmd)
 	start := h.o.Start
 	if start == nil {
 		start = (*exec.Cmd).Start
 	}
 	err = start(c.cmd)
+	// Our copy of the writing end must be closed, or read would wait for the end of a pipe that we hold open ourselves.
 	_ = w.Close()
 	if err != nil {
 		_ = r.Close()
@@ -214,13 +225,15 @@ func (h *Host) startChild(ctx context.Context) (*child, error) {
 	}
 }
 
-// atoi is the number in a field of the host's stack traces; 0 for anything else.
+// atoi reads a major version of Node.js; 0 for anything else, which is older than any supported version.
 func atoi(s string) int {
 	n, _ := strconv.Atoi(s)
 	return n
 }
 
-// read takes the child's lines. A line without the token was printed by a program that it started.
+// read takes the child's lines. A line without the token was printed by a program that it started. A line over maxLine is
+// skipped to its end without being kept, and nothing answers its call: a load or a hook ends by its limit, a tool's call
+// with its turn.
 func (c *child) read(r io.ReadCloser, hello chan<- message) {
 	defer r.Close()
 	in := bufio.NewReaderSize(r, 64<<10)
@@ -244,6 +257,7 @@ func (c *child) read(r io.ReadCloser, hello chan<- message) {
 			_, _ = c.stderr.Write(append(line, '\n'))
 		}
 		line, long = line[:0], false
+		// The memory of one long answer is given back; otherwise it stays for the process's life.
 		if cap(line) > 1<<20 {
 			line = nil
 		}
@@ -283,6 +297,7 @@ func (c *child) take(m message, hello chan<- message) {
 		return
 	}
 	to := c.waiting[m.ID]
+	// Metadata and questions come before the answer, so the place stays until the answer itself.
 	if m.Metadata == nil && m.Ask == nil {
 		delete(c.waiting, m.ID)
 	}
@@ -297,6 +312,8 @@ func (c *child) begin() (int64, chan message) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.last++
+	// Room for 64 messages lets a tool report progress while the call's goroutine is busy, without blocking every other
+	// file's messages.
 	to := make(chan message, 64)
 	c.waiting[c.last] = to
 	return c.last, to
@@ -309,7 +326,8 @@ func (c *child) forget(id int64) {
 	c.mu.Unlock()
 }
 
-// send writes one message. It may block while the child does not read, and fails when the child has ended.
+// send writes one message. It may block while the child does not read, and fails when the child has ended. Writing is
+// serialized by its own lock, not mu: a child that does not read must not keep read from handing out answers.
 func (c *child) send(m map[string]any) error {
 	b, err := json.Marshal(m)
 	if err != nil {
@@ -332,7 +350,8 @@ func (c *child) dead() bool {
 	}
 }
 
-// over records why the child has ended and tells all files that ran in it, once, after Wait.
+// over records why the child has ended and tells all files that ran in it, once, after Wait. The reason is set before
+// exited is closed, so whoever sees the channel closed may read why.
 func (c *child) over(err error) {
 	text := "it ended"
 	if err != nil {
@@ -359,7 +378,8 @@ func (c *child) why() string {
 	return c.reason
 }
 
-// stop ends it: first by closing its input, then by force.
+// stop ends it: first by closing its input, then by force. It returns after the process has ended, so callers may start
+// another one.
 func (c *child) stop() {
 	c.write.Lock()
 	_ = c.stdin.Close()

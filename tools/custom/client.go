@@ -11,7 +11,8 @@ import (
 	"github.com/pillion-dev/pillion/tools"
 )
 
-// ErrNoMethod: plugins may call this at OpenCode, but not here. ErrNotFound: there is nothing of that name.
+// ErrNoMethod is for a method that OpenCode's client has and Pillion does not offer, ErrNotFound for a name or id that
+// does not exist. A plugin sees them as different errors, because it may go on without the first.
 var (
 	ErrNoMethod = errors.New("no such method")
 	ErrNotFound = errors.New("not found")
@@ -23,10 +24,10 @@ const (
 	clientToast = "tui.showToast"
 )
 
-// clientLimit is how long a call of the client may take.
+// clientLimit is how long a call of the client may take. A hook that waits for it has the same limit by default.
 const clientLimit = 10 * time.Second
 
-// clientCall is a call of a plugin's client.
+// clientCall is a call of a plugin's client. N pairs the answer with the call in the plugin's worker.
 type clientCall struct {
 	N      int64           `json:"n"`
 	Method string          `json:"method"` // session.get
@@ -76,6 +77,7 @@ func readArgs(raw json.RawMessage) Args {
 
 // serve answers one call of the client.
 func (s *source) serve(c clientCall) {
+	// The host's context, not a call's: plugins call the client outside of hooks, too.
 	ctx, cancel := context.WithTimeout(s.host.ctx, clientLimit)
 	defer cancel()
 	reply := map[string]any{"op": "answer", "unit": s.unit, "n": c.N}
@@ -108,7 +110,8 @@ func (h *Host) client(ctx context.Context, file, method string, args Args) (any,
 	return h.o.Client(ctx, method, args)
 }
 
-// log writes a plugin's line to Pillion's log.
+// log writes a plugin's line to Pillion's log. All text is cut: a plugin in a loop must not fill the log's disk with one
+// line.
 func (h *Host) log(file string, body json.RawMessage) error {
 	var b struct {
 		Service, Level, Message string
@@ -127,7 +130,8 @@ func (h *Host) log(file string, body json.RawMessage) error {
 	return nil
 }
 
-// toast tells the person.
+// toast tells the person. An unknown variant, such as "success", is info. Equal texts are shown each time, other than in
+// notice.
 func (h *Host) toast(body json.RawMessage) error {
 	var b struct{ Title, Message, Variant string }
 	if err := json.Unmarshal(body, &b); err != nil || b.Message == "" {

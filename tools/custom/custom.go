@@ -55,7 +55,8 @@ type Plugin struct {
 	Options map[string]any
 }
 
-// Host is the tools and plugins of one place. Its methods are safe for concurrent use.
+// Host is the tools and plugins of one place. Its methods are safe for concurrent use. Lock order: load before mu, never
+// the other way round. mu is never held while the child or the disk is waited for.
 type Host struct {
 	o      Options
 	ctx    context.Context    // of what runs; ended by Close
@@ -77,7 +78,8 @@ type Host struct {
 	looked bool            // guarded by mu: the files have been looked at
 }
 
-// unit is a file as it was loaded.
+// unit is a file as it was loaded. Units are values: refresh builds the next map and take publishes it, so readers never
+// see a half-loaded set.
 type unit struct {
 	inputs []string // the file and all it was made from
 	stamp  string   // of these when they were loaded; "" loads the file anew at the next look
@@ -102,7 +104,7 @@ func New(o Options) *Host {
 }
 
 // Tools are the tools of all files as they are now, sorted by name. It is asked for at each step of a turn, and is what
-// notices that files have changed.
+// notices that files have changed. The slice is shared: callers must not change it.
 func (h *Host) Tools(ctx context.Context) []tools.Tool {
 	h.refresh(ctx)
 	h.mu.Lock()
@@ -121,10 +123,11 @@ func (h *Host) ready(ctx context.Context) {
 	}
 }
 
-// atOnce is how many files are loaded beside each other.
+// atOnce is how many files are loaded beside each other. Each is bundled, which takes processor time and memory.
 const atOnce = 4
 
-// refresh loads what is new or has changed, and drops what has gone.
+// refresh loads what is new or has changed, and drops what has gone. Calls that run on dropped files end by themselves
+// (see retire). A cancelled ctx leaves some files unloaded, which is why looked is then not set.
 func (h *Host) refresh(ctx context.Context) {
 	h.load.Lock()
 	defer h.load.Unlock()
@@ -132,6 +135,7 @@ func (h *Host) refresh(ctx context.Context) {
 	h.mu.Lock()
 	old, child := h.units, h.child
 	h.mu.Unlock()
+	// Sources of a dead child compare unequal to nil in stands, so all of them are loaded anew in another child.
 	if child != nil && child.dead() {
 		child = nil
 	}
@@ -168,7 +172,8 @@ func (h *Host) refresh(ctx context.Context) {
 	h.mu.Unlock()
 }
 
-// stands reports whether a file need not be loaded anew. A plugin that ended by itself is, a few times.
+// stands reports whether a file can stay as it is loaded. A plugin that ended by itself is loaded again, fewer than
+// maxSlow times. stands counts these ends, so it must be called once per look; load is held.
 func (h *Host) stands(f file, was unit, child *child) bool {
 	switch {
 	case was.stamp != stampAll(was.inputs):
@@ -189,7 +194,7 @@ func (h *Host) stands(f file, was unit, child *child) bool {
 }
 
 // openAll loads files, several beside each other. The child starts meanwhile: what Node needs for that is longer than
-// what most files need to be bundled.
+// what most files need to be bundled. The result is in the order of files, by which refresh pairs the two.
 func (h *Host) openAll(ctx context.Context, files []file) []unit {
 	child := sync.OnceValues(func() (*child, error) { return h.running(ctx) })
 	out := make([]unit, len(files))
@@ -209,7 +214,7 @@ func (h *Host) openAll(ctx context.Context, files []file) []unit {
 	return out
 }
 
-// take publishes what was loaded: of two tools of one name the later file's counts.
+// take publishes the loaded files. Of two tools with one name the later file's counts.
 func (h *Host) take(found []file, units map[string]unit) {
 	byName := map[string]tools.Tool{}
 	var hooked []*source
@@ -232,7 +237,8 @@ func (h *Host) take(found []file, units map[string]unit) {
 	h.mu.Unlock()
 }
 
-// Close ends the child with all workers and programs, and waits for them. The host cannot be used afterwards.
+// Close ends the child with all workers and programs, and waits for them. The host cannot be used afterwards. Calls under
+// way end with the child. h.ctx ends first, which makes a later startChild fail.
 func (h *Host) Close() {
 	h.end()
 	h.mu.Lock()

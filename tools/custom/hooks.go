@@ -12,7 +12,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
-// The hooks that plugins may have; the names and shapes are OpenCode's. A plugin that has others is told of.
+// The hooks that plugins may have; names and shapes are OpenCode's. The person gets a notice of a plugin with other
+// hooks, since those are never called.
 const (
 	hookBefore     = "tool.execute.before"
 	hookAfter      = "tool.execute.after"
@@ -25,6 +26,8 @@ const (
 	hookEvent      = "event"
 )
 
+// known is all that a plugin may have without a notice; the worker calls dispose and config itself, when a plugin ends
+// and when it is loaded.
 var known = []string{hookBefore, hookAfter, hookDefinition, hookPermission, hookShell, hookParams, hookSystem, hookMessage, hookEvent, "dispose", "config"}
 
 // DefaultHookLimit is how long a plugin's hook may take; maxSlow is how often in all before it is left out. pingLimit is
@@ -49,7 +52,8 @@ type slowError struct{ limit time.Duration }
 
 func (e *slowError) Error() string { return fmt.Sprintf("it did not answer within %s", e.limit) }
 
-// with are the plugins that have a hook, in their order, without those whose hook was cut off too often.
+// with are the plugins that have a hook, in their order, without those whose hook was cut off too often. The order is
+// that of Options.Plugins, then of the folders; each plugin sees what the one before has left.
 func (h *Host) with(name string) []*source {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -69,7 +73,8 @@ func (h *Host) Has(ctx context.Context, name string) bool {
 	return len(h.with(name)) > 0
 }
 
-// hook runs a hook of every plugin in turn; each gets the output of the one before. The first that throws ends it.
+// hook runs a hook of every plugin in turn; each gets the output of the one before. The first that throws ends it. An
+// output that cannot be read back into T is an error as well, because guessing would let a plugin's slip change a call.
 func hook[T any](ctx context.Context, h *Host, name string, input any, output T) (T, error) {
 	for _, s := range h.with(name) {
 		raw, err := s.hook(ctx, name, input, output)
@@ -90,7 +95,8 @@ func hook[T any](ctx context.Context, h *Host, name string, input any, output T)
 }
 
 // cutOff tells the person that a hook took too long. Then it pings the code: code that waits for something answers and goes
-// on; code in an endless loop does not, and is ended and loaded again.
+// on; code in an endless loop does not, and is ended and loaded again. The ping runs behind the caller, whose turn has
+// already waited for the limit.
 func (h *Host) cutOff(s *source, name string, slow *slowError) {
 	text := fmt.Sprintf("The plugin %s was cut off: its hook %s did not answer within %s.", s.file.path, name, slow.limit)
 	if s.wasSlow(name) == maxSlow {
@@ -108,6 +114,7 @@ func (h *Host) cutOff(s *source, name string, slow *slowError) {
 		select {
 		case <-answers:
 		case <-s.gone:
+		// Close ends the context as well; the child is then ended anyway.
 		case <-ctx.Done():
 			if h.ctx.Err() == nil {
 				s.unload("end")
@@ -117,7 +124,8 @@ func (h *Host) cutOff(s *source, name string, slow *slowError) {
 }
 
 // hook runs one plugin's hook and returns the output that it leaves. The error is the plugin's own, a *slowError, or the
-// reason why its code ended.
+// reason why its code ended. A hook does not hold the worker (see enter): one that is cut off by a reload ends with the
+// reason of its code's end.
 func (s *source) hook(ctx context.Context, name string, input, output any) (json.RawMessage, error) {
 	c := s.child
 	id, answers := c.begin()
@@ -144,7 +152,7 @@ func (s *source) hook(ctx context.Context, name string, input, output any) (json
 
 // Hook runs the plugins' hooks before and after every tool call. A hook that throws before a call refuses it, and so does one
 // that is too slow, because refusing may be its purpose. After a call there is nothing left to refuse: a mistake there is a
-// notice.
+// notice. The hook before a call may change the arguments; they are checked and asked about after it.
 func (h *Host) Hook() tools.Hook {
 	type who struct {
 		Tool      string          `json:"tool"`
@@ -169,6 +177,7 @@ func (h *Host) Hook() tools.Hook {
 			return out.Args, nil
 		},
 		After: func(ctx context.Context, call *tools.Call, input json.RawMessage, r tools.Result, err error) (tools.Result, error) {
+			// A failed call has no result that a plugin could change.
 			if err != nil || len(h.with(hookAfter)) == 0 {
 				return r, err
 			}
@@ -203,7 +212,8 @@ func (h *Host) Define(ctx context.Context, t tools.Tool) tools.Tool {
 	return t
 }
 
-// Permission lets plugins answer a question before the person: allow, deny, or ask as it was. One that fails asks.
+// Permission lets plugins answer a question before the person: allow, deny, or ask as it was. One that fails asks. Any
+// other status is ask as well, so that a misspelt answer never allows anything.
 func (h *Host) Permission(ctx context.Context, r permission.Request) permission.Action {
 	type status struct {
 		Status permission.Action `json:"status"`
@@ -220,7 +230,8 @@ func (h *Host) Permission(ctx context.Context, r permission.Request) permission.
 	return out.Status
 }
 
-// ShellEnv is what plugins add to a command's environment.
+// ShellEnv is what plugins add to a command's environment. After an error nothing is added, and the command runs with its
+// own environment.
 func (h *Host) ShellEnv(ctx context.Context, cwd, session, call string) map[string]string {
 	type env struct {
 		Env map[string]string `json:"env"`
@@ -233,7 +244,8 @@ func (h *Host) ShellEnv(ctx context.Context, cwd, session, call string) map[stri
 	return out.Env
 }
 
-// Params are what plugins may change of a model request; nil is the model's own.
+// Params are what plugins may change of a model request; nil is the model's own. Pointers tell "not set" from 0, which is
+// a valid temperature.
 type Params struct {
 	Temperature     *float64       `json:"temperature,omitempty"`
 	TopP            *float64       `json:"topP,omitempty"`
@@ -270,7 +282,8 @@ func (h *Host) System(ctx context.Context, session, provider, model string, syst
 	return out.System
 }
 
-// Event tells plugins what happened. It loads them, and waits for no answer.
+// Event tells plugins what happened. It loads them, and waits for no answer. Id 0 marks a message without an answer; an
+// error of the hook comes back as a notice (see child.take).
 func (h *Host) Event(kind string, properties map[string]any) {
 	if h.ctx.Err() != nil || !h.Has(h.ctx, hookEvent) {
 		return

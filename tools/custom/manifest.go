@@ -16,6 +16,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/guard"
 )
 
+// maxManifest and maxAnswer keep a mistake (a manifest that is a log file, a program that prints for ever) from taking
+// the memory. defaultLimit is what a manifest without "timeout" gets.
 const (
 	maxManifest  = 256 << 10 // bytes
 	maxAnswer    = 16 << 20  // bytes of a program's answer
@@ -23,7 +25,8 @@ const (
 )
 
 // manifest describes a tool in any language: a program that reads one JSON object on standard input (input and
-// context) and writes its answer to standard output, as text or as {"output", "title", "metadata"}.
+// context) and writes its answer to standard output, as text or as {"output", "title", "metadata"}. Unknown fields are
+// ignored, so that a manifest of another agent with more in it works.
 type manifest struct {
 	Name        string          `json:"name"` // empty: the file's
 	Description string          `json:"description"`
@@ -34,7 +37,8 @@ type manifest struct {
 	ReadOnly    bool            `json:"readOnly"`
 }
 
-// openManifest makes a tool of a manifest. A mistake in it is told once and leaves the unit without tools.
+// openManifest makes a tool of a manifest. A mistake in it is told once and leaves the unit without tools. The program is
+// not looked for: it may be built later, and a call tells when it is missing.
 func (h *Host) openManifest(f file) unit {
 	u := unit{inputs: []string{f.path}}
 	u.stamp = stampAll(u.inputs)
@@ -80,6 +84,7 @@ func readManifest(path string) (*manifest, error) {
 	if len(m.InputSchema) == 0 {
 		m.InputSchema = m.Parameters
 	}
+	// Providers refuse a tool without a schema, so one without arguments takes an empty object.
 	if len(m.InputSchema) == 0 {
 		m.InputSchema = json.RawMessage(`{"type":"object","properties":{}}`)
 	}
@@ -89,6 +94,8 @@ func readManifest(path string) (*manifest, error) {
 	if m.Description == "" {
 		return nil, errors.New(`it has no "description", so a model would not know what it is for`)
 	}
+	// The program runs in the session's directory, so a relative name must be resolved here. A bare name is looked up in
+	// PATH.
 	if strings.HasPrefix(m.Command[0], "./") || strings.HasPrefix(m.Command[0], "../") {
 		m.Command[0] = filepath.Join(filepath.Dir(path), m.Command[0])
 	}
@@ -96,7 +103,8 @@ func readManifest(path string) (*manifest, error) {
 }
 
 // program runs the tool's program for one call, in a process group that is killed at the end of the call, whatever it left
-// running. An exit code other than 0 is an error with the program's last line on standard error.
+// running. An exit code other than 0 is an error with the program's last line on standard error. The limit counts from
+// the start of the program, after the person's answer.
 func (h *Host) program(ctx context.Context, m *manifest, input json.RawMessage, call *tools.Call) (tools.Result, error) {
 	limit := defaultLimit
 	if m.Timeout > 0 {
@@ -124,6 +132,7 @@ func (h *Host) program(ctx context.Context, m *manifest, input json.RawMessage, 
 	stop := context.AfterFunc(timed, func() { guard.KillGroup(cmd) })
 	err = cmd.Wait()
 	stop()
+	// What the program left running in its group must not outlive the call: the next call could meet it.
 	guard.KillGroup(cmd)
 	switch {
 	case ctx.Err() != nil:
@@ -137,6 +146,8 @@ func (h *Host) program(ctx context.Context, m *manifest, input json.RawMessage, 
 		}
 		return tools.Result{}, &tools.Error{Kind: "custom", Message: text}
 	}
+	// Only an object with "output" or "error" is read as a structured answer; any other JSON is the tool's text. A cut
+	// answer cannot be parsed and is text, too.
 	if text := bytes.TrimSpace(out.buf.Bytes()); len(text) > 0 && text[0] == '{' && !out.cut {
 		var shape struct {
 			Output *string `json:"output"`
@@ -152,7 +163,8 @@ func (h *Host) program(ctx context.Context, m *manifest, input json.RawMessage, 
 	return tools.Result{Output: out.buf.String()}, nil
 }
 
-// bounded keeps the beginning of what is written and takes the rest in silence, so that a flood ends by itself.
+// bounded keeps the beginning of what is written and takes the rest in silence, so that a flood ends by itself. max is in
+// bytes. cut tells that something was left out.
 type bounded struct {
 	buf bytes.Buffer
 	max int

@@ -28,7 +28,8 @@ type MessagePart struct {
 	URL       string `json:"url,omitempty"`
 }
 
-// ChatMessage lets plugins change a message: its parts, as they leave them. One that fails leaves it as it was.
+// ChatMessage lets plugins change a message: its parts, as they leave them. One that fails leaves it as it was. Whatever
+// a plugin leaves is taken, an empty list included; only parts that cannot be read are refused as a whole.
 func (h *Host) ChatMessage(ctx context.Context, m Message) []MessagePart {
 	type output struct {
 		Message map[string]any  `json:"message"`

@@ -23,7 +23,8 @@ var packageName = regexp.MustCompile(`^(@[a-z0-9~-][a-z0-9._~-]*/)?[a-z0-9~-][a-
 
 // Resolve finds the entry of a plugin as it is configured: a path (./x.ts, /x.ts, file:///x.ts, a folder), or an npm package as
 // name or name@version. A package is installed into the cache once, exactly that version, with its scripts off; its
-// lock file stays there.
+// lock file stays there. Errors are for the person and name the spec. A later version of "latest" is not fetched by
+// itself: code that a person once accepted must not change under them.
 func Resolve(ctx context.Context, spec, dir, cache string) (file string, err error) {
 	if rest, ok := strings.CutPrefix(spec, "file://"); ok {
 		u, err := url.Parse(spec)
@@ -48,9 +49,12 @@ func Resolve(ctx context.Context, spec, dir, cache string) (file string, err err
 	if i := strings.LastIndexByte(spec, '@'); i > 0 {
 		name, version = spec[:i], spec[i+1:]
 	}
+	// A version may be a range or a tag. Slashes and colons are refused, because npm takes a git address, a URL or a
+	// folder there, whose code no registry has seen.
 	if !packageName.MatchString(name) || version == "" || strings.HasPrefix(version, "-") || strings.ContainsAny(version, " \t\n;|&$`/:") {
 		return "", fmt.Errorf("%q is neither a path nor an npm package", spec)
 	}
+	// One folder for each name and version: two plugins that need different versions of a package do not meet.
 	home := filepath.Join(cache, "plugins", toolID(name)+"@"+toolID(version))
 	root := filepath.Join(home, "node_modules", filepath.FromSlash(name))
 	if _, err := os.Stat(filepath.Join(root, "package.json")); err != nil {
@@ -62,7 +66,8 @@ func Resolve(ctx context.Context, spec, dir, cache string) (file string, err err
 }
 
 // install runs npm in a folder of the package's own. --ignore-scripts: installing must not run the package's code before the
-// plugin itself is loaded; "--" keeps spec from being an option.
+// plugin itself is loaded; "--" keeps spec from being an option. A registry that does not answer ends with ctx; npm's own
+// output, cut to 500 bytes, is part of the error.
 func install(ctx context.Context, home, spec string) error {
 	npm, err := exec.LookPath("npm")
 	if err != nil {
@@ -97,7 +102,8 @@ func folderEntry(dir string) (string, error) {
 	return "", fmt.Errorf("the folder %s has neither package.json nor index.ts", dir)
 }
 
-// entry is the file by which a package is imported, which must lie in the package.
+// entry is the file by which a package is imported, which must lie in the package. The fields are tried in the order in
+// which bundlers prefer them: exports, module, main.
 func entry(root string) (string, error) {
 	raw, err := os.ReadFile(filepath.Join(root, "package.json"))
 	if err != nil {
@@ -116,6 +122,7 @@ func entry(root string) (string, error) {
 			continue
 		}
 		path := filepath.Join(root, filepath.FromSlash(name))
+		// A package that names ../../x as its entry would load a file that is not part of what was installed.
 		if rel, err := filepath.Rel(root, path); err == nil && !strings.HasPrefix(rel, "..") && stampOf(path) != "" {
 			return path, nil
 		}
@@ -133,6 +140,8 @@ func exported(raw json.RawMessage) string {
 	if json.Unmarshal(raw, &m) != nil {
 		return ""
 	}
+	// Only the conditions that hold for an import in Node are followed, in this order (Node goes by the order in the
+	// file); see "Conditional exports" in Node's documentation.
 	for _, key := range []string{".", "import", "node", "default"} {
 		if v, ok := m[key]; ok {
 			if found := exported(v); found != "" {

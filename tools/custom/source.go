@@ -18,12 +18,14 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
+// The limits of one file's code. A person waits for both, and the turn with them.
 const (
 	loadLimit  = 30 * time.Second       // a file's top level, and a plugin's start
 	abortGrace = 500 * time.Millisecond // a call that was aborted ends by itself, or its file is ended
 )
 
-// source is one loaded file in the child.
+// source is one loaded file in the child. A source never comes back to life: after its end, or after a change of the
+// file, open makes another one, and calls look it up again (see current).
 type source struct {
 	host  *Host
 	file  file
@@ -48,6 +50,7 @@ func (h *Host) open(ctx context.Context, f file, running func() (*child, error))
 	u := unit{inputs: []string{f.path}}
 	u.stamp = stampAll(u.inputs)
 	fail := func(err error) unit {
+		// An empty stamp never equals the file's, so the next look tries again.
 		if ctx.Err() != nil {
 			u.stamp = "" // not the file's fault: try again
 			return u
@@ -70,8 +73,12 @@ func (h *Host) open(ctx context.Context, f file, running func() (*child, error))
 	if err != nil {
 		return fail(err)
 	}
+	// The time makes the name another one for each version, so that a late message of the old worker never reaches the
+	// new source.
 	sum := sha256.Sum256([]byte(f.path))
 	s := &source{host: h, file: f, child: child, gone: make(chan struct{}), unit: fmt.Sprintf("%s-%d", hex.EncodeToString(sum[:6]), time.Now().UnixNano())}
+	// From here on a change of any import counts as well, and the stamp is of what went into the bundle, not of the
+	// present files.
 	u.inputs, u.stamp = b.inputs, b.stamp
 	l, err := s.load(ctx, b.code)
 	if err != nil {
@@ -86,6 +93,7 @@ func (h *Host) open(ctx context.Context, f file, running func() (*child, error))
 			h.notice("warning", fmt.Sprintf("%s: the hook %s is not known here and is never called", f.path, name))
 		}
 	}
+	// OpenCode lets a config hook change the configuration; here the person's file must say what counts.
 	if l.Reconfigured {
 		h.notice("warning", f.path+" changed the configuration in its config hook; that is not taken over. Put it into pillion.jsonc")
 	}
@@ -104,6 +112,8 @@ func (s *source) load(ctx context.Context, code string) (*loaded, error) {
 	c := s.child
 	id, answers := c.begin()
 	defer c.forget(id)
+	// See the doc comment: a crash between send and registration would be a message for an unknown unit, and load would
+	// wait for its whole limit.
 	c.mu.Lock()
 	c.units[s.unit] = s
 	c.mu.Unlock()
@@ -137,7 +147,8 @@ func (s *source) load(ctx context.Context, code string) (*loaded, error) {
 	}
 }
 
-// retire ends the file's worker, once the calls under way have ended: they began with this version.
+// retire ends the file's worker, once the calls under way have ended: they began with this version. The next version
+// takes new calls meanwhile, so two workers of one file may run side by side.
 func (s *source) retire() {
 	s.mu.Lock()
 	s.stale = true
@@ -148,7 +159,8 @@ func (s *source) retire() {
 	}
 }
 
-// enter keeps the worker for a call; leave lets go of it.
+// enter keeps the worker for a call; leave lets go of it. Callers must call leave exactly once; a missing call would keep
+// a stale worker for good.
 func (s *source) enter() (leave func()) {
 	s.mu.Lock()
 	s.busy++
@@ -164,13 +176,15 @@ func (s *source) enter() (leave func()) {
 	}
 }
 
-// unload ends the file's worker: dispose lets a plugin clean up first, end does not.
+// unload ends the file's worker: dispose lets a plugin clean up first, end does not. A send that fails means that the
+// child has ended, and the worker with it.
 func (s *source) unload(op string) {
 	_ = s.child.send(map[string]any{"op": op, "unit": s.unit})
 	s.lost("it was loaded anew")
 }
 
-// lost records that the file's code has ended, by itself or by us; the first reason stays.
+// lost records that the file's code has ended, by itself or by us; the first reason stays. Everybody who waits for the
+// file's code sees gone closed, so a call never hangs on a worker that has ended.
 func (s *source) lost(why string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -204,6 +218,8 @@ func (s *source) loss() error {
 func (s *source) tool(id, name, description string, schema json.RawMessage) tools.Tool {
 	return tools.Tool{
 		ID: id, Permission: id, Kind: tools.KindOther, Parameters: schema, Description: strings.TrimSpace(description), OwnCheck: true,
+		// The order is look up, check, ask, look up, run: the question may stay open for hours, and the file may be saved
+		// meanwhile.
 		Run: func(ctx context.Context, input json.RawMessage, call *tools.Call) (tools.Result, error) {
 			now, err := s.current(ctx)
 			if err != nil {
@@ -227,7 +243,8 @@ func (s *source) tool(id, name, description string, schema json.RawMessage) tool
 	}
 }
 
-// current is the file's code as it runs now: it may have crashed, or been saved, since the tools were made.
+// current is the file's code as it runs now: it may have crashed, or been saved, since the tools were made. The error is
+// a *tools.Error of kind "unavailable".
 func (s *source) current(ctx context.Context) (*source, error) {
 	if !s.over() {
 		return s, nil
@@ -238,9 +255,11 @@ func (s *source) current(ctx context.Context) (*source, error) {
 	return nil, &tools.Error{Kind: "unavailable", Message: fmt.Sprintf("%s cannot be loaded any more (%v). Tell the user.", s.file.path, s.loss())}
 }
 
-// again loads a file whose code has ended.
+// again loads a file whose code has ended. It returns nil where the file cannot be loaded or is gone.
 func (h *Host) again(ctx context.Context, path string) *source {
 	h.mu.Lock()
+	// Only an ended source gets an empty stamp: of two calls that notice the same crash, the second must not load the
+	// file a second time.
 	u := h.units[path]
 	if u.source != nil && u.source.over() {
 		u.stamp = ""
@@ -254,6 +273,7 @@ func (h *Host) again(ctx context.Context, path string) *source {
 }
 
 // allow asks for permission to call a custom tool or program. What it does cannot be known, so the question names its file.
+// Added has the gate ignore the default rules' allow, which is meant for Pillion's own tools.
 func allow(ctx context.Context, call *tools.Call, id, path string, input json.RawMessage) error {
 	_, err := call.Ask(ctx, permission.Request{
 		Permission: id, Patterns: []string{"*"}, Always: []string{"*"}, Added: true, Title: strings.TrimSpace(id + " " + tools.Cut(string(input), 160)),
@@ -262,7 +282,8 @@ func allow(ctx context.Context, call *tools.Call, id, path string, input json.Ra
 	return err
 }
 
-// exchange checks a call's arguments or runs it, shows what the tool tells of itself, and asks in its name.
+// exchange checks a call's arguments or runs it, shows what the tool tells of itself, and asks in its name. op is "check"
+// or "call". It returns when the tool answers, when its code ends, or when ctx ends, whichever comes first.
 func (s *source) exchange(ctx context.Context, op, name string, input json.RawMessage, call *tools.Call) (json.RawMessage, error) {
 	c := s.child
 	defer s.enter()()
@@ -295,7 +316,8 @@ func (s *source) exchange(ctx context.Context, op, name string, input json.RawMe
 	}
 }
 
-// abort tells a call to end; one that does not is ended with its file, which is loaded anew when it is needed.
+// abort tells a call to end; one that does not is ended with its file, which is loaded anew when it is needed. The wait
+// is short because the person has cancelled and looks at a turn that should be over.
 func (s *source) abort(id int64, answers <-chan message) {
 	if s.child.send(map[string]any{"op": "abort", "id": id, "unit": s.unit}) != nil {
 		return
@@ -305,6 +327,7 @@ func (s *source) abort(id int64, answers <-chan message) {
 	for {
 		select {
 		case m := <-answers:
+			// Anything else is the call's answer: the code gave up by itself and may go on serving calls.
 			if m.Metadata == nil && m.Ask == nil {
 				return
 			}
@@ -317,7 +340,8 @@ func (s *source) abort(id int64, answers <-chan message) {
 	}
 }
 
-// ask passes a permission request of a tool on to the gate and the answer back. Refusals reach the tool as an error.
+// ask passes a permission request of a tool on to the gate and the answer back. Refusals reach the tool as an error. It
+// runs on a goroutine of its own, because the answer may take hours. A child that has ended meanwhile is no error here.
 func (s *source) ask(ctx context.Context, id int64, m message, call *tools.Call) {
 	q := m.Ask
 	_, err := call.Ask(ctx, permission.Request{Permission: q.Permission, Patterns: q.Patterns, Always: q.Always, Added: true, Metadata: q.Metadata,
@@ -330,7 +354,8 @@ func (s *source) ask(ctx context.Context, id int64, m message, call *tools.Call)
 }
 
 // toolError is an exception of a tool's code as a tool error. Invalid arguments are the
-// model's mistake and say what to rewrite; other exceptions are the tool's.
+// model's mistake and say what to rewrite; other exceptions are the tool's. The message is the tool's and may be of any
+// length, so it is cut at 8 KiB.
 func toolError(path string, e *remoteError) error {
 	if e.Kind == "invalid" {
 		return &tools.Error{Kind: "invalid", Message: "The arguments do not fit:\n" + e.Message + "\nRewrite the call so that they do."}
@@ -360,7 +385,7 @@ func result(raw json.RawMessage) (tools.Result, error) {
 	return out, nil
 }
 
-// toolID is a name as providers take it.
+// toolID is a name as providers take it. 64 characters is what every provider takes for a tool's name.
 func toolID(name string) string {
 	name = tools.Name(name)
 	return name[:min(len(name), 64)]

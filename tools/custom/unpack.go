@@ -15,7 +15,8 @@ import (
 //go:embed host/*.mjs host/zod.mjs.gz
 var hostFiles embed.FS
 
-// unpack writes the host's own files to a folder, once for each version of them.
+// unpack writes the host's own files to a folder, once for each version of them. The files lie beside each other, because
+// host.mjs imports the others by relative paths. zod is embedded compressed and unpacked here, once.
 func unpack(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -40,6 +41,7 @@ func unpack(dir string) error {
 			}
 		}
 		path := filepath.Join(dir, name)
+		// Equal files are left alone, so most starts write nothing.
 		if have, err := os.ReadFile(path); err == nil && bytes.Equal(have, text) {
 			continue
 		}
