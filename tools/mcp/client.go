@@ -20,7 +20,8 @@ import (
 )
 
 // client is our side of one connection: what we answer to the server. Handlers for changed lists start a goroutine, because
-// they read the lists over the connection whose reader called them.
+// they read the lists over the connection whose reader called them. Roots and elicitation are always announced; sampling
+// only where Options.Sample can answer it, because servers rely on what is announced.
 func (v *server) client() *sdk.Client {
 	o := &sdk.ClientOptions{
 		Logger: v.set.o.Log,
@@ -53,7 +54,8 @@ func (v *server) client() *sdk.Client {
 	return c
 }
 
-// field is one property of what a server wants to know: the specification's flat schemas.
+// field is one property of what a server wants to know: the specification's flat schemas. Enum with EnumNames, and OneOf,
+// are two spellings of the same choice; servers use both.
 type field struct {
 	Type        string   `json:"type"`
 	Title       string   `json:"title"`
@@ -74,7 +76,8 @@ type choice struct {
 	Title string `json:"title"`
 }
 
-// maxElicit is how often a server may ask the person during one call, and maxFields how much at once.
+// maxElicit is how often a server may ask the person during one call, and maxFields how much at once. A server that asks
+// without end would train the person to answer without reading.
 const (
 	maxElicit = 10
 	maxFields = 20
@@ -82,7 +85,8 @@ const (
 
 // elicit asks the person what a server wants to know, in the name of the call that runs. Without one it declines: a server
 // must not come up with questions by itself, when the person cannot see why. So it does for the eleventh question of a
-// call and for forms of over 20 fields.
+// call and for forms of over 20 fields. Every doubt (a schema that cannot be read, too many fields) is a decline, which
+// the protocol lets servers handle; an error may fail their call.
 func (v *server) elicit(ctx context.Context, p *sdk.ElicitParams) (*sdk.ElicitResult, error) {
 	decline := &sdk.ElicitResult{Action: "decline"}
 	r := v.latest()
@@ -139,7 +143,8 @@ func (v *server) elicit(ctx context.Context, p *sdk.ElicitParams) (*sdk.ElicitRe
 	return &sdk.ElicitResult{Action: "accept", Content: content}, nil
 }
 
-// order puts what is required first; the order of writing does not survive the protocol's decoding.
+// order puts what is required first; the order of writing does not survive the protocol's decoding. Within both groups
+// the order is alphabetical, so that the same form looks the same each time.
 func order(properties map[string]field, required []string) []string {
 	names := slices.Sorted(maps.Keys(properties))
 	slices.SortStableFunc(names, func(a, b string) int {
@@ -156,7 +161,8 @@ func boolInt(b bool) int {
 	return 0
 }
 
-// choices are the values a field may have and what the person reads for each.
+// choices are the values a field may have and what the person reads for each. Both slices have the same length; values[i]
+// is what the server gets for labels[i].
 func (f field) choices() (values, labels []string) {
 	oneOf, enum := f.OneOf, f.Enum
 	if f.Items != nil {
@@ -197,6 +203,7 @@ func question(intro, name string, f field) tools.Question {
 	for _, l := range labels {
 		q.Options = append(q.Options, tools.Option{Label: l})
 	}
+	// A free answer to an enumeration would break the server's schema.
 	if len(labels) > 0 {
 		no := false
 		q.Custom = &no
@@ -204,7 +211,8 @@ func question(intro, name string, f field) tools.Question {
 	return q
 }
 
-// value turns the person's answer into what the schema wants.
+// value turns the person's answer into what the schema wants. ok is false where there is nothing to send: an empty answer
+// without a default, or text that is no number. The field is then left out.
 func (f field) value(answer []string) (any, bool) {
 	if len(answer) == 0 || len(answer) == 1 && strings.TrimSpace(answer[0]) == "" {
 		return f.Default, f.Default != nil
@@ -251,7 +259,9 @@ type SampleMessage struct {
 // Sampled is the model's answer.
 type Sampled struct{ Text, Model, Stop string }
 
-// sample lets the session's model answer a server, after asking the person: it costs, and shows the server an answer.
+// sample lets the session's model answer a server, after asking the person: it costs, and shows the server an answer. The
+// person's "always" counts for all requests of this server. Outside of a call there is no session whose model could
+// answer.
 func (v *server) sample(ctx context.Context, p *sdk.CreateMessageParams) (*sdk.CreateMessageResult, error) {
 	r := v.latest()
 	if r == nil {
@@ -266,6 +276,7 @@ func (v *server) sample(ctx context.Context, p *sdk.CreateMessageParams) (*sdk.C
 	if len(s.Messages) > 0 {
 		first = s.Messages[len(s.Messages)-1].Text
 	}
+	// The model's answer takes its time as well, so the call's silence is stopped until it has come.
 	defer r.person()()
 	err := ask(ctx, r.call, permission.Request{
 		Permission: "mcp_sampling", Patterns: []string{v.Name}, Always: []string{v.Name}, Added: true,

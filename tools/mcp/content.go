@@ -20,7 +20,8 @@ var seen = map[string]bool{"image/png": true, "image/jpeg": true, "image/gif": t
 
 // convert turns a server's content into a result: texts one after the other, images and PDF files attached, anything else
 // named as left out, so that the model does not believe it has seen it. Structured content is written as JSON only where
-// there is no text: servers should send both (MCP, "Structured Content"), and twice would cost twice.
+// there is no text: servers should send both (MCP, "Structured Content"), and twice would cost twice. Texts go through
+// visible.Output: a server could otherwise hide or move text on the person's terminal with control characters.
 func convert(content []sdk.Content, structured any) tools.Result {
 	var texts []string
 	var out tools.Result
@@ -62,6 +63,7 @@ func convert(content []sdk.Content, structured any) tools.Result {
 			texts = append(texts, string(raw))
 		}
 	}
+	// The result is stored and sent as JSON, whose text is UTF-8 (RFC 8259, section 8.1).
 	out.Output = strings.ToValidUTF8(strings.Join(texts, "\n\n"), "\uFFFD")
 	if structured != nil {
 		out.Metadata = map[string]any{"structured": structured}
@@ -70,7 +72,7 @@ func convert(content []sdk.Content, structured any) tools.Result {
 }
 
 // resourceText is a text resource under a head that names it, so that the model can tell it
-// from the server's own words.
+// from the server's own words. Its URI is the server's and is not checked.
 func resourceText(r *sdk.ResourceContents) string {
 	head := "Resource: " + r.URI
 	if r.MIMEType != "" {

@@ -45,10 +45,13 @@ type Server struct {
 // DefaultTimeout is how long a request may stay silent.
 const DefaultTimeout = 60 * time.Second
 
-// DefaultBudget is how many bytes of tool descriptions and schemas the servers of a Set may put before a model;
-// about 8,000 tokens. Beyond it tools are found by tool_search and offered once they were found.
+// DefaultBudget is how many bytes of tool descriptions and schemas the servers of a Set may put before a model; about
+// 8,000 tokens. Beyond it tools are found by tool_search and offered once they were found: every request pays for every
+// tool that is offered.
 const DefaultBudget = 32 << 10
 
+// startWait is how long the first step of a session waits for servers that start, and a call for one that is being
+// restarted. connectMax is how long a server may take from its start until its lists are read.
 const (
 	startWait  = 5 * time.Second // the first step of a session waits that long for servers that start
 	connectMax = 60 * time.Second
@@ -97,7 +100,8 @@ type Status struct {
 	Resources bool   `json:"resources"`
 }
 
-// Set is a group of servers. Its methods are safe for concurrent use.
+// Set is a group of servers. Its methods are safe for concurrent use. Set.mu and server.mu are never held together:
+// changed and listing are called without the other.
 type Set struct {
 	o       Options
 	servers []*server          // sorted by name; the slice never changes
@@ -144,7 +148,8 @@ func (s *Set) Start() {
 	})
 }
 
-// Ready waits until every server has come up or failed once, the context ends, or limit has passed.
+// Ready waits until every server has come up or failed once, the context ends, or limit has passed. A server that has
+// failed once counts as settled, although it may come up later.
 func (s *Set) Ready(ctx context.Context, limit time.Duration) {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
@@ -160,7 +165,7 @@ func (s *Set) Ready(ctx context.Context, limit time.Duration) {
 }
 
 // Await waits until the servers that may have a tool of this name have come up or failed once: for a call by hand, which
-// has no later step.
+// has no later step. The prefix test may match more than one server ("git" and "git_hub"); waiting for both does no harm.
 func (s *Set) Await(ctx context.Context, tool string) {
 	s.Start()
 	timer := time.NewTimer(connectMax)
@@ -193,6 +198,7 @@ func (s *Set) Tools(ctx context.Context, session string) []tools.Tool {
 		defer s.mu.Unlock()
 		return s.made
 	}
+	// The generation is read before the lists: a change meanwhile raises it, and the next call makes the list again.
 	gen, loaded := s.gen, s.loaded[session]
 	all, madeAt := s.made, s.madeAt
 	s.mu.Unlock()
@@ -232,7 +238,8 @@ func (s *Set) sayLate(ctx context.Context) {
 	}
 }
 
-// all are the tools of every ready server, and those that read resources.
+// all are the tools of every ready server, and those that read resources. Servers come sorted by name, so of two tools
+// with the same name it is always the same one that gets a suffix.
 func (s *Set) all() []tools.Tool {
 	var out []tools.Tool
 	taken := map[string]bool{}
@@ -267,7 +274,8 @@ func (s *Set) changed() {
 	}
 }
 
-// Instructions are what the ready servers say of themselves, for the system prompt.
+// Instructions are what the ready servers say of themselves, for the system prompt. The text is a stranger's, so it is
+// quoted, named and cut to maxInstructions a server.
 func (s *Set) Instructions() string {
 	var b strings.Builder
 	for _, v := range s.servers {
@@ -301,14 +309,16 @@ func (s *Set) Busy() bool {
 	return false
 }
 
-// Ended forgets the tools that tool_search loaded for a session.
+// Ended forgets the tools that tool_search loaded for a session. Without it the map would grow with every session of a
+// long-lived process.
 func (s *Set) Ended(session string) {
 	s.mu.Lock()
 	delete(s.loaded, session)
 	s.mu.Unlock()
 }
 
-// Close ends every server and waits for it, at most until ctx ends.
+// Close ends every server and waits for it, at most until ctx ends. A program that hangs is killed after endGrace, so ctx
+// is a last resort.
 func (s *Set) Close(ctx context.Context) {
 	s.start.Do(func() {}) // never start them any more
 	s.end()

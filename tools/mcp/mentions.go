@@ -8,19 +8,20 @@ import (
 	"time"
 )
 
-// knownAge is how long a listing of resources counts without being looked at again; a server that says that its list
-// changed ends that at once.
+// knownAge is how long a listing of resources counts without being looked at again. A person who types @ asks for every
+// letter; a server that says that its list has changed ends the time at once.
 const knownAge = 30 * time.Second
 
-// known are a server's resources as they were listed last, for who types and cannot wait.
+// known is the last listing of a server's resources. It answers a person who types @ and cannot wait for the server. It
+// is guarded by server.mu. A nil list means that no listing has come to an end, or that it found nothing.
 type known struct {
 	list []Resource
 	made time.Time     // zero: to be made anew
 	busy chan struct{} // closed when the listing under way is over; nil: none is
 }
 
-// Known are the resources of the ready servers as they were listed lately. Only a first listing is waited for, until
-// ctx ends; an old one is made anew behind the answer.
+// Known returns the resources of the ready servers from the last listing. It waits, until ctx ends, only for a server's
+// first listing; an old one is renewed in the background after the answer.
 func (s *Set) Known(ctx context.Context) []Resource {
 	waits := make([]<-chan struct{}, len(s.servers))
 	for i, v := range s.servers {
@@ -43,7 +44,9 @@ func (s *Set) Known(ctx context.Context) []Resource {
 	return out
 }
 
-// relist lists the server's resources anew when that is due. The channel tells when there is something to see; nil: now.
+// relist starts a listing of the server's resources in the background when the last one is too old. The channel is closed
+// when the first listing is over; nil means that there is nothing to wait for. At most one listing of a server is under
+// way. It runs on the Set's context: the person who started it may have typed on.
 func (v *server) relist() <-chan struct{} {
 	_, caps := v.listing()
 	v.mu.Lock()
@@ -92,7 +95,8 @@ func (s *Set) Names() []string {
 	return out
 }
 
-// Holder is the server that has a resource: one that lists it, else one with a template that it fits.
+// Holder is the server that has a resource: one that lists it, else one with a template that it fits. An exact resource
+// wins over a template, however early the template's server comes.
 func (s *Set) Holder(ctx context.Context, uri string) (server string, ok bool) {
 	all := s.Known(ctx)
 	for _, r := range all {
@@ -108,7 +112,9 @@ func (s *Set) Holder(ctx context.Context, uri string) (server string, ok bool) {
 	return "", false
 }
 
-// fits reports whether a URI could be made of a template: what stands outside of its {parts} is there, in order.
+// fits reports whether a URI could be made of a template: what stands outside of its {parts} is there, in order. The
+// parts are those of RFC 6570, read loosely: what they expand to is not checked, because the server refuses what it does
+// not know.
 func fits(template, uri string) bool {
 	if scheme, _, _ := strings.Cut(template, ":"); strings.Contains(scheme, "{") {
 		return false // it would fit everything

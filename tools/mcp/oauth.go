@@ -25,14 +25,16 @@ import (
 	"github.com/pillion-dev/pillion/tools/whole"
 )
 
-// OAuth is what is known of a client beforehand; empty fields are found out or registered.
+// OAuth is what is known of a client beforehand; empty fields are found out or registered. Without a ClientID Pillion
+// registers itself at the authorization server (RFC 7591), and Scopes replace those that the server proposes.
 type OAuth struct {
 	ClientID     string
 	ClientSecret string
 	Scopes       []string
 }
 
-// signInError is returned when the server wants a sign-in, which needs a person and a browser.
+// signInError is returned when the server wants a sign-in, which needs a person and a browser. It ends the attempts to
+// connect: trying again cannot help before a person has acted.
 type signInError struct {
 	server string
 	more   []string // scopes that the present sign-in lacks
@@ -47,7 +49,8 @@ func (e *signInError) Error() string {
 	return fmt.Sprintf("it wants you to sign in: pillion mcp login %s", e.server)
 }
 
-// signedIn is a sign-in as it is kept, in a file of its own that only its owner can read.
+// signedIn is a sign-in as it is kept, in a file of its own that only its owner can read. It holds the endpoints as well,
+// so that a refresh needs no discovery. Secret is the client's, not the person's.
 type signedIn struct {
 	URL      string        `json:"url"` // of the server; a token is for no other
 	ClientID string        `json:"client_id"`
@@ -67,7 +70,7 @@ func (in *signedIn) config() *oauth2.Config {
 }
 
 // tokenFile is where the sign-in of a server is kept: by its address, so that another server of the same name
-// does not get the token.
+// does not get the token. Empty without a state folder; reading an empty path then fails like a missing file.
 func (v *server) tokenFile() string {
 	if v.set.o.StateDir == "" {
 		return ""
@@ -90,7 +93,8 @@ func (v *server) loadSignIn() *signedIn {
 	return &in
 }
 
-// saveSignIn keeps a sign-in; without a state folder it does nothing.
+// saveSignIn keeps a sign-in; without a state folder it does nothing. The mode is 0600, because a refresh token is as
+// good as a password.
 func (v *server) saveSignIn(in *signedIn) error {
 	path := v.tokenFile()
 	if path == "" {
@@ -111,12 +115,13 @@ type keeping struct {
 	in  *signedIn // where nothing is kept in a file
 }
 
-// behind is how long another process's refresh may take to be kept, once it has made ours fail.
+// behind is how long another process's refresh may take to reach the file, once it has made ours fail. That process has
+// its answer already and only writes it.
 const behind = time.Second
 
-// Token refreshes the token when it has expired, and stores the new one: servers that
-// rotate refresh tokens refuse the old one from then on. One refresh at a time in this
-// process; other processes are found by reading the file first.
+// Token refreshes the token when it has expired and stores the new one: servers that rotate refresh tokens refuse the old
+// one from then on. The file is read each time, because another process may have refreshed meanwhile. A token that cannot
+// be stored is used all the same.
 func (k *keeping) Token() (*oauth2.Token, error) {
 	k.v.refreshing.Lock()
 	defer k.v.refreshing.Unlock()
@@ -142,6 +147,7 @@ func (k *keeping) Token() (*oauth2.Token, error) {
 // error, when there is none or when the server did not refuse the token but could not be reached.
 func (k *keeping) other(old *oauth2.Token, failed error) (*oauth2.Token, error) {
 	var refused *oauth2.RetrieveError
+	// A server that could not be reached says nothing about the token, so waiting would only delay the error.
 	if !errors.As(failed, &refused) {
 		return nil, failed
 	}
@@ -175,7 +181,8 @@ func (s kept) TokenSource(ctx context.Context) (oauth2.TokenSource, error) {
 }
 
 // Authorize is called when a server refuses a request. It never opens a browser: the error
-// says which command signs in.
+// says which command signs in. Returning nil has the SDK repeat the request once; an error ends it. Challenges are those
+// of RFC 6750, section 3.
 func (s kept) Authorize(_ context.Context, _ *http.Request, r *http.Response) error {
 	_ = r.Body.Close()
 	var scopes []string
@@ -193,7 +200,8 @@ func (s kept) Authorize(_ context.Context, _ *http.Request, r *http.Response) er
 	return &signInError{s.v.Name, s.v.lacks(scopes, why)}
 }
 
-// lacks returns the scopes that the present sign-in does not have and stores them for the next Login.
+// lacks returns the scopes that the present sign-in does not have and stores them for the next Login. Only
+// insufficient_scope names scopes that a next sign-in should ask for; a 401 means a missing or expired token.
 func (v *server) lacks(scopes []string, why string) (more []string) {
 	if why != "insufficient_scope" {
 		return nil
@@ -218,7 +226,8 @@ func (v *server) lacks(scopes []string, why string) (more []string) {
 	return more
 }
 
-// withWanted are the scopes found, those that were there before, and those that were missed since.
+// withWanted are the scopes found, those that were there before, and those that were missed since. Asking only for the
+// missing ones would lose the rights of the present sign-in, which the next one replaces.
 func (v *server) withWanted(found []string) []string {
 	in := v.loadSignIn()
 	if in == nil || len(in.Wanted) == 0 {
@@ -241,10 +250,13 @@ func (v *server) stored() auth.OAuthHandler {
 	return kept{v}
 }
 
+// loginMax is how long a person may take in the browser, a second factor included. A listener must not stay open for
+// ever.
 const loginMax = 5 * time.Minute // how long a person may take in the browser
 
 // Login signs in to a server: open shows the person an address (in a browser), the answer comes back to a listener on
-// loopback that takes nothing but this one answer. What was signed in before is replaced.
+// loopback that takes nothing but this one answer. What was signed in before is replaced. It connects once, because the
+// SDK signs in when a server refuses a request; the token is stored before the connection is used.
 func (s *Set) Login(ctx context.Context, name string, open func(address string) error) error {
 	v := s.find(name)
 	if v == nil || v.URL == "" {
@@ -255,6 +267,7 @@ func (s *Set) Login(ctx context.Context, name string, open func(address string) 
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, loginMax, fmt.Errorf("nobody signed in within %s", loginMax))
 	defer cancel()
+	// The address must be known before the client is registered, because it is part of the registration.
 	back, err := newCallback()
 	if err != nil {
 		return err
@@ -283,6 +296,8 @@ func (s *Set) Login(ctx context.Context, name string, open func(address string) 
 			c.PreregisteredClient.ClientSecretAuth = &oauthex.ClientSecretAuth{ClientSecret: o.ClientSecret}
 		}
 	} else {
+		// A native program cannot keep a secret, so it registers as a public client (RFC 8252, section 8.4) and relies on
+		// PKCE.
 		c.DynamicClientRegistrationConfig = &auth.DynamicClientRegistrationConfig{Metadata: &oauthex.ClientRegistrationMetadata{
 			RedirectURIs: []string{back.url}, ClientName: "Pillion", GrantTypes: []string{"authorization_code", "refresh_token"}, ResponseTypes: []string{"code"}, TokenEndpointAuthMethod: "none",
 		}}
@@ -306,7 +321,8 @@ func (s *Set) Login(ctx context.Context, name string, open func(address string) 
 	return session.Close()
 }
 
-// Logout forgets a server's sign-in; false when there was none.
+// Logout forgets a server's sign-in; false when there was none. The token is not revoked at the server, which may still
+// accept it until it expires.
 func (s *Set) Logout(name string) (bool, error) {
 	v := s.find(name)
 	if v == nil {
@@ -353,12 +369,14 @@ func newCallback() (*callback, error) {
 		}
 		fmt.Fprintln(w, "Signed in. You can close this page and go back to Pillion.")
 	})
+	// The bounds are for other local programs, which can reach the listener as well.
 	c.server = &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, MaxHeaderBytes: 16 << 10}
 	go func() { _ = c.server.Serve(l) }()
 	return c, nil
 }
 
-// wait returns when the browser has come back, the listener has failed, or ctx ends.
+// wait returns when the browser has come back, the listener has failed, or ctx ends. The error is the cause of ctx where
+// there is one, such as the time limit of Login.
 func (c *callback) wait(ctx context.Context) (*auth.AuthorizationResult, error) {
 	select {
 	case r := <-c.got:

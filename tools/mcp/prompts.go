@@ -23,7 +23,8 @@ type Argument struct {
 	Required          bool
 }
 
-// Prompts are those of every ready server. It starts nothing and waits for nothing.
+// Prompts are those of every ready server. It starts nothing and waits for nothing. A server that was lost offers none
+// until it is back, other than its tools: a menu of commands costs no prompt cache.
 func (s *Set) Prompts() []Prompt {
 	var out []Prompt
 	for _, v := range s.servers {
@@ -45,7 +46,9 @@ func (s *Set) Prompts() []Prompt {
 }
 
 // Expand fetches the text of a prompt, named server:prompt. Values are in the order of its arguments; the last argument takes
-// the rest, joined by blanks. A required argument without a value is an error, without asking the server.
+// the rest, joined by blanks. A required argument without a value is an error, without asking the server. Errors are for
+// the person, who typed the command. The result holds the prompt's messages one after the other; their roles are not
+// kept.
 func (s *Set) Expand(ctx context.Context, name string, values []string) (tools.Result, error) {
 	server, prompt, _ := strings.Cut(name, ":")
 	v := s.find(server)

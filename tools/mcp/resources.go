@@ -13,9 +13,11 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
-// maxResources is how many resources one listing shows.
+// maxResources is how many resources one listing shows: a server may have one for each row of a database, and the list
+// goes into the model's context whole.
 const maxResources = 200
 
+// listInput is the input of the two tools that list.
 type listInput struct {
 	Server string `json:"server,omitempty" jsonschema:"only this server's"`
 }
@@ -36,7 +38,8 @@ type Resource struct {
 	Template    bool   `json:"template,omitempty"` // URI has {parts} to fill in
 }
 
-// resourceTools read what servers offer as resources. Their names are OpenCode's.
+// resourceTools read what servers offer as resources. Their names are OpenCode's. Listing asks nothing; reading one asks
+// for the permission read, as for a file.
 func (s *Set) resourceTools() []tools.Tool {
 	list := func(id, text string, template bool) tools.Tool {
 		t := tools.New(id, text, func(ctx context.Context, p listInput, call *tools.Call) (tools.Result, error) {
@@ -110,8 +113,10 @@ func (v *server) resources(ctx context.Context) (out []Resource, err error) {
 		if len(out) == maxResources {
 			break
 		}
+		// Descriptions are the server's words and go to the model, so each is cut.
 		out = append(out, Resource{Server: v.Name, URI: r.URI, Name: r.Name, Description: tools.Cut(r.Description, 300), Mime: r.MIMEType})
 	}
+	// An error here does not lose the resources found above.
 	for r, err := range session.ResourceTemplates(ctx, nil) {
 		if err != nil || len(out) == maxResources {
 			break // many servers have none and say so with an error

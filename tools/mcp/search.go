@@ -11,10 +11,12 @@ import (
 	"github.com/pillion-dev/pillion/tools"
 )
 
-// maxFound is how many tools one search by words loads; tools that are selected by name are not limited.
+// maxFound is how many tools one search by words loads: more would bring back the cost that the search avoids. Tools that
+// are selected by name are not limited.
 const maxFound = 8
 
-// size is what the tools take of a model's context, in bytes.
+// size is what the tools take of a model's context, in bytes. The names of fields and the JSON around them are left out,
+// so a model counts slightly more.
 func size(all []tools.Tool) int {
 	n := 0
 	for _, t := range all {
@@ -23,7 +25,8 @@ func size(all []tools.Tool) int {
 	return n
 }
 
-// within are the tools that a session has loaded, and the one that finds the others.
+// within are the tools that a session has loaded, and the one that finds the others. Loaded tools stay for the session,
+// because a list that shrinks costs the provider's prompt cache.
 func (s *Set) within(all []tools.Tool, loaded map[string]bool) []tools.Tool {
 	out := []tools.Tool{s.searchTool(all)}
 	for _, t := range all {
@@ -83,7 +86,8 @@ func (s *Set) load(session string, found []tools.Tool) {
 }
 
 // Find is a tool that a session has not loaded, by its name, and loads it: a conversation knows what it called before
-// this process began.
+// this process began. It is for calls of a tool that is not in the list of the present step. Within the budget nothing is
+// hidden, so there is nothing to find.
 func (s *Set) Find(session, name string) (tools.Tool, bool) {
 	s.mu.Lock()
 	all, over := s.made, s.over
@@ -99,7 +103,9 @@ func (s *Set) Find(session, name string) (tools.Tool, bool) {
 	return all[i], true
 }
 
-// find ranks tools by the words of a query: those in the name count most, rare ones more than common ones.
+// find ranks tools by the words of a query: those in the name count most, rare ones more than common ones. A sum of
+// weights is enough for some hundred tools; a word that all tools have adds almost nothing, so that "get" does not drown
+// "invoice".
 func find(all []tools.Tool, query string) []tools.Tool {
 	if list, ok := strings.CutPrefix(query, "select:"); ok {
 		var out []tools.Tool
@@ -129,6 +135,7 @@ func find(all []tools.Tool, query string) []tools.Tool {
 	for i, t := range all {
 		score := 0.0
 		for _, w := range wanted {
+			// common counts tools, so the weight falls with each tool that has the word.
 			weight := 1 / float64(1+common[w])
 			if has(names[i], w) {
 				score += 3 * weight
@@ -149,7 +156,8 @@ func find(all []tools.Tool, query string) []tools.Tool {
 	return out
 }
 
-// words are the lower-case words of a text; camelCase and snake_case are taken apart.
+// words are the lower-case words of a text; camelCase and snake_case are taken apart. A word of one letter is dropped,
+// since it would match nearly every name.
 func words(s string) []string {
 	var out []string
 	var word []rune
@@ -176,7 +184,8 @@ func words(s string) []string {
 	return out
 }
 
-// has finds a word, or one that it begins or that begins it: issue and issues.
+// has finds a word, or one that it begins or that begins it: issue and issues. A word of up to three letters counts only
+// when it is equal: "id" begins too many others.
 func has(in []string, w string) bool {
 	return slices.ContainsFunc(in, func(x string) bool {
 		return x == w || len(w) > 3 && strings.HasPrefix(x, w) || len(x) > 3 && strings.HasPrefix(w, x)

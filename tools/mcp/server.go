@@ -27,7 +27,9 @@ const (
 	maxListed   = 1000 // tools or prompts of one server that are read; a server could page without end
 )
 
-// server is one server's life: connected, lost, connected again.
+// server is one server's life: connected, lost, connected again. Lock order: reading before mu, refreshing alone. Nothing
+// is sent to the server while mu is held. A caller that waits for came takes the channel under mu and waits without the
+// lock, because lost replaces it.
 type server struct {
 	Server
 	set     *Set
@@ -49,7 +51,8 @@ type server struct {
 	calls   []*running              // guarded by mu: the calls under way, oldest first
 }
 
-// running is a call under way: what the server asks meanwhile belongs to it.
+// running is a call under way: what the server asks meanwhile belongs to it. It ends with the call; a server that asks
+// later finds no call, see elicit and sample.
 type running struct {
 	call  *tools.Call
 	token string // of progress notifications: the call's id
@@ -68,7 +71,8 @@ func newServer(s *Set, c Server) *server {
 }
 
 // live keeps the server connected until ctx ends. It gives up, and the server is Off or wants SignIn, when trying again
-// cannot help: five failures in ten minutes, a program that does not exist, a missing sign-in.
+// cannot help: five failures in ten minutes, a program that does not exist, a missing sign-in. It is the only goroutine
+// that connects for calls, so a server has at most one such connection.
 func (v *server) live(ctx context.Context) {
 	var failures []time.Time
 	defer v.settle()
@@ -89,6 +93,7 @@ func (v *server) live(ctx context.Context) {
 		if errors.Is(err, sdk.ErrSessionMissing) && time.Since(began) > firstPause {
 			continue // a remote server forgot the session: a new one is no failure
 		}
+		// A connection that lasted long was a good one; what failed before it does not count.
 		if time.Since(began) > failureSpan {
 			failures = nil
 		}
@@ -106,6 +111,7 @@ func (v *server) live(ctx context.Context) {
 		}
 		v.settle()
 		select {
+		// The pauses are 0.5, 1, 2 and 4 seconds; the fifth failure is the last.
 		case <-time.After(firstPause << (len(failures) - 1)):
 		case <-ctx.Done():
 		}
@@ -115,7 +121,8 @@ func (v *server) live(ctx context.Context) {
 // settle records that the first attempt to connect has ended, with or without success: Ready and Await stop waiting.
 func (v *server) settle() { v.once.Do(func() { close(v.settled) }) }
 
-// serve connects and stays until the connection ends; the error says why.
+// serve connects and stays until the connection ends; the error says why. The connection counts as ready only after its
+// lists were read, so Tools never sees a server without its tools.
 func (v *server) serve(ctx context.Context) error {
 	v.say(Starting, "")
 	ctx, cancel := context.WithCancelCause(ctx) // lives as long as the connection: some transports stream on it
@@ -154,7 +161,8 @@ func (v *server) serve(ctx context.Context) error {
 }
 
 // read reads the server's lists of tools and prompts. Readings do not overlap: of two that did, the older answer could be
-// stored last.
+// stored last. An error in either list leaves both as they were: serve then fails the connection, reread goes on with the
+// old ones.
 func (v *server) read(ctx context.Context, session *sdk.ClientSession) error {
 	v.reading.Lock()
 	defer v.reading.Unlock()
@@ -172,6 +180,7 @@ func (v *server) read(ctx context.Context, session *sdk.ClientSession) error {
 				return fmt.Errorf("tools/list: %w", err)
 			}
 			if named[t.Name] {
+				// A server whose pages repeat would otherwise be read for ever.
 				if again++; again == maxListed {
 					break
 				}
@@ -199,7 +208,8 @@ func (v *server) read(ctx context.Context, session *sdk.ClientSession) error {
 	return nil
 }
 
-// reread reads the lists again after the server said that they changed. If that fails the old ones stay.
+// reread reads the lists again after the server said that they changed. If that fails the old ones stay. It must not run
+// on the connection's reader, see client.
 func (v *server) reread(ctx context.Context, session *sdk.ClientSession) {
 	ctx, cancel := context.WithTimeout(ctx, v.Timeout)
 	defer cancel()
@@ -225,7 +235,7 @@ func (v *server) lost(which *sdk.ClientSession) {
 	}
 }
 
-// say sets the state and the reason that people see.
+// say sets the state and the reason that people see. It calls nobody; live tells the person where that is due.
 func (v *server) say(s State, reason string) {
 	v.mu.Lock()
 	v.state, v.reason = s, reason
@@ -233,7 +243,8 @@ func (v *server) say(s State, reason string) {
 }
 
 // connected returns the connection and waits for it at most five seconds: a server that has just crashed may be back in a
-// moment. The error is a *tools.Error that tells the model to go on without the server, or the context's.
+// moment. The error is a *tools.Error that tells the model to go on without the server, or the context's. Off and SignIn
+// are told at once, since waiting cannot change them.
 func (v *server) connected(ctx context.Context) (*sdk.ClientSession, error) {
 	v.mu.Lock()
 	session, came, state, reason := v.session, v.came, v.state, v.reason
@@ -299,7 +310,7 @@ func (v *server) status() Status {
 	return out
 }
 
-// enter makes a call known to what the server may ask meanwhile; leave takes it out again.
+// enter registers a call, so that what the server asks meanwhile belongs to it; leave removes it.
 func (v *server) enter(r *running) (leave func()) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -311,7 +322,8 @@ func (v *server) enter(r *running) (leave func()) {
 	}
 }
 
-// latest is the call that a question of the server's most likely belongs to: the protocol does not say.
+// latest is the call that a question of the server's most likely belongs to: the protocol does not say. The newest is the
+// best guess, because a server asks about what it has just been told to do.
 func (v *server) latest() *running {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -321,7 +333,8 @@ func (v *server) latest() *running {
 	return v.calls[len(v.calls)-1]
 }
 
-// byToken is the call that a progress note names.
+// byToken is the call that a progress note names. Tokens are call ids, which are unique among the calls under way; a
+// token of another type than string matches none.
 func (v *server) byToken(token any) *running {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -339,7 +352,8 @@ var inherited = []string{"HOME", "PATH", "USER", "LOGNAME", "SHELL", "TERM", "TM
 	"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "DISPLAY", "WAYLAND_DISPLAY", "DOCKER_HOST",
 	"APPDATA", "LOCALAPPDATA", "HOMEDRIVE", "HOMEPATH", "PATHEXT", "PROCESSOR_ARCHITECTURE", "PROGRAMFILES", "SYSTEMDRIVE", "SYSTEMROOT", "USERNAME", "USERPROFILE", "COMSPEC", "WINDIR"}
 
-// environment is what is inherited, with the server's own over it.
+// environment is what is inherited, with the server's own over it. Names are compared in upper case, which is how Windows
+// treats them; on other systems http_proxy counts as HTTP_PROXY, which is meant.
 func (v *server) environment() []string {
 	var env []string
 	for _, e := range os.Environ() {
@@ -358,7 +372,8 @@ func (v *server) environment() []string {
 	return env
 }
 
-// active starts the time of silence anew after a sign of life of the server.
+// active restarts the silence timer after a sign of life of the server. Progress that comes while a person is asked must
+// not restart it: their time is not the server's silence.
 func (r *running) active() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -367,8 +382,8 @@ func (r *running) active() {
 	}
 }
 
-// person stops the time of silence while a person is asked, because the server waits for them. The function it returns
-// must be called after the answer.
+// person stops the silence timer while a person is asked, because the server waits for them. Call the function it returns
+// after the answer: it restarts the timer once no question is open.
 func (r *running) person() (answered func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -382,7 +397,7 @@ func (r *running) person() (answered func()) {
 	}
 }
 
-// ask asks the person in the name of the call.
+// ask asks the person in the name of the call. The error is tools.ErrDismissed where the person closes the question.
 func (r *running) ask(ctx context.Context, qs []tools.Question) ([][]string, error) {
 	defer r.person()()
 	return r.call.Host.Questions.AskQuestions(ctx, r.call, qs)

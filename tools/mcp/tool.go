@@ -18,6 +18,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
+// maxName is the limit of the strictest providers. maxDescription bounds what a server can make every request cost, and
+// maxSchema keeps one tool from filling the context; a model calls a tool without a schema by its description.
 const (
 	maxName        = 64       // characters; what every provider takes
 	maxDescription = 4 << 10  // bytes of a tool's own words
@@ -26,6 +28,7 @@ const (
 
 // toolName is server_tool in the characters that providers take, unique among those taken. The suffix of a long or doubled
 // name depends on the names alone, so that permission rules and stored conversations find the tool again after a restart.
+// The hash is of the original names, so that two tools whose names become equal ("a.b" and "a b") differ.
 func toolName(server, tool string, taken map[string]bool) string {
 	name := tools.Name(server) + "_" + tools.Name(tool)
 	if len(name) <= maxName && !taken[name] {
@@ -36,10 +39,11 @@ func toolName(server, tool string, taken map[string]bool) string {
 	return name[:min(len(name), maxName-len(mark))] + mark
 }
 
-// noParameters accepts any object.
+// noParameters accepts any object. It stands in for a schema that cannot be used; the server checks the arguments anyway.
 var noParameters = json.RawMessage(`{"type":"object","properties":{}}`)
 
-// schema is the tool's input schema; one that is no object schema, or too long, becomes "any object".
+// schema is the tool's input schema; one that is no object schema, or too long, becomes "any object". The schema is the
+// server's and goes to the provider unchecked otherwise; one that a provider refuses fails the whole request.
 func schema(t *sdk.Tool) json.RawMessage {
 	raw, err := json.Marshal(t.InputSchema)
 	var m map[string]any // a struct would take "TYPE" for "type"
@@ -95,7 +99,8 @@ func ask(ctx context.Context, call *tools.Call, r permission.Request) error {
 	return err
 }
 
-// brief is a call's arguments for a title.
+// brief is a call's arguments for a title. 120 bytes keep the title on a line or two; the whole input is in the request's
+// metadata.
 func brief(input json.RawMessage) string {
 	s := strings.TrimSpace(string(input))
 	if s == "" || s == "{}" {
@@ -106,7 +111,8 @@ func brief(input json.RawMessage) string {
 
 // call runs a tool on the server. Only silence ends it: progress notifications start the time anew, and questions to a
 // person stop it. It is repeated only when the server cannot have done anything yet (it forgot the session, or wanted a page
-// visited first); after a crash in the middle the model is told that the outcome is unknown.
+// visited first); after a crash in the middle the model is told that the outcome is unknown. Errors are *tools.Error,
+// apart from the context's.
 func (v *server) call(ctx context.Context, name string, input json.RawMessage, call *tools.Call) (tools.Result, error) {
 	session, err := v.connected(ctx)
 	if err != nil {
@@ -124,6 +130,7 @@ func (v *server) call(ctx context.Context, name string, input json.RawMessage, c
 	p.SetProgressToken(r.token)
 	answer, err := session.CallTool(ctx, p)
 	if errors.Is(err, sdk.ErrSessionMissing) && ctx.Err() == nil { // a remote server forgot us, and has done nothing
+		// Only this session is given up: another call may have brought a later one already.
 		v.lost(session)
 		if session, err = v.connected(ctx); err != nil {
 			return tools.Result{}, err
@@ -136,6 +143,7 @@ func (v *server) call(ctx context.Context, name string, input json.RawMessage, c
 	if err != nil {
 		var ours *tools.Error
 		switch {
+		// The silence timer cancels with an error of its own, which says more than "context canceled".
 		case errors.As(context.Cause(ctx), &ours):
 			return tools.Result{}, ours
 		case ctx.Err() != nil:
@@ -147,13 +155,15 @@ func (v *server) call(ctx context.Context, name string, input json.RawMessage, c
 		return tools.Result{}, &tools.Error{Kind: "mcp", Message: fmt.Sprintf("%s: %v", v.Name, err), Err: err}
 	}
 	out := convert(answer.Content, answer.StructuredContent)
+	// An error of the tool (MCP, "Error Handling") is its answer, not a failure of the connection; the model can mend its
+	// call.
 	if answer.IsError {
 		return tools.Result{}, &tools.Error{Kind: "mcp", Message: cmp.Or(out.Output, "The MCP server "+v.Name+" reports an error without words.")}
 	}
 	return out, nil
 }
 
-// progressed shows a progress note in the call's card.
+// progressed shows a progress note in the call's card. A note for a call that has ended is dropped.
 func (v *server) progressed(p *sdk.ProgressNotificationParams) {
 	r := v.byToken(p.ProgressToken)
 	if r == nil {

@@ -23,14 +23,16 @@ import (
 	"github.com/pillion-dev/pillion/tools/guard"
 )
 
-// maxMessage is the longest message a server may send, in bytes.
+// maxMessage is the longest message a server may send, in bytes. An attachment of maxAttachment is a third longer as
+// base64, which still fits.
 const maxMessage = 32 << 20
 
 // endGrace is how long a program has to end after its input was closed, which is how MCP ends a server; then it is killed
 // with all it started.
 const endGrace = 500 * time.Millisecond
 
-// trouble is what is known about a program whose connection fails; nil for a remote server.
+// trouble is what is known about a program whose connection fails; nil for a remote server. explain works on nil, so that
+// callers need not tell a program from an address.
 type trouble struct {
 	stderr *guard.Tail
 	exited chan struct{} // closed when the program has ended; nil without one
@@ -39,7 +41,8 @@ type trouble struct {
 }
 
 // explain adds to an error how the program ended and the last line of its standard error, which usually names the cause;
-// "EOF" alone does not help the person who configured it.
+// "EOF" alone does not help the person who configured it. It waits up to 100 ms for the program's end, since the pipe
+// usually breaks a moment before the process is gone.
 func (t *trouble) explain(err error) error {
 	if t == nil || t.exited == nil {
 		return err
@@ -65,7 +68,8 @@ func (t *trouble) explain(err error) error {
 	return err
 }
 
-// isGone tells a connection that ended from an answer that could not be used.
+// isGone tells a connection that ended from an answer that could not be used. A program that we ended because of a bad
+// answer is not to blame for its end, so only these errors are explained by it.
 func isGone(err error) bool {
 	for _, gone := range []error{sdk.ErrConnectionClosed, io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, os.ErrClosed, syscall.EPIPE} {
 		if errors.Is(err, gone) {
@@ -75,7 +79,8 @@ func isGone(err error) bool {
 	return false
 }
 
-// connect makes the connection and initializes it.
+// connect makes the connection and initializes it. The trouble is nil for a remote server. A sign-in error must not lead
+// to the older transport, whose own failure would hide it.
 func (v *server) connect(ctx context.Context) (*sdk.ClientSession, *trouble, error) {
 	client := v.client()
 	if len(v.Command) > 0 {
@@ -85,6 +90,7 @@ func (v *server) connect(ctx context.Context) (*sdk.ClientSession, *trouble, err
 		}
 		s, err := client.Connect(ctx, tr, nil)
 		if err != nil {
+			// The program must not outlive a failed initialization.
 			tr.end()
 		}
 		return s, why, err
@@ -110,7 +116,8 @@ func (v *server) connect(ctx context.Context) (*sdk.ClientSession, *trouble, err
 	return nil, nil, err
 }
 
-// headers adds the configured ones. They stay with the configured host: a redirect elsewhere does not get them.
+// headers is a transport that adds the configured headers to each request. They stay with the configured host: a redirect
+// to another host does not get them.
 type headers struct {
 	set  map[string]string
 	next http.RoundTripper
@@ -128,7 +135,8 @@ func (h headers) RoundTrip(r *http.Request) (*http.Response, error) {
 	return h.next.RoundTrip(r)
 }
 
-// origin is the reason of the server's program and connections.
+// origin is the reason that the server's program and connections give to the gate. It is a copy, so the Server of the
+// configuration stays as it is.
 func (v *server) origin() guard.Reason {
 	r := v.Reason
 	r.Who = guard.MCP
@@ -145,7 +153,8 @@ func (v *server) plainClient() *http.Client {
 	return &http.Client{Transport: guard.Gate(v.origin(), v.set.network())}
 }
 
-// network holds the connections of all of a set's servers.
+// network holds the connections of all of a set's servers. One transport shares idle connections among requests; it is
+// made at its first use.
 func (s *Set) network() http.RoundTripper {
 	s.netOnce.Do(func() { s.net = guard.Transport(guard.Reason{Who: guard.MCP}, guard.Network{}) })
 	return s.net
@@ -157,7 +166,8 @@ type pipes struct {
 	end func()
 }
 
-// program starts the server's program.
+// program starts the server's program. The program has its own process group and ends with end, which is safe to call
+// more than once. Its context is not a caller's, because it outlives the call that started it.
 func (v *server) program() (*pipes, *trouble, error) {
 	cmd := guard.CommandFor(context.Background(), v.origin(), v.Command...)
 	cmd.Dir = v.Dir
@@ -166,6 +176,7 @@ func (v *server) program() (*pipes, *trouble, error) {
 	} else if !filepath.IsAbs(cmd.Dir) {
 		cmd.Dir = filepath.Join(v.set.o.Root, cmd.Dir)
 	}
+	// Not our whole environment: see inherited.
 	cmd.Env = v.environment()
 	stderr := &guard.Tail{}
 	cmd.Stderr = stderr
@@ -198,10 +209,13 @@ func (v *server) program() (*pipes, *trouble, error) {
 		kill() // what it left behind
 		close(exited)
 	}()
+	// The SDK and connect may both end the program.
 	var once sync.Once
 	end := func() {
 		once.Do(func() {
 			_ = stdin.Close()
+			// Wait is called only once the output is drained, so without this a reader that has given up would block the
+			// end.
 			out.stop()
 			select {
 			case <-exited:
@@ -219,7 +233,7 @@ func (v *server) program() (*pipes, *trouble, error) {
 
 // drain reads a program's messages and tells when they have come to an end. Many programs print other things to standard
 // output too, against the specification: a line that is no message is treated like standard error instead of breaking the
-// connection.
+// connection. Only one goroutine reads; stop may be called from any.
 type drain struct {
 	io.ReadCloser
 	lines *bufio.Reader
@@ -243,7 +257,9 @@ func (d *drain) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// next reads a line, which counts when it is a message, or longer than one may be: that is for the reader to refuse.
+// next reads a line, which counts when it is a message, or longer than one may be: that is for the reader to refuse. A
+// message is a line (MCP, "stdio"). Each line is checked for JSON here and parsed again by the SDK; a line that breaks
+// the SDK's decoder would end the connection.
 func (d *drain) next() error {
 	if cap(d.kept) > 1<<20 {
 		d.kept = nil
