@@ -7,6 +7,8 @@ import (
 
 // normalize rewrites what models take from other dialects and what both engines would read differently: a brace
 // that counts nothing is a brace (interface{}), and an escaped character that needs no escape is itself (\/ \" \<).
+// Without it "interface{}" is a syntax error in ripgrep and a literal in Go, and models often write such patterns. Both
+// engines get the normalized text.
 func normalize(pattern string) string {
 	var b strings.Builder
 	class := 0 // depth of [
@@ -16,6 +18,8 @@ func normalize(pattern string) string {
 		case c == '\\' && i+1 < len(pattern):
 			i++
 			next := pattern[i]
+			// An escaped letter may be a class or an anchor, and the listed characters need their backslash in one of the
+			// engines.
 			if next >= utf8.RuneSelf || isLetterOrDigit(next) || strings.IndexByte(`\.+*?()|[]{}^$#&-~`, next) >= 0 {
 				b.WriteByte('\\')
 			}
@@ -45,6 +49,7 @@ func normalize(pattern string) string {
 			}
 		case c == ']' && class > 0:
 			class--
+		// Inside a class a brace is a character anyway.
 		case c == '{' && class == 0 && !isCount(pattern[i:]):
 			b.WriteByte('\\')
 		}
@@ -53,11 +58,13 @@ func normalize(pattern string) string {
 	return b.String()
 }
 
+// isLetterOrDigit is for ASCII only: an escape of any other character has no meaning of its own.
 func isLetterOrDigit(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }
 
-// isCount reports whether s begins with a counted repetition: {3} {3,} {3,5}.
+// isCount reports whether s begins with a counted repetition: {3} {3,} {3,5}. {,5} is none: only GNU grep and newer
+// ripgreps read it as a count, see gnuReading.
 func isCount(s string) bool {
 	end := strings.IndexByte(s, '}')
 	if end < 2 {
@@ -68,7 +75,8 @@ func isCount(s string) bool {
 	return lo != "" && digits(lo) && digits(hi)
 }
 
-// unicodeClasses widens \d \w \s and their opposites from ASCII to Unicode, as Rust has them.
+// unicodeClasses widens \d \w \s and their opposites from ASCII to Unicode, as Rust has them. Go's classes are ASCII
+// only, so \w would miss names that ripgrep finds. \W and \S inside a class cannot be written as ranges and stay ASCII.
 func unicodeClasses(pattern string) string {
 	if !strings.Contains(pattern, `\`) {
 		return pattern
@@ -137,7 +145,8 @@ func unicodeClasses(pattern string) string {
 }
 
 // gnuReading is a pattern with what GNU grep (and newer ripgreps) read as marks of a word or as a count, and others as
-// text: \<word\>, x{,3}, \b{start}.
+// text: \<word\>, x{,3}, \b{start}. It is tried only after the pattern found nothing, because as written \< means the
+// character.
 func gnuReading(pattern string) string {
 	var b strings.Builder
 	class := false

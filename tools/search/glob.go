@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// GlobQuery asks for file names.
+// GlobQuery asks for file names. Show is also where permission rules hide files, so it may take a while.
 type GlobQuery struct {
 	Root    string            // absolute folder; nothing outside it is looked at
 	Pattern string            // see Pattern; SplitPattern first moves its fixed folders into Root
@@ -29,7 +29,8 @@ type Names struct {
 	Unread  Unread
 }
 
-// Glob finds files by name. White space around a pattern counts only where there are such names.
+// Glob finds files by name. White space around a pattern counts only where there are such names. A file whose name begins
+// with a blank is found first; only where there is none the blank is taken for a slip.
 func (s *Searcher) Glob(ctx context.Context, q GlobQuery) (Names, error) {
 	out, err := s.glob(ctx, q)
 	if trimmed := strings.TrimSpace(q.Pattern); err == nil && len(out.Paths) == 0 && !out.Partial && trimmed != q.Pattern {
@@ -61,6 +62,7 @@ func (s *Searcher) glob(ctx context.Context, q GlobQuery) (Names, error) {
 	if limit <= 0 {
 		limit = DefaultLimit
 	}
+	// One more than is returned, to know whether there are more.
 	top := newest{n: limit + 1, show: q.Show}
 	var out Names
 	var mu sync.Mutex // out.Unread
@@ -103,7 +105,8 @@ func (s *Searcher) glob(ctx context.Context, q GlobQuery) (Names, error) {
 
 // SplitPattern moves the fixed folders at the beginning of a pattern into the root, so that src/**/*.go is walked
 // from src, and absolute patterns work. The rest stays anchored where it was. A leading slash means the root of
-// the search, as in ignore files, unless the pattern names a folder of the file system that root does not have.
+// the search, as in ignore files, unless the pattern names a folder of the file system that root does not have. Callers
+// ask permission for the folder it returns, so it must be called before a search and not inside it.
 func SplitPattern(root, pattern string) (dir, rest string) {
 	pattern = strings.TrimPrefix(pattern, "./")
 	slashed := filepath.ToSlash(pattern)
@@ -139,7 +142,8 @@ func SplitPattern(root, pattern string) (dir, rest string) {
 }
 
 // namesAbsolute decides what a leading slash means: a pattern is absolute when it begins with the root, or when its first
-// folder exists at the top of the file system and not in the root.
+// folder exists at the top of the file system and not in the root. A model that writes /src/*.go means the project's src,
+// and one that writes /etc/*.conf means the system's.
 func namesAbsolute(root, pattern string) bool {
 	if volume := filepath.VolumeName(pattern); volume != "" {
 		return true
@@ -158,12 +162,14 @@ func namesAbsolute(root, pattern string) bool {
 	return err == nil
 }
 
+// withSlash ends a path with one slash, so that /a is not taken for the parent of /ab.
 func withSlash(s string) string { return strings.TrimSuffix(s, "/") + "/" }
 
 // meta are the characters that make a component a pattern.
 const meta = `*?[]{}\!`
 
-// insideGit reports whether a path is git's own folder or in it. Nothing there is ever searched.
+// insideGit reports whether a path is git's own folder or in it. Nothing there is ever searched. The folder is known by
+// its name alone, wherever it is.
 func insideGit(path string) bool {
 	for part := range strings.SplitSeq(filepath.ToSlash(path), "/") {
 		if part == ".git" {
@@ -173,7 +179,7 @@ func insideGit(path string) bool {
 	return false
 }
 
-// describe names a path once with its error; most errors of the system repeat it.
+// describe names a path once with its error; most errors of the system repeat it. The text goes into Unread.
 func describe(path string, err error) string {
 	var pe *os.PathError
 	if errors.As(err, &pe) {
@@ -182,7 +188,8 @@ func describe(path string, err error) string {
 	return path + ": " + err.Error()
 }
 
-// newest keeps the n newest of any number of files. It is safe for concurrent use.
+// newest keeps the n newest of any number of files. It is safe for concurrent use. Sorting all names of a large project
+// would take longer than finding them.
 type newest struct {
 	n     int
 	show  func(path string) bool // nil shows all; only asked about files that would be kept
@@ -191,12 +198,14 @@ type newest struct {
 	last  atomic.Pointer[aged] // the oldest of files once there are n; most files are older and need no lock
 }
 
-// aged is a path with its modification time, by which results are sorted.
+// aged is a path with its modification time, by which results are sorted. Ties are broken by path, so that equal times
+// give the same order each time.
 type aged struct {
 	path string
 	time time.Time
 }
 
+// compare orders the newest first, as the results are.
 func (a aged) compare(b aged) int {
 	return cmp.Or(b.time.Compare(a.time), cmp.Compare(a.path, b.path))
 }
@@ -208,13 +217,15 @@ func (t *newest) add(path string) {
 	}
 }
 
-// late reports whether a file of that time comes too late, whatever its path is.
+// late reports that a file of that time is too old to be kept, whatever its path. It needs no lock, and most files end
+// here.
 func (t *newest) late(at time.Time) bool {
 	last := t.last.Load()
 	return last != nil && at.Before(last.time)
 }
 
 // put keeps a file if it is among the n newest. show is asked outside the lock, because it may ask the permission rules.
+// The first test is without the lock and may be out of date, which costs an insertion and nothing else.
 func (t *newest) put(a aged) {
 	if last := t.last.Load(); last != nil && a.compare(*last) >= 0 || t.show != nil && !t.show(a.path) {
 		return
@@ -244,7 +255,8 @@ func (s *Searcher) FilesAndLinks(ctx context.Context, root string, limit int) (p
 	return s.list(ctx, root, limit, true)
 }
 
-// list walks until there are limit paths. The order depends on the workers, so a cut list is not the same each time.
+// list walks until there are limit paths. The order depends on the workers, so a cut list is not the same each time. Only
+// the end of the caller's own ctx is an error; after the time limit the paths found so far are returned and more is true.
 func (s *Searcher) list(ctx context.Context, root string, limit int, links bool) (paths []string, more bool, err error) {
 	if info, err := os.Stat(root); err != nil {
 		return nil, false, notFound(root, err)

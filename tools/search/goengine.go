@@ -12,15 +12,19 @@ import (
 	"unicode/utf8"
 )
 
-// goEngine searches without any other program.
+// goEngine searches without any other program. It must find what ripgrep finds with the flags in ripgrep.go; the tests
+// run both on the same trees.
 type goEngine struct{ m *matcher }
 
-// files walks and scans at once; a file is left after its first match.
+// files walks and scans at once; a file is left after its first match. Each worker has a scanner of its own, found by its
+// number.
 func (e goEngine) files(ctx context.Context, j *grepJob, emit func(string)) error {
 	scanners := make([]scanner, workers())
 	w := walk{
 		root: j.root, prune: j.prune, include: j.include, scope: j.scope,
 		visit: func(n int, dir string, names []string) {
+			// On Unix, opening relative to the folder keeps a link that takes the folder's place meanwhile from leading
+			// out of the project.
 			d, err := openFolder(dir)
 			if err != nil {
 				return // gone since it was read
@@ -46,7 +50,7 @@ func (e goEngine) files(ctx context.Context, j *grepJob, emit func(string)) erro
 }
 
 // lines searches the files one after another, in the given order, and stops when each
-// returns false.
+// returns false. Unlike files it is sequential: the order of the paths is that of the result.
 func (e goEngine) lines(ctx context.Context, j *grepJob, paths []string, each func(string, hit) bool) error {
 	var s scanner
 	for _, path := range paths {
@@ -82,6 +86,9 @@ func (e goEngine) text(ctx context.Context, _ *grepJob, text string, each func(h
 	return s.scan(ctx, io.Reader(strings.NewReader(text)), e.m, true, each)
 }
 
+// firstRead is how many bytes decide whether a file is binary: a NUL in them makes it so, as in ripgrep. maxLine is the
+// longest line searched as a whole, in bytes. What is longer is searched in pieces of this size, so that a file of one
+// line cannot take the memory of the whole; a match across two pieces is missed.
 const (
 	firstRead = 64 << 10 // bytes; a NUL in them makes a file binary, as in ripgrep
 	// maxLine is the longest line searched as a whole, in bytes. What is longer is searched in pieces of this
@@ -95,7 +102,7 @@ type scanner struct {
 }
 
 // hit is a matching line, without its end. Its text lies in a buffer that is used again: it is valid until the function it
-// was given to returns.
+// was given to returns. at is -1 where the engine does not tell it, as with ripgrep.
 type hit struct {
 	line int // counts from 1; 0 when lines are not counted
 	text []byte
@@ -118,6 +125,7 @@ func (s *scanner) scan(ctx context.Context, r io.Reader, m *matcher, count bool,
 		return each(h)
 	}
 	for first := true; ctx.Err() == nil; {
+		// The buffer doubles only while one line does not fit, up to maxLine.
 		if n == len(s.buf) {
 			s.buf = append(s.buf, make([]byte, len(s.buf))...)
 		}
@@ -128,6 +136,7 @@ func (s *scanner) scan(ctx context.Context, r io.Reader, m *matcher, count bool,
 				r, n = r2, 0
 				continue
 			}
+			// The mark of UTF-8 is no part of the first line: ^ must match behind it.
 			if rest, ok := bytes.CutPrefix(s.buf[:got], []byte("\xef\xbb\xbf")); ok {
 				got = copy(s.buf, rest)
 			}
@@ -135,6 +144,7 @@ func (s *scanner) scan(ctx context.Context, r io.Reader, m *matcher, count bool,
 		if bytes.IndexByte(s.buf[n:n+got], 0) >= 0 {
 			return nil
 		}
+		// The text before fresh was searched for a line's end already.
 		fresh := n
 		n += got
 		if err != nil && err != io.EOF {
@@ -161,7 +171,8 @@ func (s *scanner) scan(ctx context.Context, r io.Reader, m *matcher, count bool,
 }
 
 // search calls each for the matching lines of data, which holds whole lines, and moves line to the first line after them. It
-// is false when each ended it. Lines are counted only up to a match, which is much cheaper than one by one.
+// is false when each ended it. Lines are counted only up to a match, which is much cheaper than one by one. A line with
+// several matches is one hit.
 func search(data []byte, m *matcher, count bool, line *int, each func(hit) bool) bool {
 	counted := 0
 	for from := 0; from < len(data); {
@@ -191,7 +202,8 @@ func search(data []byte, m *matcher, count bool, line *int, each func(hit) bool)
 	return true
 }
 
-// decoded returns a reader of UTF-8 when text begins with the mark of UTF-16, with the text given back to it.
+// decoded returns a reader of UTF-8 when text begins with the mark of UTF-16, with the text given back to it. nil means
+// that the text is taken as it is.
 func decoded(start []byte, rest io.Reader) io.Reader {
 	little := bytes.HasPrefix(start, []byte{0xff, 0xfe})
 	if !little && !bytes.HasPrefix(start, []byte{0xfe, 0xff}) {
@@ -200,7 +212,8 @@ func decoded(start []byte, rest io.Reader) io.Reader {
 	return &utf16Reader{little: little, in: io.MultiReader(bytes.NewReader(bytes.Clone(start[2:])), rest)}
 }
 
-// utf16Reader turns UTF-16 into UTF-8; what pairs with nothing becomes U+FFFD.
+// utf16Reader turns UTF-16 into UTF-8; what pairs with nothing becomes U+FFFD. raw is larger than one character needs, so
+// fill makes progress with every read.
 type utf16Reader struct {
 	little bool
 	in     io.Reader
@@ -223,7 +236,8 @@ func (u *utf16Reader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// fill decodes what it can of the next piece. Half a character at the end stays in raw for the next call.
+// fill decodes what it can of the next piece. Half a character at the end stays in raw for the next call. The error of
+// the source is kept until all that was decoded has been read.
 func (u *utf16Reader) fill() {
 	got, err := u.in.Read(u.raw[u.n:])
 	u.n += got
@@ -239,6 +253,7 @@ func (u *utf16Reader) fill() {
 	for i+1 < u.n {
 		r := unit(i)
 		if utf16.IsSurrogate(r) {
+			// At the end of the file no other half comes, and the lone one becomes U+FFFD.
 			if i+3 >= u.n && u.err == nil {
 				break // its other half is still to come
 			}

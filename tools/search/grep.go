@@ -13,7 +13,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/paths"
 )
 
-// GrepQuery asks for lines.
+// GrepQuery asks for lines. Show is asked before a path can be in a result, so that a denied file is not even counted.
 type GrepQuery struct {
 	Root    string            // absolute; a folder or a file
 	Pattern string            // regular expression, one line at a time
@@ -23,19 +23,21 @@ type GrepQuery struct {
 	Buffers []Buffer          // unsaved text, searched instead of what is on disk
 }
 
+// MaxText keeps one line of minified code from filling the model's context.
 const (
 	DefaultLimit = 100  // lines or names; OpenCode's figure
 	MaxText      = 2000 // characters of one line that are shown
 )
 
-// Match is one matching line.
+// Match is one matching line. Text is what the line holds, control characters included: whoever shows it makes it safe.
 type Match struct {
 	Path string // absolute
 	Line int    // counts from 1
 	Text string // without its end; cut to MaxText characters around the match
 }
 
-// Lines is what a grep found, newest file first, a file's lines in order.
+// Lines is what a grep found, newest file first, a file's lines in order. An empty result with Partial or Unread set is
+// no proof that there is no match.
 type Lines struct {
 	Matches []Match
 	More    bool // there are more than Limit
@@ -45,7 +47,8 @@ type Lines struct {
 }
 
 // engine finds text. Both engines answer alike, and the tests compare them: which one runs depends on the machine, and a
-// model must not see the difference.
+// model must not see the difference. Errors: an errEngine lets the other engine try, a *PatternError is the model's to
+// mend, the context's ends the search.
 type engine interface {
 	// files calls emit, possibly from several goroutines, for every file with a match.
 	files(ctx context.Context, j *grepJob, emit func(path string)) error
@@ -55,7 +58,8 @@ type engine interface {
 	text(ctx context.Context, j *grepJob, text string, each func(hit) bool) error
 }
 
-// grepJob is a query made ready. It is read-only while an engine runs.
+// grepJob is a query made ready. It is read-only while an engine runs. unread is replaced between the phases of a search,
+// never while an engine runs.
 type grepJob struct {
 	root    string
 	pattern string   // normalized
@@ -73,7 +77,8 @@ type grepJob struct {
 type errEngine struct{ error }
 
 // Grep finds lines. A pattern that finds nothing as it is written is read as GNU grep reads it, and a glob without the
-// white space around it: an answer of nothing would be believed.
+// white space around it: an answer of nothing would be believed. ReadAs tells the caller that this happened, so that the
+// result can say so. The second search has a timeout of its own.
 func (s *Searcher) Grep(ctx context.Context, q GrepQuery) (Lines, error) {
 	out, err := s.grep(ctx, q)
 	if err != nil || len(out.Matches) > 0 || out.Partial {
@@ -88,6 +93,7 @@ func (s *Searcher) Grep(ctx context.Context, q GrepQuery) (Lines, error) {
 		return out, nil
 	}
 	second, err := s.grep(ctx, again)
+	// An error of the second reading is about a pattern that no one has written, so the first, empty answer stays.
 	if err != nil || len(second.Matches) == 0 {
 		return out, nil
 	}
@@ -110,6 +116,7 @@ func (s *Searcher) grep(ctx context.Context, q GrepQuery) (Lines, error) {
 			return Lines{}, &PatternError{err.Error()}
 		}
 	}
+	// A pattern that Go cannot read may still be one for ripgrep, so the error waits until the Go engine is needed.
 	m, invalid := compile(j.pattern)
 	j.show = m
 	info, err := os.Stat(q.Root)
@@ -121,6 +128,7 @@ func (s *Searcher) grep(ctx context.Context, q GrepQuery) (Lines, error) {
 		return Lines{}, nil
 	}
 
+	// Each engine has the whole time limit, because a ripgrep that is missing fails at once.
 	run := func(e engine) (Lines, error) {
 		limited, cancel := context.WithTimeout(ctx, s.timeout())
 		defer cancel()
@@ -156,7 +164,8 @@ func (s *Searcher) grep(ctx context.Context, q GrepQuery) (Lines, error) {
 	return run(goEngine{m})
 }
 
-// take collects lines up to the limit and notices whether there is one more.
+// take collects lines up to the limit and notices whether there is one more. One match over the limit is what sets More,
+// which is why engines are asked for limit+1.
 func (out *Lines) take(j *grepJob, path string, h hit) bool {
 	if len(out.Matches) == j.limit {
 		out.More = true
@@ -166,7 +175,8 @@ func (out *Lines) take(j *grepJob, path string, h hit) bool {
 	return true
 }
 
-// grepFile searches one file, which was named, so ignore files do not count. A buffer wins over the disk.
+// grepFile searches one file, which was named, so ignore files do not count. A buffer wins over the disk. The errors are
+// for a model that named the file: a search that silently skips it would be taken for "no match".
 func grepFile(ctx context.Context, e engine, j *grepJob, q GrepQuery, info os.FileInfo, out *Lines) error {
 	j.root = filepath.Dir(q.Root)
 	if q.Show != nil && !q.Show(q.Root) {
@@ -190,7 +200,8 @@ func grepFile(ctx context.Context, e engine, j *grepJob, q GrepQuery, info os.Fi
 }
 
 // grepFolder first finds which files match at all, then reads lines from the newest of them until there are
-// enough: a common word in a large project costs little more than finding the files.
+// enough: a common word in a large project costs little more than finding the files. A file with unsaved text is taken
+// out of the first phase, and its buffer searched instead: what is on the disk is not what the person sees.
 func grepFolder(ctx context.Context, e engine, j *grepJob, q GrepQuery, out *Lines) error {
 	dirty := map[string]string{}
 	for _, b := range q.Buffers {
@@ -198,6 +209,8 @@ func grepFolder(ctx context.Context, e engine, j *grepJob, q GrepQuery, out *Lin
 			dirty[b.Path] = b.Text
 		}
 	}
+	// One goroutine collects, so that engines report from any of theirs without a lock. It ends when the channel is
+	// closed, before out is read.
 	unread := make(chan string, 64)
 	done := make(chan struct{})
 	go func() {
@@ -208,6 +221,7 @@ func grepFolder(ctx context.Context, e engine, j *grepJob, q GrepQuery, out *Lin
 	}()
 	j.unread = func(text string) { unread <- text }
 
+	// More files than that can never be needed.
 	top := newest{n: j.limit + 1, show: q.Show} // every file holds a line at least
 	err := e.files(ctx, j, func(path string) {
 		if _, ok := dirty[path]; ok || !j.wants(path) {
@@ -222,6 +236,7 @@ func grepFolder(ctx context.Context, e engine, j *grepJob, q GrepQuery, out *Lin
 	if err != nil && !late {
 		return err
 	}
+	// Two seconds, since the person has waited the whole limit already.
 	if late { // show what there is: a little time for that
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
@@ -251,7 +266,8 @@ func grepFolder(ctx context.Context, e engine, j *grepJob, q GrepQuery, out *Lin
 	return nil
 }
 
-// collect reads lines of the files in order; those of buffers are there already.
+// collect reads lines of the files in order; those of buffers are there already. Runs of files from the disk go to the
+// engine in one piece, which saves a start of ripgrep for each.
 func (out *Lines) collect(ctx context.Context, e engine, j *grepJob, files []aged, found map[string][]Match) error {
 	for len(files) > 0 {
 		if ms, ok := found[files[0].path]; ok {
@@ -283,12 +299,15 @@ func (out *Lines) collect(ctx context.Context, e engine, j *grepJob, files []age
 	return nil
 }
 
-// wants applies the include to an absolute path below root.
+// wants applies the include to an absolute path below root. path must lie below root, since its beginning is cut off
+// without a look.
 func (j *grepJob) wants(path string) bool {
 	return j.include == nil || j.include.Wants(filepath.ToSlash(path[len(withSeparator(j.root)):]))
 }
 
-// inScope reports whether a walk from root would come across the path.
+// inScope reports whether a walk from root would come across the path. A buffer must be judged like its file, or unsaved
+// text of an ignored file would be found while saved text is not. It reads the ignore files on the way, once for each
+// buffer.
 func (j *grepJob) inScope(path string) bool {
 	if !j.wants(path) || insideGit(path) {
 		return false
@@ -312,7 +331,8 @@ func (j *grepJob) inScope(path string) bool {
 	return !sc.ignored(path, false)
 }
 
-// isBinary looks for a NUL in the beginning of a file that is no UTF-16.
+// isBinary looks for a NUL in the beginning of a file that is no UTF-16. With --text ripgrep would print the bytes of a
+// binary file that is named.
 func isBinary(path string) (bool, error) {
 	f, err := open(path)
 	if err != nil {
@@ -327,7 +347,8 @@ func isBinary(path string) (bool, error) {
 	return decoded(start[:n], nil) == nil && slices.Contains(start[:n], 0), nil
 }
 
-// cut shortens a long line to MaxText characters that hold the match.
+// cut shortens a long line to MaxText characters that hold the match. Offsets are bytes, the limit counts characters; a
+// cut never falls inside a character. "..." marks what was left out.
 func (j *grepJob) cut(h hit) string {
 	text := h.text
 	if n := len(text); n > 0 && text[n-1] == '\r' {

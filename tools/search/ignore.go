@@ -13,6 +13,8 @@ import (
 // The ignore files of one folder, the strongest first. .gitignore counts with or without a repository around it.
 var ignoreNames = [...]string{".rgignore", ".ignore", ".gitignore"}
 
+// The indexes of scope.rules, the strongest first, continued from ignoreNames. The order is ripgrep's: what it reads for
+// itself wins over what Git reads.
 const (
 	kindGit     = 2 // index of .gitignore in ignoreNames
 	kindExclude = 3 // .git/info/exclude
@@ -20,10 +22,12 @@ const (
 	ignoreKinds = 5
 )
 
-// maxIgnoreFile is how much of one ignore file is read, in bytes; real ones are a few KB.
+// maxIgnoreFile is how much of one ignore file is read, in bytes. Real ones have a few KB; a repository must not fill the
+// memory with one.
 const maxIgnoreFile = 4 << 20
 
-// scope is what the ignore files of one folder and its parents say. Folders without any share their parent's.
+// scope is what the ignore files of one folder and its parents say. Folders without any share their parent's. A scope is
+// immutable once made, so all workers of a walk share it.
 type scope struct {
 	parent *scope
 	base   string // absolute, with a separator at its end
@@ -34,7 +38,8 @@ type scope struct {
 // ignored judges a path. As in ripgrep a stronger kind of file decides before a nearer folder.
 func (s *scope) ignored(abs string, isDir bool) bool { return s.hides(abs, isDir, false) }
 
-// hides is ignored; shielded leaves out what only counts within one repository.
+// hides is ignored; shielded leaves out what only counts within one repository. The .gitignore and exclude files around a
+// repository do not hide what is in it, so a search that begins inside does not ask them.
 func (s *scope) hides(abs string, isDir, shielded bool) bool {
 	name := abs[strings.LastIndexByte(abs, filepath.Separator)+1:]
 	for kind := range ignoreKinds {
@@ -52,6 +57,7 @@ func (s *scope) hides(abs string, isDir, shielded bool) bool {
 					return verdict > 0
 				}
 			}
+			// Git does not look above the repository's root.
 			if at.hasGit && local {
 				break
 			}
@@ -62,6 +68,7 @@ func (s *scope) hides(abs string, isDir, shielded bool) bool {
 
 // Ignored returns a function that says whether an ignore file hides a path below root, or a folder that the path is in. It
 // reads each ignore file once, so it is for one look at a tree and not for keeping. It is not safe for concurrent use.
+// The answer for each folder is kept, so that a list of many paths costs one look at each ignore file.
 func Ignored(root string) func(abs string, dir bool) bool {
 	type known struct {
 		scope  *scope
@@ -75,6 +82,7 @@ func Ignored(root string) func(abs string, dir bool) bool {
 		}
 		up := folder(filepath.Dir(dir))
 		k := known{scope: up.scope, hidden: up.hidden || up.scope.ignored(dir, true)}
+		// As in Git, a line with ! cannot bring back what lies in an ignored folder (gitignore(5)).
 		if !k.hidden { // nothing in a hidden folder can be shown again
 			k.scope = up.scope.enter(dir, specialNames(dir))
 		}
@@ -90,7 +98,8 @@ func Ignored(root string) func(abs string, dir bool) bool {
 	}
 }
 
-// ruleSet is one ignore file. Most lines name a file or an ending; those are looked up, the rest is tried.
+// ruleSet is one ignore file. Most lines name a file or an ending; those are looked up, the rest is tried. The three
+// lists hold indexes into rules: the position of a rule decides, because the last match wins.
 type ruleSet struct {
 	rules   []rule
 	names   map[string][]int // by base name, ascending
@@ -108,6 +117,8 @@ type rule struct {
 // match returns 1 for ignored, -1 for explicitly not, 0 when no line matches; the last line that matches decides.
 func (rs *ruleSet) match(rel, name string, isDir bool) int {
 	best := -1
+	// From the end, and not further than the best so far: an earlier rule cannot change the verdict. sure is for lists
+	// whose key has matched already.
 	try := func(list []int, sure bool) {
 		for _, i := range slices.Backward(list) {
 			if i <= best {
@@ -134,7 +145,8 @@ func (rs *ruleSet) match(rel, name string, isDir bool) int {
 	return 1
 }
 
-// parseIgnore reads gitignore lines. A line that is no valid pattern is skipped, as ripgrep does.
+// parseIgnore reads gitignore lines. A line that is no valid pattern is skipped, as ripgrep does. The rules are those of
+// gitignore(5), "PATTERN FORMAT". The result is nil where no line counts, which callers test instead of trying rules.
 func parseIgnore(text []byte) *ruleSet {
 	rs := &ruleSet{names: map[string][]int{}, endings: map[string][]int{}}
 	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
@@ -143,6 +155,7 @@ func parseIgnore(text []byte) *ruleSet {
 		if strings.HasPrefix(line, "#") {
 			continue
 		}
+		// Trailing spaces are ignored unless they are quoted with a backslash.
 		if !strings.HasSuffix(line, `\ `) {
 			line = strings.TrimRight(line, " \t")
 		}
@@ -169,6 +182,8 @@ func parseIgnore(text []byte) *ruleSet {
 			continue
 		}
 		for _, a := range alts {
+			// A slash at the beginning or in the middle anchors a line to its file's folder; without one it counts at
+			// every depth below.
 			if anchored || strings.Contains(line, "/") {
 				a = "/" + a
 			}
@@ -200,7 +215,8 @@ func (rs *ruleSet) add(r rule) {
 	rs.others = append(rs.others, i)
 }
 
-// enter returns the scope of a folder whose entries include the given special names (.git and ignore files).
+// enter returns the scope of a folder whose entries include the given special names (.git and ignore files). A walk knows
+// the names from reading the folder, which saves it four stats a folder.
 func (s *scope) enter(dir string, special []string) *scope {
 	if len(special) == 0 {
 		return s
@@ -237,7 +253,8 @@ func specialNames(dir string) []string {
 	return out
 }
 
-// above is the scope of everything over root, with the person's global excludes at its far end.
+// above is the scope of everything over root, with the person's global excludes at its far end. root's own ignore files
+// are not in it; the walk enters root like every other folder.
 func above(root string) *scope {
 	var dirs []string
 	for dir := filepath.Dir(root); ; dir = filepath.Dir(dir) {
@@ -276,7 +293,8 @@ func readIgnore(path string) *ruleSet {
 	return parseIgnore(text)
 }
 
-// globalExcludes is the file git reads for every repository of the person.
+// globalExcludes is the file git reads for every repository of the person. The order is Git's: core.excludesFile, else
+// git/ignore below XDG_CONFIG_HOME, else below ~/.config (gitignore(5)). "" where there is no home.
 func globalExcludes() string {
 	home, _ := os.UserHomeDir()
 	config := os.Getenv("XDG_CONFIG_HOME")

@@ -12,14 +12,16 @@ import (
 )
 
 // matcher finds a pattern in text whose lines end in \n. No match ever spans two lines. It is the pure-Go twin of
-// what ripgrep does with the same pattern; what differs is listed at compile.
+// what ripgrep does with the same pattern; what differs is listed at compile. It is safe for concurrent use, like the
+// regexp in it.
 type matcher struct {
 	re      *regexp.Regexp
 	literal []byte   // the whole pattern is this text
 	needs   []needle // a matching line holds at least one of these; empty: unknown
 }
 
-// needle is a text that must occur; fold ignores the case of ASCII letters.
+// needle is a text that must occur; fold ignores the case of ASCII letters. With fold its text is in lower case, see
+// equalFold.
 type needle struct {
 	text []byte
 	fold bool
@@ -34,7 +36,8 @@ type PatternError struct{ Message string }
 func (e *PatternError) Error() string { return e.Message }
 
 // compile builds a matcher. Known differences to Rust's regular expressions: \b and \B know ASCII words only;
-// (?x), set operations in classes and the R and u flags are errors; counted repetitions end at 1,000.
+// (?x), set operations in classes and the R and u flags are errors; counted repetitions end at 1,000. Go's regexp runs in
+// time linear in the text (RE2), so no pattern of a model can hang a search.
 func compile(pattern string) (*matcher, error) {
 	if op := setOperation(pattern); op != "" {
 		return nil, &PatternError{fmt.Sprintf("regex parse error: classes inside of classes, && and ~~ need ripgrep, which is not used here: `%s`; write the class out", op)}
@@ -53,6 +56,7 @@ func compile(pattern string) (*matcher, error) {
 	}
 	re = re.Simplify()
 	m := &matcher{}
+	// For a plain text bytes.Index is many times faster than any automaton.
 	if re.Op == syntax.OpLiteral && re.Flags&syntax.FoldCase == 0 {
 		m.literal = []byte(string(re.Rune))
 		return m, nil
@@ -70,7 +74,8 @@ func endsCRLF(pattern string) bool {
 }
 
 // oneLine takes line ends out of everything that could match them, and makes ^ and $ hold there. With crlf \r is
-// part of the line end, as with ripgrep's --crlf. It is false for a pattern that demands a line end.
+// part of the line end, as with ripgrep's --crlf. It is false for a pattern that demands a line end. It works on the
+// syntax tree, because a text has too many ways to name a line end: \n, \x0a, \s, [^a], (?s). and more.
 func oneLine(re *syntax.Regexp, crlf bool) (*syntax.Regexp, bool) {
 	switch re.Op {
 	case syntax.OpLiteral:
@@ -133,7 +138,9 @@ func without(ranges []rune, r rune) []rune {
 	return out
 }
 
-// needles finds texts of which every match holds one; nil where there is no such list.
+// needles finds texts of which every match holds one; nil where there is no such list. Each match holds at least one of
+// them, which makes "none of them is in this data" a proof that nothing matches. A wrong list would hide matches, so
+// every operator that is not understood gives nil.
 func needles(re *syntax.Regexp) []needle {
 	switch re.Op {
 	case syntax.OpLiteral:
@@ -162,6 +169,7 @@ func needles(re *syntax.Regexp) []needle {
 		var all []needle
 		for _, sub := range re.Sub {
 			n := needles(sub)
+			// Each text is looked for by itself, so a longer list is no gain.
 			if n == nil || len(all)+len(n) > 16 {
 				return nil
 			}
@@ -172,7 +180,8 @@ func needles(re *syntax.Regexp) []needle {
 	return nil
 }
 
-// better prefers lists whose shortest text is longer, and shorter lists.
+// better prefers lists whose shortest text is longer, and shorter lists. A longer text occurs in fewer lines, so it rules
+// out more of them.
 func better(a, b []needle) bool {
 	shortest := func(ns []needle) int {
 		n := 0
@@ -188,7 +197,8 @@ func better(a, b []needle) bool {
 }
 
 // foldable returns the longest part whose letters have no case variants outside ASCII (k and s have: K and ſ),
-// in lower case.
+// in lower case. (?i)k also matches the Kelvin sign, which is three bytes long, so such letters cannot be part of a
+// needle.
 func foldable(text string) string {
 	best, start := "", 0
 	for i := 0; i <= len(text); i++ {
@@ -203,7 +213,8 @@ func foldable(text string) string {
 	return strings.ToLower(best)
 }
 
-// find returns the bounds of the first match at or after from, or -1. data holds whole lines.
+// find returns the bounds of the first match at or after from, or -1. data holds whole lines. Offsets are bytes in data;
+// from must be at a line's start.
 func (m *matcher) find(data []byte, from int) (start, end int) {
 	if m.re == nil {
 		i := bytes.Index(data[from:], m.literal)
@@ -212,6 +223,7 @@ func (m *matcher) find(data []byte, from int) (start, end int) {
 		}
 		return from + i, from + i + len(m.literal)
 	}
+	// With one needle only the lines that hold it are tried, one after the other.
 	for len(m.needs) == 1 && from <= len(data) {
 		i := m.needs[0].index(data[from:])
 		if i < 0 {
@@ -239,7 +251,7 @@ func (m *matcher) find(data []byte, from int) (start, end int) {
 }
 
 // possible is false when data cannot match: looking for a plain text is many times faster than the regular expression, and
-// most files do not hold it.
+// most files do not hold it. It may say true of data that does not match, never false of data that does.
 func (m *matcher) possible(data []byte) bool {
 	if len(m.needs) == 0 {
 		return true
@@ -252,7 +264,8 @@ func (m *matcher) possible(data []byte) bool {
 	return false
 }
 
-// index is the offset of the needle, -1 without it.
+// index is the offset of the needle, -1 without it. It keeps the next place of either case of the first letter, so that
+// data without one of them is looked through once.
 func (n needle) index(data []byte) int {
 	if !n.fold {
 		return bytes.Index(data, n.text)
@@ -285,7 +298,8 @@ func indexFrom(data []byte, from int, c byte) int {
 	return len(data)
 }
 
-// equalFold compares ASCII without case; lower is in lower case and as long as data.
+// equalFold compares ASCII without case; lower is in lower case and as long as data. bytes.EqualFold knows Unicode, which
+// costs more and would fold what needles leave out.
 func equalFold(data, lower []byte) bool {
 	for i, c := range data {
 		if 'A' <= c && c <= 'Z' {

@@ -22,10 +22,12 @@ func (d folder) modTime(name string) (time.Time, error) {
 
 func (d folder) Close() error { return nil }
 
+// file is an open file of the os package.
 type file = *os.File
 
 func open(path string) (file, error) { return os.Open(path) }
 
+// modTime is open_unix.go's.
 func modTime(path string) (time.Time, error) {
 	info, err := os.Lstat(path)
 	if err != nil {

@@ -9,23 +9,25 @@ import (
 // Pattern is a compiled glob over slash-separated relative paths: * and ? within one component, ** across
 // components, [abc] [a-z] [!x], {a,b} (also nested), \ escapes. A pattern without a slash matches the last
 // component anywhere; one with a slash is anchored where the search begins. It is ripgrep's -g in all of this,
-// except that it never brings back ignored files.
+// except that it never brings back ignored files. It is immutable once parsed, so goroutines share it.
 type Pattern struct {
 	Text   string
 	Negate bool // the pattern began with !
 	alts   []path
 }
 
-// path is one alternative: components, of which ** are nil.
+// path is one alternative: components, of which ** are nil. A pattern has one for each expansion of its braces.
 type path struct {
 	comps  []*segment
 	single bool // one component that may be anywhere: only the base name is looked at
 }
 
-// maxAlternatives bounds what braces may expand to; {a,b}{c,d}… doubles with each pair.
+// maxAlternatives bounds what braces may expand to: {a,b}{c,d}… doubles with each pair, so thirty pairs of a model would
+// fill the memory.
 const maxAlternatives = 1024
 
-// ParsePattern compiles a glob as a model writes it.
+// ParsePattern compiles a glob as a model writes it. Errors are texts for a model; Glob and Grep wrap them in a
+// *PatternError.
 func ParsePattern(text string) (*Pattern, error) {
 	p := &Pattern{Text: text}
 	s := strings.TrimPrefix(text, "./")
@@ -57,7 +59,8 @@ func (p *Pattern) compile(s string) error {
 	return nil
 }
 
-// compilePath compiles one alternative without braces. Several ** in a row are one.
+// compilePath compiles one alternative without braces. Several ** in a row mean the same as one, and one is what
+// matchComps goes back to.
 func compilePath(s string) (path, error) {
 	anywhere := !strings.Contains(s, "/")
 	s = strings.TrimPrefix(s, "/")
@@ -85,6 +88,7 @@ func compilePath(s string) (path, error) {
 // Match reports whether the pattern (without its negation) matches a slash-separated relative path.
 func (p *Pattern) Match(rel string) bool {
 	for i := range p.alts {
+		// Alternatives are few, and most decide by the name alone.
 		if p.alts[i].match(rel) {
 			return true
 		}
@@ -92,7 +96,7 @@ func (p *Pattern) Match(rel string) bool {
 	return false
 }
 
-// Wants is Match with the negation applied: !x wants everything but x.
+// Wants is Match with the negation applied: !x wants everything but x. It works on nil, which wants everything.
 func (p *Pattern) Wants(rel string) bool { return p == nil || p.Match(rel) != p.Negate }
 
 // match matches a path relative to the search root, with forward slashes. A pattern without
@@ -115,6 +119,7 @@ func matchComps(comps []*segment, rel string, more bool) bool {
 		case len(comps) == 0 && !more:
 			return true
 		case len(comps) > 0 && comps[0] == nil:
+			// a/** means what is in a, not a itself, as in gitignore(5).
 			if len(comps) == 1 {
 				return more // a trailing ** wants at least one component
 			}
@@ -140,7 +145,8 @@ func matchComps(comps []*segment, rel string, more bool) bool {
 	}
 }
 
-// segment matches one path component. The common shapes have a fast path.
+// segment matches one path component. The common shapes have a fast path and use text; all others use tokens. Both are
+// made once for each pattern and compared with every name of a project.
 type segment struct {
 	kind   segmentKind
 	text   string // literal, prefix or suffix
@@ -168,6 +174,7 @@ type token struct {
 	ranges [][2]rune
 }
 
+// tokenKind is what a token stands for; the zero value is one literal character, the most frequent one.
 type tokenKind byte
 
 const (
@@ -198,6 +205,8 @@ func compileSegment(s string) (*segment, error) {
 			}
 			i += used
 			seg.tokens = append(seg.tokens, t)
+		// Outside of a class a backslash makes any character literal, as in glob(7). At the end of a pattern it quotes
+		// nothing and is an error.
 		case '\\':
 			if i == len(s) {
 				return nil, fmt.Errorf("dangling '\\'")
@@ -213,7 +222,8 @@ func compileSegment(s string) (*segment, error) {
 	return seg, nil
 }
 
-// runeOrByte keeps bytes that are no UTF-8 apart from each other: file names are bytes.
+// runeOrByte keeps bytes that are no UTF-8 apart from each other: file names are bytes. utf8.RuneError alone would make
+// all such bytes equal, and a glob would match names that it does not mean.
 func runeOrByte(s string, r rune) rune {
 	if r == utf8.RuneError && len(s) == 1 {
 		return -1 - rune(s[0])
@@ -261,6 +271,7 @@ func (g *segment) classify() {
 }
 
 // posixClasses are the classes that git knows in ignore files, [[:digit:]]; pairs of the first and the last of a range.
+// They are ASCII, as in the C locale.
 var posixClasses = map[string]string{
 	"alnum": "09AZaz", "alpha": "AZaz", "blank": "  \t\t", "cntrl": "\x00\x1f\x7f\x7f", "digit": "09", "graph": "!~", "lower": "az", "print": " ~",
 	"punct": "!/:@[`{~", "space": "  \t\r", "upper": "AZ", "xdigit": "09AFaf",
@@ -289,6 +300,7 @@ func compileClass(s string) (token, int, error) {
 		}
 		i += n
 		last := len(t.ranges) - 1
+		// A dash at either end of a class is a member; so is one behind a range.
 		if r == '-' && !first && last >= 0 && i < len(s) && s[i] != ']' && t.ranges[last][0] == t.ranges[last][1] {
 			hi, m := utf8.DecodeRuneInString(s[i:])
 			i += m
@@ -303,7 +315,7 @@ func compileClass(s string) (token, int, error) {
 	return t, 0, fmt.Errorf("unclosed character class; missing ']'")
 }
 
-// matches compares one character, case-sensitively.
+// matches compares one character, case-sensitively. A class never sees a slash, since names are cut at slashes before.
 func (t *token) matches(r rune) bool {
 	switch t.kind {
 	case tokenRune:
@@ -357,7 +369,8 @@ func (g *segment) match(name string) bool {
 	return t == len(g.tokens)
 }
 
-// expand resolves braces.
+// expand resolves braces. The first group is expanded with all expansions of what follows it; nested groups by recursion.
+// A comma or brace in a class or behind a backslash is a character.
 func expand(s string) ([]string, error) {
 	open, depth := -1, 0
 	var commas []int
@@ -366,6 +379,7 @@ func expand(s string) ([]string, error) {
 		case '\\':
 			i++
 		case '[':
+			// A [ without its ] is left to compileSegment, which has the better error.
 			if _, used, err := compileClass(s[i+1:]); err == nil {
 				i += used
 			}

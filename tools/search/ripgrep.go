@@ -17,10 +17,12 @@ import (
 	"github.com/pillion-dev/pillion/tools/guard"
 )
 
-// ripgrep searches with the rg program, version 12 or later.
+// ripgrep searches with the rg program, version 12 or later. Its output is read with a NUL behind each path, since a name
+// may hold a colon or a line break.
 type ripgrep struct{ program string }
 
-// maxKept is how much of one line is kept to show a part of it, in bytes; the rest streams by.
+// maxKept is how much of one line is kept to show a part of it, in bytes; the rest streams by. The match may lie behind
+// it, and then the line's beginning is shown.
 const maxKept = 1 << 20
 
 // files runs ripgrep over the whole folder. --no-config (see run) and the flags here make it behave like the Go engine,
@@ -32,6 +34,7 @@ func (r ripgrep) files(ctx context.Context, j *grepJob, emit func(string)) error
 			args = append(args, "--glob=!/"+quoteGlob(filepath.ToSlash(rel)))
 		}
 	}
+	// The search begins in an ignored folder: what is above it must not hide everything.
 	if j.bare {
 		args = append(args, "--no-ignore-parent", "--no-ignore-global", "--no-ignore-exclude")
 	}
@@ -52,7 +55,8 @@ func (r ripgrep) files(ctx context.Context, j *grepJob, emit func(string)) error
 }
 
 // lines gives the files to ripgrep in portions that fit a command line, in order, and stops
-// when each returns false.
+// when each returns false. --text: which files are text was decided in the first phase, and ripgrep must not print
+// "binary file matches" in place of lines.
 func (r ripgrep) lines(ctx context.Context, j *grepJob, paths []string, each func(string, hit) bool) error {
 	const room = 24 << 10 // bytes of arguments; Windows takes 32 KiB in all
 	for len(paths) > 0 {
@@ -109,10 +113,12 @@ func (r ripgrep) text(ctx context.Context, j *grepJob, text string, each func(hi
 	})
 }
 
-// errStop ends the reading of ripgrep's output when there is enough; run kills the program and returns nil.
+// errStop ends the reading of ripgrep's output when there is enough; run kills the program and returns nil. It never
+// leaves this file.
 var errStop = errors.New("enough")
 
-// readHit reads "12:text\n" and keeps the beginning of a very long text.
+// readHit reads "12:text\n" and keeps the beginning of a very long text. The number was asked for, so anything else is
+// another program's output or another version's: an errEngine for run.
 func readHit(out *bufio.Reader) (hit, error) {
 	number, err := out.ReadString(':')
 	if err != nil {
@@ -135,7 +141,8 @@ func readHit(out *bufio.Reader) (hit, error) {
 }
 
 // run starts rg and hands its output to read. Messages about single files go to j.unread; a bad pattern is a *PatternError,
-// and any other failure an errEngine, so that the Go engine takes over.
+// and any other failure an errEngine, so that the Go engine takes over. Exit codes are those of rg(1): 0 matches, 1 none,
+// 2 an error, which may be about single files only.
 func (r ripgrep) run(ctx context.Context, j *grepJob, args []string, in io.Reader, read func(*bufio.Reader) error) error {
 	ctx2, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -185,7 +192,9 @@ func (r ripgrep) run(ctx context.Context, j *grepJob, args []string, in io.Reade
 	return judgeMessages(messages.String(), j)
 }
 
-// judgeMessages tells a bad pattern from unreadable files from a program that does not know its flags.
+// judgeMessages tells a bad pattern from unreadable files from a program that does not know its flags. Messages of the
+// operating system end in "(os error N)", which is Rust's way to print them; a line without it is about the program's
+// arguments.
 func judgeMessages(text string, j *grepJob) error {
 	text = strings.TrimPrefix(strings.TrimSpace(text), "rg: ")
 	if strings.Contains(text, `the literal '"\n"' is not allowed`) || strings.Contains(text, `the literal "\n" is not allowed`) || strings.Contains(text, `the literal '"\r"' is not allowed`) {
@@ -215,7 +224,9 @@ func judgeMessages(text string, j *grepJob) error {
 	return nil
 }
 
-// baseGlob is a glob for base names that lets through at least what the pattern wants.
+// baseGlob is a glob for base names that lets through at least what the pattern wants. "" means that no such glob is
+// known, and all files are searched. Paths are judged by Pattern afterwards, so letting too much through is slow, but not
+// wrong.
 func baseGlob(p *Pattern) string {
 	if p == nil || p.Negate {
 		return ""
@@ -233,7 +244,7 @@ func baseGlob(p *Pattern) string {
 	return s
 }
 
-// quoteGlob makes of a path a glob that matches only it.
+// quoteGlob makes of a path a glob that matches only it. A class of one character stands for exactly that character.
 func quoteGlob(s string) string {
 	var b strings.Builder
 	for _, r := range s {
@@ -247,7 +258,7 @@ func quoteGlob(s string) string {
 }
 
 // limitedBuffer keeps the first 64 KiB and takes the rest without an error: a folder full of unreadable files must neither
-// fill the memory nor stop ripgrep.
+// fill the memory nor stop ripgrep. An error of Write would make cmd.Wait fail.
 type limitedBuffer struct{ bytes.Buffer }
 
 // Write keeps the first 64 KiB of the messages; a search in a broken tree prints one for

@@ -39,7 +39,8 @@ type Options struct {
 // DefaultTimeout is when a search stops and tells what it has.
 const DefaultTimeout = 30 * time.Second
 
-// Searcher searches. It is safe for concurrent use and holds nothing between searches.
+// Searcher searches. It is safe for concurrent use and holds nothing between searches. find is resolved once: looking
+// through PATH costs more than a small search.
 type Searcher struct {
 	o    Options
 	find func() string // path of ripgrep, "" without one
@@ -79,13 +80,15 @@ func findRipgrep(o Options) string {
 	return ""
 }
 
-// Buffer is an open document with unsaved text.
+// Buffer is an open document with unsaved text. Path must be spelt as a walk from the root would spell it, since files
+// are found by comparing paths.
 type Buffer struct {
 	Path string // absolute
 	Text string
 }
 
-// Unread says what could not be searched, so that an empty result is not taken for the whole truth.
+// Unread says what could not be searched, so that an empty result is not taken for the whole truth. Three reasons are
+// enough to see a pattern, such as a folder without permission.
 type Unread struct {
 	Count int      // files and folders
 	First []string // at most three of them, each with the reason
@@ -106,7 +109,8 @@ func (s *Searcher) timeout() time.Duration {
 	return DefaultTimeout
 }
 
-// private lists the folders below root that are not entered.
+// private lists the folders below root that are not entered. A search that begins in one of them was asked for, so its
+// own root is not in the list.
 func (s *Searcher) private(root string) []string {
 	list := s.o.Private
 	if list == nil {
@@ -136,7 +140,8 @@ func privateFolders(goos string) []string {
 }
 
 // start decides what the ignore files above root mean for a search in root: nothing when they hide root itself.
-// A repository between the two shields root from the .gitignore files outside it.
+// A repository between the two shields root from the .gitignore files outside it. The bool tells that root itself is
+// ignored; ripgrep is then told to forget the files above (see grepJob.bare).
 func start(root string) (sc *scope, ignored bool) {
 	sc = above(root)
 	shielded := false
@@ -153,6 +158,7 @@ func start(root string) (sc *scope, ignored bool) {
 
 // upTo is the part of the scope that was known before entering dir: a folder's own ignore files do not hide the folder.
 func (s *scope) upTo(dir string) *scope {
+	// The folder's own scope and all below it are passed over.
 	for s.parent != nil && paths.Within(dir, s.base) {
 		s = s.parent
 	}
@@ -168,7 +174,8 @@ func notFound(path string, err error) error {
 	return &PathError{Message: "Search path not found: " + path, Err: err}
 }
 
-// PathError is a root that cannot be searched. Its text says what to do.
+// PathError is a root that cannot be searched. Its text says what to do. Err is nil where the path exists but is of the
+// wrong kind.
 type PathError struct {
 	Message string
 	Err     error

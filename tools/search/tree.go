@@ -27,7 +27,7 @@ type Node struct {
 	Children []*Node // folders first, then by name
 }
 
-// Listing is a tree that may not be whole.
+// Listing is a tree that may not be whole. A folder that was cut has the children that were counted before the limit.
 type Listing struct {
 	Root    *Node
 	Entries int  // without the root
@@ -36,7 +36,8 @@ type Listing struct {
 	Unread  Unread
 }
 
-// usualIgnores are folders a tree leaves out whatever the ignore files say; OpenCode's list.
+// usualIgnores are folders a tree leaves out whatever the ignore files say; OpenCode's list. They count even where a
+// project keeps sources in bin or build: a tree is for orientation, and grep finds those files.
 const usualIgnores = `node_modules/
 __pycache__/
 .git/
@@ -67,7 +68,8 @@ var usual = sync.OnceValue(func() *ruleSet { return parseIgnore([]byte(usualIgno
 // maxListed is how many entries of one folder are looked at, so that a folder of a million files takes no time.
 const maxListed = 20000
 
-// Tree lists a folder level by level, so that a limit cuts what is deepest. Ignore files count as in a search.
+// Tree lists a folder level by level, so that a limit cuts what is deepest. Ignore files count as in a search. Errors: a
+// *PathError for a root that is missing or no folder, else the system's or the context's.
 func (s *Searcher) Tree(ctx context.Context, q TreeQuery) (Listing, error) {
 	info, err := os.Stat(q.Root)
 	if err != nil {
@@ -116,6 +118,7 @@ func (s *Searcher) Tree(ctx context.Context, q TreeQuery) (Listing, error) {
 			rel, _ := filepath.Rel(q.Root, path)
 			isDir := e.IsDir()
 			switch {
+			// Show is asked about files only: a folder that holds nothing to show is still listed.
 			case e.Name() == ".git", sc.ignored(path, isDir), own.match(filepath.ToSlash(rel), e.Name(), isDir) > 0,
 				slices.Contains(private, path), !isDir && q.Show != nil && !q.Show(path):
 				continue
@@ -135,7 +138,8 @@ func (s *Searcher) Tree(ctx context.Context, q TreeQuery) (Listing, error) {
 	return out, nil
 }
 
-// listed returns a folder's entries, folders first, each group by name.
+// listed returns a folder's entries, folders first, each group by name. Of a folder with more than maxListed entries only
+// the first ones are sorted, in the order of the file system.
 func listed(dir string) ([]fs.DirEntry, error) {
 	f, err := os.Open(dir)
 	if err != nil {

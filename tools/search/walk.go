@@ -14,7 +14,8 @@ import (
 
 // walk visits the regular files under root that no ignore file hides: hidden ones too, .git never, symbolic links
 // never followed. visit runs on several goroutines at once, each with a worker number below workers; it gets some
-// of the files of one folder.
+// of the files of one folder. An entry is judged by the type that the folder gives, without a stat: that is most of what
+// makes the walk fast.
 type walk struct {
 	root    string
 	prune   []string // absolute folders that are not entered
@@ -30,7 +31,8 @@ type walk struct {
 	stopped bool      // guarded by mu; the context has ended
 }
 
-// job is a folder to read, or a batch of files of one folder, so that one large folder feeds every worker.
+// job is a folder to read, or a batch of files of one folder, so that one large folder feeds every worker. Its scope is
+// that of the folder above for a folder, and is not used for files, which were judged already.
 type job struct {
 	dir   string
 	scope *scope
@@ -43,12 +45,14 @@ const (
 	chunkEntries = 4096 // folder entries read at once; a folder with a million of them is never held whole
 )
 
-// maxWorkers as in ripgrep: more threads than this only fight over the file system.
+// maxWorkers is ripgrep's figure: more threads than this only fight over the file system.
 const maxWorkers = 12
 
+// Two at least, so that one can wait for the disk while the other matches.
 func workers() int { return min(maxWorkers, max(2, runtime.GOMAXPROCS(0))) }
 
-// run walks until everything was visited or ctx ends, whose error it returns. No visit runs any more then.
+// run walks until everything was visited or ctx ends, whose error it returns. No visit runs any more then. A walk is used
+// once.
 func (w *walk) run(ctx context.Context) error {
 	w.more.L = &w.mu
 	w.todo = []job{{dir: w.root, scope: w.scope}}
@@ -71,6 +75,7 @@ func (w *walk) run(ctx context.Context) error {
 func (w *walk) work(ctx context.Context, n int) {
 	for {
 		w.mu.Lock()
+		// A worker that is busy may still find folders, so an empty stack is not the end.
 		for len(w.todo) == 0 && w.busy > 0 && !w.stopped {
 			w.more.Wait()
 		}
@@ -80,6 +85,7 @@ func (w *walk) work(ctx context.Context, n int) {
 			return
 		}
 		j := w.todo[len(w.todo)-1]
+		// The stack keeps its memory; without this it would keep the names of folders that are done.
 		w.todo[len(w.todo)-1] = job{}
 		w.todo = w.todo[:len(w.todo)-1]
 		w.busy++
@@ -93,6 +99,7 @@ func (w *walk) work(ctx context.Context, n int) {
 
 		w.mu.Lock()
 		w.busy--
+		// The last worker wakes the others, which then see that the walk is over.
 		if w.busy == 0 || len(w.todo) > 0 {
 			w.more.Broadcast()
 		}
@@ -100,7 +107,7 @@ func (w *walk) work(ctx context.Context, n int) {
 	}
 }
 
-// push adds jobs and wakes workers for them.
+// push adds jobs and wakes workers for them. All workers are woken, because several jobs may have come at once.
 func (w *walk) push(jobs ...job) {
 	w.mu.Lock()
 	w.todo = append(w.todo, jobs...)
@@ -109,7 +116,8 @@ func (w *walk) push(jobs ...job) {
 }
 
 // read reads a folder in chunks and shares out what is in it. Ignore files must be known before the first entry is judged:
-// where the folder is larger than a chunk they are looked for by name.
+// where the folder is larger than a chunk they are looked for by name. A folder that cannot be read is reported and does
+// not end the walk.
 func (w *walk) read(ctx context.Context, n int, j job) {
 	f, err := os.Open(j.dir)
 	if err != nil {
@@ -124,6 +132,7 @@ func (w *walk) read(ctx context.Context, n int, j job) {
 		entries, err := f.ReadDir(chunkEntries)
 		if first {
 			special := specialEntries(entries)
+			// An ignore file may be in a later chunk, but counts for the first entries as well.
 			if len(entries) == chunkEntries { // more may follow
 				special = specialNames(j.dir)
 			}
@@ -160,7 +169,8 @@ func (w *walk) read(ctx context.Context, n int, j job) {
 	}
 }
 
-// share leaves folders and all but one batch of files to whoever is free and does the last batch itself.
+// share leaves folders and all but one batch of files to whoever is free and does the last batch itself. room may be out
+// of date when it is used, so maxBatches is a measure and not a bound.
 func (w *walk) share(ctx context.Context, n int, dir string, files []string, dirs []job) {
 	w.mu.Lock()
 	room := maxBatches - len(w.todo)
@@ -177,7 +187,8 @@ func (w *walk) share(ctx context.Context, n int, dir string, files []string, dir
 	}
 }
 
-// fail reports what could not be read. It is called from several goroutines.
+// fail reports what could not be read. It is called from several goroutines. A path that has gone since the folder was
+// read is no error: projects change while they are searched.
 func (w *walk) fail(path string, err error) {
 	if w.failed != nil && !errors.Is(err, fs.ErrNotExist) { // gone since: no news
 		w.failed(path, err)
