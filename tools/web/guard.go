@@ -12,7 +12,8 @@ import (
 )
 
 // Allow lists private places that may be fetched from: "localhost:3000", "10.1.2.0/24", "wiki.corp" (any port). A name
-// allows whatever private address it resolves to; everything public is allowed anyway.
+// allows whatever private address it resolves to; everything public is allowed anyway. A rule that is no CIDR range, name
+// or address matches nothing.
 type Allow []string
 
 // PrivateError is returned for an address of this machine, a private network or a cloud's metadata service. A page that
@@ -23,7 +24,8 @@ type PrivateError struct {
 }
 
 // Metadata reports whether the address is one where clouds hand out keys to any process of the machine: link-local
-// addresses and the like. Callers do not offer to allow these.
+// addresses and the like. Callers do not offer to allow these. The IPv6 forms that carry such an address count as well,
+// or a model could write it in one of them.
 func (e *PrivateError) Metadata() bool {
 	ip := e.IP.Unmap().WithZone("")
 	for _, p := range metadata {
@@ -66,7 +68,8 @@ func prefixes(list ...string) []netip.Prefix {
 	return out
 }
 
-// Public reports whether an address is one of the open internet.
+// Public reports whether an address is one of the open internet. A link-local address with a zone is judged without it;
+// an IPv4 address that is mapped into IPv6 as IPv4.
 func Public(ip netip.Addr) bool {
 	ip = ip.Unmap().WithZone("")
 	if !ip.IsValid() || !ip.IsGlobalUnicast() || ip.IsPrivate() || ip.IsLoopback() || ip.IsLinkLocalUnicast() {
@@ -89,7 +92,8 @@ func Public(ip netip.Addr) bool {
 }
 
 // permits reports whether a private address may be fetched from, given the host and port of the URL. A rule is a CIDR
-// range, or a name or address with or without a port.
+// range, or a name or address with or without a port. The host is the name in the URL and the port the one that is
+// dialled, where the URL has none that of its scheme.
 func (a Allow) permits(host, port string, ip netip.Addr) bool {
 	ip = ip.Unmap()
 	for _, rule := range a {
@@ -122,6 +126,7 @@ type target struct {
 	allow      Allow
 }
 
+// targetKey is the key of a request's target in its context.
 type targetKey struct{}
 
 // check is the dialer's ControlContext: it judges the address that is about to be connected to, after names were resolved.
@@ -144,7 +149,7 @@ func check(ctx context.Context, _, address string, _ syscall.RawConn) error {
 
 // ahead judges a URL before a proxy gets it, as well as can be: the proxy resolves names itself, so only addresses that are
 // written out and names that this machine can resolve are judged. A name that cannot be resolved here passes, because
-// behind many company proxies none can.
+// behind many company proxies none can. It cannot be certain: the proxy may resolve the name to another address.
 func ahead(ctx context.Context, t target) error {
 	ips := []netip.Addr{}
 	if ip, err := netip.ParseAddr(t.host); err == nil {
@@ -160,7 +165,8 @@ func ahead(ctx context.Context, t target) error {
 	return nil
 }
 
-// targetOf drops the dot at the end of a name, which would make "localhost." another name than the rule's.
+// targetOf drops the dot at the end of a name, which would make "localhost." another name than the rule's. The scheme's
+// port stands in where the URL has none, so that a rule such as wiki.corp:443 matches https://wiki.corp.
 func targetOf(u *url.URL, allow Allow) target {
 	t := target{strings.TrimSuffix(u.Hostname(), "."), u.Port(), allow}
 	if t.port == "" {
@@ -169,4 +175,5 @@ func targetOf(u *url.URL, allow Allow) target {
 	return t
 }
 
+// joined is the target as host:port, with brackets around an IPv6 address.
 func joined(t target) string { return net.JoinHostPort(t.host, t.port) }

@@ -14,10 +14,12 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// maxDepth bounds how deep elements nest in what is converted; what is deeper is left out. Converting is recursive.
+// maxDepth bounds how deep elements nest in what is converted; what is deeper is left out. Converting is recursive, so a
+// page of nested elements could use up the stack, which ends the process.
 const maxDepth = 256
 
-// render turns a page of HTML into the format asked for.
+// render turns a page of HTML into the format asked for. The HTML format is the page as it came, hidden parts included: a
+// model that asks for it works on the source.
 func (p *Page) render(text string, f Format) (*Page, error) {
 	doc, err := html.Parse(strings.NewReader(text))
 	if err != nil {
@@ -86,7 +88,8 @@ func prune(n *html.Node, depth int) {
 	}
 }
 
-// hidden reports an element that hides itself by an attribute.
+// hidden reports an element that hides itself by an attribute. Only the usual spellings are known; a page has more ways
+// to hide text than can be listed.
 func hidden(n *html.Node) bool {
 	for _, a := range n.Attr {
 		switch a.Key {
@@ -102,7 +105,7 @@ func hidden(n *html.Node) bool {
 	return false
 }
 
-// plain is the text of a page, a line for each block.
+// plain is the text of a page, a line for each block. White space folds to one blank as in a browser, outside of pre.
 func plain(doc *html.Node) string {
 	var b strings.Builder
 	newline := func() {
@@ -148,6 +151,8 @@ func plain(doc *html.Node) string {
 	return strings.Join(out, "\n")
 }
 
+// blocks are the elements that a browser begins on a line of their own, and table cells, whose words would otherwise run
+// together.
 var blocks = map[atom.Atom]bool{atom.P: true, atom.Div: true, atom.Li: true, atom.Ul: true, atom.Ol: true, atom.Tr: true, atom.Table: true, atom.H1: true, atom.H2: true, atom.H3: true, atom.H4: true,
 	atom.H5: true, atom.H6: true, atom.Pre: true, atom.Blockquote: true, atom.Section: true, atom.Article: true, atom.Header: true, atom.Footer: true, atom.Main: true, atom.Nav: true, atom.Aside: true,
 	atom.Dt: true, atom.Dd: true, atom.Hr: true, atom.Figure: true, atom.Form: true, atom.Details: true, atom.Summary: true, atom.Td: true, atom.Th: true}

@@ -18,7 +18,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/guard"
 )
 
-// Engine is a search engine as it is configured.
+// Engine is a search engine as it is configured. Keys come from the person's settings; only send puts them on the wire.
 type Engine struct {
 	Provider string // exa, brave, tavily, searxng
 	URL      string // empty: the provider's own; searxng has none
@@ -48,7 +48,7 @@ const (
 var ErrNoEngine = errors.New("no search engine is configured; the user sets one in pillion.jsonc, such as \"websearch\": {\"provider\": \"brave\", \"key\": \"{env:BRAVE_API_KEY}\"}")
 
 // Search asks the engine and returns its results as text for a model, at most 50. Other than in Fetch the address may be on
-// this machine, because the person has configured it. ErrNoEngine without a known provider.
+// this machine, because the person has configured it. ErrNoEngine without a known provider. Errors are for a model.
 func (e Engine) Search(ctx context.Context, q Query) (string, error) {
 	q.Results, q.Characters = min(cmp.Or(q.Results, 8), 50), cmp.Or(q.Characters, 10_000)
 	limit := searchTimeout
@@ -74,7 +74,8 @@ func (e Engine) Search(ctx context.Context, q Query) (string, error) {
 // hit is one result; title, date and text are the page's own words.
 type hit struct{ title, url, date, text string }
 
-// list renders results, all together within about q.Characters characters, at least 200 each.
+// list renders results, all together within about q.Characters characters, at least 200 each. 200 characters are about
+// two sentences, fewer say nothing about a page.
 func list(hits []hit, q Query) string {
 	if len(hits) > q.Results {
 		hits = hits[:q.Results]
@@ -102,7 +103,8 @@ func list(hits []hit, q Query) string {
 	return b.String()
 }
 
-// exa speaks MCP over HTTP: one call, answered as an event stream or as JSON.
+// exa speaks MCP over HTTP: one call, answered as an event stream or as JSON. The key is part of the address, which is
+// why send keeps addresses out of errors.
 func (e Engine) exa(ctx context.Context, q Query) (string, error) {
 	name, args := "web_search_exa", map[string]any{"query": q.Text, "numResults": q.Results, "type": cmp.Or(q.Type, "auto"), "livecrawl": cmp.Or(q.LiveCrawl, "fallback"), "contextMaxCharacters": q.Characters}
 	if q.Code {
@@ -157,7 +159,8 @@ func (e Engine) exa(ctx context.Context, q Query) (string, error) {
 	return strings.Join(text, "\n\n"), nil
 }
 
-// events are the data of an event stream, or the whole where it is none.
+// events are the data of an event stream, or the whole where it is none. The format is that of server-sent events in the
+// HTML standard; fields other than data do not matter here.
 func events(raw []byte) [][]byte {
 	if b := bytes.TrimSpace(raw); len(b) > 0 && b[0] == '{' {
 		return [][]byte{b}
@@ -180,7 +183,8 @@ func events(raw []byte) [][]byte {
 	return out
 }
 
-// brave asks the Brave Search API. Results are its web results with their extra snippets.
+// brave asks the Brave Search API. Results are its web results with their extra snippets. The API returns at most 20
+// results for a request.
 func (e Engine) brave(ctx context.Context, q Query) (string, error) {
 	v := url.Values{"q": {q.Text}, "count": {strconv.Itoa(min(q.Results, 20))}}
 	raw, err := e.send(ctx, http.MethodGet, cmp.Or(e.URL, "https://api.search.brave.com/res/v1/web/search")+"?"+v.Encode(), nil, map[string]string{"Accept": "application/json", "X-Subscription-Token": e.Key})
@@ -259,7 +263,8 @@ func (e Engine) searxng(ctx context.Context, q Query) (string, error) {
 	return list(hits, q), nil
 }
 
-// plainText takes the little HTML out of a snippet.
+// plainText takes the little HTML out of a snippet. Snippets of Brave hold entities and tags around the words that were
+// searched for.
 func plainText(s string) string {
 	if !strings.ContainsAny(s, "<&") {
 		return s
@@ -271,7 +276,8 @@ func plainText(s string) string {
 	return p.Text
 }
 
-// send makes one request. The engine's address and key never get into an error.
+// send makes one request. The engine's address and key never get into an error. An answer is cut at maxAnswer and then
+// fails to parse, which is better than half a list.
 func (e Engine) send(ctx context.Context, method, at string, body []byte, headers map[string]string) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, method, at, bytes.NewReader(body))
 	if err != nil {

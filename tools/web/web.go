@@ -27,7 +27,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/guard"
 )
 
-// Limits of one fetch; the figures are OpenCode's.
+// Limits of one fetch; the figures are OpenCode's. MaxBody bounds what is read and decoded, so a small compressed answer
+// cannot fill the memory. MaxTimeout is the most that a model may ask for.
 const (
 	MaxBody        = 5 << 20 // bytes, uncompressed
 	DefaultTimeout = 30 * time.Second
@@ -65,6 +66,7 @@ func New(o Options) *Client {
 		o.Proxy = http.ProxyFromEnvironment
 	}
 	c := &Client{o: o}
+	// It runs for each address that is dialled, after names were resolved, see check.
 	control := func(ctx context.Context, network, address string, conn syscall.RawConn) error {
 		if _, ok := ctx.Value(proxyKey{}).(bool); ok {
 			return nil
@@ -75,12 +77,14 @@ func New(o Options) *Client {
 		t.TLSHandshakeTimeout, t.MaxResponseHeaderBytes, t.ForceAttemptHTTP2 = 15*time.Second, 256<<10, false
 		t.DisableKeepAlives = true // each fetch is judged: a connection that one was allowed is not lent to the next
 	}})
+	// Redirects are followed by hand (see follow), since each target needs a target of its own in the context and maybe a
+	// question.
 	c.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return c
 }
 
 // proxyKey marks requests that go through a proxy: the address dialled is the proxy's, which may well be private, and the
-// page's address was judged by ahead.
+// page's address was judged by ahead. Without a proxy no request may carry it: it switches check off.
 type proxyKey struct{}
 
 // Request is what to fetch.
@@ -93,7 +97,8 @@ type Request struct {
 	Redirect func(ctx context.Context, from, to string) error
 }
 
-// Page is a page that was fetched. All of it is a stranger's text.
+// Page is a page that was fetched. All of it is a stranger's text. Callers tell the model so, since a page may hold
+// orders for it.
 type Page struct {
 	URL   string // where it was found in the end
 	Mime  string
@@ -124,6 +129,7 @@ func Clean(raw string) (*url.URL, error) {
 	case u.User != nil:
 		return nil, fmt.Errorf("%q has a name and password in it; leave them out", u.Redacted())
 	}
+	// A fragment is never sent, and two addresses that differ in it only are one page.
 	u.Fragment = ""
 	return u, nil
 }
@@ -131,6 +137,7 @@ func Clean(raw string) (*url.URL, error) {
 // Fetch fetches a page, within the timeout for all redirects together. http is tried as https first, except for a host that
 // is allowed by name or has a port of its own, and as http when no connection could be made. Statuses other than 2xx,
 // binary content and bodies over MaxBody are errors with the next step for a model. A private address is a *PrivateError.
+// Errors name the host or address, never the body.
 func (c *Client) Fetch(ctx context.Context, r Request) (*Page, error) {
 	u, err := Clean(r.URL)
 	if err != nil {
@@ -139,19 +146,23 @@ func (c *Client) Fetch(ctx context.Context, r Request) (*Page, error) {
 	limit := min(cmp.Or(r.Timeout, DefaultTimeout), MaxTimeout)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%s did not answer within %s", u.Host, limit))
 	defer cancel()
+	// The full slice expression makes append copy: the caller's list must not get the client's rules.
 	r.Allow = append(r.Allow[:len(r.Allow):len(r.Allow)], c.o.Allow...)
 	page, err := c.follow(ctx, upgraded(u, r.Allow), r)
 	var private *PrivateError
+	// A private address is not tried again: it would be refused the same way.
 	if err != nil && u.Scheme == "http" && ctx.Err() == nil && !errors.As(err, &private) && isConnection(err) {
 		page, err = c.follow(ctx, u, r)
 	}
+	// The cause names the host and the limit, which "context deadline exceeded" does not.
 	if err != nil && context.Cause(ctx) != nil && ctx.Err() == context.DeadlineExceeded {
 		return nil, context.Cause(ctx)
 	}
 	return page, err
 }
 
-// upgraded is the https form of an http address; one with a port of its own stays, and so does a private place.
+// upgraded is the https form of an http address; one with a port of its own stays, and so does a private place. A
+// development server rarely speaks TLS, and mostly has a port of its own.
 func upgraded(u *url.URL, allow Allow) *url.URL {
 	t := targetOf(u, nil)
 	if u.Scheme != "http" || u.Port() != "" || allow.named(t.host) {
@@ -162,7 +173,8 @@ func upgraded(u *url.URL, allow Allow) *url.URL {
 	return &s
 }
 
-// named reports whether a rule names the host: the person means that very place, without TLS too.
+// named reports whether a rule names the host: the person means that very place, without TLS too. A CIDR range does not
+// count here, since it names no host.
 func (a Allow) named(host string) bool {
 	for _, rule := range a {
 		name, _, err := net.SplitHostPort(rule)
@@ -183,7 +195,8 @@ func isConnection(err error) bool {
 	return errors.As(err, &u)
 }
 
-// follow gets an address and those it redirects to.
+// follow gets an address and those it redirects to. Every step is judged anew: a public page may redirect to a private
+// address, and a harmless host to another one.
 func (c *Client) follow(ctx context.Context, u *url.URL, r Request) (*Page, error) {
 	for range maxRedirects {
 		resp, err := c.get(ctx, u, r)
@@ -199,6 +212,7 @@ func (c *Client) follow(ctx context.Context, u *url.URL, r Request) (*Page, erro
 		if next, err = Clean(next.String()); err != nil {
 			return nil, fmt.Errorf("%s redirects: %w", u.Host, err)
 		}
+		// A redirect to http would give what https had hidden to anyone on the way.
 		if u.Scheme == "https" && next.Scheme == "http" && !r.Allow.named(next.Hostname()) {
 			return nil, fmt.Errorf("%s redirects to an address without encryption, %s; fetch that one if you want it", u.Host, next)
 		}
@@ -215,12 +229,15 @@ func (c *Client) follow(ctx context.Context, u *url.URL, r Request) (*Page, erro
 	return nil, fmt.Errorf("%s redirects more than %d times", u.Host, maxRedirects)
 }
 
-// sameHost lets www. come and go, and http become https.
+// sameHost lets www. come and go, and http become https. Everything else is another host, a subdomain included: on shared
+// hosting it belongs to somebody else.
 func sameHost(a, b *url.URL) bool {
 	bare := func(u *url.URL) string { return strings.TrimPrefix(strings.ToLower(u.Hostname()), "www.") }
 	return bare(a) == bare(b) && (a.Port() == b.Port() || a.Port() == "" && b.Port() == "")
 }
 
+// accepts are the Accept headers. Some sites answer with Markdown where it is preferred, which is shorter than what can
+// be made of their HTML.
 var accepts = map[Format]string{
 	Markdown: "text/markdown;q=1.0, text/html;q=0.9, text/plain;q=0.8, image/*;q=0.5, */*;q=0.1",
 	Text:     "text/plain;q=1.0, text/html;q=0.9, */*;q=0.1",
@@ -234,6 +251,7 @@ func (c *Client) get(ctx context.Context, u *url.URL, r Request) (*http.Response
 	if err != nil {
 		return nil, err
 	}
+	// Through a proxy the address of the page is never dialled here, so it is judged before.
 	if p, err := c.o.Proxy(req); err == nil && p != nil {
 		if err := ahead(ctx, targetOf(u, r.Allow)); err != nil {
 			return nil, err
@@ -246,7 +264,8 @@ func (c *Client) get(ctx context.Context, u *url.URL, r Request) (*http.Response
 	return c.http.Do(req)
 }
 
-// read takes the body, at most MaxBody of it whatever it was compressed from.
+// read takes the body, at most MaxBody of it whatever it was compressed from. The length in the header is only a claim:
+// it saves a download where it is too large and proves nothing where it is small.
 func read(resp *http.Response, f Format) (*Page, error) {
 	if resp.StatusCode/100 != 2 {
 		return nil, fmt.Errorf("%s answers %s", resp.Request.URL, resp.Status)
@@ -284,10 +303,12 @@ func read(resp *http.Response, f Format) (*Page, error) {
 	case !textual(media):
 		return nil, fmt.Errorf("%s is %s (%d bytes), which cannot be shown as text; download it with a command if you need it", p.URL, media, len(body))
 	}
+	// Servers send binaries as text/plain when they do not know the ending; a NUL in the first KiB gives them away.
 	if bytes.IndexByte(body[:min(len(body), 1024)], 0) >= 0 && !strings.Contains(strings.ToLower(kind), "utf-16") && !utf16Mark(body) {
 		return nil, fmt.Errorf("%s calls itself %s and is binary (%d bytes); download it with a command if you need it", p.URL, media, len(body))
 	}
 	if r, err := charset.NewReader(strings.NewReader(string(body)), kind); err == nil {
+		// One byte of an older encoding becomes at most three of UTF-8.
 		if decoded, err := io.ReadAll(io.LimitReader(r, 3*MaxBody)); err == nil {
 			body = decoded
 		}
@@ -305,11 +326,13 @@ func utf16Mark(b []byte) bool {
 	return bytes.HasPrefix(b, []byte{0xfe, 0xff}) || bytes.HasPrefix(b, []byte{0xff, 0xfe})
 }
 
+// tooLarge is the error for a body over MaxBody.
 func tooLarge(u *url.URL) error {
 	return fmt.Errorf("%s is larger than %d bytes, more than is fetched; look for a smaller page or download it with a command", u, MaxBody)
 }
 
-// textual reports a media type whose content is text for a model.
+// textual reports a media type whose content is text for a model. SVG counts as text: models can read its source, and
+// providers do not take it as an image.
 func textual(media string) bool {
 	if strings.HasPrefix(media, "text/") || strings.HasSuffix(media, "+json") || strings.HasSuffix(media, "+xml") {
 		return true
