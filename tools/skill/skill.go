@@ -47,6 +47,8 @@ type Problem struct {
 
 func (p Problem) String() string { return fmt.Sprintf("%s:%d: %s", p.Path, p.Line, p.Message) }
 
+// The limits keep a strange tree cheap: a project may hold or link to anything. maxDescription and the 64 characters of a
+// name are those of the Agent Skills format.
 const (
 	fileName       = "SKILL.md"
 	maxFile        = 512 << 10 // bytes
@@ -61,7 +63,8 @@ var (
 	validName  = regexp.MustCompile(`^[a-z0-9]+(?:-[a-z0-9]+)*$`)
 )
 
-// Finder keeps what it has found until a folder changes. It is safe for concurrent use.
+// Finder keeps what it has found until a folder changes. It is safe for concurrent use. It is asked often, so it compares
+// times and sizes before it reads anything again.
 type Finder struct {
 	places Places
 
@@ -98,7 +101,8 @@ func (f *Finder) Get(name string) (Skill, bool) {
 }
 
 // Holds reports whether a path without symbolic links lies in the folder of a skill that was found: such files may be read
-// without a question although they lie outside the project.
+// without a question although they lie outside the project. path must be absolute and have its links resolved, or a link
+// inside a skill would make any file readable.
 func (f *Finder) Holds(path string) bool {
 	for _, s := range f.Skills() {
 		dir, err := filepath.EvalSymlinks(s.Dir)
@@ -185,8 +189,8 @@ type walk struct {
 	left     int             // folders that may still be looked into in this root
 }
 
-// root walks one place where skills may be. The limit of folders is for each place: a huge
-// one must not hide the skills of the next.
+// root walks one place where skills may be. The limit of folders is for each place: a huge one must not hide the skills
+// of the next.
 func (w *walk) root(r root) {
 	w.seen = append(w.seen, r.dir)
 	w.left = maxFolders
@@ -194,7 +198,8 @@ func (w *walk) root(r root) {
 }
 
 // folder walks a folder to maxDepth. Links are followed once, and only inside the place: a
-// project's link must not lead to the skills of another.
+// project's link must not lead to the skills of another. Errors are passed over: a folder that cannot be read has no
+// skills to offer.
 func (w *walk) folder(dir, within string, depth int) {
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil || w.real[real] || depth > maxDepth || w.left <= 0 || !inside(real, within) {
@@ -283,7 +288,7 @@ func (w *walk) file(path, within string) {
 }
 
 // read reads a regular file of at most 512 KiB that does not lead out of within. The error has no path, the caller's
-// Problem has.
+// Problem has. The size and kind are those of the file that a link leads to.
 func read(path, within string) ([]byte, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -316,6 +321,7 @@ func (s Skill) Body() (string, error) {
 }
 
 // Files lists the files beside SKILL.md, relative to Dir with slashes, at most limit; more says whether there are others.
+// At most maxFolders entries are looked at, so that a skill with a large tree beside it costs little.
 func (s Skill) Files(limit int) (files []string, more bool) {
 	seen := 0
 	_ = filepath.WalkDir(s.Dir, func(path string, d fs.DirEntry, err error) error {
