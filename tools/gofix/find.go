@@ -18,7 +18,8 @@ import (
 
 // Fix is an edit that lowers the number of errors.
 type Fix struct {
-	Title  string
+	Title string
+	// A caller writes Files only while the file still has the text of Before: the user may have typed since.
 	Files  map[string]string // new text by path
 	Before map[string]string // the text it was computed from
 	Errors int               // how many errors fewer the module has; where a syntax error goes, how many of those
@@ -32,6 +33,7 @@ const (
 
 // Finder finds fixes. Its methods are safe for concurrent use; one module at a time is looked at, because the packages
 // outside the module are shared.
+// It has no state; modules are read again at each call, because the files change between two calls.
 type Finder struct{}
 
 // looking makes Find run once at a time: dependencies, which all modules share, have no lock of their own.
@@ -39,6 +41,8 @@ var looking sync.Mutex
 
 // Find gives fixes for the errors on a line (from 1) of a file, the best first; 0 is every line of the file. read is
 // the text of a file as the user sees it; nil, or false: as it is on disk. ErrNoModule.
+// The error is ErrNoModule where the file has no go.mod above it, the Go sources are missing, or the module has
+// more than maxFiles files. The fixes have been checked: each lowers the number of errors of the whole module.
 func (*Finder) Find(ctx context.Context, path string, line int, read func(string) (string, bool)) ([]Fix, error) {
 	looking.Lock()
 	defer looking.Unlock()
@@ -67,6 +71,7 @@ func moduleRoot(path string) string {
 }
 
 // edit replaces a part of a file, in bytes.
+// Offsets refer to the text of the module that the candidate was made for.
 type edit struct {
 	path       string
 	start, end int
@@ -94,6 +99,7 @@ type trouble struct {
 
 // at are the errors of a line.
 func (m *module) at(path string, line int) (out []trouble) {
+	// A folder holds two packages where it has external tests; the file is in one of them.
 	for _, name := range []string{m.importPath(filepath.Dir(path)), m.importPath(filepath.Dir(path)) + "_test"} {
 		p := m.pkgs[name]
 		if p == nil {
@@ -104,11 +110,15 @@ func (m *module) at(path string, line int) (out []trouble) {
 				continue
 			}
 			for _, e := range f.broken {
+				// A parser reports a syntax error where the text stops making sense, often on a line beside the
+				// one that the user means.
 				if line == 0 || e.Pos.Line == line || e.Pos.Line == line+1 || e.Pos.Line == line-1 {
 					out = append(out, trouble{pos: m.fset.File(f.syntax.FileStart).Pos(min(e.Pos.Offset, len(f.text))), syntax: true, file: f, pkg: p})
 				}
 			}
 			for _, e := range p.errs {
+				// Errors of a package stand in several files; those of other files are not the ones that were
+				// asked about.
 				at := m.fset.Position(e.Pos)
 				if at.Filename == path && (line == 0 || at.Line == line) {
 					out = append(out, trouble{pos: e.Pos, code: code(e), file: f, pkg: p})
@@ -120,6 +130,7 @@ func (m *module) at(path string, line int) (out []trouble) {
 }
 
 // code is the error's code, which go/types keeps in a field that is not exported: what gopls shows is read the same way.
+// A version of Go without that field gives 0; the candidates do not depend on the code.
 func code(e any) int {
 	v := reflect.ValueOf(e).FieldByName("go116code")
 	if !v.IsValid() {
@@ -146,9 +157,12 @@ func (m *module) fixes(ctx context.Context, path string, line int) []Fix {
 		if t.syntax {
 			all = append(all, m.syntaxRepairs(t)...)
 		} else if len(t.file.broken) == 0 {
+			// The types of a file that does not parse come from the parser's guess, so nothing is repaired from
+			// them.
 			all = append(all, m.repairs(t)...)
 		}
 	}
+	// The cheapest first: maxCandidates and timeLimit cut off the end of the list.
 	sort.SliceStable(all, func(i, j int) bool { return all[i].cost < all[j].cost })
 	start := m.score()
 	type scored struct {
@@ -166,6 +180,7 @@ func (m *module) fixes(ctx context.Context, path string, line int) []Fix {
 		if !ok {
 			continue
 		}
+		// Several candidates often come to the same text. Each text is checked once.
 		key := ""
 		for _, p := range sortedKeys(texts) {
 			key += p + "\x00" + texts[p] + "\x00"
@@ -174,6 +189,7 @@ func (m *module) fixes(ctx context.Context, path string, line int) []Fix {
 			continue
 		}
 		seen[key] = true
+		// A text that parses no better is refused before the check, and does not count as tried.
 		if c.syntax && !m.parsesBetter(texts) {
 			continue
 		}
@@ -182,12 +198,15 @@ func (m *module) fixes(ctx context.Context, path string, line int) []Fix {
 		if d := start - n.score(); d > 0 {
 			found = append(found, scored{Fix{c.title, texts, before, d}, c.cost})
 		}
+		// The file set lives as long as the process, since the dependencies use it too: without the removal every
+		// text that was tried would stay in it.
 		for p := range texts {
 			if f := n.files[p]; f.syntax != nil {
 				m.fset.RemoveFile(m.fset.File(f.syntax.FileStart))
 			}
 		}
 	}
+	// Most errors gone first; among equals the edit that a person likelier wanted.
 	sort.SliceStable(found, func(i, j int) bool {
 		if found[i].Errors != found[j].Errors {
 			return found[i].Errors > found[j].Errors
@@ -196,6 +215,8 @@ func (m *module) fixes(ctx context.Context, path string, line int) []Fix {
 	})
 	var out []Fix
 	for _, f := range found[:min(len(found), 5)] {
+		// The score of a fix for a syntax error is syntaxWeight less the type errors that became visible. Rounding
+		// gives the number of syntax errors back, which is what the user is told.
 		if f.Errors > syntaxWeight/2 {
 			f.Errors = (f.Errors + syntaxWeight/2) / syntaxWeight
 		}
@@ -220,9 +241,11 @@ func (m *module) parsesBetter(texts map[string]string) bool {
 }
 
 // apply makes the new texts; false when an edit does not fit.
+// It also refuses an edit that changes nothing, which would be counted as tried.
 func (m *module) apply(edits []edit) (texts, before map[string]string, ok bool) {
 	texts, before = map[string]string{}, map[string]string{}
 	sorted := slices.Clone(edits)
+	// From the end of the file to its beginning, so that the offsets of the edits to come stay right.
 	sort.SliceStable(sorted, func(i, j int) bool { return sorted[i].start > sorted[j].start })
 	for _, e := range sorted {
 		f := m.files[e.path]
@@ -233,6 +256,7 @@ func (m *module) apply(edits []edit) (texts, before map[string]string, ok bool) 
 		if !had {
 			text, before[e.path] = f.text, f.text
 		}
+		// an edit behind this one overlapped it
 		if e.end > len(text) {
 			return nil, nil, false
 		}
@@ -247,6 +271,7 @@ func (m *module) apply(edits []edit) (texts, before map[string]string, ok bool) 
 }
 
 // offset of a position in its file, in bytes.
+// It is the offset in the text of the module's state, not in a text that an edit has changed.
 func (m *module) offset(p token.Pos) int { return m.fset.Position(p).Offset }
 
 // pathOf is the file of a position.
@@ -264,6 +289,8 @@ func (m *module) insert(at token.Pos, text string) edit {
 }
 
 // source is a node's text.
+// It is empty where the syntax and the text disagree: a node that the parser made up for broken code may end
+// beyond the text.
 func (m *module) source(n ast.Node) string {
 	f := m.files[m.pathOf(n.Pos())]
 	a, b := m.offset(n.Pos()), m.offset(n.End())
@@ -274,6 +301,7 @@ func (m *module) source(n ast.Node) string {
 }
 
 // lineOf is where the line with an offset begins, and where the next one does.
+// A line includes its newline, so that cutting from start to end leaves no empty line behind.
 func lineOf(text string, offset int) (start, end int) {
 	offset = min(offset, len(text))
 	start = strings.LastIndexByte(text[:offset], '\n') + 1
@@ -284,6 +312,7 @@ func lineOf(text string, offset int) (start, end int) {
 }
 
 // enclosing are the nodes around a position, the innermost first.
+// A position at a node's end counts as inside, because it is where the cursor and many errors stand behind a name.
 func enclosing(f *ast.File, pos token.Pos) (out []ast.Node) {
 	ast.Inspect(f, func(n ast.Node) bool {
 		if n == nil || pos < n.Pos() || pos > n.End() {

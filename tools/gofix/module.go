@@ -27,9 +27,8 @@ import (
 	"unicode"
 )
 
-// ErrNoModule means that the file belongs to no Go module, or that the sources of the
-// standard library could not be found.
-// ErrNoModule: the file belongs to no Go module, or the Go sources could not be found.
+// ErrNoModule means that the file belongs to no Go module, that the sources of the standard library could not be
+// found, or that the module has more than maxFiles files. Callers offer no fix then and show no failure.
 var ErrNoModule = errors.New("the file belongs to no Go module that can be read")
 
 // maxFiles bounds the modules that are looked at; a larger one takes too long to check for each candidate.
@@ -60,6 +59,7 @@ type pkg struct {
 type module struct {
 	root string // folder of go.mod
 	path string // module path
+	// The file set is the one of the dependencies: an object's position may lie in either.
 	fset *token.FileSet
 	deps *dependencies
 
@@ -83,11 +83,12 @@ type dependencies struct {
 // place is where a required module lies.
 type place struct{ path, dir string }
 
-// shared are the dependencies of all modules: checking the standard library's declarations
-// takes about a second, which is paid once in a process and only when a fix is asked for.
-// shared are the dependencies of all modules: checking the standard library takes long, and is done once in a process.
+// shared are the dependencies of all modules: checking the standard library's declarations takes about a second,
+// which is paid once in a process and only when a fix is asked for.
 var shared = sync.OnceValue(func() *dependencies {
 	d := &dependencies{fset: token.NewFileSet(), known: map[string]*types.Package{}, loading: map[string]bool{}, dirs: map[[2]string]string{}}
+	// GOROOT, else the installation that the go command on PATH belongs to. The command is located and never
+	// started.
 	d.goroot = os.Getenv("GOROOT")
 	if d.goroot == "" {
 		if program, err := exec.LookPath("go"); err == nil { // only its place is used
@@ -96,6 +97,7 @@ var shared = sync.OnceValue(func() *dependencies {
 			}
 		}
 	}
+	// A GOMODCACHE that was set with "go env -w" is not seen: only the go command reads that file.
 	if d.modcache = os.Getenv("GOMODCACHE"); d.modcache == "" {
 		gopath := filepath.SplitList(build.Default.GOPATH)
 		if len(gopath) > 0 {
@@ -115,16 +117,20 @@ func load(root string, read func(path string) (string, bool)) (*module, error) {
 		return nil, ErrNoModule
 	}
 	d := shared()
+	// Without the sources of the standard library every import would fail, and errors would say nothing about an
+	// edit.
 	if _, err := os.Stat(filepath.Join(d.goroot, "src", "fmt")); err != nil {
 		return nil, ErrNoModule
 	}
 	m := &module{root: root, fset: d.fset, deps: d, files: map[string]*file{}, dirs: map[string][]string{}, pkgs: map[string]*pkg{}, busy: map[string]bool{}}
+	// Only the module's path is needed here; requirements reads the rest when a package outside is imported.
 	for s := bufio.NewScanner(strings.NewReader(string(head))); s.Scan(); {
 		if rest, ok := strings.CutPrefix(strings.TrimSpace(s.Text()), "module "); ok {
 			m.path = strings.Trim(strings.TrimSpace(rest), `"`)
 		}
 	}
 	err = filepath.WalkDir(root, func(path string, e os.DirEntry, err error) error {
+		// what cannot be read is left out, as if it were not there
 		if err != nil {
 			return nil
 		}
@@ -139,6 +145,8 @@ func load(root string, read func(path string) (string, bool)) (*module, error) {
 		if !strings.HasSuffix(name, ".go") || name[0] == '_' || name[0] == '.' || !e.Type().IsRegular() {
 			return nil
 		}
+		// Files for another system are left out: together with those of this one they would declare everything
+		// twice.
 		if ok, err := build.Default.MatchFile(dir, name); err == nil && !ok {
 			return nil
 		}
@@ -172,6 +180,8 @@ func exists(path string) bool { _, err := os.Stat(path); return err == nil }
 // parse parses a text as the file at path. A file with syntax errors keeps the syntax that could be read.
 func (m *module) parse(path, text string) *file {
 	f := &file{path: path, text: text}
+	// AllErrors: without it the parser stops after ten errors, and a fix of the first would not lower their
+	// number.
 	var err error
 	f.syntax, err = parser.ParseFile(m.fset, path, text, parser.SkipObjectResolution|parser.AllErrors)
 	var list scanner.ErrorList
@@ -191,6 +201,7 @@ func (m *module) importPath(dir string) string {
 }
 
 // dirOf is the reverse; "" when the package is not of this module.
+// A folder without Go files counts as none, so that its import fails as it does for the go command.
 func (m *module) dirOf(path string) string {
 	if path == m.path {
 		return m.root
@@ -222,6 +233,7 @@ func (m *module) checkDir(dir string) {
 
 // check is the package of that import path; nil when there is none. The tests of the package are part of it: what
 // imports it sees a few names too many, which no edit of ours relies on, since candidates are names of the same file.
+// Packages that it imports are checked first, through Import. nil is kept too: a folder is looked at once.
 func (m *module) check(path string) *pkg {
 	if p, ok := m.pkgs[path]; ok {
 		return p
@@ -233,6 +245,7 @@ func (m *module) check(path string) *pkg {
 	} else {
 		external = false
 	}
+	// An import cycle comes back to a package that is being checked. It gets nil, and go/types reports the import.
 	if dir == "" || m.busy[path] {
 		return nil
 	}
@@ -249,6 +262,7 @@ func (m *module) check(path string) *pkg {
 		}
 	}
 	main := ""
+	// The names are sorted, so that a tie is decided alike in every run.
 	for _, name := range sortedKeys(count) {
 		if main == "" || count[name] > count[main] {
 			main = name
@@ -261,6 +275,8 @@ func (m *module) check(path string) *pkg {
 			continue
 		}
 		isExternal := strings.HasSuffix(f.syntax.Name.Name, "_test") && strings.HasSuffix(name, "_test.go")
+		// A stray file of another package in the folder is left out: its package clause would be an error at every
+		// check.
 		if isExternal != external || strings.TrimSuffix(f.syntax.Name.Name, "_test") != main {
 			continue
 		}
@@ -268,6 +284,7 @@ func (m *module) check(path string) *pkg {
 		syntax = append(syntax, f.syntax)
 	}
 	if len(p.files) == 0 {
+		// remembers that there is none
 		m.pkgs[path] = nil
 		return nil
 	}
@@ -277,12 +294,15 @@ func (m *module) check(path string) *pkg {
 			p.errs = append(p.errs, e)
 		}
 	}}
+	// Check returns the first error only; all of them have come through Error.
 	p.types, _ = conf.Check(path, m.fset, syntax, p.info)
 	m.pkgs[path] = p
 	return p
 }
 
 // Import is for go/types.
+// It checks a package of the module when it is first imported, so the packages may be checked in any order. The
+// error names the import path and becomes a type error of the importing file.
 func (m *module) Import(path string) (*types.Package, error) {
 	if m.dirOf(path) != "" {
 		if p := m.check(path); p != nil && p.types != nil {
@@ -295,6 +315,7 @@ func (m *module) Import(path string) (*types.Package, error) {
 
 // count is how many syntax and type errors the module has. Type errors of a package with a syntax error are not
 // counted: the parser's guess of what was meant decides what they are.
+// Nothing is remembered: with gives a module whose packages are partly those of another one.
 func (m *module) count() (syntax, typed int) {
 	for _, p := range m.pkgs {
 		s, t := p.count()
@@ -319,6 +340,8 @@ func (p *pkg) count() (syntax, typed int) {
 
 // with is the module with other texts. Packages that cannot be affected are shared: those that do not import, directly
 // or not, a folder whose declarations may have changed.
+// deep says that a declaration may have changed, so importers are checked again. m itself stays as it is: the next
+// candidate starts from it.
 func (m *module) with(texts map[string]string, deep bool) *module {
 	n := *m
 	n.files = make(map[string]*file, len(m.files))
@@ -338,6 +361,7 @@ func (m *module) with(texts map[string]string, deep bool) *module {
 			stale[at], stale[at+"_test"] = true, true
 		}
 	}
+	// The set grows until it is closed: what imports a stale package, directly or through others, is stale too.
 	for again := deep; again; {
 		again = false
 		for path, p := range m.pkgs {
@@ -358,6 +382,7 @@ func (m *module) with(texts map[string]string, deep bool) *module {
 			n.pkgs[path] = p
 		}
 	}
+	// A package that was not checked before, such as external tests that do not exist, stays unchecked.
 	for path := range stale {
 		if _, ok := m.pkgs[path]; ok {
 			n.check(path)
@@ -367,6 +392,7 @@ func (m *module) with(texts map[string]string, deep bool) *module {
 }
 
 // packageOf is the import path of the package that a file was checked in; "" when it was in none.
+// A file may be in none: its package clause differs from that of the folder's other files.
 func (m *module) packageOf(path string) string {
 	at := m.importPath(filepath.Dir(path))
 	for _, name := range []string{at, at + "_test"} {
@@ -379,6 +405,8 @@ func (m *module) packageOf(path string) string {
 
 // load is a package outside the module: the standard library, a vendored one, or one of the module cache.
 func (d *dependencies) load(path, root string) (*types.Package, error) {
+	// Two packages have no files: unsafe is built into the compiler, and C is made by cgo, whose names cannot be
+	// known here.
 	switch path {
 	case "unsafe":
 		return types.Unsafe, nil
@@ -390,14 +418,18 @@ func (d *dependencies) load(path, root string) (*types.Package, error) {
 		dir = d.dir(path, root)
 		d.dirs[[2]string{root, path}] = dir
 	}
+	// the same folder serves all modules that require this version
 	if p := d.known[dir]; p != nil {
 		return p, nil
 	}
+	// An import cycle among dependencies, or a package that is not on this machine. Nothing is downloaded.
 	if dir == "" || d.loading[dir] {
 		return nil, fmt.Errorf("could not import %s", path)
 	}
 	d.loading[dir] = true
 	defer delete(d.loading, dir)
+	// ImportDir also complains about folders whose files are usable. Without any Go file there is nothing to
+	// check.
 	b, err := build.Default.ImportDir(dir, 0)
 	if err != nil && (b == nil || len(b.GoFiles) == 0) {
 		return nil, fmt.Errorf("could not import %s", path)
@@ -408,6 +440,7 @@ func (d *dependencies) load(path, root string) (*types.Package, error) {
 			syntax = append(syntax, f)
 		}
 	}
+	// Errors inside a dependency are not the user's, and what could be declared in spite of them is enough.
 	conf := types.Config{IgnoreFuncBodies: true, FakeImportC: true, Importer: importer{d, root}, Sizes: types.SizesFor("gc", build.Default.GOARCH), Error: func(error) {}}
 	p, _ := conf.Check(path, d.fset, syntax, nil)
 	if p == nil {
@@ -427,6 +460,8 @@ func (i importer) Import(path string) (*types.Package, error) { return i.d.load(
 
 // dir is where a package's sources lie; "" when they are not on this machine.
 func (d *dependencies) dir(path, root string) string {
+	// A first element without a dot is reserved for the standard library (Go Modules Reference, "Module paths").
+	// The packages of golang.org/x that the library imports lie in its own vendor folder.
 	first, _, _ := strings.Cut(path, "/")
 	if !strings.Contains(first, ".") {
 		for _, dir := range []string{filepath.Join(d.goroot, "src", filepath.FromSlash(path)), filepath.Join(d.goroot, "src", "vendor", filepath.FromSlash(path))} {
@@ -436,11 +471,13 @@ func (d *dependencies) dir(path, root string) string {
 		}
 		return ""
 	}
+	// A vendor folder wins over the module cache, as it does for the go command.
 	for _, dir := range []string{filepath.Join(root, "vendor", filepath.FromSlash(path)), filepath.Join(d.goroot, "src", "vendor", filepath.FromSlash(path))} {
 		if exists(dir) {
 			return dir
 		}
 	}
+	// The longest path first: a module inside another one's path has the package.
 	for _, r := range requirements(root, d.modcache) {
 		if rest, ok := strings.CutPrefix(path+"/", r.path+"/"); ok {
 			if dir := filepath.Join(r.dir, filepath.FromSlash(rest)); exists(dir) {
@@ -452,6 +489,8 @@ func (d *dependencies) dir(path, root string) string {
 }
 
 // requirements are the modules that go.mod names, the longest path first.
+// The file is read line by line; only require and replace matter, each alone or in a block. Versions that go.sum
+// adds come behind those of go.mod, so the required version is the one that is found.
 func requirements(root, modcache string) (out []place) {
 	b, _ := os.ReadFile(filepath.Join(root, "go.mod"))
 	sums, _ := os.ReadFile(filepath.Join(root, "go.sum")) // modules that only other modules require
@@ -476,10 +515,12 @@ func requirements(root, modcache string) (out []place) {
 		switch {
 		case len(words) == 3 && words[0] == "require":
 			add(words[1], words[2])
+		// A replacement counts for every version of its module, also where go.mod limits it to one.
 		case len(words) >= 4 && words[0] == "replace":
 			if i := slices.Index(words, "=>"); i > 0 && i+1 < len(words) {
 				to := words[i+1]
 				if strings.HasPrefix(to, ".") || filepath.IsAbs(to) {
+					// a path in go.mod is relative to the module's root
 					if !filepath.IsAbs(to) {
 						to = filepath.Join(root, to)
 					}
@@ -505,6 +546,7 @@ func requirements(root, modcache string) (out []place) {
 }
 
 // escape is a module path as the module cache spells it: "!a" for "A".
+// The Go Modules Reference calls it case-encoding: file systems that ignore case would mix two modules up.
 func escape(path string) string {
 	var b strings.Builder
 	for _, r := range path {

@@ -60,11 +60,13 @@ func near(a, b string) bool {
 	return strings.EqualFold(a, b) || slips(a, b) <= max(1, min(len(a), len(b))/3)
 }
 
-// slips counts letters that differ; a changed case counts less than a letter.
+// slips counts the letters that differ. Upper and lower case are the same letter: an exported twin (Total for
+// total) is the nearest candidate there is.
 func slips(a, b string) int { return fuzzy.Slips(strings.ToLower(a), strings.ToLower(b)) }
 
 // similar is near, and also takes a name that the other one begins or ends with, because
 // people leave out or add a word (Total, TotalPrice).
+// Names of less than three letters are left out: they begin half of all others.
 func similar(a, b string) bool {
 	if near(a, b) {
 		return true
@@ -95,6 +97,7 @@ func find[T ast.Node](nodes []ast.Node) (out T) {
 }
 
 // text is a node as it is written in the file.
+// It is empty for a node that the parser made up.
 func (r *repairer) text(n ast.Node) string { return r.m.source(n) }
 
 // qualifier writes a package as this file names it. A package that the file does not import
@@ -118,6 +121,7 @@ func (r *repairer) qualifier(p *types.Package) string {
 }
 
 // typeText is a type as it is written in the file, with the file's names of packages.
+// The text compiles only where every package in it is imported; the checker refuses the others.
 func (r *repairer) typeText(t types.Type) string { return types.TypeString(t, r.qualifier) }
 
 // typeOf is an expression's type; nil when the checker could not find one.
@@ -134,6 +138,7 @@ func (r *repairer) typeOf(e ast.Expr) types.Type {
 
 // zero is the zero value of a type as text. Named types need their name for a struct and
 // none for a number: an untyped constant converts by itself.
+// Pointers, functions, maps, slices, channels and interfaces have nil, and so have unsafe.Pointer and untyped nil.
 func (r *repairer) zero(t types.Type) string {
 	switch u := t.Underlying().(type) {
 	case *types.Basic:
@@ -149,6 +154,7 @@ func (r *repairer) zero(t types.Type) string {
 	case *types.Struct, *types.Array:
 		return r.typeText(t) + "{}"
 	}
+	// a type parameter has no literal; new gives its zero value
 	if _, ok := t.(*types.TypeParam); ok {
 		return "*new(" + r.typeText(t) + ")"
 	}
@@ -171,6 +177,7 @@ func (r *repairer) scope() *types.Scope {
 		}
 		if s := r.t.pkg.info.Scopes[node]; s != nil {
 			if in := s.Innermost(r.t.pos); in != nil {
+				// a node's scope may hold smaller ones: the one around the error decides which names are visible
 				return in
 			}
 			return s
@@ -206,11 +213,13 @@ func (r *repairer) names() {
 // selector repairs x.Sel that does not exist: a near member, a pointer to follow, a
 // function to call first (len(s.Items) where Items is a method).
 func (r *repairer) selector(x *ast.SelectorExpr) {
+	// a selection that the checker resolved is not the error
 	if _, ok := r.t.pkg.info.Selections[x]; ok {
 		return
 	}
 	if id, ok := x.X.(*ast.Ident); ok {
 		if pn, ok := r.t.pkg.info.Uses[id].(*types.PkgName); ok {
+			// the name exists: what fails is its use
 			if pn.Imported().Scope().Lookup(x.Sel.Name) != nil && ast.IsExported(x.Sel.Name) {
 				return
 			}
@@ -230,6 +239,8 @@ func (r *repairer) selector(x *ast.SelectorExpr) {
 	}
 	r.members(x.Sel, t, 0)
 	// A pointer to an interface, or one pointer too many.
+	// Methods are not promoted through a pointer to an interface or to a pointer (Go specification, "Method
+	// sets").
 	if p, ok := t.Underlying().(*types.Pointer); ok {
 		switch p.Elem().Underlying().(type) {
 		case *types.Interface, *types.Pointer:
@@ -253,6 +264,7 @@ func (r *repairer) members(id *ast.Ident, t types.Type, cost int) {
 			continue
 		}
 		seen[o.Name()] = true
+		// Packages are also compared by path: one that was checked again has another types.Package.
 		if !o.Exported() && o.Pkg() != r.t.pkg.types && (o.Pkg() == nil || o.Pkg().Path() != strings.TrimSuffix(r.t.pkg.path, "_test")) {
 			if similar(o.Name(), id.Name) {
 				r.renameObject(o, id.Name, slips(o.Name(), id.Name)+2+cost)
@@ -275,6 +287,7 @@ func allMembers(t types.Type) (out []types.Object) {
 		if p, ok := t.Underlying().(*types.Pointer); ok {
 			t = p.Elem()
 		}
+		// Types may embed a pointer to themselves.
 		if seen[t] || depth > 4 {
 			return
 		}
@@ -313,6 +326,7 @@ func (r *repairer) renameObject(o types.Object, name string, cost int) {
 		return
 	}
 	at := r.m.offset(o.Pos())
+	// Only a name that stands there as it is can be replaced. The position of some objects is that of their type.
 	if at+len(o.Name()) > len(f.text) || f.text[at:at+len(o.Name())] != o.Name() {
 		return
 	}
@@ -324,6 +338,7 @@ func (r *repairer) renameObject(o types.Object, name string, cost int) {
 	case r.m.unused(o):
 		cost -= 3 // all that uses it fails: the declaration is what was misspelled
 	}
+	// deep: packages that use the name must be checked again
 	r.addDeep(cost, "Rename the declaration of "+o.Name()+" to "+name, edit{path, at, at + len(o.Name()), name})
 }
 
@@ -346,6 +361,7 @@ func documented(text string, at int) string {
 
 // unused reports that nothing in the module uses a declaration. Positions are compared,
 // because a package that was checked twice has two objects for one declaration.
+// It decides costs only, and a wrong answer changes the order of the fixes.
 func (m *module) unused(o types.Object) bool {
 	for _, p := range m.pkgs {
 		if p == nil {
@@ -379,6 +395,7 @@ func (r *repairer) renameDeclaration(name string, scope *types.Scope, path strin
 
 // unknown repairs a name without a declaration: a near name in scope, a package that has
 // it, ":=" where it is assigned to, or the receiver that was left out.
+// All of them are tried, because the checker's error is the same for each cause.
 func (r *repairer) unknown(id *ast.Ident) {
 	if id.Name == "_" {
 		return
@@ -400,6 +417,7 @@ func (r *repairer) unknown(id *ast.Ident) {
 		}
 	}
 	// Where another package has it: an import was lost with its qualifier, or a dot import.
+	// Only packages that the file imports already; imports offers the others where the name has a qualifier.
 	for _, i := range r.t.file.syntax.Imports {
 		path := strings.Trim(i.Path.Value, `"`)
 		if p, err := r.m.Import(path); err == nil && p.Scope().Lookup(id.Name) != nil && ast.IsExported(id.Name) {
@@ -422,6 +440,7 @@ func (r *repairer) unknown(id *ast.Ident) {
 		}
 	}
 	// A member whose receiver was left out.
+	// only a receiver with a name can be put before the member
 	if fn := find[*ast.FuncDecl](r.around); fn != nil && fn.Recv != nil && len(fn.Recv.List) == 1 && len(fn.Recv.List[0].Names) == 1 {
 		recv := fn.Recv.List[0].Names[0]
 		if o := r.t.pkg.info.Defs[recv]; o != nil {
@@ -448,12 +467,14 @@ func (r *repairer) imports() {
 			r.add(1, "Remove the import of "+spec.Path.Value, edit{f.path, start, end, ""})
 		}
 		path := strings.Trim(spec.Path.Value, `"`)
+		// The path itself may be misspelt: those with the same last element, or near to it, are tried.
 		for _, p := range r.m.packages(filepath.Base(path), path) {
 			r.add(slips(p, path), "Import "+p, r.m.replace(spec.Path, `"`+p+`"`))
 		}
 		return
 	}
 	id := r.ident()
+	// a qualifier that is known needs no import
 	if id == nil || r.t.pkg.info.Uses[id] != nil {
 		return
 	}
@@ -461,6 +482,7 @@ func (r *repairer) imports() {
 	if sel == nil || sel.X != id {
 		return
 	}
+	// The standard library comes first in the list, so it wins over a module with a package of the same name.
 	for i, path := range r.m.packages(id.Name, "") {
 		p, err := r.m.Import(path)
 		if err != nil || p.Name() != id.Name || p.Scope().Lookup(sel.Sel.Name) == nil {
@@ -496,6 +518,7 @@ func (r *repairer) importEdit(path string) edit {
 		start, _ := lineOf(f.text, r.m.offset(gd.Pos()))
 		return edit{f.path, start, start, "import \"" + path + "\"\n"}
 	}
+	// No import yet: it comes after the package clause, with an empty line between, as gofmt has it.
 	_, end := lineOf(f.text, r.m.offset(f.syntax.Name.End()))
 	return edit{f.path, end, end, "\nimport \"" + path + "\"\n"}
 }
@@ -504,6 +527,7 @@ func (r *repairer) importEdit(path string) edit {
 // the standard library, of the module, and of what it requires (one level deep; deeper
 // packages are rarely imported by name alone). A version suffix (/v2) and a "go-" prefix
 // are not part of a package's name.
+// The lists are not cached: the module's folders change with every edit.
 func (m *module) packages(name, like string) (out []string) {
 	add := func(p string) {
 		base := filepath.Base(p)
@@ -540,6 +564,7 @@ func (r *repairer) unused() {
 	if id == nil {
 		return
 	}
+	// only a declaration can be unused
 	if r.t.pkg.info.Defs[id] == nil {
 		return
 	}
@@ -547,6 +572,7 @@ func (r *repairer) unused() {
 	for i, n := range r.around {
 		switch x := n.(type) {
 		case *ast.AssignStmt:
+			// a plain assignment declares nothing: this is another error
 			if x.Tok != token.DEFINE {
 				return
 			}
@@ -561,6 +587,8 @@ func (r *repairer) unused() {
 			e := []edit{r.m.replace(id, "_")}
 			if blank == len(x.Lhs) {
 				e = append(e, edit{f.path, r.m.offset(x.TokPos), r.m.offset(x.TokPos) + 2, "="})
+				// In a block the statement has its lines for itself. In the head of an if or a for, removing the
+				// line would take the beginning of the block with it.
 				if _, inBlock := r.around[i+1].(*ast.BlockStmt); inBlock {
 					start, end := lineOf(f.text, r.m.offset(x.Pos()))
 					if r.m.offset(x.End()) <= end && !hasCall(x.Rhs) {
@@ -572,6 +600,8 @@ func (r *repairer) unused() {
 			return
 		case *ast.ValueSpec:
 			start, end := lineOf(f.text, r.m.offset(x.Pos()))
+			// A list of names in one line, or a value with a call, is kept: removing it would remove more than the
+			// name.
 			if r.m.offset(x.End()) <= end && len(x.Names) == 1 && !hasCall(x.Values) {
 				r.add(2, "Remove the unused "+id.Name, edit{f.path, start, end, ""})
 			}
@@ -579,6 +609,7 @@ func (r *repairer) unused() {
 			return
 		case *ast.RangeStmt:
 			r.add(3, "Do not keep "+id.Name, r.m.replace(id, "_"))
+			// for k := range x becomes for range x
 			if x.Key == id && x.Value == nil {
 				r.add(2, "Remove "+id.Name, edit{f.path, r.m.offset(x.Key.Pos()), r.m.offset(x.Range), ""})
 			}
@@ -607,6 +638,7 @@ func hasCall(list []ast.Expr) (yes bool) {
 }
 
 // assignments repairs := and =, and the number of values on both sides.
+// Both directions are tried at every assignment near the error: which of them is wrong, only the checker can tell.
 func (r *repairer) assignments() {
 	a := find[*ast.AssignStmt](r.around)
 	f := r.t.file
@@ -618,6 +650,7 @@ func (r *repairer) assignments() {
 		case token.ASSIGN:
 			r.add(3, "Declare instead of assigning", edit{f.path, at, at + 1, ":="})
 		}
+		// one call with several values on the right
 		if len(a.Rhs) == 1 {
 			if want := tupleLen(r.typeOf(a.Rhs[0])); want >= 0 && want != len(a.Lhs) {
 				switch {
@@ -626,6 +659,7 @@ func (r *repairer) assignments() {
 					if want == len(a.Lhs)+1 {
 						r.add(6, "Take the other value too", r.m.insert(a.Lhs[0].Pos(), "_, "))
 					}
+				// The last name is dropped first: what a person adds to a list stands at its end.
 				case want > 0:
 					for i := range a.Lhs {
 						r.add(5+len(a.Lhs)-i, "Drop "+r.text(a.Lhs[i]), dropItem(r.m, f, exprs(a.Lhs), i))
@@ -648,6 +682,7 @@ func (r *repairer) assignments() {
 	}
 	// A call whose value is not used, or a value that is no statement.
 	if s := find[*ast.ExprStmt](r.around); s != nil {
+		// A call as a statement is complete. Any other expression needs something done with its value.
 		if _, call := s.X.(*ast.CallExpr); !call {
 			if sig, ok := under[*types.Signature](r.typeOf(s.X)); ok && sig.Params().Len() == 0 {
 				r.add(3, "Call it", r.m.insert(s.X.End(), "()"))
@@ -673,6 +708,7 @@ func exprs(list []ast.Expr) (out []ast.Node) {
 }
 
 // dropItem removes one of a comma-separated list, with the comma that belongs to it.
+// A single item has no comma, the last one owns the comma before it, all others the comma after them.
 func dropItem(m *module, f *file, list []ast.Node, i int) edit {
 	switch {
 	case len(list) == 1:
@@ -684,6 +720,7 @@ func dropItem(m *module, f *file, list []ast.Node, i int) edit {
 }
 
 // tupleLen is how many values an expression of this type has; -1: not known.
+// A call without results has 0. A value that is no call has 1.
 func tupleLen(t types.Type) int {
 	if t == nil {
 		return -1
@@ -713,6 +750,7 @@ func (r *repairer) calls() {
 		}
 		sig, ok := under[*types.Signature](r.typeOf(c.Fun))
 		if !ok {
+			// A call without arguments of something that is no function: the parentheses are the mistake.
 			if t := r.typeOf(c.Fun); t != nil && len(c.Args) == 0 { // not a function: a field or a variable
 				r.add(3, "Do not call "+r.text(c.Fun), edit{r.t.file.path, r.m.offset(c.Lparen), r.m.offset(c.End()), ""})
 			}
@@ -732,12 +770,14 @@ func (r *repairer) calls() {
 func (r *repairer) arguments(c *ast.CallExpr, sig *types.Signature) {
 	f := r.t.file
 	want, have := sig.Params().Len(), len(c.Args)
+	// f(g()) passes all results of g
 	if have == 1 {
 		if n := tupleLen(r.typeOf(c.Args[0])); n > 1 {
 			have = n
 		}
 	}
 	least := want
+	// a variadic parameter may get nothing
 	if sig.Variadic() {
 		least--
 	}
@@ -762,6 +802,7 @@ func (r *repairer) arguments(c *ast.CallExpr, sig *types.Signature) {
 			if !fits {
 				continue
 			}
+			// Each place is tried for the missing one, if what stands behind it still fits one place on.
 			values := []string{}
 			if name := r.variable(t, sig.Params().At(i).Name()); name != "" {
 				values = append(values, name)
@@ -769,6 +810,7 @@ func (r *repairer) arguments(c *ast.CallExpr, sig *types.Signature) {
 			values = append(values, r.zero(t))
 			for k, v := range values {
 				missing := []string{v}
+				// where more than one is missing, the others are zero values
 				for j := len(c.Args) + 1; j < least; j++ {
 					missing = append(missing, r.zero(sig.Params().At(j).Type()))
 				}
@@ -792,6 +834,7 @@ func (r *repairer) arguments(c *ast.CallExpr, sig *types.Signature) {
 		a, b := c.Args[i], c.Args[i+1]
 		r.add(6, "Swap the arguments "+r.text(a)+" and "+r.text(b), r.m.replace(a, r.text(b)), r.m.replace(b, r.text(a)))
 	}
+	// f(list) where f(list...) was meant
 	if sig.Variadic() && c.Ellipsis == token.NoPos && len(c.Args) == want {
 		last := c.Args[len(c.Args)-1]
 		if _, ok := under[*types.Slice](r.typeOf(last)); ok {
@@ -807,6 +850,7 @@ func (r *repairer) arguments(c *ast.CallExpr, sig *types.Signature) {
 // dropParameterOrAdd changes the declaration instead of the call. It costs more than a
 // change of the call, so it wins only where several calls fail alike.
 func (r *repairer) dropParameterOrAdd(c *ast.CallExpr, sig *types.Signature, have int) {
+	// fn is nil for a function outside the module, which cannot be changed.
 	fn := r.declaration(c.Fun)
 	if fn == nil {
 		return
@@ -818,11 +862,14 @@ func (r *repairer) dropParameterOrAdd(c *ast.CallExpr, sig *types.Signature, hav
 		fields = append(fields, p)
 	}
 	path := r.m.pathOf(fn.Pos())
+	// One field for each name: where several names share a type (a, b int), removing the field would remove them
+	// all.
 	if have < names && len(fields) == names {
 		for i := range fields {
 			r.addDeep(9, "Remove the parameter "+r.text(fields[i])+" of "+fn.Name.Name, dropItem(r.m, r.m.files[path], fields, i))
 		}
 	}
+	// The parameter gets the type of the last argument, and no name: nothing in the body uses it.
 	if have == names+1 && have <= len(c.Args) {
 		if t := r.typeOf(c.Args[len(c.Args)-1]); t != nil {
 			text := "_ " + r.typeText(types.Default(t))
@@ -865,10 +912,12 @@ func (r *repairer) declaration(fun ast.Expr) *ast.FuncDecl {
 // variable is a name in scope with exactly this type, the one that is called like the
 // parameter first. Package variables cost more: a local is likelier meant.
 func (r *repairer) variable(t types.Type, like string) (best string) {
+	// more than any distance between two names
 	cost := 1 << 20
 	for s := r.scope(); s != nil && s != types.Universe; s = s.Parent() {
 		for _, name := range s.Names() {
 			v, ok := s.Lookup(name).(*types.Var)
+			// a local variable counts from its declaration on
 			if !ok || name == "_" || s != r.t.pkg.types.Scope() && v.Pos() > r.t.pos || !types.Identical(v.Type(), t) {
 				continue
 			}
@@ -920,9 +969,11 @@ func (r *repairer) returns() {
 	}
 	ret := find[*ast.ReturnStmt](r.around)
 	if ret == nil {
+		// go/types reports a missing return at the closing brace.
 		if sig.Results().Len() > 0 && r.t.pos >= body.Rbrace-1 {
 			start, _ := lineOf(f.text, r.m.offset(body.Rbrace))
 			indent := f.text[start:r.m.offset(body.Rbrace)]
+			// the body is written in one line: the statement goes right before the brace
 			if strings.TrimSpace(indent) != "" {
 				start, indent = r.m.offset(body.Rbrace), ""
 			}
@@ -937,6 +988,7 @@ func (r *repairer) returns() {
 				r.add(5, "Return zero values at the end", edit{f.path, start, start, indent + "\treturn " + strings.Join(zeros(0), ", ") + "\n"})
 			}
 			// The last statement may be the value.
+			// "x + 1" at the end of a body, as in languages where the last expression is the result
 			if n := len(body.List); n > 0 {
 				if s, ok := body.List[n-1].(*ast.ExprStmt); ok {
 					r.add(2, "Return the last value", r.m.insert(s.Pos(), "return "))
@@ -960,6 +1012,7 @@ func (r *repairer) returns() {
 				r.add(4, "Return the value that is missing", r.m.insert(ret.Results[0].Pos(), r.zero(sig.Results().At(0).Type())+", "))
 			}
 		}
+		// Each result has a field of its own, so that removing one leaves the others.
 		if results != nil && results.NumFields() == want && want == have+1 && len(results.List) == want {
 			var list []ast.Node
 			for _, x := range results.List {
@@ -984,6 +1037,7 @@ func (r *repairer) returns() {
 		if results != nil && want > 0 && have == want+1 {
 			if t := r.typeOf(ret.Results[have-1]); t != nil {
 				text := r.typeText(types.Default(t))
+				// "return x, nil" where one result is declared: the second is most likely an error
 				if r.zero(t) == "nil" && text == "untyped nil" {
 					text = "error"
 				}
@@ -998,6 +1052,7 @@ func (r *repairer) returns() {
 }
 
 // last is the variable of a type that a body declared last at its top.
+// An error variable is never taken: nil in its place says that the function succeeded.
 func (r *repairer) last(body *ast.BlockStmt, t types.Type) (name string) {
 	for _, s := range body.List {
 		switch x := s.(type) {
@@ -1050,6 +1105,7 @@ func (r *repairer) mismatches() {
 }
 
 // wish is an expression and the type that its place wants; nil: not known.
+// cost is the distance from the error: the further out the expression, the less likely it is meant.
 type wish struct {
 	expr ast.Expr
 	want types.Type
@@ -1057,6 +1113,7 @@ type wish struct {
 }
 
 // wanted are the expressions at the error with the types that their places want.
+// The innermost comes first. Five expressions outward are enough: beyond them the error belongs to something else.
 func (r *repairer) wanted() (out []wish) {
 	depth := 0
 	for i, n := range r.around {
@@ -1084,6 +1141,7 @@ func (r *repairer) wanted() (out []wish) {
 			out = append(out, wish{e, want, depth - 1})
 		}
 		if b, ok := n.(*ast.BinaryExpr); ok {
+			// The operands of a binary expression want each other's type; the right one is changed first.
 			x, y := r.typeOf(b.X), r.typeOf(b.Y)
 			if x != nil && y != nil && !types.Identical(x, y) {
 				out = append(out, wish{b.Y, types.Default(x), depth}, wish{b.X, types.Default(y), depth + 1})
@@ -1094,6 +1152,7 @@ func (r *repairer) wanted() (out []wish) {
 }
 
 // wantAt is the type that the place of e wants.
+// parents are the nodes around e, its own parent first. nil means that any type fits, or that it cannot be told.
 func (r *repairer) wantAt(parents []ast.Node, e ast.Expr) types.Type {
 	info := r.t.pkg.info
 	switch p := parents[0].(type) {
@@ -1108,6 +1167,7 @@ func (r *repairer) wantAt(parents []ast.Node, e ast.Expr) types.Type {
 			}
 			n := sig.Params().Len()
 			switch {
+			// f(a, b...) fills the last parameter with the slice itself, f(a, b, c) with its elements
 			case sig.Variadic() && i >= n-1:
 				if s, ok := sig.Params().At(n - 1).Type().(*types.Slice); ok && !p.Ellipsis.IsValid() {
 					return s.Elem()
@@ -1128,6 +1188,7 @@ func (r *repairer) wantAt(parents []ast.Node, e ast.Expr) types.Type {
 			return r.typeOf(p.Type)
 		}
 	case *ast.ReturnStmt:
+		// the innermost function that encloses the return, a literal or a declaration
 		for _, n := range parents {
 			var sig *types.Signature
 			switch x := n.(type) {
@@ -1190,6 +1251,7 @@ func (r *repairer) wantAt(parents []ast.Node, e ast.Expr) types.Type {
 			if u, ok := underlying(r.typeOf(p.X)).(*types.Map); ok {
 				return u.Key()
 			}
+			// slices, arrays and strings
 			return types.Typ[types.Int]
 		}
 	case *ast.IfStmt, *ast.ForStmt:
@@ -1200,6 +1262,7 @@ func (r *repairer) wantAt(parents []ast.Node, e ast.Expr) types.Type {
 				return u.Elem()
 			}
 		}
+	// parentheses want what their place wants
 	case *ast.ParenExpr:
 		if len(parents) > 1 {
 			return r.wantAt(parents[1:], p)
@@ -1235,6 +1298,8 @@ func underlying(t types.Type) types.Type {
 }
 
 // convert offers what makes a value of the wanted type out of an expression.
+// Every candidate replaces the text of e alone. Costs are added to the wish's own; 0 and 1 are for edits that
+// leave nothing else to guess.
 func (r *repairer) convert(e ast.Expr, want types.Type, cost int) {
 	have := r.typeOf(e)
 	if have == nil || want == nil || types.Identical(have, want) && !isInvalid(want) {
@@ -1259,6 +1324,7 @@ func (r *repairer) convert(e ast.Expr, want types.Type, cost int) {
 			if inner := strings.Trim(lit.Value, "\"`"); inner != "" && strings.Trim(inner, "0123456789.-") == "" {
 				put(1, "Write it as a number", inner)
 			}
+			// a text that is no number
 			put(4, "Use the zero value", "0")
 		case lit.Kind != token.STRING && isString:
 			put(1, "Write it as a string", `"`+strings.Trim(lit.Value, "'")+`"`)
@@ -1279,6 +1345,8 @@ func (r *repairer) convert(e ast.Expr, want types.Type, cost int) {
 		put(9, "Use the zero value", r.zero(want))
 	}
 	switch {
+	// An integer that is converted to string by its type becomes a character, which is rarely meant: formatting
+	// comes first.
 	case basic(have)&types.IsInteger != 0 && isString:
 		if basic(have)&types.IsUntyped == 0 && !r.imported("strconv") {
 			put(6, "Format the number", "fmt.Sprint("+text+")")
@@ -1292,6 +1360,7 @@ func (r *repairer) convert(e ast.Expr, want types.Type, cost int) {
 	}
 	if p, ok := have.Underlying().(*types.Pointer); ok && types.AssignableTo(p.Elem(), want) {
 		put(1, "Dereference it", "*"+text)
+		// &x for a pointer that is dereferenced at once is x
 		if u, ok := ast.Unparen(e).(*ast.UnaryExpr); ok && u.Op == token.AND {
 			put(0, "Do not take its address", r.text(u.X))
 		}
@@ -1316,6 +1385,7 @@ func (r *repairer) convert(e ast.Expr, want types.Type, cost int) {
 			}
 		}
 	}
+	// The methods by which values of the standard library become text, bytes or the error inside.
 	for _, method := range []string{"String", "Error", "Bytes", "Unwrap"} {
 		o, _, _ := types.LookupFieldOrMethod(have, true, r.t.pkg.types, method)
 		if fn, ok := o.(*types.Func); ok {
@@ -1335,11 +1405,13 @@ func (r *repairer) convert(e ast.Expr, want types.Type, cost int) {
 		}
 	case *types.Struct:
 		for i := range u.NumFields() {
+			// fields that this package can see
 			if f := u.Field(i); types.Identical(f.Type(), want) && (f.Exported() || f.Pkg() == r.t.pkg.types) {
 				put(5, "Take its field "+f.Name(), text+"."+f.Name())
 			}
 		}
 	}
+	// a single value where a list is wanted
 	if s, ok := want.Underlying().(*types.Slice); ok && types.AssignableTo(have, s.Elem()) {
 		put(4, "Make it a list", name+"{"+text+"}")
 	}
@@ -1357,6 +1429,7 @@ func (r *repairer) convert(e ast.Expr, want types.Type, cost int) {
 		put(2, "Use the zero value", r.zero(want))
 	}
 	// Another variable was meant.
+	// a name of the wanted type with a similar spelling
 	if id, ok := ast.Unparen(e).(*ast.Ident); ok {
 		if v := r.variable(want, id.Name); v != "" && v != id.Name {
 			put(5+slips(v, id.Name), "Use "+v, v)
@@ -1383,6 +1456,7 @@ func allMembersOf(t types.Type) []types.Object {
 func isInvalid(t types.Type) bool { return t == types.Typ[types.Invalid] }
 
 // wrap puts a type that begins with a sign in parentheses, as a conversion needs it.
+// "*T(x)" would dereference the result of T(x).
 func wrap(name string) string {
 	if strings.HasPrefix(name, "*") || strings.HasPrefix(name, "<-") || strings.HasPrefix(name, "func") {
 		return "(" + name + ")"
@@ -1403,6 +1477,7 @@ func (r *repairer) imported(path string) bool {
 // declared changes the declared type of what does not fit: a variable, a field, a parameter, a result. Many errors for
 // one declaration mean that the declaration was changed.
 func (r *repairer) declared(e ast.Expr, want types.Type) {
+	// A declaration without a type, such as x := 1, is not changed here.
 	change := func(o types.Object, to types.Type) {
 		if o == nil || to == nil || isInvalid(to) {
 			return
@@ -1415,6 +1490,7 @@ func (r *repairer) declared(e ast.Expr, want types.Type) {
 		change(o, want)
 	}
 	// The place's own declaration.
+	// The other side of the mismatch: the parameter, variable, field or result that the value is put into.
 	have := r.typeOf(e)
 	for i, n := range r.around {
 		if n != ast.Node(e) || i+1 >= len(r.around) {
@@ -1434,6 +1510,7 @@ func (r *repairer) declared(e ast.Expr, want types.Type) {
 			}
 			for _, field := range fn.Type.Params.List {
 				n := max(1, len(field.Names))
+				// at counts names down over the fields: a, b int is one field with two names
 				if at >= 0 && at < n && have != nil {
 					r.addDeep(7, "Change the parameter's type to "+r.typeText(types.Default(have)), r.m.replace(field.Type, r.typeText(types.Default(have))))
 				}
@@ -1463,6 +1540,7 @@ func (r *repairer) declared(e ast.Expr, want types.Type) {
 					at = k
 				}
 			}
+			// the results of the function that the return belongs to
 			var results *ast.FieldList
 			for _, n := range r.around[i:] {
 				if fn, ok := n.(*ast.FuncDecl); ok {
@@ -1509,6 +1587,7 @@ func (r *repairer) object(e ast.Expr) types.Object {
 }
 
 // typeExprOf is the type in the declaration of a variable, field, parameter or constant of the module.
+// The result is nil for a declaration without a type, and outside the module.
 func (r *repairer) typeExprOf(o types.Object) ast.Expr {
 	f := r.m.files[r.m.pathOf(o.Pos())]
 	if f == nil || f.syntax == nil {
@@ -1529,6 +1608,7 @@ func (r *repairer) typeExprOf(o types.Object) ast.Expr {
 func (r *repairer) literals() {
 	f := r.t.file
 	if lit := find[*ast.CompositeLit](r.around); lit != nil {
+		// only the element at the error
 		for i, e := range lit.Elts {
 			if e.Pos() <= r.t.pos && r.t.pos <= e.End() {
 				r.add(7, "Remove "+r.text(e), dropItem(r.m, f, exprs(lit.Elts), i))
@@ -1554,6 +1634,7 @@ func (r *repairer) literals() {
 				at := r.m.offset(x.OpPos)
 				r.add(5, "Change "+x.Op.String()+" to "+op.String(), edit{f.path, at, at + len(x.Op.String()), op.String()})
 			}
+		// beyond the statement an expression has no part in the error
 		case ast.Stmt:
 			return
 		}
@@ -1561,6 +1642,7 @@ func (r *repairer) literals() {
 }
 
 // near2 are the operators that are mistaken for one.
+// The comparison operators are not here: mixing them up compiles.
 func near2(op token.Token) []token.Token {
 	switch op {
 	case token.AND:
@@ -1576,11 +1658,13 @@ func near2(op token.Token) []token.Token {
 }
 
 // duplicates removes a second declaration, a second case, a second field.
+// It costs more than nearly every other candidate, because it throws text away.
 func (r *repairer) duplicates() {
 	f := r.t.file
 	for i, n := range r.around {
 		switch x := n.(type) {
 		case *ast.FuncDecl:
+			// go/types reports the second of two declarations.
 			if x.Name.Pos() == r.t.pos {
 				start, _ := lineOf(f.text, r.m.offset(x.Pos()))
 				if x.Doc != nil {
@@ -1593,6 +1677,7 @@ func (r *repairer) duplicates() {
 			if i+1 < len(r.around) {
 				if list, ok := r.around[i+1].(*ast.FieldList); ok && list.Opening.IsValid() {
 					start, end := lineOf(f.text, r.m.offset(x.Pos()))
+					// a field that shares its line with others stays
 					if r.m.offset(x.End()) <= end && strings.TrimSpace(f.text[start:r.m.offset(x.Pos())]) == "" {
 						r.addDeep(12, "Remove the second field", edit{f.path, start, end, ""})
 					}
@@ -1609,6 +1694,7 @@ func (r *repairer) duplicates() {
 
 // methods repairs a type that does not implement an interface: a method with a near name, or with another signature.
 func (r *repairer) methods() {
+	// A wrong guess here is deep, so importers are checked as well: names must be near for a try.
 	for _, w := range r.wanted() {
 		i, ok := under[*types.Interface](w.want)
 		have := r.typeOf(w.expr)
@@ -1618,6 +1704,7 @@ func (r *repairer) methods() {
 		members := allMembers(have)
 		for k := range i.NumMethods() {
 			want := i.Method(k)
+			// A method is renamed, or its signature is taken over from the interface.
 			for _, o := range members {
 				fn, ok := o.(*types.Func)
 				if !ok {
@@ -1637,6 +1724,7 @@ func (r *repairer) methods() {
 				}
 			}
 		}
+		// the methods may have pointer receivers
 		if _, ptr := have.(*types.Pointer); !ptr {
 			r.add(1, "Take its address", r.m.insert(w.expr.Pos(), "&"))
 		}
@@ -1644,6 +1732,7 @@ func (r *repairer) methods() {
 }
 
 // signature gives a method the parameter and result types of the interface's.
+// Parameter names stay, since the body uses them; only the types are replaced.
 func (r *repairer) signature(fn *types.Func, want *types.Signature) {
 	f := r.m.files[r.m.pathOf(fn.Pos())]
 	if f == nil {
@@ -1657,6 +1746,7 @@ func (r *repairer) signature(fn *types.Func, want *types.Signature) {
 		var edits []edit
 		at := 0
 		for _, field := range decl.Type.Params.List {
+			// several names of one type, or a variadic parameter, are left alone
 			if at < want.Params().Len() && len(field.Names) <= 1 {
 				if t := r.typeText(want.Params().At(at).Type()); t != r.text(field.Type) && !strings.HasPrefix(r.text(field.Type), "...") {
 					edits = append(edits, r.m.replace(field.Type, t))

@@ -8,14 +8,15 @@ import (
 	"sync"
 )
 
-// standardPackages are the import paths of the standard library, those of few words first: text/template before
-// html/template is left to what the package declares.
+// standardPackages are the import paths of the standard library, in the order of its folders. Where two packages
+// have one name (text/template, html/template), both are candidates, and what each declares decides.
 var standardPackages = sync.OnceValue(func() (out []string) {
 	src := filepath.Join(shared().goroot, "src")
 	_ = filepath.WalkDir(src, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || !e.IsDir() || path == src {
 			return nil
 		}
+		// the compiler lets nobody outside import them, and cmd is no library
 		switch e.Name() {
 		case "internal", "vendor", "testdata", "cmd":
 			return filepath.SkipDir
