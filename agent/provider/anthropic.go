@@ -31,8 +31,12 @@ type anthropicProvider struct {
 
 // Stream implements Provider.
 func (p *anthropicProvider) Stream(ctx context.Context, req *Request, emit func(Event) error) error {
+	// From here on the options have the format's names; nameRefusedOption needs the same request.
 	req = resolveOptions(req, KindAnthropic)
+	// What a server may refuse by name and the model can do without. attempt leaves out the one that a refusal
+	// names.
 	optional := []string{"output_config", "effort", "display", "temperature", "top_p", "cache_control"}
+	// The body is encoded within the attempt, because what was refused changes it.
 	try := func() error {
 		return p.attempt(ctx, req.Model.ID, func(without []string) ([]string, error) {
 			body := p.body(req, without)
@@ -50,6 +54,8 @@ func (p *anthropicProvider) Stream(ctx context.Context, req *Request, emit func(
 }
 
 // refusesThinking reports that the API refused a thinking block or its signature (an invalid_request_error in words only).
+// The words "signature" and "block" are those of the two refusals that are known; any other mention of thinking is
+// an ordinary error.
 func refusesThinking(message string) bool {
 	m := strings.ToLower(message)
 	return strings.Contains(m, "thinking") && (strings.Contains(m, "signature") || strings.Contains(m, "block"))
@@ -57,9 +63,11 @@ func refusesThinking(message string) bool {
 
 // dropThinking leaves the signed thinking of the messages so far out of this conversation from now on;
 // false when it was left out already, so that the caller repeats the request once and no more.
+// The encodings made so far are dropped with it, since they contain the thinking.
 func (p *anthropicProvider) dropThinking(req *Request) bool {
 	conv := p.cache.acquire(req.SessionID, req.Model.String())
 	defer p.cache.release(conv)
+	// It was dropped for all messages already: the refusal has another reason.
 	if conv.thinkFrom >= len(req.Messages) {
 		return false
 	}
@@ -75,6 +83,8 @@ func (p *anthropicProvider) open(ctx context.Context, req *Request, body []byte)
 		return nil, err
 	}
 	var opts []option.RequestOption
+	// Between tool calls these models think only with this beta header; from 4.6 on they do so without it.
+	// Compatible servers may refuse an unknown beta.
 	if claudeVersion(req.Model.ID) < 460 && req.Effort != "" && len(req.Tools) > 0 && p.official() {
 		opts = append(opts, option.WithHeaderAdd("anthropic-beta", "interleaved-thinking-2025-05-14"))
 	}
@@ -83,6 +93,7 @@ func (p *anthropicProvider) open(ctx context.Context, req *Request, body []byte)
 	}
 	var resp *http.Response
 	err = client.Execute(ctx, http.MethodPost, "v1/messages", body, &resp, opts...)
+	// Anything else, such as a failed dial, stays as it is: fail turns it into words.
 	var api *anthropic.Error
 	if errors.As(err, &api) && api.Response != nil {
 		return nil, failedResponse(api.Response)
@@ -99,6 +110,7 @@ func (p *anthropicProvider) sdk(ctx context.Context) (*anthropic.Client, error) 
 		return p.client, nil
 	}
 	opts := []option.RequestOption{
+		// Without this the SDK would send the environment's ANTHROPIC_API_KEY to any base URL.
 		option.WithoutEnvironmentDefaults(),
 		option.WithoutOpenTelemetry(),
 		option.WithHTTPClient(p.httpClient()),
@@ -108,6 +120,7 @@ func (p *anthropicProvider) sdk(ctx context.Context) (*anthropic.Client, error) 
 	for k, v := range p.cfg.Headers {
 		opts = append(opts, option.WithHeader(k, v))
 	}
+	// Bedrock has its own addresses and its own sign-in, which a package of the SDK knows.
 	if p.cfg.Cloud == CloudBedrock {
 		client, err := p.bedrockClient(ctx, opts)
 		if err == nil {
@@ -116,6 +129,7 @@ func (p *anthropicProvider) sdk(ctx context.Context) (*anthropic.Client, error) 
 		return p.client, err
 	}
 	if p.cfg.BaseURL != "" {
+		// People write the base URL with or without /v1; the SDK adds it to every path.
 		opts = append(opts, option.WithBaseURL(strings.TrimSuffix(strings.TrimRight(p.cfg.BaseURL, "/"), "/v1")))
 	}
 	if p.cfg.Token != "" {
@@ -131,6 +145,7 @@ func (p *anthropicProvider) sdk(ctx context.Context) (*anthropic.Client, error) 
 
 // official reports Anthropic's own API. Compatible servers do not know the newer settings, so they get fewer.
 func (p *anthropicProvider) official() bool {
+	// An empty base URL is Anthropic's own, and has no host.
 	u, err := url.Parse(p.cfg.BaseURL)
 	return err == nil && (u.Host == "" || strings.HasSuffix(u.Hostname(), "anthropic.com"))
 }
@@ -146,10 +161,12 @@ func claudeVersion(id string) int {
 	version, digits := 0, 0
 	for _, part := range strings.FieldsFunc(id[i+len("claude-"):], func(r rune) bool { return r == '-' || r == '.' || r == '@' || r == ':' }) {
 		n, err := strconv.Atoi(part)
+		// Dates (20251001) stand behind the version and must not be read as its minor part.
 		if err != nil || n > 99 { // a date
 			if digits > 0 {
 				break
 			}
+			// A name before the number (opus-4-6). In the old order (3-7-sonnet) the name behind it ends the loop.
 			continue
 		}
 		if digits == 0 {
@@ -170,6 +187,8 @@ func claudeVersion(id string) int {
 // body builds the request from the encoded messages; without names the optional parameters that the
 // server refused. Options of the configuration that we set ourselves are taken out of x first, because
 // a JSON object with a key twice is refused.
+// Prompt caching compares prefixes (tools, system, messages), so what an earlier step has sent must come out as
+// the same bytes.
 func (p *anthropicProvider) body(req *Request, without []string) []byte {
 	conv := p.cache.acquire(req.SessionID, req.Model.String())
 	defer p.cache.release(conv)
@@ -183,6 +202,7 @@ func (p *anthropicProvider) body(req *Request, without []string) []byte {
 	system := conv.encodeSystem(req.System, func() []byte { return encodeAnthropicSystem(req.System, caching) })
 	tools := conv.encodeTools(req.Tools, func() []byte { return encodeAnthropicTools(req.Tools) })
 
+	// 1024 bytes for the settings, 96 for each message's frame: the body is built in one allocation.
 	size := len(system) + len(tools) + 1024
 	for i := range entries {
 		size += len(entries[i].enc) + 96
@@ -198,9 +218,12 @@ func (p *anthropicProvider) body(req *Request, without []string) []byte {
 	if len(tools) > 0 {
 		b = append(append(append(appendField(b, "tools"), '['), tools...), ']')
 	}
+	// The API refuses a tool_choice without tools.
 	if len(tools) == 0 {
 		x.take("tool_choice")
 	}
+	// Parallel calls are a field of their own in OpenAI's formats and a part of tool_choice in this one; a choice
+	// that the person has configured wins.
 	if string(x.take("disableParallelToolUse")) == "true" && len(tools) > 0 && x.values["tool_choice"] == nil {
 		b = append(appendField(b, "tool_choice"), `{"type":"auto","disable_parallel_tool_use":true}`...)
 	}
@@ -219,6 +242,7 @@ func anthropicSettings(b []byte, req *Request, x *extras, entries []entry, witho
 		limit = req.Model.Output
 	}
 	if limit <= 0 {
+		// tokens, where neither the caller nor the catalogue has a limit
 		limit = 8192
 	}
 	leave := func(param string) bool { return slices.Contains(without, param) }
@@ -233,9 +257,11 @@ func anthropicSettings(b []byte, req *Request, x *extras, entries []entry, witho
 		if own, limit, thinks = anthropicThinking(x.take("thinking"), limit, thinkingMayStart(entries)); own != nil {
 			b = append(appendField(b, "thinking"), own...)
 		}
+		// Versions before 4.5 know no effort.
 		if effort && !leave("effort") && !leave("output_config") && x.values["output_config"] == nil && version >= 450 {
 			b = append(textutil.AppendJSON(append(appendField(b, "output_config"), `{"effort":`...), anthropicEffort(req.Effort)), '}')
 		}
+	// From 5 on thinking is always asked for, from 4.6 on where an effort was chosen.
 	case version >= 500 || version >= 460 && effort: // the model decides how much, within an effort
 		thinks = true
 		b = append(appendField(b, "thinking"), `{"type":"adaptive"`...)
@@ -248,6 +274,7 @@ func anthropicSettings(b []byte, req *Request, x *extras, entries []entry, witho
 			b = append(textutil.AppendJSON(b, anthropicEffort(req.Effort)), '}')
 		}
 	case effort && limit >= 4096 && thinkingMayStart(entries):
+		// tokens of thinking; high and above get the most
 		budget := map[string]int{"minimal": 1024, "low": 4096, "medium": 12000}[req.Effort]
 		if budget == 0 {
 			budget = 31999
@@ -270,6 +297,7 @@ func anthropicSettings(b []byte, req *Request, x *extras, entries []entry, witho
 }
 
 // anthropicEffort is an effort in the format's words.
+// The format has no "minimal".
 func anthropicEffort(effort string) string {
 	if effort == "minimal" {
 		return "low"
@@ -286,6 +314,8 @@ func anthropicThinking(v json.RawMessage, limit int, mayStart bool) (own json.Ra
 		Type   string `json:"type"`
 		Budget int    `json:"budget_tokens"`
 	}
+	// An object of another shape is sent as it is, and counts as thinking, so that no sampling parameter
+	// contradicts it.
 	if json.Unmarshal(own, &t) != nil {
 		return own, limit, true
 	}
@@ -296,6 +326,7 @@ func anthropicThinking(v json.RawMessage, limit int, mayStart bool) (own json.Ra
 		return nil, limit, false
 	}
 	if t.Budget >= limit {
+		// tokens left for the answer
 		limit = t.Budget + 4096
 	}
 	return own, limit, true
@@ -306,6 +337,7 @@ func anthropicThinking(v json.RawMessage, limit int, mayStart bool) (own json.Ra
 // another model, or made without thinking, does not, and the API would refuse the request.
 func thinkingMayStart(entries []entry) bool {
 	for i := len(entries) - 1; i >= 0; i-- {
+		// Messages of RoleTool are passed over: they stand between the calls and the question.
 		switch e := &entries[i]; e.role {
 		case RoleUser:
 			return true

@@ -8,6 +8,7 @@ import (
 
 // cacheMark ends a prefix that the API caches for five minutes. A request may have four marks; two are
 // used for the system prompt, two for the messages.
+// The five minutes start again at each use, so a working session keeps its cache.
 const cacheMark = `,"cache_control":{"type":"ephemeral"}`
 
 // encodeAnthropicSystem marks the first and the last block as ends of cached prefixes: the first is the
@@ -16,6 +17,7 @@ const cacheMark = `,"cache_control":{"type":"ephemeral"}`
 func encodeAnthropicSystem(system []string, caching bool) []byte {
 	var b []byte
 	var blocks []string
+	// The API refuses an empty text block.
 	for _, s := range system {
 		if strings.TrimSpace(s) != "" {
 			blocks = append(blocks, s)
@@ -24,6 +26,7 @@ func encodeAnthropicSystem(system []string, caching bool) []byte {
 	for i, s := range blocks {
 		b = append(appendComma(b), `{"type":"text","text":`...)
 		b = textutil.AppendJSON(b, s)
+		// The last block holds what this session adds to the shared part.
 		if caching && (i == 0 || i == len(blocks)-1) {
 			b = append(b, cacheMark...)
 		}
@@ -39,6 +42,7 @@ func encodeAnthropicTools(tools []ToolSpec) []byte {
 		b = append(appendComma(b), '{')
 		b = appendStringField(b, "name", t.Name)
 		b = appendStringField(b, "description", t.Description)
+		// Tool schemas are transformed here and not when they are registered: each format refuses other keywords.
 		b = append(appendField(b, "input_schema"), TransformSchema(KindAnthropic, t.Parameters)...)
 		b = append(b, '}')
 	}
@@ -46,6 +50,7 @@ func encodeAnthropicTools(tools []ToolSpec) []byte {
 }
 
 // encodeAnthropic encodes a message's blocks, without the brackets, so that neighbours of one role can be joined.
+// It notes in e what thinkingMayStart asks: the number of calls, and whether signed thinking comes before them.
 func encodeAnthropic(m *Message, e *entry, model Model, keepThinking bool) {
 	var b []byte
 	open := func(kind string) {
@@ -82,6 +87,8 @@ func encodeAnthropic(m *Message, e *entry, model Model, keepThinking bool) {
 				file(f)
 			}
 		case PartThinking:
+			// Unsigned thinking, and that of another provider, is refused. It is left out: a model does without
+			// its old thoughts.
 			if p.Signature == "" || !keepThinking || m.Role != RoleAssistant || !sameProvider(*m, model) {
 				continue
 			}
@@ -97,6 +104,7 @@ func encodeAnthropic(m *Message, e *entry, model Model, keepThinking bool) {
 		case PartToolCall:
 			e.calls++
 			open("tool_use")
+			// The API takes letters, digits, _ and - only.
 			b = appendStringField(b, "id", callID(p.CallID, 64))
 			b = appendStringField(b, "name", p.Name)
 			b = append(append(appendField(b, "input"), objectInput(p.Input)...), '}')
@@ -123,6 +131,8 @@ func encodeAnthropic(m *Message, e *entry, model Model, keepThinking bool) {
 func appendAnthropicMessages(b []byte, entries []entry, caching bool) []byte {
 	marks := map[int]bool{}
 	if caching {
+		// The first message of a run of one role would end the wrong prefix: only the last one before a change of
+		// role is marked.
 		for i, last := len(entries)-1, ""; i >= 0 && len(marks) < 2; i-- {
 			if len(entries[i].enc) == 0 {
 				continue
@@ -135,6 +145,7 @@ func appendAnthropicMessages(b []byte, entries []entry, caching bool) []byte {
 		}
 	}
 	current := ""
+	// A message of which nothing was sendable has no encoding and must not leave an empty block.
 	for i := range entries {
 		e := &entries[i]
 		if len(e.enc) == 0 {

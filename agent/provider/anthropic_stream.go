@@ -8,14 +8,16 @@ import (
 
 // anthropicAnswer reads the events of one answer. It is used by one goroutine, run's.
 type anthropicAnswer struct {
-	out    emitter
+	out emitter
+	// by the API's content index
 	blocks map[int]*anthropicBlock
-	calls  int
-	ids    idSet
-	usage  Usage
-	stop   StopReason
-	over   bool // message_stop or a stop reason came: the answer is complete
-	like   template
+	// tool calls so far; the index that our events carry
+	calls int
+	ids   idSet
+	usage Usage
+	stop  StopReason
+	over  bool // message_stop or a stop reason came: the answer is complete
+	like  template
 }
 
 // anthropicBlock is a content block between its start and its stop event.
@@ -30,6 +32,7 @@ type anthropicBlock struct {
 
 // anthropicContent is the union of all content blocks, with the fields that are read.
 type anthropicContent struct {
+	// Fields of other blocks (citations, server tools) are not read: the blocks pass without an event.
 	Type      string          `json:"type"`
 	ID        string          `json:"id"`
 	Name      string          `json:"name"`
@@ -68,17 +71,20 @@ type anthropicUsage struct {
 }
 
 // event takes one event. Unknown types are ignored, as the API's versioning policy asks of clients.
+// It may not keep data: the reader uses the buffer again.
 func (a *anthropicAnswer) event(data []byte) (progress, error) {
 	if ok, err := a.like.try(data); ok {
 		return more, err
 	}
 	a.like.clear()
+	// a gateway ends every format with [DONE]
 	if strayDone(data) {
 		return more, nil
 	}
 	var ev anthropicEvent
 	if err := json.Unmarshal(data, &ev); err != nil {
 		var typeErr *json.UnmarshalTypeError
+		// Go fills the other fields in spite of a type error, so what was understood counts.
 		if !errors.As(err, &typeErr) { // events and blocks that are new may have fields of other types
 			return more, errBadEvent
 		}
@@ -94,6 +100,7 @@ func (a *anthropicAnswer) event(data []byte) (progress, error) {
 		if ev.Message != nil {
 			return more, a.count(ev.Message.Usage)
 		}
+	// With a stop reason the answer is complete, whether or not message_stop follows.
 	case "message_delta":
 		if r := ev.Delta.StopReason; r != "" {
 			a.stop, a.over = anthropicStop(r), true
@@ -110,6 +117,7 @@ func (a *anthropicAnswer) event(data []byte) (progress, error) {
 		a.over = true
 		return done, nil
 	case "error", "":
+		// An event without a type may still be an error: proxies send {"error": …} alone.
 		f := parseFailure(0, nil, data)
 		if ev.Type == "" && f.message == string(data) {
 			return more, nil // an object that says nothing
@@ -120,6 +128,7 @@ func (a *anthropicAnswer) event(data []byte) (progress, error) {
 }
 
 // whole reads a message that came at once.
+// Its blocks go through start and close, so that a call in it gets the same events as a streamed one.
 func (a *anthropicAnswer) whole(data []byte) error {
 	var m struct {
 		Content []anthropicContent `json:"content"`
@@ -144,6 +153,7 @@ func anthropicStop(reason string) StopReason {
 	switch reason {
 	case "tool_use":
 		return StopTools
+	// the window of the model is full: as with max_tokens, the answer breaks off
 	case "max_tokens", "model_context_window_exceeded":
 		return StopMaxTokens
 	case "refusal":
@@ -157,6 +167,7 @@ func (a *anthropicAnswer) count(u *anthropicUsage) error {
 	if u == nil {
 		return nil
 	}
+	// Zero is a count too, so pointers tell a zero from a field that is not there.
 	for _, f := range []struct {
 		to   *int
 		from *int
@@ -202,6 +213,7 @@ func (a *anthropicAnswer) start(ev *anthropicEvent) error {
 		// Some compatible servers put the whole input here instead of streaming it.
 		if in := string(c.Input); in != "" && in != "{}" && in != "null" {
 			bl.args, bl.whole = append(bl.args, in...), len(in)
+			// the editor shows arguments as they come, also when they come at once
 			return a.out.send(Event{Type: EventToolDelta, Index: bl.index, Text: in})
 		}
 	}
@@ -223,6 +235,7 @@ func (a *anthropicAnswer) delta(ev *anthropicEvent, data []byte) error {
 		index := ev.Index
 		raw, apply = d.PartialJSON, func(t string) error { return a.arguments(index, t) }
 	case "signature_delta":
+		// a signature may be cut into pieces
 		if bl := a.blocks[ev.Index]; bl != nil {
 			bl.signature += d.Signature
 		}
@@ -234,12 +247,14 @@ func (a *anthropicAnswer) delta(ev *anthropicEvent, data []byte) error {
 	if text == "" {
 		return nil
 	}
+	// From here on, events that differ only in this text are applied without a decode.
 	a.like.learn(data, raw, apply)
 	return apply(text)
 }
 
 // arguments adds a piece of a call's input; the pieces are JSON only when joined.
 func (a *anthropicAnswer) arguments(index int, piece string) error {
+	// Text in a block that was not opened, or is no call, has nowhere to go.
 	bl := a.blocks[index]
 	if bl == nil || bl.kind != "tool_use" {
 		return nil
@@ -257,6 +272,7 @@ func (a *anthropicAnswer) close(index int) error {
 	delete(a.blocks, index)
 	switch bl.kind {
 	case "tool_use":
+		// A server that gives the input at once and in pieces would otherwise double it, which is not JSON.
 		args := bl.args
 		if again := args[bl.whole:]; json.Valid(again) { // the input came with the start, and in pieces once more
 			args = again
@@ -271,16 +287,19 @@ func (a *anthropicAnswer) close(index int) error {
 }
 
 // end closes the blocks that the stream left open, in order, and emits usage and stop. Without a stop reason the answer was cut.
+// A stream that ends in the middle of a call must not run the call with half of its arguments.
 func (a *anthropicAnswer) end() error {
 	if !a.over {
 		return errCut
 	}
+	// the bound ends a walk over indexes that a broken server made huge
 	for i := 0; len(a.blocks) > 0 && i <= 1<<16; i++ { // in order, because the history keeps the order of calls
 		if err := a.close(i); err != nil {
 			return err
 		}
 	}
 	switch {
+	// Compatible servers say end_turn after calls, and tool_use without any.
 	case a.calls > 0 && (a.stop == StopEnd || a.stop == ""):
 		a.stop = StopTools
 	case a.calls == 0 && a.stop == StopTools, a.stop == "":
@@ -300,6 +319,7 @@ func (s *idSet) unique(id string) string {
 	if id == "" {
 		id = newCallID()
 	}
+	// both the server's id and the made-up ones are tried, so _2 cannot collide either
 	base := id
 	for n := 2; s.seen[id]; n++ {
 		id = base + "_" + strconv.Itoa(n)

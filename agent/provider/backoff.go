@@ -19,6 +19,7 @@ func Backoff(attempt int, err *Error) time.Duration {
 		d = time.Second << (attempt - 1)
 	}
 	// Jitter, or all sessions that failed together would come back together.
+	// rand.N panics for 0, so one nanosecond is added.
 	d -= rand.N(d/4 + 1)
 	if err != nil && err.RetryAfter > 0 {
 		// All clients were told the same second: each adds a little.
@@ -30,7 +31,9 @@ func Backoff(attempt int, err *Error) time.Duration {
 // retryAfter reads Retry-After-Ms and Retry-After in seconds or as a date. A date is measured against the
 // response's own Date, so a wrong clock on either side does not matter; without one it must be near to be believed.
 // The result is at most an hour; 0 stands for nothing asked and for nonsense.
+// Retry-After is defined in RFC 9110, section 10.2.3; Retry-After-Ms is OpenAI's addition.
 func retryAfter(h http.Header, now time.Time) time.Duration {
+	// a failure inside a stream has no header
 	if h == nil {
 		return 0
 	}
@@ -45,8 +48,11 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 	if err != nil {
 		return 0
 	}
+	// the date is in whole seconds: the result may be off by one
 	sent, err := http.ParseTime(h.Get("Date"))
 	if err != nil {
+		// The local clock may be wrong by hours. A wait of more than ten minutes that only it supports is not
+		// believed.
 		if sent = now; t.Sub(now) > 10*time.Minute {
 			return 0
 		}
@@ -56,6 +62,7 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 
 // seconds is a wait of s seconds, bounded.
 func seconds(s float64) time.Duration {
+	// A day or more is a wrong clock or a typo; see absurdRetryAfter.
 	if !(s > 0 && s <= absurdRetryAfter.Seconds()) { // written so that NaN is refused too
 		return 0
 	}

@@ -13,6 +13,7 @@ const (
 	// maxCached bounds the encoded bytes one provider keeps for all its conversations, besides the one in use.
 	maxCached = 16 << 20
 	// idleConversation is when an unused conversation's encoding is dropped.
+	// A session that is resumed later is encoded once more.
 	idleConversation = 10 * time.Minute
 )
 
@@ -23,6 +24,8 @@ const (
 // has to be told to forget. The parts of the cached entries stay reachable until their conversation is dropped: ended,
 // idle for 10 minutes, or least recently used when all together hold more than 16 MiB.
 type cache struct {
+	// conversation.mu is taken after it is released, so that one session that encodes for long does not hold up
+	// the others.
 	mu    sync.Mutex // guards what follows; never held while encoding
 	convs map[string]*conversation
 	tools []block // guarded by mu: those of late conversations, the last first; a new session's are most often the same
@@ -31,10 +34,12 @@ type cache struct {
 // conversation is the encoding of one session with one model. Its mutex is held from acquire to
 // release, while a body is built from it, so two requests of a session never share half-written bytes.
 type conversation struct {
+	// the cache that it belongs to, for the shared tools
 	of      *cache
 	mu      sync.Mutex
 	entries []entry
 
+	// thinkFrom is set after the API refused a signature; see dropThinking.
 	system, tools block
 	thinkFrom     int // signed thinking of messages before this one is left out
 
@@ -44,6 +49,7 @@ type conversation struct {
 
 // entry is one encoded message. What the bytes are is the adapter's business.
 type entry struct {
+	// address of the first part: with the count it identifies the parts
 	first *Part
 	parts int
 	id    string
@@ -71,6 +77,7 @@ type block struct {
 // acquire returns the conversation, locked; release must follow. It also drops what is idle, and the
 // least recently used beyond maxCached: a sidecar runs for days.
 func (c *cache) acquire(session, model string) *conversation {
+	// a NUL occurs in neither, so two pairs cannot give one key
 	key := session + "\x00" + model
 	now := time.Now()
 	c.mu.Lock()
@@ -84,6 +91,7 @@ func (c *cache) acquire(session, model string) *conversation {
 	}
 	conv.used = now
 	total := 0
+	// idle conversations go first, whatever they hold
 	for k, o := range c.convs {
 		if o != conv && now.Sub(o.used) > idleConversation {
 			delete(c.convs, k)
@@ -91,6 +99,7 @@ func (c *cache) acquire(session, model string) *conversation {
 		}
 		total += o.size
 	}
+	// The one that was asked for stays, also when it alone is above the limit.
 	for total > maxCached && len(c.convs) > 1 {
 		oldest := ""
 		for k, o := range c.convs {
@@ -101,6 +110,7 @@ func (c *cache) acquire(session, model string) *conversation {
 		total -= c.convs[oldest].size
 		delete(c.convs, oldest)
 	}
+	// Outside c.mu: the mutex of a conversation is held while a body is built.
 	c.mu.Unlock()
 	conv.mu.Lock()
 	return conv
@@ -108,6 +118,7 @@ func (c *cache) acquire(session, model string) *conversation {
 
 // release unlocks a conversation and notes its size, by which acquire decides what to drop.
 func (c *cache) release(conv *conversation) {
+	// the shared tools are counted in each conversation, so the limit errs on the small side
 	size := len(conv.system.enc) + len(conv.tools.enc)
 	for i := range conv.entries {
 		size += len(conv.entries[i].enc)
@@ -138,6 +149,7 @@ func (c *cache) reset() {
 // encode brings the entries up to date with the messages and returns them. Usually all but the last two
 // are unchanged; after a compaction the first change shifts everything behind it, which is then encoded
 // again.
+// enc is the adapter's and gets a message's index, because some encodings depend on the place.
 func (c *conversation) encode(messages []Message, enc func(i int, m *Message, e *entry)) []entry {
 	for i := range messages {
 		m := &messages[i]
@@ -155,6 +167,7 @@ func (c *conversation) encode(messages []Message, enc func(i int, m *Message, e 
 			c.entries = append(c.entries, e)
 		}
 	}
+	// clears what a shorter history left behind, so that its parts can be collected
 	clear(c.entries[len(messages):])
 	c.entries = c.entries[:len(messages)]
 	return c.entries
@@ -164,6 +177,7 @@ func (c *conversation) encode(messages []Message, enc func(i int, m *Message, e 
 func (c *conversation) encodeSystem(system []string, enc func() []byte) []byte {
 	same := len(system) == len(c.system.system) && c.system.enc != nil
 	for i := 0; same && i < len(system); i++ {
+		// blocks are compared as texts: they are few, and equal strings mostly share their bytes
 		same = system[i] == c.system.system[i]
 	}
 	if !same {
@@ -187,6 +201,7 @@ func (c *conversation) encodeTools(tools []ToolSpec, enc func() []byte) []byte {
 
 // offers reports whether b is what the tools encode to.
 func (b *block) offers(tools []ToolSpec) bool {
+	// nothing was encoded yet: an empty list of tools is not the same as none
 	if b.enc == nil {
 		return false
 	}
@@ -198,6 +213,7 @@ func (b *block) offers(tools []ToolSpec) bool {
 // sharedTools finds a list that another conversation has encoded.
 func (c *cache) sharedTools(tools []ToolSpec) (block, bool) {
 	c.mu.Lock()
+	// The slice is replaced and never changed, so it may be read outside the lock.
 	late := c.tools
 	c.mu.Unlock()
 	for _, b := range late {
@@ -210,6 +226,7 @@ func (c *cache) sharedTools(tools []ToolSpec) (block, bool) {
 
 // shareTools keeps a list for later conversations. A few lists, because agents and projects have different ones.
 func (c *cache) shareTools(b block) {
+	// an agent and its subagents offer different tools
 	const few = 4
 	c.mu.Lock()
 	defer c.mu.Unlock()

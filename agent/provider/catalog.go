@@ -27,16 +27,19 @@ var catalog = sync.OnceValue(func() []catalogEntry {
 	var out []catalogEntry
 	for line := range strings.Lines(catalogText) {
 		f := strings.Split(strings.TrimRight(line, "\n"), "\t")
+		// A line that begins with # is a comment; a row has eleven columns or more.
 		if strings.HasPrefix(line, "#") || len(f) < 11 {
 			continue
 		}
 		e := catalogEntry{Model: Model{
 			Provider: f[0], ID: f[1], Name: f[2],
+			// letters of the sixth column: i images, p PDF, t thinking
 			Images: strings.Contains(f[5], "i"), PDF: strings.Contains(f[5], "p"), Thinking: strings.Contains(f[5], "t"),
 			CostIn: price(f[6]), CostOut: price(f[7]), CostRead: price(f[8]), CostWrite: price(f[9]),
 		}}
 		e.Context, _ = strconv.Atoi(f[3])
 		e.Output, _ = strconv.Atoi(f[4])
+		// tokens/factor of input/factor of output
 		if long := strings.Split(f[10], "/"); len(long) == 3 {
 			e.longAt, _ = strconv.Atoi(long[0])
 			e.longIn, e.longOut = price(long[1]), price(long[2])
@@ -67,6 +70,7 @@ var localProviders = []string{"ollama", "lmstudio", "llamacpp", "vllm", "local"}
 // its base (claude-haiku-4-5-20251001), and a gateway's id its maker's model (openrouter:
 // anthropic/claude-sonnet-5.5), then without prices, which the gateway sets. An unknown model gets safe
 // limits, text only, and no price.
+// The result keeps the id that was asked for, since that is what the API knows.
 func Lookup(provider, id string) Model {
 	if e := find(provider, id); e != nil {
 		m := e.Model
@@ -74,6 +78,7 @@ func Lookup(provider, id string) Model {
 		return m
 	}
 	name := id
+	// gateways put the maker before the name
 	if i := strings.LastIndexByte(name, '/'); i >= 0 {
 		name = name[i+1:]
 	}
@@ -83,9 +88,11 @@ func Lookup(provider, id string) Model {
 	}
 	for _, maker := range []string{"anthropic", "openai", "google"} {
 		for _, candidate := range []string{name, strings.ReplaceAll(name, ".", "-")} {
+			// OpenRouter writes 4.5 where Anthropic writes 4-5.
 			if e := find(maker, candidate); e != nil {
 				m := e.Model
 				m.Provider, m.ID = provider, id
+				// the gateway's own prices apply, and they are not known here
 				m.CostIn, m.CostOut, m.CostRead, m.CostWrite = 0, 0, 0, 0
 				return m
 			}
@@ -100,6 +107,7 @@ func Lookup(provider, id string) Model {
 		m.Images, m.PDF = true, true
 		m.Thinking = isGPT5(lower) || strings.Contains(lower, "gemini-")
 	case slices.Contains(localProviders, provider):
+		// 0: the server's own limit applies
 		m.Context, m.Output = localContext, 0
 	}
 	return m
@@ -110,6 +118,7 @@ func find(provider, id string) *catalogEntry {
 	if provider == "gemini" {
 		provider = "google"
 	}
+	// Gemini's API lists its models with this prefix.
 	id = strings.TrimPrefix(id, "models/")
 	list := catalog()
 	for _, candidate := range []string{id, strings.TrimSuffix(id, "-latest"), withoutDate(id)} {
@@ -125,6 +134,7 @@ func find(provider, id string) *catalogEntry {
 // withoutDate cuts -20251001, -2025-08-07 or @20251001 off an id.
 func withoutDate(id string) string {
 	for _, n := range []int{len("-2006-01-02"), len("-20060102")} {
+		// longer than the date, or nothing would be left
 		if len(id) <= n {
 			continue
 		}
@@ -206,6 +216,7 @@ func isGPT5(id string) bool {
 		return false
 	}
 	end := 0
+	// the number may be followed by a minor version (gpt-5.2) or a name
 	for end < len(rest) && rest[end] >= '0' && rest[end] <= '9' {
 		end++
 	}
@@ -214,9 +225,11 @@ func isGPT5(id string) bool {
 }
 
 // Cost of a request in USD, by the model's prices and, for a model of the catalogue, its surcharge for long prompts.
+// The factors apply to the whole request, as the providers bill it, not to the tokens beyond the limit.
 func Cost(m Model, u Usage) float64 {
 	in, out := 1.0, 1.0
 	if e := find(m.Provider, m.ID); e != nil && e.longAt > 0 && u.Input+u.CacheRead+u.CacheWrite > e.longAt &&
+		// prices that the person has configured are taken as they are
 		e.CostIn == m.CostIn && e.CostOut == m.CostOut {
 		in, out = e.longIn, e.longOut
 	}
@@ -228,6 +241,7 @@ func Cost(m Model, u Usage) float64 {
 	if read == 0 {
 		read = m.CostIn
 	}
+	// prices are per million tokens; thoughts are billed as output
 	return (in*(float64(u.Input)*m.CostIn+float64(u.CacheRead)*read+float64(u.CacheWrite)*write) +
 		out*float64(u.Output+u.Reasoning)*m.CostOut) / 1e6
 }

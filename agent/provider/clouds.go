@@ -19,6 +19,7 @@ func (b *base) openaiAddress() (opts []option.RequestOption) {
 	at := strings.TrimRight(b.cfg.BaseURL, "/")
 	if b.cfg.Cloud == CloudAzure {
 		key := b.cfg.Key
+		// The deployment's name goes into the path, which azure.WithEndpoint's middleware does.
 		if b.cfg.Version != "" { // deployments: …/openai/deployments/NAME/chat/completions?api-version=…
 			opts = append(opts, azure.WithEndpoint(at, b.cfg.Version))
 			if u, err := url.Parse(at); err == nil && u.Scheme == "http" {
@@ -29,6 +30,7 @@ func (b *base) openaiAddress() (opts []option.RequestOption) {
 			}
 			return opts
 		}
+		// Azure takes a key in the header api-key.
 		opts = append(opts, option.WithBaseURL(azureV1(at)))
 		if key != "" {
 			opts = append(opts, option.WithHeader("api-key", key))
@@ -38,6 +40,7 @@ func (b *base) openaiAddress() (opts []option.RequestOption) {
 	if at != "" {
 		opts = append(opts, option.WithBaseURL(at+"/"))
 	}
+	// a token from a gateway or a sign-in wins over a key
 	key := b.cfg.Token
 	if key == "" {
 		key = b.cfg.Key
@@ -50,6 +53,7 @@ func (b *base) openaiAddress() (opts []option.RequestOption) {
 
 // azureV1 is the address of a resource's v1 API, which speaks OpenAI's own format.
 func azureV1(at string) string {
+	// A path is taken as written: gateways in front of Azure have their own.
 	if u, err := url.Parse(at); err == nil && strings.Trim(u.Path, "/") == "" {
 		at += "/openai/v1"
 	}
@@ -57,6 +61,7 @@ func azureV1(at string) string {
 }
 
 // errCloudSignIn means that no valid sign-in to a cloud was found; the message then names the cloud's own command.
+// It is a type of its own so that explain can tell it from a network failure.
 type errCloudSignIn struct{ err error }
 
 func (e errCloudSignIn) Error() string { return e.err.Error() }
@@ -72,5 +77,6 @@ func (b *base) bedrockClient(ctx context.Context, opts []anthropicoption.Request
 	if err != nil {
 		return anthropic.Client{}, errCloudSignIn{err}
 	}
+	// Only Messages is used; the other services of the client stay unset.
 	return anthropic.Client{Options: c.Options, Messages: c.Messages}, nil
 }

@@ -47,6 +47,7 @@ type Config struct {
 	Quirks  Quirks
 
 	// Reason says which setting gave the address, key or headers; requests pass the gate with it.
+	// The gate refuses a connection whose setting comes from a folder that is not trusted.
 	Reason guard.Reason
 
 	HTTPClient *http.Client // nil: connections are shared by all providers
@@ -67,6 +68,7 @@ const (
 // Quirks are what an OpenAI-compatible server does differently. The zero value lets the adapter find out: a
 // parameter that the server refuses by name is left out from then on, and a conversation that its chat template
 // refuses gets another shape.
+// Each of them can also be set by hand, which saves the one refused request by which the adapter learns it.
 type Quirks struct {
 	NoStreamUsage   bool   // refuses stream_options
 	NoStream        bool   // the answer is asked for in one piece
@@ -86,12 +88,14 @@ func New(cfg Config) (Provider, error) {
 		cfg.ID = string(cfg.Kind)
 	}
 	if cfg.BaseURL != "" {
+		// Parse accepts almost any text; a host and a scheme are what a request needs.
 		u, err := url.Parse(cfg.BaseURL)
 		if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
 			return nil, fmt.Errorf("provider %s: baseURL %q is not an http(s) URL; write it as https://host/v1", cfg.ID, redactURL(cfg.BaseURL))
 		}
 	}
 	if cfg.Idle <= 0 {
+		// Thinking models may be silent for minutes.
 		cfg.Idle = 5 * time.Minute
 	}
 	if cfg.First <= 0 {
@@ -121,6 +125,7 @@ func New(cfg Config) (Provider, error) {
 
 // base is what the adapters share.
 type base struct {
+	// The configuration is never changed after New, so it is read without a lock.
 	cfg   Config
 	cache cache
 
@@ -133,6 +138,7 @@ type base struct {
 func (b *base) Forget(session string) { b.cache.forget(session) }
 
 // refused are the parameters that this model's server refused so far.
+// A copy, because another request may learn of a parameter meanwhile.
 func (b *base) refused(model string) []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -141,6 +147,7 @@ func (b *base) refused(model string) []string {
 
 // noteRefused notes a refused parameter. It reports false when the parameter was known already, which ends
 // the retries of attempt.
+// model is the id, since two models behind one gateway differ in what they take.
 func (b *base) noteRefused(model, param string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -165,6 +172,7 @@ func (b *base) httpClient() *http.Client {
 	return &http.Client{
 		Transport: guard.Gate(r, sharedTransport()),
 		// A key must not follow a redirect to another host; net/http knows only Authorization as a secret.
+		// five redirects within one host are enough for a moved path
 		CheckRedirect: func(req *http.Request, via []*http.Request) error {
 			if first := via[0].URL; req.URL.Host != first.Host || req.URL.Scheme != first.Scheme || len(via) > 5 {
 				return errRedirect
@@ -175,8 +183,10 @@ func (b *base) httpClient() *http.Client {
 }
 
 // sharedTransport keeps connections of all providers, so that a step does not pay for a handshake.
+// One host gets up to 16 idle connections, for sessions that run side by side.
 var sharedTransport = sync.OnceValue(func() http.RoundTripper {
 	return unpacking{guard.Transport(guard.Reason{Who: guard.Model}, guard.Network{Timeout: 15 * time.Second, Tune: func(t *http.Transport) {
+		// 0: a request is not held back for a 100-continue
 		t.MaxIdleConns, t.MaxIdleConnsPerHost, t.ExpectContinueTimeout = 64, 16, 0
 		t.TLSHandshakeTimeout = 15 * time.Second
 		t.WriteBufferSize, t.ReadBufferSize = 64<<10, 32<<10
@@ -190,16 +200,20 @@ var errRedirect = errors.New("the server redirects to another place; set the pro
 // stream is told what to leave out and says which optional parameters it sent. A refused attempt has emitted
 // nothing.
 func (b *base) attempt(ctx context.Context, model string, stream func(without []string) (sent []string, err error)) error {
+	// ends because each round notes a parameter that was not known yet
 	for {
 		sent, err := stream(b.refused(model))
 		e, ok := err.(*Error)
+		// A few servers answer a template's refusal with 500, so its words are looked at too.
 		if !ok || e.Kind != ErrInvalid && e.Status != http.StatusInternalServerError || ctx.Err() != nil {
 			return err
 		}
+		// Only an adapter that can change the shape lists it as sent.
 		param := e.shape
 		if !slices.Contains(sent, param) {
 			param = ""
 		}
+		// "max_tokens" must not be found in "max_completion_tokens", so whole words are compared.
 		for _, p := range sent {
 			if param == "" && e.Kind == ErrInvalid && refusesParameter(e.Message) && containsWord(e.Message, p) {
 				param = p
@@ -208,6 +222,7 @@ func (b *base) attempt(ctx context.Context, model string, stream func(without []
 		if param == "" || !b.noteRefused(model, param) {
 			return err
 		}
+		// what was encoded may contain the parameter or have the wrong shape
 		b.cache.reset()
 	}
 }

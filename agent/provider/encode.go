@@ -23,6 +23,7 @@ func appendField(b []byte, name string) []byte {
 }
 
 // appendComma appends a comma unless b is empty or ends with an opening bracket or a comma.
+// It makes fragments composable: each begins without knowing whether something stands before it.
 func appendComma(b []byte) []byte {
 	if n := len(b); n > 0 {
 		switch b[n-1] {
@@ -63,6 +64,7 @@ func appendBase64(b []byte, data []byte) []byte {
 
 // objectInput is a call's arguments as a JSON object: providers, and model servers that parse the history, take
 // nothing else. Arguments that are none are kept under one key, so that the model sees what it wrote.
+// input may also be a JSON string that holds what the model wrote, when that was no JSON at all.
 func objectInput(input json.RawMessage) []byte {
 	in := strings.TrimSpace(string(input))
 	if in == "" {
@@ -71,6 +73,7 @@ func objectInput(input json.RawMessage) []byte {
 	if in[0] == '{' && json.Valid([]byte(in)) {
 		return []byte(in)
 	}
+	// The text of a JSON string is quoted once, not twice.
 	if s := rawText(input); in[0] == '"' {
 		in = s
 	}
@@ -79,6 +82,7 @@ func objectInput(input json.RawMessage) []byte {
 }
 
 // wrapArguments is what EventToolEnd carries: the arguments as written, {} for none.
+// Several formats send no arguments at all for a call without parameters.
 func wrapArguments(args string) string {
 	if strings.TrimSpace(args) == "" {
 		return "{}"
@@ -96,10 +100,12 @@ func callID(id string, max int) string {
 	if ok {
 		return id
 	}
+	// the result is no longer than max, which must be greater than 5
 	return "call_" + hashID(id, min(16, max-5))
 }
 
 // hashID is n letters and digits made of id.
+// FNV-128a: stable over processes and versions, which a random or seeded hash is not. It need not be secret.
 func hashID(id string, n int) string {
 	const digits = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 	h := fnv.New128a()
@@ -112,9 +118,7 @@ func hashID(id string, n int) string {
 	return string(out)
 }
 
-// isImage and isPDF sort attachments by the types that all providers take; other types are text or
-// cannot be sent.
-// isImage and isPDF sort attachments; the rest is text or nothing a model can read.
+// isImage and isPDF sort attachments by the types that all providers take; other types are text or cannot be sent.
 func isImage(mime string) bool {
 	switch mime {
 	case "image/png", "image/jpeg", "image/gif", "image/webp":
@@ -126,11 +130,14 @@ func isImage(mime string) bool {
 func isPDF(mime string) bool { return mime == "application/pdf" }
 
 // isText reports an attachment that can be sent as part of the prompt.
+// Files whose bytes are no UTF-8 are not sent as text: JSON cannot hold them, and replaced bytes would mislead the
+// model.
 func isText(f File) bool {
 	return (strings.HasPrefix(f.Mime, "text/") || f.Mime == "application/json") && utf8.Valid(f.Data)
 }
 
 // fileText is what a model is told about an attachment it cannot be given: the text itself, or why it is missing.
+// The model is told rather than left to guess, so that it can say so to the person.
 func fileText(m Model, f File) string {
 	name := f.Name
 	if name == "" {
@@ -155,11 +162,13 @@ func sendable(m Model, f File) bool {
 // sameProvider reports whether m's opaque state (signatures) was made by the provider that will read
 // it. Another one refuses it.
 func sameProvider(m Message, model Model) bool {
+	// A message that names no model counts as the same provider's.
 	provider, _, _ := strings.Cut(m.Model, "/")
 	return m.Model == "" || provider == model.Provider
 }
 
 // newCallID makes an id for a call that came without one. It is unique beyond one answer.
+// It has 80 random bits.
 func newCallID() string { return "call_" + rand.Text()[:16] }
 
 func appendIntValue(b []byte, v int) []byte { return strconv.AppendInt(b, int64(v), 10) }

@@ -37,6 +37,7 @@ func cutBy(cause error) error {
 }
 
 // fail makes the *Error a caller gets; nil stays nil and what emit returned stays what it was.
+// Every *Error passes here, so this is the one place where secrets are taken out of messages.
 func (b *base) fail(ctx context.Context, model string, err error) error {
 	if err == nil {
 		return nil
@@ -49,6 +50,7 @@ func (b *base) fail(ctx context.Context, model string, err error) error {
 	if !errors.As(err, &e) {
 		e = b.explain(ctx, model, err)
 	}
+	// providers quote a wrong key back in their message
 	e.Message = b.redact(e.Message)
 	return e
 }
@@ -58,7 +60,9 @@ func (b *base) fail(ctx context.Context, model string, err error) error {
 func (b *base) explain(ctx context.Context, model string, err error) *Error {
 	id := b.cfg.ID
 	if ctx.Err() != nil {
+		// run cancels with these causes: the person has cancelled nothing
 		if cause := context.Cause(ctx); cause == errIdle || cause == errLate {
+			// the two limits have two lengths
 			silence := b.cfg.Idle
 			if cause == errLate {
 				silence = b.cfg.First
@@ -76,6 +80,7 @@ func (b *base) explain(ctx context.Context, model string, err error) *Error {
 	case errors.As(err, &signIn), b.cfg.Cloud == CloudBedrock && strings.Contains(err.Error(), "credential"):
 		return &Error{Kind: ErrAuth, Message: fmt.Sprintf("%s: not signed in to AWS: %s; set AWS_REGION and AWS_BEARER_TOKEN_BEDROCK, or sign in with the AWS CLI (aws sso login)", id, shorten(err.Error()))}
 	case errors.Is(err, errNoAPI):
+		// the address is the usual mistake: a gateway's home page, or a proxy's sign-in page
 		return &Error{Kind: ErrInvalid, Message: fmt.Sprintf("%s answered with a web page, not with a model's answer; check the provider's baseURL (%s)", id, b.where())}
 	case errors.Is(err, errRedirect):
 		return &Error{Kind: ErrInvalid, Message: fmt.Sprintf("%s: %v (%s)", id, errRedirect, b.where())}
@@ -112,6 +117,7 @@ func (b *base) network(err error) string {
 	}
 	var u *url.Error
 	if errors.As(err, &u) {
+		// url.Error's text begins with the method and the whole URL.
 		err = u.Err // without the URL, which may hold a key
 	}
 	return fmt.Sprintf("%s: no connection to %s: %v", id, where, err)
@@ -127,6 +133,7 @@ func (b *base) where() string {
 
 // classify is the *Error of a failure that the provider reported: its kind, what was said, and what the person can do.
 func (b *base) classify(model string, f *apiFailure) *Error {
+	// The provider may say how long to wait in the body or in a header; the longer one counts.
 	e := &Error{Status: f.status, RetryAfter: max(f.delay, retryAfter(f.header, time.Now())), shape: complaint(f.message)}
 	e.RetryAfter = min(e.RetryAfter, maxRetryAfter)
 	e.Kind = failureKind(f)
@@ -145,6 +152,7 @@ func (b *base) classify(model string, f *apiFailure) *Error {
 		} else {
 			e.Message = fmt.Sprintf("%s refused the API key%s; correct %s", id, said, b.keyPlace())
 		}
+		// 403: the key is right and lacks a right
 		if f.status == http.StatusForbidden {
 			e.Message = fmt.Sprintf("%s does not allow this key to use %s%s; check the key's rights and region, or choose another model", id, name, said)
 		}
@@ -167,9 +175,11 @@ func (b *base) classify(model string, f *apiFailure) *Error {
 		e.Message = fmt.Sprintf("the conversation is too long for %s%s", name, said) // the agent compacts it, and gives advice when that fails
 	default:
 		e.Message = fmt.Sprintf("%s refused the request%s%s", id, statusText(f.status), said)
+		// Ollama's "does not support tools", and similar: the same request will never work.
 		if containsWord(strings.ToLower(f.message), "tools") && strings.Contains(f.message, "support") {
 			e.Message += "; the model cannot use tools, choose one that can"
 		} else if filtered(f) {
+			// advice to choose another model is all that helps against a filter
 			e.Message += "; a filter stopped it: put the request another way, or choose another model"
 		} else {
 			e.Message += "; choose another model, or start a new session if it goes on"
@@ -179,6 +189,7 @@ func (b *base) classify(model string, f *apiFailure) *Error {
 }
 
 // filtered reports a refusal by a provider's content filter, in any of the words that are known.
+// The formats have no common code for it; the words are those of Azure, Alibaba and others.
 func filtered(f *apiFailure) bool {
 	text := strings.ToLower(f.code + " " + f.kind + " " + f.message)
 	for _, w := range [...]string{"content_filter", "content filter", "content management policy", "content policy", "moderation", "data_inspection"} {
@@ -201,6 +212,7 @@ func statusText(status int) string {
 // it there.
 func (b *base) keyPlace() string {
 	if from := b.cfg.KeyFrom; from != "" {
+		// "file:line:column" contains a colon, a variable's name does not
 		if strings.Contains(from, ":") {
 			return "the key at " + from
 		}

@@ -19,17 +19,20 @@ type apiFailure struct {
 	delay   time.Duration // RetryInfo in the body
 }
 
+// Error makes it an error, so that open can return it; the text is the provider's own.
 func (f *apiFailure) Error() string { return f.message }
 
 // failureKind classifies a failure by its status and, where the same status means several things, by the words that providers are
 // known to use. The order is what decides: "quota" and "too long" come with statuses 400, 402, 403, 413 and 429, and retrying either
 // cannot help, so they are looked for before the status is.
 func failureKind(f *apiFailure) ErrorKind {
+	// The status inside a stream is 0, so a number between 400 and 599 in code can only be meant as one.
 	if code, err := strconv.Atoi(f.code); err == nil && f.status == 0 && code >= 400 && code < 600 {
 		g := *f // a gateway's failure in the stream carries its status as the code
 		g.status, g.code = code, ""
 		return failureKind(&g)
 	}
+	// Messages and codes are compared in lower case: providers differ in it, and have changed it.
 	text := strings.ToLower(f.message)
 	words := strings.ToLower(f.kind + " " + f.code)
 	has := func(list ...string) bool {
@@ -44,10 +47,12 @@ func failureKind(f *apiFailure) ErrorKind {
 	case f.status == http.StatusUnauthorized:
 		return ErrAuth
 	case has("insufficient_quota", "credit balance", "insufficient credit", "insufficient balance", "exceeded your current quota, please check your plan", "billing_error", "billing hard limit") &&
+		// Gemini says resource_exhausted with a RetryInfo where only the rate of requests is limited.
 		!(strings.Contains(words, "resource_exhausted") && f.delay > 0):
 		return ErrQuota
 	case f.status == http.StatusPaymentRequired:
 		return ErrQuota
+	// A 403 or 404 that quotes a long prompt is about rights or the model.
 	case f.status != http.StatusForbidden && f.status != http.StatusNotFound && tooLong(text, words):
 		return ErrContextLength
 	case has("api key not valid", "api_key_invalid", "invalid_api_key", "invalid api key", "incorrect api key", "authentication_error", "unauthenticated"):
@@ -56,12 +61,15 @@ func failureKind(f *apiFailure) ErrorKind {
 		return ErrAuth
 	case f.status == http.StatusNotFound, has("model_not_found", "not_found_error"):
 		return ErrNotFound
+	// Too many bytes are nearly always too long a conversation, or its images.
 	case f.status == http.StatusRequestEntityTooLarge: // a proxy counts bytes
 		return ErrContextLength
 	case f.status == http.StatusTooManyRequests, f.status == 0 && has("rate_limit", "resource_exhausted", "too many requests"):
 		return ErrRateLimit
+	// 529 is Anthropic's own status for overload; no RFC has it
 	case f.status == http.StatusServiceUnavailable, f.status == 529, has("overloaded", "slow_down", "engine is currently overloaded", "unavailable") && f.status != http.StatusBadRequest:
 		return ErrOverloaded
+	// a proxy gave up waiting for the provider, which may have been about to answer
 	case f.status == http.StatusRequestTimeout, f.status == http.StatusGatewayTimeout:
 		return ErrNetwork
 	case f.status == http.StatusConflict, f.status == http.StatusTooEarly, f.status >= 500:
@@ -81,6 +89,7 @@ func tooLong(text, words string) bool {
 			return true
 		}
 	}
+	// Pieces of sentences, because whole ones change between versions of a server.
 	for _, w := range []string{
 		"prompt is too long", "input is too long", "prompt too long", // Anthropic, Bedrock
 		"exceed context limit", "exceeds the context window", "exceeds the context limit", // Anthropic, OpenAI Responses
@@ -103,6 +112,7 @@ func tooLong(text, words string) bool {
 
 // parseFailure reads a failure's body in any provider's shape:
 // {"error":{…}} (all), {"error":"…"} and {"message":"…"}, {"detail":…} (model servers), [{"error":{…}}] (Gemini).
+// header may be nil, for a failure inside a stream.
 func parseFailure(status int, header http.Header, body []byte) *apiFailure {
 	f := &apiFailure{status: status, header: header}
 	var list []json.RawMessage
@@ -117,6 +127,7 @@ func parseFailure(status int, header http.Header, body []byte) *apiFailure {
 		Code    json.RawMessage `json:"code"`
 	}
 	if json.Unmarshal(body, &top) != nil {
+		// a proxy's page or plain text: the caller shortens it
 		f.message = string(body)
 		return f
 	}
@@ -133,6 +144,7 @@ func parseFailure(status int, header http.Header, body []byte) *apiFailure {
 			RetryDelay string `json:"retryDelay"`
 		} `json:"details"`
 	}
+	// some servers send "error": null beside an answer
 	if string(top.Error) == "null" {
 		top.Error = nil
 	}
@@ -144,8 +156,10 @@ func parseFailure(status int, header http.Header, body []byte) *apiFailure {
 		}
 		for _, d := range inner.Details {
 			if d.Reason != "" {
+				// google.rpc.ErrorInfo: API_KEY_INVALID comes here and not in the code
 				f.kind += " " + d.Reason
 			}
+			// google.rpc.RetryInfo, for example "34s"
 			if wait, err := time.ParseDuration(d.RetryDelay); err == nil {
 				f.delay = seconds(wait.Seconds())
 			}
@@ -167,6 +181,7 @@ func parseFailure(status int, header http.Header, body []byte) *apiFailure {
 }
 
 // rawText is a JSON string's value, or the JSON as it is.
+// Codes are strings at some providers and numbers at others.
 func rawText(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil {
@@ -182,6 +197,7 @@ func rawText(raw json.RawMessage) string {
 func failedResponse(resp *http.Response) *apiFailure {
 	var body []byte
 	if resp.Body != nil {
+		// The limit holds also where boundErrorBody was not in between.
 		body, _ = io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 	}
 	return parseFailure(resp.StatusCode, resp.Header, body)
@@ -191,6 +207,7 @@ func failedResponse(resp *http.Response) *apiFailure {
 // proxy's error page may have no end.
 func boundErrorBody(req *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
 	resp, err := next(req)
+	// streams are not limited: their length is watched by run
 	if err == nil && resp.StatusCode >= 400 {
 		resp.Body = struct {
 			io.Reader

@@ -24,6 +24,7 @@ const noSignature = "skip_thought_signature_validator"
 // geminiProvider speaks generateContent. The SDK makes the URL, the headers and the authentication; it allows no
 // encoded body and decodes every event into maps, so a transport of ours puts the body in and takes the response
 // out. The SDK's own retries are off by default.
+// client and err are written once and read after once.Do only.
 type geminiProvider struct {
 	base
 	once   sync.Once
@@ -43,6 +44,7 @@ func (p *geminiProvider) Stream(ctx context.Context, req *Request, emit func(Eve
 }
 
 // geminiCall travels in the request's context to the transport: the SDK hands through nothing else untouched.
+// The SDK would otherwise encode the conversation a second time from its own types.
 type geminiCall struct {
 	body    []byte
 	headers map[string]string
@@ -60,18 +62,22 @@ type geminiTransport struct {
 }
 
 func (t geminiTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+	// a request that open did not make
 	call, ok := req.Context().Value(geminiCallKey{}).(*geminiCall)
 	if !ok {
 		return t.next.RoundTrip(req)
 	}
+	// RoundTrip must not change the request that it is given (net/http's contract)
 	req = req.Clone(req.Context())
 	if !t.keyed {
+		// The SDK insists on a key; without one the gateway's token or header is what counts.
 		req.Header.Del("x-goog-api-key")
 	}
 	for k, v := range call.headers {
 		req.Header.Set(k, v)
 	}
 	req.Body = io.NopCloser(bytes.NewReader(call.body))
+	// net/http asks for the body again after a redirect or a retry.
 	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(call.body)), nil }
 	req.ContentLength = int64(len(call.body))
 	resp, err := t.next.RoundTrip(req)
@@ -80,6 +86,7 @@ func (t geminiTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if resp.StatusCode < 300 {
+		// The SDK gets an answer without a body and ends its loop; the real body is read by run.
 		call.resp = resp
 		empty := *resp
 		empty.Body = http.NoBody
@@ -97,6 +104,7 @@ func (t geminiTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 func (p *geminiProvider) open(ctx context.Context, model Model, body []byte) (*http.Response, error) {
 	p.once.Do(func() {
 		client := *p.httpClient()
+		// A client of the configuration may have no transport of its own.
 		next := client.Transport
 		if next == nil {
 			next = sharedTransport()
@@ -106,6 +114,7 @@ func (p *geminiProvider) open(ctx context.Context, model Model, body []byte) (*h
 		if cc.APIKey == "" {
 			cc.APIKey = "none" // without one the SDK takes the environment's; the transport removes it
 		}
+		// The SDK adds v1beta itself; people copy the address with it.
 		cc.HTTPOptions.BaseURL = strings.TrimSuffix(strings.TrimRight(p.cfg.BaseURL, "/"), "/v1beta")
 		if cc.HTTPOptions.BaseURL == "" {
 			cc.HTTPOptions.BaseURL = "https://generativelanguage.googleapis.com/"
@@ -124,6 +133,7 @@ func (p *geminiProvider) open(ctx context.Context, model Model, body []byte) (*h
 	}
 	call := &geminiCall{body: body, headers: model.Headers}
 	var err error
+	// Driving the sequence makes the request; with an empty answer it yields an error at most.
 	for _, e := range p.client.Models.GenerateContentStream(context.WithValue(ctx, geminiCallKey{}, call), model.ID, nil, nil) {
 		err = e
 	}
@@ -132,6 +142,7 @@ func (p *geminiProvider) open(ctx context.Context, model Model, body []byte) (*h
 		return call.resp, nil
 	case call.err != nil:
 		return nil, call.err
+	// The transport was not reached: the SDK refused the request itself.
 	case err == nil:
 		err = errors.New("no request was made")
 	}
@@ -147,6 +158,7 @@ func (p *geminiProvider) body(req *Request, without []string) (body []byte, sent
 	system := conv.encodeSystem(req.System, func() []byte { return encodeGeminiSystem(req.System) })
 	tools := conv.encodeTools(req.Tools, func() []byte { return encodeGeminiTools(req.Tools) })
 
+	// 1024 bytes for the settings, 40 for each message's frame
 	size := len(system) + len(tools) + 1024
 	for i := range entries {
 		size += len(entries[i].enc) + 40
@@ -159,6 +171,7 @@ func (p *geminiProvider) body(req *Request, without []string) (body []byte, sent
 		b = append(append(append(appendField(b, "tools"), `[{"functionDeclarations":[`...), tools...), `]}]`...)
 	}
 	x := req.rest.clone()
+	// What remains in x goes into generationConfig.
 	for _, name := range geminiTop {
 		if v := x.take(name); v != nil {
 			b = append(appendField(b, name), v...)
@@ -175,6 +188,8 @@ func (p *geminiProvider) body(req *Request, without []string) (body []byte, sent
 	if req.TopP != nil {
 		b = appendFloatField(b, "topP", *req.TopP)
 	}
+	// Models without thinking refuse the field, so it is sent where it is known or wanted, and left out after a
+	// refusal.
 	if (req.Model.Thinking || req.Effort != "" || thinking != nil) && !slices.ContainsFunc(without, isThinkingConfig) {
 		sent = append(sent, "thinking_config", "thinkingConfig", "Thinking")
 		b = append(appendField(b, "thinkingConfig"), geminiThinking(thinking, req.Effort, version)...)
@@ -218,10 +233,12 @@ func geminiThinking(own json.RawMessage, effort string, version int) []byte {
 	var set map[string]json.RawMessage
 	_ = json.Unmarshal(own, &set)
 	b := []byte{'{'}
+	// thinking is shown to the person unless the configuration says no
 	if set["includeThoughts"] == nil {
 		b = append(b, `"includeThoughts":true`...)
 	}
 	for _, k := range slices.Sorted(maps.Keys(set)) {
+		// budget and level exclude each other: the effort of this prompt replaces both
 		if effort == "" || k != "thinkingBudget" && k != "thinkingLevel" {
 			b = append(append(textutil.AppendJSON(appendComma(b), k), ':'), set[k]...)
 		}
@@ -243,12 +260,15 @@ func geminiVersion(id string) int {
 	number, _, _ := strings.Cut(rest, "-")
 	v, err := strconv.ParseFloat(number, 64)
 	if err != nil {
+		// an id without a version means the newest model
 		return 30 // gemini-flash-latest
 	}
 	return int(v*10 + 0.5)
 }
 
 // appendGeminiEffort says how much to think: in levels from Gemini 3 on, in tokens before.
+// The levels are those of thinkingLevel. The budgets are ours; 24576 tokens is the maximum of Gemini 2.5 Flash,
+// the smallest of that generation.
 func appendGeminiEffort(b []byte, effort string, version int) []byte {
 	if effort == "" {
 		return b
@@ -268,6 +288,7 @@ func appendGeminiEffort(b []byte, effort string, version int) []byte {
 }
 
 // encodeGeminiSystem encodes the blocks as parts, without the brackets.
+// A slice that is not nil: an empty encoding must be remembered too.
 func encodeGeminiSystem(system []string) []byte {
 	b := []byte{}
 	for _, s := range system {
@@ -333,6 +354,7 @@ func encodeGemini(m *Message, e *entry, model Model, version int) {
 			switch {
 			case own && p.Signature != "":
 				b = appendStringField(b, "thoughtSignature", p.Signature)
+			// The first call of a message must have a signature; the others of the same message have none.
 			case calls == 0 && version >= 30:
 				b = appendStringField(b, "thoughtSignature", noSignature)
 			}
@@ -342,6 +364,7 @@ func encodeGemini(m *Message, e *entry, model Model, version int) {
 			b = append(appendComma(b), `{"functionResponse":{`...)
 			b = appendStringField(b, "id", callID(p.CallID, 64))
 			b = appendStringField(b, "name", p.Name)
+			// The API has no flag for a failed call; these two keys are the ones that its documentation names.
 			key := "output"
 			if p.IsError {
 				key = "error"

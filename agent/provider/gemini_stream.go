@@ -12,15 +12,18 @@ const textSignature = "text:"
 
 // geminiAnswer reads the chunks of one answer. Calls are not streamed: each comes whole in one chunk.
 type geminiAnswer struct {
-	out     emitter
-	calls   int
-	ids     idSet
+	out   emitter
+	calls int
+	ids   idSet
+	// candidates' last finishReason; empty until the answer has ended
 	finish  string
 	blocked string
 	usage   *geminiUsage
 	like    template
 }
 
+// geminiChunk is a GenerateContentResponse with the parts that are new in it. Error is what a proxy sends in its
+// place.
 type geminiChunk struct {
 	Candidates []struct {
 		Index   int `json:"index"`
@@ -37,6 +40,7 @@ type geminiChunk struct {
 	Error json.RawMessage `json:"error"`
 }
 
+// geminiPart holds Text or FunctionCall; a signature may come with either, or alone.
 type geminiPart struct {
 	Text         json.RawMessage `json:"text"`
 	Thought      bool            `json:"thought"`
@@ -48,6 +52,7 @@ type geminiPart struct {
 	} `json:"functionCall"`
 }
 
+// geminiUsage counts tokens. Prompt contains what was read from a cache; thoughts are counted beside the answer.
 type geminiUsage struct {
 	Prompt   int `json:"promptTokenCount"`
 	Tools    int `json:"toolUsePromptTokenCount"`
@@ -62,6 +67,7 @@ func (a *geminiAnswer) event(data []byte) (progress, error) {
 		return more, err
 	}
 	a.like.clear()
+	// a gateway ends every format with [DONE]
 	if strayDone(data) {
 		return more, nil
 	}
@@ -72,6 +78,7 @@ func (a *geminiAnswer) event(data []byte) (progress, error) {
 			return more, errBadEvent
 		}
 	}
+	// The failure's code and status are inside the object, so the HTTP status is not needed.
 	if len(ch.Error) > 0 && string(ch.Error) != "null" {
 		f := parseFailure(0, nil, data)
 		return more, f
@@ -79,6 +86,7 @@ func (a *geminiAnswer) event(data []byte) (progress, error) {
 	if ch.PromptFeedback != nil && ch.PromptFeedback.BlockReason != "" {
 		a.blocked = ch.PromptFeedback.BlockReason
 	}
+	// each chunk repeats the counts so far
 	if ch.Usage != nil {
 		a.usage = ch.Usage
 	}
@@ -102,6 +110,8 @@ func (a *geminiAnswer) event(data []byte) (progress, error) {
 	if a.finish != "" || a.blocked != "" {
 		return finished, nil
 	}
+	// A template is learned only from a chunk whose one part is text: anything else in it would be lost in those
+	// that are like it.
 	if len(ch.Candidates) == 1 && ch.Candidates[0].Index == 0 && len(ch.Candidates[0].Content.Parts) == 1 {
 		if p := &ch.Candidates[0].Content.Parts[0]; p.Signature == "" && p.FunctionCall == nil {
 			kind := p.kind()
@@ -121,6 +131,7 @@ func (p *geminiPart) kind() EventType {
 
 // geminiFailure is an error for the finish reasons which mean that the model made a malformed answer:
 // the agent retries those, as it does server errors. nil for all others.
+// Its kind, server_error, is what makes it retriable.
 func geminiFailure(reason, message string) error {
 	switch reason {
 	case "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "OTHER", "MISSING_THOUGHT_SIGNATURE", "MALFORMED_RESPONSE":
@@ -136,9 +147,12 @@ func (a *geminiAnswer) part(p *geminiPart) error {
 		at, id := a.calls, a.ids.unique(f.ID)
 		a.calls++
 		args := wrapArguments(string(f.Args))
+		// A call without arguments has no args, or null.
 		if args == "null" {
 			args = "{}"
 		}
+		// A call comes whole, and yet is emitted in three events, so that the loop sees the same order from every
+		// provider.
 		for _, ev := range []Event{
 			{Type: EventToolStart, Index: at, CallID: id, Name: f.Name},
 			{Type: EventToolDelta, Index: at, Text: args},
@@ -155,6 +169,7 @@ func (a *geminiAnswer) part(p *geminiPart) error {
 			return err
 		}
 	}
+	// The signature of a thought itself is not wanted back; only those of text and calls are.
 	if p.Signature != "" && !p.Thought {
 		return a.out.send(Event{Type: EventThinking, Signature: textSignature + p.Signature})
 	}
@@ -167,6 +182,7 @@ func (a *geminiAnswer) end() error {
 		return errCut
 	}
 	if u := a.usage; u != nil {
+		// max keeps Input from becoming negative where a server counts cached tokens beside the prompt.
 		usage := Usage{Input: max(0, u.Prompt+u.Tools-u.Cached), Output: u.Answer, Reasoning: u.Thoughts, CacheRead: u.Cached}
 		if err := a.out.send(Event{Type: EventUsage, Usage: usage}); err != nil {
 			return err

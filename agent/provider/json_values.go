@@ -14,6 +14,7 @@ type jsonValues struct {
 
 // newJSONValues continues where an sseReader stopped; first is the first byte that it has not used.
 func newJSONValues(s *sseReader, first byte) *jsonValues {
+	// The limit holds for the whole answer, not for one value.
 	v := &jsonValues{dec: json.NewDecoder(io.LimitReader(unread{s}, maxEvent))}
 	if first == '[' {
 		_, _ = v.dec.Token()
@@ -23,6 +24,7 @@ func newJSONValues(s *sseReader, first byte) *jsonValues {
 }
 
 // next is the next value; the error is io.EOF behind the last one.
+// last is only true together with an error: a value that was decoded is whole.
 func (v *jsonValues) next() (data []byte, last bool, err error) {
 	if v.list && !v.dec.More() {
 		if _, err := v.dec.Token(); err != nil && err != io.EOF {
@@ -46,6 +48,7 @@ func notJSON(err error) error {
 }
 
 // unread reads what an sseReader has buffered, then the rest of its source.
+// The reader has looked at the first bytes already to find out what the body is.
 type unread struct{ s *sseReader }
 
 func (u unread) Read(p []byte) (int, error) {

@@ -36,6 +36,7 @@ type Probe struct {
 }
 
 // DefaultProbes are the ports that the usual model servers listen on unless told otherwise.
+// A server on another port is added by hand, in the configuration.
 func DefaultProbes() []Probe {
 	return []Probe{
 		{ID: "ollama", Name: "Ollama", URL: "http://127.0.0.1:11434"},
@@ -46,6 +47,7 @@ func DefaultProbes() []Probe {
 }
 
 const (
+	// A closed port answers at once; 200 ms are for a busy machine.
 	probeTimeout  = 200 * time.Millisecond // to connect, and again to begin to answer
 	probeListTime = 500 * time.Millisecond // all of it
 	maxModelList  = 1 << 20                // bytes
@@ -58,9 +60,11 @@ func Discover(ctx context.Context, probes []Probe) []LocalServer {
 		t.Proxy = nil // this is about this machine
 		t.ResponseHeaderTimeout, t.DisableKeepAlives = probeTimeout, true
 	}})
+	// A redirect would lead away from this machine.
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	found := make([]*LocalServer, len(probes))
 	var wg sync.WaitGroup
+	// Each goroutine ends with probeListTime, so no probe holds up the others.
 	for i, p := range probes {
 		wg.Go(func() { found[i] = ask(ctx, client, p) })
 	}
@@ -111,6 +115,7 @@ func listModels(ctx context.Context, client *http.Client, url, key, provider str
 		return nil, err
 	}
 	defer resp.Body.Close()
+	// Any program may listen there and answer without end.
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxModelList))
 	if err != nil {
 		return nil, err
@@ -151,10 +156,13 @@ func parseModels(body []byte, provider string) ([]Model, error) {
 		if id == "" {
 			id = e.Name
 		}
+		// 200 bytes are more than any model's name; a longer one is not a name, and would be shown in a list.
 		if id == "" || len(id) > 200 || strings.ContainsFunc(id, func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) }) || notForChat(id) {
 			continue
 		}
 		m := Lookup(provider, id)
+		// The first that is reported counts: what the server was started with, before what the model was trained
+		// for.
 		for _, n := range []int{e.MaxModel, e.Length, e.Meta.Context, e.Meta.Train} {
 			if n > 0 {
 				m.Context = n
@@ -169,5 +177,6 @@ func parseModels(body []byte, provider string) ([]Model, error) {
 // notForChat leaves out embedding models, which every local server lists among the others.
 func notForChat(id string) bool {
 	id = strings.ToLower(id)
+	// They are listed by the same call and fail at the first prompt.
 	return strings.Contains(id, "embed") || strings.Contains(id, "rerank") || strings.Contains(id, "whisper")
 }

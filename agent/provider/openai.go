@@ -22,6 +22,7 @@ type chatProvider struct {
 
 // openaiClient is the SDK's client for Chat Completions and Responses. It is made without the SDK's defaults from
 // the environment: they would send OpenAI's key and organisation to any base URL.
+// It is embedded by both adapters and made at the first request.
 type openaiClient struct {
 	once   sync.Once
 	client openai.Client
@@ -45,6 +46,7 @@ func (c *openaiClient) open(ctx context.Context, b *base, model Model, path stri
 		}
 		c.client = openai.Client{Options: opts}
 	})
+	// It was learned from a 404 of an earlier request.
 	if slices.Contains(b.refused(baseURLQuirk), "/v1") {
 		path = "v1/" + path
 	}
@@ -58,6 +60,7 @@ func (c *openaiClient) open(ctx context.Context, b *base, model Model, path stri
 	if errors.As(err, &api) && api.Response != nil {
 		f := failedResponse(api.Response)
 		// A base URL without a path is tried as it is written, and then with the usual /v1.
+		// The quirk is noted first, so the second 404 is returned and no third request is made.
 		if f.status == http.StatusNotFound && b.cfg.Cloud == "" && b.bareURL() && b.noteRefused(baseURLQuirk, "/v1") {
 			return c.open(ctx, b, model, path, body)
 		}
@@ -66,8 +69,8 @@ func (c *openaiClient) open(ctx context.Context, b *base, model Model, path stri
 	return resp, err
 }
 
-// baseURLQuirk is the key under which base.learn keeps that the base URL needs "/v1". A NUL cannot be
-// in a model's name.
+// baseURLQuirk is the key under which base.noteRefused keeps that the base URL needs "/v1". A NUL cannot be in a
+// model's name.
 const baseURLQuirk = "\x00url"
 
 // bareURL reports a configured base URL without a path.
@@ -93,8 +96,10 @@ func (p *chatProvider) body(req *Request, without []string) (body []byte, sent [
 	conv := p.cache.acquire(req.SessionID, req.Model.String())
 	defer p.cache.release(conv)
 	enc := chatEncoder{model: req.Model, short: p.shortIDs(req.Model.ID), reasoning: p.returnsReasoning(req.Model.ID)}
+	// The shape comes before the encoding: it decides which messages there are.
 	shape := p.shape(without)
 	messages, words := shape.apply(req.Messages, req.System)
+	// Shapes count as sent always: the server complains about them, not about a parameter's name.
 	sent = append(sent, shapeNoSystem, shapeAlternate, shapeOneCall)
 	entries := conv.encode(messages, func(_ int, m *Message, e *entry) { enc.message(m, e) })
 	system := conv.encodeSystem(words, func() []byte { return encodeChatSystem(words, p.cfg.Quirks.SystemRole) })
@@ -112,6 +117,8 @@ func (p *chatProvider) body(req *Request, without []string) (body []byte, sent [
 		b = append(b, `,"stream":true`...)
 	}
 	x := req.rest.clone()
+	// optional writes a setting of the configuration as it is, and reports whether the caller is to write the
+	// value of a field of ours.
 	optional := func(name string, add bool) bool {
 		if v := x.take(name); v != nil {
 			b = append(appendField(b, name), v...)
@@ -124,6 +131,7 @@ func (p *chatProvider) body(req *Request, without []string) (body []byte, sent [
 		b = appendField(b, name)
 		return true
 	}
+	// Without it a stream has no usage, and costs are unknown.
 	if optional("stream_options", !p.cfg.Quirks.NoStreamUsage && !p.cfg.Quirks.NoStream) {
 		b = append(b, `{"include_usage":true}`...)
 	}
@@ -139,15 +147,18 @@ func (p *chatProvider) body(req *Request, without []string) (body []byte, sent [
 	if optional("reasoning_effort", req.Effort != "") {
 		b = textutil.AppendJSON(b, req.Effort)
 	}
+	// OpenAI routes requests with one key to the machine that has their prefix cached.
 	if optional("prompt_cache_key", p.cfg.Kind == KindOpenAI && req.SessionID != "") {
 		b = textutil.AppendJSON(b, req.SessionID)
 	}
 	if len(tools) > 0 {
 		b = append(append(append(appendField(b, "tools"), '['), tools...), ']')
+		// false is sent only where the server's template cannot take several calls.
 		if optional("parallel_tool_calls", shape.oneCall) {
 			b = append(b, "false"...)
 		}
 	} else {
+		// Without tools the API refuses both.
 		x.take("parallel_tool_calls")
 		x.take("tool_choice")
 	}
@@ -181,6 +192,7 @@ func (p *chatProvider) maxTokensField(without []string) string {
 // shortIDs reports a model that takes call ids of exactly nine letters and digits: Mistral's API refuses all others.
 func (p *chatProvider) shortIDs(model string) bool {
 	m := strings.ToLower(model)
+	// by the server, or by the model where a gateway serves it
 	return p.cfg.Quirks.ShortCallIDs || strings.Contains(p.cfg.BaseURL, "mistral.ai") ||
 		strings.Contains(m, "mistral") || strings.Contains(m, "devstral") || strings.Contains(m, "codestral")
 }

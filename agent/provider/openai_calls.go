@@ -8,14 +8,18 @@ import (
 // chatCall is a call whose pieces are still coming. Servers disagree on how pieces are numbered and
 // repeated; each field below is there because some server needs it.
 type chatCall struct {
-	index   int // the server's, -1 when it gives none
-	at      int // ours
-	id      string
-	rawID   string // as the server wrote it
-	name    string
-	args    []byte
-	last    int // where the last piece begins in args
-	pieces  int
+	index int // the server's, -1 when it gives none
+	at    int // ours
+	id    string
+	// Servers repeat the id in later pieces or leave it out; it is compared as it was written, before unique
+	// changed it.
+	rawID  string // as the server wrote it
+	name   string
+	args   []byte
+	last   int // where the last piece begins in args
+	pieces int
+	// grows and repeats are guesses until the arguments end, since a real argument may look alike; arguments
+	// decides.
 	grows   bool // each piece so far repeats the one before and adds to it
 	repeats bool // the last piece is everything before it, once more
 }
@@ -26,6 +30,7 @@ type chatCall struct {
 func (a *chatAnswer) call(d *chatToolDelta) error {
 	a.said = true
 	id := jsonText(d.ID)
+	// a number stands for an id at some servers, and must be the same text each time
 	if id == "" && len(d.ID) > 0 && d.ID[0] != '"' && string(d.ID) != "null" {
 		id = string(d.ID) // a number
 	}
@@ -35,6 +40,7 @@ func (a *chatAnswer) call(d *chatToolDelta) error {
 	}
 	args := d.Function.Arguments
 	piece := jsonText(args)
+	// Small servers send the arguments as an object, as a call in one piece.
 	if piece == "" && len(args) > 0 && args[0] == '{' {
 		piece = string(args) // an object instead of a string
 	}
@@ -46,6 +52,8 @@ func (a *chatAnswer) call(d *chatToolDelta) error {
 			return err
 		}
 	} else if name := d.Function.Name; name != "" && name != c.name && len(c.args) == 0 {
+		// A name may come in pieces only before the arguments begin; afterwards another name would be another
+		// call.
 		c.name += name // a name in pieces; a repeated one is equal
 	}
 	a.last = c
@@ -57,6 +65,8 @@ func (a *chatAnswer) call(d *chatToolDelta) error {
 
 // piece adds to a call's arguments. Some servers repeat all that was said with every piece, or once
 // more at the end; that is noted here and resolved in arguments.
+// The piece is emitted in any case but the last, as it may be new; EventToolEnd has the arguments without
+// repetition.
 func (a *chatAnswer) piece(c *chatCall, piece string) error {
 	previous := c.args[c.last:]
 	c.repeats = c.pieces > 0 && piece == string(c.args)
@@ -78,6 +88,7 @@ func (a *chatAnswer) find(index int, id, name, piece string) *chatCall {
 	last := a.calls[len(a.calls)-1]
 	if index < 0 {
 		if id != "" {
+			// Matching an id beats the order: pieces of two calls may alternate.
 			for _, c := range a.calls {
 				if c.rawID == id {
 					return c
@@ -95,6 +106,7 @@ func (a *chatAnswer) find(index int, id, name, piece string) *chatCall {
 		if c.index != index {
 			continue
 		}
+		// Several calls under one index differ by their ids alone.
 		if id != "" && c.rawID != "" && c.rawID != id { // all calls at index 0
 			for _, o := range a.calls {
 				if o.index == index && o.rawID == id {
@@ -121,12 +133,14 @@ func (c *chatCall) followedBy(piece string) bool {
 // arguments are a call's arguments as written, without the repetitions some servers add.
 func (c *chatCall) arguments() string {
 	whole := string(c.args)
+	// Valid JSON is taken as it is: repairs are only for what could not be run anyway.
 	if c.pieces < 2 || json.Valid(c.args) {
 		return wrapArguments(whole)
 	}
 	if rest, ok := strings.CutPrefix(whole, "{}"); ok && json.Valid([]byte(rest)) {
 		return rest // begun as none, and then told in pieces
 	}
+	// The last piece is the whole where each repeats the one before, or where all of it came once more.
 	if last := whole[c.last:]; (c.grows || c.repeats || last == whole[:c.last]) && strings.HasPrefix(last, "{") && json.Valid([]byte(last)) {
 		return last
 	}

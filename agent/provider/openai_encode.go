@@ -9,6 +9,7 @@ import (
 )
 
 // encodeChatSystem makes one system message of all blocks: many chat templates allow only one.
+// The role is that of the server's template; see Quirks.SystemRole.
 func encodeChatSystem(system []string, role string) []byte {
 	text := joinSystem(system)
 	if text == "" {
@@ -22,6 +23,7 @@ func encodeChatSystem(system []string, role string) []byte {
 }
 
 // joinSystem is the system prompt as one text, without empty blocks.
+// A copy is made, because DeleteFunc changes the slice that it is given.
 func joinSystem(system []string) string {
 	return strings.Join(slices.DeleteFunc(slices.Clone(system), func(s string) bool { return strings.TrimSpace(s) == "" }), "\n\n")
 }
@@ -42,6 +44,7 @@ func encodeChatTools(kind Kind, tools []ToolSpec) []byte {
 // chatEncoder encodes messages for one model. A RoleTool message becomes one message for each result,
 // as the format wants.
 type chatEncoder struct {
+	// short is for ids of nine letters and digits, reasoning for a model that wants its thoughts back.
 	model     Model
 	short     bool
 	reasoning bool
@@ -56,6 +59,7 @@ func (c chatEncoder) id(id string) string {
 }
 
 // message encodes one message of ours, which may become several of the format's.
+// A message of which nothing remains gets no encoding, and body leaves it out.
 func (c chatEncoder) message(m *Message, e *entry) {
 	switch m.Role {
 	case RoleAssistant:
@@ -79,6 +83,8 @@ func (c chatEncoder) message(m *Message, e *entry) {
 			b = appendStringField(b, "tool_call_id", c.id(p.CallID))
 			b = append(appendStringField(b, "content", text), '}')
 		}
+		// The results must directly follow their calls, so the files come behind all of them, in a message of the
+		// user.
 		if len(files) > 0 { // tool messages carry text only
 			parts := []Part{{Type: PartText, Text: "The tool's result contains:"}}
 			for _, f := range files {
@@ -112,6 +118,7 @@ func (c chatEncoder) user(parts []Part) []byte {
 			}
 		}
 	}
+	// Texts are joined to one: a server that takes only a string would refuse a list.
 	joined := strings.Join(text, "\n\n")
 	b := []byte(`{"role":"user"`)
 	if len(files) == 0 {
@@ -128,6 +135,7 @@ func (c chatEncoder) user(parts []Part) []byte {
 		if isPDF(f.Mime) {
 			name := f.Name
 			if name == "" {
+				// The API requires a name, and pasted files have none.
 				name = "document.pdf"
 			}
 			b = append(appendComma(b), `{"type":"file","file":{`...)
@@ -145,6 +153,7 @@ func (c chatEncoder) user(parts []Part) []byte {
 // wanted there; nil for an answer with neither text nor calls, which servers refuse.
 func (c chatEncoder) assistant(m *Message) []byte {
 	var text, reasoning strings.Builder
+	// Where several parts carry details, the last counts: end emits the whole array at once.
 	var details string
 	var calls []byte
 	for _, p := range m.Parts {
@@ -163,6 +172,7 @@ func (c chatEncoder) assistant(m *Message) []byte {
 			calls = append(textutil.AppendJSON(calls, string(objectInput(p.Input))), '}', '}')
 		}
 	}
+	// such as an answer that was broken off while it was thinking
 	if text.Len() == 0 && len(calls) == 0 {
 		return nil
 	}
@@ -170,6 +180,7 @@ func (c chatEncoder) assistant(m *Message) []byte {
 	if text.Len() > 0 {
 		b = appendStringField(b, "content", text.String())
 	} else {
+		// Servers refuse a missing content; null stands for none where there are calls.
 		b = append(b, `,"content":null`...)
 	}
 	if details != "" {

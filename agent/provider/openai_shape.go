@@ -12,7 +12,7 @@ type shape struct {
 	oneCall   bool // one call in an assistant message
 }
 
-// The shapes as base.learn keeps them, named so that no server's words can be taken for them.
+// The shapes as base.noteRefused keeps them, named so that no server's words can be taken for them.
 const (
 	shapeNoSystem  = "\x00system"
 	shapeAlternate = "\x00alternate"
@@ -52,6 +52,7 @@ func complaint(message string) string {
 
 // apply gives a conversation its shape. Messages that stay as they are keep their parts, so that what was encoded of
 // them is found again.
+// The order matters: splitting comes before joining, and the preface must be there before roles are counted.
 func (s shape) apply(messages []Message, system []string) ([]Message, []string) {
 	if s == (shape{}) {
 		return messages, system
@@ -69,6 +70,8 @@ func (s shape) apply(messages []Message, system []string) ([]Message, []string) 
 }
 
 // splitCalls splits an answer with several calls into one answer for each call, followed by its result.
+// The parts are slices of the original ones: nothing is copied, and the cache finds the encodings by their
+// addresses.
 func splitCalls(all []Message) []Message {
 	out := make([]Message, 0, len(all))
 	for i := 0; i < len(all); i++ {
@@ -90,6 +93,7 @@ func splitCalls(all []Message) []Message {
 		i++
 		results, from := all[i], 0
 		for n, end := range ends {
+			// what follows the last call, such as a text, stays with it
 			if n == len(ends)-1 {
 				end = len(m.Parts)
 			}
@@ -97,6 +101,7 @@ func splitCalls(all []Message) []Message {
 			one.Parts = m.Parts[from:end]
 			id := m.Parts[ends[n]-1].CallID
 			k := slices.IndexFunc(results.Parts, func(p Part) bool { return p.CallID == id })
+			// A call without a result gets an empty message, which is left out when it is encoded.
 			if its.Parts = nil; k >= 0 {
 				its.Parts = results.Parts[k : k+1]
 			}
@@ -115,6 +120,7 @@ func preface(all []Message, system []string) []Message {
 		return all
 	}
 	words := Part{Type: PartText, Text: text}
+	// Without a first request to put it before, the prompt becomes one of its own.
 	if len(all) == 0 || all[0].Role != RoleUser {
 		return append([]Message{{ID: "system", Role: RoleUser, Parts: []Part{words}}}, all...)
 	}
@@ -138,6 +144,7 @@ func alternateRoles(all []Message) []Message {
 		}
 		switch {
 		case before == nil:
+		// Calls and their results stay as they are: joined, results would stand behind the wrong calls.
 		case m.Role == before.Role && m.Role != RoleTool && (m.Role == RoleUser || !calls(*before)):
 			before.Parts = slices.Concat(before.Parts, m.Parts)
 			continue

@@ -31,6 +31,7 @@ type chatAnswer struct {
 // chatChunk is the union of all chunks and of the error bodies that servers send inside a stream.
 type chatChunk struct {
 	Choices []struct {
+		// Index is that of the choice, not of the event.
 		Index        int        `json:"index"`
 		Delta        *chatDelta `json:"delta"`
 		Message      *chatDelta `json:"message"` // a server that does not stream
@@ -39,6 +40,7 @@ type chatChunk struct {
 	Usage *chatUsage      `json:"usage"`
 	Error json.RawMessage `json:"error"`
 	XGroq *struct {
+		// Groq puts usage and errors beside the fields of the format.
 		Usage *chatUsage      `json:"usage"`
 		Error json.RawMessage `json:"error"`
 	} `json:"x_groq"`
@@ -49,6 +51,7 @@ type chatChunk struct {
 	Detail  json.RawMessage `json:"detail"`
 }
 
+// chatDelta has RawMessage where servers send null, a string or a list for the same field.
 type chatDelta struct {
 	Content          json.RawMessage `json:"content"`
 	ReasoningContent json.RawMessage `json:"reasoning_content"`
@@ -71,6 +74,7 @@ type chatDetail struct {
 	Index     *int   `json:"index,omitempty"`
 }
 
+// chatToolDelta is a piece of a call. Index and ID are missing or equal at some servers; see call.
 type chatToolDelta struct {
 	Index    *int            `json:"index"`
 	ID       json.RawMessage `json:"id"`
@@ -177,6 +181,7 @@ func (a *chatAnswer) event(data []byte) (progress, error) {
 
 // failure reports an error body without an "error" key: no choices, and a message about what went
 // wrong.
+// A message without a type or a code counts only before anything was said.
 func (a *chatAnswer) failure(ch *chatChunk) bool {
 	if ch.Choices != nil || ch.Usage != nil || a.finish != "" {
 		return false
@@ -198,6 +203,7 @@ func (a *chatAnswer) learn(data []byte, d *chatDelta) {
 		a.like.learn(data, d.Reasoning, a.think)
 	case thought && !content && calls == 0 && jsonText(d.Reasoning) == "":
 		a.like.learn(data, d.ReasoningContent, a.think)
+	// A piece of the last call, without the id and name that a first piece has: only those are all alike.
 	case calls == 1 && !content && !thought && d.ToolCalls[0].Function.Name == "" && len(jsonText(d.ToolCalls[0].ID)) == 0 && a.last != nil:
 		c := a.last
 		a.like.learn(data, d.ToolCalls[0].Function.Arguments, func(piece string) error { return a.piece(c, piece) })
@@ -251,6 +257,7 @@ func (a *chatAnswer) delta(d *chatDelta) error {
 			return err
 		}
 	}
+	// An answer has one call at most in that API; the zero index keeps its pieces together.
 	if f := d.FunctionCall; f != nil { // the API before tools
 		zero := 0
 		return a.call(&chatToolDelta{Index: &zero, Function: *f})
@@ -283,6 +290,7 @@ func (a *chatAnswer) contentList(raw json.RawMessage) (string, error) {
 					return "", err
 				}
 			}
+			// thinking blocks of the list are emitted at once, the text is returned
 			continue
 		}
 		text += p.Text
@@ -294,6 +302,7 @@ func (a *chatAnswer) contentList(raw json.RawMessage) (string, error) {
 func (a *chatAnswer) detail(d chatDetail) {
 	if n := len(a.details); n > 0 {
 		last := &a.details[n-1]
+		// They are sent back as the blocks that they were, each with its own signature.
 		if last.Type == d.Type && last.Signature == "" && last.Data == "" && d.Data == "" && sameInt(last.Index, d.Index) &&
 			(d.Type == "reasoning.text" || d.Type == "reasoning.summary") {
 			last.Text += d.Text
@@ -314,6 +323,7 @@ var errEmptyAnswer = &apiFailure{message: "the answer was empty", kind: "server_
 // end emits what is known only at the end: complete calls, reasoning to send back, usage, the stop
 // reason.
 func (a *chatAnswer) end() error {
+	// A stream that ends without a finish reason and without [DONE] was cut, whatever it said.
 	if a.finish == "" && !a.over {
 		return errCut
 	}
@@ -325,6 +335,7 @@ func (a *chatAnswer) end() error {
 		return &apiFailure{message: "the model's server reported an error and gave no reason", kind: "server_error"}
 	case "insufficient_system_resource":
 		return &apiFailure{message: a.finish, kind: "overloaded"}
+	// vLLM's word for a request that it dropped.
 	case "abort":
 		return errCut
 	}
@@ -374,6 +385,7 @@ func jsonText(raw json.RawMessage) string {
 	if n < 2 || raw[0] != '"' {
 		return ""
 	}
+	// A string of ASCII without a backslash is its own value.
 	if bytes.IndexByte(raw, '\\') < 0 && asciiOnly(raw) {
 		return string(raw[1 : n-1])
 	}

@@ -15,6 +15,7 @@ import (
 type Options map[string]json.RawMessage
 
 // With lays more over o, key by key; null in it removes a setting. o is not changed.
+// The maps are shared by requests that run at once, so a changed one is a copy.
 func (o Options) With(more Options) Options {
 	if len(more) == 0 {
 		return o
@@ -35,6 +36,7 @@ func (o Options) With(more Options) Options {
 
 // OptionNames are the options that only shape an answer, in both spellings. They are what an untrusted
 // project may set, and what counts as an option among an agent's settings in OpenCode's files.
+// Options that name places, keys or extra bodies are not among them.
 var OptionNames = []string{
 	"reasoningEffort", "reasoning_effort", "effort", "reasoningSummary", "textVerbosity", "verbosity", "thinking", "thinkingConfig",
 	"temperature", "topP", "top_p", "topK", "top_k", "minP", "min_p", "frequencyPenalty", "frequency_penalty", "presencePenalty",
@@ -53,6 +55,7 @@ var wireNames = map[string]string{
 
 // Reserved reports an option that the conversation itself decides. A configuration that sets one would
 // send another conversation than the person sees.
+// n is among them, since a second answer would be paid for and not read.
 func Reserved(name string) bool {
 	return slices.Contains([]string{"model", "messages", "input", "contents", "tools", "stream", "system", "instructions", "systemInstruction", "n"}, name)
 }
@@ -61,6 +64,7 @@ func Reserved(name string) bool {
 var efforts = []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}
 
 // extras are the options of a request that have no field of their own, by the format's names.
+// They are sorted, so that equal requests are equal bytes.
 type extras struct {
 	names  []string // of the format, sorted
 	values map[string]json.RawMessage
@@ -78,6 +82,7 @@ func (x *extras) take(name string) json.RawMessage {
 }
 
 // clone is for one body; taking from it leaves the request's own alone.
+// A request is tried again with other parameters left out, and each body takes options away.
 func (x extras) clone() extras { return extras{slices.Clone(x.names), maps.Clone(x.values)} }
 
 // append writes what was not taken.
@@ -102,6 +107,7 @@ func resolveOptions(req *Request, kind Kind) *Request {
 		return req
 	}
 	out := *req
+	// the variant's options replace it
 	if chosen && !slices.Contains(efforts, req.Effort) {
 		out.Effort = "" // a name of the person's, which no provider knows
 	}
@@ -112,6 +118,8 @@ func resolveOptions(req *Request, kind Kind) *Request {
 		case "reasoningEffort", "reasoning_effort", "effort":
 			var s string
 			if json.Unmarshal(v, &s) == nil {
+				// An effort of the person's own choice wins over one of the agent; one inside the chosen variant
+				// is that choice.
 				if _, own := variant[k]; out.Effort == "" || own {
 					out.Effort = s
 				}
@@ -131,6 +139,8 @@ func resolveOptions(req *Request, kind Kind) *Request {
 		case "extraBody", "extra_body":
 			var more map[string]json.RawMessage
 			if json.Unmarshal(v, &more) == nil {
+				// extraBody reaches every field of the request, so what the conversation decides is left out here
+				// too.
 				for k, v := range more {
 					if !Reserved(k) {
 						x.values[k] = v
@@ -139,6 +149,7 @@ func resolveOptions(req *Request, kind Kind) *Request {
 				continue
 			}
 		}
+		// Gemini's own names are in camel case.
 		if name := wireNames[k]; name != "" && kind != KindGemini {
 			k = name
 		}
@@ -152,6 +163,7 @@ func resolveOptions(req *Request, kind Kind) *Request {
 }
 
 // fill sets a number that is not set yet.
+// What cannot be read as a number is left out without a word: the server would refuse it for the wrong reason.
 func fill(to **float64, v json.RawMessage) {
 	var f float64
 	if *to == nil && json.Unmarshal(v, &f) == nil {
@@ -196,6 +208,7 @@ func nameRefusedOption(err error, req *Request) error {
 	}
 	for _, n := range req.rest.names {
 		if containsWord(e.Message, n) {
+			// A copy, because the error may be kept and shown elsewhere.
 			said := *e
 			said.Message += "; " + n + " comes from the options of the model or agent in your configuration"
 			return &said

@@ -19,9 +19,11 @@ type Provider interface {
 }
 
 // Forgetter is a provider that keeps something of each session, and lets it go when the session has ended.
+// The sidecar runs for days, so what is kept for ended sessions would add up.
 type Forgetter interface{ Forget(session string) }
 
 // Request is one step of a conversation.
+// It is not changed by Stream: retries send the same one.
 type Request struct {
 	Model       Model
 	System      []string  // blocks, the stable ones first (prompt caches)
@@ -55,6 +57,7 @@ const (
 )
 
 // Message is one entry of the history. It is immutable once appended.
+// Adapters compare the address of its parts to find what they have encoded.
 type Message struct {
 	ID    string `json:"id"`
 	Role  Role   `json:"role"`
@@ -95,6 +98,7 @@ type Part struct {
 type File struct {
 	Mime string `json:"mime"`
 	Name string `json:"name,omitempty"`
+	// The provider decides by Mime what it can be sent as.
 	Data []byte `json:"data"`
 }
 
@@ -136,6 +140,7 @@ const (
 )
 
 // Usage in tokens. Input counts what was neither read from nor written to a cache.
+// Input, CacheRead and CacheWrite together are the size of the prompt.
 type Usage struct {
 	Input      int `json:"input"`
 	Output     int `json:"output"` // without reasoning
@@ -186,6 +191,7 @@ func (e *Error) Retriable() bool {
 }
 
 // Model is what is known of a model. Zero limits mean unknown: safe defaults apply.
+// It comes from the catalogue, from a local server's list or from the configuration.
 type Model struct {
 	Provider  string  `json:"provider"` // configuration's provider id: anthropic, openai, google, builtin, or the user's own
 	ID        string  `json:"id"`       // as the provider's API knows it

@@ -8,9 +8,11 @@ import (
 )
 
 // maxRefDepth ends the inlining of a schema that refers to itself; deeper down anything is accepted.
+// MCP servers describe trees in this way; six levels of references are kept.
 const maxRefDepth = 6
 
 // maxSchemaNodes bounds what inlining may blow a schema up to.
+// Each reference is copied where it is used, so a small schema with many of them may grow exponentially.
 const maxSchemaNodes = 4000
 
 // TransformSchema makes a tool's JSON Schema one that the provider accepts and that means the same as far as it
@@ -27,11 +29,13 @@ const maxSchemaNodes = 4000
 func TransformSchema(kind Kind, schema json.RawMessage) json.RawMessage {
 	var root any
 	dec := json.NewDecoder(bytes.NewReader(schema))
+	// Numbers stay as they are written: 64-bit limits would lose digits as float64.
 	dec.UseNumber()
 	if dec.Decode(&root) != nil {
 		root = nil
 	}
 	top, _ := root.(map[string]any)
+	// A tool without a usable schema must still be callable.
 	if top == nil {
 		top = map[string]any{}
 	}
@@ -40,6 +44,7 @@ func TransformSchema(kind Kind, schema json.RawMessage) json.RawMessage {
 	out = t.topLevel(out)
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
+	// HTML escapes make patterns and descriptions harder to read for a model, and longer.
 	enc.SetEscapeHTML(false)
 	if enc.Encode(out) != nil {
 		return json.RawMessage(`{"type":"object","properties":{}}`)
@@ -49,8 +54,9 @@ func TransformSchema(kind Kind, schema json.RawMessage) json.RawMessage {
 
 // transformer rewrites one schema for one format. Its methods change only copies: a tool's own schema is shared by all sessions.
 type transformer struct {
-	kind  Kind
-	root  map[string]any
+	kind Kind
+	root map[string]any
+	// nodes is shared by the copies of the transformer, which is passed by value
 	nodes *int
 }
 
@@ -68,6 +74,8 @@ func (t transformer) topLevel(s map[string]any) map[string]any {
 	if _, ok := s["properties"].(map[string]any); !ok {
 		s["properties"] = map[string]any{}
 	}
+	// Keywords that restrict the whole object mean nothing where properties are what counts, and providers refuse
+	// them there.
 	delete(s, "nullable")
 	delete(s, "enum")
 	delete(s, "not")
@@ -113,8 +121,8 @@ func merge(s map[string]any, variants []any, all bool) {
 	}
 }
 
-// Keywords that the formats refuse, from their documentation and from their error messages.
-// dropped keywords, by kind.
+// Keywords that the formats refuse, from their documentation and from their error messages; for Gemini those that
+// it knows.
 var (
 	metaKeywords   = []string{"$schema", "$id", "$anchor", "$comment", "$defs", "definitions", "$vocabulary", "$dynamicRef", "$dynamicAnchor"}
 	openaiDropped  = []string{"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength", "pattern", "format", "minItems", "maxItems", "uniqueItems", "contains", "minContains", "maxContains", "minProperties", "maxProperties", "patternProperties", "propertyNames", "unevaluatedProperties", "unevaluatedItems", "dependentRequired", "dependentSchemas", "dependencies", "if", "then", "else", "not", "examples", "contentEncoding", "contentMediaType", "readOnly", "writeOnly", "deprecated"}
@@ -125,6 +133,7 @@ var (
 
 // schema transforms one schema and those below it.
 func (t transformer) schema(in map[string]any, depth int) map[string]any {
+	// depth grows with each reference that is followed, not with nesting, which the tool's author has written out
 	in = t.resolve(in, &depth)
 	*t.nodes++
 	if depth > maxRefDepth || *t.nodes > maxSchemaNodes {
@@ -171,6 +180,7 @@ func (t transformer) schema(in map[string]any, depth int) map[string]any {
 			out["items"] = tupleItem(list)
 		}
 	}
+	// It is the default, and some formats refuse it.
 	if out["additionalProperties"] == true {
 		delete(out, "additionalProperties")
 	}
@@ -188,6 +198,7 @@ func (t transformer) schema(in map[string]any, depth int) map[string]any {
 	case KindGemini:
 		t.gemini(out)
 	}
+	// Gemini refuses a required name without a property; a reference that was cut off leaves such names.
 	if list := stringsOf(out["required"]); out["required"] != nil {
 		if props, ok := out["properties"].(map[string]any); ok || t.kind == KindGemini {
 			list = slices.DeleteFunc(list, func(name string) bool { _, ok := props[name]; return !ok })
@@ -202,6 +213,7 @@ func (t transformer) schema(in map[string]any, depth int) map[string]any {
 }
 
 // sub transforms a schema in any of its spellings; true and false become the empty one.
+// "false" accepts nothing and becomes the empty schema as well, since no format has a word for it.
 func (t transformer) sub(v any, depth int) any {
 	if m, ok := v.(map[string]any); ok {
 		return t.schema(m, depth+boolInt(m["$ref"] != nil))
@@ -222,6 +234,7 @@ func boolInt(b bool) int {
 // resolve follows a $ref within the schema; the keywords beside it (a description) stay. An unknown
 // reference accepts anything: a tool must not become unusable because of its schema.
 func (t transformer) resolve(in map[string]any, depth *int) map[string]any {
+	// A chain of more than 16 references is taken for a circle.
 	for range 16 {
 		ref, ok := in["$ref"].(string)
 		if !ok {
@@ -281,12 +294,14 @@ func (t transformer) arrays(s map[string]any) {
 	}
 }
 
+// remove deletes keys in place; out of schema is always a copy.
 func remove(m map[string]any, keys []string) {
 	for _, k := range keys {
 		delete(m, k)
 	}
 }
 
+// stringsOf leaves out what is no string; what is no list gives none.
 func stringsOf(v any) []string {
 	list, _ := v.([]any)
 	var out []string

@@ -15,6 +15,7 @@ func constToEnum(s map[string]any) {
 
 // singleType turns a list of types into one type; null among them becomes nullable where the provider has that word,
 // and is left out otherwise.
+// A list of several types becomes anyOf, unless the schema has one of its own.
 func (t transformer) singleType(s map[string]any, nullable bool) {
 	list, ok := s["type"].([]any)
 	if !ok {
@@ -56,9 +57,11 @@ func (t transformer) singleType(s map[string]any, nullable bool) {
 func (t transformer) gemini(s map[string]any) {
 	constToEnum(s)
 	t.singleType(s, true)
+	// oneOf becomes the weaker anyOf; the tools validate their arguments in any case.
 	if list, ok := s["oneOf"].([]any); ok && s["anyOf"] == nil {
 		s["anyOf"] = list
 	}
+	// What is required by one part of an allOf is required by the whole.
 	if list, ok := s["allOf"].([]any); ok {
 		for _, v := range list {
 			if m, ok := v.(map[string]any); ok {
@@ -77,11 +80,13 @@ func (t transformer) gemini(s map[string]any) {
 	if list, ok := s["anyOf"].([]any); ok {
 		t.geminiAnyOf(s, list)
 	}
+	// A keyword that is not on the list makes the API refuse every tool of the request.
 	for k := range s {
 		if !slices.Contains(geminiKept, k) {
 			delete(s, k)
 		}
 	}
+	// Enums are of strings only; other values are written as JSON.
 	if enum, ok := s["enum"].([]any); ok {
 		var words []any
 		for _, v := range enum {
@@ -103,6 +108,7 @@ func (t transformer) gemini(s map[string]any) {
 			delete(s, "enum")
 		}
 	}
+	// The API demands a type; what the schema has besides says which one was meant.
 	if s["type"] == nil && s["anyOf"] == nil {
 		switch {
 		case s["properties"] != nil:
@@ -155,6 +161,7 @@ func (t transformer) geminiAnyOf(s map[string]any, list []any) {
 	switch len(variants) {
 	case 0:
 	case 1:
+		// A single variant is the schema itself.
 		if m, ok := variants[0].(map[string]any); ok {
 			for k, v := range m {
 				if _, ok := s[k]; !ok {

@@ -16,8 +16,9 @@ var errEventTooLong = errors.New("an event of the stream is longer than 64 MiB")
 // sseReader reads server-sent events: LF, CRLF or CR, comments, several data lines. It holds nothing back: an event is
 // returned at its blank line. It allocates only when an event outgrows its buffers.
 type sseReader struct {
-	r          io.Reader
-	buf        []byte
+	r   io.Reader
+	buf []byte
+	// buf is compacted by fill, so slices of it are valid until the next read only
 	start, end int // unread bytes of buf
 	seen       int // bytes after start that hold no newline
 	data       []byte
@@ -43,6 +44,7 @@ func (s *sseReader) close() {
 	if s.pooled != nil {
 		sseBuffers.Put(s.pooled)
 	}
+	// A reader that is used after close finds the end of the stream instead of another stream's bytes.
 	*s = sseReader{err: io.EOF}
 }
 
@@ -61,6 +63,7 @@ func (s *sseReader) next() (data []byte, last bool, err error) {
 			return nil, true, s.err
 		}
 		if len(line) == 0 {
+			// an event without data is a comment or a keep-alive
 			if s.has && len(s.data) > 0 {
 				return s.data, false, nil
 			}
@@ -96,12 +99,14 @@ func (s *sseReader) next() (data []byte, last bool, err error) {
 
 // first is the first byte that is not white space or a byte order mark; it stays unread. 0 when there
 // is none.
+// run chooses by it how the body is read, before any event.
 func (s *sseReader) first() byte {
 	for {
 		s.start += len(s.buf[s.start:s.end]) - len(bytes.TrimLeft(s.buf[s.start:s.end], " \t\r\n"))
 		rest := s.buf[s.start:s.end]
 		mark := min(len(rest), len(byteOrderMark))
 		switch {
+		// The mark may be cut between two reads: it is compared as far as it has come.
 		case mark > 0 && string(rest[:mark]) == byteOrderMark[:mark]:
 			if mark == len(byteOrderMark) {
 				s.start += mark
@@ -122,6 +127,7 @@ const byteOrderMark = "\ufeff"
 // lineEnd finds the end of the next line. The first line decides what ends all lines, since a lone CR
 // inside CRLF text would cut lines.
 func (s *sseReader) lineEnd(b []byte) int {
+	// WHATWG HTML, "Parsing an event stream": lines end with CRLF, LF or CR.
 	if s.eol == 0 {
 		i := bytes.IndexAny(b, "\r\n")
 		switch {
@@ -162,6 +168,7 @@ func (s *sseReader) line() ([]byte, bool) {
 }
 
 // fill reads more into buf, which grows only when an event does not fit. It sets err at the end of the stream.
+// Unread bytes move to the front first; a buffer that grew stays with the reader and does not go back to the pool.
 func (s *sseReader) fill() {
 	if s.start > 0 {
 		copy(s.buf, s.buf[s.start:s.end])
@@ -176,6 +183,7 @@ func (s *sseReader) fill() {
 		}
 		s.buf = append(s.buf, make([]byte, len(s.buf))...)
 	}
+	// io.Reader allows (0, nil), and some decompressors do so.
 	for range 100 { // a reader that returns nothing, for ever, is broken
 		n, err := s.r.Read(s.buf[s.end:])
 		s.end += n

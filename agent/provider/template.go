@@ -34,6 +34,7 @@ func (t *template) clear() { t.apply = nil }
 // learn makes data the template; raw is the string in it, with its quotes, as it was decoded. A string that occurs
 // twice in the event teaches nothing.
 func (t *template) learn(data, raw []byte, apply func(text string) error) {
+	// Below three bytes the string is empty, and would be found everywhere.
 	if t.off || len(raw) < 3 || raw[0] != '"' {
 		return
 	}
@@ -44,6 +45,7 @@ func (t *template) learn(data, raw []byte, apply func(text string) error) {
 	from, to := at+1, at+len(raw)-1 // inside the quotes
 	t.number, t.apply = noNumber, apply
 	a, b, c := data[:from], []byte(nil), data[to:]
+	// A number that occurs twice may be part of a text.
 	if n := bytes.Index(data, sequenceNumber); n >= 0 && bytes.LastIndex(data, sequenceNumber) == n {
 		start := n + len(sequenceNumber)
 		end := start
@@ -51,6 +53,7 @@ func (t *template) learn(data, raw []byte, apply func(text string) error) {
 			end++
 		}
 		switch {
+		// no digits, or the event ends with them: the template goes without a number
 		case end == start || end == len(data):
 		case end <= at:
 			t.number, a, b = numberBefore, data[:start], data[end:from]
@@ -58,6 +61,7 @@ func (t *template) learn(data, raw []byte, apply func(text string) error) {
 			t.number, b, c = numberAfter, data[to:start], data[end:]
 		}
 	}
+	// The slices are copied, since the reader uses its buffer again.
 	t.a, t.b, t.c = append(t.a[:0], a...), append(t.b[:0], b...), append(t.c[:0], c...)
 }
 
@@ -97,6 +101,7 @@ func (t *template) try(data []byte) (ok bool, err error) {
 	}
 	s := string(text)
 	if !plain {
+		// The string with its quotes is decoded by encoding/json: escapes are rare and worth no code of their own.
 		quoted := data[len(data)-len(rest)-n-1:]
 		if t.number == numberAfter {
 			quoted = data[len(t.a)-1:]
@@ -105,6 +110,7 @@ func (t *template) try(data []byte) (ok bool, err error) {
 			return false, nil
 		}
 	}
+	// an empty piece is no event, as in a full decode
 	if s == "" {
 		return true, nil
 	}
@@ -117,6 +123,7 @@ func skipNumber(b []byte) []byte {
 	for n < len(b) && b[n] >= '0' && b[n] <= '9' {
 		n++
 	}
+	// JSON has no leading zeros, and 18 digits fit an int64.
 	if n == 0 || n > 18 || b[0] == '0' && n > 1 {
 		return nil
 	}
@@ -137,6 +144,7 @@ func stringEnd(b []byte) (n int, plain bool) {
 			return i, plain
 		case c == '\\':
 			plain = false
+			// the escaped byte may be a quote
 			i++
 		case c < 0x20:
 			return -1, false

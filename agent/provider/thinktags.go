@@ -4,11 +4,13 @@ import "strings"
 
 // thinkTags takes a leading <think>…</think> out of a text: local servers without a reasoning parser leave it in the
 // answer. Only text that may still become a tag is held back, at most eight bytes.
+// A tag in the middle of an answer is text: people ask about HTML and about models.
 type thinkTags struct {
 	state int    // 0: at the start, 1: inside, 2: after
 	held  string // what may be the beginning of a tag
 }
 
+// The form in which DeepSeek-R1 and Qwen models write their thoughts.
 const (
 	thinkOpen  = "<think>"
 	thinkClose = "</think>"
@@ -29,6 +31,7 @@ func (t *thinkTags) split(text string, send func(Event) error) error {
 			t.state = 1
 			text = strings.TrimPrefix(trimmed[len(thinkOpen):], "\n")
 		case strings.HasPrefix(thinkOpen, trimmed): // also nothing but white space
+			// 64 bytes of white space are no beginning of a thought: they are shown.
 			if len(text)-len(trimmed) > 64 {
 				break
 			}
@@ -52,6 +55,7 @@ func (t *thinkTags) split(text string, send func(Event) error) error {
 	}
 	if closed {
 		t.state = 2
+		// the blank lines behind the thought belong to its tag
 		if after = strings.TrimLeft(after, "\n"); after != "" {
 			return send(Event{Type: EventText, Text: after})
 		}
@@ -73,6 +77,7 @@ func (t *thinkTags) flush(send func(Event) error) error {
 }
 
 // partialSuffix is how many bytes at the end of s may be the beginning of tag.
+// At most one byte less than the tag: a whole one would have been found.
 func partialSuffix(s, tag string) int {
 	for n := min(len(s), len(tag)-1); n > 0; n-- {
 		if strings.HasSuffix(s, tag[:n]) {

@@ -15,6 +15,7 @@ func (u unpacking) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := u.RoundTripper.RoundTrip(req)
 	if err == nil && strings.EqualFold(resp.Header.Get("Content-Encoding"), "gzip") {
 		resp.Header.Del("Content-Encoding")
+		// the length that was announced is that of the packed bytes
 		resp.ContentLength = -1
 		resp.Body = &packedBody{ReadCloser: resp.Body}
 	}

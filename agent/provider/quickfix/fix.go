@@ -27,6 +27,7 @@ func fix(w *walk, where string) {
 	w.say("Found %s in %s.\n\n", textutil.Plural(len(start), "error"), textutil.Plural(len(byFile(start)), "file"))
 	f := fixer{walk: w, where: where, why: map[string]string{}, tried: map[string]bool{}, organised: map[string]bool{}}
 	current := start
+	// the bound holds also when every step uncovers another error
 	for f.steps < 2*len(start)+10 { // a step may uncover errors that a syntax error hid
 		p, ok := f.next(current)
 		if !ok {
@@ -41,6 +42,7 @@ func fix(w *walk, where string) {
 			return
 		}
 		now := d.errors()
+		// As many errors as before is no progress either, so the step is undone.
 		if len(now) >= len(current) && !uncovered(current, now) {
 			f.undo(p, done)
 			if d = diagnose(w, where); !d.ok {
@@ -57,6 +59,7 @@ func fix(w *walk, where string) {
 
 // uncovered reports that a syntax error is gone: the errors that appear behind it were there before, and
 // are not the step's fault.
+// Without this rule a fixed bracket would be undone as soon as the errors behind it become visible.
 func uncovered(before, after []problem) bool { return syntaxErrors(after) < syntaxErrors(before) }
 
 // syntaxErrors counts the problems that a parser reports.
@@ -71,6 +74,7 @@ func syntaxErrors(ps []problem) (n int) {
 
 // fixer is the state of one "fix" request. It lives for one replay of the script; because the script is
 // deterministic, it is in the same state at the same call of each replay.
+// tried and why outlast a step: an action that failed for a problem is not tried for it again.
 type fixer struct {
 	*walk
 	where     string
@@ -83,6 +87,7 @@ type fixer struct {
 }
 
 // unusedCodes are the errors, by source and code, that say that nothing uses a name.
+// gopls has these two; see next.
 var unusedCodes = map[string]bool{"compiler UnusedVar": true, "compiler UnusedImport": true}
 
 // next is the first problem that is not given up. A syntax error hides what is behind it, so it comes first. A name that
@@ -108,6 +113,7 @@ func (f *fixer) next(current []problem) (first problem, ok bool) {
 // was.
 func (f *fixer) attempt(p problem) *action {
 	a, ok := f.ask(p, p)
+	// Only where nothing was tried for it yet.
 	if !ok && !f.triedAny(p) {
 		// An analyser may report the same trouble a few columns on, and the fix may hang there; servers run analysers
 		// on open files only, so the whole project's list does not show it.
@@ -128,6 +134,7 @@ func (f *fixer) attempt(p problem) *action {
 	switch {
 	case r.refused():
 		f.refused++
+		// the person has decided: the same problem is not proposed again in this request
 		f.why[p.key()] = notAccepted(r, strconv.Quote(a.Title))
 		return nil
 	case r.failed:
@@ -142,6 +149,7 @@ func (f *fixer) attempt(p problem) *action {
 var importCodes = map[string]bool{
 	"compiler UndeclaredName": true, "compiler UnusedImport": true, "compiler UndeclaredImportedName": true,
 	"ts 2304": true, "ts 2552": true, "typescript 2304": true, "typescript 2552": true, "ts 2503": true,
+	// The codes of gopls, of TypeScript's compiler and of Pyright and basedpyright.
 	"Pyright reportUndefinedVariable": true, "basedpyright reportUndefinedVariable": true, "Pyright reportUnusedImport": true,
 }
 
@@ -154,6 +162,7 @@ func (f *fixer) organise(p problem) *action {
 	f.organised[p.Path] = true
 	r := f.askAgainIfBusy(map[string]any{"operation": "organizeImports", "filePath": p.Path})
 	switch {
+	// It has no ID, so undo leaves it: organised imports are kept even where they fix nothing.
 	case r.changed():
 		delete(f.why, p.key())
 		return &action{Title: "Organise imports"}
@@ -200,6 +209,7 @@ func (f *fixer) ask(p, at problem) (action, bool) {
 // would be stopped by the agent's loop guard.
 func (f *fixer) askAgainIfBusy(question map[string]any) result {
 	r := f.call("lsp", question)
+	// the server answers with busy while it loads
 	if r.failed && r.kind == "busy" {
 		r = f.call("lsp", question)
 	}
@@ -237,6 +247,7 @@ func (f *fixer) choose(p problem, all []action) (action, bool) {
 
 // rank orders actions: fewest errors first, then those that could not be checked in time, then stubs,
 // which only move the failure to run time. Among equals the server's preferred one is first.
+// The weights keep the three groups apart for any number of errors below 100000.
 func rank(a action) int {
 	n := 0
 	switch {
@@ -247,6 +258,7 @@ func rank(a action) int {
 	default:
 		n = 10 * a.Effect.Errors
 	}
+	// An action that is preferred comes before another one of equal effect, and no more.
 	if !a.Preferred {
 		n++
 	}
@@ -288,6 +300,7 @@ func (f *fixer) report(start, left []problem, asFarAs string) {
 	}
 	f.say("\nLeft:\n")
 	for i, p := range left {
+		// a longer list would not be read
 		if i == 30 {
 			f.say("- … and %d more\n", len(left)-i)
 			break
@@ -298,6 +311,7 @@ func (f *fixer) report(start, left []problem, asFarAs string) {
 		}
 		f.say("- %s:%d:%d %s — %s\n", f.show(p.Path), p.Line, p.Column, textutil.FirstLine(p.Message), why)
 	}
+	// After a refusal the advice would be wrong: it was the person who left them.
 	if f.refused == 0 {
 		f.say("\nThese need judgement that I do not have: change them by hand, or choose a larger model (`pillion models`).\n")
 	}

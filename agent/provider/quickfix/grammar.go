@@ -6,7 +6,6 @@ import (
 )
 
 // verb is the kind of work that a prompt asks for.
-// verb is what the person wants.
 type verb string
 
 const (
@@ -20,6 +19,7 @@ const (
 )
 
 // request is a parsed prompt.
+// Fields that a verb does not use are empty.
 type request struct {
 	verb  verb
 	name  string // the symbol to rename or find
@@ -28,6 +28,7 @@ type request struct {
 }
 
 // words reports whether a place is a description and no path: several words, with nothing in them that paths have.
+// "format my code nicely" is no request to format a file of that name.
 func words(where string) bool {
 	return strings.ContainsAny(where, " \t") && !strings.ContainsAny(where, `/\.`)
 }
@@ -43,6 +44,7 @@ func parsePrompt(prompt string) request {
 	}
 	s = strings.TrimRight(s, ".!? ")
 	s = strings.TrimSpace(regexp.MustCompile(`(?i)^(please|pls|can you|could you|would you|kindly)\s+`).ReplaceAllString(s, ""))
+	// Patterns match the whole line: what is left over would be a part of the request that is not done.
 	find := func(pattern string) []string {
 		return regexp.MustCompile(`(?i)^` + pattern + `$`).FindStringSubmatch(s)
 	}
@@ -88,9 +90,11 @@ func parsePrompt(prompt string) request {
 }
 
 // bare takes quotes and call parentheses off a name.
+// A name that is written as a call, Total(), means the function.
 func bare(s string) string { return strings.TrimSuffix(strings.Trim(s, "`'\",;:"), "()") }
 
 // place reads the end of a prompt as a path; words for "everywhere" are the whole project (empty).
+// Words like "package" before a path are left out.
 func place(s string) string {
 	s = strings.TrimSpace(s)
 	for _, word := range []string{"the file ", "file ", "the folder ", "folder ", "the directory ", "directory ", "the package ", "package "} {

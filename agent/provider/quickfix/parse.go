@@ -8,6 +8,7 @@ import (
 )
 
 // problem is a diagnostic of the lsp tool's metadata. Line and Column count from 1, Column in UTF-16 units.
+// The tool's texts are for people and may change; this model reads its metadata only.
 type problem struct {
 	Path     string `json:"path"`
 	Line     int    `json:"line"`
@@ -25,8 +26,7 @@ func (p problem) key() string {
 	return fmt.Sprintf("%s\x00%d\x00%s\x00%s", p.Path, p.Column, p.Source, p.Code)
 }
 
-// action is a code action as the lsp tool's metadata has it.
-// action is a code action of the lsp tool's metadata.
+// action is a code action as the lsp tool's metadata has it. ID is what the tool applies or undoes it by.
 type action struct {
 	ID        string  `json:"id"`
 	Title     string  `json:"title"`
@@ -38,6 +38,7 @@ type action struct {
 }
 
 // effect is what an action would do to the problems.
+// The tool measures it within a time limit, so it may be missing.
 type effect struct {
 	Fixes      int  `json:"fixes"`
 	Introduces int  `json:"introduces"`
@@ -46,6 +47,7 @@ type effect struct {
 }
 
 // quickfix says that an action repairs something. Refactorings do not.
+// An action without a kind counts: some servers do not give one.
 func (a action) quickfix() bool {
 	return a.Disabled == "" && (a.Kind == "" || a.Kind == "quickfix" || strings.HasPrefix(a.Kind, "quickfix."))
 }
@@ -75,6 +77,7 @@ func diagnose(w *walk, where string) diagnosis {
 		w.sayUndone("I work through language servers, and the `lsp` tool is switched off here. Switch it on, or choose another model (`pillion models`).")
 		return diagnosis{}
 	}
+	// Empty where means the whole project, for which the tool takes no path.
 	input := map[string]any{"operation": "diagnostics"}
 	if where != "" {
 		input["filePath"] = where
@@ -144,6 +147,7 @@ func (r result) changed() bool {
 
 // refused reports that a person or a rule said no, or that nobody was there to say yes. Every other
 // failure may be tried in another way.
+// The tool's error kinds; see tools.Error.
 func (r result) refused() bool {
 	switch r.kind {
 	case "rejected", "denied", "unanswered", "refused", "dismissed":

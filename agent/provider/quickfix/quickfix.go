@@ -19,12 +19,14 @@ import (
 )
 
 // Model is what people see of it.
+// The context is large, so that the agent has no reason to compact a conversation that no model reads.
 var Model = provider.Model{Provider: "builtin", ID: "quickfix", Name: "Built-in quick fixes (no network)", Context: 1 << 20, Output: 1 << 16}
 
 // Provider streams the built-in model's answers.
 type Provider struct{}
 
 // Stream plays the script to its frontier and emits what comes next. It fails only when ctx ends.
+// A cancelled ctx is the only error of its own; emit's error is returned as it is.
 func (Provider) Stream(ctx context.Context, req *provider.Request, emit func(provider.Event) error) error {
 	if err := ctx.Err(); err != nil {
 		return &provider.Error{Kind: provider.ErrNetwork, Message: "cancelled", Err: err}
@@ -43,6 +45,7 @@ func (Provider) Stream(ctx context.Context, req *provider.Request, emit func(pro
 			}
 		}
 	}
+	// The ids are made of the calls answered so far, so they are unique in the conversation since the prompt.
 	for i, c := range w.pending {
 		stop = provider.StopTools
 		id := fmt.Sprintf("qf_%d_%d", len(w.answered), i)
@@ -56,6 +59,7 @@ func (Provider) Stream(ctx context.Context, req *provider.Request, emit func(pro
 			}
 		}
 	}
+	// nothing is counted, and yet the event is sent, as every stream has one
 	if err := emit(provider.Event{Type: provider.EventUsage}); err != nil {
 		return err
 	}
@@ -90,6 +94,7 @@ type walk struct {
 }
 
 // frontier unwinds a script at its first unanswered call.
+// It is thrown as a panic, so that a script reads as a plain sequence of calls.
 type frontier struct{}
 
 // newWalk reads the conversation: the last message of the person, and the results of the calls made since.
@@ -104,6 +109,7 @@ func newWalk(req *provider.Request) *walk {
 			continue
 		}
 		var words []string
+		// The prompt is the last message that a person wrote; what Pillion adds by itself is no request.
 		for _, p := range m.Parts {
 			if p.Type == provider.PartText && !p.Synthetic {
 				words = append(words, p.Text)
@@ -125,6 +131,7 @@ func newWalk(req *provider.Request) *walk {
 			}
 		}
 	}
+	// A call without a result has the zero result, which counts as a success without metadata.
 	for _, id := range order {
 		w.answered = append(w.answered, byID[id])
 	}
@@ -160,6 +167,7 @@ func (w *walk) call(name string, input any) result {
 }
 
 // calls makes several calls of one step, to run side by side where the tools allow it.
+// They are answered together: a step is emitted with all of its calls.
 func (w *walk) calls(cs ...call) []result {
 	if w.next+len(cs) <= len(w.answered) {
 		out := w.answered[w.next : w.next+len(cs)]
@@ -170,6 +178,7 @@ func (w *walk) calls(cs ...call) []result {
 			}
 		}
 		w.next += len(cs)
+		// What was said before an answered call belongs to an earlier step.
 		w.text = nil // it was emitted with the step that made these calls
 		return out
 	}

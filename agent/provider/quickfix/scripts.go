@@ -26,6 +26,7 @@ func run(w *walk) {
 		uses(w, r)
 	default:
 		w.say("%s", help)
+		// help is the one unknown word that was meant
 		w.undone = !strings.EqualFold(strings.Trim(w.prompt, " \n.!?"), "help")
 	}
 }
@@ -44,8 +45,7 @@ For everything else add a model: ` + "`pillion auth login anthropic`" + ` (opena
 OpenAI-compatible server in pillion.jsonc: {"provider": {"local": {"baseURL": "http://127.0.0.1:11434/v1", "models": ["…"]}}}.
 ` + "`pillion models` lists what can be used here."
 
-// symbol is the declaration of a name.
-// symbol is a place where a name is declared.
+// symbol is a place where a name is declared. Lines and columns count from 1, columns in UTF-16 units.
 type symbol struct {
 	path         string
 	line, column int // from 1
@@ -76,6 +76,7 @@ func locate(w *walk, name, where string) (symbol, bool) {
 		w.sayUndone("I work through language servers, and the `lsp` tool is switched off here.")
 		return symbol{}, false
 	}
+	// The server is asked for the last element: qualified names are written differently in each language.
 	short := name[strings.LastIndexAny(name, ".#")+1:]
 	r := w.call("lsp", map[string]any{"operation": "workspaceSymbol", "query": short})
 	if r.failed {
@@ -142,6 +143,7 @@ func rename(w *walk, q request) {
 	if !ok {
 		return
 	}
+	// A qualified new name would move the symbol, which a rename cannot do.
 	to := q.to[strings.LastIndexAny(q.to, ".#")+1:]
 	r := w.call("lsp", map[string]any{"operation": "rename", "filePath": s.path, "line": s.line, "character": s.column, "newName": to})
 	switch {
@@ -172,6 +174,7 @@ func uses(w *walk, q request) {
 	}
 	r.read(&said)
 	for _, l := range said.Locations {
+		// The list may hold the declaration as well.
 		if l.Path == s.path && l.Line == s.line && l.Column == s.column {
 			continue // the declaration itself
 		}
@@ -198,6 +201,7 @@ func eachFile(w *walk, where, operation, done string) {
 		return
 	}
 	paths := []string{where}
+	// A name with a dot is taken for a file, all others for folders.
 	if where == "" || !strings.Contains(where[strings.LastIndexByte(where, '/')+1:], ".") {
 		if paths = sources(w, where); len(paths) == 0 {
 			return
@@ -244,6 +248,7 @@ func sources(w *walk, where string) []string {
 	}
 	var out []string
 	for _, line := range strings.Split(r.text, "\n") {
+		// The glob tool lists absolute paths, one a line; other lines are remarks.
 		if strings.HasPrefix(line, "/") || len(line) > 2 && line[1] == ':' {
 			out = append(out, strings.TrimSpace(line))
 		}
@@ -266,6 +271,7 @@ func explain(w *walk, where string) {
 		w.say("There are no problems%s%s.", in(where), d.asFarAs())
 		return
 	}
+	// problems; each asks two calls of the tools
 	const most = 20
 	shown := list
 	if len(shown) > most {
@@ -303,6 +309,7 @@ func explain(w *walk, where string) {
 }
 
 // sourceLine picks "12: text" out of the read tool's output.
+// It is empty where the tool shows the line in another form; the problem is then listed without it.
 func sourceLine(text string, n int) string {
 	prefix := strconv.Itoa(n) + ": "
 	for _, line := range strings.Split(text, "\n") {

@@ -3,6 +3,8 @@ package wiretest
 import "strconv"
 
 // writeAnthropic writes the Messages API's events.
+// The order is that of the real API: message_start with the input's counts, a block after the other, message_delta
+// with the output's.
 func writeAnthropic(s *stream) {
 	u := s.usage()
 	s.event("message_start", obj{"type": "message_start", "message": obj{
@@ -10,7 +12,9 @@ func writeAnthropic(s *stream) {
 		"content": []any{}, "stop_reason": nil, "stop_sequence": nil,
 		"usage": obj{"input_tokens": u.Input, "output_tokens": 1, "cache_read_input_tokens": u.CacheRead, "cache_creation_input_tokens": u.CacheWrite},
 	}})
+	// The API sends pings at any time; clients must pass over them.
 	s.event("ping", obj{"type": "ping"})
+	// of the content block, which deltas repeat
 	index := 0
 	delta := func(kind, key string, texts ...string) {
 		s.deltas("content_block_delta", texts, func(t string) any {
@@ -23,6 +27,7 @@ func writeAnthropic(s *stream) {
 		s.event("content_block_stop", obj{"type": "content_block_stop", "index": index})
 		index++
 	}
+	// A signature alone is a thinking block without words.
 	if s.step.Thinking != "" || s.step.Signature != "" {
 		block(obj{"type": "thinking", "thinking": "", "signature": ""}, func() {
 			delta("thinking_delta", "thinking", s.pieces(s.step.Thinking)...)
@@ -34,10 +39,12 @@ func writeAnthropic(s *stream) {
 	}
 	for _, c := range s.step.Calls {
 		block(obj{"type": "tool_use", "id": c.ID, "name": c.Name, "input": obj{}}, func() {
+			// the real API begins the arguments with an empty piece
 			delta("input_json_delta", "partial_json", "")
 			delta("input_json_delta", "partial_json", s.pieces(c.args())...)
 		})
 	}
+	// A failure in the stream comes after the content, and nothing closes the message.
 	if s.step.Error != nil {
 		s.event("error", s.step.Error.shape(Anthropic))
 		return
@@ -45,6 +52,7 @@ func writeAnthropic(s *stream) {
 	s.end()
 	s.event("message_delta", obj{"type": "message_delta",
 		"delta": obj{"stop_reason": s.stop(), "stop_sequence": nil},
+		// the final counts; those of message_start are preliminary
 		"usage": obj{"output_tokens": u.Output + u.Reasoning}})
 	s.event("message_stop", obj{"type": "message_stop"})
 }

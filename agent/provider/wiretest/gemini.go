@@ -3,6 +3,7 @@ package wiretest
 import "strconv"
 
 // writeGemini writes streamGenerateContent's events (alt=sse).
+// Calls are not streamed: each comes whole in one chunk. Usage is repeated in every chunk.
 func writeGemini(s *stream) {
 	u := s.usage()
 	usage := obj{
@@ -25,6 +26,7 @@ func writeGemini(s *stream) {
 		}
 		s.event("", obj{"candidates": []any{cand}, "usageMetadata": usage, "modelVersion": s.model, "responseId": "r" + strconv.Itoa(s.n)})
 	}
+	// The events of one text differ in it alone, as adapters rely on; see stream.deltas.
 	deltas := func(texts []string, build func(t string) obj) {
 		s.deltas("", texts, func(t string) any {
 			cand := obj{"index": 0, "content": obj{"role": "model", "parts": []obj{build(t)}}}
@@ -38,6 +40,7 @@ func writeGemini(s *stream) {
 		if c.Signature != "" {
 			part["thoughtSignature"] = c.Signature
 		} else if i == 0 && (s.step.Signature != "" || s.step.Thinking != "") {
+			// The signature of a thought stands at the first call of the answer.
 			part["thoughtSignature"] = s.signature()
 		}
 		chunk("", part)
@@ -47,11 +50,14 @@ func writeGemini(s *stream) {
 		return
 	}
 	s.end()
+	// The API has no stop reason for calls: STOP stands for both.
 	finish := map[string]string{"end_turn": "STOP", "tool_use": "STOP", "max_tokens": "MAX_TOKENS", "refusal": "SAFETY"}[s.stop()]
+	// A name that is not ours is sent as it is, so that a test can try any finishReason.
 	if finish == "" {
 		finish = s.stop()
 	}
 	last := []obj{}
+	// Without calls the signature comes in a part of its own, with an empty text.
 	if len(s.step.Calls) == 0 && s.step.Signature != "" {
 		last = append(last, obj{"text": "", "thoughtSignature": s.step.Signature})
 	}

@@ -8,6 +8,7 @@ import (
 )
 
 // Request is a model request as it was received.
+// Header is a copy and Body is whole, so a test may look at them at any time.
 type Request struct {
 	Format Format
 	Path   string
@@ -18,6 +19,7 @@ type Request struct {
 }
 
 // Message is a request's message, the same shape for every format. Consecutive entries of one role stay separate.
+// A text that the model would see as several blocks is one here: tests ask for its words, not for its shape.
 type Message struct {
 	Role    string // system, user, assistant, tool
 	Text    string // text parts joined with newlines
@@ -35,9 +37,11 @@ type Result struct {
 }
 
 // JSON decodes the body into v.
+// The error is that of encoding/json: it means that the adapter wrote a body that is no JSON.
 func (r Request) JSON(v any) error { return json.Unmarshal(r.Body, v) }
 
 // Model is the model the request names.
+// Gemini has it in the path: …/models/NAME:streamGenerateContent.
 func (r Request) Model() string {
 	if r.Format == Gemini {
 		_, m, _ := strings.Cut(r.Path, "/models/")
@@ -50,6 +54,7 @@ func (r Request) Model() string {
 }
 
 // ToolNames are the tools the request offers, in order.
+// The three formats that differ in it are told apart by the fields that are set.
 func (r Request) ToolNames() []string {
 	var b struct {
 		Tools []struct {
@@ -75,6 +80,7 @@ func (r Request) ToolNames() []string {
 }
 
 // LastText is the last message's text, or its last tool result.
+// It is empty when the request has no messages.
 func (r Request) LastText() string {
 	all := r.Messages()
 	if len(all) == 0 {
@@ -88,6 +94,7 @@ func (r Request) LastText() string {
 }
 
 // Results are all tool results of the request, by call id.
+// An id that occurs twice has the later result.
 func (r Request) Results() map[string]Result {
 	out := map[string]Result{}
 	for _, m := range r.Messages() {
@@ -114,6 +121,7 @@ func (r Request) Messages() []Message {
 }
 
 // block is any content block of Anthropic and the OpenAI formats.
+// Field names are matched without regard to case, so only those with an underscore need a tag.
 type block struct {
 	Type      string
 	Text      string
@@ -134,6 +142,7 @@ type block struct {
 }
 
 // blocks reads content that is a string or a list of blocks.
+// What is neither has no blocks.
 func blocks(raw json.RawMessage) []block {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
@@ -145,6 +154,7 @@ func blocks(raw json.RawMessage) []block {
 }
 
 // textOf joins the text blocks with newlines.
+// Types that end in text are text, input_text and output_text.
 func textOf(list []block) string {
 	var parts []string
 	for _, b := range list {
@@ -159,9 +169,11 @@ func textOf(list []block) string {
 func filesOf(list []block) []string {
 	var out []string
 	for _, b := range list {
+		// Both OpenAI formats carry files as data URLs, under different names.
 		url := b.File.FileData + b.FileData
 		if len(b.ImageURL) > 0 {
 			var o struct{ URL string }
+			// image_url is a string in Responses and an object in Chat Completions.
 			if json.Unmarshal(b.ImageURL, &url) != nil && json.Unmarshal(b.ImageURL, &o) == nil {
 				url = o.URL
 			}
@@ -178,6 +190,7 @@ func filesOf(list []block) []string {
 
 // The readers below turn each format's messages into the one shape of Message, so that a test written
 // once holds for all four.
+// The system prompt is a field of its own beside the messages.
 func (r Request) anthropicMessages() []Message {
 	var b struct {
 		System   json.RawMessage
@@ -188,6 +201,7 @@ func (r Request) anthropicMessages() []Message {
 	}
 	_ = json.Unmarshal(r.Body, &b)
 	var out []Message
+	// A test that asks for the system prompt looks at the first message in every format.
 	if len(b.System) > 0 {
 		out = append(out, Message{Role: "system", Text: textOf(blocks(b.System))})
 	}
@@ -201,6 +215,7 @@ func (r Request) anthropicMessages() []Message {
 			case "tool_result":
 				inner := blocks(bl.Content)
 				msg.Results = append(msg.Results, Result{CallID: bl.ToolUseID, Text: textOf(inner), Error: bl.IsError})
+				// files inside a tool result are counted to its message
 				msg.Files = append(msg.Files, filesOf(inner)...)
 			}
 		}
@@ -209,6 +224,7 @@ func (r Request) anthropicMessages() []Message {
 	return out
 }
 
+// chatMessages finds the system prompt as the first message; a tool message is a result.
 func (r Request) chatMessages() []Message {
 	var b struct {
 		Messages []struct {
@@ -227,6 +243,7 @@ func (r Request) chatMessages() []Message {
 		list := blocks(m.Content)
 		msg := Message{Role: m.Role, Text: textOf(list), Files: filesOf(list)}
 		if m.Role == "tool" {
+			// its text is the result's, not something that was said
 			msg.Results, msg.Text = []Result{{CallID: m.ToolCallID, Text: msg.Text}}, ""
 		}
 		for _, c := range m.ToolCalls {
@@ -238,6 +255,7 @@ func (r Request) chatMessages() []Message {
 }
 
 // argsCall is a call whose arguments came as a string: as Input when they are JSON, else as RawInput.
+// So a test can see whether broken arguments reach the model as they were.
 func argsCall(id, name, args string) Call {
 	c := Call{ID: id, Name: name}
 	if json.Valid([]byte(args)) {
@@ -248,6 +266,7 @@ func argsCall(id, name, args string) Call {
 	return c
 }
 
+// responsesMessages makes a message of each item: calls, results and texts are separate in this format.
 func (r Request) responsesMessages() []Message {
 	var b struct {
 		Instructions string
@@ -272,9 +291,11 @@ func (r Request) responsesMessages() []Message {
 		case "function_call_output":
 			list := blocks(in.Output)
 			out = append(out, Message{Role: "tool", Results: []Result{{CallID: in.CallID, Text: textOf(list)}}, Files: filesOf(list)})
+		// It is opaque to tests: an item without words.
 		case "reasoning":
 		default:
 			role := in.Role
+			// newer OpenAI models call the system role so
 			if role == "developer" {
 				role = "system"
 			}
@@ -303,6 +324,7 @@ type geminiContent struct {
 	}
 }
 
+// geminiMessages reads the roles user and model; results come in messages of the user.
 func (r Request) geminiMessages() []Message {
 	var b struct {
 		SystemInstruction *geminiContent
@@ -328,6 +350,7 @@ func (r Request) geminiMessages() []Message {
 				f := p.FunctionResponse
 				res := Result{CallID: f.ID, Name: f.Name, Text: f.Response.Output}
 				if res.CallID == "" {
+					// an id is optional in this format
 					res.CallID = f.Name
 				}
 				if f.Response.Error != "" {
@@ -336,6 +359,7 @@ func (r Request) geminiMessages() []Message {
 				msg.Results = append(msg.Results, res)
 			case p.InlineData != nil:
 				msg.Files = append(msg.Files, p.InlineData.MimeType)
+			// thoughts that are sent back are not part of the text
 			case !p.Thought && p.Text != "":
 				texts = append(texts, p.Text)
 			}

@@ -6,6 +6,8 @@ import (
 )
 
 // writeResponses writes the Responses API's events.
+// Every event has a type and a number; items are opened, filled and closed, and the closing event repeats them
+// all.
 func writeResponses(s *stream) {
 	seq := 0
 	event := func(kind string, fields obj) {
@@ -17,6 +19,7 @@ func writeResponses(s *stream) {
 	// The deltas of one text carry the number of its first: what tells them apart is their order.
 	deltas := func(kind string, texts []string, fields obj) {
 		fields["type"], fields["sequence_number"] = kind, seq
+		// the numbers of all deltas are used up, so that those after them are unique
 		seq += len(texts)
 		s.deltas(kind, texts, func(t string) any {
 			fields["delta"] = t
@@ -30,6 +33,7 @@ func writeResponses(s *stream) {
 	var output []any
 	item := func(id string, added, done obj, deltas func(index int)) {
 		index := len(output)
+		// the id is the same in both states of the item
 		added["id"], done["id"] = id, id
 		event("response.output_item.added", obj{"output_index": index, "item": added})
 		deltas(index)
@@ -68,6 +72,7 @@ func writeResponses(s *stream) {
 			})
 	}
 	if s.step.Error != nil {
+		// The failure has no type in this format: the code says what it is.
 		shape := s.step.Error.shape(Responses)["error"].(obj)
 		code := shape["code"]
 		if code == nil {
@@ -87,6 +92,7 @@ func writeResponses(s *stream) {
 			"output_tokens_details": obj{"reasoning_tokens": u.Reasoning},
 		}}
 	kind := "response.completed"
+	// the two reasons why a response may be incomplete
 	switch s.stop() {
 	case "max_tokens":
 		kind, final["status"], final["incomplete_details"] = "response.incomplete", "incomplete", obj{"reason": "max_output_tokens"}

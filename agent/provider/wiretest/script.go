@@ -12,6 +12,8 @@ import (
 //	 {"calls":[{"name":"read","input":{"filePath":"a.go"}}]},
 //	 {"error":{"status":429,"retryAfter":"0"}},
 //	 {"text":"Done.","when":"package a"}]
+//
+// A misspelt field in a script is an error: a step that does something else would be hard to find.
 func ParseScript(data []byte) ([]Step, error) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
@@ -19,6 +21,7 @@ func ParseScript(data []byte) ([]Step, error) {
 	if err := dec.Decode(&steps); err != nil {
 		return nil, fmt.Errorf("wiretest: script: %w", err)
 	}
+	// steps and calls are counted from 1 in messages
 	for i, s := range steps {
 		for j, c := range s.Calls {
 			if c.Name == "" {

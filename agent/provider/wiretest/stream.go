@@ -19,6 +19,7 @@ const (
 	Gemini    Format = "gemini"    // …:streamGenerateContent
 )
 
+// writers has a function for each format that formatOf can give.
 var writers = map[Format]func(*stream){
 	Anthropic: writeAnthropic,
 	Chat:      writeChat,
@@ -27,6 +28,8 @@ var writers = map[Format]func(*stream){
 }
 
 // stream writes one answer and cuts it where the step says.
+// It is used by one goroutine, the handler's. Its methods panic to leave the writer at any depth; ServeHTTP
+// recovers.
 type stream struct {
 	w     http.ResponseWriter
 	ctx   context.Context
@@ -37,6 +40,7 @@ type stream struct {
 }
 
 // obj is a JSON object whose keys are sorted when it is written.
+// encoding/json sorts the keys of a map, so the same step gives the same bytes.
 type obj map[string]any
 
 // event writes one SSE event; an empty name leaves the event line out.
@@ -50,6 +54,8 @@ func (s *stream) event(name string, data any) {
 	} else {
 		s.write("data: " + string(b) + "\n\n")
 	}
+	// Each event is flushed on its own unless the step says otherwise: a reader that holds events back would be
+	// noticed.
 	if !s.step.Burst {
 		s.flush()
 	}
@@ -60,7 +66,9 @@ func (s *stream) event(name string, data any) {
 const marker = "\ufdd0text\ufdd0"
 
 // deltas writes one event for each text; build makes the event for a text.
+// Many deltas are marshalled once, since benchmarks use this server too.
 func (s *stream) deltas(name string, texts []string, build func(text string) any) {
+	// a few events are not worth a template
 	if len(texts) < 4 {
 		for _, t := range texts {
 			s.event(name, build(t))
@@ -80,6 +88,7 @@ func (s *stream) deltas(name string, texts []string, build func(text string) any
 	var line []byte
 	for _, t := range texts {
 		q, _ := json.Marshal(t)
+		// without the quotes that before and after have already
 		line = append(append(append(line[:0], before...), q[1:len(q)-1]...), after...)
 		s.write(string(line))
 		if !s.step.Burst {
@@ -90,6 +99,7 @@ func (s *stream) deltas(name string, texts []string, build func(text string) any
 
 // write writes text up to the cut; at the cut the response ends as the step says.
 func (s *stream) write(text string) {
+	// The cut counts bytes of the body, so that a test can cut through an event, a line or a character.
 	if s.limit >= 0 && len(text) >= s.limit {
 		s.raw(text[:s.limit])
 		s.cut()
@@ -114,6 +124,8 @@ func (s *stream) flush() {
 }
 
 // cut ends the response here.
+// http.ErrAbortHandler makes net/http drop the connection without the last chunk, which a client sees as a broken
+// stream.
 func (s *stream) cut() {
 	s.flush()
 	if s.step.CutClean {
@@ -127,6 +139,7 @@ type cleanEnd struct{}
 
 // end is called between the content and the closing events: here a stream is cut, hangs or pauses when
 // the step says so, so a test can look at a turn in the middle of an answer.
+// Hang ends only when the client goes away or the server is closed.
 func (s *stream) end() {
 	s.flush()
 	if s.step.Cut < 0 {
@@ -172,6 +185,7 @@ func (s *stream) signature() string {
 	return "c2ln" + strconv.Itoa(s.n)
 }
 
+// texts are the step's Deltas where it has them, so that a test may choose the pieces itself.
 func (s *stream) texts() []string {
 	if s.step.Deltas != nil {
 		return s.step.Deltas
@@ -180,6 +194,7 @@ func (s *stream) texts() []string {
 }
 
 // pieces cuts a text into the step's chunks, between characters.
+// A character is a code point: what people see as one may be cut in two.
 func (s *stream) pieces(text string) []string {
 	size := s.step.Chunk
 	if size == 0 {
@@ -208,6 +223,7 @@ func jsonArgs(c Call) json.RawMessage {
 	if a := c.args(); json.Valid([]byte(a)) {
 		return json.RawMessage(a)
 	}
+	// As a JSON string: no API sends that, which is what such a test is about.
 	b, _ := json.Marshal(c.args())
 	return b
 }
@@ -219,6 +235,7 @@ func (e Error) status() int {
 	return e.Status
 }
 
+// message names the status where the step has no text of its own.
 func (e Error) message() string {
 	if e.Message == "" {
 		return "scripted failure: " + http.StatusText(e.status())
@@ -238,6 +255,7 @@ func (e Error) shape(f Format) obj {
 	case Gemini:
 		return obj{"error": obj{"code": e.status(), "message": e.message(), "status": kind}}
 	}
+	// OpenAI's two formats have the same shape; code is null unless the step sets it.
 	var code any
 	if e.Code != "" {
 		code = e.Code
@@ -246,6 +264,7 @@ func (e Error) shape(f Format) obj {
 }
 
 // errorType is the type that the format's provider sends with an HTTP status.
+// The lists are those of the providers' documentation.
 func errorType(f Format, status int) string {
 	switch f {
 	case Anthropic:
@@ -295,6 +314,7 @@ func errorType(f Format, status int) string {
 }
 
 // writeError answers with a failure before the stream begins.
+// Headers of the step come last and may replace those above.
 func writeError(w http.ResponseWriter, f Format, e Error) {
 	w.Header().Set("Content-Type", "application/json")
 	if e.RetryAfter != "" {

@@ -23,6 +23,7 @@ import (
 )
 
 // Step is one answer. The zero Step is an empty answer that ends well.
+// JSON names are those of ParseScript; fields without one need a test in Go.
 type Step struct {
 	// When, if set, keeps the step for a request whose body contains this text.
 	When string `json:"when,omitempty"`
@@ -55,6 +56,7 @@ type Step struct {
 	Extra string `json:"extra,omitempty"`
 
 	// DelayMS waits that many milliseconds before the answer. Tests use Wait instead.
+	// It is for scripts that are a file, where Wait cannot be given.
 	DelayMS int `json:"delayMs,omitempty"`
 	// Hang keeps the stream open after its content, until the client goes away.
 	Hang bool `json:"hang,omitempty"`
@@ -77,6 +79,7 @@ type Call struct {
 }
 
 // args are the arguments as they are sent: RawInput where a test needs broken JSON.
+// A call without arguments has an empty object, as every format wants it.
 func (c Call) args() string {
 	if c.RawInput != "" {
 		return c.RawInput
@@ -97,6 +100,7 @@ type Usage struct {
 }
 
 // Error is an HTTP failure in the provider's shape.
+// 0 is not a status that a server could send, so it can stand for the usual one.
 type Error struct {
 	Status     int               `json:"status,omitempty"` // 0: 500
 	Type       string            `json:"type,omitempty"`   // made from the status when empty
@@ -117,6 +121,7 @@ type Server struct {
 	// Models are the ids GET /v1/models and /api/tags list.
 	Models []string
 
+	// ServeHTTP is called by many goroutines; what changes is below mu.
 	http *http.Server
 	ln   net.Listener
 	done chan struct{}
@@ -130,6 +135,7 @@ type Server struct {
 }
 
 // TB is what New needs of a testing.TB.
+// It is an interface so that programs that use Start do not import package testing.
 type TB interface {
 	Helper()
 	Errorf(format string, args ...any)
@@ -145,6 +151,8 @@ func New(t TB, steps ...Step) *Server {
 		t.Fatalf("wiretest: %v", err)
 		return nil
 	}
+	// The failures are reported at the end, because the request that had no step was answered in another
+	// goroutine.
 	t.Cleanup(func() {
 		_ = s.Close()
 		for _, f := range s.Failures() {
@@ -167,6 +175,7 @@ func Listen(addr string, steps ...Step) (*Server, error) {
 		URL: "http://" + ln.Addr().String(), Models: []string{"scripted"},
 		ln: ln, done: make(chan struct{}), steps: steps, arrived: make(chan struct{}),
 	}
+	// A client that never finishes its headers is dropped.
 	s.http = &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second}
 	go func() {
 		defer close(s.done)
@@ -176,6 +185,7 @@ func Listen(addr string, steps ...Step) (*Server, error) {
 }
 
 // Close ends the server and every open stream.
+// Streams that hang are ended by it too, since their contexts end.
 func (s *Server) Close() error {
 	err := s.http.Close()
 	<-s.done
@@ -206,6 +216,7 @@ func (s *Server) Drop() {
 }
 
 // Left is how many steps have not been asked for.
+// A test that ends with steps left has a turn that ended early.
 func (s *Server) Left() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -220,6 +231,7 @@ func (s *Server) Requests() []Request {
 }
 
 // Await returns the n-th model request, counted from 1, as soon as it has arrived.
+// It does not poll: arrived is closed and replaced with each request.
 func (s *Server) Await(ctx context.Context, n int) (Request, error) {
 	for {
 		s.mu.Lock()
@@ -259,8 +271,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, `{"error":{"message":"wiretest: no such path"}}`, http.StatusNotFound)
 		return
 	}
+	// The header is copied: a test reads the request after the handler has ended.
 	req := Request{Format: format, Path: r.URL.Path, Query: r.URL.RawQuery, Header: r.Header.Clone(), Body: body, Time: time.Now()}
 	step, n, ok := s.take(req)
+	// A test sees this text as the model's failure; New fails the test besides.
 	if !ok {
 		writeError(w, format, Error{Status: 400, Message: fmt.Sprintf("wiretest: the script has no step for request %d", n)})
 		return
@@ -293,6 +307,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		out.limit = step.Cut
 	}
 	defer func() {
+		// cleanEnd leaves the response to end as usual
 		if v := recover(); v != nil && v != (cleanEnd{}) {
 			panic(v) // http.ErrAbortHandler: net/http drops the connection
 		}
@@ -303,6 +318,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	} else {
 		writers[format](out)
 	}
+	// after the regular end, as a server that goes on sending
 	out.write(step.Extra)
 	out.flush()
 }
@@ -321,8 +337,10 @@ func (s *Server) take(req Request) (step Step, n int, ok bool) {
 			continue
 		}
 		if !s.Repeat || i < len(s.steps)-1 {
+			// the slice is copied, because the caller's script may be used for another server
 			s.steps = append(s.steps[:i:i], s.steps[i+1:]...)
 		}
+		// Ids are made on a copy, so that a step that is repeated gets others.
 		calls := append([]Call(nil), st.Calls...)
 		for j := range calls {
 			s.calls++
@@ -365,6 +383,7 @@ func (s *Server) serveModels(w http.ResponseWriter, r *http.Request) {
 }
 
 // formatOf is the wire format that a request's path belongs to; empty for an unknown path.
+// The suffix counts: base URLs may have a path of their own.
 func formatOf(path string) Format {
 	switch {
 	case strings.HasSuffix(path, "/messages"):
