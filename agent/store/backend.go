@@ -33,12 +33,14 @@ type backend interface {
 }
 
 // row is an event with its key; see eventKey.
+// The event's number is in the key's low 32 bits, so a row has no column for it.
 type row struct {
 	key int64
 	*Event
 }
 
 // tx is a transaction that takes ? in every database.
+// ready is nil where the driver keeps statements itself.
 type tx struct {
 	t     *sql.Tx
 	b     backend

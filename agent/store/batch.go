@@ -12,6 +12,7 @@ import (
 const rowsPerInsert = 32
 
 // batch gathers the events of one transaction into few statements.
+// It belongs to the writer's goroutine and ends with the transaction.
 type batch struct {
 	tx   tx
 	nums map[string]int64 // session id → number, looked up once a transaction: another process may have deleted it
@@ -21,6 +22,7 @@ type batch struct {
 func newBatch(t tx) *batch { return &batch{tx: t, nums: map[string]int64{}} }
 
 // forget drops the session numbers: a call inside the transaction may have deleted a session.
+// An event for a number that is gone would be stored and never found.
 func (b *batch) forget() { clear(b.nums) }
 
 // addEvent adds an event of a session, which is made when it has no head yet: events may be queued before the head.
@@ -33,6 +35,7 @@ func (b *batch) addEvent(session string, e *Event) error {
 		}
 		b.nums[session] = num
 	}
+	// The rows are inserted when the statement is full, and before anything that reads them.
 	b.rows = append(b.rows, row{eventKey(num, e.Seq), e})
 	if len(b.rows) == maxRows(b.tx.b) {
 		return b.flush()
@@ -60,6 +63,8 @@ func (b *batch) flush() error {
 	if err != nil || int(done) == len(rows) {
 		return err
 	}
+	// Some keys are taken: each row is looked at alone, and those that this statement stored are recognised as
+	// stored.
 	for _, r := range rows {
 		if err := insertFree(b.tx, r); err != nil {
 			return err
@@ -79,6 +84,8 @@ func insertFree(t tx, r row) error {
 	}
 	key := r.key
 	if err == nil {
+		// The next free number is behind the last one of the session, not in a gap: readers ask for what comes
+		// after a number.
 		if err := t.QueryRow("SELECT max(key) + 1 FROM events WHERE key BETWEEN ? AND ?", r.key&^maxSeq, r.key|maxSeq).Scan(&key); err != nil {
 			return err
 		}
@@ -94,6 +101,7 @@ func stored(t tx, r row) (same bool, err error) {
 	if err := t.QueryRow("SELECT type, data FROM events WHERE key = ?", r.key).Scan(&typ, &data); err != nil {
 		return false, err
 	}
+	// The type is compared as the database holds it.
 	return typ == t.b.clean(r.Type) && string(data) == string(r.Data), nil
 }
 
@@ -105,6 +113,7 @@ func (b *batch) putHead(h *Session) error {
 		info = []byte("{}")
 	}
 	clean := b.tx.b.clean
+	// Only queued heads come here, in their order, so the last one that the agent wrote wins.
 	_, err := b.tx.Exec(`INSERT INTO sessions(id, cwd, title, parent, created, updated, info) VALUES (?,?,?,?,?,?,?)
 		ON CONFLICT(id) DO UPDATE SET cwd = excluded.cwd, title = excluded.title, parent = excluded.parent,
 		created = excluded.created, updated = excluded.updated, info = excluded.info`,
@@ -121,6 +130,8 @@ func sessionNum(t tx, id string) (num int64, err error) {
 	err = t.QueryRow("SELECT num FROM sessions WHERE id = ?", id).Scan(&num)
 	if errors.Is(err, sql.ErrNoRows) {
 		now := time.Now().UnixMicro()
+		// DO UPDATE changes nothing; with DO NOTHING a row that another process has just made would not be
+		// returned.
 		err = t.QueryRow(`INSERT INTO sessions(id, cwd, title, parent, created, updated, info) VALUES (?,'','','',?,?,'{}')
 			ON CONFLICT(id) DO UPDATE SET id = excluded.id RETURNING num`, id, now, now).Scan(&num)
 	}

@@ -11,6 +11,7 @@ func (s *Store) Append(session string, events ...Event) {
 	if s.forgetful {
 		return
 	}
+	// The usual case is one event, which needs no slice.
 	if len(events) == 1 {
 		e := events[0]
 		s.enqueue(op{session: session, event: &e})
@@ -35,12 +36,14 @@ func (s *Store) Events(ctx context.Context, session string, from int64, yield fu
 
 // EventsOf is Events for some types only; nil is all. The data of others is not read.
 func (s *Store) EventsOf(ctx context.Context, session string, from int64, types []string, yield func(Event) error) error {
+	// An event that is in both is yielded once, because its number is not above next any more.
 	queued := s.queuedEvents(session) // before the disk is read, so that what is committed meanwhile is in either
 	next := from
 	err := s.storedEvents(ctx, session, from, types, func(e Event) error {
 		next = e.Seq
 		return yield(e)
 	})
+	// With events in memory a session can still be shown, so the error alone does not end the reading.
 	if err != nil && len(queued) == 0 {
 		return err
 	}
@@ -93,6 +96,7 @@ func lastStored(ctx context.Context, db db, session string) (int64, error) {
 }
 
 // queuedEvents are a session's events that are not committed yet, in order. The writer does not change them, so they are not copied.
+// The writer may commit them while the caller reads; they stay valid.
 func (s *Store) queuedEvents(session string) []*Event {
 	s.adopt()
 	s.mu.Lock()
@@ -119,6 +123,7 @@ func (s *Store) storedEvents(ctx context.Context, session string, from int64, ty
 		}
 		return s.explain(err)
 	}
+	// Each page is a query of its own that goes on behind the last key.
 	for {
 		page, err := readPage(ctx, db, num, from, types)
 		if err != nil {
@@ -138,6 +143,7 @@ func (s *Store) storedEvents(ctx context.Context, session string, from int64, ty
 
 // readPage reads at most pageSize events after from.
 func readPage(ctx context.Context, db db, num, from int64, types []string) ([]Event, error) {
+	// The range of keys is the session's, so the query reads one piece of the table, whatever else the file holds.
 	args, only := []any{eventKey(num, from), eventKey(num, maxSeq)}, ""
 	if len(types) > 0 {
 		only = " AND type IN (" + marks(len(types)) + ")"

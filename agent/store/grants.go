@@ -13,9 +13,11 @@ func (s *Store) AddGrant(ctx context.Context, g Grant) (Grant, error) {
 	g.Project, g.Permission, g.Pattern = s.b.clean(g.Project), s.b.clean(g.Permission), s.b.clean(g.Pattern)
 	err := s.do(ctx, func(tx tx) error {
 		var created int64
+		// The update changes nothing: it makes RETURNING give the grant that is there, with its first time.
 		err := tx.QueryRow(`INSERT INTO grants(project, permission, pattern, created) VALUES (?,?,?,?)
 			ON CONFLICT(project, permission, pattern) DO UPDATE SET pattern = excluded.pattern RETURNING id, created`,
 			g.Project, g.Permission, g.Pattern, g.Created.UnixMicro()).Scan(&g.ID, &created)
+		// the time that is stored, which is that of the first call
 		g.Created = unixMicro(created)
 		return err
 	})
@@ -29,6 +31,7 @@ func (s *Store) Grants(ctx context.Context, project string) ([]Grant, error) {
 	if err != nil {
 		return nil, err
 	}
+	// One statement for both questions, so that it is prepared once.
 	rows, err := db.Query(ctx, "SELECT id, project, permission, pattern, created FROM grants WHERE ? = '' OR project = ? ORDER BY id", project, project)
 	if err != nil {
 		return nil, s.explain(err)

@@ -33,6 +33,7 @@ var errHeld = errors.New("held")
 
 // FencedError means that another process continued a session that this process was writing, after this one's connection to
 // the server was lost. What this process added since then is not stored, because two histories cannot be merged.
+// It is given to OnProblem once, and to each Lock of the session from then on.
 type FencedError struct {
 	Session string
 	Host    string
@@ -59,6 +60,7 @@ func (s *sqlite) lock(ctx context.Context, _ *Store, session string) (unlock fun
 		return func() {}, nil
 	}
 	dir := filepath.Join(filepath.Dir(s.path), "locks")
+	// Without a folder for locks there is no way to exclude others, and no reason to refuse work.
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return func() {}, nil
 	}
@@ -72,12 +74,14 @@ func (s *sqlite) lock(ctx context.Context, _ *Store, session string) (unlock fun
 				f.Close()
 			}, nil
 		}
+		// The file system knows no locks, or the file cannot be made: the session runs without.
 		if !errors.Is(err, errHeld) {
 			return func() {}, nil
 		}
 		if time.Now().After(deadline) {
 			return nil, &LockedError{Session: session, PID: readPID(path)}
 		}
+		// flock(2) has no wait with a time limit, so it is asked again every 10 ms.
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
@@ -92,6 +96,7 @@ func (s *sqlite) lockPatience() time.Duration { return min(s.busyTimeout, 300*ti
 // lockName is the file name for a session id. An id from outside may hold slashes or dots; they are replaced, so that the file stays
 // in the folder.
 func lockName(session string) string {
+	// Two ids that differ in replaced characters only share a lock, which is safe.
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' {
 			return r
@@ -118,6 +123,7 @@ func lockFile(path string) (*os.File, error) {
 		f.Close()
 		return nil, errHeld
 	}
+	// the process id of the last owner, which did not remove the file
 	f.Truncate(0)
 	fmt.Fprintf(f, "%d\n", os.Getpid())
 	return f, nil

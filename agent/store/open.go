@@ -8,12 +8,14 @@ import (
 // open opens the database once and brings it to the present schema. A failure is not remembered: the disk may have space, or the
 // server may answer, at the next use.
 func (s *Store) open() (*sql.DB, error) {
+	// openMu is held for the whole opening, so that several readers at once open one database.
 	s.openMu.Lock()
 	defer s.openMu.Unlock()
 	if s.write != nil {
 		return s.write, nil
 	}
 	d, err := s.b.open()
+	// A damaged file is salvaged here, before anybody reads from it.
 	if err != nil && s.repair(s.b.explain(err)) {
 		d, err = s.b.open()
 	}
@@ -21,6 +23,7 @@ func (s *Store) open() (*sql.DB, error) {
 		return nil, s.explain(err)
 	}
 	s.write = d
+	// The driver for PostgreSQL prepares by itself.
 	if _, ok := s.b.(*sqlite); ok {
 		s.writes = newPrepared(d)
 	}
@@ -30,6 +33,7 @@ func (s *Store) open() (*sql.DB, error) {
 // reader is the pool that reads.
 func (s *Store) reader() (db, error) {
 	s.adopt()
+	// while a server is away, a reader fails at once and does not wait for a time-out
 	if err := s.away(); err != nil {
 		return db{}, err
 	}
@@ -40,12 +44,14 @@ func (s *Store) reader() (db, error) {
 	s.openMu.Lock()
 	defer s.openMu.Unlock()
 	if s.read == nil {
+		// Close came between open and here
 		if s.write == nil {
 			return db{}, ErrClosed
 		}
 		if s.read, err = s.b.reader(w); err != nil {
 			return db{}, s.explain(err)
 		}
+		// A database in memory has one connection for both, and one set of statements.
 		if s.reads = s.writes; s.read != w && s.writes != nil {
 			s.reads = newPrepared(s.read)
 		}
@@ -59,8 +65,6 @@ func (s *Store) statements() *prepared {
 	defer s.openMu.Unlock()
 	return s.writes
 }
-
-// explain is an error of the database as a *Problem with the next step; nil stays nil.
 
 // repair salvages a damaged file, once in the life of a store. openMu is held. It reports whether there is a new file; why there is none
 // is part of later Problems.
@@ -77,13 +81,16 @@ func (s *Store) repair(problem error) bool {
 		}
 	}
 	s.read, s.write, s.reads, s.writes = nil, nil, nil, nil
+	// both pools are closed first: salvage works on the file, and a connection would write on into the old one
 	done, err := salvage(b.path, b.busyTimeout)
 	if err != nil {
 		b.unsalvaged = err
 		return false
 	}
+	// mu is always taken inside openMu, never the other way round.
 	s.mu.Lock()
 	tell := s.onProblem
+	// nobody listens yet: OnProblem tells it when it is set
 	if s.damaged = false; tell == nil {
 		s.unsaid = done
 	}

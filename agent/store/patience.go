@@ -28,6 +28,7 @@ type impatient struct {
 
 // dialImpatient dials as pgx does, and gives the connection its deadlines.
 func dialImpatient(ctx context.Context, network, addr string) (net.Conn, error) {
+	// The gate refuses the connection when the setting comes from a folder that is not trusted.
 	c, err := guard.Dialer(guard.Reason{Who: guard.Storage, Setting: "store"}, guard.Network{})(ctx, network, addr)
 	if err != nil {
 		return nil, err
@@ -36,6 +37,7 @@ func dialImpatient(ctx context.Context, network, addr string) (net.Conn, error) 
 }
 
 func (c *impatient) Read(p []byte) (int, error) {
+	// Each read has its own patience: an answer may take longer in all, as long as something arrives.
 	c.arm(&c.read, c.Conn.SetReadDeadline)
 	return c.Conn.Read(p)
 }
@@ -83,9 +85,11 @@ func (s *Store) explain(err error) error {
 	var p *Problem
 	known := errors.As(err, &p) // an error that away gave does not make the pause longer
 	err = s.b.explain(err)
+	// A read has found the damage. Only the writer repairs, because it owns the connection that writes.
 	if errors.As(err, &p) && p.Kind == ProblemDamaged {
 		s.mu.Lock()
 		s.damaged = true
+		// the writer may never have been started, if nothing was appended so far
 		if !s.running && !s.closed {
 			s.running = true
 			go s.writer()
@@ -93,6 +97,7 @@ func (s *Store) explain(err error) error {
 		s.mu.Unlock()
 		s.poke()
 	}
+	// Only a failure of its own starts the pause.
 	if !known && isAway(err) {
 		s.mu.Lock()
 		s.awayErr, s.awayUntil = err, time.Now().Add(awayPause)

@@ -40,6 +40,7 @@ func (p *postgres) config() (c *pgx.ConnConfig, schema string, err error) {
 	if c, err = pgx.ParseConfig(p.url); err != nil {
 		return nil, "", err // pgx takes the password out of it
 	}
+	// A connect_timeout in the address wins.
 	if c.ConnectTimeout == 0 {
 		c.ConnectTimeout = connectPatience
 	}
@@ -53,6 +54,7 @@ func (p *postgres) config() (c *pgx.ConnConfig, schema string, err error) {
 }
 
 // name is the address without user, password and settings.
+// It is shown to people and is part of messages, so it has no secret in it.
 func (p *postgres) name() string {
 	c, schema, err := p.config()
 	if err != nil {
@@ -67,9 +69,12 @@ func (p *postgres) pool(conns int, connected func()) (*sql.DB, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
+	// The schema's name comes from a setting and becomes part of statements.
 	path := pgx.Identifier{schema}.Sanitize()
 	d := stdlib.OpenDB(*c, stdlib.OptionAfterConnect(func(ctx context.Context, conn *pgx.Conn) error {
 		// A machine that vanishes must not keep its locks for hours: the server asks after it.
+		// 30 s of silence and three questions 10 s apart: after a minute the server drops the connection, and its
+		// locks.
 		_, err := conn.Exec(ctx, `SELECT set_config('search_path', $1, false), set_config('tcp_keepalives_idle', '30', false),
 			set_config('tcp_keepalives_interval', '10', false), set_config('tcp_keepalives_count', '3', false)`, path)
 		if err == nil && connected != nil {
@@ -77,6 +82,7 @@ func (p *postgres) pool(conns int, connected func()) (*sql.DB, string, error) {
 		}
 		return err
 	}))
+	// An idle connection is kept, because the next turn comes soon and a TLS handshake costs round trips.
 	d.SetMaxOpenConns(conns)
 	d.SetMaxIdleConns(1)
 	return d, schema, nil
@@ -88,6 +94,7 @@ func (p *postgres) open() (*sql.DB, error) {
 	d, schema, err := p.pool(1, func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
+		// holds that were taken on the connection before have another number now
 		p.gen++
 	})
 	if err != nil {
@@ -103,6 +110,7 @@ func (p *postgres) open() (*sql.DB, error) {
 }
 
 func (p *postgres) reader(*sql.DB) (*sql.DB, error) {
+	// Four readers: sessions that open at once, each with short queries.
 	d, _, err := p.pool(4, nil)
 	if err == nil {
 		d.SetConnMaxIdleTime(time.Minute)
@@ -142,6 +150,7 @@ func (p *postgres) insert(t tx, rows []row) (int64, error) {
 	keys, times := make([]int64, len(rows)), make([]int64, len(rows))
 	types, data := make([]string, len(rows)), make([][]byte, len(rows))
 	for i, r := range rows {
+		// nil would be sent as NULL, which the column refuses.
 		keys[i], times[i], types[i], data[i] = r.key, r.Time.UnixMicro(), p.clean(r.Type), r.Data
 		if data[i] == nil {
 			data[i] = []byte{}
@@ -183,6 +192,7 @@ var pgMigrations = []string{
 // created only when it is missing, because a user without CREATE on the database may use one that an administrator made.
 func (p *postgres) migrate(ctx context.Context, d *sql.DB, schema string) error {
 	v, err := p.version(ctx, d)
+	// The usual start asks only this question, and takes no lock.
 	if err != nil || v == len(pgMigrations) {
 		return err
 	}
@@ -191,6 +201,7 @@ func (p *postgres) migrate(ctx context.Context, d *sql.DB, schema string) error 
 		return err
 	}
 	defer t.Rollback()
+	// the lock's number is ours alone, and ends with the transaction
 	if _, err := t.ExecContext(ctx, "SELECT pg_advisory_xact_lock(7526175)"); err != nil {
 		return err
 	}
@@ -203,6 +214,7 @@ func (p *postgres) migrate(ctx context.Context, d *sql.DB, schema string) error 
 			return err
 		}
 	}
+	// another program may have done the work while this one waited for the lock
 	if v, err = p.version(ctx, t); err != nil {
 		return err
 	}
@@ -211,6 +223,7 @@ func (p *postgres) migrate(ctx context.Context, d *sql.DB, schema string) error 
 			"%s was written by a newer Pillion (schema %d, this one knows %d). It is left as it is: update Pillion", p.name(), v, len(pgMigrations))}
 	}
 	if v == 0 {
+		// Without our version table, any table in the schema is somebody else's.
 		var n int
 		if err := t.QueryRowContext(ctx, "SELECT count(*) FROM pg_tables WHERE schemaname = $1", schema).Scan(&n); err != nil {
 			return err
@@ -236,6 +249,7 @@ func (p *postgres) migrate(ctx context.Context, d *sql.DB, schema string) error 
 // version is the schema's version; 0 when the tables are not there.
 func (p *postgres) version(ctx context.Context, q queryer) (v int, err error) {
 	var there bool
+	// current_schema is NULL when the schema does not exist, which counts as no table.
 	if err := q.QueryRowContext(ctx, "SELECT to_regclass(quote_ident(current_schema()) || '.schema_version') IS NOT NULL").Scan(&there); err != nil || !there {
 		return 0, err
 	}

@@ -57,6 +57,7 @@ func (p *postgres) lock(ctx context.Context, s *Store, session string) (unlock f
 // without asking the server, because the connection still has its lock.
 func (p *postgres) try(ctx context.Context, s *Store, session string) (*LockedError, error) {
 	p.mu.Lock()
+	// A session that was lost stays lost in this process: its copy of the history is not the stored one.
 	if f := p.gone[session]; f != nil {
 		p.mu.Unlock()
 		return nil, f
@@ -69,6 +70,7 @@ func (p *postgres) try(ctx context.Context, s *Store, session string) (*LockedEr
 		}
 		return &LockedError{Session: session, PID: os.Getpid()}, errHeld
 	}
+	// The entry is made before the server is asked, so that a second caller in this process is refused meanwhile.
 	h := &hold{pending: true}
 	p.held[session] = h
 	p.mu.Unlock()
@@ -83,6 +85,7 @@ func (p *postgres) try(ctx context.Context, s *Store, session string) (*LockedEr
 		return nil, nil
 	}
 	err = p.onWriter(ctx, s, func(ctx context.Context, c *pgx.Conn) (err error) {
+		// the number of the connection that answers, which may be newer than the one at the start
 		p.mu.Lock()
 		gen = p.gen
 		p.mu.Unlock()
@@ -96,6 +99,7 @@ func (p *postgres) try(ctx context.Context, s *Store, session string) (*LockedEr
 	case err == nil:
 		return nil, nil
 	case errors.Is(err, errHeld):
+		// The entry goes, or the session could never be locked again by this process.
 		delete(p.held, session)
 		return &LockedError{Session: session, PID: who.pid, Host: who.elsewhere()}, errHeld
 	case ctx.Err() != nil:
@@ -113,6 +117,7 @@ func (p *postgres) onWriter(ctx context.Context, s *Store, f func(context.Contex
 	if err != nil {
 		return err
 	}
+	// d has one connection. Waiting for it is bounded too.
 	soon, stop := context.WithTimeout(ctx, connectPatience) // a transaction that waits for a silent server has the connection
 	defer stop()
 	conn, err := d.Conn(soon)
@@ -120,6 +125,7 @@ func (p *postgres) onWriter(ctx context.Context, s *Store, f func(context.Contex
 		return err
 	}
 	defer conn.Close()
+	// The values of ctx stay, its end does not.
 	slow, cancel := context.WithTimeout(context.WithoutCancel(ctx), connectPatience)
 	defer cancel()
 	return conn.Raw(func(c any) error { return f(slow, c.(*stdlib.Conn).Conn()) })
@@ -154,10 +160,13 @@ func take(ctx context.Context, c *pgx.Conn, session string) (fence int64, who wr
 	if err := c.QueryRow(ctx, tryLockSQL, session).Scan(&mine); err != nil {
 		return 0, who, err
 	}
+	// Another connection holds the lock. Who that is, its row says; the row may be missing when the holder is just
+	// beginning.
 	if !mine {
 		_, who, err := lastWriter(ctx, c, session)
 		return 0, who, errors.Join(errHeld, err)
 	}
+	// The fence grows by one with each holder, also when the same process takes the session again.
 	err = c.QueryRow(ctx, `INSERT INTO writers(session, fence, host, pid, since) VALUES ($1, 1, $2, $3, $4)
 		ON CONFLICT(session) DO UPDATE SET fence = writers.fence + 1, host = excluded.host, pid = excluded.pid, since = excluded.since
 		RETURNING fence`, session, hostname(), os.Getpid(), time.Now().UnixMicro()).Scan(&fence)
@@ -180,6 +189,7 @@ func (p *postgres) unlock(s *Store, session string) {
 		h.releasing = true
 	}
 	p.mu.Unlock()
+	// The op stands behind all events of the session, so the lock is released after they are committed.
 	s.enqueue(op{after: func() {
 		p.mu.Lock()
 		h := p.held[session]
@@ -200,6 +210,7 @@ func (p *postgres) unlock(s *Store, session string) {
 // begin starts a transaction once the locks are this connection's.
 func (p *postgres) begin(ctx context.Context, s *Store, d *sql.DB) (*sql.Tx, error) {
 	if p.stale() {
+		// A connection that was lost is made anew here, and gets its number.
 		if err := d.PingContext(ctx); err != nil { // the connection, with its number
 			return nil, err
 		}
@@ -208,6 +219,8 @@ func (p *postgres) begin(ctx context.Context, s *Store, d *sql.DB) (*sql.Tx, err
 		}
 	}
 	t, err := d.BeginTx(ctx, nil)
+	// The pool may have replaced the connection between relock and here; a transaction on it would write without
+	// locks.
 	if err == nil && p.stale() {
 		t.Rollback()
 		return nil, errReconnected
@@ -232,6 +245,7 @@ func (p *postgres) relock(ctx context.Context, s *Store, c *pgx.Conn) error {
 	p.mu.Lock()
 	gen := p.gen
 	var todo []string
+	// The ids are collected first: p.mu must not be held while the server is asked.
 	for id, h := range p.held {
 		if !h.pending && h.gen != gen {
 			todo = append(todo, id)
@@ -242,6 +256,7 @@ func (p *postgres) relock(ctx context.Context, s *Store, c *pgx.Conn) error {
 		p.mu.Lock()
 		h := p.held[id]
 		p.mu.Unlock()
+		// unlocked meanwhile
 		if h == nil {
 			continue
 		}
@@ -282,6 +297,7 @@ func (p *postgres) again(ctx context.Context, s *Store, c *pgx.Conn, session str
 		return 0, taken, err
 	}
 	if fence != 0 {
+		// Somebody has held the session since, and has released it. The lock that was just taken is given back.
 		if now != fence {
 			return give()
 		}
@@ -291,6 +307,7 @@ func (p *postgres) again(ctx context.Context, s *Store, c *pgx.Conn, session str
 	// process's.
 	if mine := s.queuedEvents(session); len(mine) > 0 {
 		var last int64
+		// 4294967295 is maxSeq
 		err := c.QueryRow(ctx, `SELECT coalesce(max(key) & 4294967295, 0) FROM events, (SELECT num FROM sessions WHERE id = $1) AS s
 			WHERE key BETWEEN num << 32 AND num << 32 | 4294967295`, session).Scan(&last)
 		if err != nil {
@@ -312,6 +329,7 @@ func (p *postgres) fenced(t tx, sessions []string) ([]*FencedError, error) {
 	var lost []*FencedError
 	fences := map[string]int64{}
 	var ask []string
+	// Sessions whose fence is 0 were granted while the server was away and are judged by relock, before this.
 	p.mu.Lock()
 	for _, id := range sessions {
 		if f := p.gone[id]; f != nil {
@@ -325,6 +343,7 @@ func (p *postgres) fenced(t tx, sessions []string) ([]*FencedError, error) {
 	if len(ask) == 0 {
 		return lost, nil
 	}
+	// FOR SHARE keeps a new holder from raising the fence until this transaction has ended.
 	rows, err := t.t.Query("SELECT session, fence, host, pid FROM writers WHERE session = ANY($1) FOR SHARE", ask)
 	if err != nil {
 		return nil, err

@@ -24,6 +24,7 @@ func (p *postgres) explain(err error) error {
 	if errors.As(err, &parse) {
 		return say(ProblemOther, "the setting store is no PostgreSQL address (postgres://user@host/database): %v", err)
 	}
+	// No code means that the server did not answer at all.
 	switch code := sqlState(err); { // PostgreSQL, Appendix A: the first two characters are the class
 	case code == "":
 		return say(ProblemAway, "%s does not answer (%v); check the network and the server; the session is saved by itself once it does", p.name(), err)
@@ -32,14 +33,19 @@ func (p *postgres) explain(err error) error {
 	case code == "3D000":
 		return say(ProblemOther, "%s: there is no such database; make it with createdb, or correct the setting store", p.name())
 	case code == "42501" || code == "25006":
+		// insufficient_privilege, read_only_sql_transaction
 		return say(ProblemReadOnly, "%s cannot be written (%v); the user needs a schema of its own (CREATE on the database) and no read-only server", p.name(), err)
 	case code == "53100" || code == "53200":
+		// disk_full, out_of_memory
 		return say(ProblemFull, "%s has no space left (%v); the session is saved by itself once there is some", p.name(), err)
 	case code[:2] == "08" || code[:2] == "57" || code[:2] == "53":
+		// classes: connection exception, operator intervention, insufficient resources
 		return say(ProblemAway, "%s is not available now (%v); the session is saved by itself once it is", p.name(), err)
 	case code[:2] == "40" || code == "55P03":
+		// class transaction rollback, lock_not_available
 		return say(ProblemLocked, "%s is busy with another writer (%v)", p.name(), err)
 	case code[:2] == "XX":
+		// class internal error: the server's own word for damage
 		return say(ProblemDamaged, "%s is damaged (%v); ask who runs the server", p.name(), err)
 	}
 	return say(ProblemOther, "the session store %s failed: %v", p.name(), err)
@@ -65,6 +71,7 @@ func (p *postgres) broken(err error) bool {
 		return true
 	default:
 		switch code[:2] {
+		// 25 is an invalid transaction state, 58 a failure of the system below the server
 		case "08", "25", "40", "53", "57", "58", "XX":
 			return true
 		}

@@ -11,6 +11,7 @@ const maxPrepared = 32
 
 // prepared keeps what is asked again and again ready to run: SQLite takes longer to parse a query than to answer it. A nil one
 // keeps nothing: PostgreSQL's driver does so itself.
+// The writer's pool and the readers' pool have one each, since a statement belongs to its pool.
 type prepared struct {
 	d *sql.DB
 
@@ -26,6 +27,7 @@ func newPrepared(d *sql.DB) *prepared {
 // get is the prepared statement of a query, made when it is missing. nil means that there is no room or that it failed to parse: the
 // caller runs the text, which gives the error.
 func (p *prepared) get(ctx context.Context, q string) *sql.Stmt {
+	// The lock is not held while a statement is prepared, so two readers may both prepare it; put keeps one.
 	st, room := p.look(q, false)
 	if st != nil || !room {
 		return st
@@ -69,6 +71,7 @@ func (p *prepared) prepare(ctx context.Context) {
 		return
 	}
 	p.mu.Lock()
+	// The map is taken as a whole; what is asked for meanwhile goes into the next one.
 	wanted := p.wanted
 	if len(wanted) > 0 {
 		p.wanted = map[string]bool{}

@@ -33,8 +33,9 @@ type Problem struct {
 	Kind    ProblemKind
 	Path    string // the file, or the server and database
 	Message string
-	Kept    string // the file of this machine that holds what could not be stored; empty: memory only
-	Err     error
+	// A process that ends now loses nothing that is in this file.
+	Kept string // the file of this machine that holds what could not be stored; empty: memory only
+	Err  error
 }
 
 func (p *Problem) Error() string { return p.Message }
@@ -42,6 +43,7 @@ func (p *Problem) Unwrap() error { return p.Err }
 
 // explain turns what SQLite or the system says into a Problem with the next move.
 func (s *sqlite) explain(err error) error {
+	// These are not failures of the database, and their callers compare them.
 	var p *Problem
 	if err == nil || errors.As(err, &p) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrNotFound) {
 		return err
@@ -50,6 +52,7 @@ func (s *sqlite) explain(err error) error {
 		return &Problem{Kind: kind, Path: s.path, Message: fmt.Sprintf(format, args...), Err: err}
 	}
 	switch code := sqliteCode(err); {
+	// Both SQLite and the system may be the first to notice each of these.
 	case code == lib.SQLITE_FULL || errors.Is(err, syscall.ENOSPC):
 		return say(ProblemFull, "the disk is full: %s cannot grow; free some space and the session is saved by itself", s.path)
 	case code == lib.SQLITE_BUSY || code == lib.SQLITE_LOCKED:
@@ -83,6 +86,7 @@ func isBusy(err error) bool {
 }
 
 // broken reports failures of the file; the others are answers about one statement, and leave the transaction usable.
+// After one of these the transaction cannot go on.
 func (s *sqlite) broken(err error) bool {
 	switch sqliteCode(err) {
 	case lib.SQLITE_FULL, lib.SQLITE_BUSY, lib.SQLITE_LOCKED, lib.SQLITE_READONLY, lib.SQLITE_NOTADB, lib.SQLITE_CORRUPT, lib.SQLITE_CANTOPEN, lib.SQLITE_IOERR:

@@ -21,6 +21,7 @@ import (
 // first page that fails, and what is between in halves, until single keys fail. A first page that is lost (with it the schema) is
 // taken from a new file: the schema is ours, so its tables begin at the same pages.
 func salvage(path string, patience time.Duration) (*Problem, error) {
+	// Two processes that find the same damage would each replace the other's new file.
 	lock, err := lockFile(path + ".salvage")
 	if err != nil {
 		return nil, fmt.Errorf("another process is saving what can be read of %s: %w", path, err)
@@ -38,6 +39,7 @@ func salvage(path string, patience time.Duration) (*Problem, error) {
 	}
 	defer os.RemoveAll(work)
 	from, to := &sqlite{path: filepath.Join(work, "old.db"), busyTimeout: patience}, &sqlite{path: filepath.Join(work, "new.db"), busyTimeout: patience}
+	// The write-ahead log may hold the last commits, so it is copied too.
 	for _, end := range []string{"", "-wal"} { // never work on the only copy; -shm is made anew
 		if err := copyFile(path+end, from.path+end); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return nil, err
@@ -54,6 +56,7 @@ func salvage(path string, patience time.Duration) (*Problem, error) {
 	if err = errors.Join(err, dst.Close()); err != nil {
 		return nil, err
 	}
+	// local time to the second, for the person who looks for it
 	aside := fmt.Sprintf("%s.damaged-%s", path, time.Now().Format("20060102-150405"))
 	for _, end := range []string{"-wal", ""} { // the old log first: it must never be applied to the new file
 		if err := os.Rename(path+end, aside+end); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -61,6 +64,7 @@ func salvage(path string, patience time.Duration) (*Problem, error) {
 		}
 	}
 	os.Remove(path + "-shm")
+	// Both are in one folder, so the rename is atomic.
 	if err := os.Rename(to.path, path); err != nil {
 		return nil, err
 	}
@@ -70,6 +74,7 @@ func salvage(path string, patience time.Duration) (*Problem, error) {
 }
 
 // saved counts rows that were carried over.
+// Rows that two ways of reading find are counted once.
 type saved struct {
 	sessions, events, grants int
 	heads                    int // sessions whose head was lost: their events tell what they were
@@ -94,12 +99,14 @@ func carry(from *sqlite, dst *sql.DB, work string) (saved, error) {
 	}
 	defer func() { src.Close() }()
 	src.SetMaxOpenConns(1)
+	// A text file at this path may be the person's: it is left alone.
 	if file, err := openPages(from.path); err != nil {
 		return saved{}, err
 	} else if !file.ours() {
 		return saved{}, errors.New("it is no database")
 	}
 	var n int
+	// Without a readable schema SQLite finds no table. Ours is always the same, so a new file's first page serves.
 	if err := src.QueryRow("SELECT count(*) FROM sqlite_master WHERE name IN ('sessions', 'events', 'grants')").Scan(&n); err != nil || n < 3 {
 		src.Close()
 		if err := firstPage(from.path, work); err != nil {
@@ -117,6 +124,7 @@ func carry(from *sqlite, dst *sql.DB, work string) (saved, error) {
 	defer tx.Rollback()
 	var s saved
 	budget := 20_000 // queries; a file that fails everywhere must end too
+	// put inserts what was read; IGNORE drops a row that was found before.
 	table := func(name, key, columns string, put string, count *int) error {
 		width := strings.Count(columns, ",") + 1
 		t := &salvagedTable{src: src, name: name, key: key, columns: columns, width: width, budget: &budget, put: func(row []any) error {
@@ -139,6 +147,7 @@ func carry(from *sqlite, dst *sql.DB, work string) (saved, error) {
 	if err := table("sessions", "num", "num, id, cwd, title, parent, created, updated, info", "INSERT OR IGNORE INTO sessions(num, id, cwd, title, parent, created, updated, info) VALUES (?,?,?,?,?,?,?,?)", &s.sessions); err != nil {
 		return s, err
 	}
+	// Without a hole among the heads all were read; events without a head then belong to deleted sessions.
 	holes = s.holes
 	if err := table("events", "key", "key, time, type, data", "INSERT OR IGNORE INTO events(key, time, type, data) VALUES (?,?,?,?)", &s.events); err != nil {
 		return s, err
@@ -152,6 +161,7 @@ func carry(from *sqlite, dst *sql.DB, work string) (saved, error) {
 		}
 	}
 	// Events whose session's head is lost would be found by nobody.
+	// They get a session each, under the number in their keys.
 	now := time.Now()
 	res, err := tx.Exec(`INSERT INTO sessions(num, id, cwd, title, parent, created, updated, info)
 		SELECT DISTINCT key >> 32, 'recovered_' || (key >> 32) || '_' || ?, '', 'Recovered session', '', ?, ?, '{}' FROM events
@@ -168,6 +178,7 @@ func carry(from *sqlite, dst *sql.DB, work string) (saved, error) {
 // pages adds the rows that SQLite does not reach any more but whose pages are whole. Pages that were freed still have the rows of
 // deleted sessions: with known, all heads were read, and events of others are not wanted.
 func (s *saved) pages(src *sql.DB, path string, tx *sql.Tx, known bool) error {
+	// Only pages in the file are looked at, so the log is moved into it first.
 	var a, b, c any
 	_ = src.QueryRow("PRAGMA wal_checkpoint(TRUNCATE)").Scan(&a, &b, &c) // what it cannot move is lost here
 	file, err := openPages(path)
@@ -184,9 +195,12 @@ func (s *saved) pages(src *sql.DB, path string, tx *sql.Tx, known bool) error {
 		if key <= 0 || len(row) < 4 || row[0] != nil { // the key's own column is empty in our tables
 			return
 		}
+		// The shapes are those of sessions (id, cwd, title, parent, created, updated, info) and of events (time,
+		// type, data).
 		switch kind := shape(row[1:]); {
 		case kind == "ssssiib" && !known:
 			add(&s.sessions, "INSERT OR IGNORE INTO sessions(num, id, cwd, title, parent, created, updated, info) VALUES (?,?,?,?,?,?,?,?)", append([]any{key}, row[1:]...)...)
+		// an event whose data is damaged
 		case kind == "isb" && !isJSON(row[3]):
 		case kind == "isb" && known:
 			add(&s.events, "INSERT OR IGNORE INTO events(key, time, type, data) SELECT ?,?,?,? WHERE EXISTS (SELECT 1 FROM sessions WHERE num = ?)", key, row[1], row[2], row[3], key>>32)
@@ -242,6 +256,7 @@ type salvagedTable struct {
 }
 
 // read gives put every row with lo <= key <= hi that can be read. depth is how often the range was halved.
+// What lies between the last key of the way up and the last key of the way down is halved.
 func (t *salvagedTable) read(lo, hi int64, depth int) error {
 	if lo > hi {
 		return nil
@@ -263,6 +278,7 @@ func (t *salvagedTable) read(lo, hi int64, depth int) error {
 	if last >= 0 {
 		hi = last - 1
 	}
+	// 63 halvings reach a single key.
 	if lo >= hi || depth > 64 || *t.budget <= 0 {
 		t.holes++
 		return nil
@@ -278,6 +294,7 @@ func (t *salvagedTable) read(lo, hi int64, depth int) error {
 // error is put's.
 func (t *salvagedTable) scan(lo, hi int64, order string) (last int64, whole bool, err error) {
 	last = -1
+	// each scan is a query, and each hole costs two
 	if *t.budget--; *t.budget < 0 {
 		return last, false, nil
 	}
@@ -293,6 +310,7 @@ func (t *salvagedTable) scan(lo, hi int64, order string) (last int64, whole bool
 		for i := range row {
 			at[i] = &row[i]
 		}
+		// a value that cannot be read ends this direction
 		if err := rows.Scan(at...); err != nil {
 			return last, false, nil
 		}
@@ -319,6 +337,7 @@ func firstPage(path, work string) error {
 	if err = errors.Join(err, d.Close()); err != nil {
 		return err
 	}
+	// 4096 is SQLite's default page size; another one is refused below.
 	page := make([]byte, 4096)
 	f, err := os.Open(fresh.path)
 	if err != nil {
@@ -328,6 +347,7 @@ func firstPage(path, work string) error {
 	if _, err := io.ReadFull(f, page); err != nil {
 		return err
 	}
+	// path is the copy in the work folder, never the file of the person
 	old, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		return err

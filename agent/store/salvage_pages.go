@@ -16,6 +16,7 @@ type pages struct {
 	data []byte
 }
 
+// openPages reads the whole file into memory; that happens once, after damage.
 func openPages(path string) (*pages, error) {
 	data, err := os.ReadFile(path)
 	return &pages{data}, err
@@ -36,6 +37,8 @@ func (p *pages) ours() bool {
 		return true
 	}
 	all, like, leaves := 0, 0, 0
+	// The types are those of the file format, section 1.6: 0x0d is a leaf of a table, 0x05 its inner pages, 0x02
+	// and 0x0a are pages of an index, and overflow pages begin with 0.
 	for n := uint32(2); p.page(n) != nil; n++ {
 		all++
 		switch p.page(n)[0] {
@@ -53,6 +56,7 @@ func (p *pages) ours() bool {
 // skipped.
 func (p *pages) rows(yield func(key int64, columns []any)) {
 	for n := uint32(1); p.page(n) != nil; n++ {
+		// page 1 begins with the file's header of 100 bytes
 		page, head := p.page(n), 0
 		if n == 1 {
 			head = 100
@@ -60,6 +64,7 @@ func (p *pages) rows(yield func(key int64, columns []any)) {
 		if page[head] != 0x0d {
 			continue
 		}
+		// A leaf's header has 8 bytes, with the number of cells at offset 3; offsets of 2 bytes follow.
 		cells := int(binary.BigEndian.Uint16(page[head+3:]))
 		for i := range cells {
 			at := head + 8 + 2*i
@@ -80,6 +85,7 @@ func (p *pages) cell(page []byte, at int) (key int64, payload []byte, ok bool) {
 	if at < 8 || at >= len(page) {
 		return 0, nil, false
 	}
+	// Everything that is read is bounded by the file: damaged bytes may say anything.
 	size, n := varint(page[at:])
 	at += n
 	if n == 0 || size < 0 || size > int64(len(p.data)) || at >= len(page) {
@@ -87,6 +93,7 @@ func (p *pages) cell(page []byte, at int) (key int64, payload []byte, ok bool) {
 	}
 	key, n = varint(page[at:])
 	at += n
+	// U-35 and (U-12)*32/255-23 of section 1.6, with U the page size.
 	const most, least = pageSize4k - 35, (pageSize4k-12)*32/255 - 23 // of a payload on the leaf itself
 	local := int(size)
 	if size > most {
@@ -120,6 +127,7 @@ func (p *pages) cell(page []byte, at int) (key int64, payload []byte, ok bool) {
 // record takes a payload apart into int64, float64, string, []byte and nil.
 func record(b []byte) (columns []any, ok bool) {
 	head, n := varint(b)
+	// Eight columns at most have a header of far less than 64 bytes; a longer one is not a row of ours.
 	if n == 0 || head < int64(n) || head > int64(len(b)) || head > 64 {
 		return nil, false
 	}
@@ -131,6 +139,8 @@ func record(b []byte) (columns []any, ok bool) {
 		}
 		types = types[n:]
 		size := int64(0)
+		// The serial types of section 2.1: 1 to 6 are integers, 7 a float, 8 and 9 the constants 0 and 1, 12 and
+		// more blobs (even) or texts (odd).
 		switch {
 		case kind >= 12:
 			size = (kind - 12) / 2
@@ -152,6 +162,7 @@ func record(b []byte) (columns []any, ok bool) {
 		case kind == 8, kind == 9:
 			columns = append(columns, kind-8)
 		case kind <= 6:
+			// big-endian two's complement; the first byte has the sign
 			v := int64(int8(value[0]))
 			for _, c := range value[1:] {
 				v = v<<8 | int64(c)

@@ -7,6 +7,7 @@ import (
 )
 
 // scanPage is how many events Scan reads at a time.
+// The page bounds the memory that a scan needs.
 const scanPage = 1024
 
 // Scan yields the stored events of some types since a moment (the zero time is all), session after session and in order within one,
@@ -17,6 +18,7 @@ func (s *Store) Scan(ctx context.Context, since time.Time, types []string, yield
 	if err != nil {
 		return err
 	}
+	// All heads are held for the time of the scan; without Info they are small.
 	heads, err := headsByNum(ctx, db, since)
 	if err != nil {
 		return s.explain(err)
@@ -27,6 +29,7 @@ func (s *Store) Scan(ctx context.Context, since time.Time, types []string, yield
 			return s.explain(err)
 		}
 		for _, r := range page {
+			// the session was made after the heads were read
 			h, ok := heads[r.key>>32]
 			if !ok {
 				continue // made meanwhile
@@ -71,6 +74,7 @@ func micro(t time.Time) int64 {
 }
 
 // scan reads one page of events after a key; last is where the next page begins.
+// The types are checked by the database, so that the data of others is not read.
 func scan(ctx context.Context, db db, after int64, since time.Time, types []string) (page []row, last int64, err error) {
 	args := []any{after, micro(since)}
 	for _, t := range types {

@@ -28,6 +28,7 @@ var migrations = []string{
 }
 
 // maxSeq is the largest number of an event: the low 32 bits of its key.
+// With 31 bits left for the session's number a key stays positive.
 const maxSeq = 1<<32 - 1
 
 // eventKey joins a session's number and an event's. One integer key makes the table itself the index: a session's events lie together
@@ -37,6 +38,7 @@ func eventKey(num, seq int64) int64 { return num<<32 | seq }
 // migrate brings the file to the present version. Two processes that start together take turns: the version is read again inside the
 // transaction, because the other may have done the work. A newer file, or one of another program, is a *Problem and is not changed.
 func migrate(ctx context.Context, db *sql.DB, path string) error {
+	// read without a transaction, so that the usual start does not wait for a writer
 	v, err := version(ctx, db)
 	if err != nil {
 		return err
@@ -53,6 +55,7 @@ func migrate(ctx context.Context, db *sql.DB, path string) error {
 			return err
 		}
 		// WAL is a property of the file, set once; a file that is not ours must not even change its header.
+		// SQLite cannot change the journal mode inside a transaction.
 		if _, err := db.ExecContext(ctx, "PRAGMA journal_mode = WAL"); err != nil {
 			return err
 		}

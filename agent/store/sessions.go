@@ -39,6 +39,7 @@ func (s *Store) Sessions(ctx context.Context, cwd string) ([]Session, error) {
 	if err != nil && len(queued) == 0 {
 		return nil, err
 	}
+	// What is queued is newer than what is stored.
 	for i := range all {
 		if h, ok := queued[all[i].ID]; ok {
 			all[i] = *h
@@ -54,6 +55,7 @@ func (s *Store) Sessions(ctx context.Context, cwd string) ([]Session, error) {
 		if !all[i].Updated.Equal(all[j].Updated) {
 			return all[i].Updated.After(all[j].Updated)
 		}
+		// ids break ties, so that two lists are in the same order
 		return all[i].ID > all[j].ID
 	})
 	return all, nil
@@ -61,7 +63,9 @@ func (s *Store) Sessions(ctx context.Context, cwd string) ([]Session, error) {
 
 // Delete removes a session with its events and its child sessions, and returns when that is committed. ErrNotFound.
 func (s *Store) Delete(ctx context.Context, id string) error {
+	// In the writer's transaction, behind all that was queued for the session.
 	return s.do(ctx, func(tx tx) error {
+		// UNION instead of UNION ALL ends a circle of parents.
 		rows, err := tx.Query(`WITH RECURSIVE t(num, id) AS (SELECT num, id FROM sessions WHERE id = ?
 			UNION SELECT s.num, s.id FROM sessions s JOIN t ON s.parent = t.id) SELECT num, id FROM t`, id)
 		if err != nil {
@@ -75,6 +79,7 @@ func (s *Store) Delete(ctx context.Context, id string) error {
 		for rows.Next() {
 			var one session
 			if err := rows.Scan(&one.num, &one.id); err != nil {
+				// the transaction cannot run another statement while rows are open
 				rows.Close()
 				return err
 			}
@@ -91,6 +96,7 @@ func (s *Store) Delete(ctx context.Context, id string) error {
 				q    string
 				args []any
 			}{
+				// The events are one range of the table, which is fast for any number of them.
 				{"DELETE FROM events WHERE key BETWEEN ? AND ?", []any{eventKey(one.num, 0), eventKey(one.num, maxSeq)}},
 				{"DELETE FROM changes WHERE session = ?", []any{one.id}},
 				{"DELETE FROM sessions WHERE num = ?", []any{one.num}},

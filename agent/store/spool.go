@@ -41,12 +41,15 @@ func (s *Store) SpoolIn(dir string) {
 }
 
 // prefix begins the names of a server's files.
+// The hash keeps user names and slashes of an address out of file names; 52 bits are enough for a few servers.
 func (sp *spool) prefix() string {
 	return fmt.Sprintf("%x-", sha256.Sum256([]byte(sp.server)))[:13] + "-"
 }
 
 // save writes ops to the file and flushes it. Calls are left out: who waits for one is answered with the problem.
 func (sp *spool) save(ops []*op) error {
+	// One file for the life of the process, until clear; the time makes the name unique after a process id was
+	// used again.
 	if sp.file == nil {
 		if err := os.MkdirAll(sp.dir, 0o700); err != nil {
 			return err
@@ -67,6 +70,7 @@ func (sp *spool) save(ops []*op) error {
 	}
 	w := bufio.NewWriter(sp.file)
 	enc := json.NewEncoder(w)
+	// Source code is mostly what is in it; HTML escapes would make it longer.
 	enc.SetEscapeHTML(false)
 	for _, o := range ops {
 		if o.event == nil && o.head == nil {
@@ -79,12 +83,14 @@ func (sp *spool) save(ops []*op) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
+	// the promise of Sync: it survives a power failure
 	return sp.file.Sync()
 }
 
 // clear removes the file once the server has everything that is in it.
 func (sp *spool) clear() {
 	if sp.file != nil {
+		// no event is lost if the process ends between the two: the server has them
 		os.Remove(sp.file.Name()) // before the lock goes with Close, so that nobody takes it for a dead process's
 		sp.file.Close()
 		sp.file = nil
@@ -111,6 +117,7 @@ func (s *Store) adopt() {
 			if err != nil {
 				continue
 			}
+			// The lock ends with its process, so a lock that can be taken means that the process is gone.
 			if tryLock(f) != nil { // its process lives
 				f.Close()
 				continue
@@ -124,6 +131,7 @@ func (s *Store) adopt() {
 				}
 				mine = append(mine, op{session: line.Session, event: line.Event, head: line.Head, from: l, spooled: true})
 			}
+			// nothing was acknowledged: the process ended before its first line
 			if len(mine) == 0 {
 				l.done()
 				continue
@@ -135,6 +143,7 @@ func (s *Store) adopt() {
 			return
 		}
 		s.mu.Lock()
+		// In front of the queue: this process may go on with the same session.
 		s.queue = append(ops, s.queue...)
 		if !s.running && !s.closed {
 			s.running = true
@@ -146,6 +155,7 @@ func (s *Store) adopt() {
 }
 
 // done removes a leftover that is stored. One with strange sessions is kept under another name: it is the only copy.
+// The lock is released with Close, after the file has its last name.
 func (l *leftover) done() (kept string) {
 	if len(l.strange) > 0 {
 		kept = strings.TrimSuffix(l.file.Name(), ".spool") + ".kept"
@@ -186,6 +196,7 @@ func sessionsWere(n int) string {
 // keep puts what is queued into the spool, answers those who only wait for it to be safe, and the others with the problem. It reports
 // whether everything is in the file.
 func (s *Store) keep(problem error) bool {
+	// A spool that failed is left alone until clear: a file with a gap in it would be taken for the whole.
 	if s.spool == nil || s.spool.failed != nil {
 		return false
 	}
@@ -203,6 +214,7 @@ func (s *Store) keep(problem error) bool {
 	}
 	if err := s.spool.save(fresh); err != nil {
 		s.spool.failed = err
+		// A failure leaves everything in memory; the problem that people see says so.
 		return false
 	}
 	var waiting []op
@@ -213,6 +225,7 @@ func (s *Store) keep(problem error) bool {
 			waiting = append(waiting, o)
 			continue
 		}
+		// It stays queued: the file is for a crash, and the server is still to get it.
 		o.spooled = o.spooled || i < n
 		kept = append(kept, o)
 	}
@@ -238,10 +251,12 @@ func (b *batch) replay(o *op) error {
 	if o.from.strange[id] {
 		return nil
 	}
+	// what was gathered before must be there when this op is compared with the stored events
 	if err := b.flush(); err != nil {
 		return err
 	}
 	var mine bool // the lock of this transaction's connection, held by nobody else
+	// The key is that of tryLockSQL. The lock ends with the transaction.
 	if err := b.tx.QueryRow("SELECT pg_try_advisory_xact_lock(hashtextextended(current_schema() || '/' || ?, 7526175))", id).Scan(&mine); err != nil {
 		return err
 	}
@@ -252,6 +267,7 @@ func (b *batch) replay(o *op) error {
 	if o.head != nil {
 		var updated int64
 		err := b.tx.QueryRow("SELECT updated FROM sessions WHERE id = ?", b.tx.b.clean(id)).Scan(&updated)
+		// A newer head is from a process that went on with the session.
 		if err == nil && updated > o.head.Updated.UnixMicro() {
 			return nil
 		}
@@ -266,6 +282,7 @@ func (b *batch) replay(o *op) error {
 	if err := b.tx.QueryRow("SELECT coalesce(max(key), 0) FROM events WHERE key BETWEEN ? AND ?", eventKey(num, 0), eventKey(num, maxSeq)).Scan(&last); err != nil {
 		return err
 	}
+	// Behind the last stored event there is nothing to compare with.
 	if last < r.key {
 		_, err := b.tx.b.insert(b.tx, []row{r})
 		return err
@@ -274,6 +291,7 @@ func (b *batch) replay(o *op) error {
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return err
 	}
+	// The same number with other contents: somebody else has gone on from an earlier event.
 	o.from.strange[id] = !same
 	return nil
 }
@@ -284,6 +302,7 @@ func (s *Store) withSpool(err error) error {
 	if s.spool == nil || s.spool.file == nil || !errors.As(err, &p) {
 		return err
 	}
+	// a copy, because the problem is shared by all who wait
 	q := *p
 	q.Kept = s.spool.file.Name()
 	return &q

@@ -17,6 +17,7 @@ import (
 )
 
 // readers is how many connections read at once. In WAL mode readers do not wait for the writer, nor it for them.
+// Four sessions may be opened at once without waiting for each other.
 const readers = 4
 
 // sqlite is one file; the empty path is a database in memory.
@@ -41,6 +42,7 @@ func (s *sqlite) open() (*sql.DB, error) {
 	if err != nil {
 		return nil, err
 	}
+	// One connection, since SQLite has one writer at a time in any case.
 	d.SetMaxOpenConns(1)
 	d.SetMaxIdleConns(1)
 	// The first connection to a new file may find another process switching it to WAL or creating the tables.
@@ -83,6 +85,7 @@ func (s *sqlite) insert(t tx, rows []row) (done int64, err error) {
 	texts := insertTexts()
 	args := make([]any, 0, 4*min(len(rows), rowsPerInsert))
 	for len(rows) > 0 {
+		// the largest power of two that is not above the number of rows
 		power := min(bits.Len(uint(len(rows)))-1, len(texts)-1)
 		args = args[:0]
 		for _, r := range rows[:1<<power] {
@@ -117,18 +120,22 @@ func (s *sqlite) fenced(tx, []string) ([]*FencedError, error) { return nil, nil 
 // and then writes fails at once with SQLITE_BUSY when another process has written meanwhile, whatever the timeout.
 func (s *sqlite) dsn(write bool) string {
 	q := url.Values{}
+	// Per connection, because SQLite does not store it in the file.
 	q.Add("_pragma", fmt.Sprintf("busy_timeout(%d)", s.busyTimeout.Milliseconds()))
 	q.Add("_pragma", "cache_size(-1024)") // KiB a connection: idle memory counts
 	if s.path == "" {
 		return "file::memory:?" + q.Encode()
 	}
 	if write {
+		// In WAL mode NORMAL syncs at checkpoints only, which the package comment describes.
 		q.Add("_pragma", "synchronous(NORMAL)")
 		q.Add("_pragma", "journal_size_limit(16777216)") // bytes the WAL keeps after a big session
 		q.Set("_txlock", "immediate")
 	} else {
+		// a mistake in a query must not write behind the writer's back
 		q.Add("_pragma", "query_only(1)")
 	}
+	// A path may contain ? and #, which would end it in the address.
 	return (&url.URL{Scheme: "file", OmitHost: true, Path: filepath.ToSlash(s.path), RawQuery: q.Encode()}).String()
 }
 
@@ -138,6 +145,7 @@ func prepareFile(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
+	// The mode counts at creation only; see below for a file that is there.
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return err
@@ -150,6 +158,8 @@ func prepareFile(path string) error {
 	if !info.Mode().IsRegular() {
 		return fmt.Errorf("%s is not a file", path)
 	}
+	// A file from a copy or a backup may be open to others. On a file of another owner chmod is refused, which is
+	// no reason to fail.
 	if info.Mode().Perm()&0o077 != 0 {
 		if err := f.Chmod(0o600); err != nil && !errors.Is(err, os.ErrPermission) {
 			return err

@@ -34,6 +34,7 @@ type Event struct {
 
 // Session is a session's head. Info is the agent's own JSON.
 type Session struct {
+	// IDs are made by the agent; the store only compares them.
 	ID      string
 	Cwd     string // absolute path
 	Title   string
@@ -94,6 +95,7 @@ type Store struct {
 //
 // A PostgreSQL URL (postgres://user@host/database) makes a store on that server, for those who work on many machines.
 func New(path string) *Store {
+	// busyTimeout: longer than any transaction of another process should take
 	var b backend = &sqlite{path: path, busyTimeout: 5 * time.Second}
 	if IsServer(path) {
 		b = newPostgres(path)
@@ -125,6 +127,7 @@ func (s *Store) Path() string { return s.b.name() }
 func (s *Store) OnProblem(f func(error)) {
 	s.mu.Lock()
 	s.onProblem = f
+	// what was found before anybody listened, such as a salvaged file
 	unsaid := s.unsaid
 	s.unsaid = nil
 	s.mu.Unlock()
@@ -141,6 +144,7 @@ func (s *Store) Problem() error {
 }
 
 // Sync waits until everything queued before it is committed, or says why that is not possible now.
+// When nothing is queued, no writer is started.
 func (s *Store) Sync(ctx context.Context) error {
 	s.mu.Lock()
 	idle := len(s.queue) == 0
@@ -163,6 +167,7 @@ func (s *Store) Close() error {
 	running := s.running
 	s.mu.Unlock()
 	s.poke()
+	// The writer makes a last try with what is queued.
 	if running {
 		<-s.done
 	}
@@ -177,6 +182,7 @@ func (s *Store) Close() error {
 	s.read, s.write, s.reads, s.writes = nil, nil, nil, nil
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	// What is in the spool is on a disk and is stored by the next start.
 	if slices.ContainsFunc(s.queue, func(o op) bool { return !o.spooled }) {
 		return s.problem
 	}

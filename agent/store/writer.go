@@ -36,6 +36,7 @@ func (s *Store) enqueue(ops ...op) {
 		return
 	}
 	s.queue = append(s.queue, ops...)
+	// Without an event there is no goroutine: commands that only read need none.
 	if !s.running {
 		s.running = true
 		go s.writer()
@@ -55,6 +56,7 @@ func (s *Store) poke() {
 // do runs f in the writer's transaction, after everything queued before it, and returns when that is committed. nil for f only waits
 // (Sync). When ctx ends first, f may still run.
 func (s *Store) do(ctx context.Context, f func(tx tx) error) error {
+	// The buffer of one lets the writer answer after the caller has gone.
 	done := make(chan error, 1)
 	s.enqueue(op{call: f, done: done})
 	select {
@@ -74,10 +76,13 @@ func (s *Store) writer() {
 	for {
 		s.mu.Lock()
 		n := min(len(s.queue), maxBatch)
+		// The slice shares the queue's array. Only this goroutine removes from the queue, so the elements stay
+		// where they are.
 		batch := s.queue[:n:n]
 		closed, damaged := s.closed, s.damaged
 		s.damaged = false
 		s.mu.Unlock()
+		// A reader found the damage; the file is repaired before the next commit.
 		if damaged {
 			s.repairNow(&Problem{Kind: ProblemDamaged})
 		}
@@ -88,6 +93,7 @@ func (s *Store) writer() {
 			<-s.wake
 			continue
 		}
+		// The server is known to be away: what is new goes to the spool, so that nobody waits for a time-out.
 		if time.Now().Before(again) && !closed && s.keep(s.Problem()) {
 			s.waitRetry(time.Until(again), true)
 			continue
@@ -109,6 +115,7 @@ func (s *Store) writer() {
 		if closed {
 			return
 		}
+		// half a second, doubled with each failure up to 30 s
 		pause = min(max(2*pause, 500*time.Millisecond), 30*time.Second)
 		if kept {
 			again = time.Now().Add(pause)
@@ -128,6 +135,7 @@ func (s *Store) waitRetry(pause time.Duration, anyOp bool) {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	for {
+		// A poke for an event that nobody waits for does not end the pause.
 		select {
 		case <-timer.C:
 			return
@@ -160,6 +168,7 @@ func (s *Store) finishBatch(n int, err error) {
 			s.queue = nil
 		}
 		s.awayErr = nil
+		// The spool is emptied when nothing of this process is in it any more; leftovers have their own files.
 		if s.spool != nil && !slices.ContainsFunc(s.queue, func(o op) bool { return o.spooled && o.from == nil }) {
 			s.spool.clear()
 		}
@@ -173,6 +182,7 @@ func (s *Store) finishBatch(n int, err error) {
 		s.queue = kept
 	}
 	var tell func(error)
+	// The end of a problem is reported only when the queue is empty, so that "saved" means everything.
 	if (err == nil) != (s.problem == nil) && (err != nil || len(s.queue) == 0) {
 		tell = s.onProblem
 		s.problem = err
@@ -191,6 +201,7 @@ func (s *Store) finishBatch(n int, err error) {
 // commit writes a batch in one transaction. Callers who wait are answered here when it succeeds, each with the
 // result of its own call; the error is about the batch.
 func (s *Store) commit(ops []op) error {
+	// Opening is part of the commit: a failure is retried like any other.
 	d, err := s.open()
 	if err != nil {
 		return err
@@ -198,6 +209,7 @@ func (s *Store) commit(ops []op) error {
 	ctx, cancel := context.WithTimeout(context.Background(), commitPatience)
 	defer cancel()
 	ready := s.statements()
+	// Statements are made between two transactions, since they need the connection.
 	ready.prepare(ctx)
 	begun, err := s.b.begin(ctx, s, d)
 	if err != nil {
@@ -205,6 +217,7 @@ func (s *Store) commit(ops []op) error {
 	}
 	defer begun.Rollback() // after Commit it does nothing
 	b := newBatch(tx{begun, s.b, ready})
+	// In the transaction, so that no other machine can take a session over before the commit.
 	taken, err := s.takenOver(b.tx, ops)
 	if err != nil {
 		return s.explain(err)
@@ -219,6 +232,7 @@ func (s *Store) commit(ops []op) error {
 		case o.head != nil && taken[o.head.ID] == nil:
 			err = b.putHead(o.head)
 		case o.call != nil:
+			// A call must see the events before it, and Delete may remove their session.
 			if err = b.flush(); err == nil {
 				answers[i], err = savepoint(b.tx, o.call)
 				b.forget()
@@ -234,6 +248,7 @@ func (s *Store) commit(ops []op) error {
 	if err := begun.Commit(); err != nil {
 		return s.explain(err)
 	}
+	// Callers are answered after the commit only.
 	for i := range ops {
 		o := &ops[i]
 		if o.after != nil {
@@ -260,6 +275,7 @@ func (s *Store) takenOver(t tx, ops []op) (map[string]error, error) {
 		if o.head != nil {
 			id = o.head.ID
 		}
+		// calls and barriers belong to no session
 		if id != "" && !seen[id] {
 			seen[id] = true
 			sessions = append(sessions, id)
@@ -271,6 +287,7 @@ func (s *Store) takenOver(t tx, ops []op) (map[string]error, error) {
 	}
 	out := map[string]error{}
 	s.mu.Lock()
+	// The callback is called without the lock: it may use the store.
 	tell := s.onProblem
 	var fresh []error
 	for _, f := range lost {
@@ -294,6 +311,7 @@ func (s *Store) takenOver(t tx, ops []op) (map[string]error, error) {
 
 // savepoint runs f so that its failure undoes only its own work. broken is an error of the transaction itself.
 func savepoint(tx tx, f func(tx tx) error) (failed, broken error) {
+	// Calls do not nest, so one name is enough.
 	if _, err := tx.Exec("SAVEPOINT one"); err != nil {
 		return nil, err
 	}
