@@ -42,6 +42,7 @@ type named struct{ text, ref string }
 // at every step, and hashing and touching them costs more than eight comparisons.
 const keepRecent = 8
 
+// path puts a content into a folder named after two digits of its hash, so that no folder holds many thousands.
 func (b *Blobs) path(ref string) string { return filepath.Join(b.Dir, ref[:2], ref[2:]+".z") }
 
 // Put keeps a content and returns its name, 64 hex digits. A content that is there already gets a new modification time,
@@ -58,6 +59,7 @@ func (b *Blobs) Put(text string) (ref string, err error) {
 	sum := sha256.Sum256([]byte(text))
 	ref = hex.EncodeToString(sum[:])
 	path, now := b.path(ref), time.Now()
+	// Setting the time is also the test whether the content is there.
 	if os.Chtimes(path, now, now) != nil {
 		if err := b.write(path, text); err != nil {
 			return "", fmt.Errorf("a checkpoint's content could not be kept: %w", err)
@@ -66,6 +68,7 @@ func (b *Blobs) Put(text string) (ref string, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.recent = append(b.recent, named{text, ref}); len(b.recent) > keepRecent {
+		// a copy, so that the text that fell out can be collected
 		b.recent = append([]named(nil), b.recent[1:]...)
 	}
 	return ref, nil
@@ -74,6 +77,7 @@ func (b *Blobs) Put(text string) (ref string, err error) {
 // write writes a temporary file and renames it, so that a crash or another process never leaves or sees half a content under
 // its name. It does not sync to disk: Get checks the hash, and a content lost in a power failure is reported as damaged.
 func (b *Blobs) write(path, text string) (err error) {
+	// 0700: contents are the project's source code.
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
@@ -86,6 +90,7 @@ func (b *Blobs) write(path, text string) (err error) {
 			_ = os.Remove(f.Name())
 		}
 	}()
+	// BestSpeed, because an edit waits for it.
 	z, _ := flate.NewWriter(f, flate.BestSpeed) // the level is a valid one
 	if _, err = io.WriteString(z, text); err == nil {
 		err = z.Close()
@@ -105,6 +110,7 @@ func (b *Blobs) Get(ref string) (string, error) {
 	if ref == unkept {
 		return "", errors.New("was only proposed, so its texts were not kept")
 	}
+	// A name with a slash or dots could lead out of the folder.
 	if len(ref) != 2*sha256.Size || filepath.Base(ref) != ref {
 		return "", fmt.Errorf("%q names no content", ref)
 	}
@@ -117,6 +123,7 @@ func (b *Blobs) Get(ref string) (string, error) {
 	}
 	r := flate.NewReader(bytes.NewReader(z))
 	text, err := io.ReadAll(r)
+	// A wrong byte in the file may decompress well; the hash tells.
 	if sum := sha256.Sum256(text); err != nil || hex.EncodeToString(sum[:]) != ref {
 		return "", fmt.Errorf("content %s… is damaged", ref[:8])
 	}
@@ -130,6 +137,7 @@ type Limits struct {
 }
 
 // Default limits.
+// Sixty days and 2 GiB; beyond the size the oldest content goes first.
 var Default = Limits{Age: 60 * 24 * time.Hour, Size: 2 << 30}
 
 // Prune removes what is too old, and of the rest the oldest beyond the size; also what a killed write left.
@@ -141,6 +149,7 @@ func (b *Blobs) Prune(l Limits) error {
 	}
 	var all []file
 	var total int64
+	// Another process may remove files and folders at the same time, so a missing one is no error.
 	err := filepath.WalkDir(b.Dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			if errors.Is(err, fs.ErrNotExist) {
@@ -153,6 +162,7 @@ func (b *Blobs) Prune(l Limits) error {
 			return nil // gone meanwhile
 		}
 		switch age := time.Since(info.ModTime()); {
+		// A file of another name directly in the folder was put there by somebody else.
 		case filepath.Ext(path) != ".z" && filepath.Dir(path) == b.Dir: // not ours
 		// A temporary file older than an hour is what a killed process left; a younger one may be another process's write.
 		case filepath.Ext(path) != ".z":
@@ -168,6 +178,7 @@ func (b *Blobs) Prune(l Limits) error {
 		return nil
 	})
 	sort.Slice(all, func(i, j int) bool { return all[i].at.Before(all[j].at) })
+	// the list is sorted by age, and each removal makes room
 	for _, f := range all {
 		if l.Size <= 0 || total <= l.Size {
 			break

@@ -12,6 +12,7 @@ import (
 
 // chain are the pieces of files that hang together, newest first: by renames, or because one stands where a folder was
 // that another was in.
+// They are undone together or not at all: half of a chain would leave a file under a name that it never had.
 type chain struct {
 	pieces []*piece
 	paths  []string
@@ -32,8 +33,10 @@ func group(todo []*piece) []*chain {
 		c = g.join(c, g.at(p.newAt))
 		c.pieces = append(c.pieces, p)
 	}
+	// sorted, so that equal sessions give equal plans
 	for _, path := range slices.Sorted(maps.Keys(g.of)) {
 		c := g.of[path]
+		// up to the root of the file system, whose parent is itself
 		for up := filepath.Dir(path); up != filepath.Dir(up); up = filepath.Dir(up) {
 			if above := g.of[up]; above != nil {
 				c = g.join(above, c)
@@ -45,6 +48,7 @@ func group(todo []*piece) []*chain {
 }
 
 // groups builds the chains: a union-find without the tree, as chains are short.
+// of and order change together; rank is the place in todo, by which a chain keeps its pieces newest first.
 type groups struct {
 	of    map[string]*chain
 	order []*chain
@@ -79,6 +83,7 @@ func (g *groups) join(a, b *chain) *chain {
 }
 
 // swaps reports whether a file would come where a folder is, or a folder where a file is.
+// Only paths that would come into being can stand in another's way.
 func (w *world) swaps(paths []string) bool {
 	const slash = string(filepath.Separator)
 	for _, come := range paths {
@@ -99,10 +104,12 @@ func (g *chain) links(files *world) {
 	seen := map[string]bool{}
 	for _, p := range g.pieces {
 		if seen[p.newAt] {
+			// only the newest piece of a path says what the path is at present
 			continue
 		}
 		seen[p.newAt] = true
 		f := &p.kept.Files[p.file]
+		// a deleted link has nothing to read
 		if f.Encoding != change.Link || f.Kind == change.Delete {
 			continue
 		}

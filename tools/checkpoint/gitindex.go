@@ -37,6 +37,7 @@ type gitEntry struct {
 // readIndex reads the index of the worktree at root; nil when there is none, or it is of a kind that is not known.
 func readIndex(root string) *gitIndex {
 	dir := filepath.Join(root, ".git")
+	// "gitdir: " and a path, absolute or relative to the worktree (gitrepository-layout)
 	if b, err := os.ReadFile(dir); err == nil { // a worktree or a submodule
 		at, ok := strings.CutPrefix(strings.TrimSpace(string(b)), "gitdir: ")
 		if !ok {
@@ -55,6 +56,7 @@ func readIndex(root string) *gitIndex {
 	if err != nil {
 		return nil
 	}
+	// The time of the index is what clean compares with.
 	x := &gitIndex{root: root, dir: dir, written: info.ModTime()}
 	if x.entries, err = parseIndex(b); err != nil {
 		return nil
@@ -70,10 +72,12 @@ var errIndex = errors.New("not a git index that can be read")
 // parseIndex reads versions 2 to 4 of git's index with SHA-1 ids (gitformat-index). Entries that are in conflict, or
 // are no regular files, are left out.
 func parseIndex(b []byte) (map[string]gitEntry, error) {
+	// A header of 12 bytes and a checksum of 20 are the smallest index.
 	if len(b) < 32 || string(b[:4]) != "DIRC" {
 		return nil, errIndex
 	}
 	version, n := binary.BigEndian.Uint32(b[4:]), binary.BigEndian.Uint32(b[8:])
+	// An entry has 62 bytes at least, so a count that the file cannot hold is refused before the map is made.
 	if version < 2 || version > 4 || n > uint32(len(b)/62) {
 		return nil, errIndex
 	}
@@ -85,6 +89,7 @@ func parseIndex(b []byte) (map[string]gitEntry, error) {
 		}
 		e := b[at : at+62]
 		u32 := func(i int) uint32 { return binary.BigEndian.Uint32(e[i:]) }
+		// the two bytes after the id
 		flags := binary.BigEndian.Uint16(e[60:])
 		head := 62
 		skip := false
@@ -95,6 +100,7 @@ func parseIndex(b []byte) (map[string]gitEntry, error) {
 			head, skip = 64, binary.BigEndian.Uint16(b[at+62:])&0x4000 != 0 // not checked out
 		}
 		rest := b[at+head:]
+		// Version 4 stores how many bytes of the name before are dropped, and what is added.
 		if version == 4 {
 			strip, k := uvarint(rest)
 			if k <= 0 || strip > len(name) {
@@ -113,10 +119,12 @@ func parseIndex(b []byte) (map[string]gitEntry, error) {
 				return nil, errIndex
 			}
 			name = string(rest[:end])
+			// An entry is padded with one to eight NULs to a multiple of eight bytes.
 			at += (head + end + 8) &^ 7
 		}
 		// Mode type 1000 (binary) is a regular file; flag bits 12 and 13 are the merge stage, 0 outside conflicts.
 		if regular := u32(24)&0xf000 == 0x8000; regular && flags&0x3000 == 0 && !skip {
+			// ctime, device, inode and owner are not compared.
 			out[name] = gitEntry{mtime: int64(u32(8))*1e9 + int64(u32(12)), size: u32(36), id: hex.EncodeToString(e[40:60])}
 		}
 	}
@@ -144,6 +152,7 @@ func uvarint(b []byte) (v, n int) {
 
 // clean gives the object that holds a file's content, when the file is certainly as it was checked in: its size and
 // time are those of the index, and that was written later, so that no change can hide in one tick of the clock.
+// It is Git's own rule for a "racily clean" entry (Documentation/technical/racy-git).
 func (x *gitIndex) clean(rel string, s stamp) (id string, ok bool) {
 	if x == nil {
 		return "", false
@@ -157,12 +166,14 @@ func (x *gitIndex) clean(rel string, s stamp) (id string, ok bool) {
 
 // objects reads contents from the repository with one git process. What cannot be read is left out. Only what needs
 // no filter is taken: its length must be the file's.
+// want gives each object's length as the file has it, in bytes.
 func (x *gitIndex) objects(ctx context.Context, want map[string]int64) map[string]string {
 	out := map[string]string{}
 	git, err := exec.LookPath("git")
 	if err != nil || len(want) == 0 {
 		return out
 	}
+	// The ids come from the index and are hexadecimal, so no line of the input can be read as something else.
 	var ids strings.Builder
 	for id := range want {
 		ids.WriteString(id + "\n")
@@ -172,6 +183,7 @@ func (x *gitIndex) objects(ctx context.Context, want map[string]int64) map[strin
 	// locks: this runs beside the person's own git.
 	cmd.Env = append(cmd.Env, "GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_TERMINAL_PROMPT=0", "GIT_DIR="+x.dir, "GIT_WORK_TREE="+x.root)
 	cmd.Stdin = strings.NewReader(ids.String())
+	// a child that keeps the pipe open is not waited for longer
 	cmd.WaitDelay = time.Second
 	b, err := cmd.Output()
 	if err != nil && len(b) == 0 {
@@ -185,13 +197,16 @@ func (x *gitIndex) objects(ctx context.Context, want map[string]int64) map[strin
 		}
 		var id, kind string
 		var size int64
+		// an object that is missing has the word "missing" instead of a size
 		if _, err := fmt.Sscanf(line, "%s %s %d", &id, &kind, &size); err != nil || size < 0 || size >= int64(r.Len()) {
 			continue // missing
 		}
 		body := r.Next(int(size))
+		// the newline behind the object
 		if _, err := r.ReadByte(); err == io.EOF {
 			return out
 		}
+		// A filter such as autocrlf or LFS changes the length of nearly every file.
 		if want[id] == size && kind == "blob" {
 			out[id] = string(body)
 		}

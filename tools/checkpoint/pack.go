@@ -13,6 +13,7 @@ const maxInline = 32 << 10
 
 // Pack is a set as the event log keeps it: its old texts are contents, and its new texts follow from the hunks, or
 // are contents too. A text that cannot be kept stays in the set. The set itself is not changed.
+// The hunks keep their places and sizes, so a list of changes can be drawn without loading a content.
 func (b *Blobs) Pack(set *change.Set) *change.Set {
 	out := *set
 	out.Files = make([]change.File, len(set.Files))
@@ -23,6 +24,7 @@ func (b *Blobs) Pack(set *change.Set) *change.Set {
 }
 
 // unkept is the name of a content that was not kept.
+// It is no hash, so Get can tell it from a content that was pruned.
 const unkept = "-"
 
 // Outline is a set as the event log keeps it before anything is decided: its hunks, without contents. Load refuses it.
@@ -31,6 +33,7 @@ func Outline(set *change.Set) *change.Set {
 	out.Files = make([]change.File, len(set.Files))
 	for i, f := range set.Files {
 		p := f.Bare()
+		// Nothing has been decided, so nothing will have to be taken back.
 		p.OldRef = unkept
 		size := 0
 		for _, h := range f.Hunks {
@@ -45,6 +48,7 @@ func Outline(set *change.Set) *change.Set {
 }
 
 // bare are hunks without their texts.
+// They get their texts again from the whole old and new text; see filled.
 func bare(hunks []change.Hunk) []change.Hunk {
 	out := make([]change.Hunk, len(hunks))
 	for i, h := range hunks {
@@ -56,6 +60,7 @@ func bare(hunks []change.Hunk) []change.Hunk {
 
 // pack is Pack for one file. A content that cannot be kept leaves the file whole: a large event is better than a lost undo.
 func (b *Blobs) pack(f change.File) change.File {
+	// A file without texts, or one that is packed already, stays as it is.
 	if f.Old == "" && f.New == "" || f.OldRef != "" || f.NewRef != "" {
 		return f
 	}
@@ -73,6 +78,7 @@ func (b *Blobs) pack(f change.File) change.File {
 	if size <= maxInline {
 		return p
 	}
+	// an empty new text needs no content
 	if f.New != "" {
 		if p.NewRef, err = b.Put(f.New); err != nil {
 			return f
@@ -107,6 +113,7 @@ func (b *Blobs) load(f change.File) (change.File, error) {
 			return f, err
 		}
 	}
+	// The hunks are there: the new text follows from the old one.
 	if f.NewRef == "" && !stripped(f.Hunks) {
 		f.New, err = rebuilt(f)
 		f.OldRef = ""
@@ -123,6 +130,7 @@ func (b *Blobs) load(f change.File) (change.File, error) {
 }
 
 // stripped says that the hunks' texts were left out.
+// A hunk that had lines and has no text was stripped; one without lines has no text either way.
 func stripped(hunks []change.Hunk) bool {
 	for _, h := range hunks {
 		if h.OldLines > 0 && h.OldText == "" || h.NewLines > 0 && h.NewText == "" {
@@ -143,8 +151,11 @@ func rebuilt(f change.File) (string, error) {
 	at := 0
 	for _, h := range f.Hunks {
 		if h.OldLines == 0 && h.NewLines == 0 {
+			// A hunk without lines changes no text.
 			continue
 		}
+		// OldStart counts from 1; where nothing is removed it is the line before the new ones, as in a unified
+		// diff.
 		from := h.OldStart
 		if h.OldLines > 0 {
 			from--
@@ -164,6 +175,7 @@ func rebuilt(f change.File) (string, error) {
 func filled(f change.File) []change.Hunk {
 	olds, news := diff.Lines(f.Old), diff.Lines(f.New)
 	out := make([]change.Hunk, len(f.Hunks))
+	// Lines count from 1.
 	cut := func(lines []string, start, n int) string {
 		if n == 0 || start < 1 || start-1+n > len(lines) {
 			return ""

@@ -47,6 +47,7 @@ type Want struct {
 }
 
 // piece is a member of a step, with what of it is undone.
+// It is undone by itself, as if it were a set with one file.
 type piece struct {
 	set   string
 	file  int
@@ -62,6 +63,7 @@ type piece struct {
 // New works out a plan. steps are all applied sets of the session, oldest first; load gives a packed set its texts;
 // now says what a file is. Every file is one merge after the other, newest change first, and stands for itself: where
 // one would have to guess, that file is left as it is and the others go on. id names the new set.
+// The plan fails as a whole only when Want names nothing; every other failure is the outcome of one file.
 func New(id string, steps []Step, want Want, now change.Present, load func(*change.Set) (*change.Set, error)) (*Plan, error) {
 	all := pieces(steps)
 	todo, err := choose(all, want)
@@ -74,6 +76,7 @@ func New(id string, steps []Step, want Want, now change.Present, load func(*chan
 	plan := &Plan{}
 	var members []change.File
 	for _, g := range groups {
+		// A chain counts when one of its paths was asked for: the others depend on it.
 		if len(want.Paths) > 0 && !slices.ContainsFunc(g.paths, func(p string) bool { return slices.Contains(want.Paths, p) }) {
 			continue
 		}
@@ -82,6 +85,7 @@ func New(id string, steps []Step, want Want, now change.Present, load func(*chan
 		members = append(members, list...)
 	}
 	plan.Set = change.New(id, members)
+	// The person asked for the plan, not a model.
 	plan.Set.Source = change.ByPerson
 	return plan, nil
 }
@@ -110,7 +114,9 @@ func pieces(steps []Step) []*piece {
 			if f.Kind == change.Rename {
 				p.newAt = f.NewPath
 			}
+			// Takes is what an earlier restore wrote into its members.
 			for _, t := range f.Takes {
+				// A part of a set that was taken back leaves the rest of it in force.
 				if len(t.Hunks) > 0 {
 					p.took = nil // what it does is not the whole of others
 					break
@@ -133,15 +139,18 @@ func choose(all []*piece, want Want) ([]*piece, error) {
 	if len(want.Refs) > 0 {
 		return byName(all, want.Refs)
 	}
+	// live: not taken back by a later piece; skip: needs no merging
 	live := make([]bool, len(all))
 	skip := make([]bool, len(all))
 	for i := range live {
 		live[i] = true
 	}
+	// From the newest back, so that a restore that was itself taken back takes nothing back.
 	for i := len(all) - 1; i >= 0; i-- {
 		if !live[i] || len(all[i].took) == 0 {
 			continue
 		}
+		// A piece from before the moment must stay: what undid it is then undone like any other.
 		even := all[i].after
 		for _, k := range all[i].took {
 			live[k] = false
@@ -167,6 +176,7 @@ func choose(all []*piece, want Want) ([]*piece, error) {
 func byName(all []*piece, refs []change.Ref) ([]*piece, error) {
 	var out []*piece
 	for i := len(all) - 1; i >= 0; i-- {
+		// A copy, because hunks and whole are set for this plan only.
 		p := *all[i]
 		found := false
 		for _, r := range refs {
@@ -175,6 +185,7 @@ func byName(all []*piece, refs []change.Ref) ([]*piece, error) {
 			}
 			mine := r.Hunks
 			if r.Path == "" && len(r.Hunks) > 0 {
+				// Without a path, a hunk's id says which file it is of.
 				mine = nil
 				for _, h := range p.kept.Files[p.file].Hunks {
 					if slices.Contains(r.Hunks, h.ID) {
@@ -194,6 +205,7 @@ func byName(all []*piece, refs []change.Ref) ([]*piece, error) {
 			p.hunks = append(p.hunks, mine...)
 		}
 		if found {
+			// all hunks by name are the whole
 			if len(p.hunks) == len(p.kept.Files[p.file].Hunks) {
 				p.whole, p.hunks = true, nil
 			}
@@ -223,10 +235,12 @@ func (g *chain) undo(all []*piece, files *world, load func(*change.Set) (*change
 			return same(Failed, err.Error())
 		}
 		f := set.Files[p.file]
+		// The change is undone on its own set of one file, against the files as the pieces before left them.
 		one := &change.Set{ID: p.set, Files: []change.File{f}}
 		u, err := one.Undo("", p.hunks, files.present)
 		var clash *change.ConflictError
 		switch {
+		// The words of a conflict in lines would not fit where a folder stands in the way.
 		case errors.As(err, &clash) && g.nested:
 			return same(Conflict, tookPlace)
 		case errors.As(err, &clash):
@@ -245,6 +259,7 @@ func (g *chain) undo(all []*piece, files *world, load func(*change.Set) (*change
 }
 
 // alone says that nobody but the session wrote these files since the oldest change that is taken back.
+// Then the outcome is a plain restore and not a merge, which is what people are told.
 func (g *chain) alone(all []*piece, files *world, load func(*change.Set) (*change.Set, error)) bool {
 	oldest := g.pieces[len(g.pieces)-1]
 	want := map[string]state{}
@@ -259,6 +274,7 @@ func (g *chain) alone(all []*piece, files *world, load func(*change.Set) (*chang
 			return false
 		}
 		f := set.Files[p.file]
+		// A step begins with what the one before it ended with, unless somebody wrote in between.
 		if was, known := want[p.path]; known && (was.exists != (f.Kind != change.Create) || was.text != f.Old) {
 			return false
 		}
@@ -267,6 +283,7 @@ func (g *chain) alone(all []*piece, files *world, load func(*change.Set) (*chang
 			want[p.newAt] = state{text: f.New, exists: true}
 		}
 	}
+	// first is what the file was before the plan touched it
 	for path, w := range want {
 		if is, known := files.first[path]; known && (is.exists != w.exists || is.text != w.text) {
 			return false
@@ -277,6 +294,7 @@ func (g *chain) alone(all []*piece, files *world, load func(*change.Set) (*chang
 
 // outcome compares what the files became with what they are.
 func (g *chain) outcome(files *world, plain bool) ([]Outcome, []change.File) {
+	// gone: there now and not after the plan; come: the other way round
 	var gone, come, changed []string
 	for _, p := range g.paths {
 		was, is := files.first[p], files.over[p]
@@ -291,6 +309,7 @@ func (g *chain) outcome(files *world, plain bool) ([]Outcome, []change.File) {
 	}
 	var takes []change.Ref
 	for _, p := range g.pieces {
+		// The members say what they take back, so that a later plan can see it; see pieces.
 		takes = append(takes, change.Ref{Set: p.set, Path: p.path, Hunks: p.hunks})
 	}
 	var members []change.File
@@ -321,6 +340,7 @@ func (g *chain) outcome(files *world, plain bool) ([]Outcome, []change.File) {
 	for i := range members {
 		members[i].Takes = takes
 	}
+	// a rename counts for both of its paths
 	changed = append(changed, gone...)
 	changed = append(changed, come...)
 	var out []Outcome
@@ -338,6 +358,7 @@ func (g *chain) outcome(files *world, plain bool) ([]Outcome, []change.File) {
 
 // world is the files as they would be after the steps worked out so far. first is what a file was when the plan first looked
 // at it, over what it would become. Nothing is written.
+// A chain at a time uses it, and later chains see what earlier ones made.
 type world struct {
 	now         change.Present
 	over, first map[string]state
@@ -384,6 +405,7 @@ func (w *world) apply(f change.File) {
 	if had.hadMode != 0 {
 		s.hadMode = had.hadMode
 	}
+	// A deletion keeps what a later creation needs to compare with.
 	switch f.Kind {
 	case change.Delete:
 		s = state{encoding: f.Encoding, binary: f.Binary, was: s.was, hadMode: s.hadMode, folders: f.Folders}
@@ -392,6 +414,7 @@ func (w *world) apply(f change.File) {
 		w.over[f.NewPath] = s
 		return
 	}
+	// a member that does not change the mode leaves the one that an earlier one set
 	if s.exists && s.mode == 0 {
 		s.mode = w.over[f.Path].mode
 	}

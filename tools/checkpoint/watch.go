@@ -15,6 +15,7 @@ import (
 )
 
 // Limits of what is looked at around a command. A command never waits longer than lookFor twice and readFor.
+// Beyond them the command runs all the same, and the result says what was not kept.
 const (
 	lookAt   = 50_000                 // files
 	lookFor  = 400 * time.Millisecond // listing them and their times
@@ -31,6 +32,7 @@ type Tree struct {
 	Root  string
 	Blobs *Blobs
 	// List gives the files and links that count, relative to Root with slashes; more says that there are others.
+	// It decides what is ignored; the tree itself knows no ignore rules.
 	List func(ctx context.Context, root string, limit int) (files []string, more bool, err error)
 
 	mu    sync.Mutex
@@ -53,6 +55,7 @@ type stamp struct {
 }
 
 // stampOf does not follow symbolic links; ok is false for what is neither a file nor a link, and for what is not there.
+// Lstat: a link is compared as a link, and its target may lie outside the project.
 func stampOf(path string) (stamp, bool) {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -61,6 +64,7 @@ func stampOf(path string) (stamp, bool) {
 	s := stamp{info.Size(), info.ModTime().UnixNano(), info.Mode().Perm(), inode(info)}
 	switch {
 	case info.Mode()&os.ModeSymlink != 0:
+		// The mode of a link means nothing on most systems, so one value stands for all.
 		s.mode = os.ModeSymlink
 	case !info.Mode().IsRegular():
 		return stamp{}, false
@@ -74,6 +78,7 @@ func (s stamp) content(path string) ([]byte, error) {
 		return os.ReadFile(path)
 	}
 	target, err := os.Readlink(path)
+	// A change set holds text; a target in other bytes could not be written back.
 	if err == nil && !utf8.ValidString(target) {
 		err = errors.New("the link's target is no UTF-8")
 	}
@@ -81,6 +86,7 @@ func (s stamp) content(path string) ([]byte, error) {
 }
 
 // Look is the files before a command.
+// It is made by Before and used by After, once.
 type Look struct {
 	tree  *Tree
 	files map[string]stamp
@@ -102,6 +108,7 @@ type Change struct {
 func (t *Tree) Before(ctx context.Context, named []string) *Look {
 	l := &Look{tree: t, named: named, git: map[string]string{}}
 	l.files, l.more = t.look(ctx, named)
+	// mu is held while the index is read, so that two commands do not both read it.
 	t.mu.Lock()
 	if t.held == nil {
 		t.held = map[string]copied{}
@@ -112,10 +119,12 @@ func (t *Tree) Before(ctx context.Context, named []string) *Look {
 	l.index = t.index
 	var copies []string
 	for path, s := range l.files {
+		// an equal stamp: the content was copied before an earlier command
 		if t.held[path].stamp == s {
 			continue
 		}
 		if rel, err := filepath.Rel(t.Root, path); err == nil && s.mode != os.ModeSymlink {
+			// Git has it: a copy would be a second one
 			if id, ok := l.index.clean(filepath.ToSlash(rel), s); ok {
 				l.git[path] = id
 				continue
@@ -129,6 +138,7 @@ func (t *Tree) Before(ctx context.Context, named []string) *Look {
 		a, b := slices.Contains(named, copies[i]), slices.Contains(named, copies[j])
 		return a != b && a || a == b && l.files[copies[i]].mtime > l.files[copies[j]].mtime
 	})
+	// Reading ends with the time that is left for it: what is not copied is reported when the command changed it.
 	until := time.Now().Add(readFor)
 	for _, path := range copies {
 		if time.Now().After(until) || ctx.Err() != nil {
@@ -140,6 +150,7 @@ func (t *Tree) Before(ctx context.Context, named []string) *Look {
 }
 
 // indexMoved reports whether git wrote its index after x was read.
+// An index that is gone counts as moved, and is then read as none.
 func indexMoved(x *gitIndex) bool {
 	info, err := os.Stat(filepath.Join(x.dir, "index"))
 	return err != nil || !info.ModTime().Equal(x.written)
@@ -148,6 +159,7 @@ func indexMoved(x *gitIndex) bool {
 // copy keeps a file's content. The stamp is taken again after reading: a file that was written meanwhile is left out, because
 // half of one text and half of another would be restored.
 func (t *Tree) copy(path string, s stamp) {
+	// a file that is too large is reported as lost if the command changes it
 	if s.size > readMost {
 		return
 	}
@@ -172,6 +184,7 @@ func (t *Tree) look(ctx context.Context, named []string) (map[string]stamp, bool
 	more = more || err != nil
 	out := make(map[string]stamp, len(names))
 	for i, name := range names {
+		// the clock is asked at every 256th file only
 		if i%256 == 0 && ctx.Err() != nil {
 			more = true
 			break
@@ -181,6 +194,7 @@ func (t *Tree) look(ctx context.Context, named []string) (map[string]stamp, bool
 			out[path] = s
 		}
 	}
+	// Files that the command names are looked at even if they are ignored.
 	for _, path := range named {
 		if s, ok := stampOf(path); ok {
 			out[path] = s
@@ -196,6 +210,7 @@ func (l *Look) After(ctx context.Context) (changes []Change, uncaught string) {
 	for path, was := range l.files {
 		is, there := now[path]
 		if !there && more {
+			// asked one by one, which is cheap for the few that are missing
 			is, there = stampOf(path) // a listing that was cut short says nothing about a file that is missing from it
 		}
 		if !there || is != was {
@@ -203,6 +218,7 @@ func (l *Look) After(ctx context.Context) (changes []Change, uncaught string) {
 		}
 	}
 	for path := range now {
+		// With a first look that was cut short, a file that appears may have been there before.
 		if _, known := l.files[path]; !known && !l.more {
 			touched = append(touched, path)
 		}
@@ -222,13 +238,16 @@ func (l *Look) After(ctx context.Context) (changes []Change, uncaught string) {
 			text, ok = before[path]
 			c.Before = []byte(text)
 		}
+		// what the command wrote cannot be kept either
 		if exists && is.size > readMost {
 			ok = false
 		} else if exists {
 			b, err := is.content(path)
 			c.After, ok = b, ok && err == nil
 		}
+		// a file that was written with the same bytes has not changed
 		same := existed == exists && string(c.Before) == string(c.After) && c.OldMode == c.NewMode
+		// in bytes, before and after together
 		total += len(c.Before) + len(c.After)
 		switch {
 		case ok && same:
@@ -259,6 +278,7 @@ func (l *Look) contents(ctx context.Context, paths []string) map[string]string {
 				out[path] = text
 			}
 		} else if id, ok := l.git[path]; ok && was.size <= readMost {
+			// Git's objects are read only for files that changed, all with one process.
 			want[id] = was.size
 		}
 	}
@@ -276,6 +296,7 @@ func (l *Look) contents(ctx context.Context, paths []string) map[string]string {
 // words say what was not caught.
 func (l *Look) words(lost []string, more bool) string {
 	var parts []string
+	// five names are enough for a sentence
 	if n := len(lost); n > 0 {
 		names := make([]string, 0, 5)
 		for _, p := range lost[:min(n, 5)] {
