@@ -37,6 +37,8 @@ type answer struct {
 }
 
 // part is a piece of the message: text, thought, or a call.
+// The last part grows while text of its type comes, until a signature closes it; a call is always a part of its
+// own.
 type part struct {
 	typ       provider.PartType
 	text      []byte
@@ -64,6 +66,7 @@ func (a *answer) stream(ctx context.Context, via provider.Provider, req *provide
 	done := make(chan error, 1)
 	go func() {
 		done <- via.Stream(ctx, req, func(e provider.Event) error {
+			// room waits while subscribers are too far behind.
 			if err := a.t.s.room(ctx); err != nil { // before a.mu: an editor that reads slowly must not block a cancel
 				return err
 			}
@@ -78,6 +81,7 @@ func (a *answer) stream(ctx context.Context, via provider.Provider, req *provide
 	}()
 	var err error
 	select {
+	// The buffer of done lets the provider's goroutine end when nobody reads its result any more.
 	case err = <-done:
 	case <-ctx.Done():
 		timer := time.NewTimer(cancelGrace)
@@ -130,6 +134,7 @@ func (a *answer) addEvent(ctx context.Context, e provider.Event) {
 		if c.complete {
 			return // some servers repeat the end of a call
 		}
+		// the end has the whole arguments, which count more than the pieces
 		if e.Text != "" {
 			c.raw.Reset()
 			c.raw.WriteString(e.Text)
@@ -155,6 +160,7 @@ func (a *answer) text(typ provider.PartType, as EventType, e provider.Event) {
 			return
 		}
 	}
+	// a.mu is held
 	n := len(a.parts)
 	if n == 0 || a.parts[n-1].typ != typ || a.parts[n-1].ended {
 		a.parts = append(a.parts, part{})
@@ -254,6 +260,7 @@ func (a *answer) messages(model string, whole bool) (provider.Message, *provider
 			if p.call.alone {
 				result.ErrorKind = "unanswered"
 			}
+			// The metadata is for machines in this process; see provider.Part.
 			if a.set.model.Provider == builtinProvider {
 				result.Metadata, _ = json.Marshal(data.Metadata) // without it the model says that it could not read the answer
 			}
@@ -262,6 +269,7 @@ func (a *answer) messages(model string, whole bool) (provider.Message, *provider
 			}
 			results.Parts = append(results.Parts, result)
 		case provider.PartThinking:
+			// A thought that broke off has no signature, and its provider would refuse it.
 			if whole || p.signature != "" {
 				m.Parts = append(m.Parts, provider.Part{Type: p.typ, Text: string(p.text), Signature: p.signature})
 			}

@@ -35,6 +35,7 @@ type taskSet struct {
 }
 
 // finishedTask is the result of a background task until the model reads it.
+// It is read between two steps, in the order in which the tasks ended.
 type finishedTask struct {
 	id, description string
 	result          tools.TaskResult
@@ -44,6 +45,7 @@ type finishedTask struct {
 // slot waits until one more task may run, or returns the context's error. release must be called once.
 func (ts *taskSet) slot(ctx context.Context) (release func(), err error) {
 	ts.mu.Lock()
+	// A session without tasks has no channel.
 	if ts.slots == nil {
 		ts.slots = make(chan struct{}, maxTasks)
 	}
@@ -89,6 +91,7 @@ func (ts *taskSet) cost() float64 {
 func (ts *taskSet) start(s *Session, kid *Session, t tools.Task, run func(context.Context) (tools.TaskResult, error)) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
+	// Their context is not that of a call, since they go on after the call that started them.
 	if ts.ctx == nil {
 		ts.ctx, ts.cancel = context.WithCancel(context.Background())
 	}
@@ -103,6 +106,7 @@ func (ts *taskSet) start(s *Session, kid *Session, t tools.Task, run func(contex
 		defer ts.mu.Unlock()
 		ts.running--
 		ts.done = append(ts.done, finishedTask{kid.ID(), t.Description, r, err})
+		// wake is replaced under mu, so that state never gives a closed one for a task that still runs.
 		close(ts.wake) // every waiter wakes, then looks at state again
 		ts.wake = make(chan struct{})
 	}()
@@ -164,6 +168,7 @@ func (t *turn) await(ctx context.Context) bool {
 		}
 	})
 	defer stop()
+	// A change that wakes the turn may not be one that it waits for, so the state is looked at again.
 	for told := false; ; told = true {
 		running, done, wake := t.s.tasks.state()
 		switch {
@@ -174,6 +179,7 @@ func (t *turn) await(ctx context.Context) bool {
 		case t.s.steered():
 			return true
 		}
+		// said once, not at each wake-up
 		if !told {
 			t.notice("info", fmt.Sprintf("Waiting for %s in the background.", textutil.Plural(running, "task")))
 		}

@@ -13,6 +13,7 @@ const maxParallel = 8
 
 // batch runs the calls of one step. Read-only calls run beside each other, at most maxParallel at once; a call that may change
 // something waits for all before it and runs alone, so that what it sees is what the model expects.
+// Read-only is a property of the tool, not of the call's arguments; see call.readOnly.
 type batch struct {
 	a     *answer
 	wg    sync.WaitGroup
@@ -25,6 +26,7 @@ func newBatch(a *answer) *batch { return &batch{a: a, slots: make(chan struct{},
 // still streams, provided that only read-only calls precede it. Reads then overlap with the
 // rest of the answer. The answer's mu is held.
 func (b *batch) ready(ctx context.Context, c *call) {
+	// Calls are looked at in the model's order: one that may change something holds back all behind it.
 	for _, before := range b.a.calls {
 		if !before.readOnly() {
 			return
@@ -74,6 +76,7 @@ func (t *turn) calls(ctx context.Context, set *setup, a *answer, failed error) {
 		} else if c.complete && a.stop == provider.StopMaxTokens && raw != "" && !json.Valid([]byte(raw)) {
 			c.complete = false // announced, but cut
 		}
+		// What this call changes must not change under the calls that still read.
 		if !c.readOnly() {
 			a.batch.wg.Wait()
 		}
@@ -94,6 +97,7 @@ func (t *turn) calls(ctx context.Context, set *setup, a *answer, failed error) {
 			a.batch.one(ctx, c)
 		}
 	}
+	// The step's results are complete, in the model's order, before the next request.
 	a.batch.wg.Wait()
 	t.checkForLoops(ctx, a.calls)
 }

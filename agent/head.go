@@ -14,6 +14,7 @@ import (
 type loan struct{ agent, model string }
 
 // Head is what the event log says of a session as a whole: its agent, model, title and plan, as they are now.
+// mu is its own, because editors read the head while a turn runs.
 type Head struct {
 	rt  *Runtime
 	log *EventLog
@@ -54,6 +55,7 @@ func (h *Head) lend(l loan) {
 }
 
 // adopt takes the head, the todo list and the diff from the events. Updated stays, because reading a session does not use it.
+// The stored head replaces the present one only when it is of this session and has a directory.
 func (h *Head) adopt(hist *history) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -83,6 +85,7 @@ func (h *Head) SetAgent(name string) error {
 		if i.Agent != name {
 			h.before = i.Agent
 		}
+		// The person's choice ends what a slash command has lent to the turn.
 		h.lent.agent = ""
 		i.Agent = name
 		if a.Model != "" {
@@ -108,6 +111,7 @@ func (a sessionAgents) Before() string {
 }
 
 // SetModel changes the model, from the next step on. The error is the one of Models.
+// It is resolved at once, so that the person hears of a wrong name and not of a failed turn.
 func (h *Head) SetModel(id string) error {
 	if h.rt.o.Models != nil {
 		_, m, err := h.rt.o.Models.Resolve(context.Background(), h.Info().Cwd, id)
@@ -179,6 +183,7 @@ type todoList struct{ *Head }
 func (t todoList) Get() []tools.Todo {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	// a copy, since the caller may keep it
 	return append([]tools.Todo(nil), t.todos...)
 }
 
@@ -187,6 +192,7 @@ func (t todoList) Set(ctx context.Context, todos []tools.Todo) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	// a copy, since the list belongs to the call's arguments
 	todos = append([]tools.Todo(nil), todos...)
 	t.mu.Lock()
 	defer t.mu.Unlock()

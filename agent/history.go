@@ -37,6 +37,7 @@ type history struct {
 }
 
 // rawEvent is a tool event that is decoded only when a crash left its call open: outputs are long, and most calls ended.
+// A call that has ended is never decoded.
 type rawEvent struct {
 	data  []byte
 	value any
@@ -84,6 +85,7 @@ func (h *history) apply(e Event) {
 		h.clear()
 		h.msg = &m
 	case EventText:
+		// Text of a message that a step has closed already is part of that step.
 		if t := decode[TextData](e); h.msg != nil && t.MessageID == h.msg.MessageID {
 			h.text.WriteString(t.Text)
 		}
@@ -108,12 +110,14 @@ func (h *history) apply(e Event) {
 		h.change(e)
 	case EventRestore:
 		d := decode[RestoreData](e)
+		// The newest restore event says whether one is under way.
 		if h.restoring = nil; d.State == RestoreBegun {
 			h.restoring = &d
 		}
 		h.stale = h.stale || d.State == RestoreDone && d.Conversation
 	case EventTurn:
 		t := decode[TurnData](e)
+		// The provider's count for the messages so far is the base of later estimates.
 		if t.ContextUsed > 0 {
 			h.used, h.usedAt = t.ContextUsed, len(h.messages)
 		}
@@ -132,6 +136,7 @@ func (h *history) unqueue(id string) {
 // with its item may have been lost with a full disk.
 func (h *history) requeue(d QueueData) {
 	known := map[string]QueueItem{}
+	// Items are stored once and ordered by ids, so that a move does not store the texts again.
 	for _, i := range append(h.queue, d.Put...) {
 		known[i.ID] = i
 	}
@@ -146,6 +151,7 @@ func (h *history) requeue(d QueueData) {
 // change notes change sets that were being written, for recovery after a crash. Sets can be
 // long, and most were applied, so a stored one is decoded only when its state is "writing".
 func (h *history) change(e Event) {
+	// An event of this process has its value; a stored one has only its JSON.
 	d, fresh := e.Value.(ChangeData)
 	if !fresh {
 		head := decode[struct {
@@ -229,6 +235,7 @@ func (h *history) clear() {
 }
 
 // decode reads an event's data. Fields that cannot be read stay zero: a session of a newer version must still open.
+// The value is there for events of this process, which need no decoding.
 func decode[T any](e Event) (v T) {
 	if have, ok := e.Value.(T); ok {
 		return have
@@ -270,10 +277,12 @@ func (s *Session) repair() {
 		results = append(results, resultPart(t))
 		delete(h.last, id)
 	}
+	// what is left are calls by hand
 	for id := range h.last {
 		closeCall(id)
 		delete(h.last, id)
 	}
+	// Nothing but a call by hand was open.
 	if h.turn == nil {
 		return
 	}
@@ -314,6 +323,7 @@ func resultPart(t ToolData) provider.Part {
 }
 
 // safeName is a tool name that every provider takes back; a model may write any.
+// Providers allow letters, digits, _ and -, and at most 64 of them.
 func safeName(name string) string {
 	clean := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' {

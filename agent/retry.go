@@ -12,6 +12,7 @@ import (
 )
 
 const (
+	// The waits are 1, 2, 4 and 8 seconds; see provider.Backoff.
 	maxAttempts = 5                // of one request, the first included; the waits between them add up to about 15 seconds
 	longestWait = 10 * time.Minute // what a provider may ask to wait; beyond it the person decides
 )
@@ -30,11 +31,14 @@ func (t *turn) answer(ctx context.Context, set *setup, last bool) (*answer, erro
 		Options: set.agent.Options,
 	}
 	if e := t.s.rt.extensions(set.info.Cwd); e.Params != nil {
+		// A plugin may change the request of this step; what it sets holds for the retries too.
 		e.Params(ctx, set.info, req)
 	}
 	converse := func() {
 		if req.Messages = t.s.hist.messages; last {
 			// Only for this request: it is not part of what was said.
+			// The slice is cut to its length first, so that append copies it and the session's history stays as it
+			// is.
 			req.Messages = append(req.Messages[:len(req.Messages):len(req.Messages)], provider.Message{
 				ID: newID("msg_"), Role: provider.RoleUser,
 				Parts: []provider.Part{{Type: provider.PartText, Synthetic: true, Text: fmt.Sprintf(stepsPrompt(), t.steps(set.agent))}},
@@ -42,21 +46,25 @@ func (t *turn) answer(ctx context.Context, set *setup, last bool) (*answer, erro
 		}
 	}
 	converse()
+	// A refusal may have another cause than the files; then they are put back.
 	withFiles := t.s.hist.messages // as it was before the files that a provider refused were taken out
 	var said []byte                // the text of the answers that broke off, which the next one may repeat
 	for attempt := 1; ; attempt++ {
 		a := t.newAnswer(set)
+		// The model often begins its answer anew, so what was said is compared and not shown twice.
 		if len(said) > 0 {
 			a.echo = &echo{want: said}
 		}
 		err := a.stream(ctx, t.s.traced(set.via), req)
 		if err == nil {
+			// Messages up to here are known to be acceptable, so a refusal is about one behind them.
 			t.s.hist.accepted = len(t.s.hist.messages)
 		}
 		if err == nil || ctx.Err() != nil {
 			return a, nil // cancelled: finish answers what there is
 		}
 		var perr *provider.Error
+		// An error of another type is treated like a failure of the server, which may pass.
 		if !errors.As(err, &perr) {
 			perr = &provider.Error{Kind: provider.ErrServer, Message: err.Error(), Err: err}
 		}
@@ -64,6 +72,7 @@ func (t *turn) answer(ctx context.Context, set *setup, last bool) (*answer, erro
 			t.notice("warning", "The answer broke off ("+perr.Message+"). The calls that were complete are kept; the model continues from there.")
 			return a, perr
 		}
+		// Once in a turn; see tooLongError.
 		if perr.Kind == provider.ErrContextLength && !t.shrunk {
 			t.drop(set, a, perr)
 			return nil, &tooLongError{perr}
@@ -84,26 +93,27 @@ func (t *turn) answer(ctx context.Context, set *setup, last bool) (*answer, erro
 		if a.isEmpty() {
 			t.drop(set, a, perr)
 		} else {
+			// What the person has read stays, and the model is shown its own beginning.
 			said = append(said, t.keepPartial(set, a, perr)...)
 			converse()
 		}
 		t.s.emit(EventNotice, NoticeData{Level: "warning", Attempt: attempt + 1, Until: now().Add(wait),
 			Text: fmt.Sprintf("%s. Trying again in %s (attempt %d of %d).", t.s.mask(trimDot(perr.Message)), wait.Round(100*time.Millisecond), attempt+1, maxAttempts)})
 		if !pause(ctx, wait) {
+			// cancelled while it waited: there is no answer that could be kept
 			return nil, ctx.Err()
 		}
 	}
 }
 
-// tooLongError means that the conversation does not fit the model, and that this turn has
-// not compacted it yet.
-// tooLongError: the conversation does not fit the model, and has not been compacted for that yet in this turn.
+// tooLongError means that the conversation does not fit the model, and that this turn has not compacted it yet.
 type tooLongError struct{ said *provider.Error }
 
 func (e *tooLongError) Error() string { return e.said.Message }
 
 // shrink compacts the conversation after a provider refused it as too long, once in a turn. The error says what a person can do.
 func (t *turn) shrink(ctx context.Context, set *setup, refused *tooLongError) error {
+	// set before the attempt, so that a failed compaction is not tried again
 	t.shrunk = true
 	_, err := t.compact(ctx, set, compaction{why: "the conversation is too long for the model", auto: true, hard: true})
 	if err == nil {
@@ -114,6 +124,7 @@ func (t *turn) shrink(ctx context.Context, set *setup, refused *tooLongError) er
 		text += "; compacting the conversation failed (" + trimDot(err.Error()) + ")"
 	}
 	text += tooLongAdvice
+	// A copy: the provider's error stays as it was.
 	shown := *refused.said
 	shown.Message, shown.Err = text+".", refused.said
 	return &shown
@@ -142,6 +153,7 @@ func (t *turn) giveUp(set *setup, a *answer, err *provider.Error, attempt int, w
 	case attempt > 1:
 		text += fmt.Sprintf(". It failed %d times in a row: try again later, or choose another model", attempt)
 	}
+	// a copy, as in shrink
 	shown := *err
 	shown.Message, shown.Err = text+".", err
 	a.abandonCalls("The answer broke off before this call was complete.")
@@ -154,6 +166,7 @@ func (t *turn) giveUp(set *setup, a *answer, err *provider.Error, attempt int, w
 }
 
 // trimDot removes dots and white space from the end, so that a message can be continued with "; ".
+// Providers end their messages with a dot or not.
 func trimDot(s string) string {
 	for len(s) > 0 && (s[len(s)-1] == '.' || s[len(s)-1] == ' ' || s[len(s)-1] == '\n') {
 		s = s[:len(s)-1]

@@ -36,8 +36,10 @@ func (s *Session) Review() string { return s.rt.ReviewOf(s.Info()) }
 // ReviewOf is the style of a session with this head.
 func (r *Runtime) ReviewOf(info SessionInfo) string {
 	if info.Review == "" {
+		// A session without a style of its own follows the configuration when that changes.
 		info.Review = r.o.Configuration.Preferences(info.Cwd).Review
 	}
+	// An unknown style, of a newer version for example, is the strictest one.
 	if !slices.Contains(ReviewStyles, info.Review) {
 		return ReviewPreview
 	}
@@ -50,6 +52,7 @@ func (s *Session) SetReview(style string) error {
 		return fmt.Errorf("the review style is %s, not %q", strings.Join(ReviewStyles, ", "), style)
 	}
 	s.change(func(i *SessionInfo) { i.Review = style })
+	// What already waits would otherwise still be asked.
 	if style == ReviewFollow {
 		s.gate.Settle(context.Background())
 	}

@@ -59,7 +59,8 @@ type job struct {
 	failed func(error)     // it cannot be begun: the error, or context.Canceled
 	end    TurnData        // a prompt's; set before done is closed
 	heard  <-chan struct{} // closed when the caller has passed the end on; nil: nothing to wait for
-	done   chan struct{}
+	// It is closed exactly once, by fail, loop or endSteering.
+	done chan struct{}
 }
 
 // Prompt runs a turn and returns when it is over and every subscriber has seen its end. The
@@ -80,9 +81,11 @@ func (r *Runner) Submit(ctx context.Context, p Prompt) (wait func() (TurnData, e
 		return nil, ErrEmptyPrompt
 	}
 	j := r.newPrompt(ctx, p, true)
+	// The next turn waits for it; see heardLimit.
 	j.heard = p.Answered
 	var failed error
 	j.failed = func(err error) { failed = err }
+	// A prompt whose context has ended takes no place in the queue.
 	if err := ctx.Err(); err != nil {
 		return func() (TurnData, error) { return TurnData{Stop: TurnCancelled}, nil }, nil
 	}
@@ -94,6 +97,7 @@ func (r *Runner) Submit(ctx context.Context, p Prompt) (wait func() (TurnData, e
 		if err == nil {
 			err = failed
 		}
+		// A caller that went away has cancelled the turn: that is an outcome, not an error.
 		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 			return TurnData{Stop: TurnCancelled}, nil
 		}
@@ -145,6 +149,7 @@ func (r *Runner) Tool(ctx context.Context, name string, input json.RawMessage) (
 func (r *Runner) Cancel() {
 	r.mu.Lock()
 	var dropped, kept []*job
+	// Calls by hand and requests have somebody who waits; stored prompts have nobody and stay.
 	for _, j := range r.queue {
 		if j.item != nil && !j.item.Request {
 			kept = append(kept, j)
@@ -162,11 +167,13 @@ func (r *Runner) Cancel() {
 	if r.now != nil {
 		r.now.cancel()
 	}
+	// A job that still waits for the session's lock is ended too.
 	if r.owning != nil {
 		r.owning()
 	}
 	r.hold()
 	r.mu.Unlock()
+	// Outside mu: failed and the watchers may call back into the runner.
 	for _, j := range dropped {
 		j.fail(context.Canceled)
 	}
@@ -181,6 +188,7 @@ func (j *job) fail(err error) {
 }
 
 // newJob makes a job that ends with ctx; run is still to be set.
+// The job's context is its own, so that one job can be cancelled without the others.
 func (r *Runner) newJob(ctx context.Context) *job {
 	j := &job{failed: func(error) {}, done: make(chan struct{})}
 	j.ctx, j.cancel = context.WithCancel(ctx)
@@ -204,9 +212,11 @@ func (r *Runner) do(ctx context.Context, run func(context.Context), failed func(
 // newPrompt makes the job of a turn; request says that a caller waits for its end.
 func (r *Runner) newPrompt(ctx context.Context, p Prompt, request bool) *job {
 	j := r.newJob(ctx)
+	// Without an id from the editor one is made, because the queue knows prompts by their ids.
 	if p.MessageID == "" {
 		p.MessageID = newID("msg_")
 	}
+	// Secrets are masked before the prompt is stored or shown.
 	j.item = &QueueItem{ID: p.MessageID, Parts: r.masker.maskParts(p.Parts), Time: now(), Request: request}
 	j.run = func(ctx context.Context) {
 		p.MessageID, p.Parts = j.item.ID, j.item.Parts
@@ -224,6 +234,7 @@ func (r *Runner) submit(j *job) error {
 		j.cancel()
 		return ErrClosed
 	}
+	// A person who prompts after a stop means this prompt, and the held ones after it.
 	if r.held && j.item != nil {
 		r.held = false
 		r.queue = append([]*job{j}, r.queue...)
@@ -252,6 +263,7 @@ func (r *Runner) wait(ctx context.Context, j *job) error {
 		return nil
 	case <-ctx.Done():
 	}
+	// A job that waits is taken out of the queue; one that runs is waited for, since its context has ended too.
 	is := func(x *job) bool { return x == j }
 	r.mu.Lock()
 	if slices.ContainsFunc(r.queue, is) || slices.ContainsFunc(r.steers, is) || slices.ContainsFunc(r.joined, is) {
@@ -263,6 +275,7 @@ func (r *Runner) wait(ctx context.Context, j *job) error {
 		return ctx.Err()
 	}
 	r.mu.Unlock()
+	// The turn's end is still to be written, so the caller waits for it.
 	<-j.done
 	return nil
 }
@@ -276,6 +289,7 @@ func (r *Runner) loop(ended chan struct{}) {
 		r.mu.Lock()
 		i := slices.IndexFunc(r.queue, r.runnable)
 		if i < 0 {
+			// The lock is given back before the goroutine ends, and the queue is looked at once more.
 			if unlock != nil {
 				r.mu.Unlock()
 				// What the next owner must see is on disk before it can get the lock.
@@ -284,12 +298,14 @@ func (r *Runner) loop(ended chan struct{}) {
 				unlock = nil
 				continue // a job may have come meanwhile
 			}
+			// Under mu, so that wake sees either a running loop or none.
 			r.running = nil
 			r.mu.Unlock()
 			close(ended)
 			return
 		}
 		j := r.queue[i]
+		// The lock is taken once for a run of jobs: another process waits until the queue is empty.
 		if unlock == nil {
 			ctx, cancel := context.WithCancel(j.ctx)
 			r.owning = cancel
@@ -297,6 +313,7 @@ func (r *Runner) loop(ended chan struct{}) {
 			var err error
 			unlock, err = r.work.own(ctx)
 			cancel()
+			// Cancel may have ended the wait through owning.
 			r.mu.Lock()
 			r.owning = nil
 			if err != nil {
@@ -315,11 +332,13 @@ func (r *Runner) loop(ended chan struct{}) {
 		if err == nil {
 			j.run(j.ctx)
 			if j.item != nil {
+				// The turn's end is known before its caller is told, so that State never shows an older one.
 				r.mu.Lock()
 				r.last = j.end
 				r.mu.Unlock()
 				r.endSteering(j.end)
 			}
+			// What the job emitted is in the subscribers' hands before its caller hears of the end.
 			r.log.flush()
 		}
 		r.mu.Lock()
@@ -332,6 +351,7 @@ func (r *Runner) loop(ended chan struct{}) {
 			close(j.done)
 		}
 		r.changed()
+		// An editor that never confirms costs heardLimit for each turn, and no more.
 		if j.heard != nil {
 			select {
 			case <-j.heard:
@@ -352,6 +372,7 @@ func (r *Runner) runnable(j *job) bool { return !r.held || j.item == nil || j.it
 // failLocked handles a job that cannot begin because another process has the session's lock: a request fails with err, a stored
 // prompt stays in the queue, held. The caller holds mu; cannot releases it.
 func (r *Runner) failLocked(j *job, err error) {
+	// wait may have taken the job out meanwhile, and has answered it then
 	waits := slices.Contains(r.queue, j)
 	if j.item != nil && !j.item.Request {
 		r.hold()
@@ -367,7 +388,6 @@ func (r *Runner) failLocked(j *job, err error) {
 }
 
 // ErrNotQueued means that no such prompt waits; it may have begun meanwhile.
-// ErrNotQueued: no such prompt waits; it may have begun meanwhile.
 var ErrNotQueued = errors.New("no such prompt waits in the queue; it may have begun or been removed meanwhile")
 
 // QueueItem is a prompt that waits for the session to be free.
@@ -387,6 +407,7 @@ type QueueItem struct {
 func (r *Runner) Queue() (items []QueueItem, held bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	// A call by hand has no item and is not shown.
 	for _, j := range r.waiting() {
 		items = append(items, *j.item)
 	}
@@ -399,6 +420,7 @@ func (r *Runner) Enqueue(p Prompt) (QueueItem, error) {
 	if len(p.Parts) == 0 {
 		return QueueItem{}, ErrEmptyPrompt
 	}
+	// Its context is nobody's: the prompt outlives the connection that sent it.
 	j := r.newPrompt(context.Background(), p, false)
 	r.mu.Lock()
 	if r.closed {
@@ -412,6 +434,7 @@ func (r *Runner) Enqueue(p Prompt) (QueueItem, error) {
 	r.wake()
 	r.mu.Unlock()
 	r.changed()
+	// Outside mu, since it waits for the disk.
 	r.waitStored()
 	return *j.item, nil
 }
@@ -421,6 +444,7 @@ func (r *Runner) Enqueue(p Prompt) (QueueItem, error) {
 func (r *Runner) Unqueue(ids ...string) error {
 	r.mu.Lock()
 	for _, id := range ids {
+		// All ids are checked first, so that nothing is removed when one is unknown.
 		if r.find(id) == nil {
 			r.mu.Unlock()
 			return fmt.Errorf("%q: %w", id, ErrNotQueued)
@@ -454,6 +478,7 @@ func (r *Runner) EditQueued(id string, parts []provider.Part) error {
 		r.mu.Unlock()
 		return fmt.Errorf("%q: %w", id, ErrNotQueued)
 	}
+	// The parts are replaced and not changed: events that were emitted hold the old ones.
 	j.item.Parts = parts
 	r.storeQueue(*j.item)
 	r.mu.Unlock()
@@ -470,6 +495,7 @@ func (r *Runner) MoveQueued(id, before string) error {
 	case j == nil, before != "" && to == nil:
 		r.mu.Unlock()
 		if j != nil {
+			// the error names the one that is missing
 			id = before
 		}
 		return fmt.Errorf("%q: %w", id, ErrNotQueued)
@@ -478,6 +504,7 @@ func (r *Runner) MoveQueued(id, before string) error {
 		return errors.New("a message for the running turn cannot be moved in the queue; remove it, or wait until the turn has read it")
 	case j != to:
 		r.dequeue(j)
+		// the place is looked up after the job is out, since the others have moved up
 		at := len(r.queue)
 		if to != nil {
 			at = slices.Index(r.queue, to)
@@ -512,6 +539,7 @@ func (r *Runner) Steer(_ context.Context, p Prompt) (injected bool, err error) {
 	}
 	j := r.newPrompt(context.Background(), p, false)
 	r.mu.Lock()
+	// A turn that is about to end reads no more messages; see stopSteering.
 	if r.closed || !r.steerable {
 		r.mu.Unlock()
 		j.cancel()
@@ -543,6 +571,7 @@ func (r *Runner) SteerQueued(id string) (injected bool, err error) {
 		j.item.Steer, injected = true, true
 		r.steers = append(r.steers, j)
 	default:
+		// no turn reads it, so it becomes the next prompt
 		r.dequeue(j)
 		r.queue = slices.Insert(r.queue, 0, j)
 		r.held = false
@@ -557,6 +586,7 @@ func (r *Runner) SteerQueued(id string) (injected bool, err error) {
 
 // waiting are the prompts that have not begun. mu is held.
 func (r *Runner) waiting() []*job {
+	// steers come first: the running turn reads them before any prompt begins
 	all := slices.Clone(r.steers)
 	for _, j := range r.queue {
 		if j.item != nil {
@@ -585,6 +615,7 @@ func (r *Runner) dequeue(j *job) {
 
 // stored are the prompts that outlive whoever sent them. mu is held.
 func (r *Runner) stored() []QueueItem {
+	// A request belongs to a caller that waits, and is not stored: after a crash nobody waits any more.
 	var all []QueueItem
 	for _, j := range r.waiting() {
 		if !j.item.Request {
@@ -597,6 +628,7 @@ func (r *Runner) stored() []QueueItem {
 // storeQueue emits the order of the queue, and the items in put, as far as they are stored
 // at all. mu is held, so that the order of these events is the order of the changes.
 func (r *Runner) storeQueue(put ...QueueItem) {
+	// An empty order is written as [], not as null.
 	d := QueueData{Order: []string{}, Held: r.held}
 	for _, i := range r.stored() {
 		d.Order = append(d.Order, i.ID)
@@ -615,6 +647,7 @@ func (r *Runner) storeQueue(put ...QueueItem) {
 
 // hold keeps the stored prompts from running until the person resumes. mu is held.
 func (r *Runner) hold() {
+	// A queue without stored prompts has nothing to hold.
 	if !r.held && len(r.stored()) > 0 {
 		r.held = true
 		r.storeQueue()
@@ -633,6 +666,7 @@ func (r *Runner) adoptQueue(items []QueueItem) {
 	have := map[string]bool{}
 	for _, j := range r.waiting() {
 		have[j.item.ID] = true
+		// Requests are this process's own, so the events do not know them.
 		if !j.item.Request && !slices.ContainsFunc(items, func(i QueueItem) bool { return i.ID == j.item.ID }) {
 			r.dequeue(j)
 			j.cancel()
@@ -645,6 +679,7 @@ func (r *Runner) adoptQueue(items []QueueItem) {
 		i.Steer = false // the turn it was meant for is over
 		j := r.newPrompt(context.Background(), Prompt{MessageID: i.ID, Parts: i.Parts}, false)
 		j.item.Time = i.Time
+		// what another process had queued waits for the person, who may not know of it
 		r.queue = append(r.queue, j)
 		r.held = true
 	}
@@ -660,17 +695,20 @@ func (r *Runner) endSteering(end TurnData) {
 	for _, j := range left {
 		j.item.Steer = false
 	}
+	// They come before the queue, in the order in which they were sent.
 	r.queue = append(left, r.queue...)
 	was := r.held
 	if end.Stop == TurnCancelled || end.Stop == TurnError {
 		r.hold()
 	}
+	// hold has stored the queue already, if it changed something
 	if len(left) > 0 && r.held == was {
 		r.storeQueue()
 	}
 	joined := r.joined
 	r.joined = nil
 	r.mu.Unlock()
+	// Their callers get the end of the turn that has read their messages.
 	for _, j := range joined {
 		j.end = end
 		j.cancel()
@@ -714,6 +752,7 @@ func (r *Runner) Watch(f func()) (stop func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	w := &watcher{f}
+	// The slice is replaced, so changed may use the old one without the lock.
 	r.watchers = append(slices.Clone(r.watchers), w)
 	return func() {
 		r.mu.Lock()
@@ -741,6 +780,7 @@ func (r *Runner) waitsFor(call string) {
 	r.asking = append(slices.Clone(r.asking), call)
 	r.mu.Unlock()
 	r.changed()
+	// not under mu: no lock of a session is held while one of its parent is taken
 	if p := r.above; p != nil {
 		p.waitsFor(call)
 	}
@@ -772,6 +812,7 @@ func (r *Runner) readSteers() []*job {
 	defer r.mu.Unlock()
 	jobs := r.steers
 	r.steers = nil
+	// A request that was read ends with the turn; a stored message is done with.
 	for _, j := range jobs {
 		if j.item.Request {
 			r.joined = append(r.joined, j)
@@ -833,6 +874,7 @@ func (r *Runner) Closing() {
 // isClosing is true for sub-agents as well when the session that started them is closing.
 func (r *Runner) isClosing() bool {
 	for ; r != nil; r = r.above {
+		// One lock at a time, from the inside out.
 		r.mu.Lock()
 		closed := r.closed
 		r.mu.Unlock()

@@ -16,27 +16,26 @@ import (
 )
 
 // ErrNoSession means that a session is neither live nor in the store.
-// ErrNoSession: neither live nor in the store.
 var ErrNoSession = errors.New("no such session; `pillion sessions list` shows those there are")
 
 // ErrNoAgent means that the directory has no agent of that name.
-// ErrNoAgent: the directory has no agent of that name.
 var ErrNoAgent = errors.New("no such agent")
 
 // ErrClosed means that the session or the runtime was closed.
-// ErrClosed: the session or the runtime was closed.
 var ErrClosed = errors.New("the session is closed")
 
 // Runtime makes and keeps the live sessions.
 type Runtime struct {
-	o       Options
-	st      *store.Store
-	grants  permission.Grants
+	o      Options
+	st     *store.Store
+	grants permission.Grants
+	// a field so that tests need not wait
 	backoff func(attempt int, err *provider.Error) time.Duration
 	hearing hearing
 
-	mu      sync.Mutex
-	live    map[string]*Session      // guarded by mu
+	mu   sync.Mutex
+	live map[string]*Session // guarded by mu
+	// Two callers that load one session at once must get one Session: two would number their events alike.
 	loading map[string]chan struct{} // guarded by mu: closed when the load is over
 	closed  bool                     // guarded by mu
 }
@@ -49,6 +48,7 @@ func New(o Options) *Runtime {
 	if r.grants == nil {
 		r.grants = storeGrants{o.Store}
 	}
+	// A problem from before, such as a salvaged file, is told here.
 	o.Store.OnProblem(r.storeProblem)
 	return r
 }
@@ -104,6 +104,7 @@ func (r *Runtime) newSessionOf(ctx context.Context, o SessionOptions, of child) 
 	at := now()
 	info := SessionInfo{ID: newID("ses_"), Cwd: filepath.Clean(o.Cwd), Extra: o.Extra, Title: o.Title, Agent: o.Agent,
 		Model: o.Model, Effort: o.Effort, Parent: o.Parent, Review: o.Review, Created: at, Updated: at}
+	// A changed default counts for later sessions only.
 	if info.Agent == "" {
 		info.Agent = r.defaultAgent(info.Cwd)
 	}
@@ -111,6 +112,7 @@ func (r *Runtime) newSessionOf(ctx context.Context, o SessionOptions, of child) 
 	if !ok {
 		return nil, r.noAgent(info.Cwd, info.Agent)
 	}
+	// A model that was asked for must resolve; a default one may be missing until the first prompt.
 	explicit := info.Model
 	if info.Model == "" {
 		info.Model = a.Model
@@ -126,6 +128,7 @@ func (r *Runtime) newSessionOf(ctx context.Context, o SessionOptions, of child) 
 	}
 	s := r.newSession(info, 0, of)
 	r.mu.Lock()
+	// Close has listed the live sessions already, so a later one would never be closed.
 	if r.closed {
 		r.mu.Unlock()
 		return nil, ErrClosed
@@ -134,6 +137,7 @@ func (r *Runtime) newSessionOf(ctx context.Context, o SessionOptions, of child) 
 	r.mu.Unlock()
 	s.saveHead(info)
 	s.emit(EventSession, info)
+	// A session that begins while the store fails has not seen the notice to the others.
 	if problem := r.st.Problem(); problem != nil {
 		s.emit(EventNotice, storeNotice(problem))
 	}
@@ -153,6 +157,7 @@ func checkDir(dir string) error {
 	if !filepath.IsAbs(dir) {
 		return fmt.Errorf("the session directory %q is not an absolute path", dir)
 	}
+	// opened, because a directory that exists may still not be readable
 	f, err := os.Open(dir)
 	if err != nil {
 		switch {
@@ -212,6 +217,7 @@ func (r *Runtime) LoadSession(ctx context.Context, id string) (*Session, error) 
 	r.mu.Lock()
 	close(r.loading[id])
 	delete(r.loading, id)
+	// Close has listed the live sessions, so this one would stay open.
 	if err == nil && r.closed {
 		err = ErrClosed
 	}
@@ -239,6 +245,7 @@ func (r *Runtime) loadOf(ctx context.Context, id string, of child) (*Session, er
 	if err != nil {
 		return nil, err
 	}
+	// A sub-agent that a person opens alone keeps the limits of the sessions above it.
 	if of.parent == nil {
 		of.heads = r.headsAbove(ctx, head.Parent)
 	}
@@ -247,6 +254,7 @@ func (r *Runtime) loadOf(ctx context.Context, id string, of child) (*Session, er
 		return nil, err
 	}
 	s.adopt()
+	// The conversation was taken back or forward, so it is read anew.
 	if s.hist.stale {
 		if err := s.rebuild(ctx); err != nil {
 			return nil, err
@@ -256,6 +264,7 @@ func (r *Runtime) loadOf(ctx context.Context, id string, of child) (*Session, er
 		return s, nil
 	}
 	// A turn has no end: either another process runs it, or its process died.
+	// The lock tells the two apart, and is kept until the repair is stored.
 	unlock, err := r.st.Lock(ctx, id)
 	if err != nil {
 		var locked *store.LockedError
@@ -308,6 +317,7 @@ func (r *Runtime) Stored(ctx context.Context, id string, from int64, yield func(
 // StoredOf is Stored for some types only; nil is all.
 func (r *Runtime) StoredOf(ctx context.Context, id string, from int64, types []EventType, yield func(Event) error) error {
 	if s, ok := r.Session(id); ok {
+		// What is still with the log is handed to the store first, so that it is among the events.
 		s.flush()
 	}
 	return r.st.EventsOf(ctx, id, from, names(types), func(e store.Event) error { return yield(fromStore(e)) })
@@ -340,10 +350,12 @@ func (r *Runtime) List(ctx context.Context, cwd string) ([]SessionInfo, error) {
 // Delete ends a session, and removes it with its events and its sub-agents' sessions. ErrNoSession.
 func (r *Runtime) Delete(ctx context.Context, id string) error {
 	for _, s := range r.Live() {
+		// Sub-agents go with their session, because Delete removes their events too.
 		if s.ID() == id || s.Info().Parent == id {
 			s.Close(ctx)
 		}
 	}
+	// Another process that runs a turn in it keeps the session from being removed.
 	unlock, err := r.st.Lock(ctx, id)
 	if err != nil {
 		return err
@@ -364,11 +376,13 @@ func (r *Runtime) Close(ctx context.Context) error {
 	r.mu.Unlock()
 	all := r.Live()
 	for _, s := range all {
+		// Each turn needs a moment to end; one after the other they would add up.
 		s.Cancel() // all at once; Close then only waits
 	}
 	for _, s := range all {
 		s.Close(ctx)
 	}
+	// Plugins get a second to hear of the last events.
 	r.hearing.waitIdle(time.Second)
 	return r.st.Sync(ctx)
 }

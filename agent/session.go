@@ -13,7 +13,6 @@ import (
 )
 
 // ErrEmptyPrompt is the error of a prompt without parts.
-// ErrEmptyPrompt: a prompt without parts.
 var ErrEmptyPrompt = errors.New("the prompt is empty; say what to do")
 
 // Session is a live session. Its methods are safe for concurrent use. Its state belongs to the parts that are embedded;
@@ -33,6 +32,7 @@ type Session struct {
 	tasks taskSet  // its own sub-agents
 	hist  *history // the conversation
 
+	// Close reads it while the runner's goroutine may set it.
 	namingMu sync.Mutex // its own: naming runs beside the turn, and Close must reach it while the runner works
 	naming   func()     // guarded by namingMu: ends the naming of the session
 }
@@ -42,6 +42,7 @@ type Session struct {
 // memory: the gates of the sessions above it are made from their stored heads, the outermost first.
 func (r *Runtime) newSession(info SessionInfo, last int64, of child) *Session {
 	log := newEventLog(info.ID, r.st, last)
+	// Plugins hear every event with the directory of the session that they belong to.
 	log.heard = func(e Event) { r.heard(info.ID, info.Cwd, e) }
 	mask := &masker{secrets: r.o.Secrets, cwd: info.Cwd}
 	head := &Head{rt: r, log: log, info: info}
@@ -63,6 +64,7 @@ func (r *Runtime) newSession(info SessionInfo, last int64, of child) *Session {
 		Advise: s.advise,
 		Rules:  s.rules, Asker: r.o.Asker, Grants: r.grants, Project: root, Notify: s.asked, Follow: s.follows,
 	}
+	// Each gate is a child of the one outside it, so that all of them must allow.
 	for i, head := range slices.Backward(of.heads) { // from the outermost in
 		o := own
 		o.Rules = func() permission.Ruleset { return r.rulesOf(head) }
@@ -106,8 +108,10 @@ func (s *Session) asked(r permission.Request, end *permission.Outcome) {
 		switch {
 		case errors.As(end.Err, &rejected):
 			d.Reply, d.Message = string(permission.Reject), rejected.Message
+		// A rule's denial is shown like a person's.
 		case errors.Is(end.Err, permission.ErrDenied), errors.Is(end.Err, permission.ErrRejected):
 			d.Reply = string(permission.Reject)
+		// Nobody has decided: a reopened session may ask again.
 		case end.Err != nil && s.isClosing():
 			d.Reply = AskInterrupted
 		case end.Err != nil:
@@ -127,6 +131,7 @@ func (s *Session) asked(r permission.Request, end *permission.Outcome) {
 // Close cancels what runs, waits for it, and takes the session out of memory; it stays in the store.
 func (s *Session) Close(ctx context.Context) {
 	running := s.Runner.close()
+	// Sub-agents and the naming have contexts of their own, so each is ended by name.
 	s.Cancel()
 	s.tasks.stop()
 	s.namingMu.Lock()
@@ -135,6 +140,7 @@ func (s *Session) Close(ctx context.Context) {
 	if naming != nil {
 		naming()
 	}
+	// Bounded by the caller's ctx: a tool that does not end must not keep the program open.
 	if running != nil {
 		select {
 		case <-running:
@@ -145,6 +151,7 @@ func (s *Session) Close(ctx context.Context) {
 	s.flush()
 	s.rt.o.Toolbox.Release(s.ID()) // before it can be opened anew
 	s.rt.mu.Lock()
+	// another Session may be live under this id by now
 	if s.rt.live[s.ID()] == s {
 		delete(s.rt.live, s.ID())
 	}
@@ -160,6 +167,7 @@ func (s *Session) adopt() {
 // own makes this process the only writer of the session until unlock. Another process may have run turns since this one last
 // wrote, or crashed in one: its events are read and its open turn is repaired before the first job. *store.LockedError.
 func (s *Session) own(ctx context.Context) (unlock func(), err error) {
+	// The lock is among processes; within this one the runner has one job at a time.
 	unlock, err = s.rt.st.Lock(ctx, s.ID())
 	if err != nil {
 		return nil, err
@@ -170,6 +178,7 @@ func (s *Session) own(ctx context.Context) (unlock func(), err error) {
 	changed := false
 	err = s.catchUp(ctx, func(e Event) {
 		s.hist.apply(e)
+		// only then is there anything to adopt
 		changed = true
 	})
 	if err != nil {
@@ -179,6 +188,7 @@ func (s *Session) own(ctx context.Context) (unlock func(), err error) {
 	if changed {
 		s.adopt()
 	}
+	// The turn's process has died, or it would hold the lock.
 	if s.hist.open() {
 		s.repair()
 	}

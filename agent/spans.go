@@ -28,6 +28,7 @@ type Tracing struct {
 const maxSpanText = 8 << 10
 
 // quiet is a span that records nothing, for sessions without tracing.
+// It is not recording, so every method of it returns at once.
 var quiet = trace.SpanFromContext(context.Background())
 
 // span begins a span with the session's id; without Options.Tracing it costs nothing.
@@ -44,9 +45,11 @@ func (s *Session) content(span trace.Span, key, text string) {
 	if t := s.rt.o.Tracing; t == nil || !t.Content || text == "" || !span.IsRecording() {
 		return
 	}
+	// Masked before it is cut, or a half secret would no longer be recognised.
 	text = strings.ToValidUTF8(s.mask(text), "\uFFFD")
 	if len(text) > maxSpanText {
 		cut := maxSpanText
+		// not within a character
 		for cut > 0 && !utf8.RuneStart(text[cut]) {
 			cut--
 		}
@@ -128,6 +131,7 @@ func (p tracedProvider) Stream(ctx context.Context, req *provider.Request, emit 
 			span.SetAttributes(usageAttributes(e.Usage)...)
 		case provider.EventStop:
 			span.SetAttributes(attribute.StringSlice("gen_ai.response.finish_reasons", []string{string(e.Stop)}))
+		// a limit for what is collected, since content cuts only at the end
 		case provider.EventText:
 			if p.s.rt.o.Tracing.Content && said.Len() < maxSpanText {
 				said.WriteString(e.Text)
@@ -144,6 +148,7 @@ func (p tracedProvider) Stream(ctx context.Context, req *provider.Request, emit 
 	p.s.content(span, "pillion.answer", said.String())
 	var known *provider.Error
 	switch {
+	// errLeft ends a stream whose text has no place to go; it is no failure.
 	case err == nil || errors.Is(err, errLeft):
 	case errors.As(err, &known):
 		if known.Status != 0 {

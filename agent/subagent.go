@@ -18,6 +18,7 @@ import (
 const DefaultDepth = 1
 
 // maxTasks is how many sub-agents of one session run at once; more wait their turn.
+// Each has a conversation with a model and its own tools in memory.
 const maxTasks = 32
 
 // child is what a sub-agent's session knows of where it comes from.
@@ -33,6 +34,7 @@ type child struct {
 // headsAbove are the heads of the sessions that a stored one works for, the nearest first. When one is missing, a head with the
 // plan agent takes its place: what it allowed is not known, so its sub-agent may change nothing.
 func (r *Runtime) headsAbove(ctx context.Context, parent string) (out []SessionInfo) {
+	// The store's contents are not trusted to end; see maxAbove.
 	for parent != "" && len(out) < maxAbove {
 		head, err := r.st.Session(ctx, parent)
 		if err != nil {
@@ -114,6 +116,7 @@ func (r *Runtime) SubAgents(cwd string) (out []tools.SubAgent) {
 // Spawn runs a task in a session of its own, or lets it run beside the turn.
 func (sp spawner) Spawn(ctx context.Context, call *tools.Call, t tools.Task) (tools.TaskResult, error) {
 	s := sp.c.s
+	// counted from the session that a person talks to
 	if limit := s.maxDepth(); s.depth() >= limit {
 		return tools.TaskResult{}, &tools.Error{Kind: "depth", Message: fmt.Sprintf("Sub-agents nest %d deep at most (subagent_depth in the configuration); do this yourself.", limit)}
 	}
@@ -126,6 +129,7 @@ func (sp spawner) Spawn(ctx context.Context, call *tools.Call, t tools.Task) (to
 	last := kid.Last()
 	stop := kid.Subscribe(last, w.event)
 	w.started(t, last)
+	// Without background the call waits, and the session is put away when it returns.
 	if !t.Background {
 		defer s.dismiss(kid, stop)
 		return sp.run(ctx, kid, t)
@@ -157,6 +161,7 @@ func (s *Session) adoptChild(ctx context.Context, c *call, t tools.Task) (*Sessi
 		return s.rt.newChild(ctx, SessionOptions{Cwd: info.Cwd, Extra: info.Extra, Title: fmt.Sprintf("%s (@%s)", t.Description, a.Name),
 			Agent: a.Name, Model: model, Effort: info.Effort, Parent: s.ID()}, child{parent: s, task: c.id, label: childLabel(a.Name, t.Description)})
 	}
+	// Two turns in one session would mix two tasks.
 	if _, live := s.rt.Session(t.ID); live {
 		return nil, &tools.Error{Kind: "busy", Message: fmt.Sprintf("The task %s is still at work; wait for its result, or start a new task without task_id.", t.ID)}
 	}
@@ -185,6 +190,7 @@ func (sp spawner) run(ctx context.Context, kid *Session, t tools.Task) (tools.Ta
 	}
 	defer release()
 	end, err := kid.Prompt(ctx, Prompt{Parts: []provider.Part{{Type: provider.PartText, Text: t.Prompt}}})
+	// Costs of all levels count for the session that the person talks to.
 	top, _ := kid.top()
 	top.tasks.spend(end)
 	if ctx.Err() != nil {
@@ -197,6 +203,7 @@ func (sp spawner) run(ctx context.Context, kid *Session, t tools.Task) (tools.Ta
 	switch {
 	case err != nil:
 		return out, failed(err.Error() + ".")
+	// The person has said no, which ends the parent's step as it would for its own call.
 	case end.Rejected:
 		return out, &permission.RejectedError{}
 	case end.Stop == TurnError:
@@ -219,6 +226,7 @@ func (sp spawner) run(ctx context.Context, kid *Session, t tools.Task) (tools.Ta
 // lastWords is the text of the last message that has any.
 func (s *Session) lastWords() string {
 	for _, m := range slices.Backward(s.hist.messages) {
+		// Only what was said since the last task: a resumed session has older answers.
 		if m.Role == provider.RoleUser {
 			break
 		}
@@ -237,6 +245,7 @@ func (s *Session) lastWords() string {
 
 // dismiss takes a sub-agent's session out of memory; it stays in the store, to be resumed.
 func (s *Session) dismiss(kid *Session, stop func()) {
+	// Two seconds: its turn has ended, so there is little to wait for.
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
 	kid.Close(ctx)
@@ -323,6 +332,7 @@ func (w *taskWatch) event(e Event) {
 	w.mu.Lock()
 	var line string
 	switch {
+	// Calls by hand, such as those inside another call, have no message and are not counted.
 	case w.seen[d.CallID] || d.MessageID == "":
 	case d.Status == ToolCompleted || d.Status == ToolError:
 		w.seen[d.CallID] = true
@@ -344,5 +354,6 @@ func (w *taskWatch) event(e Event) {
 	}
 	count := w.count
 	w.mu.Unlock()
+	// Report is called without the lock.
 	w.call.Report(tools.Update{Metadata: map[string]any{"output": text, "calls": count}})
 }

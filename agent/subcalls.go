@@ -10,6 +10,7 @@ import (
 )
 
 // notInside are tools that no other tool may call: they act for the model itself (plan, questions, todo list), or would nest.
+// A new tool that acts for the model itself belongs on the list.
 var notInside = []string{"batch", "task", "invalid", "question", "plan_enter", "plan_exit", "todowrite", "todoread"}
 
 // subCalls makes calls in the name of another one. Each is a call by hand of its own: it has a card, and the history

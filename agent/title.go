@@ -17,6 +17,7 @@ const (
 // nameIt lets the hidden agent name a new session beside its first turn, and at most until the session is closed.
 // Where there is no model for it the name stays the prompt's first line.
 func (s *Session) nameIt(p Prompt, provisional string) {
+	// Sub-agents have the task's description as their title.
 	small, ok := s.rt.o.Models.(SmallModels)
 	if !ok || s.of.parent != nil || provisional == "" {
 		return
@@ -45,12 +46,14 @@ func (s *Session) nameIt(p Prompt, provisional string) {
 		defer close(done)
 		defer cancel()
 		text := words.String()
+		// The prompt is cut at 8 KiB: a title needs its beginning only.
 		text, _, err := s.errand(ctx, errand{agent: titleAgent, model: model, text: text[:min(len(text), 8<<10)]})
 		if err != nil {
 			return // the first line will do
 		}
 		if text = cleanTitle(text); text != "" {
 			s.change(func(i *SessionInfo) {
+				// A person's own title, or another process's, wins.
 				if i.Title == provisional { // nobody has renamed it meanwhile
 					i.Title = text
 				}
@@ -71,6 +74,7 @@ func cleanTitle(text string) string {
 		if line == "" {
 			continue
 		}
+		// twice the wish: a model that writes a sentence gets it cut, one that is a little over keeps its words
 		if utf8.RuneCountInString(line) > maxTitle*2 {
 			r := []rune(line)[:maxTitle]
 			return strings.TrimSpace(string(r)) + "…"
@@ -96,6 +100,7 @@ func titleOf(parts []provider.Part) string {
 				return line
 			}
 			cut := string([]rune(line)[:most])
+			// cut at a blank unless more than half of the title would be lost
 			if i := strings.LastIndexByte(cut, ' '); i > most/2 {
 				cut = cut[:i]
 			}

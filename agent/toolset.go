@@ -33,6 +33,7 @@ func (ts *toolset) makeTools(ctx context.Context) error {
 		ts.tools = ts.made
 		return nil
 	}
+	// over comes first, because its tools take the place of Pillion's own of the same name.
 	ts.tools = append(append(over[:len(over):len(over)], ts.made...), more...)
 	return nil
 }
