@@ -16,10 +16,11 @@ import (
 )
 
 // maxShared is how many bytes of one ignored folder (node_modules, a build folder) a clone copies; a larger one is shared
-// read-only where the view can mount it, and left out otherwise.
+// read-only where the view can mount it, and left out otherwise. The first call of a turn waits for the copy.
 const maxShared = 256 << 20
 
-// manifest says what a clone was made of, so that what the draft changed can be told later.
+// manifest says what a clone was made of, so that what the draft changed can be told later. A clone has no layer of its own: the
+// kernel notes nothing, and comparing with the project would take the person's own edits for changes of the draft.
 type manifest struct {
 	Entries map[string]stamp `json:"entries"`
 	Shared  []string         `json:"shared,omitempty"` // ignored folders that were too large to copy
@@ -35,7 +36,8 @@ type stamp struct {
 	ID   string `json:"i,omitempty"` // inode and time of its last change: another file may be moved here with the same time and size
 }
 
-// clone copies a project. Blocks are shared where the file system can. Times are kept, as build tools compare them.
+// clone copies a project and writes the manifest to note. Blocks are shared where the file system can. Times are kept, as build
+// tools compare them. A file that vanishes meanwhile is left out; any other error ends the copy.
 func clone(ctx context.Context, from, to string, ignored func(string, bool) bool, note string) error {
 	m := manifest{Entries: map[string]stamp{}}
 	err := filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {
@@ -58,6 +60,7 @@ func clone(ctx context.Context, from, to string, ignored func(string, bool) bool
 		if err != nil {
 			return err
 		}
+		// The empty folder stays as the place at which the project's own can be mounted.
 		if rel != "." && fi.IsDir() && ignored != nil && ignored(path, true) && weight(path) > maxShared {
 			m.Shared = append(m.Shared, rel)
 			if err := os.Mkdir(at, 0o755); err != nil {
@@ -94,7 +97,8 @@ func clone(ctx context.Context, from, to string, ignored func(string, bool) bool
 	return whole.Write(note, b, 0o600)
 }
 
-// cloneEntry copies one path. Sockets, pipes and devices are left out.
+// cloneEntry copies one path and says what it was. Sockets, pipes and devices are left out, with a stamp of kind None. A folder is
+// made writable for its owner only; the caller gives it its mode when it is full.
 func cloneEntry(from, to string, fi fs.FileInfo) (stamp, error) {
 	s := stamp{Mode: uint32(fi.Mode().Perm()), Time: fi.ModTime().UnixNano()}
 	switch {
@@ -106,6 +110,7 @@ func cloneEntry(from, to string, fi fs.FileInfo) (stamp, error) {
 		if err != nil {
 			return s, err
 		}
+		// The time of a link says nothing: what counts is where it leads.
 		s.Kind, s.To, s.Time = Link, target, 0
 		return s, os.Symlink(target, to)
 	case !fi.Mode().IsRegular():
@@ -121,6 +126,7 @@ func cloneEntry(from, to string, fi fs.FileInfo) (stamp, error) {
 	if err != nil {
 		return s, err
 	}
+	// FICLONE shares blocks on Btrfs and XFS; where that is not supported the bytes are copied.
 	if cloneFile(out, in) != nil {
 		s.Size, err = io.Copy(out, in)
 	}
@@ -133,13 +139,14 @@ func cloneEntry(from, to string, fi fs.FileInfo) (stamp, error) {
 	if err == nil {
 		err = os.Chtimes(to, time.Time{}, fi.ModTime())
 	}
+	// Taken last, as each of the steps above changes the time of the last change.
 	if fi, e := os.Lstat(to); e == nil {
 		s.ID = fileID(fi)
 	}
 	return s, err
 }
 
-// weight is the size of a folder in bytes, as far as it matters.
+// weight is the size of a folder in bytes; the count ends once it is beyond maxShared, as more would not change the answer.
 func weight(dir string) (n int64) {
 	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
 		if err == nil && e.Type().IsRegular() {
@@ -155,7 +162,8 @@ func weight(dir string) (n int64) {
 	return n
 }
 
-// cloneUpper is the layer of a clone: the paths that are not as they were copied.
+// cloneUpper is the layer of a clone: the paths that are not as they were copied. It is computed at once by openManifest, so it shows
+// the clone as it was at that moment.
 type cloneUpper struct {
 	dir   string
 	names map[string][]string // by folder: what is other, and folders that hold such
@@ -171,7 +179,8 @@ func (u cloneUpper) children(rel string) (names, gone []string, opaque bool, err
 	return u.names[rel], u.gone[rel], false, nil
 }
 
-// openManifest compares a clone with what it was made of.
+// openManifest compares a clone with what it was made of. modes are those of readable: such a path has another mode, and another time
+// of its last change, because of us, so its original mode alone decides.
 func openManifest(dir, note string, modes map[string]uint32) (upper, error) {
 	b, err := os.ReadFile(note)
 	if err != nil {
@@ -188,6 +197,7 @@ func openManifest(dir, note string, modes map[string]uint32) (upper, error) {
 	u := cloneUpper{dir: dir, names: map[string][]string{}, gone: map[string][]string{}, modes: modes}
 	have := map[string]bool{}
 	listed := map[string]bool{}
+	// A folder is listed once however much has changed in it; u.names must hold no name twice.
 	list := func(rel string) { // with the folders above it
 		for rel != "" && !listed[rel] {
 			listed[rel] = true
@@ -199,6 +209,7 @@ func openManifest(dir, note string, modes map[string]uint32) (upper, error) {
 			rel = parent
 		}
 	}
+	// A folder shared read-only is the project's own: nothing below it can have changed.
 	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -220,6 +231,7 @@ func openManifest(dir, note string, modes map[string]uint32) (upper, error) {
 		}
 		return nil
 	})
+	// What the manifest has and the walk did not meet was removed in the draft; it is listed under the nearest folder that is left.
 	for rel := range m.Entries {
 		if have[rel] {
 			continue
@@ -239,7 +251,8 @@ func openManifest(dir, note string, modes map[string]uint32) (upper, error) {
 	return u, err
 }
 
-// same reports that a path of the clone is as it was copied. Size and time stand for the bytes, as in Git's index.
+// same reports that a path of the clone is as it was copied. Size, times and inode stand for the bytes, as in Git's index: reading
+// every file after each call would cost as much as the copy did. A folder's time is left out, as it changes with what is in it.
 func (s stamp) same(path string, e fs.DirEntry) bool {
 	fi, err := e.Info()
 	if err != nil {

@@ -45,31 +45,36 @@ const (
 	Copy    View = "copy"    // a clone under another path
 )
 
-// State says where a draft stands.
+// State is the stage of a draft's life, kept in draft.json: a later process reads from it what an earlier one left undone.
 type State string
 
-// A draft is worked in, waits for its decision, was rejected (and is kept for a while), or is being landed. A landed one is gone.
 const (
+	// Open is a draft that a session works in. Proposed waits for its decision. Rejected is kept for a while, see prune; the
+	// session's next turn begins another. Landing means that files are being moved into the project. A landed draft is removed.
 	Open     State = "open"
 	Proposed State = "proposed"
 	Rejected State = "rejected"
 	Landing  State = "landing"
 )
 
-// Head is what a draft's folder says of it, in draft.json.
+// Head is what draft.json holds: all that is known of a draft without reading its layer. It is rewritten whole at each Set,
+// so lists of drafts and other processes never read a half-written one.
 type Head struct {
 	ID      string    `json:"id"`
 	Project string    `json:"project"` // absolute, links resolved
 	Session string    `json:"session,omitempty"`
 	Title   string    `json:"title,omitempty"`
 	Created time.Time `json:"created"`
-	Used    time.Time `json:"used"`
-	View    View      `json:"view"`
-	Why     string    `json:"why,omitempty"` // why the view is not an overlay
-	State   State     `json:"state"`
-	Branch  string    `json:"branch,omitempty"` // what .git/HEAD held when the draft was made
-	Attempt int       `json:"attempt,omitempty"`
-	GitDir  string    `json:"gitDir,omitempty"` // of a linked worktree: the repository outside the project, layered too
+	// Used is the last Set, in UTC; prune measures MaxAge from it.
+	Used   time.Time `json:"used"`
+	View   View      `json:"view"`
+	Why    string    `json:"why,omitempty"` // why the view is not an overlay
+	State  State     `json:"state"`
+	Branch string    `json:"branch,omitempty"` // what .git/HEAD held when the draft was made
+	// Attempt counts how often the proposal went back to the model before a person was asked.
+	Attempt int `json:"attempt,omitempty"`
+	// GitDir is a repository outside the project, see outsideGit; empty in an ordinary clone, whose .git is layered with it.
+	GitDir string `json:"gitDir,omitempty"` // of a linked worktree: the repository outside the project, layered too
 }
 
 // Draft is one draft's folder. Its methods are safe for concurrent use; what runs in the view is the caller's to serialise.
@@ -97,20 +102,22 @@ type Kind string
 
 // Special is what cannot be carried over: sockets, named pipes, devices.
 const (
-	None    Kind = ""
+	None Kind = ""
+	// File is a regular file, Link a symbolic link, which is never followed. The zero value None means that nothing is there.
 	File    Kind = "file"
 	Link    Kind = "link"
 	Folder  Kind = "folder"
 	Special Kind = "special"
 )
 
-// Errors of Create.
+// Errors of Create, to be tested with errors.Is; the text around them says what to do.
 var (
 	ErrTooMany = errors.New("there are too many drafts of this project")
 	ErrPlace   = errors.New("no draft can be made of this folder")
 )
 
-// Most is how many drafts a project may have, and MaxAge how long one that nobody used is kept.
+// Most is how many drafts of one project may be undecided, and MaxAge how long one that nobody used is kept. Each draft of a
+// clone holds a copy of the project, so drafts that everybody forgot must not fill the disk.
 const (
 	Most   = 20
 	MaxAge = 14 * 24 * time.Hour
@@ -122,21 +129,25 @@ type Options struct {
 	Project string // the worktree's root
 	Session string
 	Title   string
+	// Session is the id of the session that works in the draft, Title what a list shows a person. Both may be empty.
 	// View overrides the probe; empty: the best there is.
 	View View
 	// Ignored reports folders and files that git would not show, below the project: a clone shares them instead of copying.
 	Ignored func(abs string, dir bool) bool
 }
 
-// Create makes an empty draft. It returns before anything is mounted; for a clone it copies the project.
+// Create makes an empty draft. It returns before anything is mounted; for a clone it copies the project. It fails with
+// ErrPlace for a project that contains the drafts' own folder, and with ErrTooMany. A draft that fails half-way is removed.
 func Create(ctx context.Context, o Options) (*Draft, error) {
 	project, err := filepath.EvalSymlinks(o.Project)
 	if err != nil {
 		return nil, err
 	}
+	// The layer would hold its own upper folder, and Pillion's state would become a part of what is landed.
 	if project == "/" || paths.Within(project, o.Dir) {
 		return nil, fmt.Errorf("%w: %s holds Pillion's own state (%s); work in a folder below it", ErrPlace, project, o.Dir)
 	}
+	// Rejected drafts do not count: a person who says no twenty times must still get the next one.
 	have, err := List(o.Dir, project)
 	if err != nil {
 		return nil, err
@@ -145,7 +156,9 @@ func Create(ctx context.Context, o Options) (*Draft, error) {
 	if n := len(slices.DeleteFunc(have, func(d *Draft) bool { return d.Head().State == Rejected })); n >= Most {
 		return nil, fmt.Errorf("%w (%d); land or drop some: pillion drafts list", ErrTooMany, n)
 	}
+	// Eight letters of base 32, 40 random bits, are short enough to type after `pillion drafts show`.
 	id := "dr" + strings.ToLower(rand.Text()[:8])
+	// The branch is remembered so that a reader learns when the project has left it by the time the draft is proposed.
 	now := time.Now().UTC()
 	d := &Draft{Dir: filepath.Join(o.Dir, id), bases: map[string]Base{}, head: Head{
 		ID: id, Project: project, Session: o.Session, Title: o.Title, Created: now, Used: now, State: Open, Branch: branch(project), GitDir: outsideGit(project),
@@ -153,6 +166,7 @@ func Create(ctx context.Context, o Options) (*Draft, error) {
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return nil, err
 	}
+	// Mkdir and not MkdirAll: should the id exist already, this fails, and no draft is mixed with another.
 	if err := os.Mkdir(d.Dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -171,7 +185,8 @@ func Create(ctx context.Context, o Options) (*Draft, error) {
 	return d, nil
 }
 
-// fill makes the folders of the view.
+// fill makes the folders of the view: the copy of a clone, or upper and work of each layer. An overlay wants an empty work
+// folder on the file system of its upper one (Documentation/filesystems/overlayfs.rst), so the two lie side by side.
 func (d *Draft) fill(ctx context.Context, o Options) error {
 	if d.head.View != Overlay {
 		return clone(ctx, d.head.Project, d.path("tree"), o.Ignored, d.path("manifest.json"))
@@ -199,7 +214,7 @@ func (d *Draft) roots() []string {
 	return []string{d.head.Project, d.head.GitDir}
 }
 
-// layerName is the folder of the nth layer.
+// layerName is the folder of the nth layer: upper and work for the project, upper.1 and work.1 for the repository outside.
 func layerName(name string, n int) string {
 	if n == 0 {
 		return name
@@ -207,6 +222,7 @@ func layerName(name string, n int) string {
 	return fmt.Sprintf("%s.%d", name, n)
 }
 
+// path is a path in the draft's own folder.
 func (d *Draft) path(name ...string) string {
 	return filepath.Join(append([]string{d.Dir}, name...)...)
 }
@@ -218,7 +234,8 @@ func (d *Draft) Head() Head {
 	return d.head
 }
 
-// Set changes the head and stores it.
+// Set changes the head and stores it. Callers change the head through it alone, so memory and draft.json stay the same.
+// change runs under d.mu: it must not call methods of d.
 func (d *Draft) Set(change func(*Head)) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -227,12 +244,15 @@ func (d *Draft) Set(change func(*Head)) error {
 	return d.saveLocked()
 }
 
+// save stores head and bases.
 func (d *Draft) save() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.saveLocked()
 }
 
+// saveLocked is save for callers that hold d.mu. Each file is replaced as a whole; a crash between the two leaves bases.json
+// as it was before, and the next Record notes again what is missing in it.
 func (d *Draft) saveLocked() error {
 	b, err := json.MarshalIndent(d.head, "", "  ")
 	if err != nil {
@@ -247,7 +267,7 @@ func (d *Draft) saveLocked() error {
 	return whole.Write(d.path("bases.json"), b, 0o600)
 }
 
-// Load opens a draft's folder.
+// Load opens a draft's folder. It mounts nothing. A missing bases.json is a draft in which nothing has been recorded.
 func Load(dir string) (*Draft, error) {
 	d := &Draft{Dir: dir, bases: map[string]Base{}}
 	b, err := os.ReadFile(d.path("draft.json"))
@@ -257,6 +277,7 @@ func Load(dir string) (*Draft, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the draft in %s cannot be read: %w", dir, err)
 	}
+	// A file that cannot be parsed is an error: without the bases a landing would take every text for new.
 	if b, err = os.ReadFile(d.path("bases.json")); err == nil {
 		err = json.Unmarshal(b, &d.bases)
 	}
@@ -289,6 +310,7 @@ func List(dir, project string) ([]*Draft, error) {
 
 // prune drops drafts that nobody used for MaxAge, and rejected ones beyond half of Most: those are kept for second thoughts only.
 func prune(list []*Draft) {
+	// The newest first: the rejected drafts that are kept are the last ones.
 	rejected := 0
 	for _, d := range slices.Backward(list) {
 		h := d.Head()
@@ -301,7 +323,8 @@ func prune(list []*Draft) {
 	}
 }
 
-// Drop removes the draft. Overlays leave folders without any permission behind, which are opened first.
+// Drop removes the draft. The kernel leaves work/work behind with mode 0000 after an overlay, and commands may take rights
+// away too; both stop RemoveAll, so every folder is opened for its owner and the removal tried again.
 func (d *Draft) Drop() error {
 	err := os.RemoveAll(d.Dir)
 	if err == nil {
@@ -324,7 +347,8 @@ func (d *Draft) Root() string {
 	return d.path("tree")
 }
 
-// branch is what .git/HEAD says, for a person: a branch's name or a commit. Empty without git.
+// branch is what .git/HEAD says, for a person: a branch's name, or the hash of a commit that was checked out by itself.
+// Empty without Git. The file is read directly, as no process should start for a draft's title.
 func branch(root string) string {
 	dir := filepath.Join(root, ".git")
 	if g := gitFile(root); g != "" {
@@ -337,7 +361,8 @@ func branch(root string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(strings.TrimSpace(string(b)), "ref: "), "refs/heads/")
 }
 
-// gitFile is the repository that a worktree's or submodule's .git file names; empty where .git is a folder, or nothing.
+// gitFile is the repository that a worktree's or submodule's .git file names with "gitdir: PATH" (gitrepository-layout(5)), made
+// absolute; empty where .git is a folder, or nothing.
 func gitFile(root string) string {
 	b, err := os.ReadFile(filepath.Join(root, ".git"))
 	if err != nil {
@@ -353,7 +378,9 @@ func gitFile(root string) string {
 	return filepath.Clean(dir)
 }
 
-// outsideGit is the repository of a linked worktree, which lies outside of it: git commands in the draft write there.
+// outsideGit is the repository of a linked worktree, which lies outside of it. Git commands in the draft write there: without a
+// layer over it a commit in the draft would land in the person's own repository. Where the folder has a commondir file, that
+// names the repository which all worktrees share (gitrepository-layout(5)).
 func outsideGit(root string) string {
 	dir := gitFile(root)
 	if dir == "" {
@@ -366,6 +393,7 @@ func outsideGit(root string) string {
 		}
 		dir = filepath.Clean(common)
 	}
+	// A repository inside the project, or around it, has the layer of the project and needs none of its own.
 	if real, err := filepath.EvalSymlinks(dir); err == nil && !paths.Within(root, real) && !paths.Within(real, root) {
 		return real
 	}

@@ -24,35 +24,41 @@ import (
 	"github.com/pillion-dev/pillion/tools/paths"
 )
 
-// spec tells the helper what to mount.
+// spec tells the helper what to mount. It travels as JSON in an argument, so that nothing has to be written to disk for a start.
 type spec struct {
 	Layers []mounted `json:"layers,omitempty"`
 	Shared []shared  `json:"shared,omitempty"` // mounted read-only
 	Hide   []string  `json:"hide,omitempty"`   // folders that show nothing
 	PIDs   bool      `json:"pids,omitempty"`   // there is a namespace of processes, which needs its own /proc
-	Dir    string    `json:"dir"`
+	// Dir is where the program starts. It is entered after mounting: a folder that was entered before shows what lies below.
+	Dir string `json:"dir"`
 }
 
-// mounted is a folder that is shown otherwise: an overlay, or (Work empty) Upper in its place.
+// mounted is a folder that is shown otherwise: At is the lower layer of an overlay, or (Work empty) has Upper mounted in its place.
 type mounted struct {
 	At    string `json:"at"`
 	Upper string `json:"upper"`
 	Work  string `json:"work,omitempty"`
 }
 
+// shared is a folder that is shown at another path too. In spec.Shared both are paths of the project: what is there is kept
+// visible, read-only, under the clone that is mounted over it.
 type shared struct {
 	From string `json:"from"`
 	At   string `json:"at"`
 }
 
 // Main is the helper: it mounts what the first argument says and becomes the program that follows. It returns only when
-// that failed, with the exit code: nothing runs that would see the project itself.
+// that failed, with the exit code: nothing runs that would see the project itself. 125 is what env(1) and timeout(1) return for
+// failures of their own, so it is not taken for an exit code of the program.
 func Main(args []string) int {
 	err := enter(args)
 	fmt.Fprintln(os.Stderr, "pillion: the draft could not be entered:", err)
 	return 125
 }
 
+// enter replaces this process by args[1:] in the view of args[0]. Rights are given up last, as mounting needs them, and before
+// exec, so that no instruction of the program runs with them.
 func enter(args []string) error {
 	if len(args) < 2 {
 		return errors.New("this is for Pillion's own use")
@@ -78,11 +84,14 @@ func enter(args []string) error {
 	return syscall.Exec(program, args[1:], os.Environ())
 }
 
-// mount arranges the view. The order matters: what shows through other names is found before the layers hide it.
+// mount arranges the view. The order matters: what shows through other names is found before the layers hide it. Any failure
+// ends the helper; half a view would let writes through to the project.
 func (s *spec) mount() error {
+	// Private: mounts made here do not appear outside, and what the system mounts later does not appear over a layer.
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("private mounts: %w", err)
 	}
+	// Read before anything is mounted: below and aliases ask what the system had.
 	table, err := mountTable()
 	if err != nil {
 		return err
@@ -115,6 +124,7 @@ func (s *spec) mount() error {
 			}
 		}
 		for _, o := range others {
+			// Only what this layer covers is mounted here; names of the other layer's folder get theirs when that one is up.
 			if !paths.Within(l.At, o.From) {
 				continue
 			}
@@ -128,11 +138,13 @@ func (s *spec) mount() error {
 			return err
 		}
 	}
+	// An empty, read-only tmpfs: a command must read neither other drafts nor the layer below its own feet. 4 kB is one page.
 	for _, dir := range s.Hide {
 		if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "size=4k,mode=0700"); err != nil {
 			return fmt.Errorf("hiding %s: %w", dir, err)
 		}
 	}
+	// A new namespace still shows the old /proc, which lists processes of the outside by numbers that mean others in here.
 	if s.PIDs {
 		if err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
 			return fmt.Errorf("/proc: %w", err)
@@ -141,7 +153,9 @@ func (s *spec) mount() error {
 	return nil
 }
 
-// mount shows the layer. Folders are named by descriptors: the option string of an overlay gives ":" and "," a meaning.
+// mount shows the layer. Folders are named by descriptors: the option string of an overlay gives ":" and "," a meaning, and
+// projects may have both in their paths. userxattr (Linux 5.11) keeps the overlay's marks in user.* attributes, as trusted.* ones
+// need rights outside of the user namespace; layer_linux.go reads them.
 func (l mounted) mount() error {
 	if l.Work == "" {
 		if err := unix.Mount(l.Upper, l.At, "", unix.MS_BIND, ""); err != nil {
@@ -165,7 +179,8 @@ func (l mounted) mount() error {
 	return nil
 }
 
-// mountPoint is a line of /proc/self/mountinfo.
+// mountPoint is a line of /proc/self/mountinfo (proc_pid_mountinfo(5)): device as major:minor, root the folder of the file system
+// that is mounted, at where it is seen.
 type mountPoint struct{ device, root, at string }
 
 // mountTable reads the mounts of this namespace.
@@ -185,9 +200,10 @@ func mountTable() ([]mountPoint, error) {
 	return out, lines.Err()
 }
 
-// unescape undoes the octal escapes of /proc/self/mountinfo: blanks, tabs, newlines and backslashes in paths.
+// unescape undoes the octal escapes of /proc/self/mountinfo: \040 for a blank, \011 tab, \012 newline, \134 backslash.
 func unescape(s string) string {
 	var b strings.Builder
+	// A backslash that three octal digits do not follow is left as it is.
 	for i := 0; i < len(s); i++ {
 		if s[i] == '\\' && i+3 < len(s) {
 			if n, err := strconv.ParseUint(s[i+1:i+4], 8, 8); err == nil {
@@ -201,7 +217,7 @@ func unescape(s string) string {
 	return b.String()
 }
 
-// holder is the mount that shows a path: the last one on the longest prefix.
+// holder is the mount that shows a path: of those on the longest prefix the last one, as a later mount covers an earlier.
 func holder(table []mountPoint, path string) (m mountPoint, ok bool) {
 	for _, x := range table {
 		if paths.Within(x.at, path) && (!ok || len(x.at) >= len(m.at)) {
@@ -212,7 +228,8 @@ func holder(table []mountPoint, path string) (m mountPoint, ok bool) {
 }
 
 // aliases are the other names under which a folder, or a part of it, can be reached: mounts of the same file system. A
-// command could change the project through them, behind the layer.
+// command could change the project through them, behind the layer, as where /home is a bind mount of /data/home. from is the
+// name inside dir, which shows the layer once it is mounted.
 func aliases(table []mountPoint, dir string) []shared {
 	m, ok := holder(table, dir)
 	if !ok {
@@ -229,6 +246,7 @@ func aliases(table []mountPoint, dir string) []shared {
 			continue
 		}
 		switch {
+		// Bind mounts of one file system have the same device and differ in root.
 		case paths.Within(x.root, inside): // shows all of it
 			rest, _ := filepath.Rel(x.root, inside)
 			if at := filepath.Join(x.at, rest); at != dir {
@@ -244,14 +262,14 @@ func aliases(table []mountPoint, dir string) []shared {
 	return out
 }
 
-// detached is a mount inside the project, taken before the layer hides it.
+// detached is a mount inside the project, taken before the layer hides it. fd keeps it alive until attach, which closes it.
 type detached struct {
 	fd int
 	at string
 }
 
 // below takes copies of the mounts inside a folder. An overlay does not show them, so they are put on it again, read-only:
-// nothing would keep what is written there.
+// nothing would keep what is written there. A mount within one that was taken comes with it and is skipped.
 func below(table []mountPoint, dir string) ([]detached, error) {
 	var out []detached
 	for _, m := range table {
@@ -267,7 +285,7 @@ func below(table []mountPoint, dir string) ([]detached, error) {
 	return out, nil
 }
 
-// detach copies what is mounted at a path, to be attached at another.
+// detach copies what is mounted at a path, with the mounts inside of it, to be attached at another (open_tree(2), Linux 5.2).
 func detach(from, at string) (detached, error) {
 	fd, err := unix.OpenTree(unix.AT_FDCWD, from, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
 	if err != nil {
@@ -276,6 +294,8 @@ func detach(from, at string) (detached, error) {
 	return detached{fd, at}, nil
 }
 
+// attach makes the copy read-only, whole tree at once (mount_setattr(2), Linux 5.12), and only then shows it: there is no moment in
+// which it could be written.
 func (d detached) attach() error {
 	defer unix.Close(d.fd)
 	if err := unix.MountSetattr(d.fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}); err != nil {
@@ -287,21 +307,25 @@ func (d detached) attach() error {
 	return nil
 }
 
-// rights that a program in a draft may have if this user is root: what root needs to work with files of several owners.
+// kept are the rights that a program in a draft may have if this user is root: what root needs to work with files of several owners.
 // None of them can change mounts. CAP_SETFCAP is what the kernel wants for a user namespace of root's (Linux 5.12), which
 // the sandbox makes for each command.
 var kept = []uintptr{unix.CAP_SETFCAP, unix.CAP_CHOWN, unix.CAP_DAC_OVERRIDE, unix.CAP_DAC_READ_SEARCH, unix.CAP_FOWNER, unix.CAP_FSETID, unix.CAP_KILL, unix.CAP_SETGID, unix.CAP_SETUID}
 
-// dropRights gives up, for good, what was needed to mount: with it a command could take the layer off again.
+// dropRights gives up, for good, what was needed to mount: with it a command could take the layer off again. Three ways lead back
+// to a right across exec (capabilities(7)): the ambient set, the bounding set, from which a program of root's gets its rights, and
+// the inheritable set with a file's own. All three are closed; no_new_privs closes set-user-ID programs as well.
 func dropRights() error {
 	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
 		return err
 	}
 	root := os.Geteuid() == 0
+	// Every number is tried, as a newer kernel may know rights that this program does not.
 	for c := uintptr(0); c <= unix.CAP_LAST_CAP+8; c++ { // a few more than this build knows
 		if root && slices.Contains(kept, c) {
 			continue
 		}
+		// EINVAL is a number that this kernel does not know.
 		if has, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, c, 0, 0, 0); err != nil || has == 0 {
 			continue
 		}
@@ -322,7 +346,7 @@ func dropRights() error {
 	return unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
 }
 
-// command is Command.
+// command is Command on Linux. The drafts' folder is hidden in every mounted view; a copy has no mounts, so nothing is hidden in it.
 func (d *Draft) command(argv []string) (*exec.Cmd, error) {
 	h := d.Head()
 	if h.View == Copy {
@@ -330,6 +354,7 @@ func (d *Draft) command(argv []string) (*exec.Cmd, error) {
 		cmd.Dir = d.Root()
 		return cmd, nil
 	}
+	// PIDs as the probe found it: with it, a command in the background cannot outlive the worker.
 	s := spec{Dir: h.Project, Hide: []string{filepath.Dir(d.Dir)}, PIDs: Probe().PIDs}
 	if h.View == Overlay {
 		for i, root := range d.roots() {
@@ -345,6 +370,7 @@ func (d *Draft) command(argv []string) (*exec.Cmd, error) {
 		if err != nil {
 			return nil, err
 		}
+		// Folders too large for the clone show the project's own, unless they have been removed since.
 		for _, rel := range m.Shared {
 			at := filepath.Join(h.Project, filepath.FromSlash(rel))
 			if _, err := os.Stat(at); err == nil {
@@ -355,7 +381,7 @@ func (d *Draft) command(argv []string) (*exec.Cmd, error) {
 	return helper(s, argv)
 }
 
-// helper is the command that enters a view and becomes argv.
+// helper is the command that enters a view and becomes argv. guard.Command gives it an environment without keys.
 func helper(s spec, argv []string) (*exec.Cmd, error) {
 	b, err := json.Marshal(s)
 	if err != nil {
@@ -366,10 +392,11 @@ func helper(s spec, argv []string) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// self stays right when the file was replaced by an update. Tests set it.
+// self is this program. The link stays right when the file was replaced by an update, and the helper always has the version
+// of the process that wrote its spec. Tests set it.
 var self = func() string { return "/proc/self/exe" }
 
-// attributes ask for the namespaces, in which this user has the right to mount.
+// attributes ask for the namespaces, in which this user has the right to mount. Only ids that are mapped can own files in there.
 func attributes(pids bool) *syscall.SysProcAttr {
 	a := &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS}
 	if pids {
@@ -381,6 +408,7 @@ func attributes(pids bool) *syscall.SysProcAttr {
 		a.GidMappingsEnableSetgroups = true
 		return a
 	}
+	// Without rights outside, the kernel lets a user map the own id and no other (user_namespaces(7)).
 	a.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}
 	a.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
 	// The overlay acts with the rights of who mounts it: its own work folders have no permissions at all.
@@ -388,7 +416,8 @@ func attributes(pids bool) *syscall.SysProcAttr {
 	return a
 }
 
-// identity maps every id to itself.
+// identity maps every id of a uid_map or gid_map to itself: root in a container may have a part of the ids only, and mapping more
+// fails. Without the file, root alone is mapped.
 func identity(table string) []syscall.SysProcIDMap {
 	b, err := os.ReadFile(table)
 	var out []syscall.SysProcIDMap
@@ -404,7 +433,8 @@ func identity(table string) []syscall.SysProcIDMap {
 	return out
 }
 
-// Probe says what the system offers. It tries it for real, once, in a process of its own.
+// Probe says what the system offers. It tries it for real, once in the life of this process, in a process of its own: kernel
+// version, AppArmor, seccomp and containers all can forbid it, and no file tells the answer.
 func Probe() Support { return probe() }
 
 var probe = sync.OnceValue(func() Support {
@@ -416,7 +446,8 @@ var probe = sync.OnceValue(func() Support {
 	return probeIn(dir)
 })
 
-// probeIn tries an overlay in a folder.
+// probeIn tries an overlay in a folder, then a bind mount, each with a namespace of processes first and then without: some containers
+// do not allow a /proc of one's own.
 func probeIn(dir string) Support {
 	s := Support{Owner: os.Geteuid() == 0}
 	for _, name := range []string{"lower", "upper", "work"} {
@@ -429,6 +460,7 @@ func probeIn(dir string) Support {
 	if os.WriteFile(filepath.Join(at, "a"), nil, 0o600) != nil {
 		return Support{View: Copy, Why: "temporary files cannot be written"}
 	}
+	// A write, a deletion and a new file are the three things that leave different marks in an upper folder.
 	try := func(l mounted, pids bool) error {
 		cmd, err := helper(spec{Layers: []mounted{l}, Dir: at, PIDs: pids}, []string{"/bin/sh", "-c", "echo b >a && rm a && echo c >b"})
 		if err != nil {
@@ -446,6 +478,7 @@ func probeIn(dir string) Support {
 	for _, pids := range []bool{true, false} {
 		err := try(layer, pids)
 		if err == nil {
+			// The mount succeeded, but the new file is in the lower folder: such a system must not be trusted with a project.
 			if _, gone := os.Lstat(filepath.Join(at, "b")); gone == nil {
 				return Support{View: Copy, Why: "an overlay let a write through"}
 			}
@@ -467,6 +500,7 @@ func probeIn(dir string) Support {
 	return s
 }
 
+// user names who runs this, for Support.Why.
 func user() string {
 	if os.Geteuid() == 0 {
 		return "root"
@@ -474,9 +508,11 @@ func user() string {
 	return "an ordinary user"
 }
 
-// unfit says why this project cannot be layered although overlays work: its file system, or where drafts are kept, or files
-// of owners that the namespace does not know, whose copying would fail in the middle of a command (EOVERFLOW).
+// unfit says why this project cannot be layered although overlays work; "" when it can. The reason may be its file system, the
+// one where drafts are kept, or files of owners that the namespace does not know, whose copying would fail in the middle of a command
+// (EOVERFLOW).
 func (d *Draft) unfit(ctx context.Context, s Support) string {
+	// Beside the draft's own layer, so that upper and work of the trial are on the file system that the real ones will use.
 	probe := d.path("probe")
 	defer os.RemoveAll(probe)
 	for _, name := range []string{"upper", "work"} {
@@ -493,6 +529,7 @@ func (d *Draft) unfit(ctx context.Context, s Support) string {
 			return strings.TrimPrefix(strings.TrimSpace(string(out)), "pillion: the draft could not be entered: ")
 		}
 	}
+	// Root maps every id, see attributes.
 	if s.Owner {
 		return ""
 	}
@@ -500,12 +537,13 @@ func (d *Draft) unfit(ctx context.Context, s Support) string {
 }
 
 // foreign looks for files whose owner or group the namespace does not map. Where such a file is changed, the overlay would
-// have to copy it with its owner, and cannot.
+// have to copy it with its owner, and cannot. It stops at the first one, whose path is the reason that a person reads.
 func foreign(ctx context.Context, roots []string) string {
 	uid, gid := uint32(os.Geteuid()), uint32(os.Getegid())
 	var mu sync.Mutex
 	found := ""
 	var wg sync.WaitGroup
+	// Four walks a core, as most of the time is spent waiting for the disk.
 	slots := make(chan struct{}, 4*runtime.NumCPU())
 	var walk func(dir string)
 	walk = func(dir string) {
@@ -536,6 +574,7 @@ func foreign(ctx context.Context, roots []string) string {
 			select {
 			case slots <- struct{}{}:
 				wg.Go(func() { walk(path); <-slots })
+			// No slot is free: this goroutine goes down itself. Waiting for a slot while holding one could wait forever.
 			default:
 				walk(path)
 			}

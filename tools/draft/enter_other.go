@@ -11,17 +11,19 @@ import (
 	"github.com/pillion-dev/pillion/tools/guard"
 )
 
-// Main is the helper of Linux.
+// Main is the helper of Linux. On other systems no command of ours names it; 125 is the same code for a failure of its own.
 func Main([]string) int {
 	fmt.Fprintln(os.Stderr, "pillion: drafts are entered on Linux only")
 	return 125
 }
 
-// Probe says what the system offers.
+// Probe says what the system offers: a copy under another path, whose names the caller translates.
 func Probe() Support { return Support{View: Copy, Why: "only Linux has namespaces"} }
 
+// unfit is never asked here: best returns before it.
 func (d *Draft) unfit(context.Context, Support) string { return "" }
 
+// command is Command in a copy: an ordinary process whose working directory is the clone. Nothing keeps it from the project.
 func (d *Draft) command(argv []string) (*exec.Cmd, error) {
 	cmd := guard.Command(guard.Bash, argv...)
 	cmd.Dir = d.Root()

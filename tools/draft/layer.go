@@ -29,8 +29,10 @@ type upper interface {
 	// children are the names in a folder of the layer, the whiteouts apart. opaque: nothing of the project shows in it.
 	children(rel string) (names, gone []string, opaque bool, err error)
 	// path is where a path's own file would be in the layer.
+	// Callers find out with look whether anything is there.
 	path(rel string) string
 	// look says what is at a path of the layer.
+	// A missing path is an entry of kind None and no error; a link is not followed.
 	look(rel string) (entry, error)
 }
 
@@ -44,7 +46,7 @@ func (u overlayUpper) path(rel string) string { return filepath.Join(u.dir, file
 
 func (u overlayUpper) look(rel string) (entry, error) { return lookWith(u.path(rel), u.modes) }
 
-// lookWith is look where some modes are not as they were.
+// lookWith is look with the modes that readable has changed for a moment: without them a chmod of ours would be a change of the draft.
 func lookWith(path string, modes map[string]uint32) (entry, error) {
 	e, err := look(path)
 	if mode, ok := modes[path]; ok {
@@ -54,7 +56,7 @@ func lookWith(path string, modes map[string]uint32) (entry, error) {
 }
 
 // readable makes all below a folder readable for its owner: a command may have taken the right away, and this process, which
-// must see what was done, has no other right than the owner's. restore puts the modes back.
+// must see what was done, has no other right than the owner's. restore puts the modes back; modes has the original ones by path.
 func readable(dir string) (modes map[string]uint32, restore func()) {
 	modes = map[string]uint32{}
 	var open func(path string)
@@ -63,6 +65,7 @@ func readable(dir string) (modes map[string]uint32, restore func()) {
 		if err != nil || !fi.IsDir() && !fi.Mode().IsRegular() {
 			return
 		}
+		// A folder needs all three: to be listed, to be entered, and for what is in it to be moved.
 		need := fs.FileMode(0o400)
 		if fi.IsDir() {
 			need = 0o700
@@ -89,7 +92,8 @@ func readable(dir string) (modes map[string]uint32, restore func()) {
 	}
 }
 
-// read calls f with the draft's layer. Where the layer cannot be read by its owner, it is made readable meanwhile. d.mu is held.
+// read calls f with the draft's layer. Where the layer cannot be read by its owner, it is made readable meanwhile and f is called
+// once more, so f must begin from nothing each time. d.mu is held.
 func (d *Draft) read(f func(upper) error) error {
 	u, err := d.layer(nil)
 	if err == nil {
@@ -110,6 +114,7 @@ func (d *Draft) read(f func(upper) error) error {
 	return f(u)
 }
 
+// children tells whiteouts from the rest. Other character devices (made by root in the draft) stay names, of kind Special.
 func (u overlayUpper) children(rel string) (names, gone []string, isOpaque bool, err error) {
 	list, err := os.ReadDir(u.path(rel))
 	if err != nil {
@@ -127,7 +132,8 @@ func (u overlayUpper) children(rel string) (names, gone []string, isOpaque bool,
 	return names, gone, opaque(u.path(rel)), nil
 }
 
-// look says what is at a path of a file system. A link is not followed.
+// look says what is at a path of a file system. A link is not followed. A path below a file is as absent as a missing one
+// (ENOTDIR): the draft may have a folder where the project has a file.
 func look(path string) (entry, error) {
 	fi, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) || isNotDir(err) {
@@ -148,7 +154,7 @@ func look(path string) (entry, error) {
 	return e, nil
 }
 
-// bytes are a file's content, or where a link leads.
+// bytes are a file's content, or where a link leads; nil for other kinds. The whole file is in memory then, so callers check size first.
 func (e entry) bytes() ([]byte, error) {
 	switch e.kind {
 	case File:
@@ -165,7 +171,7 @@ func (e entry) bytes() ([]byte, error) {
 	return nil, nil
 }
 
-// layer is the draft's own layer.
+// layer is the draft's own layer. modes are those that readable has changed; nil: none. d.mu is held, or d is not shared yet.
 func (d *Draft) layer(modes map[string]uint32) (upper, error) {
 	if d.head.View == Overlay {
 		return overlayUpper{d.path("upper"), modes}, nil
@@ -185,6 +191,7 @@ func inGit(rel string) bool {
 func (d *Draft) Record(since time.Time, skip func(abs string, dir bool) bool) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	// What was noted is kept even when the walk fails: the project's text may be another one at the next try.
 	changed := false
 	err := d.read(func(u upper) error {
 		r := recording{d: d, u: u, since: since, skip: skip}
@@ -211,12 +218,13 @@ func (r *recording) lower(rel string) string {
 	return filepath.Join(r.d.head.Project, filepath.FromSlash(rel))
 }
 
-// folder looks at a folder that both have.
+// folder looks at a folder that both the draft and the project have. top is the root, whose mark is ignored: nothing hides all of a project.
 func (r *recording) folder(rel string, top bool) error {
 	names, gone, opaque, err := r.u.children(rel)
 	if err != nil {
 		return err
 	}
+	// The draft removed the folder and made it anew: all that the project has in it is gone, though no whiteout says so.
 	if opaque && !top {
 		list, err := os.ReadDir(r.lower(rel))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -260,11 +268,13 @@ func (r *recording) folder(rel string, top bool) error {
 			}
 			continue
 		}
+		// A folder that only became part of the layer because of what is in it has the project's mode, and is no change.
 		if mine.mode != theirs.mode {
 			if err := r.note(at, theirs); err != nil {
 				return err
 			}
 		}
+		// An ignored folder is landed as a whole, so it needs no base for each file: node_modules has tens of thousands.
 		if r.skip != nil && r.skip(r.lower(at), true) {
 			continue
 		}
@@ -275,7 +285,7 @@ func (r *recording) folder(rel string, top bool) error {
 	return nil
 }
 
-// below notes all that the project has at a path and below it.
+// below notes all that the project has at a path and below it: the draft has removed or replaced the whole.
 func (r *recording) below(rel string) error {
 	if inGit(rel) {
 		return nil
@@ -304,7 +314,8 @@ func (r *recording) below(rel string) error {
 	return nil
 }
 
-// note keeps what the project has at a path.
+// note keeps what the project has at a path: bytes of files up to files.MaxText and where links lead, else mode and size only.
+// It is called once for each path, so the first text that the draft started from stays the base.
 func (r *recording) note(rel string, e entry) error {
 	b := Base{Kind: e.kind, Mode: e.mode, Size: e.size}
 	switch {
@@ -324,6 +335,7 @@ func (r *recording) note(rel string, e entry) error {
 		}
 		b.Size = int64(len(text))
 	}
+	// The same time counts as after: such a file may have been read either way.
 	if fi, err := os.Lstat(e.at); err == nil && e.kind != Folder && !r.since.IsZero() {
 		b.Unsure = !fi.ModTime().Before(r.since)
 	}
@@ -332,7 +344,7 @@ func (r *recording) note(rel string, e entry) error {
 	return nil
 }
 
-// keep stores bytes under their hash.
+// keep stores bytes under their hash, in hexadecimal. The rename makes them appear whole, so a file that exists is never compared.
 func (d *Draft) keep(text []byte) (string, error) {
 	sum := sha256.Sum256(text)
 	hash := hex.EncodeToString(sum[:])
@@ -350,7 +362,8 @@ func (d *Draft) keep(text []byte) (string, error) {
 	return hash, os.Rename(tmp, path)
 }
 
-// LayIn puts a text into the draft as the base of a path: an editor's unsaved buffer. The file keeps its mode.
+// LayIn puts a text into the draft as the base of a path: an editor's unsaved buffer. Without it the tools would work on the saved
+// file, and the landing would have to merge with what the person had typed. The file keeps its mode. path is absolute, links resolved.
 func (d *Draft) LayIn(path string, text []byte) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -359,6 +372,7 @@ func (d *Draft) LayIn(path string, text []byte) error {
 		return nil // files outside are not in the draft
 	}
 	rel = filepath.ToSlash(rel)
+	// The draft's text is newer than the buffer, and the merge at the end brings the two together.
 	if _, ok := d.bases[rel]; ok || inGit(rel) {
 		return nil // the draft has changed it already: its own text counts
 	}
@@ -374,6 +388,7 @@ func (d *Draft) LayIn(path string, text []byte) error {
 	if err := mkdirsLike(filepath.Dir(at), filepath.Dir(path)); err != nil {
 		return err
 	}
+	// A buffer that was never saved has no mode; 0644 is what an editor gives it with the usual umask.
 	mode := fs.FileMode(theirs.mode)
 	if theirs.kind == None {
 		mode = 0o644
@@ -392,7 +407,8 @@ func (d *Draft) LayIn(path string, text []byte) error {
 	return d.saveLocked()
 }
 
-// mkdirsLike makes a folder and those above it, each with the mode that its counterpart has.
+// mkdirsLike makes a folder of the layer and those above it, each with the mode that its counterpart in the project has: in an
+// overlay the upper folder's mode is the one that shows.
 func mkdirsLike(dir, like string) error {
 	if _, err := os.Lstat(dir); err == nil {
 		return nil
@@ -420,12 +436,13 @@ type Change struct {
 	Ignored bool // it stands for all below it, which git would not show
 	Count   int  // Ignored: how many files and links
 
+	// text is read by Changes, while the layer is readable; After must not open files later, when the modes are back.
 	text []byte // what is there now, unless it is too large
 	at   string // where it is
 	base string // where the bytes of the base are
 }
 
-// Before is what the project had; nil for none.
+// Before is what the project had; nil where no bytes are kept: nothing was there, a folder, or more than Record keeps (Base.Big).
 func (c *Change) Before() ([]byte, error) {
 	if c.Base.Hash == "" {
 		return nil, nil
@@ -436,8 +453,9 @@ func (c *Change) Before() ([]byte, error) {
 // After is what the draft has: a file's bytes, up to files.MaxText, or where a link leads. It is nil for none.
 func (c *Change) After() []byte { return c.text }
 
-// Changes lists what the draft changed, in the order of the paths, a folder before what is in it. Record has run before.
-// ignored says what git would not show: where that is a folder, or is new, the change stands for the whole.
+// Changes lists what the draft changed, in the order of the paths, a folder before what is in it. Record must have run before:
+// a path without a note counts as new. ignored says what Git would not show; where that is a folder, or is new, the change stands
+// for the whole. nil: nothing is ignored.
 func (d *Draft) Changes(ignored func(abs string, dir bool) bool) ([]Change, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -451,6 +469,7 @@ func (d *Draft) Changes(ignored func(abs string, dir bool) bool) ([]Change, erro
 			return err
 		}
 		// What was there and is not any more leaves no name in the layer below an opaque or new folder.
+		// bases has every path that was ever noted, so the deletions that no name in the layer tells are found in it.
 		for rel, b := range d.bases {
 			if !w.seen[rel] && b.Kind != None && !w.covered(rel) && w.state(rel).kind == None {
 				if err := w.add(rel, b, entry{}); err != nil {
@@ -470,21 +489,24 @@ type changeWalk struct {
 	d       *Draft
 	u       upper
 	ignored func(abs string, dir bool) bool
-	seen    map[string]bool
-	whole   []string // ignored paths that stand for all below them
-	out     []Change
+	// seen are the paths that the walk has come to, changed or not.
+	seen  map[string]bool
+	whole []string // ignored paths that stand for all below them
+	out   []Change
 }
 
+// abs is the project's own path, which ignore rules are about.
 func (w *changeWalk) abs(rel string) string {
 	return filepath.Join(w.d.head.Project, filepath.FromSlash(rel))
 }
 
-// covered: an ignored folder above stands for it.
+// covered reports whether an ignored folder above stands for a path, so that it is not listed again.
 func (w *changeWalk) covered(rel string) bool {
 	return slices.ContainsFunc(w.whole, func(top string) bool { return rel == top || strings.HasPrefix(rel, top+"/") })
 }
 
-// state is what the draft shows at a path: its own layer first, then the project.
+// state is what the draft shows at a path: its own layer first, then the project. It goes down part by part, as a whiteout, an opaque
+// folder or a file anywhere above decides what is below.
 func (w *changeWalk) state(rel string) entry {
 	at := ""
 	for part := range strings.SplitSeq(rel, "/") {
@@ -497,6 +519,7 @@ func (w *changeWalk) state(rel string) entry {
 			return entry{}
 		}
 		at = join(at, part)
+		// A path that only the project shows is read there; the parts above it were checked on the way down.
 		switch {
 		case mine.kind != None && (at == rel || mine.kind != Folder):
 			if at != rel {
@@ -511,7 +534,7 @@ func (w *changeWalk) state(rel string) entry {
 	return entry{}
 }
 
-// folder looks at a folder of the layer. new: the project has none there.
+// folder lists what changed in a folder of the layer. isNew: the project has none there, so every folder in it is a change.
 func (w *changeWalk) folder(rel string, top, isNew bool) error {
 	names, gone, _, err := w.u.children(rel)
 	if err != nil {
@@ -535,6 +558,7 @@ func (w *changeWalk) folder(rel string, top, isNew bool) error {
 			return err
 		}
 		base, noted := w.d.bases[at]
+		// A noted base of another kind was replaced by the folder, so all in it is new.
 		fresh := isNew || noted && base.Kind != Folder
 		if e.kind == Folder {
 			if w.ignored(w.abs(at), true) {
@@ -553,6 +577,7 @@ func (w *changeWalk) folder(rel string, top, isNew bool) error {
 			}
 			continue
 		}
+		// Only what is new can be ignored: a file that the project has, tracked or not, is shown as a change.
 		if base.Kind == None && w.ignored(w.abs(at), false) {
 			if err := w.bulk(at, base, e); err != nil {
 				return err
@@ -566,7 +591,8 @@ func (w *changeWalk) folder(rel string, top, isNew bool) error {
 	return nil
 }
 
-// bulk adds a path with all below it as one.
+// bulk adds a path with all below it as one: node_modules as ten thousand lines is nothing that a person can review. Count and
+// Size are for the question about it.
 func (w *changeWalk) bulk(rel string, base Base, e entry) error {
 	c := Change{Rel: rel, Base: base, Now: e.kind, Mode: e.mode, at: e.at, Ignored: true}
 	err := filepath.WalkDir(e.at, func(_ string, x fs.DirEntry, err error) error {
@@ -585,7 +611,8 @@ func (w *changeWalk) bulk(rel string, base Base, e entry) error {
 	return err
 }
 
-// add adds a change, unless the draft has what the project had: a file that was only opened for writing, or put back.
+// add adds a change, unless the draft has what the project had: a file that was only opened for writing, or put back. An overlay
+// copies a file up at the first open for writing, so the presence in the layer proves nothing. Modes of links mean nothing.
 func (w *changeWalk) add(rel string, base Base, e entry) error {
 	w.seen[rel] = true
 	c := Change{Rel: rel, Base: base, Now: e.kind, Mode: e.mode, Size: e.size, at: e.at, base: w.d.path("base", base.Hash),
@@ -610,14 +637,18 @@ func (w *changeWalk) add(rel string, base Base, e entry) error {
 	return nil
 }
 
-// History reports that commands in the draft moved the repository: commits, branches, a checkout. None of it is landed.
+// History reports that commands in the draft moved the repository: commits, branches, a checkout. None of it is landed. Only HEAD and
+// refs are compared: `git status` alone rewrites the index, and objects that nothing refers to are no history. A clone has no
+// upper folder to read, so of a clone it says nothing.
 func (d *Draft) History() bool {
 	h := d.Head()
 	if h.View == Copy {
 		return false
 	}
 	for i, root := range d.roots() {
+		// at is the layer's own copy; it has only the files that something in the draft has written.
 		dir, at := filepath.Join(root, ".git"), d.path("upper", ".git")
+		// The second layer lies over the repository itself, not over a folder that holds a .git.
 		if i > 0 {
 			dir, at = root, d.path(layerName("upper", i))
 		}
@@ -645,6 +676,7 @@ func (d *Draft) History() bool {
 	return false
 }
 
+// join joins slash paths of the layer; "" is its root.
 func join(rel, name string) string {
 	if rel == "" {
 		return name

@@ -17,14 +17,16 @@ func whiteout(fi fs.FileInfo) bool {
 }
 
 // opaque reports overlayfs' mark on a folder in which nothing of the lower layer shows. The attribute is user.overlay.*
-// because the overlay is mounted with userxattr.
+// because the overlay is mounted with userxattr. Only "y" is that mark.
 func opaque(path string) bool {
 	var b [8]byte
 	n, err := unix.Lgetxattr(path, "user.overlay.opaque", b[:])
 	return err == nil && n == 1 && b[0] == 'y'
 }
 
-// clearMarks takes overlayfs' own attributes off a file that leaves the layer, and rights that a program of root's would have.
+// clearMarks takes overlayfs' own attributes off a file that leaves the layer, and rights that a program of root's would have
+// (security.capability, see capabilities(7)). The marks belong to the layer and mean nothing in the project. A list
+// of names longer than 4096 bytes is left as it is.
 func clearMarks(path string) {
 	buf := make([]byte, 4096)
 	n, err := unix.Llistxattr(path, buf)
@@ -38,6 +40,7 @@ func clearMarks(path string) {
 	}
 }
 
+// splitNames splits the list of llistxattr(2): names, each ended by a zero byte.
 func splitNames(b []byte) (out []string) {
 	for start, i := 0, 0; i < len(b); i++ {
 		if b[i] == 0 {
@@ -68,8 +71,8 @@ func cloneFile(to, from *os.File) error {
 	return unix.IoctlFileClone(int(to.Fd()), int(from.Fd()))
 }
 
-// fileID tells a file from another with the same size and time. Its owner can set the time of modification, not that of
-// the last change.
+// fileID tells a file from another with the same size and time: inode, and time of its last change in nanoseconds. A program can set
+// the time of modification back, not that of the last change.
 func fileID(fi fs.FileInfo) string {
 	if s, ok := fi.Sys().(*syscall.Stat_t); ok {
 		return fmt.Sprintf("%d.%d.%d", s.Ino, s.Ctim.Sec, s.Ctim.Nsec)

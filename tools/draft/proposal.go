@@ -15,7 +15,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
-// Proposal is what a draft proposes: files that a person reads, and the rest.
+// Proposal is what a draft proposes: files that a person reads hunk by hunk, and the rest, which is taken or left.
 type Proposal struct {
 	Files   []change.File // edits, new files, deletions, links, modes; Old is what the draft began from
 	Bulk    []Change      // taken or left as a whole: what Git does not show, and files too large to be read
@@ -27,9 +27,11 @@ type Proposal struct {
 // Empty reports that there is nothing to land.
 func (p *Proposal) Empty() bool { return len(p.Files)+len(p.Bulk)+len(p.Folders) == 0 }
 
-// Propose reads the layer. ignored says what Git would not show; see Changes. umask is the one of who will write the files:
-// a new file gets a mode of its own only where it would not get it anyway.
+// Propose reads the layer and sorts its changes. ignored says what Git would not show; see Changes. umask is the one of who will
+// write the files: a new file gets a mode of its own only where it would not get it anyway. What cannot be landed is not an error:
+// it is listed in Left, so that one socket does not hold back the work of a turn.
 func (d *Draft) Propose(ignored func(abs string, dir bool) bool, umask fs.FileMode) (*Proposal, error) {
+	// The list is taken in one walk: between two, a command in the background could change what was already sorted.
 	list, err := d.Changes(ignored)
 	if err != nil {
 		return nil, err
@@ -39,6 +41,7 @@ func (d *Draft) Propose(ignored func(abs string, dir bool) bool, umask fs.FileMo
 	for i := range list {
 		c := &list[i]
 		path := filepath.Join(h.Project, filepath.FromSlash(c.Rel))
+		// A file in place of a folder, or the reverse, would need a removal and a creation in one transaction, which change sets do not have.
 		leave := func(why string) { p.Left = append(p.Left, c.Rel+": "+why) }
 		switch {
 		case c.Ignored:
@@ -75,13 +78,15 @@ func (d *Draft) Propose(ignored func(abs string, dir bool) bool, umask fs.FileMo
 	if d.History() {
 		p.Notes = append(p.Notes, "Git's history was changed in the draft (a commit, a branch, a checkout). That is not landed: what was committed is proposed here as changes of files, to be committed by the person.")
 	}
+	// The merge is still right line by line, but a reader should know that base and target are two branches.
 	if now := d.BranchNow(); now != h.Branch {
 		p.Notes = append(p.Notes, fmt.Sprintf("The draft was begun on %s, and the project is on %s now; its changes were merged with what is there.", h.Branch, now))
 	}
 	return p, nil
 }
 
-// file is a change of one file or link as a member of a change set; ok is false where nothing is left of it.
+// file is a change of one file or link as a member of a change set; ok is false where nothing is left of it. Text that is not text,
+// a link, and a change of encoding are Binary: they are taken whole, as no hunk could express them.
 func (c *Change) file(path string, umask fs.FileMode) (f change.File, ok bool, err error) {
 	before, err := c.Before()
 	if err != nil {
@@ -104,10 +109,12 @@ func (c *Change) file(path string, umask fs.FileMode) (f change.File, ok bool, e
 	if f.Binary && had && has {
 		f.OldEncoding = oldKind
 	}
+	// An unsaved buffer was never on disk, so its hash would contradict the file that is there.
 	if had && c.Base.Kind == File && !c.Base.Buffer {
 		f.BaseHash = c.Base.Hash
 	}
 	switch {
+	// Made and removed again within the draft.
 	case !had && !has:
 		return f, false, nil
 	case !had:
@@ -130,7 +137,7 @@ func (c *Change) file(path string, umask fs.FileMode) (f change.File, ok bool, e
 	return f, f.Kind != change.Edit || f.Old != f.New || oldKind != newKind || f.Mode != 0, nil
 }
 
-// decoded is text and encoding of what is at a path.
+// decoded is text and encoding of what is at a path. A link's target is taken as it is.
 func decoded(b []byte, kind Kind) (text, encoding string) {
 	if kind == Link {
 		return string(b), change.Link
@@ -150,7 +157,7 @@ func (c *Change) Summary() string {
 	return fmt.Sprintf("%s (%s)", c.Rel, size(c.Size))
 }
 
-// size is a number of bytes for people.
+// size is a number of bytes for people, in powers of 1000. A unit is used up to four digits: 9999 kB, then 10 MB.
 func size(n int64) string {
 	for _, unit := range []string{"bytes", "kB", "MB"} {
 		if n < 10_000 {
@@ -162,7 +169,7 @@ func size(n int64) string {
 }
 
 // LandFolders makes, removes and chmods folders after the files have been written. Folders that hold something else by now
-// stay. Doing it again does no harm.
+// stay. Doing it again does no harm. list is sorted by path, as Changes gives it. Errors are joined, and the other folders are done.
 func (d *Draft) LandFolders(list []Change) error {
 	root := d.Head().Project
 	var errs []error
@@ -180,6 +187,7 @@ func (d *Draft) LandFolders(list []Change) error {
 			continue
 		}
 		if fi, err := os.Lstat(at); err == nil && fi.IsDir() && uint32(fi.Mode().Perm()) != c.Mode {
+			// The draft's mode would undo a decision that was made after it began.
 			if c.Base.Kind == Folder && uint32(fi.Mode().Perm()) != c.Base.Mode {
 				continue // the person changed it too
 			}
@@ -190,6 +198,7 @@ func (d *Draft) LandFolders(list []Change) error {
 		if c.Now != None || plainParents(root, c.Rel) != nil {
 			continue
 		}
+		// Remove, never RemoveAll: a folder into which the person has put a file meanwhile is not empty (ENOTEMPTY, or EEXIST) and stays.
 		err := os.Remove(filepath.Join(root, filepath.FromSlash(c.Rel)))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTEMPTY) && !errors.Is(err, fs.ErrExist) {
 			errs = append(errs, err)
@@ -204,6 +213,7 @@ func (d *Draft) LandBulk(list []Change) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.read(func(u upper) error {
+		// One path that cannot be moved does not keep the others in the draft.
 		var errs []error
 		for _, c := range list {
 			err := plainParents(d.head.Project, c.Rel)
@@ -216,7 +226,8 @@ func (d *Draft) LandBulk(list []Change) error {
 	})
 }
 
-// move lands one path of the layer and all below it.
+// move lands one path of the layer and all below it. Where both have a folder it goes down, so that what only the project has in it
+// stays; everything else is replaced whole. What lies below an ignored folder has no base, hence the empty one.
 func (d *Draft) move(u upper, rel string, base Base) error {
 	to := filepath.Join(d.head.Project, filepath.FromSlash(rel))
 	mine, err := u.look(rel)
@@ -249,6 +260,7 @@ func (d *Draft) move(u upper, rel string, base Base) error {
 	if err != nil {
 		return err
 	}
+	// The draft made the folder anew: what the project has and the draft has not is removed.
 	if opaque {
 		list, err := os.ReadDir(to)
 		if err != nil {
@@ -273,7 +285,8 @@ func (d *Draft) move(u upper, rel string, base Base) error {
 	return errors.Join(errs...)
 }
 
-// plainParents refuses a path that leads through a symbolic link by now: it would land in another place.
+// plainParents refuses a path that leads through a symbolic link by now: it would land in another place. The check and the write are
+// two steps; it protects from what a command or a person has done since the draft began, not from a race.
 func plainParents(root, rel string) error {
 	for i, r := range rel {
 		if r != '/' {
@@ -288,7 +301,7 @@ func plainParents(root, rel string) error {
 }
 
 // carry brings a path of the layer to its place: by a rename where both are on one file system, else by a copy beside its
-// place that is renamed when it is whole.
+// place that is renamed when it is whole. The overlay's own marks, set-user-ID bits and whiteouts do not leave the layer.
 func carry(e entry, to string) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
 		return err
@@ -313,6 +326,7 @@ func carry(e entry, to string) error {
 	if !errors.Is(err, syscall.EXDEV) {
 		return err
 	}
+	// The folder of the target, so that the rename below stays on one file system and a reader never meets half of it.
 	tmp := filepath.Join(filepath.Dir(to), ".pillion-"+filepath.Base(to)+".new")
 	if err := os.RemoveAll(tmp); err != nil {
 		return err
@@ -328,7 +342,7 @@ func carry(e entry, to string) error {
 	return os.RemoveAll(e.at)
 }
 
-// copyAll copies a path with all below it.
+// copyAll copies a path with all below it. Folders get their modes at the end, as a read-only one could not be filled.
 func copyAll(from, to string) error {
 	modes := map[string]fs.FileMode{}
 	err := filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {
@@ -356,7 +370,8 @@ func copyAll(from, to string) error {
 	return err
 }
 
-// removeAll removes a path of the project that the draft removed as a whole.
+// removeAll removes a path of the project that the draft removed as a whole. A repository's own data is never touched, whatever the
+// layer says.
 func removeAll(path string) error {
 	if inGit(filepath.ToSlash(path)) {
 		return nil

@@ -5,8 +5,8 @@ import (
 	"os/exec"
 )
 
-// Arg is the first argument of the helper that enters a view and becomes a program in it: this program, started again.
-// The program's main hands over to Main.
+// Arg is the first argument of the helper that enters a view and becomes a program in it: this program, started again, because a
+// process with threads cannot enter a user namespace. The program's main hands over to Main.
 const Arg = "__draft"
 
 // Support is what the system offers.
@@ -17,7 +17,7 @@ type Support struct {
 	Owner bool   // files of other owners can be copied up: this user is root
 }
 
-// String says for a person which drafts there are.
+// String says for a person which drafts there are; pillion doctor prints it.
 func (s Support) String() string {
 	switch s.View {
 	case Overlay:
@@ -32,7 +32,8 @@ func (s Support) String() string {
 	return "a clone of the project under another path: " + s.Why
 }
 
-// best is the view of a new draft: what the system offers, unless this project cannot be layered.
+// best is the view of a new draft: what the system offers, unless this project cannot be layered, with the reason in that case. A bind
+// mount needs nothing of the project's file system, so it is what remains where overlays work elsewhere.
 func best(ctx context.Context, d *Draft) (View, string) {
 	s := Probe()
 	if s.View != Overlay {
