@@ -11,7 +11,8 @@ import (
 )
 
 // Queries are the questions that the lsp and symbol tools ask beyond builtin.Bridge; *lspbridge.Manager answers them, and
-// lspbridge.WithTexts makes it answer about a draft.
+// lspbridge.WithTexts makes it answer about a draft. A method added here needs a case in answer and a method of servers; without
+// the case the worker's tool fails with "are not asked for".
 type Queries interface {
 	ProjectDiagnostics(ctx context.Context, paths ...string) []lspbridge.FileReport
 	Definition(ctx context.Context, path string, p lspbridge.Position) ([]lspbridge.Location, error)
@@ -41,7 +42,8 @@ type question struct {
 	List   []string           `json:"list,omitempty"` // paths, kinds of actions
 	Diags  []problem          `json:"diags,omitempty"`
 	Action lspbridge.Action   `json:"action"`
-	Wait   int64              `json:"wait,omitempty"` // milliseconds until the context's deadline; 0: none
+	// Wait crosses as a duration, as the clocks need not agree; answer's context ends then.
+	Wait int64 `json:"wait,omitempty"` // milliseconds until the context's deadline; 0: none
 }
 
 // problem keeps what a server wants back of its diagnostic, which change.Problem leaves out of its JSON.
@@ -50,6 +52,7 @@ type problem struct {
 	Sent json.RawMessage `json:"sent,omitempty"`
 }
 
+// withSent and withRaw convert between the two forms: Raw is what a code action must hand back to its server unchanged (data, code).
 func withSent(list []change.Problem) []problem {
 	out := make([]problem, len(list))
 	for i, p := range list {
@@ -67,17 +70,18 @@ func withRaw(list []problem) []change.Problem {
 	return out
 }
 
-// questionAnswer holds the value of one method, and the problems' own form where there are any.
+// questionAnswer holds the value of one method, encoded as its result type, and the problems' own form where there are any.
 type questionAnswer struct {
 	Value json.RawMessage `json:"value,omitempty"`
 	Sent  [][]problem     `json:"sent,omitempty"` // of ProjectDiagnostics, file by file
 	Error *wireError      `json:"error,omitempty"`
 }
 
-// answer asks the host's servers.
+// answer asks the host's servers. Methods are named in a switch and not found by reflection: the worker can reach these and no others.
 func answer(ctx context.Context, h Queries, q question) questionAnswer {
 	var v any
 	var err error
+	// A code action needs each problem as its server sent it, so the problems cross a second time, in full.
 	var sent [][]problem
 	switch q.Ask {
 	case "ProjectDiagnostics":
@@ -116,6 +120,7 @@ func answer(ctx context.Context, h Queries, q question) questionAnswer {
 		v, err = h.Rename(ctx, q.Path, q.At, q.Text)
 	case "Format":
 		v, err = h.Format(ctx, q.Path)
+	// Reached only when the two sides differ in version, or by a message that no tool of ours sends.
 	default:
 		err = errors.New("the language servers are not asked for " + q.Ask)
 	}
@@ -128,7 +133,7 @@ func answer(ctx context.Context, h Queries, q question) questionAnswer {
 	return a
 }
 
-// query asks the host and decodes the value.
+// query asks the host and decodes the value into the method's result type.
 func query[T any](ctx context.Context, b servers, q question) (v T, err error) {
 	a, err := b.question(ctx, q)
 	if err == nil {
@@ -140,11 +145,13 @@ func query[T any](ctx context.Context, b servers, q question) (v T, err error) {
 	return v, err
 }
 
+// ProjectDiagnostics implements Queries. It has no error to return: a host that does not answer gives no reports.
 func (b servers) ProjectDiagnostics(ctx context.Context, paths ...string) (out []lspbridge.FileReport) {
 	a, err := b.question(ctx, question{Ask: "ProjectDiagnostics", List: paths})
 	if err != nil || json.Unmarshal(a.Value, &out) != nil {
 		return nil
 	}
+	// Item by item: the reports' own JSON has lost Raw.
 	for i := range min(len(out), len(a.Sent)) {
 		out[i].Items = withRaw(a.Sent[i])
 	}
@@ -199,6 +206,7 @@ func (b servers) CodeActions(ctx context.Context, path string, r lspbridge.Range
 	return query[[]lspbridge.Action](ctx, b, question{Ask: "CodeActions", Path: path, Range: r, List: only, Diags: withSent(diags)})
 }
 
+// ResolveAction implements Queries. The action carries the server's own data, so it is sent back as it came.
 func (b servers) ResolveAction(ctx context.Context, a lspbridge.Action) ([]lspbridge.FileEdit, error) {
 	return query[[]lspbridge.FileEdit](ctx, b, question{Ask: "ResolveAction", Path: a.Path, Action: a})
 }
@@ -206,6 +214,7 @@ func (b servers) ResolveAction(ctx context.Context, a lspbridge.Action) ([]lspbr
 // RunAction applies an action's edit in the draft. One that is only a command of the server is refused: it would read and
 // change the project's files, not the draft's.
 func (b servers) RunAction(ctx context.Context, a lspbridge.Action, apply lspbridge.Apply) error {
+	// Edits that come with the action are resolved like the others: the host knows which of them still need the server.
 	edits, err := b.ResolveAction(ctx, a)
 	if err != nil {
 		return &tools.Error{Kind: "unsupported", Message: a.Title + " cannot be carried out in a draft: " + err.Error(), Err: err}

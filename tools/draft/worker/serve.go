@@ -24,15 +24,18 @@ import (
 )
 
 // Tools are the ids of the tools that run in a draft: all that read, change or run what is in the project. The others
-// (questions, tasks, the web) have nothing to do with where files are.
+// (questions, tasks, the web) have nothing to do with where files are. A tool that touches files and is missing here would write the
+// project itself behind the draft.
 var Tools = []string{
 	"read", "write", "edit", "multiedit", "apply_patch", "list", "glob", "grep", "bash", "bash_output", "bash_input", "bash_kill", "lsp",
 	"symbol_find", "symbol_read", "symbol_replace", "symbol_insert_before", "symbol_insert_after", "symbol_references", "symbol_rename", "symbol_delete",
 }
 
-// Main serves until the host closes the connection. It returns the exit code.
+// Main serves until the host closes the connection, which also happens when the host dies. It returns the exit code. Its streams are
+// the connection, so standard input is empty and standard output goes to standard error for everything else in the process.
 func Main() int {
 	in, out := os.Stdin, os.Stdout
+	// A tool that reads standard input would otherwise take bytes of the protocol.
 	null, err := os.Open(os.DevNull)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "pillion:", err)
@@ -44,11 +47,12 @@ func Main() int {
 		fmt.Fprintln(os.Stderr, "pillion:", err)
 	}})
 	<-s.peer.Done()
+	// Commands in the background would outlive the worker where there is no namespace of processes.
 	s.env.Shell.Close()
 	return 0
 }
 
-// server is the worker's side.
+// server is the worker's side. env and tools are set by setup, the first message, before any other is handled.
 type server struct {
 	peer  *rpc.Peer
 	env   builtin.Env
@@ -58,7 +62,7 @@ type server struct {
 	calls map[int64]context.CancelFunc // guarded by mu: how to cancel each
 }
 
-// handle answers the host.
+// handle answers the host. Calls run beside each other; setup and cancel are handled in the order in which they arrive.
 func (s *server) handle(ctx context.Context, r *rpc.Request) (any, error) {
 	switch r.Method {
 	case methodSetup:
@@ -84,6 +88,7 @@ func (s *server) handle(ctx context.Context, r *rpc.Request) (any, error) {
 		if err := json.Unmarshal(r.Params, &p); err != nil {
 			return nil, err
 		}
+		// The list has been cut to Tools: the host cannot be brought to run a tool that belongs outside.
 		i := slices.IndexFunc(s.tools, func(t tools.Tool) bool { return t.ID == p.Tool })
 		if i < 0 {
 			return nil, rpc.InvalidParams("no tool %q runs in a draft", p.Tool)
@@ -98,6 +103,7 @@ func (s *server) handle(ctx context.Context, r *rpc.Request) (any, error) {
 			s.mu.Unlock()
 			cancel()
 		}()
+		// From here on other messages are read: a cancellation, and the answers that this call waits for.
 		r.Async()
 		call := &tools.Call{SessionID: p.SessionID, MessageID: p.MessageID, CallID: p.CallID, Agent: p.Agent, Tool: p.Tool, Host: tools.Host{Gate: gate{s, p.Key}},
 			OnMetadata: func(u tools.Update) {
@@ -108,6 +114,7 @@ func (s *server) handle(ctx context.Context, r *rpc.Request) (any, error) {
 			}}
 		result, err := s.tools[i].Run(context.WithValue(ctx, keyOf{}, p.Key), p.Input, call)
 		return callAnswer{result, toWire(err)}, nil
+	// What the tools have read goes back, so that the next worker, or the tools in the project, need not read it again.
 	case methodClose:
 		r.Async()
 		s.env.Shell.Close()
@@ -116,10 +123,10 @@ func (s *server) handle(ctx context.Context, r *rpc.Request) (any, error) {
 	return nil, rpc.MethodNotFound(r.Method)
 }
 
-// keyOf carries the call's key to what has only its context.
+// keyOf is the context key under which a call's number reaches what has only its context: the environment of a command.
 type keyOf struct{}
 
-// setup makes the tools.
+// setup makes the tools from the host's settings. It is accepted once, so that calls which run keep the tools they began with.
 func (s *server) setup(set Settings) error {
 	if s.tools != nil {
 		return errors.New("the worker has its tools already")
@@ -131,6 +138,7 @@ func (s *server) setup(set Settings) error {
 	if err != nil { // those that are right count, as outside
 		fmt.Fprintln(os.Stderr, "pillion:", err)
 	}
+	// No Applier and no Buffers: no editor shows a draft's files, so they are read from and written to the disk of the view.
 	env := builtin.Env{
 		Cwd: set.Cwd, Root: set.Root, Own: set.Own, StateDir: set.StateDir, Home: set.Home, Tracker: &files.Tracker{}, Locks: &files.Locks{},
 		Search: search.New(search.Options{Ripgrep: set.Ripgrep}), Skills: skill.New(set.Skills),
@@ -138,6 +146,7 @@ func (s *server) setup(set Settings) error {
 			Mode: set.Sandbox.Mode, Network: set.Sandbox.Network, AutoAllow: set.Sandbox.AutoAllow, Auto: func() bool { return set.Sandbox.ByEffects }, Writable: set.Sandbox.Writable, Processes: set.Sandbox.Processes,
 		}},
 	}
+	// Edits require that a file was read before; without these states a new worker would refuse edits of files the model has seen.
 	for path, state := range set.Read {
 		env.Tracker.Note(path, state)
 	}
@@ -166,19 +175,21 @@ func (s *server) setup(set Settings) error {
 	return nil
 }
 
-// gate asks the host.
+// gate asks the host; it is the tools.Gate of every call in the worker. It holds no rules and no grants: a process beside which commands
+// run must not decide.
 type gate struct {
 	s   *server
 	key int64
 }
 
+// params leaves the change set out; see askParams.
 func (g gate) params(r permission.Request) askParams {
 	p := askParams{Key: g.key, Request: r, AskIf: r.AskIf}
 	p.Request.Change = nil
 	return p
 }
 
-// Ask implements tools.Gate.
+// Ask implements tools.Gate. It waits as long as the person takes; a broken connection is an error, so nothing is allowed by it.
 func (g gate) Ask(ctx context.Context, r permission.Request) (permission.Reply, error) {
 	var a askAnswer
 	if err := g.s.peer.Call(ctx, methodAsk, g.params(r), &a); err != nil {
@@ -196,9 +207,11 @@ func (g gate) Would(ctx context.Context, r permission.Request) permission.Action
 	return action
 }
 
-// servers is the host's language servers. They see the draft as texts laid over the project's.
+// servers is the host's language servers. They see the draft as texts laid over the project's: a server of its own for each draft would
+// index the whole project again.
 type servers struct{ s *server }
 
+// ask sends a question with the time that is left for it. Where no answer comes the verdict is Pending, never "no problems".
 func (b servers) ask(ctx context.Context, p serversParams) serversAnswer {
 	if at, ok := ctx.Deadline(); ok {
 		p.Wait = max(time.Until(at).Milliseconds(), 1)
@@ -211,7 +224,7 @@ func (b servers) ask(ctx context.Context, p serversParams) serversAnswer {
 	return a
 }
 
-// question asks what is beyond builtin.Bridge.
+// question asks what is beyond builtin.Bridge. Unlike ask it returns the error: these answers have no certainty to say it with.
 func (b servers) question(ctx context.Context, q question) (a questionAnswer, err error) {
 	if at, ok := ctx.Deadline(); ok {
 		q.Wait = max(time.Until(at).Milliseconds(), 1)

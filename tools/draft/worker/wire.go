@@ -23,12 +23,14 @@ import (
 // Arg is the first argument of the process that serves tools in a view. The program's main hands over to Main.
 const Arg = "__worker"
 
-// maxMessage bounds one message, in bytes: the largest file a tool changes, several times (before, after, escaped).
+// maxMessage bounds one message, in bytes: the largest file a tool changes, several times (before, after, escaped). It is a guard
+// against a process gone wild and not a budget; both sides use it.
 const maxMessage = 512 << 20
 
 // Settings are what the tools of a worker are made of. They come from the person's configuration as it is outside: a draft
 // must not be able to loosen them by writing configuration files.
 type Settings struct {
+	// Cwd, Root, Own, StateDir and Home are those of builtin.Env, as the program in the view finds them.
 	Cwd, Root string
 	Own       []string
 	StateDir  string
@@ -44,7 +46,7 @@ type Settings struct {
 	Read      map[string]string // files that the session knows from before; see files.Tracker.States
 }
 
-// Sandbox is builtin.SandboxSettings without its functions.
+// Sandbox is builtin.SandboxSettings without its functions, which cannot be sent; ByEffects is what Auto returned at the start.
 type Sandbox struct {
 	Mode                          string
 	Network, AutoAllow, ByEffects bool
@@ -52,12 +54,13 @@ type Sandbox struct {
 	Processes                     int
 }
 
-// Host is what a worker may ask of the process that started it.
+// Host is what a worker may ask of the process that started it. Nothing else of that process can be reached from a draft.
 type Host struct {
 	Bridge  builtin.Bridge // nil: no language servers
 	Queries Queries        // nil: the servers are asked for problems only
 	// Texts are the draft's own, which Queries are answered about; nil: none.
-	Texts   func() []lspbridge.Proposal
+	Texts func() []lspbridge.Proposal
+	// Environ is the environment that plugins add to a command, by name; nil: none.
 	Environ func(ctx context.Context, dir string, call *tools.Call) map[string]string
 }
 
@@ -79,7 +82,7 @@ const (
 	methodQuestion = "question"
 )
 
-// callParams is one tool call. Key names it in both directions.
+// callParams is one tool call. Key names it in both directions; it is the Client's own count and is never used twice.
 type callParams struct {
 	Key       int64           `json:"key"`
 	Tool      string          `json:"tool"`
@@ -103,22 +106,26 @@ type askParams struct {
 	AskIf   permission.AskIf   `json:"askIf,omitempty"`
 }
 
+// request is the request as the worker's tool made it, with AskIf in its place.
 func (p askParams) request() permission.Request {
 	r := p.Request
 	r.AskIf = p.AskIf
 	return r
 }
 
+// askAnswer is the gate's decision. A rejection is in Error.
 type askAnswer struct {
 	Reply permission.Reply `json:"reply"`
 	Error *wireError       `json:"error,omitempty"`
 }
 
+// updateParams is progress of a call: title, metadata, locations.
 type updateParams struct {
 	Key    int64        `json:"key"`
 	Update tools.Update `json:"update"`
 }
 
+// environParams asks for the environment that plugins add to a command in Dir.
 type environParams struct {
 	Key int64  `json:"key"`
 	Dir string `json:"dir"`
@@ -132,13 +139,15 @@ type serversParams struct {
 	Wait  int64                `json:"wait,omitempty"` // milliseconds until the context's deadline; 0: none
 }
 
+// serversAnswer has Delta or Report set, depending on serversParams.Op.
 type serversAnswer struct {
 	Delta  lspbridge.Delta      `json:"delta"`
 	Report lspbridge.FileReport `json:"report"`
 	Sent   []problem            `json:"sent,omitempty"` // the report's problems, in full
 }
 
-// wireError keeps of an error what the other side decides by.
+// wireError keeps of an error what the other side decides by: whether the person rejected it, a rule denied it, the
+// call was cancelled, and the kind of a tools.Error. Other types arrive as their text alone.
 type wireError struct {
 	Text     string                    `json:"text"`
 	Kind     string                    `json:"kind,omitempty"` // of a tools.Error
@@ -148,6 +157,7 @@ type wireError struct {
 	NotAble  bool                      `json:"notAble,omitempty"` // lspbridge.ErrUnsupported
 }
 
+// toWire is nil for no error; the other side then gets no error either.
 func toWire(err error) *wireError {
 	if err == nil {
 		return nil
@@ -173,6 +183,7 @@ func (w *wireError) err() error {
 	}
 	var cause error
 	switch {
+	// The most specific first: an error can be both a rejection and the cancellation that followed it.
 	case w.Rejected != nil:
 		cause = w.Rejected
 	case w.Denied != nil:
