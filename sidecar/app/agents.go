@@ -29,7 +29,8 @@ func (conf configuration) Preferences(cwd string) agent.Preferences {
 	return agent.Preferences{DefaultAgent: own.DefaultAgent, Review: own.Review, Auto: own.Permission.Auto, Compaction: compaction(own), Depth: depth(own)}
 }
 
-// Agents are the configured agents, sorted by name. The runtime merges them into its own agents of the same name.
+// Agents are the configured agents, sorted by name. The runtime merges them into its own agents of the same name. One
+// that is disabled is listed too, so that a built-in agent can be switched off.
 func (conf configuration) Agents(cwd string) []agent.Agent {
 	c := conf.place.recentConfig(cwd)
 	names := slices.Sorted(maps.Keys(c.Agent))
@@ -63,6 +64,7 @@ func (conf configuration) Switches(cwd string) map[string]bool {
 	if _, said := c.Tools["batch"]; said || !tried.Batch {
 		return c.Tools
 	}
+	// A copy: the configuration is shared.
 	out := map[string]bool{"batch": true}
 	maps.Copy(out, c.Tools)
 	return out
@@ -92,6 +94,7 @@ func (a *App) AgentRules(cwd, name string) (permission.Ruleset, error) {
 		return slices.IndexFunc(all, func(x agent.Agent) bool { return x.Name == name })
 	}
 	if name == "" {
+		// A configured default that cannot begin a session (hidden, or a sub-agent) is passed over.
 		name = agent.DefaultAgent
 		if i := find(a.ConfigOf(cwd).DefaultAgent); i >= 0 && !all[i].Hidden && all[i].Mode != agent.ModeSubagent {
 			name = all[i].Name

@@ -32,7 +32,9 @@ import (
 
 // Options say what the agent of an App talks to.
 type Options struct {
-	Place          *Workplace
+	Place *Workplace
+	// Asker brings approval requests to the person, Questions the agent's own questions; without Questions that tool is
+	// not offered.
 	Asker          permission.Asker
 	Questions      tools.Questioner
 	Editors        *editors.Registry // nil: no editor, files are read from and written to the disk
@@ -45,7 +47,8 @@ type Options struct {
 	Notices        io.Writer                  // what a person at a terminal should know; nil: only the log
 }
 
-// App holds the parts. The exported fields do not change after New.
+// App holds the parts. The exported fields do not change after New. Each part has its own lock; there is none for the
+// whole.
 type App struct {
 	O          Options
 	Place      *Workplace
@@ -77,6 +80,7 @@ func New(o Options) *App {
 		a.Store = store.NewForgetful()
 	} else {
 		a.Store = store.New(a.Place.storePlace())
+		// Events that a PostgreSQL server cannot take at the moment wait there.
 		a.Store.SpoolIn(filepath.Join(a.Place.State, "spool"))
 	}
 	a.Grants = agent.Grants(a.Store)
@@ -98,6 +102,7 @@ func New(o Options) *App {
 		Configuration: configuration{a.Place}, Toolbox: toolbox{a}, Project: a.project, Plugins: a.Plugins, Changes: a.Changes, Drafts: a.Drafts, Secrets: keyHider{a.Place},
 		Tracing: a.tracing(),
 	})
+	// The two need each other; nothing runs before New returns.
 	a.Changes.runtime = a.Runtime
 	return a
 }
@@ -141,9 +146,10 @@ func (a *App) noticeIn(cwd, level, text string) {
 	}
 }
 
-// Close ends everything that was started, within two seconds. The order matters: turns first, because they use the
-// rest; the store last, because ending turns are stored.
+// Close ends everything that was started, within two seconds: VS Code's extension kills a sidecar that takes more than
+// three. The order matters: turns first, because they use the rest; the store last, because ending turns are stored.
 func (a *App) Close() {
+	// Background and not a caller's context, which has usually ended when the program does.
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
 	if err := a.Runtime.Close(ctx); err != nil {
@@ -151,6 +157,7 @@ func (a *App) Close() {
 	}
 	var wait sync.WaitGroup
 	wait.Go(a.Drafts.close)
+	// Side by side: each part may use up the time that is left, and none depends on another any more.
 	a.Sessions.close(&wait)
 	a.Servers.close(ctx, &wait)
 	wait.Go(func() { a.MCP.close(ctx) })

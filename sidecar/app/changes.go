@@ -55,7 +55,7 @@ func Packed(b *checkpoint.Blobs, state change.State, s *change.Set) *change.Set 
 
 // Recover implements agent.ChangeKeeper: it says what became of a change set that was being written when the process
 // ended. The journal has finished it or rolled it back by then, so comparing the files with the set is enough. It
-// returns Failed when any file differs.
+// returns Failed when any file differs. A text may have got its byte order mark back on the way to the disk.
 func (k *Changes) Recover(ctx context.Context, s agent.SessionInfo, packed *change.Set) change.State {
 	k.RecoverOnce(ctx)
 	set, err := k.Blobs.Load(packed)

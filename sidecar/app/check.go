@@ -19,6 +19,7 @@ func (p *Workplace) Check(ctx context.Context, plan *check.Plan, conf *config.Co
 	servers := lspbridge.New(lspbridge.Options{Root: plan.Dir, Servers: ServerConfigs(conf), Bin: lspbridge.CacheBins(p.Servers()),
 		Trusted: conf.Trusted(), NoWatch: true, Idle: -1, Start: guard.Start, Notice: func(_, text string) { notice(text) }})
 	defer func() {
+		// Two seconds for servers to end by themselves, also when the check itself was cancelled.
 		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 		defer cancel()
 		servers.Close(end)

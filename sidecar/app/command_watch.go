@@ -18,7 +18,7 @@ import (
 )
 
 // commandWatch makes a change set of what a shell command did to the files of a project, so that it is shown, belongs
-// to its turn and can be undone like an edit of the agent.
+// to its turn and can be undone like an edit of the agent. Without it `sed -i` would be invisible to the review.
 type commandWatch struct {
 	session func(id string) (*agent.Session, bool)
 	tree    *checkpoint.Tree
@@ -37,6 +37,7 @@ func (k *Changes) watch(root string, find *search.Searcher, buffers files.Buffer
 	if k.trees == nil {
 		k.trees = map[string]*checkpoint.Tree{}
 	}
+	// The first session's search serves all of the worktree: they walk the same files.
 	t := k.trees[root]
 	if t == nil {
 		t = &checkpoint.Tree{Root: root, Blobs: k.Blobs, List: find.FilesAndLinks}
@@ -46,7 +47,7 @@ func (k *Changes) watch(root string, find *search.Searcher, buffers files.Buffer
 }
 
 // Before implements builtin.CommandWatch: it copies what the command may write. The function that it returns compares
-// after the command and records the change set.
+// after the command and records the change set. It is nil for a session that has ended.
 func (w *commandWatch) Before(ctx context.Context, run builtin.CommandRun) func(context.Context) []string {
 	s, ok := w.session(run.SessionID)
 	if !ok {
@@ -56,6 +57,8 @@ func (w *commandWatch) Before(ctx context.Context, run builtin.CommandRun) func(
 	// Sub-agents and other calls may write while the command runs. Their change sets have later numbers than this
 	// one, and are subtracted below.
 	seq := top.Last()
+	// Texts of before the command: a file that has one of them afterwards was saved by the person, not written by the
+	// command.
 	unsaved := map[string]string{}
 	if w.buffers != nil {
 		for _, b := range w.buffers.Dirty() {
@@ -79,7 +82,7 @@ func (w *commandWatch) Before(ctx context.Context, run builtin.CommandRun) func(
 	}
 }
 
-// shortened is the first line of a command for a title, at most 60 characters.
+// shortened is the first line of a command for a title, at most 60 characters, in quotation marks.
 func shortened(command string) string {
 	line, _, more := strings.Cut(strings.TrimSpace(command), "\n")
 	short := textutil.Shorten(line, 60)
@@ -101,6 +104,7 @@ func (w *commandWatch) writtenSince(ctx context.Context, s *agent.Session, seq i
 		if !ok || d.State != change.Applied || d.Set == nil {
 			return nil
 		}
+		// A stored set has references in place of its texts; one whose contents are gone cannot be subtracted.
 		set, err := w.whole(d.Set)
 		if err != nil {
 			return nil
@@ -120,6 +124,7 @@ func (w *commandWatch) writtenSince(ctx context.Context, s *agent.Session, seq i
 // linkChange is what a command did to a symbolic link, or to a file that a link has replaced or that has replaced a
 // link. ok is false when nothing has changed.
 func linkChange(c checkpoint.Change) (change.File, bool) {
+	// as gives a link's target as its text: change.Link is the encoding by which the review knows it.
 	as := func(b []byte, mode os.FileMode) (text, encoding string, perm uint32) {
 		if mode == os.ModeSymlink {
 			return string(b), change.Link, 0
@@ -162,10 +167,12 @@ func (w *commandWatch) set(run builtin.CommandRun, changes []checkpoint.Change, 
 		if !c.Exists {
 			f.Encoding = string(oldKind)
 		}
+		// Text with zero bytes, or of another encoding than before, is taken or left as a whole.
 		f.Binary = strings.Contains(old, "\x00") || strings.Contains(now, "\x00") || c.Existed && c.Exists && oldKind != nowKind
 		if f.Binary && c.Existed && c.Exists {
 			f.OldEncoding = string(oldKind)
 		}
+		// The command began from what the other change set left, so only the difference to that is its own.
 		if earlier, ok := told[c.Path]; ok {
 			c.Existed = earlier.Kind != change.Delete
 			f.Old = earlier.New
@@ -183,6 +190,7 @@ func (w *commandWatch) set(run builtin.CommandRun, changes []checkpoint.Change, 
 			}
 		case !c.Exists:
 			f.Kind, f.New = change.Delete, ""
+		// A change of the mode alone counts as well: chmod +x is what some commands are for.
 		case c.OldMode != c.NewMode && c.OldMode != 0:
 			f.Mode = uint32(c.NewMode)
 		case f.Old == f.New:

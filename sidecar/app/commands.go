@@ -11,8 +11,8 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/slash"
 )
 
-// CommandsOf are the slash commands of a directory: those that people wrote in configuration files or Markdown, and
-// the prompts of MCP servers.
+// CommandsOf are the slash commands of a directory: those that people wrote in configuration files or Markdown, sorted
+// by name, and the prompts of MCP servers. An entry without a template has nothing to send and is left out.
 func (a *App) CommandsOf(cwd string) []slash.Command {
 	c := a.ConfigOf(cwd)
 	var out []slash.Command
@@ -31,11 +31,13 @@ func (m *MCPServers) commands(cwd string) []slash.Command {
 	if set == nil {
 		return nil
 	}
+	// Prompts of a server that is not up yet are missing from this answer.
 	set.Start()
 	var out []slash.Command
 	for _, p := range set.Prompts() {
 		var hint []string
 		for _, arg := range p.Arguments {
+			// Brackets mark what may be left out, as in a manual page.
 			if arg.Required {
 				hint = append(hint, arg.Name)
 			} else {

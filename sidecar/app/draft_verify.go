@@ -20,11 +20,13 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
-// verifyTime is how long one command of verify may take, in milliseconds. Somebody waits for the proposal.
+// verifyTime is how long one command of verify may take, in milliseconds as the bash tool takes it. Somebody waits for
+// the proposal.
 const verifyTime = 5 * 60 * 1000
 
-// evidence is a command that was run on a draft, with how it ended. It holds for the draft as it was then: nothing changes
-// the draft between the run and the proposal.
+// evidence is a command that was run on a draft, with how it ended. It holds for the draft as it was then: nothing
+// changes the draft between the run and the proposal. A command that did not run is evidence too, so that a reader does
+// not assume it passed.
 type evidence struct {
 	command string
 	exit    int
@@ -46,7 +48,8 @@ func (e evidence) String() string {
 }
 
 // verify runs the commands of the setting verify in the draft; without any, the tests of a Go module that the draft's
-// changes can affect (turn: a model worked in it, and not a script's calls). Each is asked for under the permission verify, in the sandbox, with a card of its own.
+// changes can affect (turn: a model worked in it, and not a script's calls). Each is asked for under the permission
+// verify, in the sandbox, with a card of its own. An empty list in the settings turns it off, as it is not nil.
 func (d *Drafts) verify(ctx context.Context, s *agent.Session, o *openDraft, turn bool) (out []evidence) {
 	p, err := o.proposal()
 	if err != nil || len(p.Files)+len(p.Bulk) == 0 {
@@ -71,7 +74,8 @@ func (d *Drafts) verify(ctx context.Context, s *agent.Session, o *openDraft, tur
 	return out
 }
 
-// verifyOne runs one command.
+// verifyOne runs one command as a tool call beside the turn, so that it is asked for, shown and stored like any other.
+// name is what people read of it; the command of goTests is too long for that.
 func (d *Drafts) verifyOne(ctx context.Context, s *agent.Session, o *openDraft, command, name string) evidence {
 	e := evidence{command: name, exit: -1}
 	tool := tools.Tool{ID: "verify", Permission: "verify", Kind: tools.KindExecute, Description: "Checks a draft before it is proposed.", Parameters: json.RawMessage(`{"type":"object"}`),
@@ -82,6 +86,7 @@ func (d *Drafts) verifyOne(ctx context.Context, s *agent.Session, o *openDraft, 
 			if err != nil {
 				return tools.Result{}, err
 			}
+			// A copy: the call belongs to the session's loop, and its gate must stay as it is for others.
 			inside := *call
 			inside.Tool, inside.Host.Gate = "bash", asked{call.Host.Gate}
 			input, err := json.Marshal(map[string]any{"command": command, "description": "verify: " + name, "timeout": verifyTime})
@@ -98,6 +103,7 @@ func (d *Drafts) verifyOne(ctx context.Context, s *agent.Session, o *openDraft, 
 		e.why = err.Error()
 		return e
 	}
+	// A number that has been JSON is a float64. Without it the command was stopped, or never ran.
 	exit, ok := data.Metadata["exit"].(float64)
 	if !ok {
 		if e.why = data.Error; e.why == "" {
@@ -112,7 +118,8 @@ func (d *Drafts) verifyOne(ctx context.Context, s *agent.Session, o *openDraft, 
 	return e
 }
 
-// asked lets a command through that the person has allowed as such. A rule that denies still counts.
+// asked lets a command through that the person has allowed under verify: bash would ask about it a second time. A rule
+// that denies still counts.
 type asked struct{ gate tools.Gate }
 
 // Ask implements tools.Gate.
@@ -131,19 +138,22 @@ func (g asked) Would(ctx context.Context, r permission.Request) permission.Actio
 	return permission.Ask
 }
 
-// goTest is the command that tests what a change of a Go module can affect.
+// goTest is the command that tests what a change of a Go module can affect, and its name for people.
 type goTest struct{ command, name string }
 
+// moduleLine finds the module path in a go.mod (go.dev/ref/mod#go-mod-file-module), quoted or not.
 var moduleLine = regexp.MustCompile(`(?m)^module\s+"?([^\s"]+)`)
 
-// goTests finds the packages that were changed, module by module, and makes the command that runs the tests of those and of
-// all that depend on them, tests' own imports included: the dependencies are what `go list` says in the draft.
+// goTests finds the packages that were changed, module by module, and makes the command that runs the tests of those
+// and of all that depend on them, tests' own imports included: the dependencies are what `go list` says in the draft.
+// The whole test suite of a large project would take longer than a person waits.
 func goTests(project string, p *draft.Proposal) (out []goTest) {
 	changed := map[string]map[string]bool{} // by module's folder: import paths
 	for _, f := range p.Files {
 		if name := filepath.Base(f.Path); !strings.HasSuffix(name, ".go") {
 			continue
 		}
+		// The nearest go.mod upwards, but not above the project.
 		for dir := filepath.Dir(f.Path); ; dir = filepath.Dir(dir) {
 			if rel, err := filepath.Rel(project, dir); err != nil || !filepath.IsLocal(rel) {
 				break
@@ -164,6 +174,7 @@ func goTests(project string, p *draft.Proposal) (out []goTest) {
 		}
 	}
 	for _, dir := range slices.Sorted(maps.Keys(changed)) {
+		// Quoted for grep -E: a dot in github.com would match any character.
 		var names []string
 		for _, pkg := range slices.Sorted(maps.Keys(changed[dir])) {
 			names = append(names, regexp.QuoteMeta(pkg))
@@ -184,7 +195,8 @@ func goTests(project string, p *draft.Proposal) (out []goTest) {
 	return out
 }
 
-// failures is what the model reads of checks that failed; empty where none did.
+// failures is what the model reads of checks that failed; empty where none did. Commands that did not run are not its
+// doing.
 func failures(checks []evidence) string {
 	var b strings.Builder
 	for _, e := range checks {

@@ -30,7 +30,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
-// Drafts are the drafts of the sessions whose review style is draft. It is agent.Drafts.
+// Drafts implements agent.Drafts: the drafts of the sessions whose review style is draft. It decides whose draft a call
+// works in, when a draft is made, proposed and removed; package draft knows the files, package worker runs the tools.
 type Drafts struct {
 	app *App
 
@@ -52,7 +53,8 @@ type openDraft struct {
 // Dir is where drafts are kept.
 func (d *Drafts) Dir() string { return filepath.Join(d.app.Place.State, "drafts") }
 
-// top is the session that a person talks to: a sub-agent works in its draft.
+// top is the session that a person talks to: a sub-agent works in its draft, so that a task sees what its parent has
+// done. A parent that is no longer open ends the walk, and its child counts as the top.
 func (d *Drafts) top(info agent.SessionInfo) agent.SessionInfo {
 	for range 100 { // a parent chain is as deep as sub-agents nest
 		if info.Parent == "" {
@@ -67,21 +69,25 @@ func (d *Drafts) top(info agent.SessionInfo) agent.SessionInfo {
 	return info
 }
 
-// of is the draft in which a session works at this moment; nil: it works in the project. The first call of a turn makes it,
-// or opens the one that an earlier turn left.
+// of is the draft in which a session works at this moment; nil: it works in the project. The first call of a turn makes
+// it, or opens the one that an earlier turn left. Where no draft can be made the call fails: falling back to the
+// project would write files that the person wanted to see first.
 func (d *Drafts) of(ctx context.Context, info agent.SessionInfo) (*openDraft, error) {
 	top := d.top(info)
+	// The review style may have been changed since the tools were wrapped.
 	if s, ok := d.app.Runtime.Session(top.ID); ok {
 		top = s.Info()
 	}
 	if d.app.Runtime.ReviewOf(top) != agent.ReviewDraft {
 		return nil, nil
 	}
+	// Held while the draft is made: calls that begin a turn side by side must share one.
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if o := d.open[top.ID]; o != nil {
 		return o, nil
 	}
+	// The whole worktree, not the session's folder: a build in a subfolder reads files above it.
 	root := paths.Worktree(top.Cwd)
 	x, err := d.left(root, top.ID)
 	if err == nil && x == nil {
@@ -101,7 +107,8 @@ func (d *Drafts) of(ctx context.Context, info agent.SessionInfo) (*openDraft, er
 	return o, nil
 }
 
-// left is the draft that an earlier turn of the session did not land; nil: there is none.
+// left is the draft that an earlier turn of the session did not land; nil: there is none. It is open again from here
+// on. A rejected one stays as it is, for pillion drafts.
 func (d *Drafts) left(root, session string) (*draft.Draft, error) {
 	list, err := draft.List(d.Dir(), "")
 	if err != nil {
@@ -115,7 +122,8 @@ func (d *Drafts) left(root, session string) (*draft.Draft, error) {
 	return nil, nil
 }
 
-// layIn takes the editor's unsaved texts into the draft.
+// layIn takes the editor's unsaved texts into the draft, so that the tools see what the person sees. Links are
+// resolved, because the draft knows files by their real paths.
 func (o *openDraft) layIn(env builtin.Env) error {
 	if env.Buffers == nil {
 		return nil
@@ -132,7 +140,8 @@ func (o *openDraft) layIn(env builtin.Env) error {
 	return nil
 }
 
-// wrap makes tools run in the session's draft whenever it works in one.
+// wrap makes the tools of worker.Tools run in the session's draft whenever it works in one. It is asked at each call,
+// so a change of the review style needs no other list of tools. list is changed in place.
 func (d *Drafts) wrap(list []tools.Tool, info agent.SessionInfo) []tools.Tool {
 	for i, t := range list {
 		if !slices.Contains(worker.Tools, t.ID) {
@@ -153,7 +162,8 @@ func (d *Drafts) wrap(list []tools.Tool, info agent.SessionInfo) []tools.Tool {
 	return list
 }
 
-// call runs a tool in the draft.
+// call runs a tool in the draft and records afterwards what the project had at each path that it changed. Record runs
+// after a failed call too: a command that ends with an error may have written files.
 func (o *openDraft) call(ctx context.Context, tool string, input json.RawMessage, call *tools.Call, info agent.SessionInfo) (tools.Result, error) {
 	w, err := o.worker(ctx, info)
 	if err != nil {
@@ -168,6 +178,7 @@ func (o *openDraft) call(ctx context.Context, tool string, input json.RawMessage
 	}
 	start := time.Now()
 	r, err := w.Call(ctx, tool, input, &inside)
+	// Without the base a landing could not merge, so the call counts as failed even if the tool succeeded.
 	if e := o.Record(start, o.ignored()); e != nil {
 		e = fmt.Errorf("what the project had could not be kept beside the draft: %w", e)
 		if err = errors.Join(err, e); err == e {
@@ -177,7 +188,8 @@ func (o *openDraft) call(ctx context.Context, tool string, input json.RawMessage
 	return names.result(r), names.error(err)
 }
 
-// worker is the process in which the draft's tools run; it is started with the first call.
+// worker is the process in which the draft's tools run; it is started with the first call, and again when it has died.
+// It outlives the call that starts it, hence the context without its cancellation.
 func (o *openDraft) worker(ctx context.Context, info agent.SessionInfo) (*worker.Client, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -188,12 +200,14 @@ func (o *openDraft) worker(ctx context.Context, info agent.SessionInfo) (*worker
 	if err != nil {
 		return nil, err
 	}
+	// A copy is entered without the helper, also on systems that have no /proc.
 	if self, err := os.Executable(); err == nil && o.Head().View == draft.Copy {
 		cmd.Path, cmd.Args[0] = self, self
 	}
 	info = o.app.Drafts.top(info)
 	set := o.settings(info)
 	cmd.Env = set.environ
+	// In a copy the tools know files by other paths, so the session's states would match none.
 	if set.Read = o.read; o.read == nil && o.Head().View != draft.Copy {
 		set.Read = o.app.Sessions.Env(info).Tracker.States()
 	}
@@ -210,7 +224,7 @@ func (o *openDraft) worker(ctx context.Context, info agent.SessionInfo) (*worker
 	return o.work, err
 }
 
-// workerSettings are a worker's, with its environment.
+// workerSettings are a worker's settings and the environment of its process, which the settings do not carry.
 type workerSettings struct {
 	worker.Settings
 	environ []string
@@ -239,7 +253,8 @@ func (o *openDraft) settings(info agent.SessionInfo) workerSettings {
 	return workerSettings{s, env.Shell.Environment()}
 }
 
-// inside is a folder of the project as what runs in the draft finds it.
+// inside is a folder of the project as what runs in the draft finds it: the same path, or in a copy the clone's. A path
+// outside of the project stays as it is.
 func (o *openDraft) inside(path string) string {
 	h := o.Head()
 	if h.View != draft.Copy {
@@ -252,7 +267,8 @@ func (o *openDraft) inside(path string) string {
 	return filepath.Join(o.Root(), rel)
 }
 
-// stop ends the worker with all that runs in the draft.
+// stop ends the worker with all that runs in the draft. It keeps what the tools have read for the next worker. The view
+// goes with the worker's namespace; the layer stays on disk.
 func (o *openDraft) stop() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -264,7 +280,7 @@ func (o *openDraft) stop() {
 	}
 }
 
-// ReadDraft is what a draft that nobody works in would change.
+// ReadDraft is what a draft that nobody works in would change. It starts nothing; pillion drafts shows it.
 func ReadDraft(d *draft.Draft) (*draft.Proposal, error) {
 	return (&openDraft{Draft: d, root: d.Head().Project}).proposal()
 }
@@ -287,6 +303,7 @@ func (o *openDraft) ignored() func(abs string, dir bool) bool {
 	if h.View != draft.Overlay {
 		layer = filepath.Join(o.Dir, "tree")
 	}
+	// In an overlay the layer has only the ignore files that the draft has changed or added; a clone has all.
 	fresh := search.Ignored(layer)
 	return func(abs string, dir bool) bool {
 		if filepath.Base(abs) == ".gitignore" { // what hides other files is never hidden
@@ -303,8 +320,9 @@ func (o *openDraft) ignored() func(abs string, dir bool) bool {
 	}
 }
 
-// umaskOnce is this process's umask, which files that are written get their modes by. It is read and not set: setting it,
-// even for a moment, would be seen by every other thread.
+// umaskOnce is this process's umask, which files that are written get their modes by. It is read and not set: umask(2)
+// can only be read by setting it, and that would be seen by every other thread, even for a moment. Where /proc does not
+// tell (Linux before 4.7, other systems) the usual 022 is assumed.
 var umaskOnce = sync.OnceValue(func() fs.FileMode {
 	b, err := os.ReadFile("/proc/self/status")
 	if err == nil {
@@ -320,7 +338,8 @@ var umaskOnce = sync.OnceValue(func() fs.FileMode {
 	return 0o022
 })
 
-// proposal reads what the draft holds.
+// proposal reads what the draft holds, after noting the bases of what changed since the last call, commands in the
+// background included. With the zero time no base is marked Unsure.
 func (o *openDraft) proposal() (*draft.Proposal, error) {
 	ignored := o.ignored()
 	if err := o.Record(time.Time{}, ignored); err != nil {
@@ -329,7 +348,8 @@ func (o *openDraft) proposal() (*draft.Proposal, error) {
 	return o.Propose(ignored, umaskOnce())
 }
 
-// overlaid are the draft's texts as the language servers are told of them, those of more over them.
+// overlaid are the draft's texts as the language servers are told of them, those of more over them. A draft that cannot
+// be read leaves more alone: a check of less than the whole is better than none, and the landing reports the error.
 func (o *openDraft) overlaid(more []lspbridge.Proposal) []lspbridge.Proposal {
 	known := map[string]bool{}
 	for _, m := range more {
@@ -349,7 +369,8 @@ func (o *openDraft) overlaid(more []lspbridge.Proposal) []lspbridge.Proposal {
 	return out
 }
 
-// draftServers are the project's language servers, which see the draft as texts laid over their documents.
+// draftServers are the project's language servers, which see the draft as texts laid over their documents. Without it
+// they would answer about the files on disk, which a draft does not change.
 type draftServers struct {
 	builtin.Bridge
 	o *openDraft
@@ -391,7 +412,9 @@ type draftQueries struct {
 	seen draftServers
 }
 
-// ProjectDiagnostics implements worker.Queries: of each file as the draft has it.
+// ProjectDiagnostics implements worker.Queries: of each file as the draft has it. Files that the draft has changed are
+// added to those that the servers know, files that it has removed are left out. list limits the answer to paths; empty:
+// all.
 func (q draftQueries) ProjectDiagnostics(ctx context.Context, list ...string) []lspbridge.FileReport {
 	out := q.Queries.ProjectDiagnostics(ctx, list...)
 	changed := q.seen.o.overlaid(nil)
@@ -421,7 +444,8 @@ type draftGate struct {
 	root string
 }
 
-// held reports an edit that stays in the draft. Its protected files are asked about when the draft is landed.
+// held reports an edit that stays in the draft. Its protected files are asked about when the draft is landed. Also has the
+// absolute spellings of its paths; every one must lie in the project, or a link could lead the edit out of it.
 func (g draftGate) held(r permission.Request) bool {
 	if r.Permission != "edit" || len(r.Also) == 0 {
 		return false
@@ -429,7 +453,8 @@ func (g draftGate) held(r permission.Request) bool {
 	return !slices.ContainsFunc(r.Also, func(p string) bool { return !filepath.IsAbs(p) || !paths.Within(g.root, filepath.Clean(p)) })
 }
 
-// Ask implements tools.Gate.
+// Ask implements tools.Gate. An edit in the draft passes unless a rule denies it: what is denied must not be prepared
+// either.
 func (g draftGate) Ask(ctx context.Context, r permission.Request) (permission.Reply, error) {
 	if g.held(r) {
 		if f, ok := g.gate.(tools.Foreteller); ok && f.Would(ctx, r) != permission.Deny {
@@ -439,7 +464,7 @@ func (g draftGate) Ask(ctx context.Context, r permission.Request) (permission.Re
 	return g.gate.Ask(ctx, r)
 }
 
-// Would implements tools.Foreteller.
+// Would implements tools.Foreteller, in agreement with Ask.
 func (g draftGate) Would(ctx context.Context, r permission.Request) permission.Action {
 	f, ok := g.gate.(tools.Foreteller)
 	if !ok {
@@ -452,7 +477,8 @@ func (g draftGate) Would(ctx context.Context, r permission.Request) permission.A
 	return a
 }
 
-// Interrupted implements agent.Drafts.
+// Interrupted implements agent.Drafts: a turn was cancelled or failed, so nothing is proposed. A draft without changes
+// goes, others stay, and the next prompt goes on in them.
 func (d *Drafts) Interrupted(s *agent.Session) {
 	d.mu.Lock()
 	o := d.open[s.ID()]
@@ -470,14 +496,16 @@ func (d *Drafts) Interrupted(s *agent.Session) {
 	s.Notice("info", "What was done so far is kept in the draft "+o.Head().ID+": prompt again to go on with it, or see pillion drafts.")
 }
 
-// Finish implements agent.Drafts.
+// Finish implements agent.Drafts. round counts from 0 how often the model was sent back in this turn, may says whether
+// it can be sent back again; the text that is returned is the model's next message, "" ends the turn.
 func (d *Drafts) Finish(ctx context.Context, s *agent.Session, round int, may bool) (again string) {
 	again, _, _ = d.Land(ctx, s, round, may, true)
 	return again
 }
 
-// Land proposes what a session's draft holds. turn: a model worked in it, and not a script's calls. made is false where
-// there was nothing.
+// Land proposes what a session's draft holds and waits for the decision. turn: a model worked in it, and not a script's
+// calls. made is false where there was nothing to propose; data is the card of the proposal, empty when the draft went
+// back to the model.
 func (d *Drafts) Land(ctx context.Context, s *agent.Session, round int, may, turn bool) (again string, data agent.ToolData, made bool) {
 	d.mu.Lock()
 	o := d.open[s.ID()]
@@ -495,13 +523,16 @@ func (d *Drafts) Land(ctx context.Context, s *agent.Session, round int, may, tur
 	return again, data, made
 }
 
-// LandStored proposes a draft that lies there, in a session of its project.
+// LandStored proposes a draft that lies there, in a session of its project, as pillion drafts land does: no model takes
+// it back.
 func (d *Drafts) LandStored(ctx context.Context, s *agent.Session, x *draft.Draft) (data agent.ToolData, made bool) {
 	_, data, made = d.land(ctx, s, &openDraft{Draft: x, app: d.app, root: x.Head().Project}, 0, false, false)
 	return data, made
 }
 
-// land is the end of a draft.
+// land is the end of a draft, in this order: problems that language servers are sure of, then the commands of verify,
+// then the question to the person, then the writing. The first two may send the draft back to the model. Whatever
+// fails, the draft is kept.
 func (d *Drafts) land(ctx context.Context, s *agent.Session, o *openDraft, round int, may, turn bool) (again string, data agent.ToolData, made bool) {
 	fail := func(err error) (string, agent.ToolData, bool) {
 		s.Notice("error", "The draft "+o.Head().ID+" could not be proposed: "+err.Error()+". It is kept; see pillion drafts.")
@@ -599,10 +630,12 @@ func (d *Drafts) land(ctx context.Context, s *agent.Session, o *openDraft, round
 	return again, data, true
 }
 
-// repairRounds is how often a draft that introduces errors goes back to the model before a person is asked.
+// repairRounds is how often a draft that introduces errors goes back to the model before a person is asked, unless the
+// setting says otherwise. Without a limit a model that cannot mend an error would go on at the person's cost.
 const repairRounds = 3
 
-// repair asks the language servers for a verdict on the whole draft. Errors that are certain go to the model first.
+// repair asks the language servers for a verdict on the whole draft and returns what the model is to mend, "" for
+// nothing. Only a fresh verdict counts: a server that has not finished would send the model after errors that are none.
 func (d *Drafts) repair(ctx context.Context, env builtin.Env, o *openDraft) string {
 	if env.Bridge == nil {
 		return ""
@@ -626,6 +659,7 @@ func (d *Drafts) repair(ctx context.Context, env builtin.Env, o *openDraft) stri
 		if !x.IsError() {
 			continue
 		}
+		// The list goes into the context of the model: twenty are enough to begin with.
 		if shown++; shown > 20 {
 			fmt.Fprintf(&b, "… and %d more\n", introduced-20)
 			break
@@ -636,7 +670,7 @@ func (d *Drafts) repair(ctx context.Context, env builtin.Env, o *openDraft) stri
 	return b.String()
 }
 
-// Ended ends the worker of a session that is closed. Its draft stays.
+// Ended ends the worker of a session that is closed. Its draft stays, for the session when it is opened again.
 func (d *Drafts) Ended(session string) {
 	d.mu.Lock()
 	o := d.open[session]
@@ -647,6 +681,7 @@ func (d *Drafts) Ended(session string) {
 	}
 }
 
+// close ends all workers. The drafts stay.
 func (d *Drafts) close() {
 	d.mu.Lock()
 	ids := slices.Collect(maps.Keys(d.open))
@@ -669,6 +704,7 @@ func (o *openDraft) translation() translation {
 	if h.View != draft.Copy {
 		return translation{}
 	}
+	// Without it, /home/ann/app would also match in /home/ann/app-old.
 	ends := `($|[^A-Za-z0-9_.-])` // not a part of a longer name
 	t := translation{project: h.Project, clone: o.Root()}
 	t.there, t.here = regexp.MustCompile(regexp.QuoteMeta(t.project)+ends), regexp.MustCompile(regexp.QuoteMeta(t.clone)+ends)
@@ -683,6 +719,8 @@ func (t translation) text(s string) string {
 	return t.here.ReplaceAllString(s, strings.ReplaceAll(t.project, "$", "$$")+"$1")
 }
 
+// in turns paths of the project in a call's arguments into those of the clone. The JSON is changed as text: such a path
+// has the same bytes in it, as long as it needs no escape.
 func (t translation) in(b json.RawMessage) json.RawMessage {
 	if t.there == nil {
 		return b
@@ -690,6 +728,7 @@ func (t translation) in(b json.RawMessage) json.RawMessage {
 	return t.there.ReplaceAll(b, []byte(strings.ReplaceAll(t.clone, "$", "$$")+"$1"))
 }
 
+// error keeps the kind, by which the loop and the editors act.
 func (t translation) error(err error) error {
 	var known *tools.Error
 	if t.here == nil || err == nil {
@@ -701,6 +740,7 @@ func (t translation) error(err error) error {
 	return err
 }
 
+// metadata goes through JSON, as its values are nested; what does not come back is left as it was.
 func (t translation) metadata(m map[string]any) map[string]any {
 	if t.here == nil || m == nil {
 		return m

@@ -17,7 +17,8 @@ func (p *Workplace) Servers() string { return filepath.Join(p.State, "servers") 
 
 // InstallServer installs a language server into the cache after the person has agreed. in is nil when there is no
 // terminal to ask on: then only yes, given beforehand, installs. It fails when the person declines or the package
-// manager fails.
+// manager fails. The package and the command are printed before the question: a program from the internet will run as
+// this user.
 func InstallServer(ctx context.Context, id, cache string, yes bool, in io.Reader, out io.Writer) error {
 	plan, err := lspbridge.PlanInstall(id, cache)
 	if err != nil {
@@ -37,6 +38,7 @@ func InstallServer(ctx context.Context, id, cache string, yes bool, in io.Reader
 			return errors.New("nothing was installed")
 		}
 	}
+	// The package manager writes to out, so the person sees what it does.
 	program, err := lspbridge.Install(ctx, plan, out)
 	if err != nil {
 		return err

@@ -22,7 +22,7 @@ const (
 	maxPageBytes   = 64 << 10        // as of a file
 )
 
-// instructionPages fetches pages and keeps them, so that a turn waits for a page once.
+// instructionPages fetches pages and keeps them, so that a turn waits for a page once. Fetches run outside of mu.
 type instructionPages struct {
 	version string // of this program, for the pages' servers
 	mu      sync.Mutex
@@ -48,6 +48,7 @@ func (p *instructionPages) texts(c *config.Config, addresses []string, failed fu
 	if p.now != nil {
 		now = p.now
 	}
+	// A page that two settings name would count twice in the prompt.
 	addresses = withoutRepeats(addresses)
 	addresses = addresses[:min(len(addresses), maxPages)]
 	ctx, cancel := context.WithTimeout(context.Background(), pagesTimeout)
@@ -61,6 +62,7 @@ func (p *instructionPages) texts(c *config.Config, addresses []string, failed fu
 		if ok && now().Before(had.until) {
 			continue
 		}
+		// All at once: pagesTimeout bounds the turn's wait, however many pages there are.
 		wait.Go(func() {
 			page, err := client.Fetch(ctx, web.Request{URL: address, Timeout: pagesTimeout})
 			next := instructionPage{text: had.text, until: now().Add(pageMaxAge)} // an earlier text is kept when this fetch fails
@@ -86,6 +88,8 @@ func (p *instructionPages) texts(c *config.Config, addresses []string, failed fu
 	wait.Wait()
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	// In the order of the configuration: an order that depends on which answer came first would break providers' prompt
+	// caches.
 	for _, address := range addresses {
 		if text := p.kept[address].text; text != "" {
 			blocks = append(blocks, "Instructions from: "+address+"\n"+text)
@@ -104,12 +108,14 @@ func withoutRepeats(list []string) (out []string) {
 	return out
 }
 
-// truncated cuts a text at the end of a line, to at most most bytes, and says so to the model.
+// truncated cuts a text at the end of a line, to at most most bytes, and says so to the model. Where the last line is
+// longer than half of the text, it is cut inside the line, at a character.
 func truncated(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}
 	text = strings.ToValidUTF8(text[:most], "")
+	// A single long line would lose all of its text.
 	if i := strings.LastIndexByte(text, '\n'); i > most/2 {
 		text = text[:i]
 	}

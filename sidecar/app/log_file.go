@@ -9,7 +9,8 @@ import (
 const maxLog = 8 << 20 // bytes of a log; with the one before it there are never more than twice as many
 
 // logFile is a log that is opened by the first write, so that a start that logs nothing touches no file. Beyond max
-// bytes it is renamed to .1, replacing the one before, and begun anew.
+// bytes it is renamed to .1, replacing the one before, and begun anew. err is kept: a log that could not be opened once
+// is not tried again at every line.
 type logFile struct {
 	path string
 	max  int64
@@ -31,6 +32,7 @@ func (l *logFile) Write(b []byte) (int, error) {
 	if l.f == nil && l.err == nil {
 		l.open()
 	}
+	// The caller must not fail because its log does.
 	if l.err != nil {
 		return len(b), nil
 	}

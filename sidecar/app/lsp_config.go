@@ -24,6 +24,7 @@ func serverProblems(c *config.Config) []config.Problem {
 		text := ""
 		switch {
 		case known[id]:
+		// Without a command it can only be meant for a server that Pillion knows.
 		case s.Disabled || len(s.Command) == 0:
 			text = lspbridge.Unknown(id) + "; one of your own has command and extensions"
 		case len(s.Extensions) == 0:
@@ -37,7 +38,7 @@ func serverProblems(c *config.Config) []config.Problem {
 }
 
 // problemAt is a mistake in a part of the configuration, at the first value that is set below path. Origins are
-// "file:line:column".
+// "file:line:column"; one without numbers is shown as the file, at its first line.
 func problemAt(c *config.Config, path, text string) config.Problem {
 	p := config.Problem{Message: text, Line: 1, Column: 1}
 	first := ""

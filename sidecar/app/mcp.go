@@ -34,15 +34,16 @@ type MCPServers struct {
 	replaced []*mcp.Set              // guarded by mu: no longer configured, but calls may be under way
 }
 
-// mcpSet is a set and what it was made from. config is compared by identity, which is quick; key decides when another
-// setting of the same file has changed.
+// mcpSet is a set and what it was made from. config is compared by identity, which is quick; key, the servers as JSON,
+// decides when another setting of the same file has changed. Restarting servers for every saved setting would lose
+// their state.
 type mcpSet struct {
 	set    *mcp.Set
 	config *config.Config
 	key    string
 }
 
-// newMCPServers starts none.
+// newMCPServers makes the registry; a server starts when a session needs it.
 func newMCPServers(a *App) *MCPServers {
 	return &MCPServers{app: a, sets: map[string]mcpSet{}, passed: map[string][]mcp.Server{}}
 }
@@ -60,6 +61,7 @@ func (m *MCPServers) of(cwd string) *mcp.Set {
 	}
 	servers := ConfiguredMCP(c)
 	for _, s := range m.passed[cwd] {
+		// Of two servers of one name only one can have the tools of that name.
 		servers = slices.DeleteFunc(servers, func(x mcp.Server) bool { return x.Name == s.Name })
 		servers = append(servers, s)
 	}
@@ -80,7 +82,8 @@ func (m *MCPServers) of(cwd string) *mcp.Set {
 	return set
 }
 
-// closeReplaced closes the replaced sets that no call uses any more. mu is held.
+// closeReplaced closes the replaced sets that no call uses any more, in the background, as a server may take seconds to
+// end. mu is held.
 func (m *MCPServers) closeReplaced() {
 	m.replaced = slices.DeleteFunc(m.replaced, func(s *mcp.Set) bool {
 		if s.Busy() {
@@ -91,8 +94,9 @@ func (m *MCPServers) closeReplaced() {
 	})
 }
 
-// Pass sets the servers that an editor passes with session/new. They are trusted: they come from the person's own
-// editor settings. Its error names the servers of an unknown kind; the others are used.
+// Pass sets the servers that an editor passes with session/new (ACP, mcpServers). They are trusted: they come from the
+// person's own editor settings. Its error names the servers of an unknown kind; the others are used. They replace those
+// that were passed before for the directory.
 func (m *MCPServers) Pass(cwd string, servers []protocol.MCPServer) error {
 	var list []mcp.Server
 	var bad []error
@@ -131,7 +135,7 @@ func headerMap(list []protocol.HTTPHeader) map[string]string {
 	return out
 }
 
-// all are the sets that may run, replaced ones included.
+// all are the sets that may run, replaced ones included. Callers use them without mu, as a server may answer slowly.
 func (m *MCPServers) all() []*mcp.Set {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -144,12 +148,13 @@ func (m *MCPServers) all() []*mcp.Set {
 
 // sessionEnded drops what the servers keep for a session.
 func (m *MCPServers) sessionEnded(session string) {
+	// A replaced set may keep something for the session, too.
 	for _, s := range m.all() {
 		s.Ended(session)
 	}
 }
 
-// close ends all servers at the same time.
+// close ends all servers at the same time, within ctx: one that hangs must not use up the time of the others.
 func (m *MCPServers) close(ctx context.Context) {
 	var wait sync.WaitGroup
 	for _, s := range m.all() {
@@ -158,7 +163,8 @@ func (m *MCPServers) close(ctx context.Context) {
 	wait.Wait()
 }
 
-// ConfiguredMCP are the enabled servers of a configuration, sorted by name.
+// ConfiguredMCP are the enabled servers of a configuration, sorted by name, so that two loads of one file compare
+// equal. An entry with neither command nor address cannot be started and is left out.
 func ConfiguredMCP(c *config.Config) []mcp.Server {
 	var out []mcp.Server
 	for _, name := range slices.Sorted(maps.Keys(c.MCP)) {
@@ -167,7 +173,9 @@ func ConfiguredMCP(c *config.Config) []mcp.Server {
 			continue
 		}
 		made := mcp.Server{Name: name, Dir: s.Cwd, Env: s.Environment, Headers: s.Headers, SSE: s.SSE, NoOAuth: s.OAuth.False, Timeout: time.Duration(s.Timeout) * time.Millisecond}
+		// For the gate that a start or a connection must pass.
 		made.Reason = c.Reason("mcp." + name)
+		// The type decides where both are given; without one, the command does.
 		if s.Type == "remote" || len(s.Command) == 0 {
 			made.URL = s.URL
 		} else {
@@ -241,7 +249,8 @@ func (m *MCPServers) notes(cwd string) []string {
 	return nil
 }
 
-// sampleMax limits the answer to a server's sampling request, in tokens: the person pays for it.
+// sampleMax limits the answer to a server's sampling request, in tokens: the person pays for it, and the server chooses
+// the figure.
 const sampleMax = 8192
 
 // sample answers a sampling request of a server (MCP sampling/createMessage) with the session's model. Package mcp
@@ -256,6 +265,7 @@ func (m *MCPServers) sample(ctx context.Context, session string, r mcp.Sample) (
 	if err != nil {
 		return mcp.Sampled{}, err
 	}
+	// The suffix keeps what providers cache under a session's id apart from this other conversation.
 	req := &provider.Request{Model: model, MaxOutput: int(min(max(r.MaxTokens, 1), sampleMax)), SessionID: session + "-mcp"}
 	if r.System != "" {
 		req.System = []string{r.System}

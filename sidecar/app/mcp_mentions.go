@@ -17,7 +17,8 @@ import (
 // A resource of an MCP server is mentioned as @server:uri, or by a resource_link with its uri. It is read when the
 // prompt's turn begins, with the tool that the model has for it: asked, shown and capped like every other call.
 
-// resourceWait is how long a prompt's link waits for servers that start, to find out whether one of them has it.
+// resourceWait is how long a prompt's link waits for servers that start, to find out whether one of them has it. It
+// bounds the whole search, so a server that hangs delays one turn by five seconds at most.
 const resourceWait = 5 * time.Second
 
 // mentionWords finds @word at the start of a text, after white space or after an opening bracket, so that addresses
@@ -49,6 +50,7 @@ func mentionedResources(ctx context.Context, set *mcp.Set, parts []provider.Part
 		}
 		for _, m := range mentionWords.FindAllStringSubmatch(p.Text, -1) {
 			for _, name := range set.Names() {
+				// A URI has a scheme, so a colon must follow: "@ann:hello" is no resource of a server called ann.
 				if uri, ok := strings.CutPrefix(m[1], mention.ServerName(name)+":"); ok && strings.Contains(uri, ":") {
 					up()
 					add(resource{name, wholeURI(set.Known(ctx), name, uri)})

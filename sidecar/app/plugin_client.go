@@ -18,6 +18,7 @@ import (
 // clientMethods are the methods that plugins may call on their client; the names and shapes are those of OpenCode's
 // SDK. All of them only read: a change must go through a hook or a tool, where the person sees it.
 var clientMethods = map[string]func(p pluginClient, ctx context.Context, args custom.Args) (any, error){
+	// Sub-agents' sessions are left out; session.children has them.
 	"session.list": func(p pluginClient, ctx context.Context, _ custom.Args) (any, error) {
 		return p.sessions(ctx, p.cwd, func(s agent.SessionInfo) bool { return s.Parent == "" })
 	},
@@ -49,6 +50,7 @@ var clientMethods = map[string]func(p pluginClient, ctx context.Context, args cu
 		todos := []any{}
 		err := p.app.Runtime.StoredOf(ctx, args.ID, 0, []agent.EventType{agent.EventPlan}, func(e agent.Event) error {
 			d, _ := agent.Value[agent.PlanData](e)
+			// Each plan event replaces the one before, so the last one stands.
 			todos = todos[:0]
 			for _, x := range d.Todos {
 				todos = append(todos, x)
@@ -82,13 +84,15 @@ var clientMethods = map[string]func(p pluginClient, ctx context.Context, args cu
 	},
 }
 
-// pluginClient answers the client of a directory's plugins.
+// pluginClient answers the client of a directory's plugins. It can read a session of any directory by
+// its id; session.list gives those of its own directory.
 type pluginClient struct {
 	app *App
 	cwd string
 }
 
-// call answers one call. An unknown method fails with custom.ErrNoMethod and the list of known ones.
+// call answers one call. An unknown method fails with custom.ErrNoMethod and the list of known ones, which the plugin's
+// author reads.
 func (p pluginClient) call(ctx context.Context, method string, args custom.Args) (any, error) {
 	f, ok := clientMethods[method]
 	if !ok {
@@ -98,7 +102,8 @@ func (p pluginClient) call(ctx context.Context, method string, args custom.Args)
 	return f(p, ctx, args)
 }
 
-// session finds a session by id, open or stored; else custom.ErrNotFound.
+// session finds a session by id, open or stored; else custom.ErrNotFound. An open one is asked first, as that needs no
+// query.
 func (p pluginClient) session(ctx context.Context, id string) (agent.SessionInfo, error) {
 	if s, ok := p.app.Runtime.Session(id); ok {
 		return s.Info(), nil
@@ -115,7 +120,8 @@ func (p pluginClient) session(ctx context.Context, id string) (agent.SessionInfo
 	return agent.SessionInfo{}, fmt.Errorf("session %q: %w", id, custom.ErrNotFound)
 }
 
-// messages are a session's messages in OpenCode's shape.
+// messages are a session's messages in OpenCode's shape. The session is looked up first, so that an unknown id is an
+// error and not an empty list.
 func (p pluginClient) messages(ctx context.Context, id string) ([]agent.Their, error) {
 	if _, err := p.session(ctx, id); err != nil {
 		return nil, err
@@ -123,7 +129,8 @@ func (p pluginClient) messages(ctx context.Context, id string) ([]agent.Their, e
 	return p.app.Runtime.Theirs(ctx, id)
 }
 
-// sessions lists the sessions of a directory ("": of all) that keep accepts.
+// sessions lists the sessions of a directory ("": of all) that keep accepts. It is never nil, or plugins would get null for an
+// empty list.
 func (p pluginClient) sessions(ctx context.Context, cwd string, keep func(agent.SessionInfo) bool) (any, error) {
 	all, err := p.app.Runtime.List(ctx, cwd)
 	out := []any{}
@@ -149,6 +156,7 @@ func (h *customHost) chatMessage(ctx context.Context, e agent.Entering) []provid
 	}
 	vendor, model, _ := strings.Cut(e.Session.Model, "/")
 	m := custom.Message{ID: e.MessageID, SessionID: e.Session.ID, Agent: e.Session.Agent, Provider: vendor, Model: model}
+	// Parts are told apart by these ids; a plugin that changes an id adds a part and drops the old one.
 	known := map[string]provider.Part{}
 	for i, p := range e.Parts {
 		made := custom.MessagePart{ID: fmt.Sprintf("prt_%s_%d", e.MessageID, i), SessionID: e.Session.ID, MessageID: e.MessageID, Type: "text", Text: p.Text, Synthetic: p.Synthetic}
@@ -162,6 +170,7 @@ func (h *customHost) chatMessage(ctx context.Context, e agent.Entering) []provid
 	for _, p := range h.ChatMessage(ctx, m) {
 		was, ok := known[p.ID]
 		switch {
+		// An emptied text removes the part.
 		case ok && was.Type == provider.PartText:
 			if was.Text = p.Text; p.Text == "" {
 				continue
@@ -172,6 +181,7 @@ func (h *customHost) chatMessage(ctx context.Context, e agent.Entering) []provid
 		case p.Type == "text" && p.Text != "" && !p.Ignored:
 			out = append(out, provider.Part{Type: provider.PartText, Text: p.Text, Synthetic: p.Synthetic})
 		case p.Type == "file":
+			// Another URL would be a file or an address that nobody has approved.
 			_, data, _ := strings.Cut(p.URL, ";base64,")
 			if raw, err := base64.StdEncoding.DecodeString(data); err == nil && len(raw) > 0 && strings.HasPrefix(p.URL, "data:") {
 				out = append(out, provider.Part{Type: provider.PartFile, Files: []provider.File{{Mime: p.Mime, Name: p.Filename, Data: raw}}})

@@ -27,7 +27,8 @@ type Plugins struct {
 	none  map[string]time.Time   // guarded by mu; by directory, when it was last seen to have nothing
 }
 
-// absentFor is how long a directory without tools and plugins is not searched again: every step of a turn asks.
+// absentFor is how long a directory without tools and plugins is not searched again: every step of a turn asks, and
+// looking means a stat for each possible folder.
 const absentFor = 2 * time.Second
 
 // customHost is a host and what it was made from.
@@ -48,7 +49,8 @@ func newPlugins(a *App) *Plugins {
 }
 
 // of returns a directory's host; nil where there are no custom tools and no plugins. A changed setting that the host
-// does not depend on keeps it running, because a restart loses the plugins' state.
+// does not depend on keeps it running, because a restart loses the plugins' state. It starts no process: the host does
+// at its first use.
 func (c *Plugins) of(cwd string) *customHost {
 	conf := c.app.ConfigOf(cwd)
 	c.mu.Lock()
@@ -65,14 +67,17 @@ func (c *Plugins) of(cwd string) *customHost {
 		return nil
 	}
 	folders := c.dirs(cwd, conf)
+	// Plugins that are named in the settings may be packages, which no folder shows.
 	if h == nil && len(conf.Plugin) == 0 && !holdsAny(folders) {
 		c.none[cwd] = time.Now()
 		return nil
 	}
+	// In the background: the old host waits for its plugins.
 	if h != nil {
 		go h.Close()
 	}
 	var listed []custom.Plugin
+	// Relative plugins are looked for from the worktree, wherever in it the session works.
 	for _, p := range conf.Plugin {
 		listed = append(listed, custom.Plugin{Spec: p.Name, Dir: paths.Worktree(cwd), Options: p.Options})
 	}
@@ -86,7 +91,8 @@ func (c *Plugins) of(cwd string) *customHost {
 	return h
 }
 
-// key is the part of a configuration that a host depends on.
+// key is the part of a configuration that a host depends on, as JSON. A setting that a host begins to use must be added
+// here, or a change of it has no effect until the next start.
 func (c *Plugins) key(cwd string, conf *config.Config) string {
 	raw, _ := json.Marshal([]any{c.dirs(cwd, conf), conf.Plugin, conf.JSRuntime})
 	return string(raw)
@@ -116,8 +122,8 @@ func (c *Plugins) dirs(cwd string, conf *config.Config) []string {
 	return dirs
 }
 
-// holdsAny reports whether one of the folders has a subfolder for tools or plugins. It avoids starting Node where
-// there is nothing to load.
+// holdsAny reports whether one of the folders has a subfolder for tools or plugins; OpenCode's names are known in both
+// numbers. It avoids starting Node where there is nothing to load.
 func holdsAny(dirs []string) bool {
 	for _, dir := range dirs {
 		for _, name := range []string{"tool", "tools", "plugin", "plugins"} {
@@ -129,10 +135,12 @@ func holdsAny(dirs []string) bool {
 	return false
 }
 
-// extensions is what a host adds to its directory's sessions.
+// extensions is what a host adds to its directory's sessions. Hooks that no plugin has are skipped, as each costs a
+// round trip to Node.
 func (h *customHost) extensions(a *App, cwd string) *agent.Extensions {
 	return &agent.Extensions{
 		Over: func(ctx context.Context) []tools.Tool {
+			// A person who does not know of the replacement would take its results for the built-in tool's.
 			over := h.Tools(ctx)
 			for _, t := range over {
 				if builtin.Named(t.ID) && h.firstUse(t.ID) {
@@ -199,7 +207,8 @@ func (h *customHost) firstUse(id string) bool {
 }
 
 // define is the tool as plugins describe it (hook tool.definition). The answer is kept, because it is asked for at
-// every step.
+// every step; the key holds the original's text, so a changed original is asked about anew. It runs outside of mu, and the
+// worst of two calls at once is one question too many.
 func (h *customHost) define(ctx context.Context, t tools.Tool) tools.Tool {
 	if !h.Has(ctx, "tool.definition") {
 		return t

@@ -33,7 +33,7 @@ type project struct {
 }
 
 // Instructions implements agent.ProjectContext: what people wrote for agents. The files of the project come first,
-// then the configured files and pages.
+// then the configured files and pages. have is passed on, so that a file which two settings name comes once.
 func (p *project) Instructions(cwd string) []string {
 	c := p.app.ConfigOf(cwd)
 	var files, pages []string
@@ -55,7 +55,8 @@ func (p *project) Instructions(cwd string) []string {
 	})...)
 }
 
-// maxRuleBytes is how much the rules that always count may take of the system prompt, as configured instructions may.
+// maxRuleBytes is how much the rules that always count may take of the system prompt, in bytes; configured instructions
+// have the same limit. A rule that does not fit is left out, and shorter ones after it still count.
 const maxRuleBytes = 192 << 10
 
 // ruleBlocks are the rules of other agents' folders for the system prompt: those that always count, and which files to read for the
@@ -93,6 +94,7 @@ func (p *project) Tree(ctx context.Context, cwd string) string {
 		p.trees.dir[cwd] = s
 	}
 	p.trees.mu.Unlock()
+	// One walk at a time for each directory: the others wait for its result instead of walking too.
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if time.Since(s.made) < treeMaxAge {
@@ -124,12 +126,14 @@ func (p *project) Mentioned(ctx context.Context, e agent.Entering) []provider.Pa
 	for _, r := range mentionedResources(ctx, set, e.Parts) {
 		input, _ := json.Marshal(map[string]string{"server": r.server, "uri": r.uri})
 		got, err := e.Call(ctx, "read_mcp_resource", input)
+		// The slice is clipped at its length, or append could write into the prompt's own array.
 		say := func(text string) {
 			parts = append(parts[:len(parts):len(parts)], provider.Part{Type: provider.PartText, Synthetic: true, Text: text})
 		}
 		switch word := "@" + mention.ServerName(r.server) + ":" + r.uri; {
 		case err != nil:
 			say(word + " could not be read: " + err.Error())
+		// The model is told, so that it does not answer as if it had read the resource.
 		case got.Status != agent.ToolCompleted:
 			say(word + " could not be read: " + got.Error)
 		default:

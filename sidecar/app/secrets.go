@@ -37,7 +37,7 @@ func (s *Secrets) Hide(text string) string {
 	return text
 }
 
-// Known reports whether the whole text is one of the keys.
+// Known reports whether the whole text is one of the keys. guard uses it for values in the environment of commands.
 func (s *Secrets) Known(text string) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -49,6 +49,7 @@ func (s *Secrets) Known(text string) bool {
 func (s *Secrets) Learn(c *config.Config, kept map[string]keys.Key) {
 	s.environment()
 	s.mu.RLock()
+	// The kept keys are compared by value, as each look makes a map of its own.
 	same := s.seen[c] && maps.Equal(s.kept, kept)
 	s.mu.RUnlock()
 	if same {
@@ -58,6 +59,7 @@ func (s *Secrets) Learn(c *config.Config, kept map[string]keys.Key) {
 	for _, k := range kept {
 		found = append(found, k.Value)
 	}
+	// Before seen is set: another goroutine that finds it set must find the keys too.
 	s.Add(found...)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,8 +69,8 @@ func (s *Secrets) Learn(c *config.Config, kept map[string]keys.Key) {
 	s.seen[c], s.kept = true, kept
 }
 
-// environment adds the values of variables whose names are those of secrets, once. Values that begin with "/" are
-// paths to key files.
+// environment adds the values of variables whose names are those of secrets, once, as the environment of this process
+// does not change. Values that begin with "/" are paths to key files, and hiding a path would damage ordinary text.
 func (s *Secrets) environment() {
 	s.once.Do(func() {
 		for _, e := range os.Environ() {
@@ -92,6 +94,7 @@ func (s *Secrets) Add(values ...string) {
 			s.known = append(s.known, v)
 		}
 	}
+	// Sorted at each addition, which is rare; Hide, which runs for every text, relies on the order.
 	slices.SortFunc(s.known, func(a, b string) int { return len(b) - len(a) })
 }
 
@@ -101,7 +104,8 @@ func looksLikeKey(v string) bool {
 	return len(v) >= 16 || len(v) >= 8 && strings.ContainsAny(v, "0123456789") && strings.ContainsFunc(v, func(r rune) bool { return r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' })
 }
 
-// secretName reports a variable, header or parameter whose name says that its value is a secret.
+// secretName reports a variable, header or parameter whose name says that its value is a secret. It rather names one
+// too many: the cost of that is a hidden word, the cost of the other is a key in a log.
 func secretName(name string) bool {
 	name = strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
 	for _, word := range [...]string{"API_KEY", "APIKEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "AUTHORIZATION", "COOKIE", "CREDENTIAL"} {
@@ -153,6 +157,7 @@ func configuredSecrets(c *config.Config) (found []string) {
 		address(m.URL)
 		found = append(found, m.OAuth.Value.ClientSecret)
 	}
+	// The environment of a server may hold a token.
 	for _, l := range c.LSP.By {
 		named(l.Env)
 	}
@@ -175,8 +180,9 @@ func (p *Workplace) hide(cwd, text string) string {
 	return p.secrets.Hide(text)
 }
 
-// redactingWriter is a log without keys. Each call of Write must be a whole record: a key that is split between two
-// would not be found.
+// redactingWriter is a log without keys. Each call of Write must be a whole record, as slog's handlers write them: a
+// key that is split between two would not be found. It reports the length it was given, or io.Writer's users would take
+// the shorter text for a failure.
 type redactingWriter struct {
 	w io.Writer
 	s *Secrets

@@ -27,7 +27,8 @@ type LanguageServers struct {
 	by map[string]*servers // guarded by mu; by worktree root, and whether it is trusted
 }
 
-// of returns the manager for a worktree; nil when language servers are turned off. It starts no server.
+// of returns the manager for a worktree; nil when language servers are turned off. It starts no server. A manager keeps
+// the settings of the configuration it was made with.
 func (l *LanguageServers) of(root string, c *config.Config) *servers {
 	if l.app.O.NoLSP || c.LSP.Set && !c.LSP.On {
 		return nil
@@ -42,6 +43,7 @@ func (l *LanguageServers) of(root string, c *config.Config) *servers {
 		return m
 	}
 	o := lspbridge.Options{Root: root, Servers: ServerConfigs(c), Log: l.app.O.Log, Trusted: c.Trusted(), Bin: lspbridge.CacheBins(l.app.Place.Servers()), Start: guard.Start}
+	// Servers are shown unsaved text, as they are by an editor: positions and problems are those that the person sees.
 	if l.app.O.Editors != nil {
 		o.Buffer = func(path string) (string, bool) {
 			b, ok := l.app.O.Editors.AnyBuffer(path)
@@ -49,6 +51,7 @@ func (l *LanguageServers) of(root string, c *config.Config) *servers {
 		}
 		o.Unsaved = l.app.O.Editors.Unsaved
 	}
+	// link is made before its Manager, because the functions below need it; they are called by servers, which start later.
 	o.Diagnostics = l.app.O.Problems
 	link := &servers{uses: map[string]func(){}}
 	o.Notice = func(_, text string) { l.notify(link, agent.NoticeData{Text: text}) }
@@ -75,7 +78,7 @@ func (l *LanguageServers) Touched(path string) {
 }
 
 // ServerConfigs are the settings lsp.<id>. Reason names where each was set, for the gate that a server's start must
-// pass.
+// pass: it is what a person reads when a folder that is not trusted would start a program.
 func ServerConfigs(c *config.Config) map[string]lspbridge.ServerConfig {
 	out := map[string]lspbridge.ServerConfig{}
 	for id, s := range c.LSP.By {
@@ -87,7 +90,8 @@ func ServerConfigs(c *config.Config) map[string]lspbridge.ServerConfig {
 }
 
 // Problems are the errors that are left in a project, for the end of a turn. ok is false when no server has answered;
-// no server is started for this.
+// no server is started for this. Pending and unavailable reports do not count: "no problems" must never be said for
+// "not checked".
 func (l *LanguageServers) Problems(ctx context.Context, cwd string) (left []change.Problem, ok bool) {
 	m := l.of(paths.Worktree(cwd), l.app.ConfigOf(cwd))
 	left = []change.Problem{}
@@ -134,7 +138,7 @@ func (l *LanguageServers) close(ctx context.Context, wait *sync.WaitGroup) {
 }
 
 // servers are a worktree's language servers and the sessions that use them. A message or an edit that a server sends
-// without being asked reaches a person through one of these sessions.
+// without being asked reaches a person through one of these sessions. Nothing is called under mu.
 type servers struct {
 	*lspbridge.Manager
 
@@ -179,10 +183,11 @@ func (s *servers) sessions() []string {
 	return out
 }
 
-// maxUndelivered limits the notices that are kept for the first session.
+// maxUndelivered limits the notices that are kept for the first session. Servers can fail in a loop before anybody looks.
 const maxUndelivered = 20
 
-// notify shows a notice in every session that uses the servers, or keeps it for the first one.
+// notify shows a notice in every session that uses the servers, or keeps it for the first one: servers often fail at
+// the start, before a session has used them.
 func (l *LanguageServers) notify(s *servers, d agent.NoticeData) {
 	d.Level = "warning"
 	told := false
@@ -202,8 +207,9 @@ func (l *LanguageServers) notify(s *servers, d agent.NoticeData) {
 	}
 }
 
-// applyEdit asks for approval of an edit that a server sends without being asked, in the session that was used last,
-// and writes it. It is a tool call like others, so it passes the gate and is recorded.
+// applyEdit asks for approval of an edit that a server sends without being asked (LSP workspace/applyEdit), in the
+// session that was used last, and writes it. It is a tool call like others, so it passes the gate and is recorded. The
+// error is the server's answer.
 func (l *LanguageServers) applyEdit(ctx context.Context, s *servers, server, label string, edits []lspbridge.FileEdit) error {
 	var best *agent.Session
 	for _, id := range s.sessions() {
@@ -212,6 +218,7 @@ func (l *LanguageServers) applyEdit(ctx context.Context, s *servers, server, lab
 			best = session
 		}
 	}
+	// The server gets this as the answer to its request.
 	if best == nil {
 		return errNoSession
 	}

@@ -30,7 +30,8 @@ type Sessions struct {
 	envs map[string]builtin.Env // guarded by mu; by session
 }
 
-// Env returns a session's environment and makes it when there is none.
+// Env returns a session's environment and makes it when there is none. It is made outside of mu, because it asks
+// configuration, plugins and editors; the second of two at once is thrown away.
 func (e *Sessions) Env(s agent.SessionInfo) builtin.Env {
 	e.mu.Lock()
 	env, ok := e.envs[s.ID]
@@ -50,8 +51,10 @@ func (e *Sessions) Env(s agent.SessionInfo) builtin.Env {
 		env.Buffers = e.app.O.Editors.Files(s.ID)
 		env.Applier = e.app.O.Editors.Applier(s.ID, Disk{Writer: builtin.NewWriter(env)})
 	}
+	// After Search and Buffers, which the watch reads.
 	env.Commands = e.app.Changes.watch(root, env.Search, env.Buffers)
 	link := e.app.Servers.of(root, c)
+	// Without servers Bridge stays a nil interface; a nil *Manager in it would not be nil.
 	if link != nil {
 		env.Bridge = link.Manager
 		if e.app.O.EditorProblems != nil {
@@ -87,7 +90,8 @@ func (e *Sessions) Ended(session string) {
 	}
 }
 
-// auto reports whether a session's commands are asked by their effects now.
+// auto reports whether a session's commands are asked by their effects at this moment; the mode can be changed while a
+// turn runs.
 func (e *Sessions) auto(s agent.SessionInfo) bool {
 	if open, ok := e.app.Runtime.Session(s.ID); ok {
 		s = open.Info() // as it is now
@@ -109,6 +113,7 @@ func (e *Sessions) shell(c *config.Config, s agent.SessionInfo) builtin.BashOpti
 		e.app.O.Log.Warn("records of programs", "err", err)
 	}
 	o.Programs = known
+	// Looked up at each command: plugins may have been added or removed since the session began.
 	o.More = func(ctx context.Context, dir string, call *tools.Call) map[string]string {
 		if h := e.app.Plugins.of(s.Cwd); h != nil && h.Has(ctx, "shell.env") {
 			return h.ShellEnv(ctx, dir, call.SessionID, call.CallID)
@@ -139,7 +144,7 @@ func (e *Sessions) Terminals(session string) *run.Terminals {
 }
 
 // formatter is nil unless the configuration asks for formatting: the written text should be the one that the person
-// accepted. A trusted project's own formatters are found by themselves.
+// accepted. With Project set, a trusted project's own formatters are found without being configured.
 func formatter(root string, c *config.Config) builtin.Formatter {
 	if o, ok := formatOptions(root, c); ok {
 		return builtin.NewFormatter(o)
@@ -175,6 +180,7 @@ func (e *Sessions) web(c *config.Config) builtin.WebOptions {
 	if on := os.Getenv("OPENCODE_ENABLE_EXA"); engine.Provider == "" && (on == "1" || on == "true") {
 		engine.Provider = "exa"
 	}
+	// EXA_API_KEY is Exa's own variable.
 	if engine.Provider == "exa" && engine.Key == "" {
 		engine.Key = os.Getenv("EXA_API_KEY")
 	}

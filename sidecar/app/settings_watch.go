@@ -21,6 +21,7 @@ type SettingsWatch struct {
 	App     *App
 	Changed func(cwd string) // called after the settings of a directory may have changed
 
+	// mu is not held while settings are read or applied.
 	mu     sync.Mutex
 	w      *fsnotify.Watcher         // guarded by mu; nil: not started, or closed
 	dirs   map[string]*watchedFolder // guarded by mu; by path
@@ -38,7 +39,7 @@ type watchedFolder struct {
 }
 
 // settleTime is how long files must be unchanged before they are read: editors write a file in several steps, and a
-// half-written one would be reported as a mistake.
+// half-written one would be reported as a mistake. A tenth of a second is less than a person notices.
 const settleTime = 100 * time.Millisecond
 
 // Follow watches a directory's settings from now on.
@@ -97,6 +98,7 @@ func (s *SettingsWatch) run(w *fsnotify.Watcher) {
 			if !ok {
 				return
 			}
+			// A change of attributes alone is no change of settings.
 			if e.Op != fsnotify.Chmod {
 				s.fileChanged(e.Name)
 			}
@@ -149,7 +151,7 @@ func (s *SettingsWatch) applyDue() {
 	}
 }
 
-// Close ends the watch and waits until nothing is being applied.
+// Close ends the watch and waits until nothing is being applied. Follow watches nothing afterwards.
 func (s *SettingsWatch) Close() {
 	s.mu.Lock()
 	s.closed = true

@@ -29,12 +29,13 @@ func (t toolbox) More(ctx context.Context, s agent.SessionInfo) []tools.Tool {
 	return out
 }
 
-// Find finds a tool that is not offered for want of room.
+// Find finds a tool that is not offered for want of room, so that a model that knows its name can call it.
 func (t toolbox) Find(s agent.SessionInfo, name string) (tools.Tool, bool) {
 	return t.a.MCP.find(s, name)
 }
 
-// Release drops what was kept for a session's tools.
+// Release drops what was kept for a session's tools. The draft's worker ends first, as its calls use what the
+// session has.
 func (t toolbox) Release(session string) {
 	t.a.Drafts.Ended(session)
 	t.a.Sessions.Ended(session)

@@ -21,7 +21,7 @@ import (
 )
 
 // traces sends spans to a collector in the background. Spans that it does not accept are dropped: tracing must not
-// hold up the agent.
+// hold up the agent, and must not fill memory while a collector is down.
 type traces struct {
 	provider *sdktrace.TracerProvider
 }
@@ -73,8 +73,8 @@ func (t *traces) close() {
 	_ = t.provider.Shutdown(ctx) // a failure has been reported by ExportSpans
 }
 
-// collector reports the first failure of the exporter, and the next one only after a success: a stopped collector
-// fails every two seconds.
+// collector reports the first failure of the exporter, and the next one only after a success: a stopped collector fails
+// every two seconds, which is how often spans are sent.
 type collector struct {
 	sdktrace.SpanExporter
 	where    string
@@ -86,6 +86,7 @@ type collector struct {
 // newCollector makes the exporter for the configured endpoint, else for the one of OpenTelemetry's variables. It
 // connects nothing.
 func newCollector(c config.Tracing, say func(string)) (*collector, error) {
+	// The gate's client and not the exporter's own: every request passes the gate, under the name of this setting.
 	client := guard.Client(guard.Reason{Who: guard.Traces, Setting: "tracing"}, guard.Network{})
 	client.Timeout = deliveryLimit // the exporter does not set it on a client that it is given
 	opts := []otlptracehttp.Option{otlptracehttp.WithHTTPClient(client), otlptracehttp.WithTimeout(deliveryLimit), otlptracehttp.WithRetry(otlptracehttp.RetryConfig{})}
@@ -96,7 +97,9 @@ func newCollector(c config.Tracing, say func(string)) (*collector, error) {
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 			return nil, fmt.Errorf("tracing.endpoint is not an http(s) address; write it as http://localhost:4318")
 		}
+		// where goes into notices, so it must not show a password in the address.
 		where = u.Redacted()
+		// An address with a path is taken as it is, as in OTEL_EXPORTER_OTLP_TRACES_ENDPOINT.
 		if strings.Trim(u.Path, "/") == "" { // the collector, as in OTEL_EXPORTER_OTLP_ENDPOINT
 			u.Path = "/v1/traces"
 		}

@@ -19,7 +19,7 @@ import (
 )
 
 // Workplace is where Pillion runs: its folders, the person's keys and trust, and the configuration of each project
-// directory.
+// directory. Every App of a process has the same one.
 type Workplace struct {
 	version string // of this program
 	Home    string
@@ -48,6 +48,7 @@ type loadedConfig struct {
 func NewWorkplace(version string) *Workplace {
 	home, _ := os.UserHomeDir()
 	xdg := func(name, fallback string) string {
+		// XDG variables that are not absolute are ignored, as the XDG Base Directory Specification asks.
 		if d := os.Getenv(name); filepath.IsAbs(d) {
 			return filepath.Join(d, "pillion")
 		}
@@ -65,8 +66,9 @@ func NewWorkplace(version string) *Workplace {
 // Keys are the stored keys of model providers.
 func (p *Workplace) Keys() *keys.Store { return p.keyStore }
 
-// Config returns a directory's configuration and its mistakes. It is read again when one of its files, or one that
-// they include, has changed. Problems are never fatal: what is right is used.
+// Config returns a directory's configuration and its mistakes. It is read again when one of its files, or one that they
+// include, has changed. Problems are never fatal: what is right is used. The result is shared and must not be changed;
+// callers compare it by identity to see whether anything is different.
 func (p *Workplace) Config(cwd string) (*config.Config, []config.Problem) {
 	root := paths.Worktree(cwd)
 	s := config.Sources{Cwd: cwd, Root: root, UserDir: p.User, Home: p.Home, Editor: p.editor, Env: os.Getenv, Trusted: p.Trust.Trusted(root), TrustedNow: p.Trust.Trusted}
@@ -87,12 +89,13 @@ func (p *Workplace) Config(cwd string) (*config.Config, []config.Problem) {
 }
 
 // recentConfig is a directory's configuration as it was at most 100 ms ago. Checking every file takes 0.1 ms, too
-// much for what happens several times in a tool call.
+// much for what happens several times in a tool call. Whoever must not miss a change calls Config.
 func (p *Workplace) recentConfig(cwd string) *config.Config {
 	const moment = 100 * time.Millisecond
 	p.mu.Lock()
 	l, ok := p.configs[cwd]
 	p.mu.Unlock()
+	// The files are not looked at, so a change shows after a tenth of a second at the latest.
 	if ok && time.Since(l.looked) < moment {
 		return l.config
 	}
@@ -100,7 +103,7 @@ func (p *Workplace) recentConfig(cwd string) *config.Config {
 	return c
 }
 
-// TrustFor decides about the worktree that holds dir, for this process only.
+// TrustFor decides about the worktree that holds dir, for this process only; stored decisions are trust.Store's.
 func (p *Workplace) TrustFor(dir string, trusted bool) {
 	p.Trust.Decide(dir, trusted)
 	p.mu.Lock()
@@ -129,7 +132,8 @@ func (p *Workplace) Rules(dir string) permission.Ruleset {
 }
 
 // Directory makes a --cwd absolute, with symbolic links resolved, and checks that it can be read; "" is the working
-// directory. The error says what is wrong with it.
+// directory. The error says what is wrong with it. Links are resolved here, once: a folder under two names would get
+// two sets of servers.
 func Directory(path string) (string, error) {
 	if path == "" {
 		var err error
