@@ -17,7 +17,9 @@ func (p *Patch) Apply(read func(path string) (text string, exists bool, err erro
 		key = lexical
 	}
 	t := &tree{key: key, read: read, files: map[string]*file{}, unified: p.Unified, leaving: map[string]bool{}}
+	// Known before the first section: in a diff a file may take a name that is given up further down.
 	for _, op := range p.Ops {
+		// In an envelope the sections run in their order, so there is nothing to look ahead for.
 		if p.Unified && (op.Kind == Delete || op.Kind == Move) {
 			t.leaving[t.key(op.Path)] = true
 		}
@@ -30,7 +32,8 @@ func (p *Patch) Apply(read func(path string) (text string, exists bool, err erro
 	return t.changes(), nil
 }
 
-// lexical is a path in the form in which two spellings of it agree.
+// lexical is a path in the form in which two spellings of it agree, as far as text can tell: links and case are not
+// looked at.
 func lexical(p string) string { return path.Clean(strings.ReplaceAll(p, "\\", "/")) }
 
 // tree is the files the patch touches, as they were and as they become.
@@ -44,7 +47,7 @@ type tree struct {
 }
 
 // file is one file of the tree while a patch is applied: what it was, and what it is after
-// the sections so far.
+// the sections so far. Its identity stands for the old content, so that a move can be told from an edit at the end.
 type file struct {
 	path    string // as first spelled
 	was     string
@@ -64,6 +67,7 @@ type content struct {
 
 // file returns a file by any of its spellings and reads it the first time it is named.
 func (t *tree) file(name string) (*file, error) {
+	// Read once: a second section works on what the first one has made.
 	if f := t.files[t.key(name)]; f != nil {
 		return f, nil
 	}
@@ -78,7 +82,7 @@ func (t *tree) file(name string) (*file, error) {
 	return f, nil
 }
 
-// do carries out one section on the tree.
+// do carries out one section on the tree. Its errors are *Error or those of read.
 func (t *tree) do(op *Op) error {
 	f, err := t.file(op.Path)
 	if err != nil {
@@ -95,6 +99,7 @@ func (t *tree) do(op *Op) error {
 	case Move:
 		return t.move(op, f)
 	}
+	// diff -u a.orig a: either name may be the one that exists.
 	if !f.exists && op.Instead != "" {
 		if f, err = t.file(op.Instead); err != nil {
 			return err
@@ -121,6 +126,7 @@ func (t *tree) do(op *Op) error {
 	return nil
 }
 
+// missing is the error of an update or a move of a file that does not exist.
 func missing(op *Op) error {
 	return &Error{Kind: UpdateTargetMissing, Path: op.Path, Line: op.Line, Message: fmt.Sprintf("%s does not exist, so it cannot be updated; check the path, or use \"*** Add File: %s\"", op.Path, op.Path)}
 }
@@ -128,6 +134,7 @@ func missing(op *Op) error {
 // add applies an Add section. A file that exists is refused: a model that adds an existing
 // file has not read it.
 func (t *tree) add(op *Op, f *file) error {
+	// Overwriting would lose text that the model has not seen.
 	if f.exists && !t.leaves(f) {
 		return &Error{Kind: Exists, Path: op.Path, Line: op.Line, Message: fmt.Sprintf("%s exists already; update it, or delete it earlier in the same patch to replace it", op.Path)}
 	}
@@ -157,6 +164,7 @@ func (t *tree) remove(op *Op, f *file) error {
 		if err != nil {
 			return err
 		}
+		// What is left over was not quoted, so the model did not know that it goes.
 		if left != "" {
 			return &Error{Kind: LinesNotFound, Path: op.Path, Line: op.Line, Message: fmt.Sprintf("%s has other lines than the diff deletes; read it again, then delete it if it should still go", op.Path)}
 		}
@@ -173,7 +181,7 @@ func (t *tree) source(f *file) content {
 	return f.is
 }
 
-// gone takes away what source gave.
+// gone takes away what source gave; spent keeps a diff from deleting or moving the same old content twice.
 func (t *tree) gone(f *file) {
 	if f.is.origin == f || !t.unified || f.spent {
 		f.exists, f.is = false, content{}
@@ -181,7 +189,8 @@ func (t *tree) gone(f *file) {
 	f.spent = true
 }
 
-// move applies an Update section with "*** Move to:", or a rename of a unified diff.
+// move applies an Update section with "*** Move to:", or a rename or copy of a unified diff. A destination that exists
+// is refused, unless it goes away: the text there would be lost without having been quoted.
 func (t *tree) move(op *Op, f *file) error {
 	if t.key(op.Path) == t.key(op.NewPath) {
 		return &Error{Kind: Exists, Path: op.NewPath, Line: op.Line, Message: fmt.Sprintf("%s cannot be moved onto itself; leave \"*** Move to:\" out", op.Path)}
@@ -219,6 +228,7 @@ func (t *tree) move(op *Op, f *file) error {
 func (t *tree) changes() []FileChange {
 	var out []FileChange
 	moved := map[*file]bool{}
+	// Old contents that live on under another name; their old names are no deletions.
 	for _, f := range t.order {
 		if o := f.is.origin; f.exists && !f.existed && o != nil && !o.exists {
 			moved[o] = true
@@ -227,6 +237,7 @@ func (t *tree) changes() []FileChange {
 	for _, f := range t.order {
 		o, mode := f.is.origin, f.is.mode
 		switch {
+		// The text of a file that is gone, under a name that was free.
 		case f.exists && !f.existed && o != nil && moved[o]:
 			out = append(out, FileChange{Kind: Move, Path: o.path, NewPath: f.path, Old: o.was, New: f.is.text, Mode: mode, Loose: f.is.loose})
 		case f.exists && !f.existed:

@@ -2,7 +2,8 @@ package patch
 
 import "strings"
 
-// diffName reads what follows "--- " or "+++ ": a name, quoted or not, and what comes after a tab (a time).
+// diffName reads what follows "--- " or "+++ ": a name, quoted or not, and what comes after a tab (a time). Git puts a tab
+// behind names with blanks, too.
 func diffName(s string) (name, time string) {
 	s = strings.TrimRight(s, "\r")
 	if strings.HasPrefix(s, `"`) {
@@ -13,7 +14,8 @@ func diffName(s string) (name, time string) {
 	return strings.TrimRight(name, " "), strings.TrimSpace(time)
 }
 
-// epoch says that diff -N wrote the time of a file that does not exist.
+// epoch says that diff -N wrote the time of a file that does not exist: the beginning of 1970, which is still 1969 west
+// of Greenwich.
 func epoch(time string) bool {
 	return strings.HasPrefix(time, "1970-01-01 ") || strings.HasPrefix(time, "1969-12-31 ")
 }
@@ -54,6 +56,7 @@ func headerNames(s string) (old, new string) {
 	if i := strings.Index(s, ` "`); i > 0 && strings.HasSuffix(s, `"`) {
 		return strip(s[:i], unquote(s[i+1:]), true)
 	}
+	// Names may hold blanks, and nothing says where the first one ends but that both are the same.
 	for i := range len(s) {
 		if s[i] != ' ' {
 			continue
@@ -75,7 +78,8 @@ func unquote(s string) string {
 	return name
 }
 
-// quoted reads a name in C quotes, with octal escapes for bytes, and returns what follows.
+// quoted reads a name in C quotes, with octal escapes for bytes, and returns what follows. Git writes names so when
+// they have bytes outside of ASCII (core.quotePath) or control characters.
 func quoted(s string) (name, rest string) {
 	var b strings.Builder
 	for i := 1; i < len(s); i++ {

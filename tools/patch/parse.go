@@ -49,6 +49,7 @@ func Parse(text string) (*Patch, error) {
 			break
 		}
 	}
+	// Some models send a plain diff although they were asked for an envelope.
 	if begin < 0 {
 		if looksUnified(lines) {
 			return parseUnified(lines, 0)
@@ -76,6 +77,7 @@ func Parse(text string) (*Patch, error) {
 	if end < 0 {
 		return nil, bad(0, `the patch has "*** Begin Patch" but no "*** End Patch" line; it may have been cut off, send the whole of it`)
 	}
+	// A diff inside of the envelope has no section, and is read as a diff.
 	body := lines[begin+1 : end]
 	sections := false
 	for _, line := range body {
@@ -105,7 +107,8 @@ func bad(line int, format string, args ...any) *Error {
 	return &Error{Kind: BadEnvelope, Line: line, Message: msg}
 }
 
-// envelope is the state of reading the *** Begin Patch grammar.
+// envelope is the state of reading the *** Begin Patch grammar. Line numbers in errors are i+1, as lines is the whole
+// text.
 type envelope struct {
 	lines  []string
 	i      int    // next line
@@ -137,7 +140,7 @@ func (e *envelope) header(line string, open bool) (kind Kind, path string, ok bo
 	return section(strings.TrimLeft(line, " \t"))
 }
 
-// section reads a line that starts a file.
+// section reads a line that starts a file. path is trimmed, and empty where the line names none.
 func section(line string) (kind Kind, path string, ok bool) {
 	for _, s := range []struct {
 		head string
@@ -150,7 +153,7 @@ func section(line string) (kind Kind, path string, ok bool) {
 	return "", "", false
 }
 
-// parse reads the sections; models send several envelopes in one text, which are one patch.
+// parse reads the sections; models send several envelopes in one text, which are one patch. Text between them is skipped.
 func (e *envelope) parse() (*Patch, error) {
 	p := &Patch{}
 	for inside := true; e.i < len(e.lines); {
@@ -162,6 +165,7 @@ func (e *envelope) parse() (*Patch, error) {
 		}
 		kind, path, ok := e.header(line, false)
 		switch {
+		// Not the end of the text: another envelope may follow.
 		case e.ends(e.i):
 			inside = false
 			e.i++
@@ -212,6 +216,7 @@ func (e *envelope) body(op *Op) error {
 	case Update:
 		return e.update(op)
 	}
+	// Lines under Delete would be lost without a word.
 	for ; !e.over(false); e.i++ {
 		if strings.TrimSpace(e.lines[e.i]) != "" {
 			return bad(e.i+1, "%s follows Delete File: %s, which takes no lines", show(e.lines[e.i]), op.Path)
@@ -220,7 +225,8 @@ func (e *envelope) body(op *Op) error {
 	return nil
 }
 
-// add reads the lines of a new file. An empty line between + lines is one of the file's.
+// add reads the lines of a new file. An empty line between + lines is one of the file's, as models leave the + off
+// empty lines; at the end it is not.
 func (e *envelope) add(op *Op) error {
 	var b strings.Builder
 	gap := 0
@@ -235,6 +241,7 @@ func (e *envelope) add(op *Op) error {
 			b.WriteByte('\n')
 		case strings.TrimSpace(line) == "":
 			gap++
+		// "\ No newline at end of file" is a diff's, and models use it here as well.
 		case strings.HasPrefix(line, `\ `) && b.Len() > 0:
 			text := strings.TrimSuffix(b.String(), "\n")
 			b.Reset()
@@ -248,7 +255,8 @@ func (e *envelope) add(op *Op) error {
 	return nil
 }
 
-// update reads Move to and the hunks of a changed file.
+// update reads Move to and the hunks of a changed file. A line without a prefix is refused and not guessed at: it may
+// be a line that stays or one that was forgotten to be marked.
 func (e *envelope) update(op *Op) error {
 	var h *Hunk
 	open := false // the last line was an @@ without lines yet
@@ -258,6 +266,7 @@ func (e *envelope) update(op *Op) error {
 	}
 	for ; !e.over(true); e.i++ {
 		line := e.lines[e.i]
+		// Behind a hunk it would be unclear whether the hunk is meant for the old or the new file.
 		if to, ok := strings.CutPrefix(line, "*** Move to:"); ok {
 			if op.NewPath != "" || h != nil {
 				return bad(e.i+1, `"*** Move to:" comes once, right after "*** Update File: %s"`, op.Path)
@@ -268,6 +277,7 @@ func (e *envelope) update(op *Op) error {
 			op.Kind = Move
 			continue
 		}
+		// Models put the --- and +++ lines of a diff under the header of a section.
 		if h == nil && e.diffHead() { // the file was named already
 			e.i++
 			continue
@@ -275,6 +285,7 @@ func (e *envelope) update(op *Op) error {
 		switch {
 		case strings.HasPrefix(line, "@@"):
 			context, at := hunkContext(line)
+			// Several @@ in a row belong to one hunk: they lead to the place step by step.
 			if !open {
 				start()
 			}
@@ -308,6 +319,7 @@ func (e *envelope) update(op *Op) error {
 			if line != "" && line != "\r" {
 				l = Line{Op: line[0], Text: line[1:]}
 			}
+			// A line without any prefix is an empty line that stays: its blank was cut off on the way.
 			h.Lines = append(h.Lines, l)
 		case strings.HasPrefix(line, "***"):
 			return bad(e.i+1, "%s is not known here; after Update File come \"*** Move to:\", @@, lines and \"*** End of File\"", show(line))
@@ -338,6 +350,7 @@ func (h *Hunk) changes() bool {
 }
 
 // hunkContext reads an @@ line: the line of the file it names, or the 1-based line number of a unified diff's header.
+// Models use both in an envelope.
 func hunkContext(line string) (context string, at int) {
 	if head, ok := parseRange(line); ok {
 		return "", head.oldStart

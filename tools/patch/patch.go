@@ -17,7 +17,7 @@ const (
 	Conflict            = "conflict" // the hunk changes lines that are not as it quotes them
 )
 
-// Error says which part of a patch cannot be done and what to do instead.
+// Error says which part of a patch cannot be done and what to do instead. Message is for the model.
 type Error struct {
 	Kind    string // one of the constants above
 	Path    string // the file concerned, as the patch names it; empty for the whole patch
@@ -49,7 +49,7 @@ type Patch struct {
 	Key func(path string) string
 }
 
-// Op is one section.
+// Op is one section. Parse fills it; Apply does not change it.
 type Op struct {
 	Kind    Kind
 	Path    string
@@ -62,7 +62,8 @@ type Op struct {
 	Line    int         // 1-based line of the section in the patch text
 }
 
-// Hunk is one change within a file.
+// Hunk is one change within a file. Line numbers in it are hints: the lines decide, see updater.place. The order of Lines is
+// that of the patch.
 type Hunk struct {
 	Context  []string // the texts after @@, outermost first
 	Lines    []Line
@@ -79,7 +80,8 @@ type Line struct {
 	NoEOL bool   // "\ No newline at end of file" follows
 }
 
-// FileChange is what Apply wants done to one file. Old and New are whole texts.
+// FileChange is what Apply wants done to one file. Old and New are whole texts; Old is what the caller must still find
+// when it writes.
 type FileChange struct {
 	Kind     Kind
 	Path     string
@@ -89,7 +91,8 @@ type FileChange struct {
 	Loose    []Loose     // the places that were not exactly as the patch quotes them
 }
 
-// Loose is a place of a file that a hunk quotes otherwise than it stands there.
+// Loose is a place of a file that a hunk quotes otherwise than it stands there. The model is shown it, so that its next hunk
+// is exact.
 type Loose struct {
 	First, Last int    // 1-based lines of the file as it was, both included
 	Text        string // those lines, without the last line ending

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// where names the hunk in the patch text.
+// where names the hunk in the patch text; "" where its line is not known.
 func where(h *Hunk) string {
 	if h.Line == 0 {
 		return ""
@@ -47,6 +47,7 @@ func (u *updater) linesNotFound(h *Hunk, old []string) *Error {
 	} else {
 		e.Message += fmt.Sprintf("\nclosest match at lines %d–%d", first+1, last)
 	}
+	// The loosest comparison: what differs in it differs for everybody.
 	final := len(passes) - 1
 	differs := false
 	for k, want := range old {
@@ -76,8 +77,7 @@ func (u *updater) conflict(h *Hunk, start, n int) *Error {
 		where(h), u.path, start+1, start+n, cut(u.text.lines[start:start+n]))}
 }
 
-// ambiguous is the error for a hunk that fits several places; Lines has them, counted from
-// 1.
+// ambiguous is the error for a hunk that fits several places; Lines has them, counted from 1.
 func (u *updater) ambiguous(h *Hunk, places []int) *Error {
 	e := &Error{Kind: LinesNotFound, Path: u.path, Line: h.Line, Lines: numbers(places)}
 	e.Message = fmt.Sprintf("%s has %d places that fit the hunk%s: %s; add lines around it, or an @@ line that names the function it is in", u.path, len(places), where(h), list(e.Lines))
@@ -93,7 +93,7 @@ func numbers(places []int) []int {
 	return out
 }
 
-// list names lines, twenty at most.
+// list names lines, twenty at most: more do not help to choose.
 func list(lines []int) string {
 	const shown = 20
 	var names []string
@@ -110,7 +110,8 @@ func list(lines []int) string {
 	return "lines " + text
 }
 
-// cut shows the first 12 lines of a hunk, at most 200 bytes of each: an error must not fill a model's context.
+// cut shows the first 12 lines of a hunk, at most 200 bytes of each: an error must not fill a model's context. How many more
+// there are is said.
 func cut(lines []string) string {
 	const shown = 12
 	var b strings.Builder
@@ -142,6 +143,7 @@ func (u *updater) nearest(want []string) (first int, ok bool) {
 			sought[id] = append(sought[id], k)
 		}
 	}
+	// Each line votes for the place at which the whole would begin.
 	votes := map[int]int{}
 	best, most := 0, 0
 	for i, id := range u.text.ids[final] {
@@ -176,7 +178,7 @@ func (u *updater) nearest(want []string) (first int, ok bool) {
 	return best, most > 4
 }
 
-// shared is how many bytes both begin with.
+// shared is how many bytes both begin with; it only ranks lines, so a character may be cut.
 func shared(a, b string) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {

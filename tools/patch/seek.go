@@ -17,7 +17,8 @@ var passes = [...]func(string) string{
 	func(s string) string { return strings.TrimSpace(replace.Fold(strings.TrimSpace(s))) },
 }
 
-// loose is the first pass that ignores white space: what is found by it is merged, not replaced.
+// loose is the first pass that ignores white space: what is found by it is merged, not replaced, or the white space of
+// the patch would be written into the file.
 const loose = 2
 
 // text is a file in lines, numbered for fast search in each pass.
@@ -29,7 +30,7 @@ type text struct {
 }
 
 // newText splits a text into lines. final is whether the last one ends with a newline,
-// which a patch can change.
+// which a patch can change. An empty text has no lines and counts as ended.
 func newText(s string) *text {
 	t := &text{final: true}
 	if s == "" {
@@ -49,6 +50,7 @@ func (t *text) number(pass int) {
 	if t.known[pass] != nil {
 		return
 	}
+	// A pass over the whole file is made at most once for each kind of comparison.
 	known, ids := make(map[string]int32, len(t.lines)), make([]int32, len(t.lines))
 	for i, line := range t.lines {
 		n := passes[pass](line)
@@ -91,6 +93,7 @@ func (t *text) find(pass int, want []string, from int) []int {
 	var out []int
 	ids := t.ids[pass]
 	for i, k := from, 0; i < len(ids); i++ {
+		// The text is never gone back over.
 		for k > 0 && ids[i] != pattern[k] {
 			k = border[k]
 		}
@@ -128,8 +131,8 @@ func (t *text) seek(first int, want []string, from int) (places []int, pass int)
 	return nil, pass
 }
 
-// seekContext finds the lines an @@ names: the line itself, without a closing @@, or, if there is just one such
-// line, one that begins so.
+// seekContext finds the lines an @@ names, from line from on: the line itself, without a closing @@, or, if there is
+// just one such line, one that begins so. A beginning of one or two bytes names nothing.
 func (t *text) seekContext(context string, from int) []int {
 	for _, c := range []string{context, strings.TrimSpace(strings.TrimSuffix(context, "@@"))} {
 		if places, _ := t.seek(1, []string{c}, from); len(places) > 0 {

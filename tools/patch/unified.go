@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// looksUnified says that a header of a unified diff stands somewhere.
+// looksUnified says that a header of a unified diff stands somewhere. A "---" alone is not enough: Markdown has such
+// lines.
 func looksUnified(lines []string) bool {
 	for i, line := range lines {
 		if strings.HasPrefix(line, "diff --git ") || strings.HasPrefix(line, "diff --cc ") || strings.HasPrefix(line, "diff --combined ") ||
@@ -31,6 +32,7 @@ type unified struct {
 // whose headers have them: the whole text was converted on its way here.
 func parseUnified(lines []string, offset int) (*Patch, error) {
 	u := &unified{lines: lines, offset: offset}
+	// The first header decides for the whole text.
 	for _, line := range lines {
 		if strings.HasPrefix(line, "+++ ") || strings.HasPrefix(line, "diff --git ") {
 			u.crlf = strings.HasSuffix(line, "\r")
@@ -67,7 +69,8 @@ func parseUnified(lines []string, offset int) (*Patch, error) {
 	return &Patch{Ops: u.ops, Unified: true}, nil
 }
 
-// file reads one file's part of the diff from line i and returns the line after it.
+// file reads one file's part of the diff from line i and returns the line after it. Names come from rename lines, else
+// from --- and +++, else from the header (git-diff(1), "Generating patch text with -p").
 func (u *unified) file(i int, git bool) (int, error) {
 	op := Op{Kind: Update, Line: u.offset + i + 1}
 	var from, to, header string // paths; "" until known
@@ -85,6 +88,7 @@ func (u *unified) file(i int, git bool) (int, error) {
 			if err != nil {
 				return 0, err
 			}
+			// The old mode says nothing to do.
 			if strings.HasPrefix(key, "new") {
 				op.Mode = mode
 			}
@@ -108,6 +112,7 @@ func (u *unified) file(i int, git bool) (int, error) {
 		new, newTime := diffName(u.lines[i+1][4:])
 		i += 2
 		oldEmpty, newEmpty = old == "/dev/null" || epoch(oldTime), new == "/dev/null" || epoch(newTime)
+		// rename and copy lines are exact; --- and +++ may have prefixes.
 		if !moved {
 			from, to = strip(old, new, git)
 		}
@@ -120,6 +125,7 @@ func (u *unified) file(i int, git bool) (int, error) {
 	if i, err = u.hunks(&op, i); err != nil {
 		return 0, err
 	}
+	// diff -N has no line that says so: an empty side with the epoch as its time is a file that is not there.
 	onlyAdds := len(op.Hunks) == 1 && op.Hunks[0].Top && len(op.Hunks[0].old()) == 0
 	onlyCuts := len(op.Hunks) == 1 && len(op.Hunks[0].new()) == 0
 	switch {
@@ -219,7 +225,8 @@ func contextOf(line string) ([]string, int) {
 	return []string{context}, at
 }
 
-// body reads a hunk's lines.
+// body reads a hunk's lines from line i and returns the line after them. head has the counts of the header, all 0 where
+// there are none.
 func (u *unified) body(h *Hunk, i int, head span) (int, error) {
 	old, new := head.oldLines, head.newLines
 	for ; i < len(u.lines); i++ {
@@ -233,6 +240,7 @@ func (u *unified) body(h *Hunk, i int, head span) (int, error) {
 			continue
 		case strings.HasPrefix(line, "@@") || strings.HasPrefix(line, "diff --git ") || strings.HasPrefix(line, "```"):
 			return i, nil // a fence closes what a model quotes
+		// An empty context line whose blank was cut off, or the end.
 		case line == "":
 			if !due && !u.goesOn(i) {
 				return i, nil
@@ -242,6 +250,7 @@ func (u *unified) body(h *Hunk, i int, head span) (int, error) {
 			return i, nil
 		case !due && (line == "-- " || line == "--") && !u.goesOn(i): // a mail's signature
 			return i, nil
+		// Once the counts are used up, anything else is text behind the diff.
 		case !strings.ContainsRune(" +-", rune(line[0])):
 			if !due {
 				return i, nil
@@ -260,7 +269,7 @@ func (u *unified) body(h *Hunk, i int, head span) (int, error) {
 }
 
 // goesOn reports whether more lines of the same hunk follow after blank lines: editors and models cut the blank off empty
-// context lines.
+// context lines. It asks the next line that is not blank.
 func (u *unified) goesOn(i int) bool {
 	for i++; i < len(u.lines); i++ {
 		line := u.lines[i]
@@ -273,10 +282,10 @@ func (u *unified) goesOn(i int) bool {
 	return false
 }
 
-// span is a hunk header's numbers.
+// span is a hunk header's numbers; lines count from 1, and a start of 0 stands before the first line.
 type span struct{ oldStart, oldLines, newStart, newLines int }
 
-// parseRange reads "@@ -a[,b] +c[,d] @@…".
+// parseRange reads "@@ -a[,b] +c[,d] @@…"; a count that is left out is 1 (POSIX diff -u).
 func parseRange(line string) (s span, ok bool) {
 	rest, ok := strings.CutPrefix(line, "@@ -")
 	if !ok {

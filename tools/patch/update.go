@@ -8,8 +8,9 @@ import (
 	"github.com/pillion-dev/pillion/tools/replace"
 )
 
-// update returns a file's text with the hunks of op made in it. unified says that the hunks are a diff's, which states line
-// numbers and the newline at the end. path only names the file in errors, which are *Error.
+// update returns a file's text with the hunks of op made in it. unified says that the hunks are a diff's, which states
+// line numbers and the newline at the end. path only names the file in errors, which are *Error. Either all hunks are
+// made or none.
 func update(op *Op, path, old string, unified bool) (string, []Loose, error) {
 	if len(op.Hunks) == 0 {
 		return old, nil, nil
@@ -17,6 +18,8 @@ func update(op *Op, path, old string, unified bool) (string, []Loose, error) {
 	u := &updater{op: op, path: path, text: newText(old)}
 	if unified {
 		u.exact = true
+		// A diff that shows a CR anywhere was made of bytes; one without any may have lost them on its way through a
+		// model.
 		for _, h := range op.Hunks {
 			for _, l := range h.Lines {
 				u.states = u.states || strings.HasSuffix(l.Text, "\r")
@@ -31,7 +34,8 @@ func update(op *Op, path, old string, unified bool) (string, []Loose, error) {
 	return u.build(), u.loose, nil
 }
 
-// updater collects the edits of one section; all positions are lines of the text as it was.
+// updater collects the edits of one section; all positions are lines of the text as it was, so a hunk does not move
+// what later ones look for.
 type updater struct {
 	op     *Op
 	path   string
@@ -60,7 +64,7 @@ type made struct {
 }
 
 // hunk places one hunk. Where its old lines are not found it tries them without an empty last line, and at last the block
-// that is most like them.
+// that is most like them. Without old lines it is an insertion.
 func (u *updater) hunk(i int) error {
 	h := &u.op.Hunks[i]
 	context, places, err := u.context(i)
@@ -80,6 +84,7 @@ func (u *updater) hunk(i int) error {
 		if ok {
 			return u.replace(i, start, len(old), lines, pass)
 		}
+		// Only after a miss: an empty line that is there must be matched.
 		shorter, ok := withoutLastBlank(lines)
 		if !ok {
 			return u.merge(i, h.Lines, context)
@@ -89,7 +94,7 @@ func (u *updater) hunk(i int) error {
 }
 
 // withoutLastBlank takes off an empty last line: as a line that stays it may be just space in the patch, as one that
-// goes it is what stands behind the last line ending of a file.
+// goes it is what stands behind the last line ending of a file. ok is false where there is none.
 func withoutLastBlank(lines []Line) ([]Line, bool) {
 	n := len(lines) - 1
 	for n > 0 && lines[n].Op == '+' {
@@ -106,6 +111,8 @@ func withoutLastBlank(lines []Line) ([]Line, bool) {
 func (u *updater) merge(i int, lines []Line, context int) error {
 	h, old := &u.op.Hunks[i], oldTexts(lines)
 	start, n, ok := replace.SimilarBlock(strings.Join(u.text.lines, "\n"), old)
+	// A block found by likeness must not contradict what the hunk states: its @@, the end of the file, the hunks before
+	// it.
 	if !ok || h.EOF || start <= context-1 || len(u.free([]int{start}, n)) == 0 {
 		return u.linesNotFound(h, old)
 	}
@@ -134,8 +141,8 @@ func oldTexts(lines []Line) []string {
 	return out
 }
 
-// context finds the hunk's @@ lines, each after the one before. line is the last one's, -1 without context;
-// places are all the lines it might be, where only one @@ tells.
+// context finds the hunk's @@ lines, each after the one before: several name a class and a method in it. line is the
+// last one's, -1 without context; places are all the lines it might be, where only one @@ tells.
 func (u *updater) context(i int) (line int, places []int, err error) {
 	h := &u.op.Hunks[i]
 	line = -1
@@ -143,6 +150,7 @@ func (u *updater) context(i int) (line int, places []int, err error) {
 	for k, c := range h.Context {
 		found := u.text.seekContext(c, from)
 		if len(found) == 0 && k == 0 && from > 0 { // hunks out of order
+			// Several before the last hunk would be a guess.
 			if found = u.text.seekContext(c, 0); len(found) > 1 {
 				found = nil
 			}
@@ -165,6 +173,7 @@ func (u *updater) insert(i int, lines []Line, context int, places []int) error {
 	at := len(u.text.lines)
 	switch {
 	case h.EOF:
+	// Under the line that the @@ names.
 	case context >= 0:
 		if len(places) > 1 && u.alike(i) < len(places) {
 			return u.ambiguous(h, places)
@@ -179,7 +188,7 @@ func (u *updater) insert(i int, lines []Line, context int, places []int) error {
 }
 
 // alike counts this hunk and the later ones that look for the same lines. As many equal hunks as there are places mean one
-// each, in order; fewer could mean any of them.
+// each, in order; fewer could mean any of them. All hunks are counted at the first call.
 func (u *updater) alike(i int) int {
 	if u.same == nil {
 		u.same = make([]int, len(u.op.Hunks))
@@ -195,10 +204,12 @@ func (u *updater) alike(i int) int {
 }
 
 // place decides where the old lines are: start is 0-based, pass says how they were compared. ok is false when they are
-// nowhere. When several places fit and neither a line number, @@, End of File nor equal hunks tell them apart, the error
-// lists them.
+// nowhere. When several places fit and neither a line number, @@, End of File nor equal hunks tell them apart, the
+// error lists them. In this order: the end where the hunk says so, the stated line, the lines after the last hunk,
+// those before it.
 func (u *updater) place(i int, old []string, context int, contexts []int) (start, pass int, ok bool, err error) {
 	h, t := &u.op.Hunks[i], u.text
+	// An envelope says nothing of CRs, so its strictest pass ignores them.
 	first := 1
 	if u.exact {
 		first = 0
@@ -207,6 +218,7 @@ func (u *updater) place(i int, old []string, context int, contexts []int) (start
 	if context >= 0 {
 		from = context + 1
 	}
+	// The last lines of the file, or it goes on as if the hunk did not say so: models add the mark freely.
 	if h.EOF {
 		for pass = first; pass < len(passes); pass++ {
 			if start = len(t.lines) - len(old); start >= from && t.at(pass, old, start) {
@@ -214,10 +226,12 @@ func (u *updater) place(i int, old []string, context int, contexts []int) (start
 			}
 		}
 	}
+	// drift is added, as earlier hunks of a diff against another version are all off by about as much.
 	stated := h.OldStart - 1 + u.drift
 	if h.OldStart > 0 && stated >= from && t.at(first, old, stated) {
 		return stated, first, true, nil
 	}
+	// After the last hunk first: hunks come in the file's order as a rule.
 	found, pass := t.seek(first, old, from)
 	if len(found) == 0 && context >= 0 { // the lines may begin with the one the @@ names
 		if found, pass = t.seek(first, old, context); len(found) > 0 && found[0] != context {
@@ -232,6 +246,7 @@ func (u *updater) place(i int, old []string, context int, contexts []int) (start
 	switch {
 	case len(found) == 0:
 		return 0, 0, false, nil
+	// One place needs no other evidence.
 	case len(found) == 1:
 		return found[0], pass, true, nil
 	case h.OldStart > 0:
@@ -239,6 +254,7 @@ func (u *updater) place(i int, old []string, context int, contexts []int) (start
 		if abs(found[0]-stated) < abs(found[1]-stated) {
 			return found[0], pass, true, nil
 		}
+	// Several places before the last hunk: neither order nor context tells them apart.
 	case !ordered:
 	case context >= 0 && (len(contexts) < 2 || !severalBlocks(found, contexts)):
 		return found[0], pass, true, nil
@@ -253,6 +269,7 @@ func (u *updater) place(i int, old []string, context int, contexts []int) (start
 func severalBlocks(found, contexts []int) bool {
 	n := 0
 	for k, c := range contexts {
+		// The last one reaches to the end of the file.
 		end := int(^uint(0) >> 1)
 		if k+1 < len(contexts) {
 			end = contexts[k+1]
@@ -265,7 +282,7 @@ func severalBlocks(found, contexts []int) bool {
 	return n > 1
 }
 
-// free keeps the places that no earlier hunk has taken.
+// free keeps the places that no earlier hunk has taken: edits must not overlap, see build.
 func (u *updater) free(found []int, n int) []int {
 	var out []int
 	for _, f := range found {
@@ -280,22 +297,26 @@ func (u *updater) free(found []int, n int) []int {
 	return out
 }
 
+// abs is |n|; line numbers are far from the least int.
 func abs(n int) int { return max(n, -n) }
 
 // replace notes what becomes of the n lines from start on. Lines that stay keep the file's bytes; new ones get the
-// indentation of the lines they were written beside, and the line ending of their neighbours unless a diff that
-// matched to the byte says which.
+// indentation of the lines they were written beside, and the line ending of their neighbours unless a diff that matched
+// to the byte says which. What was found with white space ignored is merged, as a replacement would write the patch's
+// white space.
 func (u *updater) replace(i, start, n int, lines []Line, pass int) error {
 	h, t := &u.op.Hunks[i], u.text
 	e := edit{start: start, n: n}
 	at := start
 	add := func(text string) {
 		m := made{text: text, kept: -1}
+		// A model writes LF; in a file with CRLF its lines would be the only ones with another ending.
 		if pass > 0 && !strings.HasSuffix(text, "\r") && u.cr(start, at) && !u.states {
 			m.text, m.cr = text+"\r", true
 		}
 		e.lines = append(e.lines, m)
 	}
+	// Found as quoted: the lines are taken one by one, and those that stay are the file's.
 	if pass < loose || n == 0 {
 		for _, l := range lines {
 			switch l.Op {
@@ -312,6 +333,7 @@ func (u *updater) replace(i, start, n int, lines []Line, pass int) error {
 		for k := range have {
 			have[k] = strings.TrimSuffix(t.lines[start+k], "\r")
 		}
+		// A line number, an @@ or End of File has already said which place is meant.
 		if rival := replace.Rival(strings.Join(t.lines, "\n"), oldTexts(lines), start, n); rival >= 0 && len(h.Context) == 0 && h.OldStart == 0 && !h.EOF {
 			return u.ambiguous(h, []int{start, rival})
 		}
@@ -334,6 +356,7 @@ func (u *updater) replace(i, start, n int, lines []Line, pass int) error {
 	at = start + n
 	u.edits = append(u.edits, e)
 	u.pos = max(u.pos, at)
+	// A hunk without old lines was put where it was stated, so it proves no drift.
 	if h.OldStart > 0 && len(oldTexts(lines)) > 0 {
 		u.drift = start - (h.OldStart - 1)
 	}
@@ -361,6 +384,7 @@ func (u *updater) cr(start, at int) bool {
 
 // ending notes what a diff says of the newline at the end of the file. It is called for the hunk that ends the file.
 func (u *updater) ending(h *Hunk) {
+	// A diff of an empty file says by its lines how the new file ends.
 	stated, last := u.exact && len(u.text.lines) == 0, true
 	for _, l := range h.Lines {
 		stated = stated || l.NoEOL
@@ -373,8 +397,10 @@ func (u *updater) ending(h *Hunk) {
 	}
 }
 
-// build writes the new text from the edits and the lines between them.
+// build writes the new text from the edits and the lines between them. Edits do not overlap, so sorting them by line is
+// enough.
 func (u *updater) build() string {
+	// Stable: of two inserts at one line the first in the patch comes first.
 	sort.SliceStable(u.edits, func(a, b int) bool {
 		if u.edits[a].start != u.edits[b].start {
 			return u.edits[a].start < u.edits[b].start
@@ -384,6 +410,7 @@ func (u *updater) build() string {
 	t := u.text
 	var out []made
 	done := 0
+	// Lines between the edits are the file's, to the byte.
 	keep := func(to int) {
 		for ; done < to; done++ {
 			out = append(out, made{text: t.lines[done], kept: done})
@@ -401,6 +428,7 @@ func (u *updater) build() string {
 	}
 	var b strings.Builder
 	for i, m := range out {
+		// Such a line gets an ending when others follow it now: that of the line before it.
 		unended := !t.final && m.kept == len(t.lines)-1 // had no line ending at all
 		switch {
 		case i < len(out)-1 || final:
