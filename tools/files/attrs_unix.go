@@ -13,8 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inPlace says that a file must keep its inode: it has other names, it belongs to somebody we cannot give it back
-// to, or its folder takes no new files.
+// inPlace says that a file must keep its inode, so that it is overwritten instead of replaced: it has other names, it
+// belongs to somebody we cannot give it back to, or its folder takes no new files. A rename would part the hard links,
+// or change the owner.
 func inPlace(path string, fi fs.FileInfo) bool {
 	st, ok := fi.Sys().(*syscall.Stat_t)
 	if !ok {
@@ -53,6 +54,7 @@ func copyAttrs(from string, f *os.File) error {
 			return err
 		}
 	}
+	// Before the mode: an ACL is an extended attribute and would change it.
 	copyXattrs(from, f.Name())
 	return f.Chmod(fi.Mode().Perm()) // after chown, which clears bits, and after the ACL, which sets them
 }
@@ -65,8 +67,9 @@ func syncDir(dir string) {
 	}
 }
 
-// lockFile acquires an advisory lock that the system releases when the process dies; ok is false when another process holds
-// it. Where no lock file can be made it reports success: locking is a help, and the caller compares in any case.
+// lockFile acquires an advisory lock (flock(2)) that the system releases when the process dies; ok is false when
+// another process holds it. Where no lock file can be made it reports success: locking is a help, and the caller
+// compares in any case.
 func lockFile(path string) (unlock func(), ok bool) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -79,7 +82,8 @@ func lockFile(path string) (unlock func(), ok bool) {
 	return func() { f.Close() }, true
 }
 
-// ProcessRuns reports whether a process with this id exists on this machine, whoever it belongs to.
+// ProcessRuns reports whether a process with this id exists on this machine, whoever it belongs to: kill(2) with signal
+// 0 only asks, and EPERM is the answer for another user's.
 func ProcessRuns(pid int) bool {
 	err := syscall.Kill(pid, 0)
 	return err == nil || errors.Is(err, syscall.EPERM)
@@ -92,6 +96,8 @@ func processStart(pid int) string {
 	if err != nil {
 		return ""
 	}
+	// Field 2 is the program's name in brackets and may hold blanks and brackets itself, so the fields are counted from
+	// the last one.
 	s := string(b)
 	f := strings.Fields(s[strings.LastIndexByte(s, ')')+1:])
 	if len(f) < 20 {

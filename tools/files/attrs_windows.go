@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
+// inPlace is false: other names and owners of a file are not looked at on this system.
 func inPlace(path string, fi fs.FileInfo) bool { return false }
 
 func mayWrite(path string) error { return nil } // ACLs decide at the write
@@ -21,6 +22,7 @@ func copyAttrs(from string, f *os.File) error {
 	return f.Chmod(fi.Mode().Perm())
 }
 
+// syncDir does nothing: folders cannot be flushed by themselves here.
 func syncDir(dir string) {}
 
 // lockFile is the lock of attrs_unix.go by LockFileEx. Without a file to lock, the write
@@ -48,6 +50,7 @@ func ProcessRuns(pid int) bool {
 	return windows.GetExitCodeProcess(h, &code) == nil && code == 259 // STILL_ACTIVE
 }
 
+// processStart is not known; a plan's process is then judged by its id alone.
 func processStart(pid int) string { return "" }
 
 // Links is how many names a file has; it is not looked at on this system.

@@ -13,7 +13,8 @@ import (
 	"syscall"
 )
 
-// OpKind says what an Op does.
+// Op is one step of a commit. Paths are absolute, and are resolved by Commit. Ops of one commit see each other's
+// effects in their order.
 type OpKind string
 
 // What can be done to a path.
@@ -41,7 +42,7 @@ var (
 )
 
 // BaseError is returned when a file is not what the change was made from, or was changed during the commit. errors.Is(err,
-// ErrStale) holds.
+// ErrStale) holds. The caller rebases the change on what is there, or has the file read again.
 type BaseError struct{ Path string }
 
 func (e *BaseError) Error() string {
@@ -57,6 +58,7 @@ func (e *BaseError) Is(t error) bool { return t == ErrStale }
 // Processes that share a DirJournal commit one after the other, so that none renames over what another has just
 // written behind its comparison.
 func Commit(ctx context.Context, ops []Op, j Journal) error {
+	// Before the bases are compared, or another process could write between comparison and rename.
 	if s, ok := j.(sharedJournal); ok {
 		unlock, err := s.writing(ctx)
 		if err != nil {
@@ -75,7 +77,7 @@ func Commit(ctx context.Context, ops []Op, j Journal) error {
 	return t.run(ctx)
 }
 
-// want is what a path shall be in the end.
+// want is what a path shall be in the end, after all ops of the commit.
 type want struct {
 	path   string // where the name is, links before it resolved
 	old    *present
@@ -86,7 +88,7 @@ type want struct {
 	attrs  string // path whose mode, owner and attributes a new file takes
 }
 
-// present is a path as it is now.
+// present is a path as it is now: its bytes and their hash, or a link without either.
 type present struct {
 	info fs.FileInfo
 	data []byte
@@ -94,7 +96,8 @@ type present struct {
 	link bool
 }
 
-// look reads what is at a path; nil when there is nothing. A link is not followed and has no data.
+// look reads what is at a path; nil when there is nothing. A link is not followed and has no data. It never waits, see
+// OpenRaw, and refuses what is larger than MaxText, as the bytes are held in memory.
 func look(path string) (*present, error) {
 	fi, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -121,8 +124,8 @@ func look(path string) (*present, error) {
 	return &present{info: r.Info, data: b, hash: Hash(b)}, nil
 }
 
-// at resolves the links of a path's folder but not its last part: for operations on the name (Remove, Move, Link), of which
-// the target of a link must not notice anything.
+// at resolves the links of a path's folder but not its last part: for operations on the name (Remove, Move, Link), of
+// which the target of a link must not notice anything. Write resolves all of the path, see Real.
 func at(path string) (string, error) {
 	dir, err := Real(filepath.Dir(path))
 	return filepath.Join(dir, filepath.Base(path)), err
@@ -153,6 +156,7 @@ func newPlan(ops []Op) (*plan, error) {
 		order = append(order, path)
 		return w, nil
 	}
+	// The first op on a path compares it with the disk; what later ops find is this commit's own.
 	base := func(w *want, op Op) error {
 		if w.old == nil && op.Base != "" || w.old != nil && !w.old.link && w.old.hash != op.Base {
 			if w.old != nil && op.Base == "" {
@@ -162,6 +166,7 @@ func newPlan(ops []Op) (*plan, error) {
 		}
 		return nil
 	}
+	// Nothing has to be read for it, so it may be larger than MaxText.
 	if len(ops) == 1 && ops[0].Kind == Move && ops[0].Data == nil && ops[0].Mode == 0 {
 		return renamePlan(ops[0])
 	}
@@ -229,6 +234,7 @@ func newPlan(ops []Op) (*plan, error) {
 			to.data = from.old.data
 		}
 	}
+	// One step a path, in the order in which the paths were first named.
 	p := startPlan()
 	for _, path := range order {
 		w := wants[path]
@@ -257,7 +263,8 @@ func newPlan(ops []Op) (*plan, error) {
 	return p, nil
 }
 
-// renamePlan is for a move that keeps its bytes: any size, and links too.
+// renamePlan is for a move that keeps its bytes: any size, and links too. One rename needs no temporary file and no
+// backup.
 func renamePlan(op Op) (*plan, error) {
 	from, err := at(op.Path)
 	if err != nil {
@@ -271,6 +278,7 @@ func renamePlan(op Op) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	// A rename would take along files that nobody has been asked about.
 	if fi.IsDir() {
 		return nil, fmt.Errorf("%s %w", op.Path, ErrIsDir)
 	}
@@ -286,6 +294,7 @@ func renamePlan(op Op) (*plan, error) {
 			return nil, &BaseError{op.Path}
 		}
 	}
+	// A rename changes both folders.
 	for _, dir := range []string{filepath.Dir(from), filepath.Dir(to)} {
 		if err := writableDir(dir); err != nil {
 			return nil, err
@@ -340,7 +349,8 @@ const (
 	stepInPlace = "inplace" // bytes are overwritten; Old and New are in the journal
 )
 
-// plan is what the journal keeps of a commit. It is JSON; fields are only ever added.
+// plan is what the journal keeps of a commit. It is JSON; fields are only ever added, as a later version may have to
+// recover what an earlier one left.
 type plan struct {
 	ID      string   `json:"id"`   // also in the names of temporary files and backups
 	Host    string   `json:"host"` // a process id means nothing on another machine that shares the folder
@@ -351,7 +361,8 @@ type plan struct {
 	Steps   []step   `json:"steps"`
 }
 
-// step is how one path gets what is wanted of it. Hashes are "" where there is no file.
+// step is how one path gets what is wanted of it. Hashes are "" where there is no file. What is exported is in the
+// journal and is all that recovery knows.
 type step struct {
 	Kind    string      `json:"kind"`
 	Path    string      `json:"path"`
@@ -381,12 +392,12 @@ func startPlan() *plan {
 }
 
 // side is a name beside path for a temporary file or a backup: in the same folder, because a rename is atomic only within
-// one file system. The leading dot hides it from most globs.
+// one file system. The leading dot hides it from most globs. The plan's id in it keeps two commits apart.
 func (p *plan) side(path string, n int, ext string) string {
 	return filepath.Join(filepath.Dir(path), fmt.Sprintf(".pillion-%s-%d.%s", p.ID, n, ext))
 }
 
-// paths are the files a plan changes.
+// paths are the files a plan changes, both names of a move.
 func (p *plan) paths() []string {
 	var out []string
 	for _, s := range p.Steps {
@@ -398,7 +409,8 @@ func (p *plan) paths() []string {
 	return out
 }
 
-// alive says whether the process that made the plan may still be working on it.
+// alive says whether the process that made the plan may still be working on it. In doubt it says yes: taking back the
+// steps of a living commit would destroy it, a dead one only waits.
 func (p *plan) alive() bool {
 	host, _ := os.Hostname()
 	if host != p.Host {
@@ -410,9 +422,10 @@ func (p *plan) alive() bool {
 	return ProcessRuns(p.PID) && (p.Start == "" || p.Start == processStart(p.PID))
 }
 
-// overwrite changes a file's bytes in place and puts the old ones back when that fails. It is not atomic: a reader can see
-// a mixture, and after a crash recovery tells it from a stranger's change (torn). It truncates after writing, so that a
-// full disk is noticed before any old byte past the new end is lost.
+// overwrite changes a file's bytes in place and puts the old ones back when that fails. It is not atomic: a reader can
+// see a mixture, and after a crash recovery tells it from a stranger's change (torn). It truncates after writing, so
+// that a full disk is noticed before any old byte past the new end is lost. Hard links and foreign owners leave no
+// other way, see inPlace.
 func overwrite(path string, old, new []byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
@@ -420,6 +433,7 @@ func overwrite(path string, old, new []byte) error {
 	}
 	defer f.Close()
 	put := func(b []byte) error {
+		// Flushed within put, so that an error of the disk is seen while the old bytes are still at hand.
 		if _, err := f.WriteAt(b, 0); err != nil {
 			return err
 		}
@@ -437,7 +451,8 @@ func overwrite(path string, old, new []byte) error {
 	return nil
 }
 
-// copyFile makes a backup where the file system has no hard links.
+// copyFile makes a backup where the file system has no hard links. It is flushed, as the rename that follows takes the
+// original away.
 func copyFile(from, to string) error {
 	b, err := os.ReadFile(from)
 	if err != nil {

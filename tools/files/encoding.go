@@ -14,6 +14,7 @@ import (
 var ErrUnencodable = errors.New("cannot be written in the file's encoding")
 
 var (
+	// Byte order marks (Unicode, section 23.8). Without one, UTF-16 is not looked for.
 	bom8  = []byte{0xEF, 0xBB, 0xBF}
 	bomLE = []byte{0xFF, 0xFE}
 	bomBE = []byte{0xFE, 0xFF}
@@ -40,12 +41,14 @@ func Decode(b []byte) (string, Encoding) {
 	var sb strings.Builder
 	sb.Grow(len(b) + len(b)/8)
 	for _, c := range b {
+		// Each byte as the code point of its number, which is Latin-1.
 		sb.WriteRune(rune(c))
 	}
 	return sb.String(), Bytes
 }
 
-// decode16 refuses what would not come back the same: odd lengths, lone surrogates, and UTF-32's zero code units.
+// decode16 refuses what would not come back the same: odd lengths, lone surrogates, and UTF-32's zero code units, which
+// follow the mark FF FE 00 00.
 func decode16(b []byte, order binary.ByteOrder) (string, bool) {
 	if len(b)%2 != 0 || len(b) >= 2 && b[0] == 0 && b[1] == 0 {
 		return "", false
@@ -127,7 +130,7 @@ const (
 	Mixed EOL = "mixed"
 )
 
-// EOLOf looks at every line ending.
+// EOLOf looks at every line ending. A CR alone is none.
 func EOLOf(text string) EOL {
 	crlf := strings.Count(text, "\r\n")
 	all := strings.Count(text, "\n")

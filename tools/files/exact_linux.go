@@ -8,7 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openExact lets the kernel refuse links on the way, so that judging a path and opening it are one step.
+// openExact lets the kernel refuse links on the way, so that judging a path and opening it are one step (openat2(2)).
+// Otherwise a command could put a link into the path in between and have a protected file opened.
 func openExact(real string, flags int) (int, error) {
 	fd, err := unix.Openat2(unix.AT_FDCWD, real, &unix.OpenHow{Flags: uint64(flags), Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS})
 	switch {

@@ -10,7 +10,7 @@ import (
 )
 
 // openExact refuses a link at the end, and looks at the path once more after opening: what was swapped there and back
-// meanwhile is not noticed on these systems.
+// meanwhile is not noticed on these systems, which have no openat2.
 func openExact(real string, flags int) (int, error) {
 	fd, err := unix.Open(real, flags|unix.O_NOFOLLOW, 0)
 	if err != nil {

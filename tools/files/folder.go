@@ -17,6 +17,7 @@ func MissingDirs(path string) []string { return missingDirs(nil, filepath.Dir(pa
 func missingDirs(have []string, dir string) []string {
 	var miss []string
 	for {
+		// Lstat: a link that dangles is there, and no folder can be made in its place.
 		if _, err := os.Lstat(dir); err == nil || !errors.Is(err, fs.ErrNotExist) {
 			break
 		}
@@ -39,7 +40,8 @@ func missingDirs(have []string, dir string) []string {
 	return have
 }
 
-// writableDir refuses folders where no entry may be made or removed; of a missing one its nearest parent counts.
+// writableDir refuses folders where no entry may be made or removed; of a missing one its nearest parent counts. It is asked
+// while planning, so that a commit of many files does not fail half-way.
 func writableDir(dir string) error {
 	for {
 		fi, err := os.Stat(dir)

@@ -15,6 +15,7 @@ import (
 
 // Journal keeps the plans of commits that have begun and not ended.
 type Journal interface {
+	// A commit may call Begin twice: with the plan, and with what is left of it when every step is done.
 	// Begin makes data durable under id before it returns; a pending entry of that id is replaced.
 	Begin(ctx context.Context, id string, data []byte) error
 	// End drops the entry.
@@ -38,6 +39,7 @@ type noter interface {
 // share the folder. It is made on the first commit.
 type DirJournal struct{ Dir string }
 
+// path is the file of an entry. Ids are letters and digits, see startPlan.
 func (j *DirJournal) path(id string) string { return filepath.Join(j.Dir, id+".json") }
 
 // Begin implements Journal.
@@ -53,6 +55,7 @@ func (j *DirJournal) Note(id string, data []byte) error { return j.write(id, dat
 
 // write puts the entry in place by a rename, so that Pending never reads half of one.
 func (j *DirJournal) write(id string, data []byte, sync bool) (err error) {
+	// The dot and the ending keep Pending from reading it as an entry.
 	tmp := filepath.Join(j.Dir, "."+id+".tmp")
 	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -83,7 +86,7 @@ func (j *DirJournal) write(id string, data []byte, sync bool) (err error) {
 	return err
 }
 
-// End implements Journal.
+// End implements Journal. An entry that is gone already is no error: another process may have recovered it.
 func (j *DirJournal) End(_ context.Context, id string) error {
 	err := os.Remove(j.path(id))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -92,7 +95,7 @@ func (j *DirJournal) End(_ context.Context, id string) error {
 	return err
 }
 
-// Pending implements Journal.
+// Pending implements Journal. The order is that of the files' times.
 func (j *DirJournal) Pending(ctx context.Context) ([]Entry, error) {
 	des, err := os.ReadDir(j.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -140,7 +143,8 @@ func (j *DirJournal) lock() (unlock func(), ok bool) {
 	return lockFile(filepath.Join(j.Dir, ".lock"))
 }
 
-// sharedJournal is one that several processes use.
+// sharedJournal is one that several processes use. Commit and Recover wait for its lock, so that one of them works on files
+// at a time.
 type sharedJournal interface {
 	writing(ctx context.Context) (unlock func(), err error)
 }
@@ -206,9 +210,11 @@ func (r Recovered) String() string {
 	return s
 }
 
-// Recover finishes or rolls back every commit that a dead process left behind. Call it at start; it leaves alone
-// what a living process is working on.
+// Recover finishes or rolls back every commit that a dead process left behind. Call it at start; it leaves alone what a
+// living process is working on. An error of one commit does not keep it from the others; those that failed are tried
+// again at the next start. The results are for people.
 func Recover(ctx context.Context, j Journal) ([]Recovered, error) {
+	// A lock of its own: commits of other processes go on while a recovery looks for work.
 	if l, ok := j.(interface{ lock() (func(), bool) }); ok {
 		unlock, ok := l.lock()
 		if !ok {
@@ -237,6 +243,7 @@ func Recover(ctx context.Context, j Journal) ([]Recovered, error) {
 		if err := json.Unmarshal(e.Data, &p); err != nil || p.ID == "" {
 			continue // not ours, or from a version to come
 		}
+		// It is finished or given up by its own process.
 		if p.alive() {
 			continue
 		}

@@ -6,7 +6,8 @@ import (
 	"sync"
 )
 
-// Locks serialises writers per real path within the process. The zero value is ready.
+// Locks serialises writers per real path within the process. The zero value is ready. Other processes are kept apart by
+// the journal.
 type Locks struct {
 	mu   sync.Mutex
 	held map[string]*lock // guarded by mu
@@ -38,6 +39,7 @@ func (l *Locks) Lock(ctx context.Context, paths ...string) (unlock func(), err e
 		case k.ch <- struct{}{}:
 			got = append(got, p)
 		case <-ctx.Done():
+			// The place in the queue is given up, and what was acquired before is released.
 			l.put(p, false)
 			unlock()
 			return nil, ctx.Err()
@@ -62,7 +64,8 @@ func (l *Locks) get(p string) *lock {
 	return k
 }
 
-// put counts a caller out, who holds the lock when locked is true.
+// put counts a caller out, who holds the lock when locked is true. The channel never blocks here: the holder's own token is in
+// it.
 func (l *Locks) put(p string, locked bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -70,6 +70,7 @@ func OpenAt(path, real string, bufs Buffers) (*File, error) {
 		if len(b) > MaxText {
 			return nil, tooBig(f.Path, int64(len(b)))
 		}
+		// Of the disk's bytes also where the text below is a buffer's: writes are compared with the disk.
 		f.Hash = Hash(b)
 		f.Text, f.Encoding = Decode(b)
 	}
@@ -92,6 +93,7 @@ func OpenAt(path, real string, bufs Buffers) (*File, error) {
 	return f, nil
 }
 
+// tooBig is ErrTooBig with the figures, for the model.
 func tooBig(path string, size int64) error {
 	return fmt.Errorf("%s is %w: it has %d bytes, the limit is %d; use the shell for files of this size", path, ErrTooBig, size, MaxText)
 }
@@ -118,14 +120,15 @@ func readAll(r io.Reader, size int64) ([]byte, error) {
 	}
 }
 
-// Hash is the hash files are compared by: sha256 in hex.
+// Hash is the hash files are compared by: sha256 in hex. Journals and sessions keep it, so it cannot change.
 func Hash(b []byte) string {
 	h := sha256.Sum256(b)
 	return hex.EncodeToString(h[:])
 }
 
-// State is the hash of the text the person sees, as UTF-8: saving an unsaved buffer unchanged, or in another encoding, does
-// not make it differ from what the session has read.
+// State is the hash of the text the person sees, as UTF-8: saving an unsaved buffer unchanged, or in another encoding,
+// does not make it differ from what the session has read. For a plain UTF-8 file it is the hash of the bytes, which is
+// known already.
 func (f *File) State() string {
 	if f.Exists && !f.Dirty && f.Encoding == UTF8 {
 		return f.Hash

@@ -21,6 +21,7 @@ func Real(path string) (string, error) {
 		return "", fmt.Errorf("%s is not an absolute path", path)
 	}
 	path = filepath.Clean(path)
+	// The quick way, for a path that exists.
 	if r, err := filepath.EvalSymlinks(path); err == nil {
 		return r, nil
 	}
@@ -55,6 +56,7 @@ func Real(path string) (string, error) {
 		if filepath.IsAbs(to) {
 			cur = root
 		}
+		// The target's own parts may be links as well, so they are walked like the rest.
 		rest = append(parts(to), rest...)
 	}
 	return cur, nil

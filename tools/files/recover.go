@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// state is how far a step had come.
+// state is how far a step had come when its process ended, as the disk shows it.
 type state int
 
 const (
@@ -18,8 +18,10 @@ const (
 	foreign // the path holds what neither the old nor the new plan put there
 )
 
-// recover finishes the plan when every step that is missing can still be made, else takes back what was done.
-// A plan of which nothing had been done yet is rolled back: its call never said that it succeeded.
+// recover finishes the plan when every step that is missing can still be made, else takes back what was done. A plan of
+// which nothing had been done yet is rolled back: its call never said that it succeeded. What somebody else has changed
+// since is never overwritten; its old text stays in the backup, which Detail names. It may be called again after an
+// error.
 func (p *plan) recover() (Recovered, error) {
 	r := Recovered{ID: p.ID, Files: p.paths()}
 	if p.Applied { // files may have been edited since, and some backups removed: nothing is compared any more
@@ -52,6 +54,7 @@ func (p *plan) recover() (Recovered, error) {
 			if s.Backup != "" {
 				os.Remove(s.Backup) // a link made just before the crash
 			}
+			// unchanged has nothing to compare with: the file's state was read from the disk just now.
 			s.info = nil
 			if err := t.apply(s); err != nil {
 				return r, err
@@ -62,6 +65,8 @@ func (p *plan) recover() (Recovered, error) {
 		r.Outcome = Finished
 		return r, nil
 	}
+	// From here on it goes back. In place, a torn file (ready) has old bytes in the journal and can be mended like an
+	// applied one.
 	var left []string
 	for i := len(p.Steps) - 1; i >= 0; i-- {
 		s := &p.Steps[i]
@@ -92,7 +97,8 @@ func (p *plan) recover() (Recovered, error) {
 	return r, nil
 }
 
-// state compares a step with the disk.
+// state compares a step with the disk: temporary file, backup, and the hash of what has the name. The order of the
+// cases matters, as a step whose old and new bytes are equal looks applied and ready at once.
 func (s *step) state() (state, error) {
 	if s.Kind == stepLink {
 		target, err := os.Readlink(s.Path)
@@ -161,7 +167,7 @@ func (s *step) state() (state, error) {
 	return foreign, nil
 }
 
-// hashAt is the hash of a file's bytes, "" when there is none.
+// hashAt is the hash of a file's bytes, "" when there is none or path is empty.
 func hashAt(path string) (string, error) {
 	if path == "" {
 		return "", nil
@@ -177,7 +183,7 @@ func hashAt(path string) (string, error) {
 }
 
 // torn reports whether b is what an interrupted overwrite leaves: a head of the new bytes, then the old ones. Anything else
-// was changed by somebody else and must not be touched.
+// was changed by somebody else and must not be touched. The length lies between the two, as overwrite truncates last.
 func torn(b, old, new []byte) bool {
 	if len(b) > max(len(old), len(new)) || len(b) < min(len(old), len(new)) {
 		return false

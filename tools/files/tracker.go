@@ -44,6 +44,8 @@ func (e *StaleError) Error() string {
 func (e *StaleError) Is(t error) bool { return t == ErrStale }
 
 const (
+	// Both bound the memory of a session that reads many files; a text that was dropped only makes the message of
+	// StaleError shorter.
 	keepText  = 256 << 10 // bytes of a text that is kept to show what changed; of larger ones only the hash
 	keepTexts = 4 << 20   // bytes of all of them in a session
 )
@@ -63,10 +65,11 @@ type Tracker struct {
 // passage is a part of a file that the session was shown.
 type passage struct{ real, text string }
 
-// keepPassages is how many passages are remembered; one is a declaration as a rule.
+// keepPassages is how many passages are remembered in a session; one is a declaration as a rule. The oldest go first, and a
+// passage that was forgotten has to be read again.
 const keepPassages = 256
 
-// seen is what the session knows of a file.
+// seen is what the session knows of a file. text serves StaleError; Check decides by state alone.
 type seen struct {
 	state string    // see File.State
 	at    time.Time // of the reading
@@ -109,7 +112,8 @@ func (t *Tracker) Saw(real, text string) {
 	}
 }
 
-// HasSeen reports whether what Saw was told of includes this text, as it is. A nil Tracker has seen everything.
+// HasSeen reports whether what Saw was told of includes this text, as it is: a passage that has changed since does not
+// count. A nil Tracker has seen everything.
 func (t *Tracker) HasSeen(real, text string) bool {
 	if t == nil {
 		return true
@@ -134,6 +138,7 @@ func (t *Tracker) note(real string, s seen) {
 		t.order = append(t.order, real)
 	}
 	t.seen[real] = s
+	// The newest text is the last to go: it is what the next refusal most likely shows.
 	for t.kept > keepTexts {
 		old := t.seen[t.order[0]]
 		t.kept -= len(old.text)
@@ -143,7 +148,7 @@ func (t *Tracker) note(real string, s seen) {
 	}
 }
 
-// drop forgets a kept text; mu is held.
+// drop forgets a kept text and takes it out of order; the hash stays. mu is held.
 func (t *Tracker) drop(real string) {
 	old, ok := t.seen[real]
 	if !ok || !old.has {
@@ -212,8 +217,9 @@ func (t *Tracker) Known(real string) bool {
 	return ok
 }
 
-// Check says whether the session may change f: an existing file must have been read (*UnreadError) and still have
-// that text (*StaleError). A file that does not exist, and was never known, passes.
+// Check says whether the session may change f: an existing file must have been read (*UnreadError) and still have that
+// text (*StaleError). A file that does not exist, and was never known, passes. It protects what the person has typed
+// from a model that works from memory.
 func (t *Tracker) Check(f *File) error {
 	if t == nil {
 		return nil

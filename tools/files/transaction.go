@@ -11,8 +11,9 @@ import (
 	"syscall"
 )
 
-// transaction executes a plan: journal, temporary files, renames, clean-up, in this order. At any point before the first
-// rename the files are the old ones; after it the journal knows enough to go either way.
+// transaction executes a plan: journal, temporary files, renames, clean-up, in this order. At any point before the
+// first rename the files are the old ones; after it the journal knows enough to go either way. It is used once, by one
+// goroutine.
 type transaction struct {
 	*plan
 	journal Journal
@@ -60,12 +61,14 @@ func (t *transaction) run(ctx context.Context) (err error) {
 		if err := t.apply(&t.Steps[i]); err != nil {
 			return err
 		}
+		// Counted after the step: giveUp takes back only what was done.
 		t.done = i + 1
 	}
 	return t.finish(context.WithoutCancel(ctx))
 }
 
-// begin writes the plan down. A single rename is atomic by itself: its note only serves to clean up after a crash.
+// begin writes the plan down, before anything on disk changes. A single rename is atomic by itself: its note only
+// serves to clean up after a crash, so it is not worth waiting for the disk.
 func (t *transaction) begin(ctx context.Context) error {
 	if t.journal == nil {
 		return nil
@@ -91,12 +94,14 @@ func (t *transaction) begin(ctx context.Context) error {
 	return die("begun")
 }
 
-// stage makes folders and temporary files.
+// stage makes folders and temporary files. Most of what can fail for want of space or rights fails here, while the
+// files are untouched.
 func (t *transaction) stage(ctx context.Context) error {
 	for _, d := range t.Dirs {
 		if err := os.Mkdir(d, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
 			return explain(d, err)
 		}
+		// A folder that another program made meanwhile counts too; giveUp removes only empty ones.
 		t.made++
 	}
 	for i := range t.Steps {
@@ -149,7 +154,7 @@ func (s *step) writeTemp() (err error) {
 	return f.Sync()
 }
 
-// apply makes one step true.
+// apply makes one step true. Recovery calls it as well, so it must not depend on what only the first process knew.
 func (t *transaction) apply(s *step) error {
 	if err := s.unchanged(); err != nil {
 		return err
@@ -172,6 +177,7 @@ func (t *transaction) apply(s *step) error {
 		}
 		return explain(s.Path, os.Chmod(s.Path, s.Mode.Perm()))
 	}
+	// A single rename needs no backup: it happens or it does not.
 	if len(t.Steps) == 1 {
 		err := os.Rename(s.Temp, s.Path)
 		if errors.Is(err, syscall.EBUSY) { // a mount point: only its bytes can be changed
@@ -184,6 +190,7 @@ func (t *transaction) apply(s *step) error {
 		}
 		return explain(s.Path, err)
 	}
+	// The link keeps the old bytes under another name without copying them, and the file has its name all the time.
 	if err := os.Link(s.Path, s.Backup); err != nil { // a file system without hard links
 		if err := copyFile(s.Path, s.Backup); err != nil {
 			return explain(s.Path, err)
@@ -195,7 +202,9 @@ func (t *transaction) apply(s *step) error {
 	return explain(s.Path, os.Rename(s.Temp, s.Path))
 }
 
-// unchanged looks once more, just before the step, whether the file is the one whose bytes were compared.
+// unchanged looks once more, just before the step, whether the file is the one whose bytes were compared: same inode,
+// size and time. Reading it again would leave the same gap before the rename and cost more. info is nil in recovery,
+// which compares hashes.
 func (s *step) unchanged() error {
 	if s.info == nil {
 		return nil
@@ -236,7 +245,7 @@ func (t *transaction) finish(ctx context.Context) error {
 	return nil
 }
 
-// bare drops the bytes that are no longer needed.
+// bare drops the bytes that are no longer needed: once a plan is applied nothing is put back from it.
 func bare(steps []step) []step {
 	out := make([]step, len(steps))
 	for i, s := range steps {
@@ -246,7 +255,8 @@ func bare(steps []step) []step {
 	return out
 }
 
-// cleanUp removes temporary files and backups. Errors are dropped: a leftover costs space, not correctness.
+// cleanUp removes temporary files and backups. Errors are dropped: a leftover costs space, not correctness. Recovery
+// and giveUp call it, so files may be missing.
 func (p *plan) cleanUp() {
 	for _, s := range p.Steps {
 		for _, f := range []string{s.Temp, s.Backup} {
@@ -276,6 +286,7 @@ func (t *transaction) giveUp(cause error) error {
 		return nil // it stands
 	}
 	var left []string
+	// In reverse: a later step may have taken a name that an earlier one gave up.
 	for i := t.done - 1; i >= 0; i-- {
 		if err := t.Steps[i].undo(); err != nil {
 			left = append(left, fmt.Sprintf("%s: %v", t.Steps[i].Path, err))
@@ -294,7 +305,8 @@ func (t *transaction) giveUp(cause error) error {
 	return cause
 }
 
-// undo takes an applied step back.
+// undo takes an applied step back. A name comes back only where it is free, except that the backup of a replaced file
+// takes its name again.
 func (s *step) undo() error {
 	switch s.Kind {
 	case stepCreate, stepLink:

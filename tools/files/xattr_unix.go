@@ -8,7 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// copyXattrs copies what it may: labels and capabilities are the system's to give.
+// copyXattrs copies what it may: labels and capabilities are the system's to give. Errors are dropped; a file without its
+// attributes is better than one that cannot be saved.
 func copyXattrs(from, to string) {
 	n, err := unix.Llistxattr(from, nil)
 	if err != nil || n <= 0 {
