@@ -12,10 +12,10 @@ package diff
 import "strings"
 
 // Edit says that the old lines [A0,A1) became the new lines [B0,B1); 0-based, half-open. Edits of a Script are
-// sorted and at least one common line lies between two of them.
+// sorted and at least one common line lies between two of them. Either range may be empty, never both.
 type Edit struct{ A0, A1, B0, B1 int }
 
-// Script is the difference of two texts.
+// Script is the difference of two texts. It shares their memory and is not changed after Compute.
 type Script struct {
 	A, B  []string // lines with their "\n"; only the last may lack it
 	Edits []Edit
@@ -25,6 +25,7 @@ type Script struct {
 // takes at most about a third of a second: after that the rest counts as replaced, which is still a correct script, only
 // a longer one.
 func Compute(old, new string) *Script {
+	// The usual case of a check that nothing has changed.
 	if old == new {
 		l := Lines(old)
 		return &Script{A: l, B: l}
@@ -50,7 +51,7 @@ func Lines(s string) []string {
 	}
 }
 
-// Stat counts the added and the removed lines.
+// Stat counts the added and the removed lines; a changed line counts in both.
 func (s *Script) Stat() (added, removed int) {
 	for _, e := range s.Edits {
 		added += e.B1 - e.B0

@@ -55,7 +55,8 @@ func Strings(a, b []string) []Edit {
 // pair is a run of n common lines, at a in the old and b in the new sequence.
 type pair struct{ a, b, n int }
 
-// search holds the numbered lines that occur on both sides, with their places.
+// search holds the numbered lines that occur on both sides, with their places. Lines of one side only are gone, so
+// neighbours in fa need not be neighbours in the text; xa and xb lead back.
 type search struct {
 	fa, fb   []int32 // ids
 	xa, xb   []int32 // index in the sequence compared
@@ -115,9 +116,11 @@ func number(a, b []string) *search {
 	return r
 }
 
-// match finds the common lines: anchors first, the gaps between them by the library.
+// match finds the common lines: anchors first, the gaps between them by the library. Pairs that touch are joined into one
+// run, so that a long common part is one pair.
 func (s *search) match() []pair {
 	var out []pair
+	// Runs are kept instead of lines: most of a large text is one run.
 	add := func(i, j int) { // in filtered indices
 		a, b := int(s.xa[i]), int(s.xb[j])
 		if k := len(out) - 1; k >= 0 && out[k].a+out[k].n == a && out[k].b+out[k].n == b {
@@ -145,7 +148,8 @@ func (s *search) match() []pair {
 	return out
 }
 
-// anchors are the lines that occur once on each side, as many as keep their order (longest increasing run).
+// anchors are the lines that occur once on each side, as many as keep their order: the longest increasing run of their
+// places, found with a binary search for each line (patience diff).
 func (s *search) anchors() []pair {
 	// Where an id occurs in fb. Ids that occur more than once keep their last place, which nobody reads: the loop below
 	// takes only those that occur once.
@@ -202,6 +206,7 @@ func (s *search) gap(i, p, j, q int, add func(i, j int)) {
 	if i < p && j < q {
 		s.library(i, p, j, q, add)
 	}
+	// Added last, as pairs must come in order.
 	for k := range tail {
 		add(p+k, q+k)
 	}
@@ -212,6 +217,7 @@ func (s *search) gap(i, p, j, q int, add func(i, j int)) {
 // gap counts as replaced.
 func (s *search) library(i, p, j, q int, add func(i, j int)) {
 	left := time.Until(s.deadline)
+	// The gaps before have used up the budget.
 	if left <= 0 {
 		return
 	}

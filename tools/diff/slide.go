@@ -17,6 +17,8 @@ func slide(a, b []string, edits []Edit) []Edit {
 			start = out[len(out)-1].A1
 		}
 		switch {
+		// An insertion slides in the new text, a deletion in the old one; both sides move by as much, as the lines
+		// passed are common.
 		case e.A0 == e.A1:
 			d := shift(b, e.B0, e.B1, e.A0-start, end-e.A1)
 			e = Edit{e.A0 + d, e.A1 + d, e.B0 + d, e.B1 + d}
@@ -38,6 +40,7 @@ func slide(a, b []string, edits []Edit) []Edit {
 // equals the one that enters at the other.
 func shift(l []string, i, j, up, down int) int {
 	lo, hi := 0, 0
+	// The search for a border costs time for each line.
 	const most = 100 // lines; beyond that no place is better
 	for -lo < min(up, most) && l[i+lo-1] == l[j+lo-1] {
 		lo--
@@ -54,8 +57,9 @@ func shift(l []string, i, j, up, down int) int {
 	return best
 }
 
-// cut rates a block's ends: higher is better. Only the order that the weights lead to matters: an end of the
-// text or a blank line is the best border, less indentation is better, a border before a closing bracket is bad.
+// cut rates a block's ends: higher is better. Only the order that the weights lead to matters: an end of the text or a
+// blank line is the best border, less indentation is better, a border before a closing bracket is bad. Git's indent
+// heuristic has the same aim.
 func cut(l []string, i, j int) int {
 	s := 0
 	for _, at := range [2]int{i, j} { // the borders lie before line i and before line j
@@ -78,6 +82,7 @@ func cut(l []string, i, j int) int {
 	return s
 }
 
+// blank reports a line of white space, its line ending included.
 func blank(s string) bool { return strings.TrimSpace(s) == "" }
 
 // closes reports a line that begins with a closing bracket, or with the end of Lua, Ruby and shell.

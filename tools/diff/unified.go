@@ -8,7 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// Context is the number of unchanged lines around a change in unified text; diff -u and git use the same.
+// Context is the number of unchanged lines around a change in unified text; diff -u and git use the same, and patch(1)
+// finds a hunk that has moved by them.
 const Context = 3
 
 // Unified is the difference of two texts as unified text, "" when they are equal.
@@ -80,7 +81,8 @@ func put(sb *strings.Builder, c byte, lines []string) {
 }
 
 // quote writes a name as git does: in quotes with escapes when it holds control characters, quotes, backslashes or
-// bytes that are not UTF-8; with a tab behind when it holds a blank, so that patch sees where it ends.
+// bytes that are not UTF-8; with a tab behind when it holds a blank, so that patch sees where it ends. A name is text
+// of the repository: without quoting, a newline in it could begin a hunk.
 func quote(name string) string {
 	odd := !utf8.ValidString(name)
 	for i := 0; i < len(name) && !odd; i++ {

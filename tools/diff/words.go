@@ -8,6 +8,7 @@ import (
 // Span is a part of a line; byte offsets, half-open.
 type Span struct{ Start, End int }
 
+// maxWords keeps a minified file, whose line is the whole file, from being compared word by word.
 const maxWords = 20_000 // bytes of a line pair that are compared word by word
 
 // Words compares a changed line with its replacement and returns what differs in each, word by word, ascending, for
@@ -57,7 +58,8 @@ func Words(old, new string) (olds, news []Span) {
 	return olds, news
 }
 
-// tokens cuts a line into words, runs of white space and single other characters; invalid bytes stand alone.
+// tokens cuts a line into words, runs of white space and single other characters; invalid bytes stand alone. Joined
+// again they are the line, so lengths add up to offsets.
 func tokens(s string) []string {
 	var out []string
 	for i := 0; i < len(s); {
