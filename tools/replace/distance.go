@@ -6,6 +6,7 @@ import "unicode/utf8"
 // form for patterns over 64 characters): 64 cells of the table in a handful of instructions. A byte that is
 // not UTF-8 is a character of its own.
 func distance(a, b string) int {
+	// The shorter text becomes the pattern: its length decides how many words a column has.
 	a, b = unlike(a, b)
 	x, y := runes(a), runes(b)
 	if len(x) > len(y) {
@@ -15,6 +16,7 @@ func distance(a, b string) int {
 		return len(y)
 	}
 	words := (len(x) + 63) / 64
+	// peq has for each character a bit vector of where the pattern has it.
 	peq := make(map[rune][]uint64, len(x))
 	for i, r := range x {
 		v := peq[r]
@@ -25,6 +27,7 @@ func distance(a, b string) int {
 		v[i/64] |= 1 << (i % 64)
 	}
 	zero := make([]uint64, words)
+	// pv and mv hold the vertical differences of a column: where the cell below is greater by one, and where it is less.
 	pv, mv := make([]uint64, words), make([]uint64, words)
 	for w := range pv {
 		pv[w] = ^uint64(0)
@@ -72,7 +75,8 @@ func distance(a, b string) int {
 	return score
 }
 
-// steps is what distance will cost at most, in word steps, known before it is paid: see spend.
+// steps is what distance will cost at most, in word steps, known before it is paid: see spend. Bytes stand for characters, so
+// it is rather too much.
 func steps(a, b string) int {
 	a, b = unlike(a, b)
 	short, long := min(len(a), len(b)), max(len(a), len(b))
@@ -100,7 +104,8 @@ func unlike(a, b string) (string, string) {
 	return a[:len(a)-n], b[:len(b)-n]
 }
 
-// runes decodes, keeping different invalid bytes different.
+// runes decodes, keeping different invalid bytes different: a byte that is not UTF-8 gets a number above all code
+// points, where a plain conversion would make all of them U+FFFD and two different lines equal.
 func runes(s string) []rune {
 	out := make([]rune, 0, len(s))
 	for i, r := range s {

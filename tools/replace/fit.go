@@ -22,6 +22,7 @@ func (q *query) result(stage string, first place, hits, weighed []place, new str
 		first, q.ended, q.lines = q.block(first.line, first.n+1), false, append(slices.Clip(q.lines), "")
 		hits = []place{first}
 	}
+	// All hits have this text, also those that replaceAll found beyond the place that decided.
 	matched := s.text[first.start:first.end]
 	f, ok := q.fit(first, new)
 	if !ok {
@@ -35,6 +36,7 @@ func (q *query) result(stage string, first place, hits, weighed []place, new str
 	if f.text != new {
 		r.Written = f.text
 	}
+	// The text is built from the raw bytes, so that what lies outside the hits keeps its line endings.
 	var b strings.Builder
 	b.Grow(len(s.raw) + len(hits)*max(0, len(f.text)-len(matched)))
 	done, before := 0, 0 // ends of the last hit: in raw, in text
@@ -78,7 +80,7 @@ func (q *query) result(stage string, first place, hits, weighed []place, new str
 	return r, nil
 }
 
-// fitted is what comes in a place.
+// fitted is what comes in a place, before the file's line endings are put in.
 type fitted struct {
 	text  string
 	lines []Line // of whole lines: where each comes from; nil inside lines and after an exact match
@@ -98,6 +100,7 @@ func (q *query) fit(p place, new string) (f fitted, ok bool) {
 			return fitted{text: new}, true
 		}
 	}
+	// Inside a line there is no indentation to work out: words are enough.
 	if p.n == 0 {
 		if trim(old) == trim(matched) {
 			return fitted{text: q.unpad(new)}, true
@@ -122,6 +125,8 @@ func (q *query) fit(p place, new string) (f fitted, ok bool) {
 	if q.ended {
 		base = base[:len(base)-1]
 	}
+	// Line by line first: it keeps more of the file. Where that is refused, the words may still be the same with other
+	// breaks.
 	m := newMerger(base, have, theirs)
 	lines, ok := m.merge()
 	if !ok {
@@ -176,7 +181,7 @@ func (m *merger) reflow() ([]Line, bool) {
 	return out, true
 }
 
-// each is f of every line.
+// each is f of every line; the lines are not changed.
 func each(lines []string, f func(string) string) []string {
 	out := make([]string, len(lines))
 	for i, line := range lines {
@@ -185,8 +190,9 @@ func each(lines []string, f func(string) string) []string {
 	return out
 }
 
-// outdented says that a quotation that begins behind its line's indentation comes back in the new text further down and without it: the
-// new text was written without the file's indentation too, and only its first line would get it by its place.
+// outdented says that a quotation that begins behind its line's indentation comes back in the new text further down and
+// without it: the new text was written without the file's indentation too, and only its first line would get it by its place.
+// The place is then taken as whole lines, which are indented by the merge.
 func (q *query) outdented(p place, new string) bool {
 	s := q.src
 	if p.start == s.starts[s.lineAt(p.start)] || q.lines[0] == "" || indent(q.lines[0]) != "" {
@@ -210,12 +216,13 @@ func (s *source) lines(p place) int {
 	return to - from + 1
 }
 
-// margins is the white space that the quotation begins and ends with.
+// margins is the white space that the quotation begins and ends with, both in one string.
 func (q *query) margins() string {
 	return q.old[:len(q.old)-len(trimLeft(q.old))] + q.old[len(trimRight(q.old)):]
 }
 
-// unpad takes off new the white space it has around it in common with old: the file has none there.
+// unpad takes off new the white space it has around it in common with old: the file has none there, so it was put
+// around both by whoever quoted, and writing it would add it.
 func (q *query) unpad(new string) string {
 	lead, tail := q.old[:len(q.old)-len(trimLeft(q.old))], q.old[len(trimRight(q.old)):]
 	n := 0
@@ -236,7 +243,8 @@ func (q *query) unpad(new string) string {
 	return new[:len(new)-n]
 }
 
-// wholeLine widens a range of whole lines by their newline, the one before when the text ends without one.
+// wholeLine widens a range of whole lines by their newline, the one before when the text ends without one: a deleted line
+// must not leave an empty one behind.
 func (s *source) wholeLine(start, end int) (int, int) {
 	switch {
 	case start > 0 && s.text[start-1] != '\n':
@@ -248,12 +256,14 @@ func (s *source) wholeLine(start, end int) (int, int) {
 	return start, end
 }
 
-// endings gives text, in LF, the line endings of what it replaces: CRLF if the file has any; where it mixes
-// them, unchanged lines at both ends keep theirs and the others follow the replaced ones if those agree.
+// endings gives text, in LF, the line endings of what it replaces: CRLF if the whole file has it; where it mixes them,
+// unchanged lines at both ends keep theirs and the others follow the replaced ones if those agree. A new ending for a
+// line that did not change would show as a change of the line.
 func (s *source) endings(start, end int, text string) string {
 	if len(s.crs) == 0 || !strings.Contains(text, "\n") {
 		return text
 	}
+	// The usual case, a file with CRLF throughout.
 	if len(s.crs) == strings.Count(s.text, "\n") {
 		return strings.ReplaceAll(text, "\n", "\r\n")
 	}
@@ -274,6 +284,7 @@ func (s *source) endings(start, end int, text string) string {
 	for head < len(cr) && head < len(lines) && old[head] == lines[head] {
 		head++
 	}
+	// Lines at the end are compared backwards, but never past those that head has taken.
 	tail := 0
 	for tail < len(old)-head && tail < len(lines)-head && old[len(old)-1-tail] == lines[len(lines)-1-tail] {
 		tail++
@@ -302,7 +313,8 @@ func (s *source) endings(start, end int, text string) string {
 }
 
 // lineEndings joins merged lines of the block that begins at a line: a line of the file keeps its own line ending, a
-// new one gets that of the line before it, or after it at the top. The last line's is no part of the block.
+// new one gets that of the line before it, or after it at the top. The last line's is no part of the block. Where the block
+// has no ending to go by, the line above it decides, and at last the majority in the file.
 func (s *source) lineEndings(block int, lines []Line) string {
 	end := func(from int) string {
 		at := s.lineEnd(block + from)

@@ -17,6 +17,7 @@ func (m *merger) indentation() func(int, string) (string, bool) {
 		if o < 0 || !m.same[i] || trim(m.base[i]) == "" {
 			continue
 		}
+		// was and is are the evidence: how deep a line was quoted, and how deep the file has it.
 		was, is = append(was, indent(m.base[i])), append(is, indent(m.ours[o]))
 		moved = moved || was[len(was)-1] != is[len(is)-1]
 		flat = flat && was[len(was)-1] == was[0]
@@ -76,6 +77,7 @@ func (m *merger) indentation() func(int, string) (string, bool) {
 	if m.eitherWay() {
 		return func(_ int, in string) (string, bool) { return in, false }
 	}
+	// One rule for all lines is better evidence than neighbours, which may be exceptions.
 	rule := fitting(was, is, m.theirs)
 	first := false // the first line has a rule of its own
 	if rule == nil && len(was) > 1 && was[0] == "" {
@@ -111,7 +113,8 @@ func (m *merger) indentation() func(int, string) (string, bool) {
 }
 
 // eitherWay says that new lines may be indented like the quotation or like the file: a line stands deeper than the one
-// before it, which opens nothing, and that deep is where the file has that one.
+// before it, which opens nothing, and that deep is where the file has that one. Such a line is either badly indented or written at the
+// file's depth, and the two lead to different files.
 func (m *merger) eitherWay() bool {
 	for k := range m.theirs {
 		if m.stays(k) { // before it nothing opened a block either
@@ -148,6 +151,7 @@ func (m *merger) beside(j int, in string, flat bool) (string, bool) {
 	if p == j {
 		return file(j), in == indent(m.base[m.from[j]]) || in == file(j)
 	}
+	// i0 and i1 are the quoted lines that the neighbours come from; between them lies what the hunk replaces.
 	i0, i1 := -1, len(m.base)
 	if p >= 0 {
 		i0 = m.from[p]
@@ -184,10 +188,11 @@ func (m *merger) beside(j int, in string, flat bool) (string, bool) {
 	return in, false
 }
 
-// alikeIndent reports whether b can follow a in an indentation without changing from tabs to spaces or back.
+// alikeIndent reports whether b can follow a in an indentation without changing from tabs to spaces or back. Empty ones fit
+// everything.
 func alikeIndent(a, b string) bool { return a == "" || b == "" || a[len(a)-1] == b[0] }
 
-// stays says that a wanted line is a line of the file.
+// stays says that a wanted line is a line of the file, so its depth there is known.
 func (m *merger) stays(j int) bool {
 	i := m.from[j]
 	return i >= 0 && m.pair[i] >= 0 && trim(m.theirs[j]) != ""
@@ -200,13 +205,15 @@ func opens(line string) bool {
 	return t != "" && strings.IndexByte("{([:", t[len(t)-1]) >= 0
 }
 
-// closes reports a line that is usually less deep than the one before: a closing bracket, or the end of Lua and Ruby.
+// closes reports a line that is usually less deep than the one before: a closing bracket, or the end of Lua and Ruby. Like opens it only
+// weighs evidence.
 func closes(line string) bool {
 	t := trim(line)
 	return t != "" && strings.IndexByte("})]", t[0]) >= 0 || t == "end"
 }
 
-// flattened says that lines are not indented where they must be: behind one that opens a block stands one as deep.
+// flattened says that lines are not indented where they must be: behind one that opens a block stands one as deep. Their own depth is then
+// no evidence of anything.
 func flattened(lines []string) bool {
 	last := ""
 	for _, line := range lines {
@@ -221,7 +228,7 @@ func flattened(lines []string) bool {
 	return false
 }
 
-// shallowest is the shortest indentation of the lines that are not blank, "-" when all are.
+// shallowest is the shortest indentation of the lines that are not blank, "-" when all are: no indentation is equal to that.
 func shallowest(lines []string) string {
 	least, found := "-", false
 	for _, line := range lines {
@@ -234,7 +241,7 @@ func shallowest(lines []string) string {
 
 // fitting finds the one rule that turns each was into its is, nil when there is none: the same, a prefix more,
 // a prefix less, or other units (tabs for spaces, four for two, from another base). lines are the new
-// ones, whose indentation may show the unit.
+// ones, whose indentation may show the unit. The simplest rule that explains every pair counts.
 func fitting(was, is, lines []string) func(string) string {
 	all := func(rule func(string) string) bool {
 		for i := range was {
@@ -271,7 +278,8 @@ func fitting(was, is, lines []string) func(string) string {
 	return nil
 }
 
-// deeper says that one of the indentations is more than nothing.
+// deeper says that one of the indentations is more than nothing: then the prefix that was added is proven by more than lines
+// at the margin.
 func deeper(was []string) bool {
 	for _, in := range was {
 		if in != "" {
@@ -281,7 +289,8 @@ func deeper(was []string) bool {
 	return false
 }
 
-// unmixed says that a prefix before the lines' indentation does not mix tabs and spaces.
+// unmixed says that a prefix before the lines' indentation does not mix tabs and spaces: a mixture looks right in one
+// editor and wrong in the next.
 func unmixed(more string, lines []string) bool {
 	for _, line := range lines {
 		if in := indent(line); len(in) < len(line) && in != "" && more != "" && strings.Contains(more, "\t") && in[0] == ' ' {
@@ -313,6 +322,7 @@ func units(was, is, lines []string) func(string) string {
 	if dx == 0 { // one depth only: how much a further one is must be found out
 		dx, dy = step(x0, y0, from, to, lines)
 	}
+	// A unit of over sixteen characters is longer than any indentation step in use.
 	if dx <= 0 || dy <= 0 || dy > 16*dx || dx > 16*dy { // beyond that it is no unit but chance
 		return nil
 	}
@@ -334,7 +344,7 @@ func units(was, is, lines []string) func(string) string {
 }
 
 // step finds the unit from one depth, x of one character for y of another, and how far the new lines are from it; 0
-// when several units are as likely.
+// when several units are as likely. Tabs of 4 and 8 columns and steps of 2 to 4 spaces are the ones that are considered.
 func step(x, y int, from, to byte, lines []string) (dx, dy int) {
 	apart := 0 // greatest common divisor of the distances from x
 	for _, in := range indents(lines) {
@@ -374,7 +384,7 @@ func step(x, y int, from, to byte, lines []string) (dx, dy int) {
 	return 0, 0
 }
 
-// indents are the indentations of the lines that are not blank.
+// indents are the indentations of the lines that are not blank, in order, with repetitions.
 func indents(lines []string) []string {
 	var out []string
 	for _, line := range lines {
@@ -385,7 +395,8 @@ func indents(lines []string) []string {
 	return out
 }
 
-// only is the one character all the indentations are made of; 0 when they are all empty.
+// only is the one character all the indentations are made of; 0 when they are all empty. ok is false for a mixture, for which
+// there is no linear rule.
 func only(indents []string) (c byte, ok bool) {
 	for _, in := range indents {
 		for i := range len(in) {

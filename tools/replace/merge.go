@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// Line is one line of a merged block.
+// Line is one line of a merged block. From lets the caller keep the file's own line ending for a line that stays.
 type Line struct {
 	Text string // without its line ending
 	From int    // 0-based index of the block's line whose bytes these are, -1 for a new line
@@ -26,7 +26,8 @@ func Merge(quoted, have, wanted []string) (lines []Line, ok bool) {
 	return newMerger(quoted, have, wanted).merge()
 }
 
-// merger is one three-way merge. Names: base is what was quoted, ours what the file has, theirs what is wanted.
+// merger is one three-way merge, used once. Names: base is what was quoted, ours what the file has, theirs what is wanted. Half-open
+// ranges of lines are written i0 to i1 in base and j0 to j1 in theirs.
 type merger struct {
 	base, ours, theirs []string
 	pair               []int  // for each base line its line of ours, -1 for none
@@ -54,7 +55,8 @@ func newMerger(base, ours, theirs []string) *merger {
 }
 
 // unpad takes off the blanks that the author's program puts behind lines, quoted or new: known are those behind quoted lines that
-// stand in the file without them. Other blanks behind new lines are meant (a line break in Markdown).
+// stand in the file without them. Other blanks behind new lines are meant (a line break in Markdown). Without it every new line would
+// bring such blanks into the file.
 func (m *merger) unpad() {
 	for i, o := range m.pair {
 		if o >= 0 && m.same[i] && trim(m.base[i]) != "" {
@@ -67,6 +69,7 @@ func (m *merger) unpad() {
 		m.padded = ""
 		return
 	}
+	// The caller's slices stay as they are.
 	m.base, m.theirs = slices.Clone(m.base), slices.Clone(m.theirs)
 	for i, o := range m.pair {
 		if trim(m.base[i]) != "" && (o < 0 || !m.same[i] || trimLeft(m.base[i]) != trimLeft(m.ours[o])) {
@@ -84,6 +87,7 @@ func (m *merger) unpad() {
 // no depth has to be worked out. It is so when more of the new lines are byte for byte lines that the file has there than lines of the
 // quotation, and no new line is less deep than all of the block, which would mean another frame of reference.
 func (m *merger) atFile() {
+	// placed is the quotation at the file's depth; it is used only if it explains more of the new lines.
 	placed, moved := slices.Clone(m.base), false
 	for i, o := range m.pair {
 		if o >= 0 && m.same[i] && trim(m.base[i]) != "" && indent(m.base[i]) != indent(m.ours[o]) {
@@ -107,7 +111,8 @@ func (m *merger) atFile() {
 }
 
 // decoded takes escapes off a quotation that has one layer too many of them, and off what is wanted likewise: when
-// lines with a backslash are in the file only without it.
+// lines with a backslash are in the file only without it. Models write JSON inside of JSON that way. One line that the file has with its
+// backslash is proof of the contrary, and nothing is decoded.
 func decoded(base, ours, theirs []string) (b, t []string) {
 	in := make(map[string]bool, len(ours))
 	for _, line := range ours {
@@ -140,10 +145,12 @@ func decoded(base, ours, theirs []string) (b, t []string) {
 }
 
 // merge walks through base and theirs side by side: lines that both have are kept, what is between them is a hunk of the
-// change. Lines of ours are copied up to where the walk is, so that each comes once and in its order.
+// change. Lines of ours are copied up to where the walk is, so that each comes once and in its order. The first hunk that could be meant
+// in two ways ends it: half a change is worse than none.
 func (m *merger) merge() ([]Line, bool) {
 	m.move = m.indentation()
 	i, j := 0, 0
+	// i and j are the next lines of base and theirs; each round takes a common line or a whole hunk.
 	for i < len(m.base) || j < len(m.theirs) {
 		if j < len(m.theirs) && m.from[j] == i {
 			if !m.keep(i, j) {
@@ -177,7 +184,8 @@ func (m *merger) unquoted(end int) {
 	}
 }
 
-// keep puts a line that stays: the file's own bytes, unless the change moves it to another depth.
+// keep puts a line that stays: the file's own bytes, unless the change moves it to another depth or changes only the blanks behind it. false:
+// its new depth cannot be told.
 func (m *merger) keep(i, j int) bool {
 	o := m.pair[i]
 	if o < 0 {
@@ -190,6 +198,7 @@ func (m *merger) keep(i, j int) bool {
 		m.out = append(m.out, Line{m.theirs[j], -1})
 		return true
 	}
+	// With two frames of reference, a line that looks unmoved in one is moved in the other.
 	if m.mixed && want == was && was != indent(m.ours[o]) && trim(m.ours[o]) != "" {
 		return false
 	}
@@ -227,7 +236,7 @@ func (m *merger) neighbors(i0, i1 int) (before, after int) {
 
 // hunk replaces base lines i0 to i1 by the wanted lines j0 to j1 (half-open, as everywhere here). It refuses what could be
 // meant in two ways: lines that were not quoted between those that go, or beside what is added, one of several equal lines
-// to delete, a new line that the block has already.
+// to delete, a new line that the block has already. Nothing is put out before all of these have been asked.
 func (m *merger) hunk(i0, i1, j0, j1 int) bool {
 	before, after := m.neighbors(i0, i1)
 	first, last := -1, -1 // of ours, what is replaced
@@ -242,6 +251,7 @@ func (m *merger) hunk(i0, i1, j0, j1 int) bool {
 	if first < 0 { // nothing of the file goes
 		return m.insert(before+1, after, i0, i1-i0, j0, j1)
 	}
+	// Asked first: the refusals below are about making a change that has not been made.
 	if m.agreed(before+1, after, j0, j1) { // the file has been changed so already
 		m.unquoted(after)
 		return true
@@ -253,6 +263,7 @@ func (m *merger) hunk(i0, i1, j0, j1 int) bool {
 	if !whole || !m.held(i0, i1) || !m.bordered(before+1 < first, last+1 < after, i0, i1, j0, j1) {
 		return false
 	}
+	// up and down are how far the deletion could slide, as in slides.
 	if j0 == j1 { // which of several equal lines goes cannot be told
 		up, down := i0, i1
 		for n := i1 - i0; up > 0 && trim(m.base[up-1]) == trim(m.base[up-1+n]); {
@@ -312,13 +323,14 @@ func (m *merger) held(i0, i1 int) bool {
 	return false
 }
 
-// insert puts wanted lines between lines of ours, of which those from lo to hi were not quoted, in front of base line i0. gone is how many base
-// lines the change replaces there that the file does not have.
+// insert puts wanted lines between lines of ours, of which those from lo to hi were not quoted, in front of base line i0. gone is how
+// many base lines the change replaces there that the file does not have.
 func (m *merger) insert(lo, hi, i0, gone, j0, j1 int) bool {
 	if j0 == j1 || m.agreed(lo, hi, j0, j1) {
 		m.unquoted(hi)
 		return true
 	}
+	// The author saw lines there that the file has not: what became of them is not known.
 	if gone > 0 {
 		return false // a change of lines that the file does not have
 	}
@@ -328,6 +340,7 @@ func (m *merger) insert(lo, hi, i0, gone, j0, j1 int) bool {
 	if lo < hi && !m.contained(lo, hi, j0, j1) {
 		return false // before or after those that were not quoted?
 	}
+	// Wanted lines that the file has there already keep its bytes.
 	k := lo
 	var lines []Line
 	for j := j0; j < j1; j++ {
@@ -351,8 +364,9 @@ func (m *merger) insert(lo, hi, i0, gone, j0, j1 int) bool {
 	return true
 }
 
-// slides says that wanted lines j0 to j1, which are added, might as well stand further up or down (a brace and a blank
-// line come before and after them), and that there are lines there that were not quoted: on which side of them?
+// slides says that wanted lines j0 to j1, which are added, might as well stand further up or down, and that it matters. A function that is
+// added between two others begins and ends with lines that its neighbours have too (a brace, a blank line), so a longest common
+// subsequence may cut it anywhere; that is harmless unless lines that were not quoted stand there: on which side of them?
 func (m *merger) slides(j0, j1 int) bool {
 	up, down := j0, j1
 	for n := j1 - j0; up > 0 && m.from[up-1] >= 0 && trim(m.theirs[up-1]) == trim(m.theirs[up-1+n]); {
@@ -386,7 +400,7 @@ func (m *merger) slides(j0, j1 int) bool {
 	return false
 }
 
-// between says that ours has lines that were not quoted among the base lines from i0 to i1.
+// between says that ours has lines that were not quoted among the base lines from i0 to i1. Ends beyond the base are cut off.
 func (m *merger) between(i0, i1 int) bool {
 	last := -1
 	for i := max(0, i0); i < min(len(m.base), i1); i++ {
@@ -400,7 +414,8 @@ func (m *merger) between(i0, i1 int) bool {
 	return false
 }
 
-// agreed says that lines lo to hi of ours are the wanted lines already.
+// agreed says that lines lo to hi of ours are the wanted lines already, at their depth: the person, or an earlier call, has made the
+// same change, and making it again would be refused for no reason.
 func (m *merger) agreed(lo, hi, j0, j1 int) bool {
 	if hi-lo != j1-j0 || lo == hi {
 		return false
@@ -414,7 +429,8 @@ func (m *merger) agreed(lo, hi, j0, j1 int) bool {
 	return true
 }
 
-// contained says that lines lo to hi of ours are among the wanted ones, in their order.
+// contained says that lines lo to hi of ours are among the wanted ones, in their order: then the change knows them although
+// it did not quote them, and it is clear where the others belong.
 func (m *merger) contained(lo, hi, j0, j1 int) bool {
 	for j := j0; j < j1 && lo < hi; j++ {
 		if trim(m.ours[lo]) == trim(m.theirs[j]) {
@@ -425,7 +441,7 @@ func (m *merger) contained(lo, hi, j0, j1 int) bool {
 }
 
 // twice reports a new line that the block has already, unquoted: the author of the change has not seen it and would add it a
-// second time.
+// second time, as with an import that somebody else has added meanwhile.
 func (m *merger) twice(line string) bool {
 	const least = 8 // bytes; a brace or a return may well come twice
 	t := trim(line)
@@ -440,8 +456,9 @@ func (m *merger) twice(line string) bool {
 	return false
 }
 
-// bordered says that a hunk with lines beside it that were not quoted still has one place. What is only changed line
-// by line, or deleted, keeps its place; what is added could belong on either side of those lines.
+// bordered says that a hunk with lines beside it that were not quoted still has one place. above and below: there are such lines before,
+// after it. What is only changed line by line, or deleted, keeps its place; what is added could belong on either side of those lines,
+// unless its outer line is like the one that it replaces there.
 func (m *merger) bordered(above, below bool, i0, i1, j0, j1 int) bool {
 	if i1-i0 == j1-j0 || j0 == j1 {
 		return true
@@ -452,7 +469,8 @@ func (m *merger) bordered(above, below bool, i0, i1, j0, j1 int) bool {
 	return !below || likeness(m.base[i1-1], m.theirs[j1-1]) >= alike
 }
 
-// replaced is what comes in the place of lines of ours from first on, which were quoted as the base lines i0 to i1.
+// replaced is what comes in the place of lines of ours from first on, which were quoted as the base lines i0 to i1. Lines quoted as they
+// stand are replaced; others are merged word by word, so that what the quotation got wrong is kept as the file has it.
 func (m *merger) replaced(i0, i1, first, j0, j1 int) ([]Line, bool) {
 	exact := true
 	for k := i0; k < i1; k++ {
@@ -469,6 +487,7 @@ func (m *merger) replaced(i0, i1, first, j0, j1 int) ([]Line, bool) {
 		}
 		return lines, true
 	}
+	// Replacing keeps what the file has, deleting would not.
 	if j0 == j1 { // lines that the file has otherwise are not taken away
 		for k := i0; k < i1; k++ {
 			if !m.same[k] {
@@ -500,7 +519,7 @@ func (m *merger) replaced(i0, i1, first, j0, j1 int) ([]Line, bool) {
 	return lines, true
 }
 
-// fresh is a new line at the file's indentation.
+// fresh is a new line at the file's indentation; false where that cannot be told. Blank lines stay as they are given.
 func (m *merger) fresh(j int) (Line, bool) {
 	line := m.theirs[j]
 	if trim(line) == "" {
@@ -518,7 +537,7 @@ const (
 	telling = 12   // bytes from which a line says which block it belongs to
 )
 
-// key is equal for two lines that differ in white space and typography only.
+// key is equal for two lines that differ in white space and typography only. It is for comparing: the bytes written are never a key.
 func key(line string) string { return Fold(collapse(line)) }
 
 // SameWords says that a quotation and what the file has differ in white space, typography and escapes only.
@@ -528,7 +547,8 @@ func SameWords(quoted, have string) bool {
 }
 
 // pairLines says for each base line which of ours it is: lines with one key first, so that their number is greatest
-// and the gaps between them are smallest, then lines that are alike between those.
+// and the gaps between them are smallest, then lines that are alike between those. same is false for the latter. It is an alignment by
+// dynamic programming over all pairs, in time and memory of the product of both lengths.
 func pairLines(base, ours []string) (pair []int, same []bool) {
 	b, o := make([]string, len(base)), make([]string, len(ours))
 	for i, line := range base {
@@ -544,12 +564,14 @@ func pairLines(base, ours []string) (pair []int, same []bool) {
 		}
 		return pair, same
 	}
+	// The two tables of a million cells take about 8 MB.
 	if len(b)*len(o) > 1<<20 { // steps and cells: such a block is not compared loosely
 		for i := range pair {
 			pair[i] = -1
 		}
 		return pair, same
 	}
+	// Lines with an exact partner somewhere are not paired loosely with another.
 	inBase, inOurs := make(map[string]bool, len(b)), make(map[string]bool, len(o))
 	for _, k := range b {
 		inBase[k] = true
@@ -557,6 +579,8 @@ func pairLines(base, ours []string) (pair []int, same []bool) {
 	for _, k := range o {
 		inOurs[k] = true
 	}
+	// Long lines weigh more, as they tell more; 40 bytes are enough for a line to be certain. A pair of equal lines that are not
+	// blank outweighs any of lines that are only alike.
 	score := func(i, k int) int {
 		switch {
 		case b[i] == o[k] && b[i] == "":
@@ -618,7 +642,8 @@ func pairLines(base, ours []string) (pair []int, same []bool) {
 }
 
 // likeness of two lines, from 0 to 1: one minus their distance by the length of the longer one, in code points, white space
-// around them aside. Lines over 2,000 bytes, or of very different length, are 0 without being compared.
+// around them aside. Lines over 2,000 bytes, or of very different length, are 0 without being compared: they are generated, or
+// cannot reach the figure that callers ask for.
 func likeness(a, b string) float64 {
 	a, b = trim(a), trim(b)
 	if a == b {
@@ -631,7 +656,8 @@ func likeness(a, b string) float64 {
 	return 1 - float64(distance(a, b))/float64(max(runeLen(a), runeLen(b)))
 }
 
-// grown says that one line is the other with words added, or nearly so: a parameter, a condition.
+// grown says that one line is the other with words added, or nearly so: a parameter, a condition. Four fifths of the shorter line's words
+// must be in the longer one, and they must be half of it; fewer than four words tell nothing.
 func grown(a, b string) bool {
 	x, y := words(a), words(b)
 	if len(x) > len(y) {
@@ -687,7 +713,8 @@ func words(s string) []word {
 }
 
 // mergeWords is the three-way merge of texts word by word. Words that both sides left alone, typography aside, are
-// ours, with their white space. ok is false when both changed one place, or places next to each other.
+// ours, with their white space. ok is false when both changed one place, or places next to each other: nobody has seen the result that
+// a mixture would have. Texts too long for the table of common are not merged.
 func mergeWords(base, ours, theirs string) (text string, ok bool) {
 	if base == ours {
 		return theirs, true
@@ -720,6 +747,7 @@ func mergeWords(base, ours, theirs string) (text string, ok bool) {
 			put(&out, mine)
 		}
 		ob, tb, bb := o[toOurs[e]], t[toTheirs[e]], b[e]
+		// The file's white space, unless only the change touched it.
 		space := ob.space
 		if tb.space != bb.space && (ob.space == bb.space || e > i && len(mine)+len(yours) == 0 && ob.space == b[i].space) {
 			// In the second case both removed the words before, and what is left is the white space in front of those.
@@ -732,7 +760,7 @@ func mergeWords(base, ours, theirs string) (text string, ok bool) {
 	return out.String(), true
 }
 
-// put writes words with the white space before them.
+// put writes words with the white space before them, so that each brings its own spacing along.
 func put(out *strings.Builder, ws []word) {
 	for _, w := range ws {
 		out.WriteString(w.space)
@@ -740,12 +768,13 @@ func put(out *strings.Builder, ws []word) {
 	}
 }
 
-// equalWords compares words, not the white space between them: a formatter's work is no change.
+// equalWords compares words, not the white space between them: a formatter's work is no change. Typography does not count
+// either.
 func equalWords(a, b []word) bool {
 	return slices.EqualFunc(a, b, func(x, y word) bool { return x.text == y.text || Fold(x.text) == Fold(y.text) })
 }
 
-// common says for each word of a which of b it is, -1 for none: a longest common subsequence.
+// common says for each word of a which of b it is, -1 for none: a longest common subsequence of the words, typography aside.
 func common(a, b []word) []int {
 	x, y := make([]string, len(a)), make([]string, len(b))
 	for i, w := range a {
@@ -758,12 +787,14 @@ func common(a, b []word) []int {
 }
 
 // subsequence says for each item of a which of b it is in a longest common subsequence, -1 for none. What both end
-// with is paired first, then what both begin with.
+// with is paired first, then what both begin with, as most texts differ in one place. Where the rest is larger than a million cells,
+// only those are paired.
 func subsequence(a, b []string) []int {
 	out := make([]int, len(a))
 	for i := range out {
 		out[i] = -1
 	}
+	// The table is only built for the middle.
 	n, m := len(a), len(b)
 	for n > 0 && m > 0 && a[n-1] == b[m-1] {
 		n, m = n-1, m-1
@@ -804,7 +835,8 @@ func subsequence(a, b []string) []int {
 }
 
 // align says for each new line which quoted line it is, white space around it aside, -1 for none. Among several equal lines it takes
-// those that are indented alike: of two closing brackets the one at the new line's own depth is the one that stays.
+// those that are indented alike: of two closing brackets the one at the new line's own depth is the one that stays. It is subsequence
+// with weights.
 func align(old, lines []string) []int {
 	from := make([]int, len(lines))
 	for j := range from {

@@ -11,10 +11,11 @@ import (
 // 30 ms; a stage that would need more finds nothing, for a guess made from half the evidence is worse than a refusal.
 const work = 8 << 20
 
-// mostPlaces bounds what one stage proposes: enough to know that it is ambiguous and to name some lines.
+// mostPlaces bounds what one stage proposes: enough to know that it is ambiguous and to name some lines. A file of a
+// million equal lines would otherwise fill memory with places.
 const mostPlaces = 4096
 
-// query is one call's text and quotation, with what several stages need worked out once.
+// query is one call's text and quotation, with what several stages need worked out once. It is used by one goroutine.
 type query struct {
 	src       *source
 	old       string   // LF
@@ -29,6 +30,7 @@ type query struct {
 // newQuery is cheap: what only some stages need is made on first use. old has LF endings.
 func newQuery(text, old string) *query {
 	q := &query{src: newSource(text), old: old, lines: strings.Split(old, "\n")}
+	// A quotation that ends in a newline means whole lines; ended remembers it for fit.
 	if n := len(q.lines); n > 1 && q.lines[n-1] == "" {
 		q.lines, q.ended = q.lines[:n-1], true
 	}
@@ -94,6 +96,7 @@ type source struct {
 // were, so that spans lead back to the bytes of the file.
 func newSource(raw string) *source {
 	s := &source{raw: raw, text: raw}
+	// A text without CRLF is used as it is, without a copy.
 	if n := strings.Count(raw, "\r\n"); n > 0 {
 		s.crs = make([]int, 0, n)
 		var b strings.Builder
@@ -148,7 +151,8 @@ func (s *source) lineEnd(i int) int {
 // line is the 0-based line i without its newline.
 func (s *source) line(i int) string { return s.text[s.starts[i]:s.lineEnd(i)] }
 
-// lineAt is the 0-based line that holds the offset.
+// lineAt is the 0-based line that holds the offset. A newline belongs to the line that it ends, and the offset behind the last
+// character is on the last line.
 func (s *source) lineAt(offset int) int {
 	s.split()
 	return sort.SearchInts(s.starts, offset+1) - 1
@@ -166,6 +170,7 @@ func (s *source) span(start, end int) Span {
 	return Span{Start: s.rawOffset(start), End: s.rawOffset(end), StartLine: s.lineAt(start) + 1, EndLine: s.lineAt(last) + 1}
 }
 
+// toLF turns CRLF into LF; a CR alone is a character like others.
 func toLF(s string) string { return strings.ReplaceAll(s, "\r\n", "\n") }
 
 // isSpace is Unicode's white space and the byte order mark, which ECMAScript trims too.
@@ -195,6 +200,7 @@ func trimLeft(s string) string {
 	return s
 }
 
+// trimRight is trimLeft for the end.
 func trimRight(s string) string {
 	for len(s) > 0 {
 		if c := s[len(s)-1]; c < utf8.RuneSelf {
@@ -216,6 +222,7 @@ func trimRight(s string) string {
 // indent is the white space a line begins with.
 func indent(line string) string { return line[:len(line)-len(trimLeft(line))] }
 
+// runeLen is a length in code points.
 func runeLen(s string) int { return utf8.RuneCountInString(s) }
 
 // Fold replaces typographic quotes, dashes, ellipses and blanks by the ASCII ones that models and editors exchange them
@@ -228,7 +235,8 @@ func Fold(s string) string {
 	return out
 }
 
-// foldMapped is Fold with the offset in s of each byte of the result, and of its end.
+// foldMapped is Fold with the offset in s of each byte of the result, and of its end: a match in the folded text leads back to
+// the bytes of the file, which one character may have more of.
 func foldMapped(s string) (folded string, at []int) {
 	var b strings.Builder
 	at = make([]int, 0, len(s)+1)

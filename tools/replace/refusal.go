@@ -17,6 +17,7 @@ func (q *query) multiple(stage string, places []place, total int) *Error {
 			e.Lines = append(e.Lines, line)
 		}
 	}
+	// More numbers would not help to choose, and they fill the model's context.
 	const shown = 20
 	names := make([]string, 0, shown)
 	for _, line := range e.Lines[:min(len(e.Lines), shown)] {
@@ -46,7 +47,8 @@ func (q *query) oversize(p place) *Error {
 		lineRange(first, last), p.end-p.start, strings.Count(q.old, "\n")+1, len(q.old))}
 }
 
-// conflict shows the block as it stands, so that the next quotation can be exact.
+// conflict shows the block as it stands, so that the next quotation can be exact without reading the file again: 60
+// lines and 8 KiB at most.
 func (q *query) conflict(p place) *Error {
 	first, last := q.src.lineAt(p.start), q.src.lineAt(p.end)
 	const most = 60 // lines shown
@@ -66,6 +68,7 @@ func (q *query) conflict(p place) *Error {
 // the closest place, with the code points where letters only look the same.
 func (q *query) notFound() *Error {
 	e := &Error{Kind: NotFound, Message: "oldString not found"}
+	// Line numbers copied along from the read tool: the nearest line of the file would not explain that.
 	if numbered(q.lines) {
 		e.Message += ": it begins with line numbers, which are not part of the file; leave them out"
 		return e
@@ -89,6 +92,7 @@ func (q *query) notFound() *Error {
 		if have := q.src.line(first + k); trim(have) != trim(want) {
 			at := differAt(trim(have), trim(want))
 			e.Message += fmt.Sprintf(", differs in line %d: the file has %s, oldString has %s", first+k+1, show(trim(have), at), show(trim(want), at))
+			// Cyrillic and Latin letters, or a composed and a decomposed accent, look alike: only numbers tell them apart.
 			if a, b := letter(trim(have)[at:]), letter(trim(want)[at:]); !isASCII(a + b) { // they may look the same
 				e.Message += fmt.Sprintf(" (where they differ %s and %s)", codes(a), codes(b))
 			}
@@ -107,7 +111,8 @@ func lineRange(first, last int) string {
 	return fmt.Sprintf("lines %d–%d", first, last)
 }
 
-// numbered says that every line begins as the read tool shows lines: a number and a colon, bar or tab.
+// numbered says that every line begins as the read tool shows lines: a number and a colon, bar or tab. Blank lines do
+// not count, and blank lines alone are not numbered.
 func numbered(lines []string) bool {
 	seen := false
 	for _, line := range lines {
@@ -124,7 +129,8 @@ func numbered(lines []string) bool {
 	return seen
 }
 
-// differAt is the byte offset of the first difference, at a character boundary.
+// differAt is the byte offset of the first difference, moved back to the start of its character, so that nothing is cut in
+// half.
 func differAt(a, b string) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {
@@ -136,7 +142,8 @@ func differAt(a, b string) int {
 	return n
 }
 
-// show quotes a line, cut to what a reader needs around offset at.
+// show quotes a line, cut to what a reader needs around offset at, in bytes. Quoting makes tabs and blanks at its ends
+// visible.
 func show(s string, at int) string {
 	const before, after = 60, 100 // bytes
 	from, to := 0, len(s)
@@ -162,7 +169,7 @@ func show(s string, at int) string {
 	return out
 }
 
-// letter is the first character of s with the marks on it.
+// letter is the first character of s with the combining marks on it, as a reader sees one letter.
 func letter(s string) string {
 	for i, r := range s {
 		if i > 0 && !unicode.Is(unicode.M, r) {
@@ -172,6 +179,7 @@ func letter(s string) string {
 	return s
 }
 
+// isASCII tells where folding has nothing to do.
 func isASCII(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return r >= utf8.RuneSelf }) < 0
 }
@@ -188,8 +196,9 @@ func codes(letter string) string {
 	return strings.Join(out, " ")
 }
 
-// nearest is the run of lines most like the quotation: by the lines they have in common, long ones counting
-// more, else by the line most similar to the longest quoted one. Bounded like the stages, with a purse of its own.
+// nearest is the run of lines most like the quotation: by the lines they have in common, long ones counting more, else
+// by the line most similar to the longest quoted one. Bounded like the stages, with a purse of its own: a refusal must
+// say something useful also when the stages have used up theirs.
 func (q *query) nearest() (first, n int, ok bool) {
 	q.number()
 	n = min(len(q.lines), q.src.count())
@@ -218,6 +227,7 @@ func (q *query) nearest() (first, n int, ok bool) {
 			}
 		}
 	}
+	// Less than that is a brace or two, which stand everywhere.
 	if most > 8 {
 		return best, min(n, q.src.count()-best), true
 	}

@@ -69,8 +69,8 @@ func Reindent(there, lines []string, beside bool) (out []string, ok bool) {
 	return out, true
 }
 
-// Keeps says that every line of there which is not blank is among lines, in its order, white space around it aside: putting lines in
-// its place takes nothing away.
+// Keeps says that every line of there which is not blank is among lines, in its order, white space around it aside: putting
+// lines in its place takes nothing away.
 func Keeps(there, lines []string) bool {
 	k := 0
 	for _, want := range there {
@@ -88,7 +88,7 @@ func Keeps(there, lines []string) bool {
 	return true
 }
 
-// firstLine and lastLine are the indexes of the first and last line that is not blank, -1 when all are.
+// firstLine is the index of the first line that is not blank, -1 when all are.
 func firstLine(lines []string) int {
 	return slices.IndexFunc(lines, func(s string) bool { return trim(s) != "" })
 }
@@ -103,7 +103,8 @@ func lastLine(lines []string) int {
 	return -1
 }
 
-// inside is the least indented line behind a declaration's first one, closing brackets aside; -1 without one.
+// inside is the least indented line behind a declaration's first one, closing brackets aside; -1 without one. It shows how deep the body
+// stands.
 func inside(lines []string, head int) int {
 	least := -1
 	for i := head + 1; i < len(lines); i++ {

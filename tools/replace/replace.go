@@ -56,7 +56,7 @@ import (
 	"strings"
 )
 
-// Stages are the names of the stages in the order they are asked.
+// Stages are the names of the stages in the order they are asked, the strictest first. Result.Stage is one of them.
 var Stages = [...]string{"simple", "line_trimmed", "whitespace_normalized", "indentation_flexible",
 	"escape_normalized", "trimmed_boundary", "typography", "similar_block"}
 
@@ -67,7 +67,7 @@ var finders = [len(Stages)]func(*query) []place{simple, lineTrimmed, whitespaceN
 
 // Apply replaces old by new in text: the one place where old stands, or with all every place where the text
 // of the first match stands. A byte order mark has been taken off by the caller; old and new may have any line
-// endings, the text's own are kept. The error is an *Error.
+// endings, the text's own are kept. The error is an *Error. It does not change its arguments and keeps no state, so calls may run at once.
 func Apply(text, old, new string, all bool) (Result, error) {
 	old, new = toLF(old), toLF(new)
 	switch {
@@ -102,6 +102,7 @@ func Apply(text, old, new string, all bool) (Result, error) {
 		if pending != nil {
 			places = inBoth(places, pending)
 		}
+		// A loose match may be the wrong one of two: the passage that was meant has been edited, and another looks like it.
 		if len(places) == 1 && i > 0 {
 			if rival := q.rival(places[0]); rival >= 0 {
 				return Result{}, q.multiple(Stages[i], []place{places[0], q.block(rival, 1)}, 2)
@@ -121,6 +122,7 @@ func Apply(text, old, new string, all bool) (Result, error) {
 		case pending == nil && len(places) == 1: // the same text stands where this stage does not look
 			same := q.src.text[first.start:first.end]
 			return Result{}, q.multiple(Stages[i], bounded(q.src.text, same), strings.Count(q.src.text, same))
+		// The first stage that finds several places names them in the refusal; later ones may only choose among them.
 		case pending == nil:
 			pending, q.undecided = places, Stages[i]
 		}
@@ -150,7 +152,8 @@ func (q *query) glued(p place, new string) error {
 }
 
 // SimilarBlock finds the one block of a text that has most of the quoted lines in their order; see similarBlock. first
-// is its 0-based first line, n the number of its lines.
+// is its 0-based first line, n the number of its lines. Package patch uses it for hunks that are not found; text may have any line
+// endings.
 func SimilarBlock(text string, quoted []string) (first, n int, ok bool) {
 	q := newQuery(text, strings.Join(quoted, "\n"))
 	q.lines, q.ended = quoted, false
@@ -171,7 +174,7 @@ func Rival(text string, quoted []string, first, n int) int {
 }
 
 // mostGrowth is how many bytes replacing all may add; a short old in a large file times a long new is a way to
-// fill the memory.
+// fill the memory. It equals the largest file that can be edited (files.MaxText).
 const mostGrowth = 64 << 20
 
 // place is a half-open range of the LF text that a stage proposes.
@@ -208,7 +211,8 @@ func (q *query) alone(p place) bool {
 
 // rival is the first line of another place that has most of the quoted lines, as deep as they were quoted, -1 without one: the passage
 // that was meant may be there, edited since it was read, and the one that was found may only look like it. Where the one that was found
-// is not indented as quoted, less is enough to doubt it.
+// is not indented as quoted, less is enough to doubt it. Every line of the file votes for the line at which the block would begin, so one
+// pass is enough.
 func (q *query) rival(p place) int {
 	n := len(q.lines)
 	type deep struct{ indent, key string }
@@ -303,8 +307,9 @@ func (q *query) anchored(from, to int) bool {
 	return false
 }
 
-// oversize is OpenCode's guard against a match that swallows far more than was quoted: lines first, then, for
-// several lines, characters.
+// oversize is OpenCode's guard against a match that swallows far more than was quoted: at least twice the lines and at least three
+// more, then, for several lines, over four times the characters and over 500 more. Loose stages could otherwise delete text that the
+// model has never seen.
 func oversize(match, old string) bool {
 	n, m := strings.Count(old, "\n")+1, strings.Count(match, "\n")+1
 	if m >= max(n+3, 2*n) {

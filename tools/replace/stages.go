@@ -7,7 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// simple proposes the quotation as it is. Overlapping occurrences count: "aa" stands twice in "aaa".
+// simple proposes the quotation as it is. Overlapping occurrences count: "aa" stands twice in "aaa". Two places are
+// enough to know that it is ambiguous; the first and the last are found without going through the others.
 func simple(q *query) []place {
 	i := strings.Index(q.src.text, q.old)
 	if i < 0 {
@@ -20,7 +21,8 @@ func simple(q *query) []place {
 	return out
 }
 
-// lineTrimmed proposes runs of lines equal to the quoted ones after trimming each.
+// lineTrimmed proposes runs of lines equal to the quoted ones after trimming each: models lose indentation and add
+// blanks at line ends.
 func lineTrimmed(q *query) []place {
 	q.number()
 	var out []place
@@ -36,7 +38,8 @@ func lineTrimmed(q *query) []place {
 	return out
 }
 
-// isEmpty reports lines with nothing on them, not even white space: a quotation of blanks must not match them.
+// isEmpty reports lines with nothing on them, not even white space: a quotation of blanks must not match them, or the new text
+// would be inserted at any empty line.
 func isEmpty(s string) bool {
 	for i := range len(s) {
 		if s[i] != '\n' {
@@ -47,11 +50,12 @@ func isEmpty(s string) bool {
 }
 
 // runs are the starts of want in ids, overlapping ones too, in linear time (Knuth, Morris and Pratt): a file of equal lines
-// would make the plain search quadratic.
+// would make the plain search quadratic. Lines are numbers here, see number.
 func runs(ids, want []int32) []int {
 	if len(want) == 0 || len(want) > len(ids) {
 		return nil
 	}
+	// border[i] is the length of the longest proper beginning of want[:i] that it also ends with.
 	border := make([]int, len(want)+1)
 	for i, k := 1, 0; i < len(want); i++ {
 		for k > 0 && want[i] != want[k] {
@@ -78,8 +82,9 @@ func runs(ids, want []int32) []int {
 	return out
 }
 
-// whitespaceNormalized proposes what equals the quotation when every run of white space is one blank and the
-// ends are trimmed: whole lines, parts of a line, then blocks of as many lines as quoted.
+// whitespaceNormalized proposes what equals the quotation when every run of white space is one blank and the ends are
+// trimmed: whole lines, parts of a line, then blocks of as many lines as quoted. Only lines that have the quotation's
+// longest word are looked at, so a large file costs one search for that word.
 func whitespaceNormalized(q *query) []place {
 	want := collapse(q.old)
 	if want == "" {
@@ -133,7 +138,7 @@ func whitespaceNormalized(q *query) []place {
 }
 
 // words gives old's longest word; ok is false when one of its (first 32) words is nowhere in the text, and so
-// nothing that differs in white space only can.
+// nothing that differs in white space only can be either. Each word costs a search through the text, hence the limit.
 func (q *query) words() (longest string, ok bool) {
 	words := strings.FieldsFunc(q.old, isSpace)
 	seen := map[string]bool{}
@@ -152,7 +157,8 @@ func (q *query) words() (longest string, ok bool) {
 	return longest, longest != ""
 }
 
-// reflowed are the blocks of as many lines as quoted whose words are the quoted ones, wherever the lines break.
+// reflowed are the blocks of as many lines as quoted whose words are the quoted ones, wherever the lines break: a
+// formatter has moved words from one line to the next.
 func (q *query) reflowed(want string) []place {
 	n := len(q.lines)
 	var all strings.Builder // the lines' words, one blank between lines, none for blank lines
@@ -192,7 +198,7 @@ func (q *query) reflowed(want string) []place {
 }
 
 // tight takes the blank lines off the blocks' ends where none are quoted; then blocks that were one another
-// shifted over a blank line are the same.
+// shifted over a blank line are the same, and no longer look like several places.
 func (q *query) tight(blocks []place) []place {
 	blank := func(s string) bool { return trim(s) == "" }
 	var out []place
@@ -211,7 +217,7 @@ func (q *query) tight(blocks []place) []place {
 	return out
 }
 
-// merge puts two lists that are each in the text's order into one.
+// merge puts two lists that are each in the text's order into one, as finders promise their places in that order.
 func merge(a, b []place) []place {
 	out := make([]place, 0, len(a)+len(b))
 	for len(a) > 0 && len(b) > 0 {
@@ -224,7 +230,8 @@ func merge(a, b []place) []place {
 	return append(append(out, a...), b...)
 }
 
-// apart says that a match inside a line does not cut a word where old has white space, nor a line where it has a line break.
+// apart says that a match inside a line does not cut a word where old has white space, nor a line where it has a line
+// break: the white space that was quoted separates, so " if " must not match in "xifx".
 func (q *query) apart(p place) bool {
 	text := q.src.text
 	if strings.Contains(q.old[:len(q.old)-len(trimLeft(q.old))], "\n") { // quoted from a line's beginning
@@ -255,7 +262,7 @@ func (q *query) apart(p place) bool {
 }
 
 // apartFirst puts the matches that cut a word last; when there are no others there is no match. They still make
-// the quotation ambiguous.
+// the quotation ambiguous: the author may have meant one of them.
 func (q *query) apartFirst(places []place) []place {
 	var good, cut []place
 	for _, p := range places {
@@ -310,7 +317,7 @@ func collapseInto(b []byte, at []int, s string) ([]byte, []int) {
 }
 
 // indentationFlexible proposes the runs of lines that are equal once the common indentation is taken off both,
-// trailing white space aside. All of them are line_trimmed's too: its use is to tell those apart, so it proposes
+// trailing white space aside. All of them are lineTrimmed's too: its use is to tell those apart, so it proposes
 // only the closest: with the very indentation quoted if there is such a place.
 func indentationFlexible(q *query) []place {
 	q.number()
@@ -353,7 +360,8 @@ func indentationFlexible(q *query) []place {
 	return shifted
 }
 
-// common0 is the length in bytes of the least indentation of the lines that are not blank.
+// common0 is the length in bytes of the least indentation of the lines that are not blank; 0 when all are. Tabs count
+// as one, as lines of one block are compared with each other only.
 func common0(lines []string) int {
 	least := -1
 	for _, line := range lines {
@@ -379,6 +387,7 @@ func escapeNormalized(q *query) []place {
 	if !strings.Contains(q.src.text, `\`) {
 		return nil
 	}
+	// Lines are numbered as in query.number, decoded on both sides.
 	lines := strings.Split(want, "\n")
 	n := len(lines) - 1 // but for the last, whose newline is not quoted
 	known := make(map[string]int32, n)
@@ -417,7 +426,7 @@ func escapeNormalized(q *query) []place {
 	return out
 }
 
-// bounded is occurrences up to a number.
+// bounded is occurrences up to mostPlaces.
 func bounded(text, want string) []place {
 	var out []place
 	for i := 0; len(out) < mostPlaces; {
@@ -431,7 +440,8 @@ func bounded(text, want string) []place {
 	return out
 }
 
-// unescapeLine decodes one line of a block; a backslash before the newline goes with it, but for the last line.
+// unescapeLine decodes one line of a block; a backslash before the newline goes with it, but for the last line, whose
+// newline is not part of the block.
 func unescapeLine(line string, last bool) string {
 	if !strings.Contains(line, `\`) {
 		return line
@@ -443,7 +453,7 @@ func unescapeLine(line string, last bool) string {
 }
 
 // unescapeAs decodes in s the escapes that old has: what was escaped once too often in old was so in s, and an escape
-// that old does not have may be the file's own.
+// that old does not have may be the file's own, such as \n in a string literal.
 func unescapeAs(old, s string) string {
 	var kinds []byte
 	for i := 0; i+1 < len(old); i++ {
@@ -464,8 +474,8 @@ func unescapeAs(old, s string) string {
 	return b.String()
 }
 
-// unescape reads backslash escapes as models write them into JSON twice. Unknown escapes
-// stay as they are.
+// unescape reads backslash escapes as models write them into JSON twice: n, t, r, quotes, backquote, backslash, a line
+// continuation and the dollar sign of a template. Unknown escapes stay as they are: \d is a regular expression's.
 func unescape(s string) string {
 	if !strings.Contains(s, `\`) {
 		return s
@@ -484,8 +494,8 @@ func unescape(s string) string {
 	return toLF(b.String())
 }
 
-// trimmedBoundary proposes the quotation without the white space around it, then runs of as many lines that
-// are the quotation when trimmed as a whole.
+// trimmedBoundary proposes the quotation without the white space around it. Where that stands in several places, the
+// blank lines that were quoted around it may tell which one is meant.
 func trimmedBoundary(q *query) []place {
 	want := trim(q.old)
 	if want == q.old || want == "" {
@@ -518,11 +528,15 @@ func trimmedBoundary(q *query) []place {
 	return alone
 }
 
+// isWord reports what words consist of in most programming languages. Bytes that are not UTF-8 decode to U+FFFD and are
+// none.
 func isWord(r rune) bool {
 	return r == '_' || r != unicode.ReplacementChar && (unicode.IsLetter(r) || unicode.IsDigit(r))
 }
 
-// occurrences are the places where exactly this text stands (and fits, unless nil), not overlapping, from the start.
+// occurrences are the places where exactly this text stands (and fits, unless nil), not overlapping, from the start, as
+// strings.ReplaceAll takes them. A place that does not fit is stepped over by one byte, as a fitting one may overlap
+// it.
 func occurrences(text, want string, fits func(place) bool) []place {
 	var out []place
 	for i := 0; want != ""; {
@@ -542,7 +556,7 @@ func occurrences(text, want string, fits func(place) bool) []place {
 }
 
 // typography proposes lines, then parts of lines, that are the quotation when typographic quotes, dashes and blanks
-// are plain ones: models and editors exchange them.
+// are plain ones: models and editors exchange them. Where both texts are ASCII there is nothing to fold in parts of lines.
 func typography(q *query) []place {
 	n := len(q.lines)
 	quoted, have := keys(q.lines), q.src.keys()
@@ -569,6 +583,7 @@ func typography(q *query) []place {
 			break
 		}
 	}
+	// Whole lines are the better match, and folding the whole text is the costly part.
 	if len(out) > 0 || isASCII(q.src.text) && isASCII(q.old) {
 		return out
 	}
@@ -590,6 +605,7 @@ func typography(q *query) []place {
 	return out
 }
 
+// keys are the keys of lines, see key.
 func keys(lines []string) []string { return each(lines, key) }
 
 // keys are those of the text's lines.
@@ -605,6 +621,7 @@ func (s *source) keys() []string {
 // perhaps others between: an older state of the file was quoted, or from memory. Lines, or two lines together, that
 // stand once in the file say which block it is. Without one there is no match, nor when a line that the block lacks
 // stands elsewhere: then that may be the place that was meant. What the change may touch of the block Merge decides.
+// Quotations of over 2,000 lines are left alone, as they would fill the budget.
 func similarBlock(q *query) []place {
 	n := len(q.lines)
 	if n < 2 || n > 2000 {
@@ -624,6 +641,7 @@ func similarBlock(q *query) []place {
 	if len(anchors) == 0 {
 		return nil
 	}
+	// slack is how many lines may have been added or removed before the first and behind the last anchor.
 	slack := max(3, n/2)
 	first, last := anchors[0], anchors[len(anchors)-1]
 	lo := max(0, first.file-first.quote-slack)
@@ -631,6 +649,7 @@ func similarBlock(q *query) []place {
 	if hi-lo > 3*n+2*slack || !q.spend(n*(hi-lo)*4) {
 		return nil
 	}
+	// Only the lines around the anchors are compared loosely.
 	window := make([]string, hi-lo)
 	for i := range window {
 		window[i] = q.src.line(lo + i)
@@ -650,6 +669,7 @@ func similarBlock(q *query) []place {
 			found += weight
 		}
 	}
+	// Half of the quotation, by weight, must stand there as quoted.
 	if top < 0 || 2*found < all {
 		return nil
 	}
@@ -669,8 +689,9 @@ func similarBlock(q *query) []place {
 	return []place{q.block(lo+top, bottom-top+1)}
 }
 
-// ends reports that a block could as well end a line further (or begin one before): beside it stands the line that it ends with once
-// more, as closing brackets do, and the one in the block is not indented as the quoted one.
+// ends reports that a block could as well end a line further (or begin one before): beside it stands the line that it
+// ends with once more, as closing brackets do, and the one in the block is not indented as the quoted one. A block that
+// is one bracket short would leave the other behind.
 func (q *query) ends(top, bottom int, pair []int, window []string) bool {
 	first, last := 0, len(pair)-1
 	for last > 0 && pair[last] < 0 {
@@ -693,10 +714,12 @@ func (q *query) ends(top, bottom int, pair []int, window []string) bool {
 	return again(bottom, 1, last) || again(top, -1, first)
 }
 
-// anchor is a quoted line and the one line of the file that it can be.
+// anchor is a quoted line and the one line of the file that it can be, both 0-based.
 type anchor struct{ quote, file int }
 
-// anchors finds the quoted lines that say where the block is; none when they are not in one order, or too far apart.
+// anchors finds the quoted lines that say where the block is: those that the quotation and the file have once, or two
+// lines that stand together once. There are none when they are not in one order, or too far apart: then the quotation
+// is put together from several places.
 func (q *query) anchors(quoted, have []string, where map[string][]int) []anchor {
 	times := make(map[string]int, len(quoted))
 	for _, k := range quoted {

@@ -9,8 +9,9 @@ import (
 )
 
 // Apply is the plainest rendering of what OpenCode 1.18 does with an edit, from the description of its
-// behaviour: every stage proposes texts; the first that occurs, once or with all, is replaced. Its oddities
-// included; the table below says where we differ and how.
+// behaviour: every stage proposes texts; the first that occurs, once or with all, is replaced. Its oddities are included:
+// package replace is compared with it, and the table in that package's comment says where the two differ.
+// refused is "" or the kind of the refusal.
 func Apply(text, old, new string, all bool) (changed, refused string) {
 	if old == new {
 		return "", "identical"
@@ -24,6 +25,7 @@ func Apply(text, old, new string, all bool) (changed, refused string) {
 	} else {
 		old, new = toLF(old), toLF(new)
 	}
+	// The stages in OpenCode's order. ocSimple comes first and last.
 	kind := "not_found"
 	for _, candidates := range []func(string, string) []string{ocSimple, ocLines, ocAnchor, ocSpace, ocIndent, ocEscape, ocBoundary, ocContext, ocSimple} {
 		for _, c := range candidates(text, old) {
@@ -48,6 +50,7 @@ func Apply(text, old, new string, all bool) (changed, refused string) {
 	return "", kind
 }
 
+// ocSimple proposes the quotation itself.
 func ocSimple(_, old string) []string { return []string{old} }
 
 // popped is a text's lines without the empty one after a final newline.
@@ -87,6 +90,7 @@ func ocLines(text, old string) []string {
 // ocPairs finds blocks whose first and last line agree with the quotation's; each judges
 // what is between.
 func ocPairs(text, old string, each func(i, j int, lines, want []string) (keep bool)) (out []string) {
+	// Three lines at least: two anchors and something between.
 	if strings.Count(old, "\n") < 2 {
 		return nil
 	}
@@ -123,6 +127,7 @@ func ocAnchor(text, old string) []string {
 		score, check := 0.0, min(n, size)-2
 		for k := 1; k <= check; k++ {
 			a, b := []rune(trim(lines[i+k])), []rune(trim(want[k]))
+			// Two empty lines add nothing.
 			if m := max(len(a), len(b)); m > 0 {
 				score += 1 - float64(slowDistance(a, b))/float64(m)
 			}
@@ -135,6 +140,7 @@ func ocAnchor(text, old string) []string {
 		blocks = append(blocks, block{strings.Join(lines[i:j+1], "\n"), score})
 		return false
 	})
+	// The first of equals wins.
 	best := block{score: -1}
 	for _, b := range blocks {
 		if b.score > best.score {
@@ -252,10 +258,13 @@ func slowDistance(a, b []rune) int {
 	return row[len(b)]
 }
 
+// toLF turns CRLF into LF.
 func toLF(s string) string { return strings.ReplaceAll(s, "\r\n", "\n") }
 
+// isSpace is that of package replace, so that the comparison is not about kinds of white space.
 func isSpace(r rune) bool { return unicode.IsSpace(r) || r == '\ufeff' }
 
+// trim cuts isSpace off both ends.
 func trim(s string) string { return strings.TrimFunc(s, isSpace) }
 
 // common0 is the length in bytes of the least indentation of the lines that are not blank.
@@ -269,6 +278,7 @@ func common0(lines []string) int {
 	return max(least, 0)
 }
 
+// unescape decodes the escapes that EscapeNormalizedReplacer knows; others stay.
 func unescape(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
