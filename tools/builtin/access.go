@@ -47,8 +47,8 @@ func (w workspace) hidden(ctx context.Context, gate any, session string) func(st
 }
 
 // predicted is what a gate would answer, without asking a person. A gate that cannot tell beforehand (a
-// host's own, in tests) is represented by the default rules: they are the strictest that a session can
-// run with.
+// host's own, in tests) is represented by the default rules, and of several patterns any that is not
+// allowed decides: .env files stay out of a search even then.
 func predicted(ctx context.Context, gate any) func(permission.Request) permission.Action {
 	if f, ok := gate.(tools.Foreteller); ok {
 		return func(r permission.Request) permission.Action { return f.Would(ctx, r) }

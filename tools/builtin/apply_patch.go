@@ -16,6 +16,7 @@ import (
 //go:embed apply_patch.txt
 var applyPatchText string
 
+// applyPatchParams has the name of OpenCode's tool.
 type applyPatchParams struct {
 	PatchText string `json:"patchText" jsonschema:"the whole patch, from *** Begin Patch to *** End Patch"`
 }
@@ -29,6 +30,7 @@ func ApplyPatch(env Env) tools.Tool {
 		if err != nil {
 			return tools.Result{}, patchError(err)
 		}
+		// Two sections for "a.go" and "./a.go" are one file, and the patch engine refuses or joins them by this name.
 		parsed.Key = changer.canonicalName
 		opened, places, err := changer.openAll(ctx, call, parsed)
 		if err != nil {
@@ -43,6 +45,7 @@ func ApplyPatch(env Env) tools.Tool {
 				}
 			}
 		}
+		// Pure text: the patch is worked out on what was opened, and nothing is written here.
 		changes, err := parsed.Apply(func(path string) (string, bool, error) {
 			f := opened[path]
 			if f == nil {
@@ -50,6 +53,7 @@ func ApplyPatch(env Env) tools.Tool {
 			}
 			return f.Text, f.Exists || f.Dirty, nil
 		})
+		// Found out before the error is returned, which quotes lines of the file.
 		secret := changer.withheld(ctx, call, opened)
 		if err != nil {
 			return tools.Result{}, patchError(hideLines(err, secret))
@@ -57,6 +61,7 @@ func ApplyPatch(env Env) tools.Tool {
 		prop := proposal{}
 		var notes []string
 		var done strings.Builder
+		// OpenCode's words and letters (A, D, M), on which models are trained.
 		done.WriteString("Success. Updated the following files:")
 		for _, c := range changes {
 			f := opened[c.Path]
@@ -98,6 +103,7 @@ func (c changes) loosely(f *files.File, to patch.FileChange, secret bool) (note 
 	if len(to.Loose) == 0 {
 		return "", nil
 	}
+	// A file that the session has not read, or that changed since, must be quoted exactly.
 	if err := c.requireRead(f); err != nil {
 		return "", err
 	}
@@ -109,6 +115,7 @@ func (c changes) loosely(f *files.File, to patch.FileChange, secret bool) (note 
 	}
 	var notes []string
 	for _, l := range to.Loose {
+		// Only white space differs otherwise, and a broken syntax is then the patch's own.
 		if l.Reworded {
 			if err := c.unbroken(f, to.New, shown(l)); err != nil {
 				return "", err
@@ -148,6 +155,7 @@ func hideLines(err error, secret map[string]*files.File) error {
 // openAll resolves every name of the patch, asks once for all places outside the project, then opens
 // the files. Nothing is opened before the question: see askRead.
 func (c changes) openAll(ctx context.Context, call *tools.Call, parsed *patch.Patch) (map[string]*files.File, map[string]place, error) {
+	// By the patch's own names, which Apply asks for.
 	places := map[string]place{}
 	var list []place
 	paths := parsed.Paths()

@@ -22,6 +22,7 @@ import (
 //go:embed bash.txt
 var bashText string
 
+// bashParams has the names of OpenCode's tool, besides Background and PTY. Timeout is a pointer, to tell 0, which is refused, from none.
 type bashParams struct {
 	Command     string `json:"command" jsonschema:"the command line to run in bash"`
 	Timeout     *int   `json:"timeout,omitempty" jsonschema:"time limit in milliseconds, 120000 when left out"`

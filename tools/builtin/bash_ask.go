@@ -200,8 +200,8 @@ func (e commands) callsRequest(a *scan.Analysis) permission.Request {
 	// echo changes nothing, echo > file does.
 	readOnly := func(c scan.Call) bool { return !a.Redirects && e.unasked(c) }
 	for _, c := range a.Calls {
-		// Also are other spellings of the same call (through env, sudo, a path): a rule that denies one
-		// of them counts.
+		// Also are other spellings of the same call (without the folder, as typed): a rule that denies
+		// one of them counts.
 		for _, also := range c.Also {
 			add(&r.Also, also)
 		}

@@ -23,30 +23,34 @@ var bashInputText string
 //go:embed bash_kill.txt
 var bashKillText string
 
+// bashOutputParams: Wait saves the model a row of empty looks at a build that takes a while.
 type bashOutputParams struct {
 	ID   string `json:"id,omitempty" jsonschema:"the id that bash gave, such as bg_1; without it the commands are listed"`
 	Wait int    `json:"wait,omitempty" minimum:"0" maximum:"30000" jsonschema:"how many milliseconds to wait for new output or the end, 0 when left out"`
 }
 
+// bashInputParams: the text is typed as it is. The model adds the line break itself, since some programs wait for a single key.
 type bashInputParams struct {
 	ID   string `json:"id" jsonschema:"the id that bash gave, such as bg_1"`
 	Text string `json:"text" jsonschema:"what to type, with a line break at the end of a line"`
 	EOF  bool   `json:"eof,omitempty" jsonschema:"close the input afterwards"`
 }
 
+// bashKillParams name the command; there is no signal to choose, the end is always that of all it has started.
 type bashKillParams struct {
 	ID string `json:"id" jsonschema:"the id that bash gave, such as bg_1"`
 }
 
 const (
 	// A turn must not hang on one look; the schema says the same in milliseconds.
+	// The schema's maximum, for callers that do not come through it.
 	maxWait    = 30 * time.Second
 	firstLook  = 300 * time.Millisecond // how long a start or an input waits for what the program says to it
 	inputAsked = "bash_input"           // the permission
 )
 
-// startBackground starts a command that has been allowed. The list of running commands goes with "too
-// many", so that the model can choose one to end.
+// startBackground starts a command that has been allowed. It fails when ctx has ended meanwhile: a person's question may have been open for
+// long. The list of running commands goes with "too many", so that the model can choose one to end.
 func (c commands) startBackground(ctx context.Context, all *run.Background, cmd run.Command) (*run.BackgroundJob, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -69,6 +73,7 @@ func (c commands) firstOutput(ctx context.Context, j *run.BackgroundJob, title, 
 		j.Kill() // the model would never learn its id
 		return tools.Result{}, err
 	}
+	// A command that ended may have written files; the servers' next answer should be about those.
 	if !l.Running {
 		c.flush(ctx)
 	}
@@ -77,7 +82,8 @@ func (c commands) firstOutput(ctx context.Context, j *run.BackgroundJob, title, 
 	return r, nil
 }
 
-// BashOutput shows what is new of a command in the background.
+// BashOutput shows what is new of a command in the background; without an id it lists the commands. It needs no question, because the
+// command was allowed, and its output with it.
 func BashOutput(env Env) tools.Tool {
 	e := env.commands()
 	o := e.Shell
@@ -136,8 +142,8 @@ func BashInput(env Env) tools.Tool {
 	}, tools.WithKind(tools.KindExecute), tools.WithKeep(tools.HeadTail), tools.WithPermission("bash"))
 }
 
-// BashKill ends a command in the background, without a question: the agent may end what it was allowed
-// to start.
+// BashKill ends a command in the background, without a question: the agent may end what it was allowed to start. One that has ended already
+// is no error: the model wanted it gone.
 func BashKill(env Env) tools.Tool {
 	e := env.commands()
 	o := e.Shell
@@ -169,6 +175,8 @@ func findBackground(all *run.Background, id string) (*run.BackgroundJob, error) 
 	return nil, &tools.Error{Kind: "not_found", Message: fmt.Sprintf("There is no background command %q in this session. %s", id, listBackground(all))}
 }
 
+// listBackground is the commands for the model, one a line, each with its id and how long it has run. Those that ended stay in the list
+// until their last output has been looked at.
 func listBackground(all *run.Background) string {
 	list := all.List()
 	if len(list) == 0 {
@@ -186,6 +194,7 @@ func listBackground(all *run.Background) string {
 	return b.String()
 }
 
+// since is a duration as people read it, to a tenth of a second.
 func since(t time.Time) string { return time.Since(t).Round(100 * time.Millisecond).String() }
 
 // askInput asks about text that is typed into a running program. The program may be a shell, so a
@@ -204,6 +213,7 @@ func (c commands) askInput(ctx context.Context, call *tools.Call, j *run.Backgro
 			return err
 		}
 	}
+	// The pattern reads like a redirection, so a rule can name the program and the input.
 	pattern := strings.TrimSpace(j.Command.Text) + " < " + strings.TrimRight(text, "\r\n")
 	r := permission.Request{
 		Permission: inputAsked, Patterns: []string{pattern}, Named: true, MustAsk: len(a.Protected) > 0,
@@ -232,6 +242,7 @@ func lookResult(title string, j *run.BackgroundJob, l run.Look) tools.Result {
 	if strings.TrimSpace(text) == "" {
 		text = "(no new output)"
 	}
+	// exit is null while it runs and where a signal ended it, as in bashResult.
 	meta := map[string]any{"id": j.ID, "background": true, "running": l.Running, "truncated": o.Truncated, "output": lastRunes(text, run.LiveOutput), "exit": nil}
 	notes := []string{"id: " + j.ID}
 	end := l.Ending

@@ -10,7 +10,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/shell/scan"
 )
 
-// Explanation is what `pillion permission explain` prints of a command.
+// Explanation is what `pillion permission explain` prints of a command, as JSON or as text. Lists are never null in the JSON. Its names are
+// part of the command line's interface.
 type Explanation struct {
 	Decision       string             `json:"decision"` // allow, ask, deny; refuse when it never runs
 	Commands       []string           `json:"commands"`
@@ -25,7 +26,7 @@ type Explanation struct {
 	Programs []ExplainedProgram `json:"programs"`
 }
 
-// ExplainedProgram is one call of a command, and what is known of its program.
+// ExplainedProgram is one call of a command, and what is known of its program. Text is the call as the rules see it.
 type ExplainedProgram struct {
 	Text     string `json:"text"`
 	Record   string `json:"record,omitempty"` // "git.yaml: git clean"
@@ -33,7 +34,7 @@ type ExplainedProgram struct {
 	Effect   string `json:"effect,omitempty"` // what it does more than the program does without that word: "forces: --force"
 }
 
-// ExplainedRequest is one thing that is judged before the command runs.
+// ExplainedRequest is one thing that is judged before the command runs, in the order in which the tool would ask.
 type ExplainedRequest struct {
 	Permission string            `json:"permission"`
 	Patterns   []string          `json:"patterns"`
@@ -48,6 +49,7 @@ type ExplainedRequest struct {
 // cannot drift from them. Only a plugin's answer is not known beforehand.
 func Explain(ctx context.Context, env Env, command, dir string, gate *permission.Gate) Explanation {
 	e := env.commands()
+	// "refuse" stays where the command never runs: no shell, a refusal of the analysis, a sandbox that is required and missing.
 	x := Explanation{Decision: "refuse", Commands: []string{}, ExternalPaths: []scan.PathAccess{}, ProtectedPaths: []string{}, Requests: []ExplainedRequest{}, Programs: []ExplainedProgram{}}
 	sh, err := run.Detect(e.Shell.Shell)
 	if err != nil {
@@ -68,6 +70,7 @@ func Explain(ctx context.Context, env Env, command, dir string, gate *permission
 		return x
 	}
 	s := e.Shell.Sandbox
+	// With "ask" a missing sandbox is a question, which the requests below show.
 	if x.Sandbox = s.active() && s.support().Usable(); !x.Sandbox && s.Mode == SandboxOn {
 		x.Why = noSandbox(s.support())
 		return x
@@ -80,6 +83,7 @@ func Explain(ctx context.Context, env Env, command, dir string, gate *permission
 		if r.Permission == "bash" {
 			program = permission.Reply{Asked: v.Action == permission.Ask, Granted: v.Granted}
 		}
+		// A deny outweighs an ask, an ask an allow; among equals the first one gives the reason.
 		why := explained(r, v)
 		switch {
 		case v.Action == permission.Allow && (r.Permission == "read" || r.Permission == "edit") || len(r.Patterns) == 0:
@@ -97,7 +101,8 @@ func Explain(ctx context.Context, env Env, command, dir string, gate *permission
 	return x
 }
 
-// explained says which rule decided a request, or why it must be asked whatever the rules say.
+// explained says which rule decided a request, or why it must be asked whatever the rules say. The cases go from what is certain to what is
+// left: a deny, a grant, a command that changes nothing, the sandbox's allowance.
 func explained(r permission.Request, v permission.Verdict) string {
 	rule := "no rule names " + v.Pattern
 	if v.Rule != nil {

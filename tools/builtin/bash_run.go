@@ -45,6 +45,7 @@ func (r *commandRun) runOnce(ctx context.Context) (run.Outcome, error) {
 	view := r.watched(run.Handles{Kill: func() { end(errEnded) }})
 	c := r.command
 	if view != nil {
+		// Errors are the view's own: a command must not end because nobody watches it any more.
 		c.Raw = func(p []byte) { _, _ = view.Write(p) }
 	}
 	out, err := r.Shell.Runner.Run(ctx, c)

@@ -74,6 +74,7 @@ func (p sandboxedParams) plain() bashParams {
 	return bashParams{Command: p.Command, Timeout: p.Timeout, Workdir: p.Workdir, Description: p.Description, Background: p.Background, PTY: p.PTY, unsandboxed: p.Unsandboxed}
 }
 
+// sandboxText is added to the tool's description where commands run in the sandbox.
 const sandboxText = `
 - Commands run in a sandbox: they can write only in the project, temporary folders and build caches, not to .git/hooks, .git/config or editor settings, and have no network unless the person opened it. When that stops a command the result says so; call again with unsandboxed then, if it is worth asking the person.`
 
@@ -166,6 +167,7 @@ func fillsNewFolder(a *scan.Analysis) bool {
 		if len(words) == 0 || words[0] != "git" {
 			continue
 		}
+		// Git's own options stand before the command: git -C dir clone.
 		for words = words[1:]; len(words) > 1 && strings.HasPrefix(words[0], "-"); words = words[1:] {
 			if words[0] == "-c" || words[0] == "-C" {
 				words = words[1:] // its value

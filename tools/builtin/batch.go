@@ -16,16 +16,18 @@ import (
 //go:embed batch.txt
 var batchText string
 
+// batchParams has the names of OpenCode's tool. The number is checked in Batch, not by the schema: the first 25 calls run all the same.
 type batchParams struct {
 	ToolCalls []batchCall `json:"tool_calls" minItems:"1" jsonschema:"the calls, at most 25"`
 }
 
+// batchCall is one call as the model would make it alone.
 type batchCall struct {
 	Tool       string         `json:"tool" minLength:"1" jsonschema:"the tool's name"`
 	Parameters map[string]any `json:"parameters,omitempty" jsonschema:"its parameters"`
 }
 
-// OpenCode's limit.
+// maxBatch is OpenCode's limit of calls in one batch.
 const maxBatch = 25
 
 // Batch makes several calls at once, each through the host: its own gate, hooks and card. It is offered
@@ -53,6 +55,7 @@ func Batch(Env) tools.Tool {
 			wg.Go(func() { results[i], errs[i] = call.Host.Calls.CallTool(ctx, c.Tool, input) })
 		}
 		wg.Wait()
+		// After the wait: every call that was started has ended.
 		if ctx.Err() != nil {
 			return tools.Result{}, ctx.Err()
 		}

@@ -89,6 +89,7 @@ func All(env Env) []tools.Tool {
 
 // Named reports whether one of Pillion's own tools has this name; a custom tool of the same name
 // replaces it, and is said to.
+// Built on an empty Env: no tool may need anything of it before it is called.
 func Named(id string) bool {
 	return slices.ContainsFunc(All(Env{}), func(t tools.Tool) bool { return t.ID == id })
 }

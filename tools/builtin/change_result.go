@@ -25,6 +25,7 @@ func locations(set *change.Set) []tools.Location {
 		}
 		for _, h := range f.Hunks {
 			if h.OldLines+h.NewLines > 0 {
+				// The first hunk with lines: a rename's own hunk has none. A deletion at the top of a file starts at line 0.
 				l.Line = max(h.NewStart, 1)
 				break
 			}
@@ -34,6 +35,7 @@ func locations(set *change.Set) []tools.Location {
 	return out
 }
 
+// maxPatch is how many bytes of unified text the metadata of one file has; it is stored with the call, and each state of the card sends it.
 const maxPatch = 256 << 10 // bytes of unified text in the metadata of one file; it is stored with the call
 
 // metadata has OpenCode's keys (diff of all files, filediff of the first, files each), so that its
@@ -46,6 +48,7 @@ func (c changes) metadata(set *change.Set, more map[string]any) map[string]any {
 		if len(patch) > maxPatch {
 			patch = patch[:strings.LastIndexByte(patch[:maxPatch], '\n')+1] + "… (cut; the whole is in the change set)\n"
 		}
+		// Whole patches only, so the sum may exceed the limit by one of them.
 		if all.Len() < maxPatch {
 			all.WriteString(patch)
 		}
@@ -67,7 +70,7 @@ func (c changes) metadata(set *change.Set, more map[string]any) map[string]any {
 	return out
 }
 
-// fileType is OpenCode's name for what happens to a file.
+// fileType is OpenCode's name for what happens to a file, as its patch tool has it in the metadata.
 func fileType(k change.Kind) string {
 	switch k {
 	case change.Create:
@@ -97,6 +100,7 @@ func (c changes) result(p proposal, d *change.Decided, done *carriedOut, delta *
 		}
 	}
 	sb.WriteString(problemText(delta, done.set))
+	// Of what was written, not of what was proposed.
 	meta := c.metadata(done.set, p.meta)
 	if decidedInPart(d) {
 		meta["partly"] = true

@@ -16,7 +16,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/symbol"
 )
 
-// proposal is what a tool wants to do to files. Nothing is written before propose says so.
+// proposal is what a tool wants to do to files. Nothing is written before propose says so. It belongs to one call and is not stored;
+// the change set made of it is.
 type proposal struct {
 	told    bool   // the note tells the model all that it did not know of the files
 	title   string // the call's title; empty: the paths
@@ -29,9 +30,8 @@ type proposal struct {
 	again *change.Set // it was proposed before, in a session that was cut off; nil: it is new
 	ask   string      // the id of the approval request then; empty: a new one
 
-	// The server that computed it has updated imports itself; asking for the effects of the move again
-	// would do it twice.
-	complete bool // a server computed it: what follows from its moves is in it already
+	// complete: what follows from its moves, such as changed imports, is in it already. Asking the servers again would do it twice.
+	complete bool
 }
 
 // member is a change with the file it was made from. The place of a new name is judged too.
@@ -58,6 +58,7 @@ type changes struct {
 func (c changes) changeFiles(ctx context.Context, call *tools.Call, title string, edits []lspbridge.FileEdit) (tools.Result, error) {
 	var places []place
 	for _, ed := range edits {
+		// In the order in which the loop below takes them off the list again.
 		for _, path := range []string{ed.Path, ed.NewPath} {
 			if path == "" {
 				continue
@@ -72,6 +73,7 @@ func (c changes) changeFiles(ctx context.Context, call *tools.Call, title string
 	if err := c.askOutside(ctx, call, places...); err != nil {
 		return tools.Result{}, err
 	}
+	// The server has computed what follows from its moves.
 	p := proposal{title: title, done: "Change applied successfully.", complete: true}
 	for _, ed := range edits {
 		here := places[0]
@@ -393,6 +395,7 @@ func writeError(err error) error {
 // person typed meanwhile.
 func (c changes) requireRead(f *files.File) error {
 	err := c.Tracker.Check(f)
+	// Check returns these types unwrapped.
 	switch x := err.(type) {
 	case nil:
 		return nil

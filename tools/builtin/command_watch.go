@@ -36,8 +36,8 @@ type flusher interface {
 	Flush(ctx context.Context)
 }
 
-// flushLimit bounds what a command's result waits for that.
-// A file watcher reports within milliseconds; a command's result must not wait for a slow one.
+// flushLimit bounds what a command's result waits for that. A file watcher reports within milliseconds;
+// a command's result must not wait for a slow one.
 const flushLimit = 250 * time.Millisecond
 
 // flush makes the bridge read what a command wrote before the next question to the language servers:
@@ -50,9 +50,8 @@ func (c commands) flush(ctx context.Context) {
 	}
 }
 
-// afterLimit bounds what is done when a command has ended.
-// Comparing the checkpoint's tree may take long in a huge project; then the command's changes are not
-// offered for undo.
+// afterLimit bounds what is done when a command has ended. Comparing the checkpoint's tree may take long
+// in a huge project; then the command's changes are not offered for undo.
 const afterLimit = 5 * time.Second
 
 // beforeCommand prepares for a command's changes. The function it returns is called when the command has ended, also
@@ -90,6 +89,7 @@ type stamp struct {
 	gone bool
 }
 
+// stampOf never fails: a file that cannot be looked at counts as gone, before and after alike.
 func stampOf(path string) stamp {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -98,7 +98,8 @@ func stampOf(path string) stamp {
 	return stamp{size: info.Size(), time: info.ModTime()}
 }
 
-// maxKnown bounds the calls of stat before and after each command; the files that were read last are looked at.
+// maxKnown bounds the calls of stat before and after each command. A session that knows more files is told of changes in some of them
+// only: the tracker gives them in no order.
 const maxKnown = 1000
 
 // knownFiles are those the model has read, as they are on disk. The note that comes of it only saves
@@ -130,6 +131,7 @@ func (c commands) changedSince(known map[string]stamp) []string {
 
 // nameSome names the first of many.
 func nameSome(names []string) string {
+	// Names in the note; the model can ask git for more.
 	const most = 20
 	if len(names) > most {
 		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)

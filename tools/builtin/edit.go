@@ -18,12 +18,13 @@ import (
 //go:embed edit.txt
 var editText string
 
+// editParams are those of one replacement in one file; multiedit takes a list of them.
 type editParams struct {
 	FilePath string `json:"filePath" jsonschema:"the file to change, absolute or relative to the working directory"`
 	replacement
 }
 
-// replacement is one passage and what comes in its place.
+// replacement is one passage and what comes in its place. Both may have \n or \r\n: the file decides which of them is written.
 type replacement struct {
 	OldString  string `json:"oldString" jsonschema:"the passage to replace, as it stands in the file"`
 	NewString  string `json:"newString" jsonschema:"the text in its place"`
@@ -41,6 +42,7 @@ func Edit(env Env) tools.Tool {
 // edit makes replacements in one file, each on the result of those before: all or none, in one
 // proposal. An empty oldString creates the file, as in OpenCode's tool.
 func (c changes) edit(ctx context.Context, call *tools.Call, path string, rs []replacement) (tools.Result, error) {
+	// Names one of several edits in an error; a single one needs no number.
 	which := func(i int) string {
 		if len(rs) == 1 {
 			return ""
@@ -51,6 +53,7 @@ func (c changes) edit(ctx context.Context, call *tools.Call, path string, rs []r
 		if equalButLineEnds(r.OldString, r.NewString) {
 			return tools.Result{}, &tools.Error{Kind: replace.Identical, Message: which(i) + "No changes to apply: oldString and newString are identical."}
 		}
+		// Only the first edit may create the file; for a later one there is a text.
 		if i > 0 && r.OldString == "" {
 			return tools.Result{}, emptyOld(which(i))
 		}
@@ -66,6 +69,7 @@ func (c changes) edit(ctx context.Context, call *tools.Call, path string, rs []r
 		if rs[0].OldString != "" {
 			return tools.Result{}, missing(f.Path)
 		}
+		// A file that was read and is gone since is news to the model, which should not make it again unawares.
 		if err := c.requireRead(f); err != nil {
 			return tools.Result{}, err
 		}
@@ -79,6 +83,7 @@ func (c changes) edit(ctx context.Context, call *tools.Call, path string, rs []r
 		if err := c.Tracker.Check(f); err != nil {
 			note, all, ok := c.quotesExactly(f, err, rs)
 			if !ok {
+				// Never nil here: it words the error that Check found, and says what changed.
 				return tools.Result{}, c.requireRead(f)
 			}
 			whole, notes = all, append(notes, note...)
@@ -90,6 +95,7 @@ func (c changes) edit(ctx context.Context, call *tools.Call, path string, rs []r
 			replaced++
 			continue
 		}
+		// On the text that the edits before have left, as a person would make them.
 		res, err := replacePassage(text, r)
 		if err != nil {
 			return tools.Result{}, inFile(c.rel(f.Path), which(i), err)
@@ -104,6 +110,7 @@ func (c changes) edit(ctx context.Context, call *tools.Call, path string, rs []r
 			notes = append(notes, which(i)+n)
 		}
 	}
+	// Asked once, at the end: one edit may break the syntax that the next one mends.
 	if reworded != "" {
 		if err := c.unbroken(f, text, reworded); err != nil {
 			return tools.Result{}, err
@@ -157,7 +164,7 @@ func (c changes) quotesExactly(f *files.File, why error, rs []replacement) (note
 	return []string{"The file has changed since it was last read, elsewhere: oldString still stands in it exactly, so the edit was made in the file as it is now. What had changed:\n" + changed}, all, true
 }
 
-// equalButLineEnds reports that two texts differ at most in their line endings, which the file decides anyway.
+// equalButLineEnds reports that two texts differ at most in their line endings. Such an edit changes nothing: the file decides those.
 func equalButLineEnds(a, b string) bool {
 	return strings.ReplaceAll(a, "\r\n", "\n") == strings.ReplaceAll(b, "\r\n", "\n")
 }
@@ -173,7 +180,8 @@ func replacePassage(text string, r replacement) (replace.Result, error) {
 	return replace.Apply(text, strings.TrimPrefix(r.OldString, "\ufeff"), strings.TrimPrefix(r.NewString, "\ufeff"), r.ReplaceAll)
 }
 
-// inFile names the file and the edit in an error of the engine, and keeps its kind.
+// inFile names the file and the edit in an error of the engine, and keeps its kind, which the event of the call records. Errors of others
+// pass unchanged.
 func inFile(rel, which string, err error) error {
 	var r *replace.Error
 	if errors.As(err, &r) {
@@ -186,6 +194,7 @@ func inFile(rel, which string, err error) error {
 // has and quotes it exactly next time. Empty for an exact match.
 func describeMatch(r replace.Result) string {
 	var sb strings.Builder
+	// "simple" is the exact match; the other stages are named after what they forgive.
 	if r.Stage != "simple" && len(r.Spans) > 0 {
 		s := r.Spans[0]
 		fmt.Fprintf(&sb, "oldString does not stand in the file exactly as quoted; it was found at lines %d-%d by the %s match.", s.StartLine, s.EndLine, r.Stage)

@@ -38,10 +38,12 @@ type FormatOptions struct {
 	Rules   []FormatRule // asked first, in order
 	Detect  bool         // also the first row of the table whose marker is in the project and whose program is there
 	Project bool         // programs out of the project count too (node_modules/.bin, vendor/bin): they are the project's code
+	// Timeout is for one file; 0: ten seconds. The write waits for it.
 	Timeout time.Duration
 }
 
-// NewFormatter makes a Formatter. It looks for programs when a file is formatted, not before.
+// NewFormatter makes a Formatter. It looks for programs when a file is formatted, not before: a session that edits nothing must not pay for
+// a search in the PATH.
 func NewFormatter(o FormatOptions) Formatter {
 	o.Timeout = cmp.Or(o.Timeout, 10*time.Second)
 	return &formatter{o}
@@ -88,11 +90,14 @@ func (f *formatter) Format(ctx context.Context, path, text string) (string, stri
 	return out, row.name, true, nil
 }
 
-// choose finds the formatter of a path: of the configuration, else of the table.
+// choose finds the formatter of a path: of the configuration, else of the table. dir is where it runs: the folder of the marker for a row of
+// the table, since its own settings are there.
 func (f *formatter) choose(path string) (row formatRow, env map[string]string, dir string, ok bool) {
+	// Only the extension counts, as in the configuration; a Makefile has no formatter.
 	ext := strings.TrimPrefix(filepath.Ext(path), ".")
 	byName := map[string]FormatRule{}
 	for _, r := range f.o.Rules {
+		// A rule that only names a row ("prettier": {}) switches that one on with its own command and extensions.
 		known := tableRow(r.Name)
 		if len(r.Command) == 0 && known != nil {
 			r.Command = known.command
@@ -153,7 +158,8 @@ func (f *formatter) cwd(path string) string {
 	return filepath.Dir(path)
 }
 
-// markerFolder finds the folder with one of the markers, from the file's up to the worktree.
+// markerFolder finds the folder with one of the markers, from the file's up to the worktree. A marker above the worktree would be another
+// project's. "name:text" reads the file, for programs that are configured inside of package.json or pyproject.toml.
 func (f *formatter) markerFolder(path string, markers []string) (dir string, ok bool) {
 	if len(markers) == 0 {
 		return filepath.Dir(path), true
@@ -162,6 +168,7 @@ func (f *formatter) markerFolder(path string, markers []string) (dir string, ok 
 		for _, m := range markers {
 			name, needle, look := strings.Cut(m, ":")
 			p := filepath.Join(d, name)
+			// Configurations are small: more than a MiB is none, and reading it for every edit would be slow.
 			if fi, err := os.Stat(p); err != nil || !fi.Mode().IsRegular() || fi.Size() > 1<<20 {
 				continue
 			}
@@ -194,6 +201,7 @@ func (f *formatter) program(name, dir string) (string, bool) {
 			}
 		}
 	}
+	// A PATH with a relative folder ("." or "bin") would start a program of the project without its trust, so only an absolute result counts.
 	p, err := exec.LookPath(name)
 	if err != nil || !filepath.IsAbs(p) || f.o.Root != "" && paths.Within(f.o.Root, p) && !f.o.Project {
 		return "", false
@@ -224,6 +232,7 @@ func (f *formatter) run(ctx context.Context, row formatRow, env map[string]strin
 		}
 		command[i] = a
 	}
+	// The gate decides by where the command was configured whether it may start; see package guard.
 	why := row.reason
 	why.Who = guard.Formatter
 	cmd := guard.CommandFor(ctx, why, command...)
@@ -247,6 +256,7 @@ func (f *formatter) run(ctx context.Context, row formatRow, env map[string]strin
 	if err == nil {
 		err = cmd.Wait()
 	}
+	// Linters that format, such as rubocop, exit with 1 when complaints are left that they cannot correct; the text is formatted all the same.
 	if x := (*exec.ExitError)(nil); row.exit1 && errors.As(err, &x) && x.ExitCode() == 1 {
 		err = nil
 	}
@@ -274,8 +284,9 @@ func (f *formatter) run(ctx context.Context, row formatRow, env map[string]strin
 	return string(b), nil
 }
 
-// formatCopy puts the text into a hidden file beside the real one, where a formatter finds its
-// settings. In a folder that the change only creates, the nearest one above takes it.
+// formatCopy puts the text into a hidden file beside the real one, where a formatter finds its settings. In a folder that the change only
+// creates, the nearest one above takes it. The real name stays at the end of the copy's, because formatters choose the language by it. The
+// caller removes it.
 func formatCopy(path, text string) (string, error) {
 	dir := filepath.Dir(path)
 	for {
@@ -320,6 +331,7 @@ type limited struct {
 	over bool
 }
 
+// Write never fails: os/exec would return the error as the command's own.
 func (l *limited) Write(p []byte) (int, error) {
 	if room := l.max - l.Len(); len(p) > room {
 		l.over = true
@@ -330,6 +342,7 @@ func (l *limited) Write(p []byte) (int, error) {
 }
 
 const (
+	// Extensions that several formatters share.
 	webExts  = "js jsx mjs cjs ts tsx mts cts css scss less html vue json jsonc yaml yml md mdx graphql gql"
 	rubyExts = "rb rake gemspec ru"
 )

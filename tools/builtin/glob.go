@@ -14,12 +14,14 @@ import (
 //go:embed glob.txt
 var globText string
 
+// globParams has the names of OpenCode's tool.
 type globParams struct {
 	Pattern string `json:"pattern" jsonschema:"the glob to match file paths against, such as **/*.js or src/**/*.{ts,tsx}"`
 	Path    string `json:"path,omitempty" jsonschema:"the folder to search in; the working directory by default"`
 }
 
-// Glob finds files by name.
+// Glob finds files by name. Names show also of files whose content is withheld: a model must be able to say that there is an .env. Only what
+// a rule denies stays out.
 func Glob(env Env) tools.Tool {
 	s, w := env.searcher(), env.workspace()
 	return tools.New("glob", globText, func(ctx context.Context, p globParams, call *tools.Call) (tools.Result, error) {
@@ -38,6 +40,7 @@ func Glob(env Env) tools.Tool {
 		if err != nil {
 			return tools.Result{}, err
 		}
+		// The place is asked about before the pattern: a search outside the project is the graver question.
 		if err := w.askSearch(ctx, call, at); err != nil {
 			return tools.Result{}, err
 		}
@@ -64,6 +67,7 @@ func globResult(title string, at place, found search.Names) tools.Result {
 	for i, p := range found.Paths {
 		path := at.named(p)
 		lines = append(lines, search.OneLine(path))
+		// The text has all of them, the editor gets the first.
 		if i < maxLocations {
 			r.Locations = append(r.Locations, tools.Location{Path: filepath.Clean(path)})
 		}

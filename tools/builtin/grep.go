@@ -17,17 +17,18 @@ import (
 //go:embed grep.txt
 var grepText string
 
+// grepParams has the names of OpenCode's tool, so that its prompts work unchanged.
 type grepParams struct {
 	Pattern string `json:"pattern" jsonschema:"the regular expression to search for in file contents"`
 	Path    string `json:"path,omitempty" jsonschema:"the folder or file to search in; the working directory by default"`
 	Include string `json:"include,omitempty" jsonschema:"only files whose names match this glob, such as *.js or *.{ts,tsx}"`
 }
 
-// Files that an editor is told about with a result: it follows the first of them, more only fill the
-// log.
+// maxLocations is how many files an editor is told about with a result: it follows the first of them, more only fill the log.
 const maxLocations = 20
 
-// Grep finds lines by a regular expression.
+// Grep finds lines by a regular expression. Unsaved text of open documents is searched in place of the disk's. Content shows only of files
+// that may be read without a question, since one search would otherwise ask about each .env file.
 func Grep(env Env) tools.Tool {
 	s, w := env.searcher(), env.workspace()
 	return tools.New("grep", grepText, func(ctx context.Context, p grepParams, call *tools.Call) (tools.Result, error) {
@@ -38,6 +39,7 @@ func Grep(env Env) tools.Tool {
 		if err != nil {
 			return tools.Result{}, err
 		}
+		// A folder is asked about as a place, a file like a read of it.
 		if at.dir {
 			err = w.askSearch(ctx, call, at)
 		} else {
@@ -53,6 +55,7 @@ func Grep(env Env) tools.Tool {
 			return tools.Result{}, err
 		}
 		q := search.GrepQuery{Root: at.real, Pattern: p.Pattern, Include: p.Include, Buffers: w.unsaved()}
+		// A single file was asked about just now; the answer may have been yes to a secret one.
 		if at.dir {
 			q.Show = w.visible(ctx, call, at, true)
 		}
@@ -65,7 +68,7 @@ func Grep(env Env) tools.Tool {
 	}, tools.WithKind(tools.KindSearch), tools.WithReadOnly(), grepNames)
 }
 
-// grepResult has OpenCode's shape: matches grouped by file, "  Line N: text", N from 1.
+// grepResult has OpenCode's shape: matches grouped by file, "  Line N: text", N from 1. found must be sorted by path.
 func grepResult(title string, at place, found search.Lines) tools.Result {
 	r := tools.Result{Title: title, Metadata: map[string]any{"matches": len(found.Matches)}}
 	var b strings.Builder
@@ -92,6 +95,7 @@ func grepResult(title string, at place, found search.Lines) tools.Result {
 		}
 		fmt.Fprintf(&b, "\n  Line %d: %s", m.Line, m.Text)
 	}
+	// Models write "a\|b" as for GNU grep; the search tries that reading when the first finds nothing, and must say so.
 	if found.ReadAs != "" && found.ReadAs != title {
 		fmt.Fprintf(&b, "\n\n(Nothing matches the pattern as ripgrep reads it; these lines match %s, which is how GNU grep reads it.)", found.ReadAs)
 	}
@@ -125,7 +129,8 @@ func searchError(at place, err error) error {
 	return err
 }
 
-// notes are what a person would want to know about how far a search came.
+// notes are what a reader would want to know about how far a search came: that it ran out of time, that files could not be read. Empty when
+// neither; else it begins with a line break.
 func notes(partial bool, unread search.Unread) string {
 	var b strings.Builder
 	if partial {

@@ -13,6 +13,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/rules"
 )
 
+// maxInstructions is how many bytes of one instruction file are shown: such a file stays in the context for the rest of the session.
 const maxInstructions = 32 << 10 // bytes shown of one instruction file
 
 // instructionNames in order; the first that a folder has counts.
@@ -27,7 +28,8 @@ type instructions struct {
 	given map[string]bool // by real path; guarded by mu
 }
 
-// above returns what is new, outermost first, and the paths.
+// above returns what has not been shown yet, outermost first, so that the rules of the nearest folder are read last, and the paths for the
+// metadata (never null). Real paths are compared: a link must not bring in the instructions of another place.
 func (in *instructions) above(at place) (text string, loaded []string) {
 	loaded = []string{}
 	root, err := files.Real(in.root())
@@ -39,6 +41,7 @@ func (in *instructions) above(at place) (text string, loaded []string) {
 		return "", loaded
 	}
 	var dirs []string
+	// From the file's folder up, and not those that hold the session's folder: they are in the system prompt.
 	for d := filepath.Dir(at.real); paths.Within(root, d) && !paths.Within(d, cwd); d = filepath.Dir(d) {
 		dirs = append(dirs, d)
 	}
@@ -55,6 +58,7 @@ func (in *instructions) above(at place) (text string, loaded []string) {
 				fmt.Fprintf(&sb, "\n\n<system-reminder>\nInstructions from: %s\n%s\n</system-reminder>", path, body)
 				loaded = append(loaded, path)
 			}
+			// A folder's other names are ignored, also when the first one was shown before.
 			break
 		}
 	}
@@ -72,6 +76,7 @@ func (in *instructions) rules(root, reading string) (out []rules.Rule) {
 		return nil
 	}
 	for _, r := range rules.Find(root) {
+		// A rule file that is being read is shown anyway.
 		if r.Always() || r.Path == reading || !r.Matches(filepath.ToSlash(rel)) {
 			continue
 		}
@@ -108,6 +113,7 @@ func (in *instructions) load(path, root, reading string) (body string, ok bool) 
 	}
 	in.given[real] = true
 	in.mu.Unlock()
+	// true, because the folder has its file: the next name must not stand in for it.
 	if seen || real == reading {
 		return "", true
 	}

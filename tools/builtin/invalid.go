@@ -10,6 +10,7 @@ import (
 //go:embed invalid.txt
 var invalidText string
 
+// invalidParams are filled in by the agent: the name that was called, and what was wrong.
 type invalidParams struct {
 	Tool  string `json:"tool,omitempty"`
 	Error string `json:"error,omitempty"`

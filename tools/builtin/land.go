@@ -25,6 +25,7 @@ type Landing struct {
 	// after the files.
 	Bulk []string
 	// Take carries out what is no file's text, after the files were written. bulk: the person keeps the bulk.
+	// An error of it is told to the model, not returned: the files were written by then, and the call must not read as if nothing was.
 	Take func(ctx context.Context, bulk, partly bool) error
 }
 
@@ -37,7 +38,8 @@ func Land(env Env, l Landing) tools.Tool {
 		}}
 }
 
-// land merges each file onto what is there now and proposes all of it.
+// land merges each file onto what is there now and proposes all of it. A rejection of the files ends it before the bulk is asked about or
+// taken: nothing of the draft reaches the project then.
 func (c changes) land(ctx context.Context, call *tools.Call, l Landing) (tools.Result, error) {
 	p := proposal{title: l.Title, done: "The user accepted the draft; it was written to the project.", complete: true,
 		confirm: "it is all that was done in the draft; the project has not been touched"}
@@ -50,6 +52,7 @@ func (c changes) land(ctx context.Context, call *tools.Call, l Landing) (tools.R
 		if note != "" {
 			notes = append(notes, note)
 		}
+		// Nothing to propose: both sides agree, or note says why not.
 		if m.Kind != "" {
 			p.members = append(p.members, m)
 		}
@@ -69,6 +72,7 @@ func (c changes) land(ctx context.Context, call *tools.Call, l Landing) (tools.R
 	}
 	bulk := false
 	if len(l.Bulk) > 0 {
+		// No "always": what the next draft leaves besides is another matter.
 		ask := permission.Request{Permission: "edit", Patterns: []string{"*"}, MustAsk: true, Title: "Keep what the draft made besides: " + nameList(l.Bulk),
 			Why: "it is not reviewed file by file: Git ignores it, or there is no text to show", Metadata: map[string]any{"bulk": l.Bulk}}
 		_, err := askReply(ctx, call, ask)
@@ -78,6 +82,7 @@ func (c changes) land(ctx context.Context, call *tools.Call, l Landing) (tools.R
 			r.Output += "\n\nKept as a whole: " + strings.Join(l.Bulk, ", ") + "."
 		case errors.Is(err, permission.ErrRejected) || errors.Is(err, permission.ErrDenied):
 			r.Output += "\n\nNot kept: " + strings.Join(l.Bulk, ", ") + "."
+			// There were no files, so this question was the whole; its rejection is the call's.
 			if len(p.members) == 0 {
 				return r, err
 			}
@@ -93,7 +98,7 @@ func (c changes) land(ctx context.Context, call *tools.Call, l Landing) (tools.R
 	return r, nil
 }
 
-// nameList is some names in a title.
+// nameList is some names in a title, three at most.
 func nameList(list []string) string {
 	if len(list) > 3 {
 		return strings.Join(list[:3], ", ") + " and " + textutil.Plural(len(list)-3, "more place")
@@ -104,6 +109,7 @@ func nameList(list []string) string {
 // landed fits one file of a draft to what is there now. A member without a kind is not proposed; note says why, or what the
 // reader must know of it.
 func (c changes) landed(f change.File) (m member, note string, err error) {
+	// As people and the model know it; the notes are for both.
 	name := c.rel(f.Path)
 	if f.Links() {
 		if err := rebaseLink(&f); err != nil {
@@ -126,11 +132,13 @@ func (c changes) landed(f change.File) (m member, note string, err error) {
 	if err != nil {
 		return member{}, name + " is not landed: " + err.Error(), nil
 	}
+	// A command in the draft can make a link; the draft's changes must not leave the project through it.
 	if !c.inside(base.Real) {
 		return member{}, name + " is not landed: a link leads it out of the project.", nil
 	}
 	m = member{File: f, base: base}
 	there := base.Exists || base.Dirty
+	// The whole proposal would otherwise be refused for one read-only file, see checkWritable.
 	if there && f.Kind != change.Create && base.Mode.Perm()&0o222 == 0 && (f.Kind == change.Delete || f.Mode&0o222 == 0) {
 		return member{}, fmt.Sprintf("%s is not landed: it is read-only (mode %04o).", name, base.Mode.Perm()), nil
 	}
@@ -144,6 +152,7 @@ func (c changes) landed(f change.File) (m member, note string, err error) {
 		return m, name + " was deleted in the project meanwhile; it is proposed as a new file.", nil
 	case f.Kind != change.Delete && base.Text == strings.TrimPrefix(f.New, "\ufeff") && f.Mode == 0:
 		return member{}, "", nil // both made it so
+	// Without a common base, or without lines, there is nothing to merge by: the person gets both versions to choose from.
 	case f.Kind == change.Create || f.Binary && base.Text != f.Old:
 		m.Kind, m.Old = change.Edit, base.Text
 		if m.Binary = f.Binary; !f.Binary {
@@ -157,6 +166,7 @@ func (c changes) landed(f change.File) (m member, note string, err error) {
 	var clash *change.ConflictError
 	if errors.As(err, &clash) {
 		m.File = f
+		// The hunks are cut anew from these texts; the old ones are of the draft's base.
 		m.Old, m.New = base.Text, change.Conflicted(f.Old, base.Text, f.New)
 		m.Hunks = nil
 		return m, fmt.Sprintf("%s was changed by both in the same lines (%s); both sides are in the proposal, between conflict markers.", name, textutil.Plural(len(clash.Conflicts), "place")), nil
@@ -170,7 +180,8 @@ func (c changes) landed(f change.File) (m member, note string, err error) {
 	return m, note, nil
 }
 
-// nameAt is a path with the links of its folder resolved, but not its own.
+// nameAt is a path with the links of its folder resolved, but not its own: the place of the link itself. A folder that does not exist yet
+// is no error.
 func nameAt(path string) (string, error) {
 	dir, err := files.Real(filepath.Dir(path))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -46,6 +46,7 @@ func rebaseLink(f *change.File) error {
 	case !there:
 		return &tools.Error{Kind: "stale", Message: f.Path + " was deleted meanwhile; nothing was written."}
 	}
+	// OldEncoding is set where the change turns a link into a file or back; else both sides are of one kind.
 	was := f.Encoding == change.Link
 	if f.Kind == change.Edit && f.OldEncoding != "" {
 		was = f.OldEncoding == change.Link

@@ -13,12 +13,14 @@ import (
 //go:embed list.txt
 var listText string
 
+// listParams has the names of OpenCode's tool.
 type listParams struct {
 	Path   string   `json:"path,omitempty" jsonschema:"the folder to list; the working directory by default"`
 	Ignore []string `json:"ignore,omitempty" jsonschema:"globs of what to leave out, as in .gitignore"`
 }
 
-// List shows a folder as a tree.
+// List shows a folder as a tree, of which 100 entries at most: those near the top come first, as they say most about a project. The answer
+// names its root as the model did, not as its links resolve.
 func List(env Env) tools.Tool {
 	s, w := env.searcher(), env.workspace()
 	return tools.New("list", listText, func(ctx context.Context, p listParams, call *tools.Call) (tools.Result, error) {
@@ -30,6 +32,7 @@ func List(env Env) tools.Tool {
 			return tools.Result{}, err
 		}
 		if err := ask(ctx, call, permission.Request{
+			// Rules may name the folder in each of its spellings.
 			Permission: "list", Patterns: []string{at.path}, Also: []string{at.real, w.rel(at.path)}, Always: []string{"*"}, Title: "List " + w.rel(at.path),
 			Metadata: map[string]any{"path": at.path},
 		}); err != nil {

@@ -19,6 +19,7 @@ import (
 //go:embed lsp.txt
 var lspText string
 
+// lspParams are of all operations together, in one flat schema; allowed checks which of them an operation needs.
 type lspParams struct {
 	// The operations have the names of OpenCode's lsp tool, which are LSP's requests in
 	// camel case.
@@ -33,7 +34,8 @@ type lspParams struct {
 	Kind      string `json:"kind,omitempty" jsonschema:"codeActions: only actions of this kind, e.g. quickfix, refactor, source.fixAll"`
 }
 
-// intelligence is what the lsp tool needs beyond Bridge; *lspbridge.Manager has it.
+// intelligence is what the lsp tool needs beyond Bridge; *lspbridge.Manager has it. A Bridge of a host that only checks edits need not: the
+// tool then says that there are no servers. Positions count from 0, in UTF-16 units.
 type intelligence interface {
 	ProjectDiagnostics(ctx context.Context, paths ...string) []lspbridge.FileReport
 	Definition(ctx context.Context, path string, p lspbridge.Position) ([]lspbridge.Location, error)
@@ -57,12 +59,14 @@ type intelligence interface {
 // How long a question to a server may take. The first one starts it, and it may have a large project to read. The symbol
 // tools wait less: they fall back to tree-sitter.
 const (
+	// For one call of the tool lsp, without the time in which a person is asked.
 	lspBudget    = 60 * time.Second
 	symbolBudget = 20 * time.Second
 )
 
 // LSP asks the language servers by meaning, and changes code through the change pipeline.
 func LSP(env Env) tools.Tool {
+	// For the life of the tool, which is that of the session: an id from an earlier call must still be found.
 	offered := &offeredActions{byID: map[string]offeredAction{}}
 	return tools.New("lsp", lspText, func(ctx context.Context, p lspParams, call *tools.Call) (tools.Result, error) {
 		return (&lspCall{env.changes(), env.searcher(), p, call, offered, nil, ""}).run(ctx)
@@ -88,6 +92,8 @@ type lspCall struct {
 	path    string // absolute; "" without filePath
 }
 
+// run makes one call: ask, put the question to the servers, give errors their kinds. A cancelled call returns the cancel, whatever a
+// server said on the way.
 func (c *lspCall) run(ctx context.Context) (tools.Result, error) {
 	c.lsp, _ = c.Bridge.(intelligence)
 	if c.lsp == nil {
@@ -128,6 +134,7 @@ func (c *lspCall) run(ctx context.Context) (tools.Result, error) {
 	return r, nil
 }
 
+// title is the card's: the operation and the place, as people write it (path:line:column).
 func (c *lspCall) title() string {
 	t := c.p.Operation
 	if c.path != "" {
@@ -180,6 +187,7 @@ func (c *lspCall) allowed(ctx context.Context) error {
 	return c.askRead(ctx, c.call, at)
 }
 
+// isBuffer reports whether an editor has the file open: such a file can be asked about before it was ever saved.
 func (c *lspCall) isBuffer(path string) bool {
 	if c.Buffers == nil {
 		return false
@@ -213,6 +221,7 @@ func (c *lspCall) perform(ctx, asking context.Context) (tools.Result, error) {
 	case "format":
 		return c.change(ctx, "Format", func() ([]lspbridge.FileEdit, error) { return c.lsp.Format(asking, c.path) })
 	}
+	// All operations from here on are about a position; those above work on files or names.
 	at, err := c.position()
 	if err != nil {
 		return tools.Result{}, err
@@ -264,6 +273,7 @@ func (c *lspCall) position() (lspbridge.Position, error) {
 	if c.p.Line > n {
 		return lspbridge.Position{}, &tools.Error{Kind: "out_of_range", Message: fmt.Sprintf("%s has %d lines; line %d is beyond its end", c.rel(c.path), n, c.p.Line)}
 	}
+	// From 0 as LSP counts; -1 when the model gave none.
 	char := c.p.Character - 1
 	if char < 0 {
 		char = len(line) - len(strings.TrimLeft(line, " \t"))
@@ -292,12 +302,14 @@ func (c *lspCall) realOf() string {
 	return c.path
 }
 
-// change takes edits of a server through the change pipeline.
+// change takes edits of a server through the change pipeline. compute runs with the servers' limit, the pipeline with the call's own
+// context, since a person is asked. No edits are a result, not an error.
 func (c *lspCall) change(ctx context.Context, title string, compute func() ([]lspbridge.FileEdit, error)) (tools.Result, error) {
 	edits, err := compute()
 	if err != nil {
 		return tools.Result{}, err
 	}
+	// A rename is of the whole project, so its title names no file.
 	if c.path != "" && !strings.Contains(title, " to ") {
 		title += " in " + c.rel(c.path)
 	}

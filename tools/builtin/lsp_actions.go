@@ -19,7 +19,8 @@ import (
 // offeredActions are the code actions that a session was shown, by id. LSP has no ids of its own, and
 // an action is too long to be repeated by a model.
 type offeredActions struct {
-	mu   sync.Mutex // guards what follows
+	mu sync.Mutex // guards what follows
+	// byID holds the last maxOffered actions, by the ids that the model was shown ("a17").
 	byID map[string]offeredAction
 	last int
 	done map[string][]lspbridge.FileEdit // applied actions by id, with the texts before and after
@@ -29,16 +30,19 @@ type offeredActions struct {
 // when the file has changed: an old action's edit would go to the wrong place.
 type offeredAction struct {
 	action lspbridge.Action
-	text   string // the file then
-	rng    lspbridge.Range
-	only   []string
-	diags  []string   // messages it was offered for
-	own    *gofix.Fix // the edit itself, where no server offers it
+	// text is compared with the file when the action is applied: the positions in an action hold for this text only. rng and only are the range
+	// (from 0) and the kinds that were asked for, to ask again in the same words.
+	text  string // the file then
+	rng   lspbridge.Range
+	only  []string
+	diags []string   // messages it was offered for
+	own   *gofix.Fix // the edit itself, where no server offers it
 }
 
-// maxOffered bounds what is remembered; the oldest ids then stop working.
+// maxOffered bounds what is remembered; the oldest ids then stop working. Each entry keeps the file's text of that moment in memory.
 const maxOffered = 5000
 
+// add remembers an action and returns its id. Ids are not used twice in a session, so an id from an old list never means another action.
 func (o *offeredActions) add(a offeredAction) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -49,6 +53,7 @@ func (o *offeredActions) add(a offeredAction) string {
 	return id
 }
 
+// get finds an action by its id; false for one that was never given out, or was dropped for later ones.
 func (o *offeredActions) get(id string) (offeredAction, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -56,7 +61,8 @@ func (o *offeredActions) get(id string) (offeredAction, bool) {
 	return a, ok
 }
 
-// codeActions lists what is offered at a place, or for every problem of a file.
+// codeActions lists what is offered at a place, or for every problem of a file when no line is given. The answer names an id for each, which
+// the parameter apply takes; nothing is changed.
 func (c *lspCall) codeActions(ctx context.Context) (tools.Result, error) {
 	text, ok := c.writer.Present(c.path)
 	if !ok {
@@ -76,6 +82,7 @@ func (c *lspCall) codeActions(ctx context.Context) (tools.Result, error) {
 	if c.p.Kind != "" {
 		only = []string{c.p.Kind}
 	}
+	// nil would let the bridge choose the diagnostics itself; this list says that there are none.
 	if about == nil {
 		about = []change.Problem{}
 	}
@@ -95,11 +102,13 @@ func (c *lspCall) codeActions(ctx context.Context) (tools.Result, error) {
 	effects := c.effects(ctx, actions)
 	fixes := c.moduleFixes(ctx, about)
 	for _, f := range fixes {
+		// No Raw: such an action is never sent to a server. offeredAction.own holds the edit.
 		actions = append(actions, lspbridge.Action{Title: f.Title, Kind: "quickfix", Server: "pillion", Path: c.path})
 		effects = append(effects, &effect{Fixes: f.Errors, Errors: -f.Errors})
 	}
 	wire := []wireAction{}
 	var out strings.Builder
+	// Indices are sorted, not the actions: effects and fixes are found by the same index.
 	order := make([]int, len(actions))
 	for i := range order {
 		order[i] = i
@@ -113,6 +122,7 @@ func (c *lspCall) codeActions(ctx context.Context) (tools.Result, error) {
 			said = append(said, d.Message)
 		}
 		o := offeredAction{action: a, text: text, rng: r, only: only, diags: said}
+		// The fixes of our own were appended last.
 		if own := i - (len(actions) - len(fixes)); own >= 0 {
 			o.own = &fixes[own]
 		}
@@ -146,6 +156,7 @@ func (c *lspCall) codeActions(ctx context.Context) (tools.Result, error) {
 // problemsAt is the range to ask for, with its problems: those at the position, else those of its line,
 // else the position alone. Servers offer a fix only for a range that touches the problem.
 func problemsAt(at lspbridge.Position, items []change.Problem) (lspbridge.Range, []change.Problem) {
+	// LSP's order of positions: by line, then by character.
 	before := func(a, b lspbridge.Position) bool {
 		return a.Line < b.Line || a.Line == b.Line && a.Character < b.Character
 	}
@@ -174,13 +185,15 @@ func problemsAt(at lspbridge.Position, items []change.Problem) (lspbridge.Range,
 	return r, line
 }
 
-// applyAction carries an offered action out. When the file has changed since, it is asked for again at the place its
-// line went to: what a server was told of old text would be applied to the wrong place.
+// applyAction carries an offered action out. When the file has changed since, the server is asked again at the place to which the line moved:
+// the positions it gave for the old text would put the edit in the wrong place. Reading the file is asked for again, because the call may
+// name the id alone.
 func (c *lspCall) applyAction(ctx, asking context.Context) (tools.Result, error) {
 	o, ok := c.offered.get(c.p.Apply)
 	if !ok {
 		return tools.Result{}, &tools.Error{Kind: "unknown_action", Message: fmt.Sprintf("There is no action %q; list them with operation codeActions, filePath and line.", c.p.Apply)}
 	}
+	// The model mixed up two lists; either of the two may be the mistake.
 	if c.path != "" && c.path != o.action.Path {
 		return tools.Result{}, &tools.Error{Kind: "unknown_action", Message: fmt.Sprintf("The action %s was offered for %s, not for %s.", c.p.Apply, c.show(o.action.Path), c.show(c.path))}
 	}
@@ -197,6 +210,7 @@ func (c *lspCall) applyAction(ctx, asking context.Context) (tools.Result, error)
 	}
 	a := o.action
 	var paths []string
+	// Only to learn which files it changes. An action that is a command has no edits before it runs, and cannot be undone by id.
 	if edits, err := c.lsp.ResolveAction(asking, a); err == nil {
 		for _, e := range edits {
 			if e.Kind == "rename" || e.Kind == "delete" {
@@ -212,6 +226,7 @@ func (c *lspCall) applyAction(ctx, asking context.Context) (tools.Result, error)
 // runRemembering runs an action and remembers the texts of the paths before and after, so that undoAction can
 // take it back. Without paths (an action that renames or deletes) nothing is remembered.
 func (c *lspCall) runRemembering(id string, paths []string, run func() (tools.Result, error)) (tools.Result, error) {
+	// The texts before, as the person sees them; the ones after are read once it has run, because the person may have accepted only a part.
 	edits := make([]lspbridge.FileEdit, len(paths))
 	for i, path := range paths {
 		text, ok := c.writer.Present(path)
@@ -236,7 +251,8 @@ func (c *lspCall) runRemembering(id string, paths []string, run func() (tools.Re
 	return r, nil
 }
 
-// undoAction takes an applied action back, while the files are as it left them.
+// undoAction takes an applied action back, while the files are as it left them. It proposes a change like any other, so the person sees it
+// first. A file that has changed since is refused: the old text would take back what others wrote after the action.
 func (c *lspCall) undoAction(ctx context.Context) (tools.Result, error) {
 	c.offered.mu.Lock()
 	edits := c.offered.done[c.p.Undo]
@@ -250,6 +266,7 @@ func (c *lspCall) undoAction(ctx context.Context) (tools.Result, error) {
 			return tools.Result{}, &tools.Error{Kind: "stale", Message: c.show(e.Path) + " has changed since the action was carried out; change it with edit."}
 		}
 		switch {
+		// The action made the file, so going back removes it.
 		case e.Kind == "create":
 			back = append(back, lspbridge.FileEdit{Path: e.Path, Kind: "delete", Old: e.New})
 		case e.Old != e.New:
@@ -282,8 +299,8 @@ func (c *lspCall) runOffered(ctx, asking context.Context, o offeredAction) (tool
 	return r, err
 }
 
-// organizeImports carries out the first action of that kind that a server offers. Kinds are LSP's
-// (source.organizeImports).
+// organizeImports carries out the first action of that kind that a server offers and has not disabled. The kind is LSP's
+// CodeActionKind.SourceOrganizeImports. Nothing to change is a result, not an error.
 func (c *lspCall) organizeImports(ctx, asking context.Context) (tools.Result, error) {
 	const kind = "source.organizeImports"
 	text, ok := c.writer.Present(c.path)
@@ -309,6 +326,7 @@ func (c *lspCall) offeredNow(ctx context.Context, o offeredAction, now string) (
 	gone := &tools.Error{Kind: "stale", Message: fmt.Sprintf("%s has changed, and %q is not offered there any more; list the actions again", c.show(c.path), o.action.Title)}
 	report := c.Bridge.Diagnostics(ctx, c.path)
 	r, about := lspbridge.Range{End: lspbridge.OffsetPosition(now, len(now))}, []change.Problem{}
+	// An action for the whole file stays one for the whole file, however long that is now.
 	whole := o.rng.Start == (lspbridge.Position{}) && o.rng.End == lspbridge.OffsetPosition(o.text, len(o.text))
 	if !whole {
 		line, ok := nearestEqualLine(o.text, now, o.rng.Start.Line)
@@ -319,6 +337,8 @@ func (c *lspCall) offeredNow(ctx context.Context, o offeredAction, now string) (
 		r = o.rng
 		r.Start.Line, r.End.Line = r.Start.Line+shift, r.End.Line+shift
 	}
+	// The server wants its present diagnostics, whose positions are right for the text now; those that it was asked about then are recognised
+	// by their message.
 	for _, d := range report.Items {
 		if slices.Contains(o.diags, d.Message) && (whole || d.Line-1 >= r.Start.Line && d.Line-1 <= r.End.Line) {
 			about = append(about, d)
@@ -342,6 +362,7 @@ func nearestEqualLine(old, now string, line int) (int, bool) {
 	if line >= len(a) {
 		return 0, false
 	}
+	// Outwards from the old number: of several equal lines ("}") the nearest one is most likely the same.
 	for d := range max(len(a), len(b)) + 1 {
 		for _, at := range []int{line - d, line + d} {
 			if at >= 0 && at < len(b) && b[at] == a[line] {

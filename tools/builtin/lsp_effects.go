@@ -16,15 +16,16 @@ import (
 	"github.com/pillion-dev/pillion/tools/gofix"
 )
 
-// How much time and how many checks a list of quick fixes may cost: the model waits for the list.
-// What trying quick fixes out may cost while a list of them is made.
+// What trying quick fixes out may cost while a list of them is made: the model waits for the list.
 const (
+	// For all checks together. What was not tried by then is listed without an effect.
 	effectBudget = 2 * time.Second
-	maxEffects   = 8
+	// Actions that are tried; each costs the servers a check like that of a proposal.
+	maxEffects = 8
 )
 
-// effect is how many errors an action would fix and introduce. Warnings and hints do not count: they
-// come and go with what an analyser can still see of a broken file.
+// effect is how many errors an action would fix and introduce. Warnings and hints do not count: they come and go with what an analyser can
+// still see of a broken file. It goes into the metadata for scripts and the built-in model.
 type effect struct {
 	Fixes      int  `json:"fixes"`      // errors that go
 	Introduces int  `json:"introduces"` // errors that come
@@ -50,6 +51,7 @@ func (c *lspCall) effects(ctx context.Context, actions []lspbridge.Action) []*ef
 		}
 		// A verdict that is pending says nothing about the action, so it has no effect to
 		// show.
+		// The overlay is rolled back before Check returns, so the next action is tried on the real text.
 		if d := c.Bridge.Check(ctx, editProposals(edits)); d.Certainty == change.Fresh || d.Certainty == change.Partial {
 			introduces, fixes := d.Errors()
 			out[i] = &effect{Fixes: fixes, Introduces: introduces, Errors: introduces - fixes, Stub: makesStub(edits)}
@@ -74,14 +76,16 @@ func better(a, b *effect) int {
 	return cmp.Compare(rank(a), rank(b))
 }
 
-// stubs are the bodies that servers generate for missing code: it compiles, and fails when it runs.
+// stubs are the bodies that servers generate for missing code: it compiles, and fails when it runs. A quotation may be a
+// beginning, where servers add words of their own.
 var stubs = []string{`panic("unimplemented")`, `panic("not implemented`, "todo!()", "unimplemented!()", "raise NotImplementedError", `throw new Error("Method not implemented.")`, `throw new Error("Function not implemented.")`}
 
-// makesStub reports whether an edit adds such a body. The caller warns: the number of errors falls, and
-// nothing was solved.
+// makesStub reports whether an edit adds such a body. The effect is marked with it, because the number of errors falls although nothing was
+// solved.
 func makesStub(edits []lspbridge.FileEdit) bool {
 	for _, e := range edits {
 		for _, s := range stubs {
+			// A count, since the file may have had such a body before.
 			if strings.Count(e.New, s) > strings.Count(e.Old, s) {
 				return true
 			}
@@ -93,6 +97,7 @@ func makesStub(edits []lspbridge.FileEdit) bool {
 // moduleFixes are edits of our own (tools/gofix) for the Go errors that the question is about. Without
 // a line the first error that has a fix counts.
 func (c *lspCall) moduleFixes(ctx context.Context, about []change.Problem) []gofix.Fix {
+	// gofix knows Go only, and its fixes are quick fixes: a request for another kind gets none of them.
 	if filepath.Ext(c.path) != ".go" || c.p.Kind != "" && !strings.HasPrefix("quickfix", c.p.Kind) {
 		return nil
 	}

@@ -69,6 +69,7 @@ func (c changes) followMoves(ctx context.Context, call *tools.Call, p *proposal)
 	for _, ed := range edits {
 		// A server that wants to move further files would need another round of questions
 		// to all servers.
+		// joinEdit merges texts; a file that comes or goes is none.
 		if ed.Kind != "edit" {
 			left = append(left, c.rel(ed.Path))
 			continue
@@ -107,9 +108,11 @@ func (c changes) joinEdit(ctx context.Context, call *tools.Call, p *proposal, ed
 		if m.base.Real != at.real && (m.to == nil || m.to.real != at.real) {
 			continue
 		}
+		// Without a reason: nobody misses an edit of a file that goes.
 		if m.Kind == change.Delete {
 			return false, ""
 		}
+		// The server's edit is from the file's text; the member may have changed other lines already.
 		merged, err := change.File{Path: m.Path, Kind: change.Edit, Old: ed.Old, New: ed.New}.Rebase(m.New)
 		if err != nil {
 			return false, "it changes the same lines"

@@ -21,6 +21,7 @@ const (
 
 // show is a path for the model: relative to the session's folder where it lies below it.
 func (c *lspCall) show(path string) string {
+	// A path with many "../" is longer than the absolute one and easy to misread.
 	if r := relTo(c.Cwd, path); !strings.HasPrefix(r, "../") && r != ".." {
 		return r
 	}
@@ -33,6 +34,7 @@ func (c *lspCall) diagnostics(ctx context.Context) (tools.Result, error) {
 	isFile := false
 	if c.path != "" {
 		fi, err := os.Stat(c.path)
+		// A path that does not exist is an unsaved document: allowed has refused all others.
 		isFile = err != nil || !fi.IsDir()
 	}
 	switch {
@@ -49,13 +51,16 @@ func (c *lspCall) diagnostics(ctx context.Context) (tools.Result, error) {
 // problems renders reports for the model: counts first, then one line each. "No problems." stands only
 // for Fresh; a less certain answer says what is missing. The metadata carries all of them.
 func (c *lspCall) problems(reports []lspbridge.FileReport) tools.Result {
+	// An empty list, not null, in the metadata: clients iterate over it.
 	list := []change.Problem{}
 	count := map[change.Severity]int{}
 	state, reasons := change.Fresh, []string{}
 	var body strings.Builder
 	shown, files := 0, 0
 	for _, r := range reports {
+		// One file that was not checked makes the whole answer uncertain: "no problems" would otherwise cover it.
 		state = change.LeastCertain(state, r.Certainty)
+		// Fifty files wait for the same server; its reason is said once.
 		if r.Certainty != change.Fresh && r.Reason != "" && !strings.Contains(strings.Join(reasons, "\n"), r.Reason) {
 			reasons = append(reasons, r.Reason)
 		}
@@ -69,6 +74,7 @@ func (c *lspCall) problems(reports []lspbridge.FileReport) tools.Result {
 			if shown++; shown > maxShownProblems {
 				continue
 			}
+			// Further lines of a message are indented, so that each problem begins with its severity in the first column.
 			fmt.Fprintf(&body, "%s %s:%d:%d %s", strings.ToUpper(string(d.Severity)), c.show(d.Path), d.Line, d.Column, strings.ReplaceAll(d.Message, "\n", "\n    "))
 			if tag := strings.TrimSpace(d.Source + " " + d.Code); tag != "" {
 				fmt.Fprintf(&body, " [%s]", tag)
@@ -86,6 +92,7 @@ func (c *lspCall) problems(reports []lspbridge.FileReport) tools.Result {
 			counts = append(counts, textutil.Plural(n, string(s)))
 		}
 	}
+	// Only the empty and fresh list keeps these words; see the certainties in package change.
 	head := "No problems."
 	switch {
 	case len(counts) > 0:
@@ -109,7 +116,8 @@ func (c *lspCall) problems(reports []lspbridge.FileReport) tools.Result {
 	return tools.Result{Output: out, Metadata: map[string]any{"diagnostics": list, "state": string(state), "reason": reason}}
 }
 
-// wireLocation is a place in the metadata; numbers count from 1.
+// wireLocation is a place in the metadata, for editors and scripts; lines and columns count from 1, columns in UTF-16 units as in LSP. The
+// end is exclusive.
 type wireLocation struct {
 	Path      string `json:"path"`
 	Line      int    `json:"line"`
@@ -119,7 +127,7 @@ type wireLocation struct {
 	Text      string `json:"text,omitempty"` // the line there, of files in the project
 }
 
-// wirePlace counts from 1, LSP from 0.
+// wirePlace converts LSP's 0-based range into a place that counts from 1.
 func wirePlace(path string, r lspbridge.Range) wireLocation {
 	return wireLocation{Path: path, Line: r.Start.Line + 1, Column: r.Start.Character + 1, EndLine: r.End.Line + 1, EndColumn: r.End.Character + 1}
 }
@@ -134,6 +142,7 @@ func (c *lspCall) locations(list []lspbridge.Location, err error) (tools.Result,
 	var places []tools.Location
 	var out strings.Builder
 	lines := c.lineReader()
+	// The metadata has every place, the text the first maxShownLocations: files are only opened to quote what is shown.
 	for i, l := range list {
 		at := wirePlace(l.Path, l.Range)
 		if i < maxShownLocations {
@@ -162,6 +171,7 @@ func (c *lspCall) lineReader() func(path string, line int) string {
 	return func(path string, line int) string {
 		lines, seen := texts[path]
 		if !seen {
+			// A file that cannot be opened is noted with no lines, so that the next place in it does not try again.
 			if p, err := c.place(path); err == nil && c.inside(p.real) && !p.dir {
 				if f, err := c.openPlace(p); err == nil {
 					lines = strings.Split(f.Text, "\n")
@@ -173,6 +183,7 @@ func (c *lspCall) lineReader() func(path string, line int) string {
 			return ""
 		}
 		s := strings.TrimSpace(lines[line])
+		// Bytes. Enough to recognise the line; one line of minified code would otherwise fill the answer.
 		if len(s) > 160 {
 			s = strings.ToValidUTF8(s[:160], "") + "…"
 		}
@@ -180,7 +191,8 @@ func (c *lspCall) lineReader() func(path string, line int) string {
 	}
 }
 
-// wireSymbol is a symbol in the metadata.
+// wireSymbol is a symbol in the metadata: Location is the whole declaration, Selection its name. Children are nested as the server sent
+// them; servers that only know the flat form give a Container instead.
 type wireSymbol struct {
 	Name      string       `json:"name"`
 	Kind      string       `json:"kind"`
@@ -191,6 +203,7 @@ type wireSymbol struct {
 	Children  []wireSymbol `json:"children,omitempty"`
 }
 
+// wireSymbols never returns nil, so that the JSON is a list.
 func wireSymbols(list []lspbridge.Symbol) []wireSymbol {
 	out := make([]wireSymbol, 0, len(list))
 	for _, s := range list {
@@ -206,6 +219,7 @@ func (c *lspCall) symbols(list []lspbridge.Symbol) tools.Result {
 	var walk func(list []lspbridge.Symbol, depth int)
 	walk = func(list []lspbridge.Symbol, depth int) {
 		for _, s := range list {
+			// n counts what is not shown too, for the last line of the answer.
 			if n++; n <= maxShownSymbols {
 				fmt.Fprintf(&out, "%s%s %s", strings.Repeat("  ", depth), symbolKind(s.Kind), s.Name)
 				if s.Detail != "" {
@@ -214,6 +228,7 @@ func (c *lspCall) symbols(list []lspbridge.Symbol) tools.Result {
 				if s.Container != "" {
 					out.WriteString(" in " + s.Container)
 				}
+				// All of an outline is in one file, whose name would repeat on each line; where a symbol ends tells what to read.
 				if c.p.Operation == "documentSymbol" {
 					fmt.Fprintf(&out, "  %d:%d-%d\n", s.Selection.Start.Line+1, s.Selection.Start.Character+1, s.Range.End.Line+1)
 				} else {
@@ -234,7 +249,7 @@ func (c *lspCall) symbols(list []lspbridge.Symbol) tools.Result {
 	return tools.Result{Output: text, Metadata: map[string]any{"symbols": wireSymbols(list)}}
 }
 
-// symbolKind is LSP's SymbolKind (1 to 26) in words.
+// symbolKind is LSP's SymbolKind (1 to 26, LSP 3.17, textDocument/documentSymbol) in words. Servers send numbers beyond the table too.
 func symbolKind(k int) string {
 	names := [...]string{"file", "module", "namespace", "package", "class", "method", "property", "field", "constructor", "enum", "interface", "function",
 		"variable", "constant", "string", "number", "boolean", "array", "object", "key", "null", "enum member", "struct", "event", "operator", "type parameter"}
@@ -259,6 +274,7 @@ func (c *lspCall) calls(list []lspbridge.CallItem, err error) (tools.Result, err
 	wire := []wireCall{}
 	var out strings.Builder
 	for _, i := range list {
+		// FromRanges are always in the file of the one that calls (CallHierarchyIncomingCall and CallHierarchyOutgoingCall in LSP).
 		from := i.Path // incoming: the calls stand in the caller's file
 		if c.p.Operation == "outgoingCalls" {
 			from = c.path
@@ -284,7 +300,8 @@ func (c *lspCall) calls(list []lspbridge.CallItem, err error) (tools.Result, err
 	return tools.Result{Output: text, Metadata: map[string]any{"calls": wire}}, nil
 }
 
-// types shows the relatives of each type.
+// types shows the super- and subtypes of each type, of each at most maxShownLocations: an interface may have very many of them.
+// The lists in the metadata are cut alike, and never null.
 func (c *lspCall) types(list []lspbridge.TypeTree, err error) (tools.Result, error) {
 	if err != nil {
 		return tools.Result{}, err

@@ -10,6 +10,7 @@ import (
 //go:embed multiedit.txt
 var multiEditText string
 
+// multiEditParams has the names of OpenCode's tool; each edit is made on the result of those before it.
 type multiEditParams struct {
 	FilePath string        `json:"filePath" jsonschema:"the file to change, absolute or relative to the working directory"`
 	Edits    []replacement `json:"edits" minItems:"1" jsonschema:"the replacements, made in this order"`

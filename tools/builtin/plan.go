@@ -35,6 +35,7 @@ func PlanExit(Env) tools.Tool {
 			return tools.Result{}, errNoModes
 		}
 		to := call.Host.Agents.Before()
+		// A session that began with planning had no other agent before.
 		if to == planAgent {
 			to = "build"
 		}
@@ -45,6 +46,7 @@ func PlanExit(Env) tools.Tool {
 	}, tools.WithKind(tools.KindThink))
 }
 
+// errNoModes is for hosts without a person or without agents; the model goes on as it is.
 var errNoModes = &tools.Error{Kind: "unavailable", Message: "The agent cannot be switched, because no user is connected; continue with the present one."}
 
 // switchAgent asks, and changes the session's agent when the answer is yes. A rejection without words

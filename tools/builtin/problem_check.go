@@ -54,6 +54,7 @@ func (c checker) check(ctx context.Context, set *change.Set, show func(*change.S
 		return set, func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)
+	// One place, so that the goroutine never waits for a caller whose budget is over.
 	answer := make(chan *change.Verdict, 1)
 	told, ended := make(chan struct{}), make(chan struct{})
 	var shown *change.Verdict // on the card; owned by the caller until told is closed, then by the goroutine
@@ -62,7 +63,9 @@ func (c checker) check(ctx context.Context, set *change.Set, show func(*change.S
 		defer close(ended)
 		for again := checkAgain; ; again = min(2*again, checkLonger) {
 			d := c.checkOnce(ctx, files)
+			// The first answer goes to the caller, who shows it itself; from then on this goroutine shows what is news.
 			if c.atOnce() || d.Certainty != change.Pending {
+				// A later answer finds the channel full; the caller took the first, or its budget was over.
 				select {
 				case answer <- d:
 				default:
@@ -115,6 +118,7 @@ func (c checker) check(ctx context.Context, set *change.Set, show func(*change.S
 // atOnce reports that a pending verdict is as good as a final one: the card is updated when that comes.
 func (c checker) atOnce() bool { return c.mode == VerdictShown && c.budget == 0 }
 
+// isClosed looks without waiting.
 func isClosed(c <-chan struct{}) bool {
 	select {
 	case <-c:
@@ -137,7 +141,7 @@ func (c checker) waitingFor(files []lspbridge.Proposal) string {
 	return "language servers are still checking"
 }
 
-// checkOnce asks the servers and waits for them.
+// checkOnce asks the servers and waits for them, checkLonger at most. The verdict says why when that was not enough; it is never nil.
 func (c checker) checkOnce(ctx context.Context, files []lspbridge.Proposal) *change.Verdict {
 	ctx, cancel := context.WithTimeout(ctx, checkLonger)
 	defer cancel()
@@ -162,6 +166,7 @@ func (c checker) waitForDiagnostics(ctx context.Context, set *change.Set) *lspbr
 func proposals(set *change.Set) []lspbridge.Proposal {
 	var out []lspbridge.Proposal
 	for _, f := range set.Files {
+		// The deletion of a binary counts: other files may name it.
 		if f.Links() || f.Binary && f.Kind != change.Delete {
 			continue // no text that a server could read
 		}
@@ -188,6 +193,7 @@ func problemText(d *lspbridge.Delta, set *change.Set) string {
 	for _, p := range set.Paths() {
 		own[p] = true
 	}
+	// order keeps the files in the order of the problems; a map alone would give another text each time.
 	byFile := map[string][]change.Problem{}
 	var order []string
 	for _, x := range d.Introduced {
@@ -206,6 +212,7 @@ func problemText(d *lspbridge.Delta, set *change.Set) string {
 			if own[path] != mine {
 				continue
 			}
+			// OpenCode's words, on which models are trained.
 			head := "LSP errors detected in this file, please fix:"
 			if len(own) > 1 {
 				head = "LSP errors detected in " + path + ", please fix:"

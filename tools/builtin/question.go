@@ -13,10 +13,12 @@ import (
 //go:embed question.txt
 var questionText string
 
+// questionParams has the names of OpenCode's tool; all questions are asked in one form.
 type questionParams struct {
 	Questions []questionItem `json:"questions" minItems:"1" maxItems:"10" jsonschema:"what to ask, all at once"`
 }
 
+// questionItem is one question; Custom is a pointer because leaving it out means yes.
 type questionItem struct {
 	Question string           `json:"question" minLength:"1" jsonschema:"the whole question"`
 	Header   string           `json:"header,omitempty" jsonschema:"a label of at most 30 characters"`
@@ -25,14 +27,16 @@ type questionItem struct {
 	Custom   *bool            `json:"custom,omitempty" jsonschema:"whether the user may answer in their own words; yes by default"`
 }
 
+// questionOption is one answer to choose; the label alone comes back to the model.
 type questionOption struct {
 	Label       string `json:"label" minLength:"1" jsonschema:"the answer in 1 to 5 words"`
 	Description string `json:"description,omitempty" jsonschema:"what it means"`
 }
 
+// maxHeader is the length that the parameter's description asks for; longer labels are cut.
 const maxHeader = 30 // characters
 
-// Question asks the person.
+// Question asks the person and waits for the answers. The result repeats each question with its answer, since several are answered at once.
 func Question(Env) tools.Tool {
 	return tools.New("question", questionText, func(ctx context.Context, p questionParams, call *tools.Call) (tools.Result, error) {
 		if call.Host.Questions == nil {

@@ -39,6 +39,7 @@ const (
 	sampleSize = 4096     // bytes looked at to tell text from other files
 )
 
+// readParams is the tool's input. Both numbers are 0 when the model leaves them out.
 type readParams struct {
 	FilePath string `json:"filePath" jsonschema:"the file or folder to read, absolute or relative to the working directory"`
 	Offset   int    `json:"offset,omitempty" minimum:"0" jsonschema:"the first line (or entry) to read, counted from 1"`
@@ -48,6 +49,7 @@ type readParams struct {
 // reader shows files and folders as the person sees them, and notes in Tracker what was shown.
 type reader struct {
 	workspace
+	// Tracker must be the one of the session's edit tools: what is noted here is what write and edit accept as read.
 	Tracker *files.Tracker
 	Bridge  Bridge // nil: no language servers
 }
@@ -55,6 +57,7 @@ type reader struct {
 // Read shows a file, a folder, an image or a PDF.
 func Read(env Env) tools.Tool {
 	rd := reader{env.workspace(), env.Tracker, env.Bridge}
+	// One for the life of the tool, which is that of the session: an instruction file is shown once.
 	given := &instructions{workspace: rd.workspace}
 	return tools.New("read", readText, func(ctx context.Context, p readParams, call *tools.Call) (tools.Result, error) {
 		path, err := rd.abs(p.FilePath)
@@ -84,9 +87,11 @@ func Read(env Env) tools.Tool {
 			return tools.Result{}, err
 		}
 		r.Title = rd.rel(path)
+		// The line that was asked for, so that an editor that follows the agent scrolls there.
 		if r.Locations == nil {
 			r.Locations = []tools.Location{{Path: path, Line: p.Offset}}
 		}
+		// Instructions of the folders in between count for work on a file; a listing of a folder is not work in it yet.
 		if !at.dir {
 			text, loaded := given.above(at)
 			r.Output += text
@@ -105,6 +110,7 @@ func (rd reader) readFile(ctx context.Context, at place, from, limit int) (tools
 	}
 	raw, err := files.OpenExact(at.real)
 	if errors.Is(err, fs.ErrNotExist) {
+		// A document that was never saved exists for the person, although not on the disk.
 		if rd.buffered(at) {
 			return rd.readText(at, from, limit)
 		}
@@ -154,6 +160,7 @@ func (rd reader) readText(at place, from, limit int) (tools.Result, error) {
 	if err != nil {
 		return tools.Result{}, err
 	}
+	// The model would otherwise compare this text with what a command prints of the file, and take the difference for a bug.
 	if f.Dirty {
 		r.Metadata["unsaved"] = true
 		r.Output = strings.TrimSuffix(r.Output, "</content>") + "(This is the text in the user's editor, with unsaved changes; commands see the file on disk, which differs.)\n</content>"
@@ -161,6 +168,7 @@ func (rd reader) readText(at place, from, limit int) (tools.Result, error) {
 	if f.Encoding != files.UTF8 {
 		r.Metadata["encoding"] = string(f.Encoding)
 	}
+	// The whole file counts as read although a page was shown: the tracker compares texts, not pages, and an edit quotes what it changes.
 	rd.Tracker.Read(f)
 	// Reading is often followed by an edit, whose check then finds the server ready.
 	if rd.Bridge != nil {
@@ -175,6 +183,7 @@ func binaryName(path string) bool {
 	if i < 0 {
 		return false
 	}
+	// The list need not be complete: the content decides about all other names.
 	switch strings.ToLower(path[i+1:]) {
 	case "zip", "tar", "gz", "tgz", "bz2", "xz", "zst", "7z", "rar", "exe", "dll", "so", "dylib", "class", "jar", "war", "doc", "docx", "xls", "xlsx",
 		"ppt", "pptx", "odt", "ods", "odp", "bin", "dat", "obj", "o", "a", "lib", "wasm", "pyc", "pyo":
@@ -183,7 +192,8 @@ func binaryName(path string) bool {
 	return false
 }
 
-// isBinary reports that a file which was opened as text is not text, for the edit tools.
+// isBinary reports that a file which was opened as text is not text, for the edit tools. UTF-16 is full of NUL bytes in the file but has been
+// decoded here, so its encoding excuses it. Bytes is the encoding of text that is none of the others; a NUL in it leaves no doubt.
 func isBinary(f *files.File) bool {
 	return binaryName(f.Path) || f.Encoding != files.UTF16LE && f.Encoding != files.UTF16BE && binaryBytes([]byte(f.Text[:min(len(f.Text), sampleSize)])) ||
 		f.Encoding == files.Bytes && strings.ContainsRune(f.Text, 0)
@@ -197,6 +207,7 @@ func binaryBytes(b []byte) bool {
 		return false
 	}
 	odd, nuls := 0, 0
+	// Tab to carriage return (9 to 13) and escape (27, colours in a log) occur in text; other control characters do not.
 	for _, c := range b {
 		if c == 0 {
 			nuls++
@@ -205,11 +216,13 @@ func binaryBytes(b []byte) bool {
 			odd++
 		}
 	}
+	// One NUL in 64 bytes is still a separator, as in the output of find -print0. In invalid UTF-8 one NUL is enough.
 	return odd*10 > len(b)*3 || nuls > 0 && (nuls > max(1, len(b)/64) || !utf8.Valid(dropCutRune(b)))
 }
 
 // dropCutRune drops a character that the sample's end cut in two, which would look like invalid UTF-8.
 func dropCutRune(b []byte) []byte {
+	// A sample shorter than sampleSize ends with the file, so nothing was cut there and a broken character is the file's own.
 	for n := 1; n < utf8.UTFMax && n <= len(b) && len(b) >= sampleSize; n++ {
 		if c := b[len(b)-n]; utf8.RuneStart(c) {
 			if !utf8.FullRune(b[len(b)-n:]) {
@@ -227,20 +240,23 @@ func dropCutUnit(b []byte) []byte {
 		return b
 	}
 	b = b[:len(b)&^1]
+	// A high surrogate (0xD800 to 0xDBFF) as the last unit has lost its other half. Which byte is the high one depends on the byte order,
+	// which is not known here, so both are looked at.
 	if n := len(b); n > 2 && (b[n-1]&0xFC == 0xD8 || b[n-2]&0xFC == 0xD8) {
 		b = b[:n-2]
 	}
 	return b
 }
 
-// page collects the lines that are asked for and counts all of them.
+// page collects the lines that are asked for and counts all of them. Lines count from 1.
 type page struct {
 	from, limit int
-	shown       []string
-	bytes       int
-	total       int
-	capped      bool // the byte limit ended it
-	open        bool // total is not known: the file goes on
+	// shown holds at most limit lines, and readBytes bytes of them after cutLine.
+	shown  []string
+	bytes  int
+	total  int
+	capped bool // the byte limit ended it
+	open   bool // total is not known: the file goes on
 }
 
 // line takes the next line, without its newline, and reports whether later ones can still be shown.
@@ -251,6 +267,7 @@ func (p *page) line(s string) bool {
 		return !p.full()
 	}
 	s = cutLine(strings.TrimSuffix(s, "\r"))
+	// The first line is shown however long it is: an empty page with "use offset=1 to continue" would repeat for ever.
 	if p.bytes+len(s)+1 > readBytes && len(p.shown) > 0 {
 		p.capped = true
 		return false
@@ -260,10 +277,12 @@ func (p *page) line(s string) bool {
 	return !p.full()
 }
 
+// full reports that no later line can be shown.
 func (p *page) full() bool { return p.capped || len(p.shown) >= p.limit }
 
 // cutLine keeps the first readLine characters of a long line (minified code, data).
 func cutLine(s string) string {
+	// Bytes are never fewer than characters, so most lines need no count.
 	if len(s) <= readLine {
 		return s
 	}
@@ -279,6 +298,7 @@ func cutLine(s string) string {
 
 // result has OpenCode's tags and words; models are trained on "Use offset=N to continue".
 func (p *page) result(path string) (tools.Result, error) {
+	// An empty file has no line 1, but reading it from there is no mistake.
 	if p.from > max(p.total, 1) {
 		return tools.Result{}, &tools.Error{Kind: "out_of_range", Message: fmt.Sprintf("Offset %d is out of range for this file (%d lines)", p.from, p.total)}
 	}
@@ -294,6 +314,7 @@ func (p *page) result(path string) (tools.Result, error) {
 	}
 	more := p.open || last < p.total
 	switch {
+	// Said in words, because a model takes an empty answer for a failure and calls again.
 	case p.total == 0 && !p.open:
 		sb.WriteString("\n(End of file - total 0 lines)\n(The file is empty.)")
 	case p.capped:
@@ -310,7 +331,8 @@ func (p *page) result(path string) (tools.Result, error) {
 	}}, nil
 }
 
-// readDir lists a folder.
+// readDir lists a folder, one entry a line, in OpenCode's tags. offset and limit count entries; the byte limit is that of a file's page, so
+// that node_modules does not fill the context.
 func (rd reader) readDir(at place, from, limit int) (tools.Result, error) {
 	des, err := os.ReadDir(at.real)
 	if err != nil {
@@ -324,6 +346,7 @@ func (rd reader) readDir(at place, from, limit int) (tools.Result, error) {
 	if from > max(len(names), 1) {
 		return tools.Result{}, &tools.Error{Kind: "out_of_range", Message: fmt.Sprintf("Offset %d is out of range for this folder (%d entries)", from, len(names))}
 	}
+	// from may be 1 with no entries at all.
 	shown := names[min(from-1, len(names)):]
 	shown = shown[:min(limit, len(shown))]
 	for i, n := 0, 0; i < len(shown); i++ {
@@ -359,6 +382,7 @@ func entryName(dir string, de os.DirEntry) string {
 	name := de.Name()
 	isDir := de.IsDir()
 	if de.Type()&os.ModeSymlink != 0 {
+		// A dangling link stays a plain entry.
 		if fi, err := os.Stat(filepath.Join(dir, name)); err == nil {
 			isDir = fi.IsDir()
 		}
@@ -404,9 +428,11 @@ func readSample(r io.Reader) ([]byte, error) {
 // streamText shows a page of a big file in little memory. Up to files.MaxText all of it is read, to count its lines
 // and to know its hash; of bigger ones, which cannot be edited anyway, no more than the page.
 func (rd reader) streamText(ctx context.Context, at place, sample []byte, raw *files.Raw, from, limit int) (tools.Result, error) {
+	// In UTF-16 a '\n' byte may be half of another character, so the text must be decoded as a whole.
 	if bytes.HasPrefix(sample, []byte{0xFF, 0xFE}) || bytes.HasPrefix(sample, []byte{0xFE, 0xFF}) {
 		return rd.readText(at, from, limit)
 	}
+	// The hash is that of the decoded text, which has no byte order mark. Without this no edit would recognise the file as read.
 	sample = bytes.TrimPrefix(sample, []byte("\xef\xbb\xbf"))
 	sum := sha256.New()
 	all := io.TeeReader(io.MultiReader(bytes.NewReader(sample), raw), sum)
@@ -416,14 +442,17 @@ func (rd reader) streamText(ctx context.Context, at place, sample []byte, raw *f
 	in := bufio.NewReaderSize(all, 256<<10)
 	pg := &page{from: from, limit: limit}
 	valid := true
+	// Of each line only what cutLine could show: readLine characters of at most four bytes. A file that is one line of a gigabyte costs no more.
 	keep := make([]byte, 0, 4*readLine)
 	for n := 0; ; n++ {
+		// Once in a while is enough: a turn that was cancelled should not read a log to its end.
 		if n%1024 == 0 && ctx.Err() != nil {
 			return tools.Result{}, ctx.Err()
 		}
 		keep = keep[:0]
 		any := false
 		var err error
+		// The buffer's 256 KiB may end before the line does; the rest of a long line is read and dropped.
 		for {
 			var part []byte
 			part, err = in.ReadSlice('\n')
@@ -438,10 +467,12 @@ func (rd reader) streamText(ctx context.Context, at place, sample []byte, raw *f
 		}
 		if any {
 			line := bytes.TrimSuffix(keep, []byte("\n"))
+			// A line that keep could not hold may be cut within a character, so it says nothing about the encoding.
 			if len(keep) < cap(keep) {
 				valid = valid && utf8.Valid(line)
 			}
 			more := pg.line(strings.ToValidUTF8(string(line), "\uFFFD"))
+			// Beyond MaxText nobody needs the hash, since no tool edits such a file; reading on would only count lines.
 			if !more && raw.Size > files.MaxText {
 				pg.open = true
 				break
@@ -469,7 +500,8 @@ func (rd reader) streamText(ctx context.Context, at place, sample []byte, raw *f
 	return r, nil
 }
 
-// mediaType knows the files that models can look at by their first bytes; names lie.
+// mediaType knows the files that models can look at by their first bytes; names lie. WebP is a RIFF container that names its content at
+// byte 8. "" is every other file.
 func mediaType(b []byte) string {
 	has := func(s string) bool { return bytes.HasPrefix(b, []byte(s)) }
 	switch {
@@ -493,6 +525,7 @@ func readAttachment(path, mime string, sample []byte, raw *files.Raw) (tools.Res
 	if raw.Size > readMedia {
 		return tools.Result{}, &tools.Error{Kind: "too_big", Message: fmt.Sprintf("%s has %d bytes; at most %d can be attached. Make a smaller copy with the shell first.", path, raw.Size, readMedia)}
 	}
+	// The limit holds although Size was checked: the file may grow while it is read.
 	rest, err := io.ReadAll(io.LimitReader(raw, readMedia))
 	if err != nil {
 		return tools.Result{}, pathError(path, err)

@@ -9,7 +9,9 @@ import (
 	"github.com/pillion-dev/pillion/tools/fuzzy"
 )
 
+// Bounds of a search that runs when a call has failed already.
 const (
+	// Names in the error; more of them would be a guess.
 	maxSimilar = 3
 	maxScanned = 5000 // entries of a folder looked at
 )
@@ -19,6 +21,7 @@ const (
 // models get one part of a path wrong, rarely two.
 func similarNames(path string) []string {
 	dir, name, rest := filepath.Dir(path), filepath.Base(path), ""
+	// Folders upwards. A path that is wrong in more than eight parts is no slip of one name.
 	for range 8 {
 		d, err := os.Open(dir)
 		if err != nil {
@@ -26,6 +29,7 @@ func similarNames(path string) []string {
 			if up == dir {
 				return nil
 			}
+			// What lay below the missing folder is looked for in the one found instead.
 			rest = filepath.Join(name, rest)
 			dir, name = up, filepath.Base(dir)
 			continue
@@ -61,7 +65,8 @@ func similarNames(path string) []string {
 	return nil
 }
 
-// likeness rates two lower-case names: 0 is not alike.
+// likeness rates two lower-case names: 0 is not alike, 100 the same but for case. The steps only order the classes (same stem, slips, one
+// within the other, the stem within); inside a class the smaller difference wins.
 func likeness(want, have string) int {
 	switch {
 	case want == have:
@@ -81,4 +86,5 @@ func likeness(want, have string) int {
 	return 0
 }
 
+// stem is a name without its last extension: models often name the .js of a .ts.
 func stem(name string) string { return strings.TrimSuffix(name, filepath.Ext(name)) }

@@ -15,10 +15,12 @@ import (
 //go:embed skill.txt
 var skillText string
 
+// skillParams name the skill as the description lists it.
 type skillParams struct {
 	Name string `json:"name" minLength:"1" jsonschema:"the skill's name"`
 }
 
+// maxSkillFiles is how many files are listed with a skill, so that the model knows of its scripts; list shows the others.
 const maxSkillFiles = 10 // listed with a skill
 
 // Skill loads the instructions of a skill. The names are in the tool's description, so that the model
@@ -36,12 +38,14 @@ func Skill(e Env) tools.Tool {
 				}
 			}
 		}
+		// Models invent names of skills; the list of those there are comes with the error.
 		if !ok {
 			if len(names) == 0 {
 				names = []string{"none"}
 			}
 			return tools.Result{}, &tools.Error{Kind: "not_found", Message: fmt.Sprintf("Skill %q not found. Available skills: %s", p.Name, strings.Join(names, ", "))}
 		}
+		// By name, so a rule can deny one skill and allow the others.
 		err := ask(ctx, call, permission.Request{Permission: "skill", Patterns: []string{p.Name}, Always: []string{p.Name}, Title: "Load the skill " + p.Name})
 		if err != nil {
 			return tools.Result{}, err

@@ -37,13 +37,14 @@ var symbolRenameText string
 //go:embed symbol_delete.txt
 var symbolDeleteText string
 
-// symbolParams name one symbol.
+// symbolParams name one symbol; FilePath and Line matter where several have the name.
 type symbolParams struct {
 	Symbol   string `json:"symbol" jsonschema:"the symbol's name path, e.g. Server.Start, parseURL or MyClass.method"`
 	FilePath string `json:"filePath,omitempty" jsonschema:"the file it is declared in; found by name without it"`
 	Line     int    `json:"line,omitempty" minimum:"1" jsonschema:"a line of the declaration, counted from 1, when several have that name"`
 }
 
+// symbolBodyParams name a symbol and the text that is put in, before or after it.
 type symbolBodyParams struct {
 	Symbol   string `json:"symbol" jsonschema:"the symbol's name path, e.g. Server.Start, parseURL or MyClass.method"`
 	Body     string `json:"body" jsonschema:"the whole declaration, signature included"`
@@ -51,6 +52,7 @@ type symbolBodyParams struct {
 	Line     int    `json:"line,omitempty" minimum:"1" jsonschema:"a line of the declaration, counted from 1, when several have that name"`
 }
 
+// symbolRenameParams name a symbol and its new name.
 type symbolRenameParams struct {
 	Symbol   string `json:"symbol" jsonschema:"the symbol's name path, e.g. Server.Start, parseURL or MyClass.method"`
 	NewName  string `json:"newName" jsonschema:"the new name, without a path"`
@@ -58,7 +60,7 @@ type symbolRenameParams struct {
 	Line     int    `json:"line,omitempty" minimum:"1" jsonschema:"a line of the declaration, counted from 1, when several have that name"`
 }
 
-// SymbolRead shows one declaration whole.
+// SymbolRead shows one declaration whole, with the comment and decorators that belong to it, in place of a page of the file.
 func SymbolRead(env Env) tools.Tool {
 	return symbolTool("symbol_read", symbolReadText, "lsp", tools.KindRead, func(ctx, asking context.Context, p symbolParams, call *tools.Call) (tools.Result, error) {
 		c, t, err := env.symbolAt(ctx, asking, call, p)
@@ -69,7 +71,7 @@ func SymbolRead(env Env) tools.Tool {
 	})
 }
 
-// SymbolReplace puts a new declaration in one's place.
+// SymbolReplace puts a new declaration in one's place. The session must have seen what it replaces; see symbolCall.replaced.
 func SymbolReplace(env Env) tools.Tool {
 	return symbolEdit(env, "symbol_replace", symbolReplaceText, "Replace", (*symbolCall).replaced)
 }
@@ -111,7 +113,7 @@ func symbolEdit(env Env, id, words, title string, apply func(c *symbolCall, t *t
 	})
 }
 
-// SymbolReferences lists where a symbol is used.
+// SymbolReferences lists where a symbol is used, by meaning: it needs a language server.
 func SymbolReferences(env Env) tools.Tool {
 	return symbolTool("symbol_references", symbolReferencesText, "lsp", tools.KindSearch, func(ctx, asking context.Context, p symbolParams, call *tools.Call) (tools.Result, error) {
 		c, t, err := env.symbolAt(ctx, asking, call, p)
@@ -122,7 +124,7 @@ func SymbolReferences(env Env) tools.Tool {
 	})
 }
 
-// SymbolRename renames a symbol everywhere.
+// SymbolRename renames a symbol everywhere its language server knows, as one change set.
 func SymbolRename(env Env) tools.Tool {
 	return symbolTool("symbol_rename", symbolRenameText, "edit", tools.KindEdit, func(ctx, asking context.Context, p symbolRenameParams, call *tools.Call) (tools.Result, error) {
 		if p.NewName == "" {
@@ -136,7 +138,7 @@ func SymbolRename(env Env) tools.Tool {
 	})
 }
 
-// SymbolDelete takes an unused symbol out.
+// SymbolDelete takes an unused symbol out; one that is used is an error that lists the uses.
 func SymbolDelete(env Env) tools.Tool {
 	return symbolTool("symbol_delete", symbolDeleteText, "edit", tools.KindEdit, func(ctx, asking context.Context, p symbolParams, call *tools.Call) (tools.Result, error) {
 		c, t, err := env.symbolAt(ctx, asking, call, p)
@@ -155,6 +157,7 @@ func symbolTool[P any](id, words, perm string, kind tools.Kind, run func(ctx, as
 		defer cancel()
 		r, err := run(ctx, asking, p, call)
 		if err != nil {
+			// The call was cancelled: what a server said on the way is no result.
 			if ctx.Err() != nil {
 				err = ctx.Err()
 			}
@@ -165,8 +168,7 @@ func symbolTool[P any](id, words, perm string, kind tools.Kind, run func(ctx, as
 }
 
 // symbolNames maps each parameter to the names that models use for it, from the symbol tools of other
-// programs.
-// symbolNames are what models call the parameters of these tools.
+// programs. One table serves all of them: a tool ignores the entries whose parameter it does not have.
 var symbolNames = map[string][]string{
 	"query":    {"symbol", "name", "namePath", "symbolName", "pattern"},
 	"path":     {"filePath", "file", "folder", "dir", "directory", "relativePath"},
@@ -178,7 +180,8 @@ var symbolNames = map[string][]string{
 	"line":     {"lineNumber", "startLine"},
 }
 
-// symbolError gives an error of the servers or of package symbol its kind.
+// symbolError gives an error of the servers or of package symbol its kind. "unsupported" tells the model to go another way, "not_whole" to
+// send a whole declaration, "lsp" that trying again may help. A cancel stays as it is, because it ends the turn.
 func symbolError(err error) error {
 	var known *tools.Error
 	var fixed *symbol.FixedError
@@ -217,6 +220,7 @@ func (c *symbolCall) note(format string, args ...any) {
 	c.notes = append(c.notes, n)
 }
 
+// noted appends the notes to an answer, one a line, in brackets, so that they are not taken for code.
 func (c *symbolCall) noted(text string) string {
 	for _, n := range c.notes {
 		text += "\n(" + n + ")"
@@ -237,6 +241,7 @@ func (env Env) symbolAt(ctx, asking context.Context, call *tools.Call, p symbolP
 	return c, t, err
 }
 
+// askLSP asks for the permission "lsp", which the tool lsp needs too: one rule decides for both.
 func (c *symbolCall) askLSP(ctx context.Context, what string) error {
 	return ask(ctx, c.call, permission.Request{Permission: "lsp", Patterns: []string{"*"}, Always: []string{"*"}, Title: "Find the symbol " + what,
 		Metadata: map[string]any{"operation": c.call.Tool, "symbol": what}})

@@ -19,8 +19,10 @@ import (
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
-// write takes the file's new text through the change pipeline.
+// write takes the file's new text through the change pipeline. Old is the text in which the symbol was found, so a change since then is
+// merged or refused there.
 func (c *symbolCall) write(ctx context.Context, title string, t *target, text string) (tools.Result, error) {
+	// Asked before the write, after which the tracker has the new text.
 	whole := c.Tracker.Check(t.file) == nil
 	r, err := c.changeFiles(ctx, c.call, fmt.Sprintf("%s %s in %s", title, t.sym, c.rel(t.path)), []lspbridge.FileEdit{{Path: t.path, Kind: "edit", Old: t.text, New: text}})
 	if err != nil {
@@ -49,6 +51,7 @@ func (c *symbolCall) replaced(t *target, body string) (string, error) {
 	if known == nil || c.Tracker.HasSeen(t.file.Real, now) {
 		return symbol.Replace(t.text, t.sym, body)
 	}
+	// A refusal shows the declaration as it is and counts as having seen it: the repeated call passes without another read.
 	refuse := func(why string) (string, error) {
 		c.Tracker.Saw(t.file.Real, now)
 		_, line := symbol.Read(t.text, t.sym)
@@ -59,6 +62,7 @@ func (c *symbolCall) replaced(t *target, body string) (string, error) {
 	if errors.As(known, &stale) && stale.HasThen {
 		list, _ := symbol.Outline(t.path, stale.Then)
 		then := slices.DeleteFunc(list, func(s symbol.Symbol) bool { return !slices.Equal(s.Path, t.sym.Path) || s.Kind != t.sym.Kind })
+		// Fixed is why a symbol cannot be cut out whole; then there is nothing to compare with.
 		if len(then) != 1 || then[0].Fixed != "" {
 			return refuse("the file has changed since it was last read, and it had no such declaration then")
 		}
@@ -71,6 +75,7 @@ func (c *symbolCall) replaced(t *target, body string) (string, error) {
 		if err != nil {
 			return "", err
 		}
+		// The wanted declaration is what symbol.Replace put between the two ends of the old text that it left alone.
 		head := strings.Index(stale.Then, was)
 		wanted = wanted[head : len(wanted)-(len(stale.Then)-head-len(was))]
 		merged, ok := replace.Merge(strings.Split(lf(was), "\n"), strings.Split(lf(now), "\n"), strings.Split(lf(wanted), "\n"))
@@ -82,6 +87,7 @@ func (c *symbolCall) replaced(t *target, body string) (string, error) {
 			lines[i] = l.Text
 		}
 		c.note("it had changed since it was last read; what had changed was kept and body was merged with it")
+		// Merging is done on \n, as models write; what goes into the file has the file's line endings.
 		eol := "\n"
 		if strings.Contains(now, "\r\n") {
 			eol = "\r\n"
@@ -95,7 +101,7 @@ func (c *symbolCall) replaced(t *target, body string) (string, error) {
 	return refuse("it was not read in this session, so replacing it could remove lines that you have not seen")
 }
 
-// lf is a text as models see it.
+// lf is a text with \n line endings, as models see and write it.
 func lf(s string) string { return strings.ReplaceAll(s, "\r\n", "\n") }
 
 // checkShape refuses a text that has lost its shape: a declaration must be where one was, and a text that
@@ -106,6 +112,7 @@ func (c *symbolCall) checkShape(asking context.Context, t *target, text string) 
 	if err != nil || text == t.text {
 		return nil // no grammar: the server's word after the overlay is all there is
 	}
+	// The body may rename the symbol, so any declaration in the same container that touches the changed bytes [from, to) will do.
 	up := t.sym.Path[:len(t.sym.Path)-1]
 	from := len(commonHead(t.text, text))
 	to := len(text) - len(commonTail(t.text[from:], text[from:]))
@@ -114,6 +121,7 @@ func (c *symbolCall) checkShape(asking context.Context, t *target, text string) 
 	})
 	was, _ := symbol.Broken(t.path, t.text)
 	is, ok := symbol.Broken(t.path, text)
+	// A file that had mistakes before cannot prove that the body is one.
 	if declared && (was || !is || !ok) {
 		return nil
 	}
@@ -127,6 +135,7 @@ func (c *symbolCall) checkShape(asking context.Context, t *target, text string) 
 			}
 			for _, x := range d.Introduced {
 				why += fmt.Sprintf("\nERROR [%d:%d] %s", lspbridge.ProblemRange(x).Start.Line+1, lspbridge.ProblemRange(x).Start.Character+1, x.Message)
+				// Five errors tell what is wrong; the body is sent again anyway.
 				if strings.Count(why, "\n") == 5 {
 					break
 				}
@@ -145,6 +154,7 @@ func commonHead(a, b string) string {
 	return a[:n]
 }
 
+// commonTail is the text that both end with. The caller cuts the common head off first, or the two could overlap ("aa" and "aaa").
 func commonTail(a, b string) string {
 	n := 0
 	for n < min(len(a), len(b)) && a[len(a)-1-n] == b[len(b)-1-n] {
@@ -153,8 +163,8 @@ func commonTail(a, b string) string {
 	return a[len(a)-n:]
 }
 
-// rename renames everywhere through the language server. There is no fallback by name: it would change
-// other symbols of that name.
+// rename renames everywhere through the language server. There is no fallback by name: it would change other symbols of that name. What the
+// server may have missed is told in a note, not changed.
 func (c *symbolCall) rename(ctx, asking context.Context, t *target, name string) (tools.Result, error) {
 	if c.lsp == nil {
 		return tools.Result{}, &tools.Error{Kind: "unsupported", Message: "No language server is configured, so the uses are not known. Find them with grep and change them with edit."}
@@ -175,12 +185,14 @@ func (c *symbolCall) rename(ctx, asking context.Context, t *target, name string)
 	return r, nil
 }
 
-// maxLeftOver is in how many files the old name may still occur to be worth a note: a common word occurs everywhere.
+// maxLeftOver is in how many files the old name may still occur to be worth a note: a common word occurs everywhere, and a long list of
+// other symbols would send the model off to change them.
 const maxLeftOver = 3
 
 // leftOver notes where the old name of a renamed symbol still occurs. Servers leave out what they do
 // not build: files for other systems, under other tags, of projects that they have not loaded.
 func (c *symbolCall) leftOver(ctx, asking context.Context, t *target) {
+	// Errors are swallowed: the rename has been made, and a note that cannot be given must not read like its failure.
 	at, err := c.place(c.Cwd)
 	ext := filepath.Ext(t.path)
 	if err != nil || ext == "" {
@@ -203,8 +215,8 @@ func (c *symbolCall) leftOver(ctx, asking context.Context, t *target) {
 	}
 }
 
-// remove deletes a symbol when nothing uses it. Where no server can tell, its name must not occur
-// anywhere else in the project.
+// remove deletes a symbol when nothing uses it. Where no server can tell, its name must not occur anywhere else in the project: a use too
+// many costs the model a look, a use too few breaks the build. The error lists at most maxAmbiguous uses.
 func (c *symbolCall) remove(ctx, asking context.Context, t *target) (tools.Result, error) {
 	text, err := symbol.Delete(t.text, t.sym)
 	if err != nil {
@@ -232,8 +244,8 @@ func (c *symbolCall) remove(ctx, asking context.Context, t *target) (tools.Resul
 	return c.write(ctx, "Delete", t, text)
 }
 
-// uses are the places outside the declaration where the symbol is named: by the server, else by its
-// name in all files.
+// uses are the places outside the declaration where the symbol is named, one line each: by the server, else by its name in all files. A
+// server that fails for another reason than not being able to is an error: its silence would count as "not used".
 func (c *symbolCall) uses(ctx, asking context.Context, t *target) ([]string, error) {
 	quote := c.lineReader()
 	err := fmt.Errorf("no language server is configured: %w", lspbridge.ErrUnsupported)
@@ -242,6 +254,7 @@ func (c *symbolCall) uses(ctx, asking context.Context, t *target) ([]string, err
 		if list, err = c.lsp.References(asking, t.path, t.position()); err == nil {
 			var out []string
 			for _, l := range list {
+				// A function that calls itself is not used by that.
 				if at := lspbridge.PositionOffset(t.text, l.Range.Start); l.Path == t.path && t.sym.Start <= at && at < t.sym.End {
 					continue
 				}

@@ -19,10 +19,12 @@ import (
 	"github.com/pillion-dev/pillion/tools/symbol"
 )
 
-// target is a symbol that was found, with the text in which it was found; its offsets are valid in that text only.
+// target is a symbol that was found, with the text in which it was found. Its offsets (bytes from 0) are valid in that text only: the change
+// pipeline gets it as the old text and merges what has changed since.
 type target struct {
 	path string
 	text string
+	// For the tracker: what the session knows of the file decides whether the symbol may be replaced.
 	file *files.File
 	sym  symbol.Symbol
 }
@@ -32,7 +34,8 @@ func (t *target) lines() (from, to int) {
 	return strings.Count(t.text[:t.sym.Start], "\n") + 1, strings.Count(t.text[:t.sym.End], "\n") + 1
 }
 
-// position is where the name is, which is what servers must be asked about.
+// position is where the name is, in LSP's count from 0. Servers must be asked about the name: at the beginning of the declaration is often a
+// keyword or a comment, about which they know nothing.
 func (t *target) position() lspbridge.Position { return lspbridge.OffsetPosition(t.text, t.sym.At) }
 
 // What a search for a name looks at, at most.
@@ -54,6 +57,7 @@ func (c *symbolCall) outline(asking context.Context, path string) (*files.File, 
 		return nil, nil, err
 	}
 	own, treeErr := symbol.Outline(path, f.Text)
+	// No server knows the keys of a data file or the rules of a style sheet better.
 	if treeErr == nil && symbol.Own(path) {
 		return f, own, nil
 	}
@@ -63,6 +67,7 @@ func (c *symbolCall) outline(asking context.Context, path string) (*files.File, 
 		said, lspErr = c.lsp.DocumentSymbols(asking, path)
 	}
 	switch {
+	// A server's empty list must not hide what the grammar sees.
 	case lspErr == nil && (len(said) > 0 || treeErr != nil):
 		return f, joinSymbols(path, f.Text, said, own, treeErr == nil), nil
 	case treeErr == nil:
@@ -84,17 +89,20 @@ func joinSymbols(path, text string, said []lspbridge.Symbol, own []symbol.Symbol
 	var walk func(list []lspbridge.Symbol, in []string)
 	walk = func(list []lspbridge.Symbol, in []string) {
 		for _, s := range list {
+			// Some servers put the container into the name: gopls says "(*Server).Start".
 			names, _ := symbol.Split(s.Name)
 			if len(names) == 0 || s.Path != path {
 				continue
 			}
 			names = append(slices.Clone(in), names...)
+			// Flat lists (SymbolInformation) name the container instead of nesting.
 			if s.Container != "" && len(in) == 0 {
 				up, _ := symbol.Split(s.Container)
 				names = append(up, names...)
 			}
 			at := lspbridge.PositionOffset(text, s.Selection.Start)
 			start, end := lspbridge.PositionOffset(text, s.Range.Start), lspbridge.PositionOffset(text, s.Range.End)
+			// Servers without a selection range send the whole range twice; then the name need only be inside.
 			same := slices.IndexFunc(out, func(o symbol.Symbol) bool {
 				return o.Name() == names[len(names)-1] && (o.At == at || s.Selection == s.Range && start <= o.At && o.At < end)
 			})
@@ -105,6 +113,7 @@ func joinSymbols(path, text string, said []lspbridge.Symbol, own []symbol.Symbol
 				}
 				out = append(out, one)
 			} else {
+				// Children are named below the grammar's path, or the same method would be listed under two.
 				names = out[same].Path
 			}
 			walk(s.Children, names)
@@ -115,8 +124,8 @@ func joinSymbols(path, text string, said []lspbridge.Symbol, own []symbol.Symbol
 	return out
 }
 
-// target finds the one symbol that a call means. Several are an error that lists them: a guess would
-// change the wrong one.
+// target finds the one symbol that a call means. Several are an error that lists them: a guess would change the wrong one. Without a file
+// it looks into those that may declare the name, and fails with the last file's error only when no other file has the symbol.
 func (c *symbolCall) target(ctx, asking context.Context, p symbolParams) (*target, error) {
 	var paths []string
 	if p.FilePath != "" {
@@ -151,6 +160,7 @@ func (c *symbolCall) target(ctx, asking context.Context, p symbolParams) (*targe
 			found = append(found, &target{path, f.Text, f, s})
 		}
 		for _, s := range list {
+			// For "there are …" in the error. Local names would be noise.
 			if !s.Local {
 				names = append(names, s.String())
 			}
@@ -175,8 +185,8 @@ func (c *symbolCall) target(ctx, asking context.Context, p symbolParams) (*targe
 	return nil, c.unknown(p, names)
 }
 
-// narrow narrows several symbols of one name down: by the line (then the innermost), else to those
-// outside of functions.
+// narrow narrows several symbols of one name down: by the line (then the innermost), else to those outside of functions. A line that no
+// declaration covers leaves none, since the caller said where it is; local ones are left when there are no others.
 func narrow(found []*target, line int) []*target {
 	keep := func(ok func(*target) bool) {
 		if some := slices.Collect(func(yield func(*target) bool) {
@@ -198,6 +208,7 @@ func narrow(found []*target, line int) []*target {
 	return found
 }
 
+// ambiguous is the error for a name that several declarations have. It lists them with their lines, which the next call can give.
 func (c *symbolCall) ambiguous(p symbolParams, found []*target) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d symbols are called %s; give filePath, line or a longer name path:", len(found), p.Symbol)
@@ -229,6 +240,7 @@ func (c *symbolCall) unknown(p symbolParams, names []string) error {
 		if len(parts) == 0 {
 			break
 		}
+		// Either name may contain the other. Names of one or two letters are in almost every word, so they are not offered.
 		if w := strings.ToLower(parts[len(parts)-1]); len(like) < 10 && (strings.Contains(l, w) || strings.Contains(w, l) && len(l) > 2) {
 			like = append(like, n)
 		}
@@ -264,8 +276,8 @@ func (c *symbolCall) symbolFile(ctx context.Context, name string) (string, error
 	return path, nil
 }
 
-// serversFirst is how long the servers have to say where a name is declared. Some are only started by
-// the question; the text of the files answers at once.
+// serversFirst is how long the servers have to say where a name is declared. Some are only started by the question; a search in the text of
+// the files answers at once.
 const serversFirst = 3 * time.Second
 
 // filesNaming are the files below dir that may declare a name: as the servers say, else every file in
@@ -279,6 +291,7 @@ func (c *symbolCall) filesNaming(ctx, asking context.Context, dir, name string, 
 	readable := c.visible(ctx, c.call, at, true)
 	var out []string
 	add := func(path string) {
+		// A server also names files of libraries and of the standard library; only those below dir count.
 		p, err := c.place(path)
 		if err == nil && !p.dir && paths.Within(at.real, p.real) && readable(p.real) && !slices.Contains(out, path) && len(out) < maxNamedFiles {
 			out = append(out, path)
@@ -288,6 +301,7 @@ func (c *symbolCall) filesNaming(ctx, asking context.Context, dir, name string, 
 		soon, cancel := context.WithTimeout(asking, serversFirst)
 		list, err := c.lsp.WorkspaceSymbols(soon, "", name)
 		cancel()
+		// The error of one's own short limit is no reason to stop; the end of the call is.
 		if err != nil && asking.Err() != nil {
 			return nil, err
 		}
@@ -306,11 +320,13 @@ func (c *symbolCall) filesNaming(ctx, asking context.Context, dir, name string, 
 	} else {
 		pattern = "(?i)" + pattern
 	}
+	// Limit bounds the lines, not the files.
 	found, err := c.search.Grep(asking, search.GrepQuery{Root: at.real, Pattern: pattern, Limit: 5000, Show: readable, Buffers: c.unsaved()})
 	if err != nil {
 		return nil, searchError(at, err)
 	}
 	for _, m := range found.Matches {
+		// With servers also files without a grammar are worth a question, but not prose.
 		if path := at.named(m.Path); symbol.Supported(path) || c.lsp != nil && !proseFile(path) {
 			add(path)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
+// symbolFindParams is the tool's input; without a query Path must be a file, of which everything is listed.
 type symbolFindParams struct {
 	Query string `json:"query,omitempty" jsonschema:"a name, a part of one, or a name path such as Type.method; everything in path without it"`
 	Path  string `json:"path,omitempty" jsonschema:"only in this file or folder; the working directory by default"`
@@ -22,6 +23,7 @@ type symbolFindParams struct {
 
 // What one answer of symbol_find shows at most.
 const (
+	// Declarations, whose bodies are shown for the first maxBodies of them.
 	maxFound  = 200
 	maxBodies = 20
 	maxBody   = 300 // lines of one body
@@ -38,8 +40,9 @@ func SymbolFind(env Env) tools.Tool {
 	})
 }
 
-// find lists the declarations below a path that a query names, in whole or in part. A longer name path
-// that matches exactly wins over partial ones.
+// find lists the declarations below a path that a query names, in whole or in part. A longer name path that matches exactly wins over
+// partial ones. A file that is named is asked for like a read, a folder like a search; what may not be read without a question is then left
+// out of the answer.
 func (c *symbolCall) find(ctx, asking context.Context, p symbolFindParams) (tools.Result, error) {
 	at, err := c.searchPlace(p.Path)
 	if err != nil {
@@ -66,6 +69,7 @@ func (c *symbolCall) find(ctx, asking context.Context, p symbolFindParams) (tool
 	}
 	var found []*target
 	for _, path := range paths {
+		// In a search one file that cannot be parsed must not hide the others.
 		f, list, err := c.outline(asking, path)
 		if err != nil {
 			if !at.dir {
@@ -74,6 +78,7 @@ func (c *symbolCall) find(ctx, asking context.Context, p symbolFindParams) (tool
 			continue
 		}
 		for _, s := range list {
+			// In data files and style sheets a piece of the whole path is enough, whatever separates its parts.
 			if (queried(s, parts, whole) || symbol.Own(path) && strings.Contains(strings.ToLower(s.String()), strings.ToLower(p.Query))) && kindIs(s.Kind, p.Kind) {
 				found = append(found, &target{path, f.Text, f, s})
 			}
@@ -97,11 +102,12 @@ func queried(s symbol.Symbol, parts []string, whole bool) bool {
 	case s.Local || len(parts) > len(s.Path) || whole:
 		return false
 	}
+	// The parts above the last one are compared whole and from the end, so "Server.st" finds http.Server.Start.
 	up, last := s.Path[len(s.Path)-len(parts):len(s.Path)-1], parts[len(parts)-1]
 	return slices.Equal(up, parts[:len(parts)-1]) && strings.Contains(strings.ToLower(s.Name()), strings.ToLower(last))
 }
 
-// kindIs is lenient, because models say "function" for a method and "type" for a struct.
+// kindIs is lenient, because models say "function" for a method and "type" for a struct. kind is a word of symbolKind.
 func kindIs(kind, want string) bool {
 	switch want = strings.ToLower(want); want {
 	case "", kind:
@@ -129,13 +135,14 @@ type foundSymbol struct {
 	Body     string `json:"body,omitempty"`
 }
 
+// wire is the declaration without its body, which costs more than all the rest; the caller adds it where it is asked for.
 func (t *target) wire() foundSymbol {
 	from, to := t.lines()
 	p := t.position()
 	return foundSymbol{t.sym.Name(), t.sym.String(), t.sym.Kind, t.path, p.Line + 1, p.Character + 1, from, to, ""}
 }
 
-// list renders what was found, grouped by file.
+// list renders what was found, grouped by file; found must be in the order of the files, or a file's name would repeat.
 func (c *symbolCall) list(p symbolFindParams, found []*target) tools.Result {
 	var out strings.Builder
 	wire := []foundSymbol{}
@@ -174,8 +181,8 @@ func (c *symbolCall) list(p symbolFindParams, found []*target) tools.Result {
 	return tools.Result{Title: title, Output: c.noted(text), Locations: places, Metadata: map[string]any{"symbols": wire}}
 }
 
-// numbered is a text with line numbers from 1 in the form in which the tool read shows them, so that
-// one quotes the other.
+// numbered is a text with line numbers from the given one on, in the form in which the tool read shows them, so that one quotes the other.
+// After maxBody lines it names how many are left.
 func numbered(text string, from int) string {
 	var b strings.Builder
 	list := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
@@ -189,7 +196,8 @@ func numbered(text string, from int) string {
 	return b.String()
 }
 
-// read shows one declaration and notes the file as read, since the model may now quote from it.
+// read shows one declaration and notes this passage as seen: enough to replace the declaration, not to
+// write the whole file.
 func (c *symbolCall) read(t *target) tools.Result {
 	w := t.wire()
 	w.Body, _ = symbol.Read(t.text, t.sym)
@@ -201,7 +209,8 @@ func (c *symbolCall) read(t *target) tools.Result {
 		Locations: []tools.Location{{Path: t.path, Line: w.Line}}, Metadata: map[string]any{"symbol": w}}
 }
 
-// references groups the uses of a symbol by file, each with what it stands in.
+// references groups the uses of a symbol by file, each with what it stands in. Servers answer in an order of their own, so the list is
+// sorted first. There is no fallback by name: grep says the same without the claim that these are uses.
 func (c *symbolCall) references(asking context.Context, t *target) (tools.Result, error) {
 	if c.lsp == nil {
 		return tools.Result{}, &tools.Error{Kind: "unsupported", Message: "No language server is configured; search for the name with grep."}
@@ -239,6 +248,7 @@ func (c *symbolCall) references(asking context.Context, t *target) (tools.Result
 				out.WriteString(c.show(l.Path) + "\n")
 			}
 		}
+		// Counted on, because the answer begins with the number.
 		if uses++; uses > maxShownLocations {
 			continue
 		}
@@ -267,8 +277,8 @@ func (c *symbolCall) references(asking context.Context, t *target) (tools.Result
 	return tools.Result{Title: t.sym.String(), Output: c.noted(text), Locations: places, Metadata: map[string]any{"references": wire, "count": uses}}, nil
 }
 
-// encloser names the declaration around a place ("in Server.Start"), where there is a grammar. Outlines
-// are kept for one answer.
+// encloser names the declaration around a place ("in Server.Start"), where there is a grammar: a model then need not open each file. Local
+// declarations do not count, as a loop variable says nothing about where a use is. Outlines are kept for one answer.
 func (c *symbolCall) encloser() func(lspbridge.Location) string {
 	type outlined struct {
 		text string
@@ -278,6 +288,7 @@ func (c *symbolCall) encloser() func(lspbridge.Location) string {
 	return func(l lspbridge.Location) string {
 		o, ok := seen[l.Path]
 		if !ok {
+			// Files outside would need a question, which a detail of the answer is not worth.
 			if p, err := c.place(l.Path); err == nil && c.inside(p.real) && symbol.Supported(l.Path) {
 				if f, err := c.openPlace(p); err == nil {
 					o.text = f.Text

@@ -13,6 +13,7 @@ import (
 //go:embed task.txt
 var taskText string
 
+// taskParams has the names of OpenCode's tool.
 type taskParams struct {
 	Description  string `json:"description" minLength:"1" jsonschema:"the job in 3 to 5 words, for the user"`
 	Prompt       string `json:"prompt" minLength:"1" jsonschema:"the job, with everything the sub-agent must know"`
@@ -30,6 +31,7 @@ func Task(e Env) tools.Tool {
 			return tools.Result{}, &tools.Error{Kind: "unavailable", Message: "This session cannot start sub-agents; do the job yourself."}
 		}
 		title := fmt.Sprintf("%s (@%s)", p.Description, p.SubagentType)
+		// By the sub-agent's name, so a rule can deny one of them; describeTask does not offer it then.
 		err := ask(ctx, call, permission.Request{Permission: "task", Patterns: []string{p.SubagentType}, Always: []string{"*"}, Title: title,
 			Metadata: map[string]any{"description": p.Description, "subagent_type": p.SubagentType}})
 		if err != nil {
@@ -46,6 +48,7 @@ func Task(e Env) tools.Tool {
 			out.Output = fmt.Sprintf("<task id=%q state=\"running\">\n<summary>\nThe task runs in the background. You are told when it is done; go on with something else.\n</summary>\n</task>", r.ID)
 			return out, nil
 		}
+		// The id comes with the result, so that a later call can go on with this task.
 		out.Output = fmt.Sprintf("<task id=%q state=\"completed\">\n<task_result>\n%s\n</task_result>\n</task>", r.ID, strings.TrimSpace(r.Text))
 		return out, nil
 	}, tools.WithKind(tools.KindThink), tools.WithParallel(), tools.WithDescribe(func(rules permission.Ruleset) (string, bool) { return describeTask(e.SubAgents, rules) }))

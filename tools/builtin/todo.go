@@ -16,10 +16,12 @@ var todoWriteText string
 //go:embed todoread.txt
 var todoReadText string
 
+// todoParams hold the whole list, which takes the place of the one before: OpenCode's tool has no smaller step.
 type todoParams struct {
 	Todos []todoItem `json:"todos" jsonschema:"the whole list as it is from now on"`
 }
 
+// todoItem has the fields of tools.Todo in the same order, so one converts into the other.
 type todoItem struct {
 	Content  string `json:"content" minLength:"1" jsonschema:"what is to be done, in a few words"`
 	Status   string `json:"status" enum:"pending,in_progress,completed,cancelled" jsonschema:"where it stands"`
@@ -53,6 +55,7 @@ func TodoRead(_ Env) tools.Tool {
 	}, tools.WithKind(tools.KindThink), tools.WithReadOnly())
 }
 
+// askTodo asks for the permission of one of the two tools. The patterns are "*": rules allow or deny the tool, not single lines of the plan.
 func askTodo(ctx context.Context, call *tools.Call, name, title string) error {
 	if call.Host.Todos == nil {
 		return &tools.Error{Kind: "unavailable", Message: "this session keeps no todo list; go on without one"}

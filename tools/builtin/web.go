@@ -28,13 +28,14 @@ const privatePlace = "webfetch_private"
 //go:embed webfetch.txt
 var webfetchText string
 
+// webfetchParams has the names of OpenCode's tool. Timeout is in seconds and may be a fraction; the client bounds it.
 type webfetchParams struct {
 	URL     string  `json:"url" jsonschema:"the address to fetch"`
 	Format  string  `json:"format,omitempty" jsonschema:"markdown (the default), text or html"`
 	Timeout float64 `json:"timeout,omitempty" jsonschema:"seconds; 30 by default, at most 120"`
 }
 
-// WebFetch reads a web page.
+// WebFetch reads a web page. The address is asked about before anything is looked up: even a name server would learn of it.
 func WebFetch(env Env) tools.Tool {
 	return tools.New("webfetch", webfetchText, func(ctx context.Context, p webfetchParams, call *tools.Call) (tools.Result, error) {
 		format := web.Format(p.Format)
@@ -57,6 +58,7 @@ func WebFetch(env Env) tools.Tool {
 		}
 		call.Report(tools.Update{Title: u.String()})
 		r := web.Request{URL: u.String(), Format: format, Timeout: time.Duration(p.Timeout * float64(time.Second)),
+			// A page that was allowed may lead anywhere, and an address can carry out what was read.
 			Redirect: func(ctx context.Context, from, to string) error { return askPage(ctx, call, to, from) }}
 		page, err := fetch(ctx, env.Web.Client, call, r)
 		if err != nil {
@@ -66,9 +68,8 @@ func WebFetch(env Env) tools.Tool {
 	}, tools.WithKind(tools.KindFetch), tools.WithReadOnly(), fetchNames)
 }
 
-// fetch asks about a private place when it meets one, at first or by a redirect, then goes there. It
-// never asks about the addresses where clouds hand out keys (169.254.169.254 …): those must be
-// configured.
+// fetch asks about a private place when it meets one, at first or by a redirect, then goes there: names are resolved by the client, so only
+// it can tell. It never asks about the addresses where clouds hand out keys (169.254.169.254 …): those must be configured.
 func fetch(ctx context.Context, client *web.Client, call *tools.Call, r web.Request) (*web.Page, error) {
 	for {
 		page, err := client.Fetch(ctx, r)
@@ -84,6 +85,7 @@ func fetch(ctx context.Context, client *web.Client, call *tools.Call, r web.Requ
 		if err != nil {
 			return nil, err
 		}
+		// By host, so the loop ends: each round adds a host or returns.
 		r.Allow = append(r.Allow, private.Host)
 	}
 }
@@ -107,6 +109,7 @@ func askPage(ctx context.Context, call *tools.Call, to, from string) error {
 		why = from + " redirects there."
 	}
 	always := []string{to}
+	// "Always" covers the host with its scheme and port: the next page of a manual should not ask again.
 	if u, err := url.Parse(to); err == nil {
 		always = []string{u.Scheme + "://" + u.Host + "/*"}
 	}
@@ -115,7 +118,7 @@ func askPage(ctx context.Context, call *tools.Call, to, from string) error {
 	})
 }
 
-// pageResult is the page as text, an image or a PDF as an attachment.
+// pageResult is the page as text, an image or a PDF as an attachment. A page without text says so, or the model would fetch it again.
 func pageResult(p *web.Page) tools.Result {
 	r := tools.Result{Title: fmt.Sprintf("%s (%s)", p.URL, p.Mime), Output: p.Text, Metadata: map[string]any{"url": p.URL, "mime": p.Mime, "bytes": p.Bytes, "title": p.Title}}
 	switch {
@@ -135,6 +138,7 @@ func pageResult(p *web.Page) tools.Result {
 //go:embed websearch.txt
 var websearchText string
 
+// websearchParams has the names of OpenCode's tool, which are Exa's; other engines use what they have.
 type websearchParams struct {
 	Query   string `json:"query" jsonschema:"what to search for"`
 	Results int    `json:"numResults,omitempty" jsonschema:"how many results; 8 by default"`
@@ -153,12 +157,13 @@ func WebSearch(env Env) tools.Tool {
 //go:embed codesearch.txt
 var codesearchText string
 
+// codesearchParams: the number of tokens is brought into its bounds, not refused.
 type codesearchParams struct {
 	Query  string `json:"query" jsonschema:"what to find examples of"`
 	Tokens int    `json:"tokensNum,omitempty" jsonschema:"how much context, 1000 to 50000 tokens; 5000 by default"`
 }
 
-// CodeSearch finds code examples.
+// CodeSearch finds code examples. Only Exa has such a search; see webTools.
 func CodeSearch(env Env) tools.Tool {
 	return searchTool(env, "codesearch", codesearchText, func(p codesearchParams) web.Query {
 		if p.Tokens != 0 {

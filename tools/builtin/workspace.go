@@ -240,6 +240,7 @@ func (w workspace) spill() string {
 	if w.StateDir == "" {
 		return ""
 	}
+	// Resolved, because the paths it is compared with are.
 	dir, err := files.Real(w.StateDir + "/tool-output")
 	if err != nil {
 		return ""

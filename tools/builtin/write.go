@@ -13,6 +13,7 @@ import (
 //go:embed write.txt
 var writeText string
 
+// writeParams has the names of OpenCode's tool.
 type writeParams struct {
 	FilePath string `json:"filePath" jsonschema:"the file to write, absolute or relative to the working directory"`
 	Content  string `json:"content" jsonschema:"the whole text of the file"`

@@ -19,7 +19,7 @@ import (
 // maxTries is how often carryOut compares and writes while a person types in the same file. The third stale write is reported.
 const maxTries = 3
 
-// carriedOut is a set that was written.
+// carriedOut is a set that was written. It may differ from what was approved: by lines that others changed meanwhile, and by what a formatter did.
 type carriedOut struct {
 	set   *change.Set // as written: merged, formatted
 	notes []string    // for the model
@@ -149,6 +149,7 @@ func (w *Writer) rebase(set *change.Set) (*change.Set, []string, error) {
 		if err != nil {
 			return nil, nil, pathError(f.Path, err)
 		}
+		// A document that was never saved is there for the person.
 		there := now.Exists || now.Dirty
 		switch {
 		case f.Kind == change.Create && there:
@@ -194,7 +195,7 @@ func firstLines(text string, n int) (kept string, all bool) {
 	return strings.TrimRight(s, "\n"), s == text
 }
 
-// capLines is head with a mark where it cuts.
+// capLines is firstLines with a mark where it cuts.
 func capLines(text string, n int) string {
 	s, all := firstLines(text, n)
 	if !all {
@@ -247,6 +248,7 @@ func (w *Writer) WriteDisk(ctx context.Context, set *change.Set) error {
 			op.Kind = files.Remove
 		default:
 			enc, text := files.Encoding(f.Encoding), f.New
+			// A set that was stored before encodings were: the file keeps the one it has.
 			if enc == "" && f.Kind != change.Create {
 				now, err := files.Open(f.Path, nil)
 				if err != nil {
@@ -254,6 +256,7 @@ func (w *Writer) WriteDisk(ctx context.Context, set *change.Set) error {
 				}
 				enc = now.Encoding
 			}
+			// A model that writes the mark itself wants it as the file's encoding, not twice.
 			if t, ok := strings.CutPrefix(text, "\ufeff"); ok && f.Kind == change.Create {
 				text, enc = t, files.UTF8BOM
 			}
@@ -264,6 +267,7 @@ func (w *Writer) WriteDisk(ctx context.Context, set *change.Set) error {
 		}
 		if f.Kind == change.Rename {
 			op.Kind, op.NewPath = files.Move, f.NewPath
+			// A plain move: the bytes stay as they are, whatever their encoding.
 			if f.New == f.Old && f.Mode == 0 {
 				op.Data = nil
 			}
@@ -338,6 +342,7 @@ func dropFolders(set *change.Set) {
 		if f.Kind != change.Delete {
 			continue
 		}
+		// Innermost first. os.Remove fails for a folder that is not empty, which ends the loop.
 		for _, dir := range slices.Backward(f.Folders) {
 			if info, err := os.Lstat(dir); err != nil || !info.IsDir() || os.Remove(dir) != nil {
 				break
