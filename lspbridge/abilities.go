@@ -44,6 +44,7 @@ type capabilities struct {
 	Format         json.RawMessage              `json:"documentFormattingProvider"`
 	Workspace      workspaceCaps                `json:"workspace"`
 
+	// Read from Sync once, by readSync.
 	texts syncOptions
 	info  string // name and version, for the log
 }
@@ -83,10 +84,12 @@ func (a *abilities) register(params json.RawMessage) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, r := range p.Registrations {
+		// Options of methods that are not used here are not even decoded: their shape may be anything.
 		reg := registration{Method: r.Method}
 		if r.Method == protocol.MethodWorkspaceDidChangeWatchedFiles {
 			reg.globs = watchGlobs(a.root, r.RegisterOptions)
 		}
+		// workspace/willRenameFiles and its five relatives; didChangeWatchedFiles has no filters and decodes to none.
 		if strings.HasSuffix(r.Method, "Files") {
 			_ = json.Unmarshal(r.RegisterOptions, &reg.files)
 		}
@@ -234,6 +237,7 @@ func readSync(raw json.RawMessage) syncOptions {
 		return syncOptions{open: true, change: 1}
 	}
 	var n int
+	// The number is TextDocumentSyncKind; LSP has it stand for open, close and save too.
 	if json.Unmarshal(raw, &n) == nil {
 		return syncOptions{open: n > 0, change: n, save: n > 0}
 	}

@@ -40,6 +40,7 @@ func (m *Manager) CodeActions(ctx context.Context, path string, r Range, only []
 				about = append(about, d.Raw)
 			}
 		}
+		// 1 is Invoked in LSP's CodeActionTriggerKind: somebody has asked for the list.
 		where := map[string]any{"diagnostics": about, "triggerKind": 1}
 		if len(only) > 0 {
 			where["only"] = only
@@ -111,6 +112,7 @@ func (c *client) resolveAction(ctx context.Context, a Action) ([]FileEdit, *lsp.
 	}
 	var provider struct{ ResolveProvider bool }
 	_ = json.Unmarshal(c.able.caps.CodeAction, &provider)
+	// An action with a command and no data is complete as it is, so the server is not asked again.
 	if act.Edit == nil && provider.ResolveProvider && (act.HasData || act.Command == nil) {
 		var full lsp.CodeAction
 		if err := c.call(ctx, protocol.MethodCodeActionResolve, act.Raw, &full); err != nil {
@@ -126,6 +128,7 @@ func (c *client) resolveAction(ctx context.Context, a Action) ([]FileEdit, *lsp.
 		edits, err := c.fileEdits(*act.Edit)
 		return edits, nil, err
 	case act.Command == nil:
+		// An action without effect is an error, so that the model does not take it for done.
 		return nil, nil, fmt.Errorf("%s: the server sent neither an edit nor a command", a.Title)
 	}
 	if act.Command.Title == "" {

@@ -129,6 +129,7 @@ func (m *Manager) askServers(ctx context.Context, files []Proposal, ask func(con
 	for i, s := range order {
 		// Concurrently: the slowest server decides, not the sum.
 		wg.Go(func() {
+			// The verdict of the first run is dropped then: its documents are gone.
 			for range 2 { // a server that dies meanwhile gets a second chance
 				c, err := s.get(ctx)
 				if err != nil {

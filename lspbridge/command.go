@@ -99,6 +99,7 @@ type commandRun struct {
 	now *command // guarded by mu; nil when none runs
 }
 
+// newCommandRun has one token: whoever puts it in runs its command, the next one waits to put it in.
 func newCommandRun() *commandRun { return &commandRun{token: make(chan struct{}, 1)} }
 
 // set changes the running command; nil ends it.

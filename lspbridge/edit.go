@@ -24,9 +24,9 @@ type Lister func(dir string) (files []string, ok bool)
 // then computes the edit for the present one.
 var ErrMoved = errors.New("the server's edit is out of date")
 
-// resolveEdit turns a server's workspace edit into whole texts, without writing anything. It refuses edits
-// that overlap, that are for another version of an open document, or whose meaning is not certain: a wrong
-// guess would be written into files that the person may not look at.
+// resolveEdit turns a server's workspace edit (LSP 3.17, WorkspaceEdit) into whole texts, without writing anything. It refuses edits that
+// overlap, that are for another version of an open document, or whose meaning is not certain: a wrong guess would be written into files that
+// the person may not look at. The error is ErrMoved where asking again helps.
 func resolveEdit(edit lsp.WorkspaceEdit, enc Encoding, src Source, list Lister) ([]FileEdit, error) {
 	p := plan{src: src, list: list, enc: enc, files: map[string]*FileEdit{}, notes: edit.Annotations}
 	if len(edit.DocumentChanges) > 0 || len(edit.Changes) == 0 { // preferred over changes, in order
@@ -41,6 +41,7 @@ func resolveEdit(edit lsp.WorkspaceEdit, enc Encoding, src Source, list Lister) 
 	for u := range edit.Changes {
 		uris = append(uris, u)
 	}
+	// A map has no order, and the same edit must give the same change set each time.
 	slices.Sort(uris)
 	for _, u := range uris {
 		path := uriPath(u)
@@ -57,9 +58,9 @@ func resolveEdit(edit lsp.WorkspaceEdit, enc Encoding, src Source, list Lister) 
 	return p.result(), nil
 }
 
-// joinSameVersion joins edits of one document for the same version. Their positions all refer to that version, so
-// applying them one after the other would shift the later ones. Edits are not joined across a create,
-// delete or rename.
+// joinSameVersion joins edits of one document for the same version. Their positions all refer to that version, so applying them one after
+// the other would shift the later ones. Edits are not joined across a create, delete or rename, after which the name may be another file's,
+// and not without a version: such edits see the result of those before them.
 func joinSameVersion(changes []lsp.DocumentChange) []lsp.DocumentChange {
 	type of struct {
 		uri     string
@@ -87,10 +88,12 @@ func joinSameVersion(changes []lsp.DocumentChange) []lsp.DocumentChange {
 
 // plan is the state of the files after the part of the edit that has been processed.
 type plan struct {
-	src   Source
-	list  Lister
+	src  Source
+	list Lister
+	// notes are the edit's change annotations, by their id; see confirm.
 	notes map[string]lsp.Annotation
 	enc   Encoding
+	// A deleted file stays in it under its old name, so that creating it again becomes an edit of it.
 	files map[string]*FileEdit // by their present name
 	order []*FileEdit          // in the order in which the edit names them
 	gone  map[string]bool      // names that a rename has freed; the disk still has a file there
@@ -120,6 +123,7 @@ func (p *plan) present(path string) (*FileEdit, bool) {
 	if !ok {
 		return nil, false
 	}
+	// Registered although nothing may come of it: result leaves out what did not change.
 	f := &FileEdit{Path: path, Kind: "edit", Old: text, New: text}
 	p.add(f)
 	return f, true
@@ -150,6 +154,7 @@ func (p *plan) change(ch lsp.DocumentChange) error {
 		switch {
 		case there && ch.Options.Overwrite:
 			old.New = ""
+		// LSP: overwrite wins over ignoreIfExists, hence the order.
 		case there && ch.Options.IgnoreIfExists:
 		case there:
 			return fmt.Errorf("the server wants to create %s, which exists", f)
@@ -173,9 +178,11 @@ func (p *plan) change(ch lsp.DocumentChange) error {
 		case !there && ch.Options.IgnoreIfNotExists:
 		case !there:
 			return fmt.Errorf("the server wants to delete %s, which does not exist", f)
+		// Created and deleted by the same edit: nothing of it may remain.
 		case old.Kind == "create":
 			p.drop(old, f)
 		default:
+			// A file that this edit moved first goes from its old place; the new name was never on the disk.
 			old.Kind, old.New, old.NewPath = "delete", "", ""
 			delete(p.files, f)
 			if p.files[old.Path] == nil { // else another file has its old name by now
@@ -219,6 +226,7 @@ func (p *plan) change(ch lsp.DocumentChange) error {
 		}
 		p.gone[from] = true
 		if old.Kind == "create" {
+			// A file that does not exist yet is simply created under the other name.
 			old.Path = to
 		} else if old.Kind, old.NewPath = "rename", to; to == old.Path {
 			old.Kind, old.NewPath = "edit", ""
@@ -240,6 +248,7 @@ func (p *plan) confirm(path, annotation string) {
 	if !ok || f.Confirm != "" {
 		return
 	}
+	// The first annotation of a file is shown; one question is asked for it.
 	if f.Confirm = a.Label; a.Description != "" {
 		f.Confirm += ": " + a.Description
 	}
@@ -261,7 +270,8 @@ func (p *plan) below(dir string) (files []string, ok bool) {
 	return append(files, made...), ok || len(made) > 0
 }
 
-// maxFolder is how many files a folder may have that a server deletes or moves. Nobody could review more.
+// maxFolder is how many files a folder may have that a server deletes or moves. More are refused: nobody could review them, and each becomes
+// a file of the change set with its text.
 const maxFolder = 500
 
 // folder deletes or moves a folder file by file, so that the person sees each file and undo restores each.
@@ -276,6 +286,7 @@ func (p *plan) folder(ch lsp.DocumentChange, from, to string, files []string) er
 		if _, ok := p.present(f); !ok {
 			continue // deleted or moved already
 		}
+		// The operation on the folder, with its options, for each file of it.
 		one := ch
 		if one.URI = string(pathURI(f)); to != "" {
 			one.OldURI, one.NewURI = one.URI, string(pathURI(filepath.Join(to, strings.TrimPrefix(f, from))))
@@ -320,8 +331,8 @@ func (p *plan) edit(path string, version *int32, edits []lsp.TextEdit) error {
 // errOverlap refuses overlapping edits: LSP forbids them, and the result would depend on their order.
 var errOverlap = errors.New("the server's edits overlap")
 
-// applyTextEdits applies edits whose positions all refer to text. Several inserts at one position keep
-// their order, as LSP demands.
+// applyTextEdits applies edits whose positions all refer to text. Several inserts at one position keep their order, as LSP demands
+// (TextEdit[]); the sort is stable for that. Positions beyond the text are clamped by offset.
 func applyTextEdits(text string, edits []lsp.TextEdit, enc Encoding) (string, error) {
 	type span struct {
 		from, to int
@@ -357,12 +368,14 @@ func applyTextEdits(text string, edits []lsp.TextEdit, enc Encoding) (string, er
 	return b.String(), nil
 }
 
-// fileEdits resolves an edit of this server against what it has open and what the person sees.
+// fileEdits resolves an edit of this server against what it has open and what the person sees. Where the two differ the version is -1, and
+// resolveEdit answers ErrMoved: the server's positions are of another text.
 func (c *client) fileEdits(edit lsp.WorkspaceEdit) ([]FileEdit, error) {
 	return resolveEdit(edit, c.able.enc, func(path string) (string, int32, bool) {
 		doc, _ := c.docs.get(path)
 		version := doc.version
 		text, ok := c.host.text(filepath.Clean(path))
+		// The draft's text counts then: it is what the server was sent.
 		if laid := c.laid.Load(); laid != nil { // the question is about a draft's texts
 			if t, is := (*laid)[filepath.Clean(path)]; is {
 				text, ok = t.Text, !t.Delete
@@ -382,6 +395,7 @@ func listFolder(dir string) (files []string, ok bool) {
 	}
 	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		switch {
+		// One more than allowed is enough for the refusal; a huge folder is not walked to its end.
 		case len(files) > maxFolder:
 			return filepath.SkipAll
 		case err == nil && !d.IsDir():
@@ -405,6 +419,7 @@ func (p *plan) result() []FileEdit {
 	out, tangled := make([]FileEdit, 0, len(p.order)), []*FileEdit(nil)
 	for _, f := range p.order {
 		switch {
+		// Two entries about one path depend on their order, which a list of edits has not.
 		case named[f.Path] > 1 || f.NewPath != "" && named[f.NewPath] > 1:
 			tangled = append(tangled, f)
 		case f.Kind != "edit" || f.Old != f.New:

@@ -21,7 +21,7 @@ import (
 // FileRename is the new name of a file or folder; both paths are absolute.
 type FileRename struct{ Old, New string }
 
-// fileOperations are the file operations (LSP 3.16) that a server wants to be asked or told about.
+// fileOperations are the file operations (LSP 3.16, workspace.fileOperations) that a server wants to be asked (will…) or told (did…) about.
 type fileOperations struct{ WillRename, DidRename, WillCreate, DidCreate, WillDelete, DidDelete fileFilters }
 
 // fileFilters select files by scheme, glob and kind (FileOperationRegistrationOptions).
@@ -36,7 +36,8 @@ type fileFilters struct {
 	}
 }
 
-// of are the renames that a filter selects, by the old name.
+// of are the renames that a filter selects, by the old name. folder says whether a path is one: before a rename the disk knows, after it the
+// caller does. A glob that cannot be parsed selects nothing.
 func (f fileFilters) of(renames []FileRename, folder func(string) bool) []FileRename {
 	var out []FileRename
 	for _, r := range renames {
@@ -95,6 +96,7 @@ func (m *Manager) WillRename(ctx context.Context, renames []FileRename) ([]FileE
 			groups[s] = append(groups[s], r)
 		}
 	}
+	// By index, so the goroutines share nothing and the result has the order of the servers.
 	edits, errs := make([][]FileEdit, len(order)), make([]error, len(order))
 	var wg sync.WaitGroup
 	for i, s := range order {
@@ -104,6 +106,7 @@ func (m *Manager) WillRename(ctx context.Context, renames []FileRename) ([]FileE
 				edits[i], err = c.willRename(ctx, groups[s])
 			}
 			var gone unavailable
+			// A server that is not installed has nothing to update, so a move is not reported as incomplete for it.
 			if err != nil && !errors.As(err, &gone) {
 				errs[i] = fmt.Errorf("%s: %w", s.name(), err)
 				if ctx.Err() != nil && c != nil {
@@ -124,6 +127,7 @@ func (c *client) willRename(ctx context.Context, renames []FileRename) ([]FileEd
 	if len(renames) == 0 {
 		return nil, nil
 	}
+	// Nobody may lay a proposal over the documents meanwhile: the edits would be of its text.
 	release, err := c.exclusive.acquire(ctx)
 	if err != nil {
 		return nil, err
@@ -169,7 +173,7 @@ func wireFiles(paths []string) map[string]any {
 	return map[string]any{"files": out}
 }
 
-// ofPaths are the paths that a filter selects.
+// ofPaths are the paths that a filter selects. A path that is not there counts as a file.
 func (f fileFilters) ofPaths(paths []string) []string {
 	list := make([]FileRename, len(paths))
 	for i, p := range paths {
@@ -236,8 +240,8 @@ func (m *Manager) WillChange(ctx context.Context, created, deleted []string) ([]
 	return all, errors.Join(errs...)
 }
 
-// didOperate notifies a server that has registered for file operations: renames first, then creations and
-// deletions.
+// didOperate notifies a server that has registered for file operations: renames first, then creations and deletions. A rename comes as two
+// proposals, of which the deletion is not reported again. Pulled diagnostics are invalid afterwards, since imports may resolve now.
 func (c *client) didOperate(files []Proposal, created map[string]bool) {
 	ops := c.able.operations()
 	var renamed []FileRename

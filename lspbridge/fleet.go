@@ -48,8 +48,8 @@ func newFleet(o Options) *fleet {
 	return f
 }
 
-// serversOf is slotsFor for a question about this very file: its servers concern the person from now on, and say so when
-// they are missing.
+// serversOf is slotsFor for a question about this very file: its servers concern the person from this moment, and say so when they are
+// missing. Looking at a project as a whole must not complain about each language in it.
 func (f *fleet) serversOf(path string) []*slot {
 	slots := f.slotsFor(path)
 	f.notices.concern(slots)
@@ -62,6 +62,7 @@ func (f *fleet) serversOf(path string) []*slot {
 func (f *fleet) slotsFor(path string) []*slot {
 	var main, extra []*slot
 	var fits bool // one of the table
+	// One search for all rows, so each folder is read once.
 	look := f.markers.search()
 	for _, row := range f.rows() {
 		if !row.matches(path) || !row.Extra && !row.Added && fits {
@@ -75,6 +76,7 @@ func (f *fleet) slotsFor(path string) []*slot {
 				root = look.outermost(root, f.o.Root, row.Markers, row.Outermost)
 			}
 		}
+		// Without its marker such a server would take the files of projects that are not meant for it.
 		if row.Required && !look.holds(root, row.Markers) {
 			continue
 		}
@@ -132,7 +134,8 @@ func (f *fleet) running() []*slot {
 	return out
 }
 
-// use keeps the servers running until done is called.
+// use keeps the servers running until done is called; done may be called more than once. After the last one they stay for Options.Linger, so
+// that closing one session and opening the next does not load the project again.
 func (f *fleet) use() (done func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -149,7 +152,7 @@ func (f *fleet) use() (done func()) {
 	})
 }
 
-// stopUnused stops all servers and the watcher, unless somebody uses them again.
+// stopUnused stops all servers and the watcher, unless somebody uses them again: the timer may have fired while use was waiting for mu.
 func (f *fleet) stopUnused() {
 	f.mu.Lock()
 	again := f.users > 0 || f.closed
@@ -159,7 +162,7 @@ func (f *fleet) stopUnused() {
 	}
 }
 
-// close stops everything for good.
+// close stops everything for good. Unlike stopUnused nothing starts afterwards.
 func (f *fleet) close(ctx context.Context) {
 	f.mu.Lock()
 	f.closed = true // a start that is under way sees it, and a later one does nothing
@@ -173,6 +176,7 @@ func (f *fleet) close(ctx context.Context) {
 // stopAll stops the watcher, then all servers at the same time, and waits for them. why goes to the log.
 func (f *fleet) stopAll(ctx context.Context, why string) {
 	f.mu.Lock()
+	// Taken out under mu, closed outside of it: the watcher may ask the fleet for its servers while it ends.
 	w := f.watcher
 	f.watcher = nil
 	f.mu.Unlock()
@@ -186,7 +190,7 @@ func (f *fleet) stopAll(ctx context.Context, why string) {
 	wg.Wait()
 }
 
-// host is what a client may use of the fleet.
+// host is what a client may use of the fleet. The functions are the whole of it, so a client cannot reach other servers.
 func (f *fleet) host() host {
 	var changed func([]string)
 	if f.o.Diagnostics != nil {

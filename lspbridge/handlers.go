@@ -11,9 +11,9 @@ import (
 	"go.lsp.dev/protocol"
 )
 
-// handle answers the server's requests and notifications, in the order of the wire: an edit must not be
-// judged before the text it refers to. Only applyEdit continues in the background, since it may wait for a
-// person.
+// handle answers the server's requests and notifications, in the order of the wire: an edit must not be judged before the text it refers to.
+// Only applyEdit continues in the background, since it may wait for a person. Unknown requests get
+// MethodNotFound, which the specification demands; unknown notifications are ignored.
 func (c *client) handle(ctx context.Context, r *rpc.Request) (any, error) {
 	switch r.Method {
 	case protocol.MethodTextDocumentPublishDiagnostics:
@@ -34,9 +34,11 @@ func (c *client) handle(ctx context.Context, r *rpc.Request) (any, error) {
 		if err := json.Unmarshal(r.Params, &p); err != nil {
 			return nil, err
 		}
+		// The percentage becomes part of the message, which is all that is shown.
 		if v := p.Value; v.Percentage != "" {
 			p.Value.Message = strings.TrimSpace(v.Message + " " + v.Percentage.String() + " %")
 		}
+		// Waiters look again only when a task has begun or ended, not with each percent.
 		if c.progress.update(string(p.Token), p.Value.Kind, p.Value.Title, p.Value.Message) {
 			c.changed.wake()
 		}
@@ -48,6 +50,7 @@ func (c *client) handle(ctx context.Context, r *rpc.Request) (any, error) {
 		}
 		out := make([]json.RawMessage, len(p.Items)) // exactly as many answers as items
 		for i, it := range p.Items {
+			// noSettings is remembered for the next run: a server may crash on the null that the specification asks for; see slot.keepLessons.
 			if out[i] = section(c.spec.Settings, it.Section); string(out[i]) == "null" {
 				c.noSettings.Store(true)
 				if c.objects {
@@ -73,8 +76,10 @@ func (c *client) handle(ctx context.Context, r *rpc.Request) (any, error) {
 			Type    lsp.Uint
 			Message string
 		}
+		// A message that cannot be read is logged empty; there is nothing to answer.
 		_ = json.Unmarshal(r.Params, &p)
 		c.log.Info("server message", "server", c.spec.ID, "text", p.Message)
+		// 1 is Error in LSP's MessageType; lesser messages are only logged.
 		if p.Type == 1 && p.Message != "" {
 			c.host.notice(c.spec.ID, p.Message)
 		}
@@ -86,9 +91,11 @@ func (c *client) handle(ctx context.Context, r *rpc.Request) (any, error) {
 	case protocol.MethodLogTrace, "telemetry/event":
 		c.log.Debug("server log", "server", c.spec.ID, "params", string(r.Params))
 		return nil, nil
+	// null accepts the token; a server that got an error would report no progress.
 	case protocol.MethodWindowWorkDoneProgressCreate:
 		return nil, nil
 	case protocol.MethodWorkspaceDiagnosticRefresh:
+		// True where the refresh is about news, and no echo of what we just did.
 		if c.ledger.refreshed(c.spec.Quirks.RefreshEcho) {
 			c.planRefresh()
 		}
@@ -104,6 +111,7 @@ func (c *client) handle(ctx context.Context, r *rpc.Request) (any, error) {
 			return answer, nil
 		}
 	}
+	// Semantic tokens, code lenses and inlay hints are not shown here, so there is nothing to ask again.
 	if strings.HasSuffix(r.Method, "/refresh") {
 		return nil, nil
 	}

@@ -32,6 +32,7 @@ func languageID(path string) string {
 		return "dockerfile"
 	}
 	ext := strings.ToLower(filepath.Ext(base))
+	// Names first, then comments in JSON, then the extension.
 	switch id := languages[ext]; {
 	case ext == ".json" && commentedJSON(path):
 		return "jsonc"
@@ -44,7 +45,7 @@ func languageID(path string) string {
 	return strings.TrimPrefix(ext, ".")
 }
 
-// languageNames are the languages of files that are recognised by their whole name.
+// languageNames are the languages of files that are recognised by their whole name, with its letter case: "build" is no BUILD.
 var languageNames = map[string]string{
 	"go.mod": "go.mod", "go.work": "go.work", "go.sum": "go.sum", "Dockerfile": "dockerfile", "Containerfile": "dockerfile",
 	"CMakeLists.txt": "cmake", "Gemfile": "ruby", "Rakefile": "ruby", "Makefile": "makefile", "makefile": "makefile", "GNUmakefile": "makefile",
@@ -53,7 +54,7 @@ var languageNames = map[string]string{
 	"COMMIT_EDITMSG": "git-commit", "git-rebase-todo": "git-rebase", ".babelrc": "jsonc", ".eslintrc": "jsonc",
 }
 
-// languages are the identifiers that differ from the extension.
+// languages are the identifiers that differ from the extension, which is in lower case here.
 var languages = map[string]string{
 	".ts": "typescript", ".mts": "typescript", ".cts": "typescript", ".tsx": "typescriptreact",
 	".js": "javascript", ".mjs": "javascript", ".cjs": "javascript", ".es6": "javascript", ".jsx": "javascriptreact", ".coffee": "coffeescript",

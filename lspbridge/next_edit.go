@@ -20,7 +20,8 @@ type NextEdit struct {
 	Edits  []FileEdit // Old is the text as the person sees it now
 }
 
-// maxNextEdit is how large an edit by hand may be, in bytes, to be understood as one rename or one change of parameters.
+// maxNextEdit is how large an edit by hand may be, in bytes, to be understood as one rename or one change of parameters. A longer one is
+// mostly several changes, of which only the first and the last byte are known.
 const maxNextEdit = 400
 
 // NextEdit finds the places that follow an edit of a declaration made by hand, without a model: the other uses of what was
@@ -40,6 +41,7 @@ func (m *Manager) NextEdit(ctx context.Context, path, before string) (*NextEdit,
 	}
 	var next *NextEdit
 	err := m.one(ctx, path, func(k *capabilities) bool { return has(k.References) && has(k.Definition) }, "references", func(ctx context.Context, c *client) error {
+		// The server has the text after the edit by now, in which the uses are errors.
 		undo := c.applyOverlay([]Proposal{{Path: path, Text: before}})
 		defer undo()
 		var err error
@@ -54,7 +56,8 @@ func (m *Manager) NextEdit(ctx context.Context, path, before string) (*NextEdit,
 	return next, err
 }
 
-// declares reports whether the identifier at an offset of the overlaid text declares what it names.
+// declares reports whether the identifier at an offset of the overlaid text declares what it names: its definition is itself. Renaming one
+// use by hand is no rename of the declaration, and nothing may follow from it.
 func (c *client) declares(ctx context.Context, path, text string, at int) (bool, error) {
 	var raw json.RawMessage
 	if err := c.call(ctx, protocol.MethodTextDocumentDefinition, c.converter().at(path, OffsetPosition(text, at)), &raw); err != nil {
@@ -218,6 +221,7 @@ func filesOf(edits []FileEdit) string {
 	return countOf(len(edits), "file")
 }
 
+// countOf is a number with its noun, in the plural where it is not one.
 func countOf(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun

@@ -38,6 +38,7 @@ func (c *client) check(ctx context.Context, files []Proposal) (v serverVerdict) 
 	before := c.ledger.snapshot()
 	undo := c.applyOverlay(files)
 	c.dependents.recompile(used.files)
+	// Whatever comes of the wait, the snapshot is taken and the documents are put back.
 	err = c.settle(ctx, scope)
 	if err == nil && used.incomplete == nil {
 		used.incomplete = c.dependents.hidden(ctx, used)
@@ -52,6 +53,7 @@ func (c *client) check(ctx context.Context, files []Proposal) (v serverVerdict) 
 	release()
 	if err != nil {
 		v.state, v.mute, v.reason = failState(err), errors.Is(err, errMute), c.why(ctx, err)
+		// What was compared is half of a check, and would read like all of it.
 		v.introduced, v.fixed, v.unchanged = nil, nil, 0
 		return v
 	}
@@ -129,7 +131,7 @@ func (c *client) applyOverlay(files []Proposal) (undo func()) {
 	}
 }
 
-// openOrder orders the files of a proposal: new ones, changed ones, deletions.
+// openOrder orders the files of a proposal: new ones, changed ones, deletions. An import is then resolved before what uses it is looked at.
 func (c *client) openOrder(f Proposal) int {
 	switch {
 	case f.Delete:
@@ -176,7 +178,8 @@ func (c *client) markUnseen(v *serverVerdict, files []Proposal) {
 	v.introduced = slices.DeleteFunc(v.introduced, func(d change.Problem) bool { return missesModule(d, unseen) })
 }
 
-// missesModule reports an error that one of these files cannot be imported.
+// missesModule reports an error that one of these files cannot be imported. It goes by the words of the TypeScript server and of pyright,
+// and by the file's name in the message; for index and __init__ that is the folder's.
 func missesModule(d change.Problem, files []string) bool {
 	msg := strings.ToLower(d.Message)
 	if !strings.Contains(msg, "cannot find module") && !strings.Contains(msg, "could not be resolved") && !strings.Contains(msg, "unknown import symbol") {

@@ -8,14 +8,15 @@ import (
 	"unicode/utf8"
 )
 
-// handEdit is what a person changed in a text by hand, in one place: before[From:To] became now[From:NowTo]. Offsets are
-// bytes; the ends are widened to whole identifiers.
+// handEdit is what a person changed in a text by hand, in one place: before[from:to] became now[from:nowTo]. Offsets are bytes; the ends are
+// widened to whole identifiers, so that a letter added to a name reads as one name in the place of another.
 type handEdit struct {
 	before, now     string
 	from, to, nowTo int
 }
 
-// oneEdit finds the place in which two texts differ. It is false where they are equal.
+// oneEdit finds the place in which two texts differ. It is false where they are equal. Two changes far apart are one long edit here, which
+// NextEdit refuses by its length.
 func oneEdit(before, now string) (handEdit, bool) {
 	from := 0
 	for from < len(before) && from < len(now) && before[from] == now[from] {
@@ -30,6 +31,7 @@ func oneEdit(before, now string) (handEdit, bool) {
 		nowTo--
 	}
 	// Both texts are the same outside, so both can be widened alike.
+	// A byte that begins no character is inside one; the cut must not be there.
 	for from > 0 && (isWord(before[from-1]) || !utf8.RuneStart(before[from])) {
 		from--
 	}
@@ -44,7 +46,8 @@ func oneEdit(before, now string) (handEdit, bool) {
 func (e handEdit) old() string { return e.before[e.from:e.to] }
 func (e handEdit) new() string { return e.now[e.from:e.nowTo] }
 
-// isWord reports whether a byte can be part of an identifier. Every byte of a letter beyond ASCII counts.
+// isWord reports whether a byte can be part of an identifier. Every byte of a letter beyond ASCII counts, and '$', which JavaScript and PHP
+// have. That it may be an operator elsewhere does no harm: the server is asked about the name.
 func isWord(b byte) bool {
 	return b == '_' || b == '$' || b >= utf8.RuneSelf || unicode.IsLetter(rune(b)) || unicode.IsDigit(rune(b))
 }
@@ -93,6 +96,7 @@ func (e handEdit) parameterList() (name, open int, ok bool) {
 		if depth < 0 {
 			return 0, 0, false // in braces or brackets, not in a list
 		}
+		// Backwards as far as splitList looks forwards.
 		if e.from-i > maxList {
 			return 0, 0, false
 		}
@@ -100,7 +104,8 @@ func (e handEdit) parameterList() (name, open int, ok bool) {
 	return 0, 0, false
 }
 
-// maxList is how far a list in parentheses is looked at, in bytes.
+// maxList is how far a list in parentheses is looked at, in bytes. The search stops there when a parenthesis is missing, as it is while a
+// person types.
 const maxList = 4 << 10
 
 // splitList takes a list in parentheses apart: text[open] is its opening parenthesis. items are its elements without white
@@ -109,6 +114,7 @@ const maxList = 4 << 10
 func splitList(text string, open int) (items []string, end int, ok bool) {
 	depth, start := 0, open+1
 	add := func(to int) {
+		// An empty element between commas is kept, so that the number of arguments is right; one at the end is a trailing comma.
 		if s := strings.TrimSpace(text[start:to]); s != "" || len(items) > 0 && text[to] == ',' {
 			items = append(items, s)
 		}
@@ -161,15 +167,17 @@ func skipString(text string, at int) int {
 	return -1
 }
 
-// newArguments says how the arguments of a call follow a change of the parameters.
+// newArguments says how the arguments of a call follow a change of the parameters. from and values have one entry for each parameter of the
+// changed list, in its order.
 type newArguments struct {
 	from   []int    // by new parameter: the old parameter that it was, -1 for an added one
 	values []string // by new parameter: what is passed for an added one; "" when the call may leave it out
 	old    int      // parameters before
 }
 
-// matchParameters compares two parameter lists of a language, named by a file of it. It is false when the calls need not change,
-// or when what to pass for an added parameter is not certain in that language.
+// matchParameters compares two parameter lists of a language, named by a file of it. It is false when the calls need not change, or when
+// what to pass for an added parameter is not certain in that language. Parameters are recognised by name first, so one that was moved
+// keeps its argument.
 func matchParameters(path string, before, now []string) (a newArguments, ok bool) {
 	lang := languageOf(path)
 	before, now = withoutReceiver(before), withoutReceiver(now)
@@ -221,7 +229,8 @@ func matchParameters(path string, before, now []string) (a newArguments, ok bool
 	return a, changed
 }
 
-// apply gives the arguments of one call after the change; false for a call that does not pass one argument a parameter.
+// apply gives the arguments of one call after the change; false for a call that does not pass one argument a parameter, such as one that
+// spreads a list or leaves out the last ones.
 func (a newArguments) apply(args []string) ([]string, bool) {
 	if len(args) != a.old || slices.ContainsFunc(args, func(s string) bool { return strings.Contains(s, "...") || s == "" }) {
 		return nil, false
@@ -256,7 +265,8 @@ func languageOf(path string) string {
 	return ""
 }
 
-// parameterName is the name in a declared parameter, "" where it cannot be told.
+// parameterName is the name in a declared parameter, "" where it cannot be told. A type, a default value and the words before the name in
+// TypeScript and Rust are left out.
 func parameterName(lang, p string) string {
 	p, _, _ = strings.Cut(p, "=")
 	p = strings.TrimSpace(p)
@@ -290,6 +300,7 @@ func withoutReceiver(list []string) []string {
 func defaultArgument(lang string, list []string, j int) (string, bool) {
 	p := list[j]
 	optional := strings.Contains(p, "=") || lang == "ts" && strings.HasPrefix(strings.TrimLeftFunc(p, func(r rune) bool { return r < utf8.RuneSelf && isWord(byte(r)) }), "?")
+	// Go has no optional parameters; a "=" there would be no parameter list.
 	if optional && lang != "go" {
 		return "", true
 	}
@@ -311,7 +322,8 @@ func defaultArgument(lang string, list []string, j int) (string, bool) {
 	return "", false
 }
 
-// goZero is the zero value of a Go type as source text, false where the text alone does not tell.
+// goZero is the zero value of a Go type as source text, false where the text alone does not tell: a named type may be a struct or a number.
+// For a context it is context.TODO(): a nil one makes most calls panic.
 func goZero(typ string) (string, bool) {
 	switch typ {
 	case "string":

@@ -24,6 +24,7 @@ type programs struct {
 	dialled bool // Options.Dial is set: no program is needed
 	rows    func() []Server
 
+	// mu is not held during a search, which reads many folders; two searches at once give the same result.
 	mu    sync.Mutex
 	known map[slotKey]program // guarded by mu
 }
@@ -43,8 +44,8 @@ func (p *programs) row(id string) (Server, bool) {
 	return rows[i], true
 }
 
-// find returns the command line of a row, and the row as that program needs it. The error says how to
-// install the server.
+// find returns the command line of a row, and the row as that program needs it. The first command that is installed counts. The error says
+// how to install the server.
 func (p *programs) find(row Server, root string) (Server, []string, error) {
 	if row.hooks.program != nil {
 		if other, argv := row.hooks.program(p, row, root); argv != nil {
@@ -56,6 +57,7 @@ func (p *programs) find(row Server, root string) (Server, []string, error) {
 			return row, append([]string{at}, cmd[1:]...), nil
 		}
 	}
+	// For the error: the program that a person would install.
 	name := row.ID
 	if len(row.Commands) > 0 {
 		name = row.Commands[0][0]
@@ -103,13 +105,14 @@ func (p *programs) withOptions(row Server, argv []string, root string) Server {
 	return row
 }
 
-// search searches a program: in our own directories, in the node_modules of a trusted project, in PATH, then
-// in the usual directories. In an untrusted project it skips PATH entries inside the project: a checkout
-// could bring its own "gopls". It returns "" when nothing is found.
+// search searches a program: in our own directories, in the node_modules of a trusted project, in PATH, then in the usual directories. In an
+// untrusted project it skips PATH entries inside the project: a checkout could bring its own "gopls". A name with a separator is a path that
+// the person configured, and is only looked up as such. It returns "" when nothing is found.
 func (p *programs) search(name, root string) string {
 	dirs := p.bin
 	if p.trusted {
 		for dir := root; ; dir = filepath.Dir(dir) {
+			// Cloned, because append could write into p.bin, which other searches read.
 			dirs = append(slices.Clone(dirs), filepath.Join(dir, "node_modules", ".bin"))
 			if dir == p.root || dir == filepath.Dir(dir) || !paths.Within(p.root, dir) {
 				break
@@ -184,15 +187,15 @@ func (p *programs) installed(row Server, root string) bool {
 	return err == nil
 }
 
-// program is the cached result of a search.
+// program is the cached result of a search; at is when it was made.
 type program struct {
 	there bool
 	at    time.Time
 	place string // of a package
 }
 
-// npmPackage finds the folder and the major version of an npm package to which a program in
-// node_modules/.bin or a global bin belongs; "" and 0 when there is none.
+// npmPackage finds the folder and the major version of an npm package to which a program in node_modules/.bin or a global bin belongs; ""
+// and 0 when there is none. The name in package.json must agree, since a folder above may be another package's.
 func npmPackage(program, name string) (dir string, major int) {
 	tries := []string{filepath.Join(filepath.Dir(filepath.Dir(program)), filepath.FromSlash(name)), // beside .bin
 		filepath.Join(filepath.Dir(filepath.Dir(program)), "lib", "node_modules", filepath.FromSlash(name))} // npm i -g
@@ -204,6 +207,7 @@ func npmPackage(program, name string) (dir string, major int) {
 		if b, err := os.ReadFile(filepath.Join(dir, "package.json")); err != nil || json.Unmarshal(b, &pkg) != nil || pkg.Name != name {
 			continue
 		}
+		// Up to the first dot. The limit keeps a nonsense version from overflowing.
 		for _, r := range pkg.Version {
 			if r < '0' || r > '9' {
 				break

@@ -6,7 +6,8 @@ import (
 	"sync"
 )
 
-// What gopls diagnoses, in its own words: its progress titles are "diagnosing " and one of these.
+// What gopls diagnoses, in its own words: its progress titles are "diagnosing " and one of these. They are no part of a protocol: a
+// diagnosis that goes by other words is never counted, and giveUp ends the wait for it.
 const (
 	causeOpen    = "opened files"
 	causeChange  = "changed files"
@@ -29,6 +30,7 @@ type progress struct {
 	done    map[string]bool   // titles, in lower case, of work that has ended at least once
 }
 
+// newProgress makes all maps, since a server may end work that it never began.
 func newProgress() *progress {
 	return &progress{tokens: map[string]string{}, details: map[string]string{}, sent: map[string]int{}, ended: map[string]int{}, done: map[string]bool{}}
 }
@@ -36,6 +38,7 @@ func newProgress() *progress {
 // update handles a $/progress notification. It returns false for a mere report of how far the work is:
 // that ends no wait.
 func (p *progress) update(token, kind, title, detail string) bool {
+	// Tokens are the JSON of the token, so the number 1 and the string "1" are two.
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch kind {
@@ -72,14 +75,15 @@ func (p *progress) cause(cause string) {
 	p.sent[cause]++
 }
 
-// loaded reports whether the first diagnosis of the whole workspace has ended.
+// loaded reports whether the first diagnosis of the whole workspace has ended. The counts say
+// nothing before it.
 func (p *progress) loaded() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.ended[causeInitial] > 0
 }
 
-// allEnded reports whether every diagnosis that we caused has ended.
+// allEnded reports whether every diagnosis that we caused has ended. It counts by cause, since a title names nothing else.
 func (p *progress) allEnded() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	"go.lsp.dev/protocol"
 )
 
-// pullAtOnce is how many files are asked about at a time: enough to keep a server busy, without a queue
-// that a cancellation would have to empty.
+// pullAtOnce is how many files are asked about at a time: enough to keep a server busy, without a queue that a cancellation would have to
+// empty.
 const pullAtOnce = 8
 
 // settlePull asks for every file whose last answer is about another state. It asks again, a few times,
@@ -32,10 +32,12 @@ func (d *diagnostics) settlePull(ctx context.Context, paths []string, w diagnost
 	return nil
 }
 
-// refreshTries bounds that: a server that requests a refresh after every answer must not hold up an edit.
+// refreshTries bounds the rounds of settlePull: a server that requests a refresh after every answer must not hold up an edit. What is
+// outdated after the last one is left as it is.
 const refreshTries = 3
 
-// pullAll asks for several files concurrently.
+// pullAll asks for several files concurrently. One that fails does not end the others, so a broken file costs only its own answer. The
+// errors come joined.
 func (d *diagnostics) pullAll(ctx context.Context, ask []string, w diagnosticMode) error {
 	errs := make([]error, len(ask))
 	var wg sync.WaitGroup
@@ -51,13 +53,14 @@ func (d *diagnostics) pullAll(ctx context.Context, ask []string, w diagnosticMod
 	return errors.Join(errs...)
 }
 
-// LSP's error codes that mean: ask again.
+// LSP's error codes (LSPErrorCodes, 3.17) that mean: ask again.
 const (
 	codeServerCancelled jsonrpc2.Code = -32802
 	codeContentModified jsonrpc2.Code = -32801
 )
 
-// retryable reports an error after which the same request should be sent again.
+// retryable reports an error after which the same request should be sent again. ServerCancelled says so in its data
+// (DiagnosticServerCancellationData); without data it counts as yes.
 func retryable(e *jsonrpc2.Error) bool {
 	var data struct{ RetriggerRequest *bool }
 	_ = json.Unmarshal(e.Data, &data)

@@ -41,6 +41,7 @@ func (d *diagnostics) settlePush(ctx context.Context, paths []string) error {
 	if len(still) == 0 {
 		return d.settleLast(ctx, paths, seq, unversioned)
 	}
+	// A server that is busy is not mute; it has had no time to publish.
 	mute := !d.busy() && slices.ContainsFunc(still, d.ledger.mute)
 	wait, cancel := ctx, context.CancelFunc(func() {})
 	switch {

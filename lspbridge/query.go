@@ -34,6 +34,7 @@ func (m *Manager) ask(ctx context.Context, path string, several bool, can func(*
 	for _, s := range slots {
 		c, err := s.get(ctx)
 		if err != nil {
+			// A linter that is missing must not hide the answer of the language's own server.
 			if !s.spec.Extra {
 				errs = append(errs, err)
 			}
@@ -47,6 +48,7 @@ func (m *Manager) ask(ctx context.Context, path string, several bool, can func(*
 		if err == nil {
 			c.sync(c.withBuffers([]string{path}))
 			c.waitUntilLoaded(ctx, path)
+			// A draft asks about its own texts; they are taken away before the next question.
 			undo := m.layTexts(ctx, s, c)
 			err = f(ctx, c)
 			undo()
@@ -73,7 +75,8 @@ func (m *Manager) ask(ctx context.Context, path string, several bool, can func(*
 	return errors.Join(errs...)
 }
 
-// BusyError means that a server did not answer in time; asking again later may succeed.
+// BusyError means that a server did not answer in time; asking again later may succeed. The tools give it a kind of its own, so that a
+// script can wait.
 type BusyError struct{ reason string }
 
 // Error says which server, and what it is doing.
@@ -181,6 +184,7 @@ func (c converter) symbols(path string, in []lsp.Symbol) []Symbol {
 	for _, s := range in {
 		file := path
 		r := s.Range
+		// SymbolInformation (flat, and all of workspace/symbol) has a location; DocumentSymbol has a range.
 		if s.Location != nil {
 			if p := uriPath(s.Location.URI); p != "" {
 				file = p

@@ -75,6 +75,7 @@ func (p *programs) typescript7(root string) []string {
 			tries = append(tries, filepath.Dir(d))
 		}
 	}
+	// The project's own TypeScript is the one its code is written for, but it is a program of the checkout.
 	if p.trusted {
 		tries = append([]string{filepath.Join(root, "node_modules"), filepath.Join(p.root, "node_modules")}, tries...)
 	}
@@ -86,6 +87,7 @@ func (p *programs) typescript7(root string) []string {
 		var pkg struct{ Version string }
 		_ = json.Unmarshal(b, &pkg)
 		major, _, _ := strings.Cut(pkg.Version, ".")
+		// As text: "10" is more than "7", although it sorts before it.
 		if len(major) > 1 || major >= "7" {
 			return []string{filepath.Join(d, ".bin", "tsc"), "--lsp", "--stdio"}
 		}
@@ -131,6 +133,7 @@ func (d *diagnostics) pullTSServer(ctx context.Context, path string) ([]change.P
 			}
 			err := d.call(ctx, protocol.MethodWorkspaceExecuteCommand, map[string]any{"command": tsserverRequest,
 				"arguments": []any{kind, map[string]any{"file": path}}}, &r)
+			// An answer without success has no body, and would read as "no problems".
 			if err == nil && (r.Success == nil || !*r.Success) {
 				err = fmt.Errorf("tsserver: %s", r.Message)
 			}

@@ -96,6 +96,7 @@ type ServerConfig struct {
 	Reason         guard.Reason      `json:"-"` // where these settings stand; the server's start passes the gate with it
 }
 
+// What several rows of the table have in common.
 var (
 	jsExt   = []string{".ts", ".tsx", ".js", ".jsx", ".mjs", ".cjs", ".mts", ".cts"}
 	jsLocks = []string{"package-lock.json", "pnpm-lock.yaml", "yarn.lock", "bun.lockb", "bun.lock"}

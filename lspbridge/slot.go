@@ -13,8 +13,9 @@ import (
 // restarts it after a crash, and stops it when it is idle.
 type slot struct {
 	fleet *fleet
-	spec  Server
-	root  string
+	// The row of the table as configured; launch may complete it for this root.
+	spec Server
+	root string
 
 	mu          sync.Mutex    // guards what follows
 	changed     chan struct{} // closed and replaced by set, which wakes whoever waits in get
@@ -33,7 +34,7 @@ type slot struct {
 	objects     bool          // an earlier run asked for a section without settings and ended: the null in our answer may have crashed it
 }
 
-// slotState is where a slot is between "never needed" and "off".
+// slotState is where a slot is between "never needed" and "off". start acts on absent only; waiting is left by a timer.
 type slotState int
 
 const (
@@ -59,7 +60,8 @@ const (
 // trusted, or turned off. Asking again does not help.
 var ErrUnavailable = errors.New("the language server is not available")
 
-// unavailable is an error that waiting does not cure; errors.Is finds ErrUnavailable in it.
+// unavailable is an error that waiting does not cure; errors.Is finds ErrUnavailable in it. supervise turns the server off for it instead of
+// counting a crash.
 type unavailable struct{ error }
 
 // Is lets errors.Is find ErrUnavailable.
@@ -68,8 +70,8 @@ func (unavailable) Is(target error) bool { return target == ErrUnavailable }
 // name is the server's id, as a person knows it.
 func (s *slot) name() string { return s.spec.ID }
 
-// get returns the running client and starts the server if necessary. It waits until ctx ends, and then
-// returns why there is no client yet. After a crash it waits for the restart.
+// get returns the running client and starts the server if necessary. It waits until ctx ends, and then returns why there is no client yet.
+// After a crash it waits for the restart. The client may end at any moment: calls on it then fail with errGone.
 func (s *slot) get(ctx context.Context) (*client, error) {
 	s.start()
 	for {
@@ -80,6 +82,7 @@ func (s *slot) get(ctx context.Context) (*client, error) {
 		switch state {
 		case running:
 			select {
+			// Returning it would fail the call; the wait below ends when supervise has set the next state.
 			case <-c.gone: // it is just being noticed
 			default:
 				return c, nil
@@ -110,7 +113,8 @@ func (s *slot) current() *client {
 	return s.cur
 }
 
-// set changes the state and wakes those who wait for it. s.mu is held.
+// set changes the state and wakes those who wait for it. s.mu is held. Every change goes through it: one that does not wake leaves a caller
+// of get waiting to the end of its context.
 func (s *slot) set(st slotState, c *client, err error) {
 	s.state, s.cur, s.err = st, c, err
 	close(s.changed)
@@ -130,6 +134,7 @@ func (s *slot) revive() {
 	if !due {
 		return
 	}
+	// Not under mu: it searches folders.
 	_, argv, err := s.fleet.programs.launch(s.spec, s.root)
 	if err != nil || fingerprint(argv[0]) == before {
 		return
@@ -142,7 +147,7 @@ func (s *slot) revive() {
 	}
 }
 
-// fingerprint identifies the version of a program by size and time of change.
+// fingerprint identifies the version of a program by size and time of change. Of a path that cannot be looked at it is the path.
 func fingerprint(path string) string {
 	fi, err := os.Stat(path)
 	if err != nil {
@@ -170,7 +175,8 @@ func (s *slot) start() {
 	s.startRun(s.run, nil)
 }
 
-// startRun starts a run in the background. s.mu is held.
+// startRun starts a run in the background, with initTimeout for all of it. s.mu is held. started is closed by supervise on every way, since
+// stop waits for it.
 func (s *slot) startRun(run int, reopen []string) {
 	ctx, abort := context.WithTimeout(context.Background(), initTimeout)
 	s.abort, s.started = abort, make(chan struct{})
@@ -201,6 +207,7 @@ func (s *slot) supervise(run int, reopen []string, c *client, err error, started
 	case errors.As(err, &gone):
 		s.looked = time.Now()
 		s.mu.Unlock()
+		// Before giveUp, see there.
 		s.fleet.notices.missing(s.spec, gone.error)
 		s.giveUp(run, gone.error)
 		return
@@ -216,6 +223,7 @@ func (s *slot) supervise(run int, reopen []string, c *client, err error, started
 		s.idle = time.AfterFunc(min(s.fleet.o.Idle, memoryEvery), s.checkIdle)
 	}
 	s.mu.Unlock()
+	// Not waited for: it may stop another server, which takes a while.
 	go s.fleet.stopOverBudget()
 	if len(reopen) > 0 {
 		c.sync(reopen)
@@ -227,6 +235,7 @@ func (s *slot) supervise(run int, reopen []string, c *client, err error, started
 		select {
 		case <-c.proc.exited:
 			err = c.proc.death()
+		// Without the kill the next run would be a second process beside it.
 		case <-time.After(exitWait):
 			c.proc.kill() // it closed its pipes and lives on
 			<-c.proc.exited
@@ -237,8 +246,8 @@ func (s *slot) supervise(run int, reopen []string, c *client, err error, started
 	s.crashed(run, err, open)
 }
 
-// launch starts one run and performs the handshake. It fails with unavailable when the program is missing
-// or must not run in an untrusted folder.
+// launch starts one run and performs the handshake. It fails with unavailable when the program is missing or must not run in an untrusted
+// folder. Options.Dial takes the place of a process.
 func (s *slot) launch(ctx context.Context) (*client, error) {
 	if s.fleet.o.Dial != nil {
 		r, w, err := s.fleet.o.Dial(s.spec, s.root)
@@ -275,7 +284,7 @@ func (s *slot) newClient(row Server) *client {
 	return c
 }
 
-// keepLessons keeps what the next run must know of the one that has ended.
+// keepLessons keeps what the next run must know of the one that has ended: a null for a section without settings may have crashed it.
 func (s *slot) keepLessons(c *client) {
 	s.mu.Lock()
 	s.objects = s.objects || c.noSettings.Load()
@@ -327,6 +336,7 @@ func (s *slot) crashed(run int, err error, reopen []string) {
 		return // it was stopped on purpose
 	}
 	now := time.Now()
+	// Only crashes within the window count: a server that crashes once a day is restarted for ever.
 	recent := s.crashes[:0]
 	for _, t := range s.crashes {
 		if now.Sub(t) < crashWindow {
@@ -346,6 +356,7 @@ func (s *slot) crashed(run int, err error, reopen []string) {
 		s.giveUp(run, err)
 		return
 	}
+	// n is 1 to maxCrashes-1 here: 0.5, 2, 8 and 8 seconds.
 	wait := min(firstBackoff<<(2*(n-1)), 8*time.Second)
 	s.set(waiting, nil, fmt.Errorf("%s stopped (%w) and restarts in %v", s.name(), err, wait))
 	s.run++
@@ -369,6 +380,7 @@ func (s *slot) checkIdle() {
 		s.mu.Unlock()
 		return
 	}
+	// The timer also looks at the memory, so it fires more often than Idle demands.
 	rest := s.fleet.o.Idle - time.Since(s.used)
 	if rest > 0 || s.state != running {
 		s.idle.Reset(min(max(rest, time.Second), memoryEvery))

@@ -15,6 +15,7 @@ func decodeText(b []byte) string {
 	if rest, ok := bytes.CutPrefix(b, []byte("\xef\xbb\xbf")); ok && utf8.Valid(rest) {
 		return string(rest)
 	}
+	// Only with a byte order mark: without one, two bytes a unit cannot be told from other text.
 	if len(b) >= 2 && len(b)%2 == 0 {
 		var order binary.ByteOrder
 		switch [2]byte(b[:2]) {
@@ -35,6 +36,7 @@ func decodeText(b []byte) string {
 		return string(b)
 	}
 	var s strings.Builder
+	// A byte above 0x7F takes two in UTF-8; most text has few of them.
 	s.Grow(len(b) + len(b)/8)
 	for _, c := range b {
 		s.WriteRune(rune(c))

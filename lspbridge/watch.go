@@ -27,13 +27,15 @@ const (
 // watcher follows the project's folders. Events are only hints: what counts is what is on disk when a
 // batch is read, because events are merged, late and lost.
 type watcher struct {
-	fleet   *fleet
-	fs      *fsnotify.Watcher
-	done    chan struct{}
+	fleet *fleet
+	fs    *fsnotify.Watcher
+	done  chan struct{}
+	// ready is closed also when the limit of folders was reached, so that a test which waits for it never hangs.
 	ready   chan struct{}      // closed when all folders are watched
 	flushes chan chan struct{} // requests to be told when everything so far has been delivered
 	busy    atomic.Bool        // an event has arrived that the servers have not been told about
 
+	// known tells a created file from a changed one, which the kernel's events do not reliably do: editors save by a rename.
 	known map[string]bool // files; belongs to run
 	dirs  map[string]bool // watched; belongs to run
 	since time.Time       // of the last batch; belongs to run
@@ -42,7 +44,8 @@ type watcher struct {
 	written map[string][32]byte // what we wrote ourselves, by path; zero: deleted
 }
 
-// watchSoon starts the watcher, with the first server.
+// watchSoon starts the watcher, with the first server: a session without one pays nothing for it. Where the system cannot
+// watch, a warning says so and nothing fails: servers are then not told what other programs write.
 func (f *fleet) watchSoon() {
 	f.mu.Lock()
 	if f.o.NoWatch || f.closed || f.watcher != nil {
@@ -61,16 +64,18 @@ func (f *fleet) watchSoon() {
 	go w.run()
 }
 
-// close ends the watcher and waits for it.
+// close ends the watcher and waits for run, so that no event is delivered to a fleet that has been closed.
 func (w *watcher) close() {
 	_ = w.fs.Close()
 	<-w.done
 }
 
-// noteOwnWrite notes what we have written ourselves: the servers are told by Changed.
+// noteOwnWrite notes what we have written ourselves: the servers are told by Changed, and the event of the same write must not make them
+// check twice. Hashes are kept, not texts; an editor may write another text than the one that was noted, which echo finds out.
 func (w *watcher) noteOwnWrite(files []Proposal) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	// Forgetting costs an event too many, never one too few.
 	if len(w.written) > 10_000 {
 		clear(w.written)
 	}
@@ -83,7 +88,8 @@ func (w *watcher) noteOwnWrite(files []Proposal) {
 	}
 }
 
-// echo reports that a file on disk is as we have written it, so its event is only the echo of our write.
+// echo reports that a file on disk is as we have written it, so its event is only the echo of our write. The file is read outside of mu. A
+// file that is another one by now is forgotten: what comes after is not ours.
 func (w *watcher) echo(path string) bool {
 	w.mu.Lock()
 	want, ours := w.written[path]
@@ -114,6 +120,7 @@ func (w *watcher) run() {
 	close(w.ready)
 	touched := map[string]bool{}
 	var first time.Time
+	// It must exist before the first event; an empty batch, should an hour pass, delivers nothing.
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	overflow := false
@@ -141,6 +148,7 @@ func (w *watcher) run() {
 			if len(asked) > 0 {
 				quiet = askedQuiet
 			}
+			// A build that writes without a pause would otherwise keep the batch open to its end.
 			timer.Reset(min(quiet, max(0, batchFor-time.Since(first))))
 		case err, ok := <-w.fs.Errors:
 			if !ok {
@@ -156,6 +164,7 @@ func (w *watcher) run() {
 			asked = append(asked, a)
 			timer.Reset(askedQuiet)
 		case <-timer.C:
+			// Taken before the disk is read: what is written during the reading belongs to the next batch too.
 			started := time.Now()
 			events := w.read(touched)
 			if overflow {
@@ -173,7 +182,8 @@ func (w *watcher) run() {
 	}
 }
 
-// flush waits until the servers have been told what other programs have changed on disk so far; see Manager.Flush.
+// flush waits until the servers have been told what other programs have changed on disk so far; see Manager.Flush. It gives up when ctx
+// or the watcher ends.
 func (f *fleet) flush(ctx context.Context) {
 	f.mu.Lock()
 	w := f.watcher
@@ -202,7 +212,8 @@ func (f *fleet) flush(ctx context.Context) {
 	}
 }
 
-// flushIfBusy is flush if an event has not been delivered yet; it costs nothing otherwise.
+// flushIfBusy is flush if an event has not been delivered yet; it costs nothing otherwise. Events that the kernel has not reported by then
+// are missed.
 func (f *fleet) flushIfBusy(ctx context.Context) {
 	f.mu.Lock()
 	w := f.watcher
@@ -212,7 +223,8 @@ func (f *fleet) flushIfBusy(ctx context.Context) {
 	}
 }
 
-// scan learns the project's files and watches their directories.
+// scan learns the project's files and watches their directories, and those in between up to the root. Only folders with files that are not
+// ignored are watched, so node_modules uses none of the watches.
 func (w *watcher) scan() {
 	w.watchDir(w.fleet.o.Root)
 	for _, f := range projectFiles(context.Background(), w.fleet.o.Root) {
@@ -225,7 +237,7 @@ func (w *watcher) scan() {
 	}
 }
 
-// watchDir watches a folder; false means that no more folders can be watched.
+// watchDir watches a folder; false means that no more folders can be watched. One that cannot be read is skipped with a warning.
 func (w *watcher) watchDir(dir string) bool {
 	if w.dirs[dir] {
 		return true
@@ -235,6 +247,7 @@ func (w *watcher) watchDir(dir string) bool {
 		return false
 	}
 	if err := w.fs.Add(dir); err != nil {
+		// A temporary folder may be gone by now.
 		if !errors.Is(err, fs.ErrNotExist) {
 			w.fleet.log.Warn("directory is not watched", "dir", dir, "err", err)
 		}
@@ -244,12 +257,14 @@ func (w *watcher) watchDir(dir string) bool {
 	return true
 }
 
-// read turns the touched paths into events by looking at the disk now.
+// read turns the touched paths into events by looking at the disk now: a file that was written and removed within the batch is one deletion,
+// or nothing when nobody knew of it.
 func (w *watcher) read(touched map[string]bool) []fileEvent {
 	var out []fileEvent
 	for p := range touched {
 		fi, err := os.Lstat(p)
 		switch {
+		// The kernel reports the folder only; its files are gone with it.
 		case err != nil && w.dirs[p]:
 			delete(w.dirs, p)
 			for f := range w.known {
@@ -296,8 +311,8 @@ func (w *watcher) read(touched map[string]bool) []fileEvent {
 	return out
 }
 
-// rescan compares the whole project with what is known, after the kernel has dropped events. done have
-// been handled.
+// rescan compares the whole project with what is known, after the kernel has dropped events. done have been handled. A change is found by
+// its time alone, with a second to spare for file systems that keep whole seconds.
 func (w *watcher) rescan(done map[string]bool) []fileEvent {
 	var out []fileEvent
 	now := map[string]bool{}
@@ -325,7 +340,8 @@ func (w *watcher) rescan(done map[string]bool) []fileEvent {
 	return out
 }
 
-// deliver queues the events for every server that runs.
+// deliver queues the events for every server that runs. It does not wait for them: a server that hangs must not stop the watcher, whose
+// kernel queue would overflow.
 func (w *watcher) deliver(events []fileEvent) {
 	if len(events) == 0 {
 		return

@@ -19,7 +19,9 @@ type watchGlob struct {
 	kinds   int // 1 create, 2 change, 4 delete
 }
 
-// watchGlobs reads the options of a didChangeWatchedFiles registration.
+// watchGlobs reads the options of a didChangeWatchedFiles registration (LSP 3.17, FileSystemWatcher). A pattern is a string or a
+// RelativePattern, whose base is a URI or a workspace folder. Patterns that cannot be parsed are left out: the server then hears of
+// fewer files, and the others still count.
 func watchGlobs(root string, options json.RawMessage) []watchGlob {
 	var o struct {
 		Watchers []struct {
@@ -30,6 +32,7 @@ func watchGlobs(root string, options json.RawMessage) []watchGlob {
 	_ = json.Unmarshal(options, &o)
 	var out []watchGlob
 	for _, w := range o.Watchers {
+		// LSP's default: create, change and delete.
 		g := watchGlob{kinds: 7}
 		if w.Kind != nil {
 			g.kinds = *w.Kind
@@ -50,6 +53,7 @@ func watchGlobs(root string, options json.RawMessage) []watchGlob {
 			if g.base == "" {
 				continue
 			}
+			// A relative pattern such as "**/*.go" is meant below the root; matched against whole paths it would also hit other projects.
 		} else if !strings.HasPrefix(g.pattern, "/") && !filepath.IsAbs(g.pattern) {
 			g.base = root
 		}
@@ -62,6 +66,7 @@ func watchGlobs(root string, options json.RawMessage) []watchGlob {
 
 // match reports whether the server wants an event.
 func (g watchGlob) match(e fileEvent) bool {
+	// FileChangeType 1, 2, 3 are the bits 1, 2, 4 of WatchKind.
 	if g.kinds&(1<<(e.kind-1)) == 0 {
 		return false
 	}
@@ -104,7 +109,8 @@ func (q *diskQueue) add(events []fileEvent) {
 	}
 }
 
-// run delivers until the queue is empty.
+// run delivers until the queue is empty. delivering is cleared under the same lock under which the queue is seen empty: an event that add
+// brings a moment later starts a goroutine of its own.
 func (q *diskQueue) run() {
 	for {
 		q.mu.Lock()
@@ -127,7 +133,8 @@ func (q *diskQueue) isIdle() bool {
 	return !q.delivering
 }
 
-// watched sends workspace/didChangeWatchedFiles.
+// watched sends workspace/didChangeWatchedFiles. The mark comes first: what the server reports afterwards is
+// compared with it, to tell whether it is about the present files.
 func (c *client) watched(events []fileEvent) {
 	if len(events) == 0 {
 		return
@@ -140,7 +147,8 @@ func (c *client) watched(events []fileEvent) {
 	_ = c.notify(protocol.MethodWorkspaceDidChangeWatchedFiles, map[string]any{"changes": out})
 }
 
-// diskChanged tells the server about changes that another program made, and updates its open documents.
+// diskChanged tells the server about changes that another program made, and updates its open documents. When the documents are held for
+// longer than watchLock the batch is lost to this server: waiting for ever would pile up batches behind a check that hangs.
 func (c *client) diskChanged(events []fileEvent) {
 	ctx, cancel := context.WithTimeout(context.Background(), watchLock)
 	defer cancel()

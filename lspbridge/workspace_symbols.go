@@ -32,6 +32,7 @@ func (m *Manager) WorkspaceSymbols(ctx context.Context, path, query string) ([]S
 			errs = append(errs, err)
 			continue
 		}
+		// No error: the others may be able to.
 		if !has(c.able.caps.WorkSymbol) {
 			continue
 		}
@@ -40,6 +41,7 @@ func (m *Manager) WorkspaceSymbols(ctx context.Context, path, query string) ([]S
 		if open != "" {
 			files = append(files, open) // tsls answers only with a file open
 		}
+		// Without the documents the question is put all the same: names rarely depend on unsaved text.
 		if release, err := c.exclusive.acquire(ctx); err == nil {
 			c.sync(c.withBuffers(files))
 			release()
@@ -54,19 +56,22 @@ func (m *Manager) WorkspaceSymbols(ctx context.Context, path, query string) ([]S
 	if !can && len(errs) == 0 {
 		return nil, fmt.Errorf("workspace symbols: %w by the language servers of this project", ErrUnsupported)
 	}
+	// One server's names are worth more than another one's error.
 	if len(out) > 0 {
 		return out, nil
 	}
 	return out, errors.Join(errs...)
 }
 
-// Limits on the servers that are started to look for a name.
+// Limits on the servers that are started to look for a name. A monorepo has files of many languages; starting a server for each would take
+// much time and memory for a single question.
 const (
 	maxSymbolServers = 3
 	fairShare        = 10 // a server must be for at least one in so many files
 )
 
-// symbolServers are the servers to ask for a name, each with a file to open first ("" where it need not be).
+// symbolServers are the servers to ask for a name, each with a file to open first ("" where it need not be). Servers marked Extra (linters)
+// know no symbols.
 func (m *Manager) symbolServers(ctx context.Context, path string) map[*slot]string {
 	out := map[*slot]string{}
 	if path != "" {
@@ -89,6 +94,7 @@ func (m *Manager) symbolServers(ctx context.Context, path string) map[*slot]stri
 	total := 0
 	for _, f := range projectFiles(ctx, m.o.Root) {
 		for _, row := range m.rows() {
+			// The first row that matches counts, as in the table.
 			if row.matches(f) && !row.Extra && len(row.Markers) > 0 { // the others have no workspace to look in
 				files[row.ID] = append(files[row.ID], f)
 				total++

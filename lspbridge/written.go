@@ -9,7 +9,9 @@ import (
 	"github.com/pillion-dev/pillion/tools/change"
 )
 
-// written is Changed on one server.
+// written is Changed on one server: bring it up to the state before the write, tell it of the write, wait, and compare. The problems before
+// are needed because a server reports all of a file's problems, not those of a change. It never fails; what went wrong is the verdict's
+// reason.
 func (c *client) written(ctx context.Context, files []Proposal, created map[string]bool) serverVerdict {
 	if c.commanded() {
 		c.notifyWritten(files, created)
@@ -34,6 +36,7 @@ func (c *client) written(ctx context.Context, files []Proposal, created map[stri
 	}
 	paths := pathsOf(files)
 	if c.sync(slices.DeleteFunc(c.withBuffers(nil), func(p string) bool { return slices.Contains(paths, p) })) {
+		// Errors are ignored: without a baseline the comparison is less certain, and the write has been made in any case.
 		half, cancel := context.WithTimeout(ctx, baselineWait) // what was typed elsewhere is not this change's doing
 		_ = c.settle(half, c.docs.among(paths))
 		cancel()
@@ -71,6 +74,7 @@ func (c *client) prepareBaseline(ctx context.Context, files []Proposal, created 
 	opened, fresh := false, len(c.docs.paths()) == 0
 	for _, f := range files {
 		doc, open := c.docs.get(f.Path)
+		// A file that the server has not been shown: its old text is shown first, to learn its old problems.
 		unseen := !open && !fresh
 		early := open && doc.text == f.Text && f.Old != f.Text // the watcher was quicker than whoever wrote it
 		if f.Old != "" && !created[f.Path] && (unseen || early) {
@@ -87,10 +91,11 @@ func (c *client) prepareBaseline(ctx context.Context, files []Proposal, created 
 	return used
 }
 
-// baselineWait is how long a write waits for the problems before it.
+// baselineWait is how long a write waits for the problems before it. It comes off the budget in which the model's result waits.
 const baselineWait = time.Second
 
-// notifyWritten sends the notifications of a write: file events, file operations, didOpen or didChange, didSave.
+// notifyWritten sends the notifications of a write: file events, file operations, didOpen or didChange, didSave. It waits for nothing. The
+// caller holds the documents (exclusive), or a command of the server does on its behalf.
 func (c *client) notifyWritten(files []Proposal, created map[string]bool) {
 	var events []fileEvent
 	for _, f := range files {
@@ -122,6 +127,7 @@ func (c *client) notifyWritten(files []Proposal, created map[string]bool) {
 
 // Servers that see new files only on disk notice a written one after a while.
 const (
+	// Five pauses are less than a second together, which an edit's wait allows.
 	seenTries = 5
 	seenPause = 150 * time.Millisecond
 )
@@ -147,6 +153,7 @@ func (c *client) waitUntilSeen(ctx context.Context, files []Proposal, scope []st
 		if !complains {
 			return nil
 		}
+		// The first try gives the server a chance to notice by itself.
 		if try == 1 && c.spec.hooks.missedFile != nil {
 			c.spec.hooks.missedFile(ctx, c)
 		}

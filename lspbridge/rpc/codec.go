@@ -17,6 +17,7 @@ var JSON jsonrpc2.Codec = jsonCodec{}
 // LSP's union types (a string or an object in the same member). Raw messages pass through unchanged.
 var LSP jsonrpc2.Codec = lspCodec{}
 
+// jsonCodec is JSON.
 type jsonCodec struct{}
 
 // encoders holds buffers for Marshal: a session streams thousands of small messages, and each would
@@ -51,6 +52,7 @@ func (jsonCodec) Unmarshal(data []byte, v any) error {
 	return json.Unmarshal(data, v)
 }
 
+// lspCodec is LSP.
 type lspCodec struct{}
 
 func (lspCodec) Marshal(v any) ([]byte, error) {

@@ -117,6 +117,7 @@ type guarded struct {
 	err   error
 }
 
+// ReadFrame reports any error as the end: Conn stops reading after it.
 func (g *guarded) ReadFrame(ctx context.Context) ([]byte, int64, error) {
 	b, n, err := g.Stream.ReadFrame(ctx)
 	if err != nil {

@@ -64,6 +64,7 @@ type source struct {
 	r     io.Reader
 }
 
+// Read never mixes the two: a short read is allowed, and the caller comes back.
 func (s *source) Read(b []byte) (int, error) {
 	if len(s.front) == 0 {
 		return s.r.Read(b)

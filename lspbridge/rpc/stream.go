@@ -26,6 +26,7 @@ type StreamOptions struct {
 	Trace func(direction byte, frame []byte)
 }
 
+// defaults fills in what was left out, so that the streams need not test for nil.
 func (o *StreamOptions) defaults() {
 	if o.MaxMessage <= 0 {
 		o.MaxMessage = DefaultMaxMessage
