@@ -47,7 +47,8 @@ const (
 
 // File is one member. Old and New are decoded text (UTF-8, no BOM, line endings as in the file).
 type File struct {
-	Path        string `json:"path"` // absolute
+	Path string `json:"path"` // absolute
+	// Only of a rename.
 	NewPath     string `json:"newPath,omitempty"`
 	Kind        Kind   `json:"kind"`
 	Old         string `json:"old"`

@@ -16,7 +16,7 @@ type Decided struct {
 	Comment  string   // on the whole
 }
 
-// Ruling is a hunk that was rejected, changed or commented on.
+// Ruling is a hunk that was rejected, changed or commented on; a plain yes leaves none. Hunk is as it was proposed.
 type Ruling struct {
 	Path     string
 	Kind     Kind
@@ -24,7 +24,8 @@ type Ruling struct {
 	Decision Decision // NewText as it is written
 }
 
-// Decide works out what is written. It refuses ids and verdicts it does not know: such an answer is for another set.
+// Decide works out what is written. It refuses ids and verdicts it does not know: such an answer is for another set, and to take what fits
+// would write something that nobody approved. The set itself is left as it is.
 func (s *Set) Decide(d Decisions) (*Decided, error) {
 	if err := s.check(d); err != nil {
 		return nil, err
@@ -42,6 +43,7 @@ func (s *Set) Decide(d Decisions) (*Decided, error) {
 		out.Accepted += len(f.Hunks) - len(rulings)
 		out.Rulings = append(out.Rulings, rulings...)
 		if n.Kind != "" {
+			// A member that is taken whole keeps its hunks without another comparison.
 			if n.New != f.New || n.Kind != f.Kind {
 				n.Hunks = rehunk(fmt.Sprint(i+1), f.Hunks, &n)
 			}
@@ -65,6 +67,7 @@ func (s *Set) check(d Decisions) error {
 		}
 		return nil
 	}
+	// One text of the person cannot stand for several hunks.
 	if d.Default == Replace {
 		return fmt.Errorf("the default decision is accept or reject, not edit")
 	}
@@ -87,7 +90,8 @@ func (s *Set) check(d Decisions) error {
 	return nil
 }
 
-// decide builds a member's accepted text; an empty Kind means nothing of it is left.
+// decide builds a member's accepted text; an empty Kind means nothing of it is left. Hunks are in the order of the old text, which is copied
+// between them.
 func (f File) decide(d Decisions) (File, []Ruling) {
 	var rulings []Ruling
 	if f.plainYes(d) {
@@ -159,7 +163,7 @@ func (f File) decide(d Decisions) (File, []Ruling) {
 	return out, rulings
 }
 
-// plainYes says that every hunk is accepted without a word.
+// plainYes says that every hunk is accepted without a word. It saves the comparison of big files, the usual case.
 func (f File) plainYes(d Decisions) bool {
 	if d.Default == Reject || len(f.Hunks) == 0 {
 		return false
@@ -230,7 +234,8 @@ func (d *Decided) Report(name func(string) string) string {
 	return strings.TrimSuffix(sb.String(), "\n")
 }
 
-// show prints a change of some lines under the line where it stands in the old file.
+// show prints a change of some lines under the line where it stands in the old file, in the form of a unified diff without line counts. Line
+// endings are dropped, since the text is for the model to read, not to apply.
 func show(sb *strings.Builder, where string, h Hunk, old, new string) {
 	fmt.Fprintf(sb, "@@ %s line %d @@\n", where, max(h.OldStart, 1))
 	s := diff.Compute(old, new)

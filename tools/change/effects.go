@@ -33,6 +33,7 @@ func (s *Set) Effects(d Decisions, open []string, whole *Verdict, check func(*Se
 		return nil
 	}
 	without := func(ids ...string) *Verdict {
+		// An error means ids of another set; no verdict, and so no effects at all.
 		decided, err := s.Decide(d.Rejecting(ids...))
 		if err != nil {
 			return nil
@@ -55,6 +56,7 @@ func effects(whole *Verdict, open []string, pairs bool, check func(rejected ...s
 		}
 		out[id] = Effect{Fixes: missing(whole.Fixed, v.Fixed), Introduces: missing(whole.Introduced, v.Introduced), IfRejected: missing(v.Introduced, whole.Introduced)}
 	}
+	// Without a rejection so far, see Effects. Pairs are checked only where a rejection breaks something.
 	if pairs {
 		both := map[[2]int]*Verdict{} // by the two hunks' places, the smaller first: a pair is the same either way round
 		for b, partner := range open {

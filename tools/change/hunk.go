@@ -32,13 +32,13 @@ func New(id string, files []File) *Set {
 // mode, an empty file.
 func (h Hunk) whole() bool { return h.OldLines == 0 && h.NewLines == 0 }
 
-// diffed remembers a comparison, which costs more than the rest of a change of a big file.
+// diffed remembers a comparison, which costs more than the rest of a change of a big file. It holds for exactly these two texts.
 type diffed struct {
 	old, new string
 	script   *diff.Script
 }
 
-// script compares the texts, once.
+// script compares the texts, once. It writes to the member, so a set that others read must have been cut before: New does that.
 func (f *File) script() *diff.Script {
 	if f.Kind == Delete {
 		f.New = ""
@@ -67,6 +67,7 @@ func (f *File) cut() []Hunk {
 			hunks = append(hunks, hunkOf(s, e))
 		}
 	}
+	// Every member needs a hunk, or a person could not reject it.
 	if len(hunks) == 0 && (f.Kind == Create || f.Kind == Delete || f.Mode != 0) {
 		hunks = append(hunks, Hunk{})
 	}
@@ -114,7 +115,8 @@ func (s *Set) Stat() (added, removed int) {
 	return added, removed
 }
 
-// Unified is the member as unified text; name prints a path for the reader. A rename says so above its lines.
+// Unified is the member as unified text; name prints a path for the reader. A rename says so above its lines, in Git's words, and a file
+// that comes or goes stands against /dev/null.
 func (f File) Unified(name func(string) string) string {
 	if f.Binary {
 		return "Binary file " + name(f.Path) + " differs\n"

@@ -7,7 +7,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/diff"
 )
 
-// Conflict is a place where two changes of one text meet. Lines count from 1, in the base text.
+// Conflict is a place where two changes of one text meet. Lines count from 1, in the base text. Base, Ours and Theirs are whole lines of the
+// same region, so that a person sees the three beside each other.
 type Conflict struct {
 	Path   string
 	HunkID string // the hunk of ours, when there is one
@@ -18,7 +19,7 @@ type Conflict struct {
 	Why    string // where it is not about lines: what happened to the file
 }
 
-// ConflictError says where a merge would have to guess.
+// ConflictError says where a merge would have to guess. It has at least one conflict.
 type ConflictError struct{ Conflicts []Conflict }
 
 // Error names the first conflict, for people; Conflicts has all of them.
@@ -48,7 +49,8 @@ func Merge(base, ours, theirs string, strict bool) (string, []Conflict) {
 	return mergeEndings(base, ours, theirs, strict)
 }
 
-// mergeLines merges line by line.
+// mergeLines merges line by line; mergeEndings has seen to the line endings. The two scripts are walked together, in the order of the base;
+// at is the base line (from 0) up to which the result is written.
 func mergeLines(base, ours, theirs string, strict bool) (string, []Conflict) {
 	a, b := diff.Compute(base, ours), diff.Compute(base, theirs)
 	var sb strings.Builder
@@ -69,6 +71,7 @@ func mergeLines(base, ours, theirs string, strict bool) (string, []Conflict) {
 		case i == len(a.Edits) || before(b.Edits[j], a.Edits[i], strict):
 			take(b, b.Edits[j])
 			j++
+		// Both sides made the same change: it is taken once.
 		case a.Edits[i].A0 == b.Edits[j].A0 && a.Edits[i].A1 == b.Edits[j].A1 && a.NewText(a.Edits[i]) == b.NewText(b.Edits[j]):
 			take(a, a.Edits[i])
 			i++
@@ -103,7 +106,8 @@ func mergeLines(base, ours, theirs string, strict bool) (string, []Conflict) {
 	return sb.String(), nil
 }
 
-// before says that x lies wholly before y and the order of their texts is certain.
+// before says that x lies wholly before y and the order of their texts is certain. Two insertions at one place are not: either order would
+// be a guess.
 func before(x, y diff.Edit, strict bool) bool {
 	if strict {
 		return x.A1 < y.A0
@@ -123,7 +127,7 @@ func side(s *diff.Script, edits []diff.Edit, lo, hi int) string {
 	return sb.String()
 }
 
-// Rebase moves a member's proposal onto the text the file has now. Hunks keep their ids. It fails with a
+// Rebase moves a member's proposal onto the text the file has now. Hunks keep their ids, so decisions and cards stay right. It fails with a
 // *ConflictError, and guesses nothing, when the file changed where the proposal does.
 func (f File) Rebase(now string) (File, error) {
 	if now == f.Old {
@@ -174,6 +178,7 @@ func rehunk(file string, olds []Hunk, f *File) []Hunk {
 		}
 	}
 	was, is := keys(olds), keys(hunks)
+	// From the strictest comparison to the loosest. from only grows, so matches of one round never cross.
 	match := func(same func(o, n key) bool) {
 		from := 0
 		for i := range hunks {
@@ -253,6 +258,7 @@ func Conflicted(base, theirs, ours string) string {
 		sb.WriteString(strings.Join(lines[at:lo], ""))
 		left, right := side(a, a.Edits[i0:i], lo, hi), side(b, b.Edits[j0:j], lo, hi)
 		switch {
+		// Only one side changed the region, or both did the same.
 		case j0 == j || left == right:
 			sb.WriteString(left)
 		case i0 == i:

@@ -42,6 +42,7 @@ func Sum(parts []Part, now string) Together {
 	for _, p := range parts {
 		f := p.File
 		t.Binary = t.Binary || f.Binary
+		// What the person wrote between two changes is in f.Old and f.New alike, so the merge leaves it out.
 		merged, clash := Merge(f.Old, f.New, t.Text, false)
 		if len(clash) > 0 || f.Binary {
 			merged = f.New // the agent changed what the person had: it is in there then
@@ -83,6 +84,7 @@ func (t *Together) cut(parts []Part, now string) {
 		t.Hunks[i] = TurnHunk{Hunk: place(h, here)}
 	}
 	for _, p := range parts {
+		// From the base to the part's old text, and from its new text to the sum: by these a part's lines are found in all together.
 		down, up := diff.Compute(t.Base, p.File.Old), diff.Compute(p.File.New, t.Text)
 		for _, h := range p.File.Hunks {
 			for i, of := range list {
@@ -100,6 +102,7 @@ func (t *Together) cut(parts []Part, now string) {
 		}
 		seen[h.ID]++
 		if n := seen[h.ID]; n > 1 {
+			// One hunk of a part may have come apart into several; ids must differ all the same.
 			h.ID += "+" + string(rune('0'+min(n, 9)))
 		}
 	}
@@ -149,6 +152,7 @@ func made(h, of Hunk, down, up *diff.Script) bool {
 	oldFrom, oldTo := of.old()
 	newFrom, newTo := of.new()
 	a, b := h.old()
+	// moved goes from old to new; the way back needs the script turned round.
 	inverse := &diff.Script{A: down.B, B: down.A, Edits: make([]diff.Edit, len(down.Edits))}
 	for i, e := range down.Edits {
 		inverse.Edits[i] = diff.Edit{A0: e.B0, A1: e.B1, B0: e.A0, B1: e.A1}

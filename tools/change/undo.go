@@ -39,6 +39,7 @@ func (s *Set) Undo(id string, hunks []string, now Present) (*Set, error) {
 			files = append(files, u)
 		}
 	}
+	// Any of those that were not found; the error names one.
 	for h := range want {
 		return nil, fmt.Errorf("no hunk %q in change set %s", h, s.ID)
 	}
@@ -93,6 +94,7 @@ func (f File) taken(mine []Hunk, now Present) (File, []Conflict) {
 		if !exists {
 			return File{}, nil
 		}
+		// Only the file that the set made is deleted; one byte more is somebody's work.
 		if text == f.New {
 			return File{Path: f.Path, Kind: Delete, Old: text, Encoding: f.Encoding, Binary: f.Binary, OldMode: f.Mode, Folders: f.Folders}, nil
 		}
@@ -101,12 +103,14 @@ func (f File) taken(mine []Hunk, now Present) (File, []Conflict) {
 	if !exists {
 		return clash("it is not there any more: deleted, moved, or no file now")
 	}
+	// For the merge the applied text is the base: one side takes the hunks out, the other is what was done since.
 	back, move := f.without(mine)
 	if f.Binary && text != f.New {
 		return clash("it was written to since, and is no text to merge")
 	}
 	merged, conflicts := Merge(f.New, back, text, false)
 	if len(conflicts) > 0 {
+		// The hunk's lines may have been moved as a whole; follow finds them.
 		if found, ok := f.follow(mine, conflicts, text); ok {
 			merged, conflicts = found, nil
 		}
@@ -123,6 +127,7 @@ func (f File) taken(mine []Hunk, now Present) (File, []Conflict) {
 		return File{}, conflicts
 	}
 	out := File{Path: at, Kind: Edit, Old: text, New: merged, Encoding: f.Encoding, Binary: f.Binary}
+	// The mode belongs to no hunk, so it goes back with the last of them only.
 	if f.Mode != 0 && f.OldMode != 0 && f.Mode != f.OldMode && len(mine) == len(f.Hunks) {
 		out.Mode, out.OldMode = f.OldMode, f.Mode
 	}

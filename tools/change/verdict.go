@@ -65,6 +65,7 @@ const (
 	Unavailable Certainty = "unavailable"
 )
 
+// From the most certain to the least; LeastCertain compares places in it.
 var certainties = []Certainty{Fresh, Partial, Pending, Unavailable}
 
 // LeastCertain is the less certain of two answers. An unknown word is no certainty at all.
