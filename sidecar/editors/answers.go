@@ -14,6 +14,7 @@ type answers struct {
 	list map[string]answer // by path; guarded by mu
 }
 
+// answer is one text with what the disk held at that moment.
 type answer struct {
 	text    string
 	changed time.Time // of the file on the disk then, with its size: another one may have another text in the editor

@@ -22,6 +22,7 @@ type Buffers struct {
 	touched func(path string) // hears of every change of a text, under all its paths; nil: nobody
 }
 
+// document is one open buffer. uri is as the editor spelled it: answers must name the document in its own words.
 type document struct {
 	path    string
 	uri     string
@@ -83,7 +84,8 @@ func (b *Buffers) URI(path string) string {
 	return PathURI(path)
 }
 
-// tell says that the text of a document is another one now.
+// tell says that the text of a document is another one, under its own path and under those that lead to it by links. b.mu must not be held:
+// touched may ask for the text.
 func (b *Buffers) tell(path string) {
 	if b.touched == nil {
 		return
@@ -108,6 +110,7 @@ func (b *Buffers) DidOpen(p protocol.DidOpenParams) {
 		return // untitled documents and the like are no files
 	}
 	defer b.tell(path)
+	// Before the lock, since it asks the disk. A file that does not exist yet has one name only.
 	real, err := filepath.EvalSymlinks(path)
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -138,6 +141,7 @@ func (b *Buffers) DidChange(p protocol.DidChangeParams) {
 		}
 		d.version = *v
 	} else {
+		// Without a number the editor's changes still have an order.
 		d.version++
 	}
 	for _, c := range p.ContentChanges {
@@ -193,7 +197,8 @@ func (b *Buffers) applied(path, text string, version int32) {
 	}
 }
 
-// URIPath gives the absolute path of a file URI (or of a plain absolute path).
+// URIPath gives the absolute path of a file URI (RFC 8089), or of a plain absolute path, as some clients send it. ok is false for other
+// schemes, such as untitled: documents.
 func URIPath(uri string) (string, bool) {
 	if filepath.IsAbs(uri) {
 		return filepath.Clean(uri), true
@@ -209,7 +214,7 @@ func URIPath(uri string) (string, bool) {
 	return filepath.Clean(filepath.FromSlash(p)), true
 }
 
-// PathURI is the file URI of an absolute path.
+// PathURI is the file URI of an absolute path; a Windows drive gets the slash in front that RFC 8089 asks for.
 func PathURI(path string) string {
 	p := filepath.ToSlash(path)
 	if !strings.HasPrefix(p, "/") {

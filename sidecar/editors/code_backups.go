@@ -34,6 +34,7 @@ var codeFamily = []struct {
 }
 
 const (
+	// Bounds of a search that runs before each write.
 	maxBackups  = 5000  // entries that are looked at, of all workspaces together
 	maxPreamble = 10000 // characters; four bytes each at most
 )

@@ -120,6 +120,7 @@ func (d *documents) knownUnsaved(path string) (files.Buffer, bool) {
 // sameText compares what an editor says with the disk as editors change it on the way: line ends, BOM, last newline.
 func sameText(editor, disk string) bool { return editor == disk || plain(editor) == plain(disk) }
 
+// plain is a text without what editors change on their own: byte order mark, line endings, one final newline.
 func plain(s string) string {
 	s = strings.TrimPrefix(s, "\ufeff")
 	s = strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n")

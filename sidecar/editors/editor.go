@@ -97,6 +97,7 @@ func (ed *Editor) OfferTools(list []tools.Tool) {
 	ed.offered = list
 }
 
+// tools are those of OfferTools. The list is replaced, never written to, so it needs no copy.
 func (ed *Editor) tools() []tools.Tool {
 	ed.mu.Lock()
 	defer ed.mu.Unlock()

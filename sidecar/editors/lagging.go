@@ -13,13 +13,15 @@ type lagging struct {
 	files map[string]*lag // by path; guarded by mu
 }
 
+// lag is one file that was written. Hashes stand for the older texts, which may be long.
 type lag struct {
 	before []string // hashes of plain texts the editor may still show
 	now    string   // what the disk holds, as we wrote it
 	editor bool     // it was written by the editor
 }
 
-// maxLag is how many texts of a file are remembered that an editor may lag behind.
+// maxLag is how many texts of a file are remembered that an editor may lag behind; older ones then count as the person's own, which
+// refuses a write but loses nothing.
 const maxLag = 32
 
 // wrote takes note of a write from old to now, while the editor shows shown.

@@ -54,6 +54,8 @@ func (w liveWriter) applyEdit(ctx context.Context, session string, set *change.S
 	return nil
 }
 
+// sendEdit sends one workspace edit and checks the hashes that the editor answers with. Ask may fail after the editor has applied it; unsure
+// then looks which of the two it was.
 func (w liveWriter) sendEdit(ctx context.Context, session string, set *change.Set, edit protocol.WorkspaceEdit) error {
 	label := set.Title
 	if label == "" {
@@ -86,7 +88,8 @@ func (w liveWriter) sendEdit(ctx context.Context, session string, set *change.Se
 	return nil
 }
 
-// unsure is what an edit that was never answered means: look at the buffers to know.
+// unsure is what an edit that was never answered means. Where a buffer is no longer as it was, the edit may have been made: the model must
+// look before it repeats it. Otherwise nothing was written.
 func (w liveWriter) unsure(set *change.Set, err error) error {
 	for _, f := range set.Files {
 		if b, ok := w.ed.Buffers.Buffer(f.Path); ok && b.Text != f.Old {
@@ -160,6 +163,7 @@ func textEdits(f change.File) []protocol.TextEdit {
 	return out
 }
 
+// hash is the sha256 of a text in hex, as editors answer it.
 func hash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])

@@ -23,12 +23,13 @@ type Problems struct {
 	news chan struct{}          // closed and replaced when something is said; guarded by mu
 }
 
-// editorWord is what an editor says of one file.
+// editorWord is what an editor says of one file. It is copied out under Problems.mu; its lists are replaced, never written to.
 type editorWord struct {
 	version *int32 // of the buffer; nil when it does not say
 	items   []change.Problem
 	before  []change.Problem // what was said of an older version
-	nth     int
+	// Counts what was said, to tell a repeated word from an old one where the editor names no version.
+	nth int
 }
 
 // NewProblems knows of no file yet.
@@ -54,6 +55,7 @@ func (e *Problems) DidChange(p protocol.EditorDiagnostics) {
 		w = &editorWord{}
 		e.said[path] = w
 	}
+	// The same version again is more about the same text, so before stays that of the text before.
 	if w.version == nil || p.Version == nil || *w.version != *p.Version {
 		w.before = w.items
 	}
@@ -73,7 +75,7 @@ func editorItems(path string, list []protocol.FileDiagnostic) []change.Problem {
 	return items
 }
 
-// of is what was said of a file, if anything.
+// of is what was said of a file, if anything. news is closed with the next word about any file, so the caller looks again after it.
 func (e *Problems) of(path string) (w editorWord, news <-chan struct{}, ok bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -148,6 +150,7 @@ func (b Bridge) Check(ctx context.Context, proposed []lspbridge.Proposal) lspbri
 		if !ok {
 			continue
 		}
+		// The editor's word is the first one; what the servers could not say is no reason any more.
 		if d.Certainty == change.Unavailable {
 			d.Verdict = change.Verdict{Certainty: change.Partial}
 		}
@@ -161,7 +164,7 @@ func (b Bridge) Check(ctx context.Context, proposed []lspbridge.Proposal) lspbri
 	return d
 }
 
-// What is said when the editor has not looked at the present text yet.
+// editorLate is the reason of a report when the editor has not looked at the present text yet.
 const editorLate = "no language server of Pillion's covers this file, and the editor has not said what it thinks of its present text"
 
 // word is what the editor says of a file as it is now: pending until it has seen the buffer's present version.
@@ -253,10 +256,12 @@ func (b Bridge) Changed(ctx context.Context, changed []lspbridge.Proposal) lspbr
 	return out
 }
 
-// await waits until the editor has looked at the present text of a file.
+// await waits until the editor has looked at the present text of a file. An editor that names no versions must speak once more than it had
+// when the wait began. The report is pending when ctx ends first.
 func (b Bridge) await(ctx context.Context, path string) (lspbridge.FileReport, editorWord) {
 	first, _, _ := b.theirs.of(path)
 	for {
+		// Taken before the word is looked at: one that comes in between closes this channel, and is not missed.
 		_, news, _ := b.theirs.of(path)
 		r, w, _ := b.word(path)
 		if r.Certainty == change.Fresh || r.Certainty == change.Partial && w.nth > first.nth {

@@ -38,6 +38,7 @@ type questions struct {
 	open []*openAsk // guarded by mu
 }
 
+// add, remove and of keep the list; nobody is called under mu, since an editor may answer at once.
 func (x *questions) add(q *openAsk) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -15,7 +15,8 @@ type Applier interface {
 	Apply(ctx context.Context, set *change.Set) error
 }
 
-// sessionFiles are the open documents of whichever editor has the session.
+// sessionFiles are the open documents of whichever editors have the session at the moment of the question: an editor may come or go during a
+// turn.
 type sessionFiles struct {
 	r       *Registry
 	session string
@@ -196,6 +197,7 @@ func (a sessionApplier) applyMany(ctx context.Context, all []*Editor, session st
 	return next.Apply(ctx, set)
 }
 
+// hasUnsaved reports whether one of a set's files has unsaved lines in this editor: it then writes before the others.
 func (b *Buffers) hasUnsaved(set *change.Set) bool {
 	for _, f := range set.Files {
 		if d, ok := b.Buffer(f.Path); ok && d.Dirty {
@@ -212,6 +214,7 @@ type through struct {
 	next    Applier
 }
 
+// Apply implements Applier.
 func (t through) Apply(ctx context.Context, set *change.Set) error {
 	if len(set.Files) == 0 {
 		return nil
@@ -226,6 +229,7 @@ type guarded struct {
 	next    Applier
 }
 
+// Apply implements Applier: all files are compared before the first is written.
 func (g guarded) Apply(ctx context.Context, set *change.Set) error {
 	for _, f := range set.Files {
 		if _, err := (fsWriter{g.ed}).guard(ctx, g.session, f); err != nil {

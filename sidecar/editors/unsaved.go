@@ -6,13 +6,14 @@ import (
 	"time"
 )
 
-// shown are the unsaved texts of an editor that must be asked, as it answered last. Tools ask it of the file they are
-// about; language servers, which have no session to ask in, are told what it said.
+// unsavedTexts are the unsaved texts of an editor that must be asked, as it answered last. Tools ask it of the file they are about; language
+// servers, which have no session to ask in, are told what it said.
 type unsavedTexts struct {
 	mu    sync.Mutex
 	texts map[string]shownText // by path; guarded by mu
 }
 
+// shownText is one such text; session is the one in which the editor was asked, and can be asked again.
 type shownText struct {
 	session, text string
 	changed       time.Time // of the file on disk then: once it is another, the text has been saved or overtaken
@@ -47,6 +48,7 @@ func (k *unsavedTexts) has(path string) bool {
 	return ok
 }
 
+// paths are the files with such a text, in no order.
 func (k *unsavedTexts) paths() []string {
 	k.mu.Lock()
 	defer k.mu.Unlock()

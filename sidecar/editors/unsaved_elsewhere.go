@@ -29,6 +29,7 @@ type holder struct {
 	mark   string // a file that keeps saying so after a crash, for the person to delete; empty: it goes by itself
 }
 
+// String names the process where it is known, so that a person with ten terminals finds it.
 func (h holder) String() string {
 	switch {
 	case h.pid == 0:
@@ -52,6 +53,7 @@ func (h holder) refuse(path string) error {
 // KindUnsaved is the kind of error of a change that was refused because an editor has unsaved changes of its file.
 const KindUnsaved = "unsaved"
 
+// untilForModel divides an error's text: people are shown what stands before it, the model reads all of it.
 const untilForModel = " Nothing was written."
 
 // WhatIsUnsaved is the part of an error of KindUnsaved that says to a person which file has to be saved where.
@@ -278,6 +280,8 @@ func mayRun(pid int, host string) bool {
 	return pid <= 0 || !onThisMachine(host) || files.ProcessRuns(pid)
 }
 
+// onThisMachine compares a host name from a mark with ours. A home folder on the network has marks of other machines, whose processes
+// cannot be looked for here.
 func onThisMachine(host string) bool {
 	here, err := os.Hostname()
 	cut := len(host) == swapName-swapHost-1 && strings.HasPrefix(here, host) // Vim keeps 39 bytes of a longer name
