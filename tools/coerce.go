@@ -31,6 +31,7 @@ func coerce(want []string, v any) (any, bool) {
 				return strings.EqualFold(s, "true"), true
 			}
 		case "integer", "number", "array", "object":
+			// Valid is asked too, because a decoder stops after the first value: "1 2" is no number.
 			got, err := parseDefault(json.RawMessage(s))
 			if err != nil || !json.Valid([]byte(s)) || !is(t, got) {
 				continue
@@ -67,7 +68,8 @@ func is(t string, v any) bool {
 	return false
 }
 
-// whole writes an integral number without fraction or exponent, so that it fits a Go integer.
+// whole writes an integral number without fraction or exponent, so that it fits a Go integer. One beyond int64 stays as it is; decoding into
+// the field then words the error (see mismatch).
 func whole(n json.Number) (any, bool) {
 	if _, err := n.Int64(); err == nil {
 		return n, true
@@ -85,6 +87,7 @@ func whole(n json.Number) (any, bool) {
 // equal compares an allowed value a, decoded with float64 numbers, with an input b, decoded with json.Number. Lists and objects
 // are compared as JSON: == would panic on them.
 func equal(a, b any) bool {
+	// 1 and 1.0 are one value, which their texts are not.
 	if n, ok := b.(json.Number); ok {
 		x, err := n.Float64()
 		y, isFloat := a.(float64)
@@ -101,7 +104,7 @@ func equal(a, b any) bool {
 	return a == b
 }
 
-// show is a value as it goes into an error: JSON, cut.
+// show is a value as it goes into an error: JSON, cut at 80 bytes. A whole file as a wrong value would fill the context.
 func show(v any) string {
 	raw, err := encode(v)
 	if err != nil {

@@ -21,7 +21,7 @@ type FieldError struct {
 	Problem string // "Missing key", "Expected string, got 5"
 }
 
-// InvalidInput lists every bad field of one call.
+// InvalidInput lists every bad field of one call, maxErrors at most. Callers find it in the chain of the *Error that Decode returns.
 type InvalidInput struct {
 	Tool   string
 	Fields []FieldError
@@ -52,6 +52,7 @@ func Decode(t Tool, raw json.RawMessage) (json.RawMessage, error) {
 	if bad != nil {
 		return nil, t.invalid([]FieldError{*bad})
 	}
+	// A tool without a schema takes any object: its server or plugin checks the input itself.
 	d := decoder{root: t.schema(), typed: t.typed != nil}
 	if m, ok := v.(map[string]any); ok {
 		t.rename(m)
@@ -62,6 +63,7 @@ func Decode(t Tool, raw json.RawMessage) (json.RawMessage, error) {
 		d.root = &jsonschema.Schema{}
 	}
 	v = d.value(d.root, v, "", 0)
+	// With OwnCheck what could be converted is converted, and the tool words what is wrong.
 	if len(d.errs) > 0 && !t.OwnCheck {
 		return nil, t.invalid(d.errs)
 	}
@@ -88,6 +90,7 @@ func parse(raw []byte) (any, *FieldError) {
 			return map[string]any{}, nil
 		}
 		dec := json.NewDecoder(bytes.NewReader(raw))
+		// Large integers, such as ids, stay exact; float64 would round them.
 		dec.UseNumber()
 		var v any
 		err := dec.Decode(&v)
@@ -142,6 +145,7 @@ type decoder struct {
 	errs  []FieldError
 }
 
+// Bounds of one input's check.
 const (
 	maxErrors = 20 // bad fields told at once; more help nobody
 	maxDepth  = 64 // of $ref and nesting
@@ -157,6 +161,7 @@ func (d *decoder) fail(path, format string, a ...any) {
 // value returns v as schema s wants it and records what does not fit. A nil schema, and a schema nested deeper than maxDepth,
 // accept everything: a schema may refer to itself without end.
 func (d *decoder) value(s *jsonschema.Schema, v any, path string, depth int) any {
+	// A reference that leads nowhere here accepts everything: a mistake in a server's schema must not make its tool unusable.
 	s = d.resolve(s)
 	if s == nil || depth > maxDepth {
 		return v
@@ -188,6 +193,7 @@ func (d *decoder) value(s *jsonschema.Schema, v any, path string, depth int) any
 	case []any:
 		return d.array(s, x, path, depth)
 	case string:
+		// JSON Schema counts characters, not bytes.
 		n := utf8.RuneCountInString(x)
 		if s.MinLength != nil && n < *s.MinLength {
 			d.fail(path, "Expected at least %d characters, got %d", *s.MinLength, n)
@@ -201,7 +207,8 @@ func (d *decoder) value(s *jsonschema.Schema, v any, path string, depth int) any
 	return v
 }
 
-// resolve follows local references.
+// resolve follows local references ("#/$defs/…", "#/definitions/…", "#"). Others are not fetched: nil, which accepts everything. References
+// that go in a circle end after maxDepth.
 func (d *decoder) resolve(s *jsonschema.Schema) *jsonschema.Schema {
 	for range maxDepth {
 		if s == nil || s.Ref == "" {
@@ -225,7 +232,8 @@ func (d *decoder) resolve(s *jsonschema.Schema) *jsonschema.Schema {
 	return nil
 }
 
-// choose takes the first alternative the value fits as it is, else the first it fits after coercion.
+// choose takes the first alternative the value fits as it is, else the first it fits after coercion: "5" stays a text where a text is
+// allowed. When none fits, the errors are those of the alternative with the value's own type, most likely the one that was meant.
 func (d *decoder) choose(alternatives []*jsonschema.Schema, v any, path string, depth int) any {
 	var closest []FieldError
 	for _, exact := range []bool{true, false} {
@@ -237,6 +245,7 @@ func (d *decoder) choose(alternatives []*jsonschema.Schema, v any, path string, 
 			if exact && !slices.ContainsFunc(append(slices.Clone(r.Types), r.Type), func(t string) bool { return t == "" || is(t, v) }) {
 				continue
 			}
+			// A decoder of its own, whose errors are dropped when another alternative fits.
 			try := decoder{root: d.root, typed: d.typed}
 			out := try.value(r, v, path, depth)
 			if len(try.errs) == 0 {
@@ -362,6 +371,7 @@ func (d *decoder) object(s *jsonschema.Schema, m map[string]any, path string, de
 		switch {
 		case s.AdditionalProperties != nil && !never(s.AdditionalProperties):
 			m[k] = d.value(s.AdditionalProperties, m[k], path+"["+strconv.Quote(k)+"]", depth+1)
+		// Models add keys that other programs' tools have; a refusal would cost a step and help nobody.
 		case d.typed && s.Properties != nil || never(s.AdditionalProperties):
 			delete(m, k)
 		}

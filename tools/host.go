@@ -31,7 +31,7 @@ type Foreteller interface {
 	Would(ctx context.Context, r permission.Request) permission.Action
 }
 
-// Question is one question to the person.
+// Question is one question to the person; see the tool question for what its fields mean.
 type Question struct {
 	Question string   `json:"question"`
 	Header   string   `json:"header" jsonschema:"very short label, at most 30 characters"`
@@ -73,7 +73,7 @@ type Task struct {
 	Background                     bool   // do not wait: the session is told when it is done
 }
 
-// TaskResult is the sub-agent's last message.
+// TaskResult is the sub-agent's last message; ID resumes the task in a later call.
 type TaskResult struct {
 	ID, Text string
 	Model    string
@@ -98,7 +98,7 @@ type Calls interface {
 	Callable() []string
 }
 
-// Todos is the session's todo list.
+// Todos is the session's todo list. Set replaces all of it.
 type Todos interface {
 	Get() []Todo
 	Set(ctx context.Context, todos []Todo) error

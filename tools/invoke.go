@@ -29,6 +29,7 @@ func Invoke(ctx context.Context, t Tool, raw json.RawMessage, call *Call, limit 
 	if err != nil {
 		return r, capError(ctx, err, limit)
 	}
+	// Commands print any bytes; a request to a model is JSON, which holds characters only.
 	r.Output = strings.ToValidUTF8(r.Output, "\uFFFD")
 	// The tool has cut its output itself, in a way that suits it (a page of a file): cutting again would drop its own hint.
 	if _, own := r.Metadata["truncated"]; own {
@@ -60,10 +61,12 @@ func invoke(ctx context.Context, t Tool, raw json.RawMessage, call *Call) (Resul
 		if input, err = h.Before(ctx, call, input); err != nil {
 			return Result{}, err
 		}
+		// A plugin's input is trusted no more than a model's.
 		if input, err = Decode(t, input); err != nil {
 			return Result{}, err
 		}
 	}
+	// Hooks may have taken long; a turn that was cancelled meanwhile must not run the tool.
 	if err := ctx.Err(); err != nil {
 		return Result{}, err
 	}
@@ -72,6 +75,7 @@ func invoke(ctx context.Context, t Tool, raw json.RawMessage, call *Call) (Resul
 		r.Output += t.ignored(raw)
 	}
 	for i := len(call.Hooks) - 1; i >= 0; i-- {
+		// All of them run, also after an error: a hook that measures or cleans up relies on its After.
 		if after := call.Hooks[i].After; after != nil {
 			r, err = after(ctx, call, input, r, err)
 		}
@@ -85,6 +89,7 @@ type PanicError struct {
 	Stack []byte
 }
 
+// Error leaves the stack out: the text goes to the model.
 func (e *PanicError) Error() string { return fmt.Sprint("panic: ", e.Value) }
 
 // run turns a panic of one tool into an error of that call: a session with unsaved reviews must not end with it.
@@ -120,7 +125,7 @@ func capError(ctx context.Context, err error, limit CapOptions) error {
 	return out
 }
 
-// Ask asks for permission in the name of this call. Without a gate the answer is no.
+// Ask asks for permission in the name of this call. Without a gate the answer is no: a tool outside of a session must fail closed.
 func (c *Call) Ask(ctx context.Context, r permission.Request) (permission.Reply, error) {
 	if c.Host.Gate == nil {
 		return permission.Reply{}, permission.NoUser(r.Permission, "this host asks no user")

@@ -21,6 +21,7 @@ func (t Tool) rename(m map[string]any) {
 	if t.also == nil || t.typed == nil {
 		return
 	}
+	// Keys are sorted, so of two names for one parameter the same one counts each time; the other is left as unknown.
 	for _, k := range t.strange(m) {
 		for _, name := range t.typed.PropertyOrder {
 			if v, ok := m[k]; ok && m[name] == nil && t.means(k, name) {
@@ -63,6 +64,7 @@ func (t Tool) ignored(raw json.RawMessage) string {
 		return ""
 	}
 	for i, k := range left {
+		// A model may send a whole text as a key.
 		left[i] = fmt.Sprintf("%.60q", k)
 	}
 	return fmt.Sprintf("\n\n(Ignored: %s. %s takes %s.)", strings.Join(left, ", "), t.ID, strings.Join(t.typed.PropertyOrder, ", "))

@@ -30,7 +30,8 @@ const (
 	HeadTail Keep = "head+tail"
 )
 
-// CapOptions say how to cap. The zero value caps with the usual limits and saves nothing.
+// CapOptions say how to cap. The zero value caps with the usual limits and saves nothing. Both limits hold at once; the mark and the hint
+// come on top of them.
 type CapOptions struct {
 	Dir         string // where whole texts go: StateDir/tool-output; empty saves nothing
 	Saved       string // the whole text is already in this file
@@ -78,6 +79,7 @@ func Cap(text string, o CapOptions) Capped {
 		head = keepHead(text, o.MaxLines, o.MaxBytes)
 	}
 	removed := text[len(head) : len(text)-len(tail)]
+	// A cut within a line: a number of lines would be wrong by one, so bytes are named.
 	inside := head != "" && !strings.HasSuffix(head, "\n") || tail != "" && !strings.HasSuffix(removed, "\n")
 	mark := "...1 line truncated..."
 	if n := countLines(removed); inside {
@@ -131,6 +133,7 @@ func keepHead(s string, lines, size int) string {
 			n = len(s) - end
 		}
 		if end+n > size {
+			// A line longer than the whole limit; a shorter one that no longer fits is left to the rest.
 			if n > size {
 				end = size
 				for end > 0 && !utf8.RuneStart(s[end]) {
@@ -173,6 +176,7 @@ func spill(dir, text string) (string, error) {
 	}
 	_ = SweepOutput(dir, time.Now()) // what cannot be removed today is tried with the next spill
 	path := filepath.Join(dir, spillPrefix+strings.ToLower(ulid.Make().String()))
+	// O_EXCL follows no link that another program has put there.
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return "", err
@@ -193,6 +197,7 @@ func SweepOutput(dir string, now time.Time) error {
 	}
 	errs := []error{err}
 	for _, e := range entries {
+		// A link or a folder with such a name is not ours.
 		if !strings.HasPrefix(e.Name(), spillPrefix) || !e.Type().IsRegular() {
 			continue
 		}

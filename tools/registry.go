@@ -21,8 +21,8 @@ type OfferOptions struct {
 	Without       []string             // ids that miss what they need: a key, a server
 }
 
-// Offer returns the tools a model sees, sorted by id: the same set is always the same bytes, for prompt caches.
-// Of two tools with one id the first counts, so a custom tool never stands in for a built-in one.
+// Offer returns the tools a model sees, sorted by id: the same set is always the same bytes, for prompt caches. Of two tools with one id the
+// first counts, so a caller puts what replaces a tool in front of it.
 func Offer(all []Tool, o OfferOptions) []Tool {
 	if v, ok := o.Switches["apply_patch"]; ok { // said outright: one of the two ways to edit must be left
 		o.UsesPatch = v
@@ -37,6 +37,7 @@ func Offer(all []Tool, o OfferOptions) []Tool {
 		if !o.fits(t.ID) || !o.on(t) || hidden(t, o.Rules) || slices.ContainsFunc(o.Within, func(r permission.Ruleset) bool { return hidden(t, r) }) {
 			continue
 		}
+		// t is a copy; the caller's tool keeps its own description.
 		if t.Describe != nil {
 			var ok bool
 			if t.Description, ok = t.Describe(o.Rules); !ok {
@@ -68,6 +69,7 @@ func (o OfferOptions) fits(id string) bool {
 
 // on reads the switches: the tool's own name, then its permission, then wildcards, the longest first. Off wins a tie.
 func (o OfferOptions) on(t Tool) bool {
+	// A name said in full beats every wildcard; "edit": false switches off all tools that change files.
 	for _, name := range []string{t.ID, t.Permission} {
 		if v, ok := o.Switches[name]; ok {
 			return v
@@ -93,6 +95,7 @@ func hidden(t Tool, rules permission.Ruleset) bool {
 		if r.Origin == "session" || r.Origin == "project" {
 			continue
 		}
+		// The last rule decides, as everywhere; a deny of some patterns only leaves the tool useful for the others.
 		if wild(r.Permission, cmp.Or(t.Permission, t.ID)) || wild(r.Permission, t.ID) {
 			return r.Pattern == "*" && r.Action == permission.Deny
 		}
@@ -100,8 +103,8 @@ func hidden(t Tool, rules permission.Ruleset) bool {
 	return false
 }
 
-// wild matches a tool's name against a pattern with * and ?. It is not permission.Match: names are no paths, so neither "~"
-// nor a trailing " *" has a meaning.
+// wild matches a tool's name against a pattern with * and ?. It is not permission.Match: names are no paths, so neither "~" nor a trailing
+// " *" has a meaning. It goes back to the last * only, so its time is bounded by the product of the lengths.
 func wild(pattern, name string) bool {
 	star, mark := -1, 0
 	p, n := 0, 0
@@ -132,6 +135,7 @@ func UsesPatch(model string) bool {
 // Repair finds the tool a model meant by a name that is not offered: other case, blanks, quotes, a namespace
 // ("functions.read"), channel marks, an old name.
 func Repair(name string, offered []Tool) (Tool, bool) {
+	// Some open models leave a channel mark such as "<|channel|>" behind the name.
 	name, _, _ = strings.Cut(name, "<|")
 	name = strings.ToLower(strings.Trim(name, " \t\r\n\"'`"))
 	for _, prefix := range []string{"functions.", "tools.", "default_api.", "default_api:"} {
@@ -172,12 +176,14 @@ func Close(name string, offered []Tool) []string {
 		d  int
 	}
 	name = strings.ToLower(name)
+	// A longer name is no slip; comparing it costs the product of the lengths.
 	if len(name) > 100 {
 		return nil
 	}
 	var all []scored
 	for _, t := range offered {
 		id := strings.ToLower(t.ID)
+		// A name within the other ("read_file" for read) counts as one slip.
 		d := fuzzy.Slips(name, id)
 		if len(id) > 2 && len(name) > 2 && (strings.Contains(name, id) || strings.Contains(id, name)) {
 			d = min(d, 1)

@@ -131,6 +131,7 @@ func tidy(s *jsonschema.Schema, t reflect.Type) error {
 		if name == "" {
 			name = f.Name
 		}
+		// Embedded structs are visited by their own fields.
 		p := s.Properties[name]
 		if p == nil || f.Anonymous {
 			continue

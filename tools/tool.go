@@ -62,7 +62,7 @@ const (
 	KindOther   Kind = "other"
 )
 
-// Call is the context of one call. Its methods are safe for concurrent use.
+// Call is the context of one call. Its methods are safe for concurrent use; the fields are set before the call starts.
 type Call struct {
 	SessionID string
 	MessageID string
@@ -93,7 +93,8 @@ type Location struct {
 	Line int    `json:"line,omitempty"`
 }
 
-// Report sends an update of the running call.
+// Report sends an update of the running call. A change set in it must not be written to afterwards:
+// editors may be reading it.
 func (c *Call) Report(u Update) {
 	if c.OnMetadata != nil {
 		c.OnMetadata(u)
@@ -127,5 +128,8 @@ type Error struct {
 // reopened it closes its card without a decision.
 const KindOutdated = "outdated"
 
+// Error is the message alone: the model reads it, and the kind is for programs.
 func (e *Error) Error() string { return e.Message }
+
+// Unwrap keeps the cause in the chain, by which the agent tells a rejection and a cancel from a failure.
 func (e *Error) Unwrap() error { return e.Err }
