@@ -43,7 +43,7 @@ var elsewhere = map[string]string{
 }
 
 // inNewDraft leaves a draft that nobody has answered for, and its id in $draft.
-const inNewDraft = `printf '{"tool":"write","input":{"filePath":"%s.txt","content":"x"}}' $$ | pillion tool call --jsonl --review draft --approve none >/dev/null && draft=$(pillion drafts list | tail -1 | cut -d' ' -f1) && `
+const inNewDraft = `cd "$(mktemp -d)" && printf '{"tool":"write","input":{"filePath":"%s.txt","content":"x"}}' $$ | pillion tool call --jsonl --review draft --approve none >/dev/null && draft=$(pillion drafts list | tail -1 | cut -d' ' -f1) && `
 
 // instead are lines that ask a person, as scripts write them.
 var instead = map[string]string{

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pillion-dev/pillion/tools/guard"
@@ -13,7 +14,14 @@ import (
 // serverPatience is how long a server may be silent while we wait for its answer. TCP and Unix sockets say nothing of a server that is
 // stopped (SIGSTOP, a frozen machine, a full disk): without it every call would wait for ever.
 // A variable for tests only.
-var serverPatience = 5 * time.Second
+var serverPatience = newPatience(5 * time.Second)
+
+// newPatience makes a duration that tests can change while connections read it.
+func newPatience(d time.Duration) *atomic.Int64 {
+	p := new(atomic.Int64)
+	p.Store(int64(d))
+	return p
+}
 
 // awayPause is how long calls fail at once after the server was silent, instead of waiting once more each.
 const awayPause = 3 * time.Second
@@ -51,7 +59,7 @@ func (c *impatient) Write(p []byte) (int, error) {
 func (c *impatient) arm(user *time.Time, set func(time.Time) error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	at := time.Now().Add(serverPatience)
+	at := time.Now().Add(time.Duration(serverPatience.Load()))
 	if !user.IsZero() && user.Before(at) {
 		at = *user
 	}

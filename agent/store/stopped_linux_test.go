@@ -14,9 +14,9 @@ import (
 // stopServer stops the real server and all its children as a frozen machine would be: connections stay, answers do not come.
 func stopServer(t *testing.T) (resume func()) {
 	t.Helper()
-	was := serverPatience
-	serverPatience = time.Second
-	t.Cleanup(func() { serverPatience = was })
+	was := serverPatience.Load()
+	serverPatience.Store(int64(time.Second))
+	t.Cleanup(func() { serverPatience.Store(was) })
 	pids := []int{cluster.cmd.Process.Pid}
 	procs, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, p := range procs {
@@ -65,7 +65,7 @@ func TestServerThatStops(t *testing.T) {
 		}
 	}
 	s.Append("a", event(3, "stopped"))
-	within("the first wait", 3*serverPatience, func() {
+	within("the first wait", 3*time.Duration(serverPatience.Load()), func() {
 		if err := s.Sync(t.Context()); err != nil {
 			t.Errorf("not safe: %v", err)
 		}
@@ -84,7 +84,7 @@ func TestServerThatStops(t *testing.T) {
 			}
 		})
 	}
-	within("a read", 2*serverPatience, func() {
+	within("a read", 2*time.Duration(serverPatience.Load()), func() {
 		if _, err := s.Grants(t.Context(), ""); err == nil {
 			t.Error("read grants of a stopped server")
 		}
