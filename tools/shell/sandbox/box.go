@@ -45,7 +45,7 @@ type Box struct {
 	look       func() protectedPlaces // finds the project's protected files; nil before New
 	places     protectedPlaces        // what look found before the command
 	isAllowed  func(path string) bool // the person has just allowed the command to write it
-	unlock     func()                 // gives the private caches free; nil: there are none, or they are free
+	unlock     func()                 // gives the private caches free, once however often it is called; nil: there are none
 	ours       *os.File               // our end of the pair over which the helper sends the listener; nil before ForHelper
 }
 

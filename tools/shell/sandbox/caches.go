@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -48,13 +49,15 @@ func (b *Box) privateCaches(base, root string, caches []string) {
 	// Two mounts must not share an upper folder: a command beside another one gets a copy that ends with it.
 	// overlayfs leaves the result undefined when two mounts share an upper or work folder (kernel documentation,
 	// filesystems/overlayfs, "Sharing and copying layers").
-	if b.unlock = lockFolder(own); b.unlock == nil {
+	if free := lockFolder(own); free != nil {
+		b.unlock = sync.OnceFunc(free)
+	} else {
 		extra, err := os.MkdirTemp(base, "beside-")
 		if err != nil {
 			return
 		}
 		own = extra
-		b.unlock = func() { removeOverlay(extra) }
+		b.unlock = sync.OnceFunc(func() { removeOverlay(extra) })
 	}
 	for _, c := range caches {
 		l := layer{Place: c, Upper: filepath.Join(own, shortHash(c), "upper"), Work: filepath.Join(own, shortHash(c), "work")}

@@ -169,8 +169,7 @@ func (b *Box) group(pid int) string {
 // left.
 func (b *Box) Release(pid int) {
 	if b != nil && b.unlock != nil {
-		b.unlock()
-		b.unlock = nil
+		b.unlock() // once: who waits for the command and who ends it may both come here, at the same time
 	}
 	if b != nil && b.Support.Cgroup != "" {
 		_ = os.Remove(b.group(pid))
