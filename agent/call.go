@@ -55,8 +55,8 @@ type call struct {
 
 // newCall makes a call of this answer with an id that is unique in the session.
 func (a *answer) newCall(id, name string) *call {
-	// Some providers number their calls anew in each answer, or send no id. An id that occurs twice would give two cards and
-	// two results one name. 64 bytes is the longest that OpenAI's Responses API takes back.
+	// Some providers number their calls anew in each answer, or send no id. Two calls of one id
+	// would share a card and a result. 64 bytes is the longest id that OpenAI's Responses API takes back.
 	used := a.t.s.hist.callIDs
 	if id == "" || len(id) > 64 || used[id] || a.t.s.of.parent != nil { // a sub-agent's are shown beside its parent's
 		id = newID("call_")

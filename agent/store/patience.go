@@ -36,7 +36,7 @@ type impatient struct {
 
 // dialImpatient dials as pgx does, and gives the connection its deadlines.
 func dialImpatient(ctx context.Context, network, addr string) (net.Conn, error) {
-	// The gate refuses the connection when the setting comes from a folder that is not trusted.
+	// Only the person's own settings name a store, so this reason has no folder that could lose its trust.
 	c, err := guard.Dialer(guard.Reason{Who: guard.Storage, Setting: "store"}, guard.Network{})(ctx, network, addr)
 	if err != nil {
 		return nil, err

@@ -215,7 +215,7 @@ func (o *openDraft) worker(ctx context.Context, info agent.SessionInfo) (*worker
 	host := worker.Host{Environ: env.Shell.More}
 	if env.Bridge != nil {
 		host.Bridge = draftServers{env.Bridge, o}
-		if q, ok := env.Bridge.(worker.Queries); ok {
+		if q, ok := env.Bridge.(builtin.Queries); ok {
 			host.Queries = draftQueries{q, draftServers{env.Bridge, o}}
 			host.Texts = func() []lspbridge.Proposal { return o.overlaid(nil) }
 		}
@@ -408,11 +408,11 @@ func (b draftServers) Diagnostics(ctx context.Context, path string) lspbridge.Fi
 
 // draftQueries are the servers' answers about the draft's texts, which the worker's client lays over the documents.
 type draftQueries struct {
-	worker.Queries
+	builtin.Queries
 	seen draftServers
 }
 
-// ProjectDiagnostics implements worker.Queries: of each file as the draft has it. Files that the draft has changed are
+// ProjectDiagnostics implements builtin.Queries: of each file as the draft has it. Files that the draft has changed are
 // added to those that the servers know, files that it has removed are left out. list limits the answer to paths; empty:
 // all.
 func (q draftQueries) ProjectDiagnostics(ctx context.Context, list ...string) []lspbridge.FileReport {

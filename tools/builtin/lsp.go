@@ -34,9 +34,9 @@ type lspParams struct {
 	Kind      string `json:"kind,omitempty" jsonschema:"codeActions: only actions of this kind, e.g. quickfix, refactor, source.fixAll"`
 }
 
-// intelligence is what the lsp tool needs beyond Bridge; *lspbridge.Manager has it. A Bridge of a host that only checks edits need not: the
-// tool then says that there are no servers. Positions count from 0, in UTF-16 units.
-type intelligence interface {
+// Queries are the questions that the lsp and symbol tools ask beyond Bridge; *lspbridge.Manager answers them. A Bridge of a host that
+// only checks edits need not: the tool then says that there are no servers. Positions count from 0, in UTF-16 units.
+type Queries interface {
 	ProjectDiagnostics(ctx context.Context, paths ...string) []lspbridge.FileReport
 	Definition(ctx context.Context, path string, p lspbridge.Position) ([]lspbridge.Location, error)
 	TypeDefinition(ctx context.Context, path string, p lspbridge.Position) ([]lspbridge.Location, error)
@@ -51,9 +51,14 @@ type intelligence interface {
 	TypeHierarchy(ctx context.Context, path string, p lspbridge.Position) ([]lspbridge.TypeTree, error)
 	CodeActions(ctx context.Context, path string, r lspbridge.Range, only []string, diags []change.Problem) ([]lspbridge.Action, error)
 	ResolveAction(ctx context.Context, a lspbridge.Action) ([]lspbridge.FileEdit, error)
-	RunAction(ctx context.Context, a lspbridge.Action, apply lspbridge.Apply) error
 	Rename(ctx context.Context, path string, p lspbridge.Position, newName string) ([]lspbridge.FileEdit, error)
 	Format(ctx context.Context, path string) ([]lspbridge.FileEdit, error)
+}
+
+// intelligence also runs actions of a server. In a draft those that are commands of the server are refused, see tools/draft/worker.
+type intelligence interface {
+	Queries
+	RunAction(ctx context.Context, a lspbridge.Action, apply lspbridge.Apply) error
 }
 
 // How long a question to a server may take. The first one starts it, and it may have a large project to read. The symbol

@@ -74,7 +74,7 @@ type Head struct {
 	// Attempt counts how often the proposal went back to the model before a person was asked.
 	Attempt int `json:"attempt,omitempty"`
 	// GitDir is a repository outside the project, see outsideGit; empty in an ordinary clone, whose .git is layered with it.
-	GitDir string `json:"gitDir,omitempty"` // of a linked worktree: the repository outside the project, layered too
+	GitDir string `json:"gitDir,omitempty"`
 }
 
 // Draft is one draft's folder. Its methods are safe for concurrent use; what runs in the view is the caller's to serialise.

@@ -7,32 +7,12 @@ import (
 
 	"github.com/pillion-dev/pillion/lspbridge"
 	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/builtin"
 	"github.com/pillion-dev/pillion/tools/change"
 )
 
-// Queries are the questions that the lsp and symbol tools ask beyond builtin.Bridge; *lspbridge.Manager answers them, and
-// lspbridge.WithTexts makes it answer about a draft. A method added here needs a case in answer and a method of servers; without
-// the case the worker's tool fails with "are not asked for".
-type Queries interface {
-	ProjectDiagnostics(ctx context.Context, paths ...string) []lspbridge.FileReport
-	Definition(ctx context.Context, path string, p lspbridge.Position) ([]lspbridge.Location, error)
-	TypeDefinition(ctx context.Context, path string, p lspbridge.Position) ([]lspbridge.Location, error)
-	Implementation(ctx context.Context, path string, p lspbridge.Position) ([]lspbridge.Location, error)
-	References(ctx context.Context, path string, p lspbridge.Position) ([]lspbridge.Location, error)
-	Hover(ctx context.Context, path string, p lspbridge.Position) (string, error)
-	DocumentSymbols(ctx context.Context, path string) ([]lspbridge.Symbol, error)
-	WorkspaceSymbols(ctx context.Context, path, query string) ([]lspbridge.Symbol, error)
-	PrepareCallHierarchy(ctx context.Context, path string, p lspbridge.Position) ([]lspbridge.CallItem, error)
-	IncomingCalls(ctx context.Context, path string, p lspbridge.Position) ([]lspbridge.CallItem, error)
-	OutgoingCalls(ctx context.Context, path string, p lspbridge.Position) ([]lspbridge.CallItem, error)
-	TypeHierarchy(ctx context.Context, path string, p lspbridge.Position) ([]lspbridge.TypeTree, error)
-	CodeActions(ctx context.Context, path string, r lspbridge.Range, only []string, diags []change.Problem) ([]lspbridge.Action, error)
-	ResolveAction(ctx context.Context, a lspbridge.Action) ([]lspbridge.FileEdit, error)
-	Rename(ctx context.Context, path string, p lspbridge.Position, newName string) ([]lspbridge.FileEdit, error)
-	Format(ctx context.Context, path string) ([]lspbridge.FileEdit, error)
-}
-
-// question is one of Queries on the wire; which fields count depends on Ask, the method's name.
+// question is one of builtin.Queries on the wire; which fields count depends on Ask, the method's name. Every method needs a case in
+// answer and a method of servers; without the case the worker's tool fails with "are not asked for".
 type question struct {
 	Ask    string             `json:"ask"`
 	Path   string             `json:"path,omitempty"`
@@ -78,7 +58,7 @@ type questionAnswer struct {
 }
 
 // answer asks the host's servers. Methods are named in a switch and not found by reflection: the worker can reach these and no others.
-func answer(ctx context.Context, h Queries, q question) questionAnswer {
+func answer(ctx context.Context, h builtin.Queries, q question) questionAnswer {
 	var v any
 	var err error
 	// A code action needs each problem as its server sent it, so the problems cross a second time, in full.
@@ -145,7 +125,7 @@ func query[T any](ctx context.Context, b servers, q question) (v T, err error) {
 	return v, err
 }
 
-// ProjectDiagnostics implements Queries. It has no error to return: a host that does not answer gives no reports.
+// ProjectDiagnostics implements builtin.Queries. It has no error to return: a host that does not answer gives no reports.
 func (b servers) ProjectDiagnostics(ctx context.Context, paths ...string) (out []lspbridge.FileReport) {
 	a, err := b.question(ctx, question{Ask: "ProjectDiagnostics", List: paths})
 	if err != nil || json.Unmarshal(a.Value, &out) != nil {
@@ -206,7 +186,7 @@ func (b servers) CodeActions(ctx context.Context, path string, r lspbridge.Range
 	return query[[]lspbridge.Action](ctx, b, question{Ask: "CodeActions", Path: path, Range: r, List: only, Diags: withSent(diags)})
 }
 
-// ResolveAction implements Queries. The action carries the server's own data, so it is sent back as it came.
+// ResolveAction implements builtin.Queries. The action carries the server's own data, so it is sent back as it came.
 func (b servers) ResolveAction(ctx context.Context, a lspbridge.Action) ([]lspbridge.FileEdit, error) {
 	return query[[]lspbridge.FileEdit](ctx, b, question{Ask: "ResolveAction", Path: a.Path, Action: a})
 }

@@ -56,8 +56,8 @@ type Sandbox struct {
 
 // Host is what a worker may ask of the process that started it. Nothing else of that process can be reached from a draft.
 type Host struct {
-	Bridge  builtin.Bridge // nil: no language servers
-	Queries Queries        // nil: the servers are asked for problems only
+	Bridge  builtin.Bridge  // nil: no language servers
+	Queries builtin.Queries // nil: the servers are asked for problems only
 	// Texts are the draft's own, which Queries are answered about; nil: none.
 	Texts func() []lspbridge.Proposal
 	// Environ is the environment that plugins add to a command, by name; nil: none.
