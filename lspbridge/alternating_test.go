@@ -1,6 +1,7 @@
 package lspbridge
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"path/filepath"
@@ -35,7 +36,9 @@ func TestAlternatingEdits(t *testing.T) {
 			t.Parallel()
 			m, root := project(t, c.server, c.files)
 			if c.bin != "" {
-				m.o.Bin = []string{filepath.Join(filepath.Dir(filepath.Dir(m.o.Bin[0])), c.bin, "node_modules", ".bin")}
+				bin := filepath.Join(filepath.Dir(filepath.Dir(m.o.Bin[0])), c.bin, "node_modules", ".bin")
+				m = New(Options{Root: root, Bin: []string{bin}, Trusted: true, Idle: -1})
+				t.Cleanup(func() { m.Close(context.Background()) })
 				if m.programs.typescript7(root) == nil {
 					t.Skip("TypeScript 7 is not installed: testdata/install-servers.sh")
 				}

@@ -215,6 +215,19 @@ func (d *documents) among(paths []string) []string {
 	return slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return d.open[p] == nil })
 }
 
+// copies are those of the paths that are open.
+func (d *documents) copies(paths []string) map[string]document {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	out := map[string]document{}
+	for _, p := range paths {
+		if doc := d.open[p]; doc != nil {
+			out[p] = *doc
+		}
+	}
+	return out
+}
+
 // versionsOf are the versions of those of the paths that are open.
 func (d *documents) versionsOf(paths []string) map[string]int32 {
 	d.mu.Lock()

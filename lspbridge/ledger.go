@@ -280,20 +280,33 @@ func (l *ledger) rolledBack() {
 }
 
 // end removes an overlay at once, for servers whose old reports are right again without a new diagnosis:
-// pushes carry a version, and pulls were asked for. versions are those of the documents that were put
-// back; seq is what begin returned.
-func (l *ledger) end(seq uint64, versions map[string]int32) {
+// pushes carry a version, and pulls were asked for. docs are the documents that were put back; below is what
+// begin returned, and from the state before the first of them was put back.
+func (l *ledger) end(below, from uint64, docs map[string]document) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for p, f := range l.files {
 		g := *f
-		if v := versions[p]; v > 0 && g.pushVer > 0 {
+		if v := docs[p].version; v > 0 && g.pushVer > 0 {
 			g.pushVer = v
 		}
-		if g.hasPull && g.pullSeq == seq {
+		if g.hasPull && g.pullSeq == below {
 			g.pullSeq = l.seq
 			l.pulledForProposal[p] = true
 		}
+		l.files[p] = &g
+	}
+	// A server that sends no versions may have published about the old texts before all of them were put
+	// back. It will not do so again, and a wait for it would be in vain.
+	for p, f := range l.overlay.files {
+		if !f.hasPush || f.pushVer > 0 || f.pushSeq <= from || f.pushSeq < docs[p].seq {
+			continue
+		}
+		g := fileDiags{}
+		if old := l.files[p]; old != nil {
+			g = *old
+		}
+		g.pushed, g.pushVer, g.pushSeq, g.pushAt, g.hasPush = f.pushed, 0, f.pushSeq, f.pushAt, true
 		l.files[p] = &g
 	}
 	l.overlay = nil

@@ -111,6 +111,7 @@ func (c *client) applyOverlay(files []Proposal) (undo func()) {
 		c.docs.put(f.Path, text)
 	}
 	return func() {
+		from, _ := c.ledger.state()
 		for _, f := range files {
 			t, ok := base[f.Path]
 			if !ok {
@@ -126,7 +127,7 @@ func (c *client) applyOverlay(files []Proposal) (undo func()) {
 		if c.mode() == byMarker {
 			c.ledger.rolledBack() // settleMarker promotes the reports when they are final
 		} else {
-			c.ledger.end(seq, c.docs.versionsOf(touched))
+			c.ledger.end(seq, from, c.docs.copies(touched))
 		}
 	}
 }

@@ -60,11 +60,11 @@ func FuzzAnswers(f *testing.F) {
 		line += "}"
 		isID := json.Valid([]byte(id)) && strings.Trim(id, " \t\r\n") == id && (id[0] == '"' || id[0] == '-' || id[0] >= '0' && id[0] <= '9')
 		if len(line) > 1<<12 || !isID || strings.ContainsAny(line, "\r\n") || !json.Valid([]byte(line)) || strings.Count(line, `"method"`) != 1 {
-			t.Skip("not one request with an id")
+			return // not one request with an id
 		}
 		var fields map[string]json.RawMessage
 		if json.Unmarshal([]byte(line), &fields) != nil || len(fields) > 4 || string(fields["id"]) != id {
-			t.Skip("its method or parameters hold further members")
+			return // its method or parameters hold further members
 		}
 		var out sink
 		peer := rpc.NewPeer(rpc.NewLineStream(strings.NewReader(line+"\n"), &out, rpc.StreamOptions{}), rpc.PeerOptions{

@@ -91,7 +91,11 @@ func (c *Composer) Run(ctx context.Context) error {
 	// Key, Line and Suspend wait for this channel too: otherwise a question that is open when the conversation ends
 	// would wait for ever.
 	defer close(c.screen.over)
-	_, err := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(c.In), tea.WithOutput(c.Out), tea.WithoutSignalHandler()).Run()
+	program := tea.NewProgram(m, tea.WithInput(c.In), tea.WithOutput(c.Out), tea.WithoutSignalHandler())
+	// Not tea.WithContext: a program whose context ends does not wait for its reader, which then reads from a
+	// descriptor that has been closed, and may by then be another file's.
+	defer context.AfterFunc(ctx, program.Quit)()
+	_, err := program.Run()
 	// Lines that came after the last drawing belong to the conversation, and the terminal is free for them now.
 	for _, l := range append(m.left, c.screen.take(m.width).lines...) {
 		_, _ = io.WriteString(c.Out, l+"\n")
