@@ -18,7 +18,6 @@ import (
 
 // What the model reads of calls that did not run to their end. Each text says whether to
 // call again: a model that is told only "cut" repeats the same long call.
-// What the model reads of calls that did not run to their end.
 const (
 	cancelledText = "This call was cancelled by the user."
 	cutText       = "Your answer was cut at the output limit in the middle of this call, so it was not run. Send it again in smaller pieces: several calls, or a smaller change each."

@@ -28,7 +28,6 @@ type SmallModels interface {
 
 // errNoModelForJob means that no model can do the job; the caller has a way without one (a
 // prompt's first line, a digest).
-// errNoModelForJob: no model can do the job; the caller has a way without one (a prompt's first line, a digest).
 var errNoModelForJob = errors.New("no model for this")
 
 // errNoWords: the model answered without any.

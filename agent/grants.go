@@ -16,8 +16,6 @@ func Grants(st *store.Store) permission.Grants { return storeGrants{st} }
 
 // Add, List and Revoke translate between the two types. The store does not import
 // permission: it must stay usable by programs that only read sessions.
-// Add, List and Revoke translate between the two types. The store does not import permission, so that it stays free of the
-// agent's rules.
 func (g storeGrants) Add(ctx context.Context, p permission.Grant) (permission.Grant, error) {
 	got, err := g.st.AddGrant(ctx, store.Grant{Project: p.Project, Permission: p.Permission, Pattern: p.Pattern, Created: p.Created})
 	return permission.Grant{ID: got.ID, Project: got.Project, Permission: got.Permission, Pattern: got.Pattern, Created: got.Created}, err

@@ -21,14 +21,12 @@ const (
 
 // seed differs between processes, which is harmless: hashes are compared within one turn
 // only.
-// seed differs between processes; hashes are compared within one only.
 var seed = maphash.MakeSeed()
 
 // loopStep is a call and its result, as hashes: outputs are long and only equality matters.
 type loopStep struct{ call, result uint64 }
 
 // loopWatch looks at all calls of a turn, across its steps.
-// loopWatch sees all calls of a turn, across its steps.
 type loopWatch struct {
 	last    []loopStep // at most as many as the longest circle twice
 	failing int        // calls in a row that failed

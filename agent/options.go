@@ -101,7 +101,6 @@ type Secrets interface {
 
 // absent stands for every part that Options leave out, so that no code asks whether a part
 // is nil.
-// absent is used for every part that Options leave out, so that the loop never asks whether a part is nil.
 type absent struct{}
 
 func (absent) Agents(string) []Agent                                    { return nil }

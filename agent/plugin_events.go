@@ -16,7 +16,6 @@ const hearingLimit = 1000
 
 // hearing passes events to the extensions, in order and in a goroutine of its own: however
 // long a plugin takes, no turn waits.
-// hearing gives events to the extensions, in order and in a goroutine of its own: however long they take, no turn waits.
 type hearing struct {
 	mu      sync.Mutex
 	waiting []func()      // guarded by mu

@@ -13,11 +13,9 @@ import (
 
 // ErrBusy means that a turn runs, and that the request would change the conversation under
 // it.
-// ErrBusy: a turn runs, and what was asked for changes the conversation under it.
 var ErrBusy = errors.New("a turn is running; cancel it (or wait for its end), then try again")
 
 // ErrNoMessage means that the session has no prompt with this id.
-// ErrNoMessage: no prompt of that id in the session.
 var ErrNoMessage = errors.New("no prompt of that id in this session")
 
 // RestoreState is where a restore stands.

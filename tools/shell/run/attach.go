@@ -16,8 +16,8 @@ type TerminalInfo struct {
 	PTY                 bool // programs in it see a terminal
 }
 
-// Handles are what can be done to an attached command. Kill must lead to End.
-// Handles exist because an attached command belongs to another runner: this package must not end or feed it directly.
+// Handles are what can be done to an attached command, which belongs to another runner: this package never ends or
+// feeds it itself. Kill must lead to End.
 type Handles struct {
 	Input func(ctx context.Context, data []byte) error // nil: its input is empty
 	Kill  func()

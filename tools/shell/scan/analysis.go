@@ -162,7 +162,6 @@ func analyze(r Request, p Programs) *Analysis {
 		w.opaque("it is not valid UTF-8")
 	} else {
 		// The shell reads its own start directory, so a workdir outside the project is listed in External even for "true".
-		// The shell reads its own start directory, so a workdir outside the project is listed in External even for "true".
 		st := state{dirs: []string{r.Dir}}
 		w.record(Literal(r.Dir), Read, &st)
 		w.script(r.Command, &st)
