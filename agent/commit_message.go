@@ -10,13 +10,13 @@ import (
 // CommitMessage asks the session's model for the message of a commit. staged is its diff, earlier are the repository's
 // latest messages, which show its style. It is a request of its own: nothing enters the conversation, and a running turn
 // does not wait for it. It fails where there is only the built-in model, which writes no text.
-func (s *Session) CommitMessage(ctx context.Context, staged, earlier string) (string, error) {
+func (x *errands) CommitMessage(ctx context.Context, staged, earlier string) (string, error) {
 	if strings.TrimSpace(staged) == "" {
 		return "", errors.New("nothing is staged; stage the changes that the commit is to have (git add)")
 	}
 	text := fmt.Sprintf("The latest commit messages:\n\n%s\n\nThe staged diff:\n\n%s\n", earlier, staged)
 	// Keys that a file holds stay here, as in everything that the model gets from tools.
-	answer, _, err := s.errand(ctx, errand{agent: commitAgent, model: s.Info().Model, text: s.mask(text)})
+	answer, _, err := x.errand(ctx, errand{agent: commitAgent, model: x.head.Info().Model, text: x.masker.mask(text)})
 	switch {
 	case errors.Is(err, errNoModelForJob):
 		return "", errors.New("the built-in model writes no commit messages; add a model provider")

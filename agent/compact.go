@@ -79,10 +79,6 @@ func (s *Session) Compact(ctx context.Context, focus string) (d CompactionData, 
 	return d, err
 }
 
-func (s *Session) compactionOptions() CompactionOptions {
-	return s.rt.o.Configuration.Preferences(s.Info().Cwd).Compaction
-}
-
 // usable is how many tokens a conversation may have before it is compacted; 0 when the model's window is not known. What is
 // kept free is for the answer and for the summary itself: a request that fills the window leaves no room to write one. Half
 // the window is always usable, whatever is configured.
@@ -103,7 +99,7 @@ func usable(m provider.Model, o CompactionOptions) int {
 // makeRoom shortens the conversation when the next request would not fit: old tool outputs are dropped first, because that
 // costs no request, then older turns are summarised.
 func (t *turn) makeRoom(ctx context.Context, set *setup) {
-	o := t.s.compactionOptions()
+	o := set.compaction
 	if !o.NoPrune {
 		t.prune()
 	}
@@ -168,8 +164,8 @@ type compaction struct {
 // later error has been shown to the person as a failed compaction. On any failure the conversation is unchanged.
 func (t *turn) compact(ctx context.Context, set *setup, c compaction) (CompactionData, error) {
 	s, h := t.s, t.s.hist
-	limit := usable(set.model, s.compactionOptions())
-	plan := h.plan(limit, s.compactionOptions(), c)
+	limit := usable(set.model, set.compaction)
+	plan := h.plan(limit, set.compaction, c)
 	if plan.messages == 0 && len(plan.trimmed) == 0 {
 		return CompactionData{}, ErrNothingToCompact
 	}
@@ -181,7 +177,7 @@ func (t *turn) compact(ctx context.Context, set *setup, c compaction) (Compactio
 	var spent StepData
 	var err error
 	if plan.messages > 0 {
-		text, spent, err = s.errand(ctx, errand{agent: compactionAgent, model: set.info.Model, text: transcriptFor(plan.gone, c.focus, s.roomForSummary(set)),
+		text, spent, err = s.errand(ctx, errand{agent: compactionAgent, model: set.info.Model, text: transcriptFor(plan.gone, c.focus, roomForSummary(set.model)),
 			said:  func(text string) { s.text(EventSummary, d.ID, text) },
 			again: func() { s.emit(EventCompaction, d) }})
 	}
@@ -230,8 +226,8 @@ func (t *turn) compact(ctx context.Context, set *setup, c compaction) (Compactio
 
 // roomForSummary is how many bytes of transcript a request for a summary may carry. It leaves a quarter of the window, at most
 // 12,000 tokens, for the prompt and the answer. An unknown window is taken for 32,000 tokens.
-func (s *Session) roomForSummary(set *setup) int {
-	size := set.model.Context
+func roomForSummary(m provider.Model) int {
+	size := m.Context
 	if size <= 0 {
 		size = 32_000
 	}

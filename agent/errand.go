@@ -42,12 +42,20 @@ type errand struct {
 	again func()            // the request is repeated, so the text given to said is void; may be nil
 }
 
+// errands sends requests of hidden agents for one session, beside its conversation.
+type errands struct {
+	rt     *Runtime
+	head   *Head
+	masker *masker
+	spans  tracer
+}
+
 // errand sends one request of a hidden agent and returns its text without white space around it. Only errors that may pass
 // (rate limits, network) are retried. spent is set also when the request failed, because tokens were paid for. The session id
 // of the request differs from the session's, so that a provider's prompt cache does not mix the two.
-func (s *Session) errand(ctx context.Context, e errand) (text string, spent StepData, err error) {
-	info := s.acting()
-	a, ok := s.rt.agent(info.Cwd, e.agent)
+func (x *errands) errand(ctx context.Context, e errand) (text string, spent StepData, err error) {
+	info := x.head.acting()
+	a, ok := x.rt.agent(info.Cwd, e.agent)
 	if !ok {
 		return "", spent, errNoModelForJob
 	}
@@ -55,7 +63,7 @@ func (s *Session) errand(ctx context.Context, e errand) (text string, spent Step
 	if model == "" {
 		model = e.model
 	}
-	via, m, err := s.rt.o.Models.Resolve(ctx, info.Cwd, model)
+	via, m, err := x.rt.o.Models.Resolve(ctx, info.Cwd, model)
 	if err != nil {
 		return "", spent, err
 	}
@@ -66,12 +74,12 @@ func (s *Session) errand(ctx context.Context, e errand) (text string, spent Step
 	if prompt == "" {
 		prompt = promptText(e.agent)
 	}
-	req := &provider.Request{Model: m, System: []string{s.mask(prompt)}, Temperature: a.Temperature, TopP: a.TopP, SessionID: info.ID + "-" + e.agent,
+	req := &provider.Request{Model: m, System: []string{x.masker.mask(prompt)}, Temperature: a.Temperature, TopP: a.TopP, SessionID: info.ID + "-" + e.agent,
 		Messages: []provider.Message{{ID: newID("msg_"), Role: provider.RoleUser, Parts: []provider.Part{{Type: provider.PartText, Text: e.text}}}}}
 	for attempt := 1; ; attempt++ {
 		var b strings.Builder
 		stop := provider.StopReason("")
-		err = s.streamTo(ctx, s.traced(via), req, func(v provider.Event) {
+		err = streamTo(ctx, x.spans.traced(via), req, func(v provider.Event) {
 			switch v.Type {
 			case provider.EventText:
 				b.WriteString(v.Text)
@@ -100,7 +108,7 @@ func (s *Session) errand(ctx context.Context, e errand) (text string, spent Step
 		if ctx.Err() != nil || !errors.As(err, &perr) || !perr.Retriable() || attempt == maxAttempts {
 			return "", spent, err
 		}
-		wait := s.rt.backoff(attempt, perr)
+		wait := x.rt.backoff(attempt, perr)
 		if wait > longestWait || !pause(ctx, wait) {
 			return "", spent, err
 		}
@@ -113,7 +121,7 @@ func (s *Session) errand(ctx context.Context, e errand) (text string, spent Step
 // streamTo streams a request and passes each event to take, in the caller's goroutine, so take
 // needs no lock. When ctx ends it returns immediately: a provider that ignores its context
 // gets errLeft from its next event, and ends by itself.
-func (s *Session) streamTo(ctx context.Context, via provider.Provider, req *provider.Request, take func(provider.Event)) error {
+func streamTo(ctx context.Context, via provider.Provider, req *provider.Request, take func(provider.Event)) error {
 	events := make(chan provider.Event)
 	done := make(chan error, 1)
 	left := make(chan struct{})

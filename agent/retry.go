@@ -55,7 +55,7 @@ func (t *turn) answer(ctx context.Context, set *setup, last bool) (*answer, erro
 		if len(said) > 0 {
 			a.echo = &echo{want: said}
 		}
-		err := a.stream(ctx, t.s.traced(set.via), req)
+		err := a.stream(ctx, t.s.spans.traced(set.via), req)
 		if err == nil {
 			// Messages up to here are known to be acceptable, so a refusal is about one behind them.
 			t.s.hist.accepted = len(t.s.hist.messages)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 
 	"github.com/pillion-dev/pillion/agent/provider"
 	"github.com/pillion-dev/pillion/tools"
@@ -25,16 +24,15 @@ type Session struct {
 	*masker
 	briefing
 	toolset
+	*errands // requests beside the conversation
 
 	rt    *Runtime
 	gate  *permission.Gate
 	of    child    // where a sub-agent's session comes from
 	tasks taskSet  // its own sub-agents
 	hist  *history // the conversation
-
-	// Close reads it while the runner's goroutine may set it.
-	namingMu sync.Mutex // its own: naming runs beside the turn, and Close must reach it while the runner works
-	naming   func()     // guarded by namingMu: ends the naming of the session
+	spans tracer
+	namer *namer
 }
 
 // newSession wires up the parts of a session. last is the number of its newest stored event. A sub-agent's gate is a child of its
@@ -56,6 +54,9 @@ func (r *Runtime) newSession(info SessionInfo, last int64, of child) *Session {
 		rt:             r, of: of, hist: newHistory(),
 	}
 	s.Runner.work = s
+	s.spans = tracer{r.o.Tracing, info.ID, mask}
+	s.errands = &errands{rt: r, head: head, masker: mask, spans: s.spans}
+	s.namer = &namer{errands: s.errands}
 	if of.parent != nil {
 		s.Runner.above, s.ChangeRecorder.above = of.parent.Runner, of.parent.ChangeRecorder
 	}
@@ -134,12 +135,7 @@ func (s *Session) Close(ctx context.Context) {
 	// Sub-agents and the naming have contexts of their own, so each is ended by name.
 	s.Cancel()
 	s.tasks.stop()
-	s.namingMu.Lock()
-	naming := s.naming
-	s.namingMu.Unlock()
-	if naming != nil {
-		naming()
-	}
+	s.namer.end()
 	// Bounded by the caller's ctx: a tool that does not end must not keep the program open.
 	if running != nil {
 		select {

@@ -31,22 +31,28 @@ const maxSpanText = 8 << 10
 // It is not recording, so every method of it returns at once.
 var quiet = trace.SpanFromContext(context.Background())
 
-// span begins a span with the session's id; without Options.Tracing it costs nothing.
-func (s *Session) span(ctx context.Context, name string, attrs ...attribute.KeyValue) (context.Context, trace.Span) {
-	t := s.rt.o.Tracing
-	if t == nil {
+// tracer makes the spans of one session. The zero options make none, and cost nothing.
+type tracer struct {
+	o       *Tracing // nil: no spans
+	session string   // its id
+	masker  *masker
+}
+
+// span begins a span with the session's id.
+func (tr tracer) span(ctx context.Context, name string, attrs ...attribute.KeyValue) (context.Context, trace.Span) {
+	if tr.o == nil {
 		return ctx, quiet
 	}
-	return t.Tracer.Start(ctx, name, trace.WithAttributes(append(attrs, attribute.String("gen_ai.conversation.id", s.ID()))...))
+	return tr.o.Tracer.Start(ctx, name, trace.WithAttributes(append(attrs, attribute.String("gen_ai.conversation.id", tr.session))...))
 }
 
 // content adds a text to a span where the person has asked for texts.
-func (s *Session) content(span trace.Span, key, text string) {
-	if t := s.rt.o.Tracing; t == nil || !t.Content || text == "" || !span.IsRecording() {
+func (tr tracer) content(span trace.Span, key, text string) {
+	if tr.o == nil || !tr.o.Content || text == "" || !span.IsRecording() {
 		return
 	}
 	// Masked before it is cut, or a half secret would no longer be recognised.
-	text = strings.ToValidUTF8(s.mask(text), "\uFFFD")
+	text = strings.ToValidUTF8(tr.masker.mask(text), "\uFFFD")
 	if len(text) > maxSpanText {
 		cut := maxSpanText
 		// not within a character
@@ -65,16 +71,15 @@ func failed(span trace.Span, kind string) {
 }
 
 // turnSpan begins a turn's span, "invoke_agent" in the conventions. With Content it carries the first text of the prompt.
-func (s *Session) turnSpan(ctx context.Context, p Prompt) (context.Context, trace.Span) {
-	if s.rt.o.Tracing == nil {
+func (tr tracer) turnSpan(ctx context.Context, info SessionInfo, p Prompt) (context.Context, trace.Span) {
+	if tr.o == nil {
 		return ctx, quiet
 	}
-	info := s.acting()
-	ctx, span := s.span(ctx, "invoke_agent "+info.Agent, attribute.String("gen_ai.operation.name", "invoke_agent"), attribute.String("gen_ai.agent.name", info.Agent),
+	ctx, span := tr.span(ctx, "invoke_agent "+info.Agent, attribute.String("gen_ai.operation.name", "invoke_agent"), attribute.String("gen_ai.agent.name", info.Agent),
 		attribute.String("gen_ai.request.model", info.Model))
 	for _, part := range p.Parts {
 		if part.Type == provider.PartText && !part.Synthetic {
-			s.content(span, "pillion.prompt", part.Text)
+			tr.content(span, "pillion.prompt", part.Text)
 			break
 		}
 	}
@@ -106,21 +111,21 @@ func usageAttributes(u provider.Usage) []attribute.KeyValue {
 }
 
 // traced is a provider whose requests have spans.
-func (s *Session) traced(via provider.Provider) provider.Provider {
-	if s.rt.o.Tracing == nil {
+func (tr tracer) traced(via provider.Provider) provider.Provider {
+	if tr.o == nil {
 		return via
 	}
-	return tracedProvider{s, via}
+	return tracedProvider{tr, via}
 }
 
 type tracedProvider struct {
-	s   *Session
+	tracer
 	via provider.Provider
 }
 
 // Stream passes everything on unchanged, the error too.
 func (p tracedProvider) Stream(ctx context.Context, req *provider.Request, emit func(provider.Event) error) error {
-	ctx, span := p.s.span(ctx, "chat "+req.Model.ID, attribute.String("gen_ai.operation.name", "chat"), attribute.String("gen_ai.provider.name", req.Model.Provider),
+	ctx, span := p.span(ctx, "chat "+req.Model.ID, attribute.String("gen_ai.operation.name", "chat"), attribute.String("gen_ai.provider.name", req.Model.Provider),
 		attribute.String("gen_ai.request.model", req.Model.ID), attribute.Int("pillion.messages", len(req.Messages)), attribute.Int("pillion.tools", len(req.Tools)))
 	defer span.End()
 	began, first := time.Now(), true
@@ -133,7 +138,7 @@ func (p tracedProvider) Stream(ctx context.Context, req *provider.Request, emit 
 			span.SetAttributes(attribute.StringSlice("gen_ai.response.finish_reasons", []string{string(e.Stop)}))
 		// a limit for what is collected, since content cuts only at the end
 		case provider.EventText:
-			if p.s.rt.o.Tracing.Content && said.Len() < maxSpanText {
+			if p.o.Content && said.Len() < maxSpanText {
 				said.WriteString(e.Text)
 			}
 			fallthrough
@@ -145,7 +150,7 @@ func (p tracedProvider) Stream(ctx context.Context, req *provider.Request, emit 
 		}
 		return emit(e)
 	})
-	p.s.content(span, "pillion.answer", said.String())
+	p.content(span, "pillion.answer", said.String())
 	var known *provider.Error
 	switch {
 	// errLeft ends a stream whose text has no place to go; it is no failure.
@@ -163,12 +168,12 @@ func (p tracedProvider) Stream(ctx context.Context, req *provider.Request, emit 
 
 // toolSpan begins a tool call's span, "execute_tool" in the conventions.
 func (c *call) toolSpan(ctx context.Context) (context.Context, trace.Span) {
-	if c.s.rt.o.Tracing == nil {
+	if c.s.spans.o == nil {
 		return ctx, quiet
 	}
-	ctx, span := c.s.span(ctx, "execute_tool "+safeName(c.name), attribute.String("gen_ai.operation.name", "execute_tool"), attribute.String("gen_ai.tool.name", safeName(c.name)),
+	ctx, span := c.s.spans.span(ctx, "execute_tool "+safeName(c.name), attribute.String("gen_ai.operation.name", "execute_tool"), attribute.String("gen_ai.tool.name", safeName(c.name)),
 		attribute.String("gen_ai.tool.call.id", c.id))
-	c.s.content(span, "gen_ai.tool.call.arguments", c.raw.String())
+	c.s.spans.content(span, "gen_ai.tool.call.arguments", c.raw.String())
 	return ctx, span
 }
 
@@ -179,7 +184,7 @@ func (c *call) endSpan(span trace.Span) {
 		return
 	}
 	d := c.snapshot()
-	c.s.content(span, "gen_ai.tool.call.result", d.Output)
+	c.s.spans.content(span, "gen_ai.tool.call.result", d.Output)
 	if d.Status == ToolError {
 		failed(span, d.ErrorKind)
 	}

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -14,16 +15,23 @@ const (
 	titleTime = 20 * time.Second // a title that takes longer is not worth it
 )
 
-// nameIt lets the hidden agent name a new session beside its first turn, and at most until the session is closed.
-// Where there is no model for it the name stays the prompt's first line.
-func (s *Session) nameIt(p Prompt, provisional string) {
-	// Sub-agents have the task's description as their title.
-	small, ok := s.rt.o.Models.(SmallModels)
-	if !ok || s.of.parent != nil || provisional == "" {
+// namer lets the hidden title agent name a new session beside its first turn, and at most until the session is closed.
+type namer struct {
+	*errands
+
+	mu   sync.Mutex
+	stop func() // guarded by mu: ends the naming and waits for it; nil: there was none
+}
+
+// start begins to name the session by its first prompt. Where there is no model for it the name stays the provisional one,
+// which is the prompt's first line.
+func (n *namer) start(p Prompt, provisional string) {
+	small, ok := n.rt.o.Models.(SmallModels)
+	if !ok || provisional == "" {
 		return
 	}
-	info := s.Info()
-	a, ok := s.rt.agent(info.Cwd, titleAgent)
+	info := n.head.Info()
+	a, ok := n.rt.agent(info.Cwd, titleAgent)
 	model := a.Model
 	if model == "" {
 		model = small.Small(info.Cwd, info.Model)
@@ -39,20 +47,20 @@ func (s *Session) nameIt(p Prompt, provisional string) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), titleTime)
 	done := make(chan struct{})
-	s.namingMu.Lock()
-	s.naming = func() { cancel(); <-done }
-	s.namingMu.Unlock()
+	n.mu.Lock()
+	n.stop = func() { cancel(); <-done }
+	n.mu.Unlock()
 	go func() {
 		defer close(done)
 		defer cancel()
 		text := words.String()
 		// The prompt is cut at 8 KiB: a title needs its beginning only.
-		text, _, err := s.errand(ctx, errand{agent: titleAgent, model: model, text: text[:min(len(text), 8<<10)]})
+		text, _, err := n.errand(ctx, errand{agent: titleAgent, model: model, text: text[:min(len(text), 8<<10)]})
 		if err != nil {
 			return // the first line will do
 		}
 		if text = cleanTitle(text); text != "" {
-			s.change(func(i *SessionInfo) {
+			n.head.change(func(i *SessionInfo) {
 				// A person's own title, or another process's, wins.
 				if i.Title == provisional { // nobody has renamed it meanwhile
 					i.Title = text
@@ -60,6 +68,16 @@ func (s *Session) nameIt(p Prompt, provisional string) {
 			})
 		}
 	}()
+}
+
+// end cancels the naming, if there is one, and waits until it is over. Any goroutine may call it.
+func (n *namer) end() {
+	n.mu.Lock()
+	stop := n.stop
+	n.mu.Unlock()
+	if stop != nil {
+		stop()
+	}
 }
 
 // cleanTitle makes a title of a model's answer: its first line that is not empty, without thought, quotes, Markdown and "Title:".

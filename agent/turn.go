@@ -42,6 +42,8 @@ type setup struct {
 	offered []tools.Tool
 	within  tools.OfferOptions // what decides which are
 	specs   []provider.ToolSpec
+
+	compaction CompactionOptions
 }
 
 // turn runs a prompt to its stop reason. Everything it says is an event.
@@ -65,14 +67,15 @@ func (s *Session) turn(ctx context.Context, p Prompt) TurnData {
 	if info.Title == "" {
 		if title := titleOf(p.Parts); title != "" {
 			s.change(func(i *SessionInfo) { i.Title = title })
-			if s.hist.prompts == 1 {
-				s.nameIt(p, title)
+			// Sub-agents have the task's description as their title.
+			if s.hist.prompts == 1 && s.of.parent == nil {
+				s.namer.start(p, title)
 			}
 		}
 	}
 	s.touch()
 
-	ctx, span := s.turnSpan(ctx, p)
+	ctx, span := s.spans.turnSpan(ctx, s.acting(), p)
 	t := &turn{s: s, limits: p.Limits}
 	s.steering()
 	stop, err := t.run(ctx)
@@ -124,7 +127,7 @@ func (t *turn) run(ctx context.Context) (StopReason, error) {
 		if last {
 			set.offered, set.specs = nil, nil
 		}
-		in, span := t.s.span(ctx, "step", attribute.Int("pillion.step", t.step))
+		in, span := t.s.spans.span(ctx, "step", attribute.Int("pillion.step", t.step))
 		a, err := t.answer(in, set, last)
 		var refused *tooLongError
 		if errors.As(err, &refused) && ctx.Err() == nil {
@@ -219,6 +222,7 @@ func (t *turn) steps(a Agent) int {
 func (t *turn) setup(ctx context.Context) (*setup, error) {
 	s := t.s
 	set := &setup{info: s.acting()}
+	set.compaction = s.rt.o.Configuration.Preferences(set.info.Cwd).Compaction
 	var ok bool
 	if set.agent, ok = s.rt.agent(set.info.Cwd, set.info.Agent); !ok {
 		return nil, s.rt.noAgent(set.info.Cwd, set.info.Agent)

@@ -1,0 +1,32 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/pillion-dev/pillion/agent/provider"
+)
+
+// Summary describes what was done in the session: in the words of the hidden summary agent, or, where no model can, as a list
+// of prompts and calls. It waits for a running turn. The error says that nothing was said yet, or what the model failed with.
+func (s *Session) Summary(ctx context.Context) (text string, err error) {
+	run := func(ctx context.Context) {
+		if len(s.hist.messages) == 0 {
+			err = errors.New("nothing was said yet")
+			return
+		}
+		text, _, err = s.errand(ctx, errand{agent: summaryAgent, model: s.Info().Model, text: transcriptFor(s.hist.messages, "", 60_000)})
+		var perr *provider.Error
+		if errors.Is(err, errNoModelForJob) || errors.As(err, &perr) && perr.Kind == provider.ErrContextLength {
+			text, err = digest(s.hist.messages), nil
+		}
+		if total := s.hist.did.stat(); err == nil && total != nil {
+			text = strings.TrimSpace(text) + "\n\n" + total.String() + " in this session."
+		}
+	}
+	if e := s.do(ctx, run, func(e error) { err = e }); e != nil {
+		return "", e
+	}
+	return text, err
+}
