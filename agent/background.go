@@ -181,7 +181,7 @@ func (t *turn) await(ctx context.Context) bool {
 		}
 		// said once, not at each wake-up
 		if !told {
-			t.notice("info", fmt.Sprintf("Waiting for %s in the background.", textutil.Plural(running, "task")))
+			t.s.Notice("info", fmt.Sprintf("Waiting for %s in the background.", textutil.Plural(running, "task")))
 		}
 		select {
 		case <-wake:

@@ -342,17 +342,3 @@ func brief(m map[string]any) map[string]any {
 	}
 	return out
 }
-
-// byHand is Session.Tool on the runner. The call is not part of the history: the model did not make it.
-func (s *Session) byHand(ctx context.Context, name string, input json.RawMessage) (ToolData, error) {
-	if err := s.makeTools(ctx); err != nil {
-		return ToolData{}, err
-	}
-	c := &call{s: s, agent: s.Info().Agent, id: newID("call_"), offered: s.tools, complete: true}
-	c.data = ToolData{CallID: c.id}
-	c.find = func(name string) (tools.Tool, bool) { return s.rt.o.Toolbox.Find(s.Info(), name) }
-	c.resolve(name)
-	c.raw.Write(input)
-	_ = c.run(ctx) // it is in the data
-	return c.snapshot(), nil
-}

@@ -3,8 +3,10 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"sync"
 
 	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/permission"
 )
 
 // ToolBeside makes one call of a tool that no model is offered, through the same gate,
@@ -25,13 +27,84 @@ func (s *Session) ToolBeside(ctx context.Context, tool tools.Tool, input json.Ra
 	return data, err
 }
 
-// Notice shows the session's user one line; level is "info", "warning" or "error".
-func (s *Session) Notice(level, text string) {
-	s.Notify(NoticeData{Level: level, Text: text})
+// byHand is Session.Tool on the runner. The call is not part of the history: the model did not make it.
+func (s *Session) byHand(ctx context.Context, name string, input json.RawMessage) (ToolData, error) {
+	if err := s.makeTools(ctx); err != nil {
+		return ToolData{}, err
+	}
+	c := &call{s: s, agent: s.Info().Agent, id: newID("call_"), offered: s.tools, complete: true}
+	c.data = ToolData{CallID: c.id}
+	c.find = func(name string) (tools.Tool, bool) { return s.rt.o.Toolbox.Find(s.Info(), name) }
+	c.resolve(name)
+	c.raw.Write(input)
+	_ = c.run(ctx) // it is in the data
+	return c.snapshot(), nil
 }
 
-// Notify is Notice for a line with more data, such as a server that can be installed.
-func (s *Session) Notify(d NoticeData) {
-	d.Text = s.mask(d.Text)
-	s.emit(EventNotice, d)
+// FinishCall repeats, with tool, a call that was cut off while its approval request was
+// open. The call keeps its id, so its card shows what becomes of it, and passes gate,
+// hooks, output limit and events like any other. While it waits it is not a job of the
+// session, so the person can continue with prompts; once a change is approved it becomes
+// one, because only the session's one writer changes files.
+func (s *Session) FinishCall(ctx context.Context, was ToolData, tool tools.Tool) ToolData {
+	c := &call{s: s, agent: s.Info().Agent, id: was.CallID, message: was.MessageID, offered: []tools.Tool{tool}, complete: true}
+	c.data = ToolData{CallID: was.CallID, MessageID: was.MessageID, Parent: was.Parent}
+	c.resolve(tool.ID)
+	if c.raw.Write(was.Input); len(was.Input) == 0 {
+		c.raw.WriteString("{}")
+	}
+	g := &agreedGate{Gate: s.gate, s: s, over: make(chan struct{})}
+	c.gate = g
+	defer g.leave()
+	_ = c.run(ctx) // it is in the data
+	return c.snapshot()
+}
+
+// agreedGate turns the rest of a call into a job of the session as soon as a change is
+// approved.
+type agreedGate struct {
+	*permission.Gate
+	s    *Session
+	over chan struct{} // closed at the end of the call
+
+	mu   sync.Mutex
+	done chan struct{} // closed when the job has ended; guarded by mu; nil: it has not begun
+}
+
+// Ask asks the session's gate. When a change is agreed to it returns once the session runs nothing else.
+func (g *agreedGate) Ask(ctx context.Context, r permission.Request) (permission.Reply, error) {
+	reply, err := g.Gate.Ask(ctx, r)
+	if err != nil || r.Change == nil {
+		return reply, err
+	}
+	entered, done := make(chan struct{}), make(chan struct{})
+	var failed error
+	go func() {
+		defer close(done)
+		failed = g.s.Beside(context.WithoutCancel(ctx), func(context.Context) error {
+			close(entered)
+			<-g.over
+			return nil
+		})
+	}()
+	g.mu.Lock()
+	g.done = done // before the wait: leave must find the job also when the call ends meanwhile
+	g.mu.Unlock()
+	select {
+	case <-entered:
+		return reply, nil
+	case <-done:
+		return reply, failed // the session could not be written to
+	}
+}
+
+// leave ends the job and waits until the session is free again, so that the next prompt sees the call's result.
+func (g *agreedGate) leave() {
+	close(g.over)
+	g.mu.Lock()
+	done := g.done
+	g.mu.Unlock()
+	if done != nil {
+		<-done
+	}
 }

@@ -194,7 +194,7 @@ func (t *turn) compact(ctx context.Context, set *setup, c compaction) (Compactio
 		if err == nil {
 			err = errNoGain
 		}
-		t.notice("warning", "No summary could be made ("+trimDot(err.Error())+"). The facts are kept in short instead.")
+		t.s.Notice("warning", "No summary could be made ("+trimDot(err.Error())+"). The facts are kept in short instead.")
 		s.emit(EventCompaction, d) // what was streamed does not count
 		text, err = digest(plan.gone), nil
 	}

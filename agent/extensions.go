@@ -33,12 +33,3 @@ func (rt *Runtime) extensions(cwd string) *Extensions {
 	}
 	return &Extensions{}
 }
-
-// advise asks the extensions about a permission. Ask means that they have no opinion; the gate decides what an opinion may do.
-func (s *Session) advise(ctx context.Context, r permission.Request) permission.Action {
-	e := s.rt.extensions(s.Info().Cwd)
-	if e.Permission == nil {
-		return permission.Ask
-	}
-	return e.Permission(ctx, r)
-}

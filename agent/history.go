@@ -224,6 +224,26 @@ func (h *history) add(m provider.Message, results *provider.Message) {
 	}
 }
 
+// lastWords is the text of the last message that has any.
+func (h *history) lastWords() string {
+	for _, m := range slices.Backward(h.messages) {
+		// Only what was said since the last task: a resumed session has older answers.
+		if m.Role == provider.RoleUser {
+			break
+		}
+		var text strings.Builder
+		for _, p := range m.Parts {
+			if p.Type == provider.PartText {
+				text.WriteString(p.Text)
+			}
+		}
+		if m.Role == provider.RoleAssistant && strings.TrimSpace(text.String()) != "" {
+			return text.String()
+		}
+	}
+	return ""
+}
+
 // clear forgets the open message and its calls. Calls by hand stay: they belong to no message.
 func (h *history) clear() {
 	h.msg = nil
@@ -247,59 +267,6 @@ func decode[T any](e Event) (v T) {
 func sum(a, b provider.Usage) provider.Usage {
 	return provider.Usage{Input: a.Input + b.Input, Output: a.Output + b.Output, Reasoning: a.Reasoning + b.Reasoning,
 		CacheRead: a.CacheRead + b.CacheRead, CacheWrite: a.CacheWrite + b.CacheWrite}
-}
-
-// interrupted is the result of a call that a crash cut off, for the model.
-const interrupted = "This call was interrupted: Pillion ended before the call did. Changes that it had made are still there; look before you repeat it."
-
-// repair closes what a crash left open: every call gets an "interrupted" result, partial text becomes a message, the turn ends
-// as cancelled. Without it a provider would refuse the conversation, because calls have no results. It is called before the
-// session is live, or by its runner; the caller holds the session's lock, so no other process is running that turn.
-func (s *Session) repair() {
-	s.recoverChanges()
-	h := s.hist
-	var results []provider.Part
-	var parts []provider.Part
-	if text := h.text.String(); text != "" {
-		parts = append(parts, provider.Part{Type: provider.PartText, Text: text})
-	}
-	closeCall := func(id string) ToolData {
-		t := h.last[id].tool()
-		if t.Status != ToolCompleted && t.Status != ToolError {
-			t.Status, t.Error, t.ErrorKind, t.Ended = ToolError, interrupted, "interrupted", now()
-			s.emit(EventTool, t)
-		}
-		return t
-	}
-	for _, id := range h.calls {
-		t := closeCall(id)
-		parts = append(parts, provider.Part{Type: provider.PartToolCall, CallID: t.CallID, Name: safeName(t.Tool), Input: inputJSON(t.Input)})
-		results = append(results, resultPart(t))
-		delete(h.last, id)
-	}
-	// what is left are calls by hand
-	for id := range h.last {
-		closeCall(id)
-		delete(h.last, id)
-	}
-	// Nothing but a call by hand was open.
-	if h.turn == nil {
-		return
-	}
-	if h.msg != nil {
-		step := StepData{Message: provider.Message{ID: h.msg.MessageID, Role: provider.RoleAssistant, Parts: parts, Model: h.msg.Model},
-			Error: "interrupted: Pillion ended in the middle of this answer"}
-		if len(results) > 0 {
-			step.Results = &provider.Message{ID: h.msg.MessageID + "r", Role: provider.RoleTool, Parts: results}
-		}
-		s.emit(EventStep, step)
-		h.step(step)
-	}
-	end := *h.turn
-	end.Stop, end.Error = TurnCancelled, "Pillion ended in the middle of this turn. What was done until then is kept; prompt again to continue."
-	s.emit(EventTurn, end)
-	h.turn = nil
-	h.clear()
 }
 
 // resultPart is a finished call as the model reads it.

@@ -307,12 +307,12 @@ func FuzzStoredEvents(f *testing.F) {
 	f.Fuzz(func(t *testing.T, t1, d1, t2, d2, t3, d3 string) {
 		rt := New(Options{})
 		rt.st.Close() // what is emitted goes nowhere: SQLite under the fuzzer's instrumentation takes seconds
-		s := rt.newSession(SessionInfo{ID: "s", Cwd: "/"}, 0, child{})
+		s := rt.newSession(SessionInfo{ID: "s", Cwd: "/"}, 0, lineage{})
 		for i, e := range []Event{{Type: EventType(t1), Data: []byte(d1)}, {Type: EventType(t2), Data: []byte(d2)}, {Type: EventType(t3), Data: []byte(d3)}} {
 			e.Seq = int64(i + 1)
 			s.hist.apply(e)
 		}
-		s.repair()
+		s.recovery().run()
 		s.flush()
 		if s.hist.open() {
 			t.Error("it stands open")

@@ -30,10 +30,10 @@ func (r *Runtime) Permission(info SessionInfo) string {
 }
 
 // SetPermission changes how the session asks, from its next command on. Only the person calls it: no tool does.
-func (s *Session) SetPermission(mode string) error {
+func (h *Head) SetPermission(mode string) error {
 	if mode != PermissionAsk && mode != PermissionAuto {
 		return fmt.Errorf("commands are asked about by %s or %s, not %q", PermissionAsk, PermissionAuto, mode)
 	}
-	s.change(func(i *SessionInfo) { i.Permission = mode })
+	h.change(func(i *SessionInfo) { i.Permission = mode })
 	return nil
 }

@@ -16,16 +16,16 @@ type Entering struct {
 	Call func(ctx context.Context, tool string, input json.RawMessage) (ToolData, error)
 }
 
-// enter adds what a prompt mentions to its parts and lets the plugins change them. When a plugin leaves no part, the prompt stays
+// complete adds what the prompt mentions to its parts and lets the plugins change them. When a plugin leaves no part, the prompt stays
 // as it was: an empty message would be refused by the provider. Pictures are scaled last, because mentions may add some.
-func (s *Session) enter(ctx context.Context, p Prompt) []provider.Part {
-	e := Entering{Session: s.acting(), MessageID: p.MessageID, Parts: p.Parts, Call: s.byHand}
-	e.Parts = s.rt.o.Project.Mentioned(ctx, e)
-	if x := s.rt.extensions(e.Session.Cwd); x.Message != nil {
+func (e Entering) complete(ctx context.Context, rt *Runtime) []provider.Part {
+	written := e.Parts
+	e.Parts = rt.o.Project.Mentioned(ctx, e)
+	if x := rt.extensions(e.Session.Cwd); x.Message != nil {
 		e.Parts = x.Message(ctx, e)
 	}
 	if len(e.Parts) == 0 {
-		e.Parts = p.Parts
+		e.Parts = written
 	}
 	out := make([]provider.Part, len(e.Parts))
 	for i, part := range e.Parts {

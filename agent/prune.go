@@ -101,5 +101,5 @@ func (t *turn) prune() {
 		data.CallIDs = append(data.CallIDs, id)
 	}
 	t.s.emit(EventPrune, data)
-	t.notice("info", fmt.Sprintf("Old tool outputs (about %d tokens) no longer go to the model. They stay in the transcript.", tokens))
+	t.s.Notice("info", fmt.Sprintf("Old tool outputs (about %d tokens) no longer go to the model. They stay in the transcript.", tokens))
 }

@@ -3,12 +3,6 @@ package agent
 import (
 	"context"
 	"errors"
-	"fmt"
-	"time"
-
-	"github.com/pillion-dev/pillion/agent/provider"
-	"github.com/pillion-dev/pillion/agent/store"
-	"github.com/pillion-dev/pillion/tools/change"
 )
 
 // ErrBusy means that a turn runs, and that the request would change the conversation under
@@ -136,71 +130,4 @@ func hiddenOf(events func(yield func(Event) error) error) (Hidden, error) {
 		h.ranges = append(h.ranges, [2]int64{from, forever})
 	}
 	return h, err
-}
-
-// rebuild reads the history from the stored events again, without those that a restore took out of the conversation. The runner
-// calls it, or load.
-func (s *Session) rebuild(ctx context.Context) error {
-	hidden, err := s.Hidden(ctx)
-	if err != nil {
-		return err
-	}
-	old := s.hist
-	h := newHistory()
-	err = s.rt.st.Events(ctx, s.ID(), 0, func(e store.Event) error {
-		event := fromStore(e)
-		if !hidden.Has(event) {
-			h.apply(event)
-		} else if event.Type == EventStep { // ids stay taken
-			for _, p := range decode[StepData](event).Message.Parts {
-				if p.Type == provider.PartToolCall {
-					h.callIDs[p.CallID] = true
-				}
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("the conversation could not be read back: %w", err)
-	}
-	h.info, h.stale = old.info, false
-	s.hist = h
-	s.adopt()
-	return nil
-}
-
-// recoverChanges gives an end to change sets that were being written when a process crashed, and to the restore they belong to:
-// the files are compared with the set, which is then applied or failed. A restore that had written nothing has failed.
-func (s *Session) recoverChanges() {
-	h := s.hist
-	for id, d := range h.writing {
-		delete(h.writing, id)
-		ctx, cancel := context.WithTimeout(context.Background(), recoverLimit)
-		d.State = s.rt.o.Changes.Recover(ctx, s.Info(), d.Set)
-		cancel()
-		s.emitNow(EventChange, d)
-		if h.restoring != nil && h.restoring.ChangeSet == id {
-			end := *h.restoring
-			if end.State = RestoreDone; d.State != change.Applied {
-				end.State = RestoreFailed
-			}
-			s.emit(EventRestore, end)
-			h.apply(Event{Type: EventRestore, Value: end})
-		}
-	}
-	if h.restoring != nil { // the process crashed before it wrote anything
-		end := *h.restoring
-		end.State = RestoreFailed
-		s.emit(EventRestore, end)
-		h.restoring = nil
-	}
-}
-
-// recoverLimit bounds the comparison of files after a crash: a network file system that hangs must not keep a session from opening.
-const recoverLimit = 10 * time.Second
-
-// Top is the session that a person talks to: the one whose turn a sub-agent works for, or this one.
-func (s *Session) Top() *Session {
-	top, _ := s.top()
-	return top
 }

@@ -69,7 +69,7 @@ func (t *turn) answer(ctx context.Context, set *setup, last bool) (*answer, erro
 			perr = &provider.Error{Kind: provider.ErrServer, Message: err.Error(), Err: err}
 		}
 		if a.completeCalls() > 0 {
-			t.notice("warning", "The answer broke off ("+perr.Message+"). The calls that were complete are kept; the model continues from there.")
+			t.s.Notice("warning", "The answer broke off ("+perr.Message+"). The calls that were complete are kept; the model continues from there.")
 			return a, perr
 		}
 		// Once in a turn; see tooLongError.
@@ -80,7 +80,7 @@ func (t *turn) answer(ctx context.Context, set *setup, last bool) (*answer, erro
 		if perr.Kind == provider.ErrInvalid && a.isEmpty() {
 			if names := t.s.hist.dropFiles(trimDot(perr.Message)); len(names) > 0 {
 				t.drop(set, a, perr)
-				t.notice("warning", "The provider refused the request: "+trimDot(perr.Message)+". It is repeated without "+strings.Join(names, ", ")+".")
+				t.s.Notice("warning", "The provider refused the request: "+trimDot(perr.Message)+". It is repeated without "+strings.Join(names, ", ")+".")
 				converse()
 				continue
 			}

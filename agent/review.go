@@ -2,9 +2,7 @@ package agent
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"strings"
 )
 
 // The styles of review. With preview the person decides before anything is written. With follow changes inside the
@@ -31,7 +29,7 @@ type Drafts interface {
 }
 
 // Review is the session's style, its own or the configured one.
-func (s *Session) Review() string { return s.rt.ReviewOf(s.Info()) }
+func (h *Head) Review() string { return h.rt.ReviewOf(h.Info()) }
 
 // ReviewOf is the style of a session with this head.
 func (r *Runtime) ReviewOf(info SessionInfo) string {
@@ -45,20 +43,3 @@ func (r *Runtime) ReviewOf(info SessionInfo) string {
 	}
 	return info.Review
 }
-
-// SetReview changes the style. Changes that wait for an answer are accepted when it becomes follow.
-func (s *Session) SetReview(style string) error {
-	if !slices.Contains(ReviewStyles, style) {
-		return fmt.Errorf("the review style is %s, not %q", strings.Join(ReviewStyles, ", "), style)
-	}
-	s.change(func(i *SessionInfo) { i.Review = style })
-	// What already waits would otherwise still be asked.
-	if style == ReviewFollow {
-		s.gate.Settle(context.Background())
-	}
-	return nil
-}
-
-// follows reports whether changes are written at once and reviewed afterwards. A sub-agent has no style of its own: its changes
-// are reviewed like those of the session it works for.
-func (s *Session) follows() bool { return s.Top().Review() == ReviewFollow }

@@ -92,12 +92,12 @@ func (r *Runtime) Live() []*Session {
 // NewSession starts a session in a directory. The error says what is wrong with the directory, the agent or the
 // model; a default model that cannot be resolved is reported by the first prompt instead.
 func (r *Runtime) NewSession(ctx context.Context, o SessionOptions) (*Session, error) {
-	return r.newSessionOf(ctx, o, child{})
+	return r.newSessionOf(ctx, o, lineage{})
 }
 
-// newSessionOf is NewSession for a person's session (the zero child) or a sub-agent's. The session is live before its head is
+// newSessionOf is NewSession for a person's session (the zero lineage) or a sub-agent's. The session is live before its head is
 // stored: a store that cannot write must not keep it from starting.
-func (r *Runtime) newSessionOf(ctx context.Context, o SessionOptions, of child) (*Session, error) {
+func (r *Runtime) newSessionOf(ctx context.Context, o SessionOptions, of lineage) (*Session, error) {
 	if err := checkDir(o.Cwd); err != nil {
 		return nil, err
 	}
@@ -213,7 +213,7 @@ func (r *Runtime) LoadSession(ctx context.Context, id string) (*Session, error) 
 			return nil, ctx.Err()
 		}
 	}
-	s, err := r.load(ctx, id)
+	s, err := r.loadOf(ctx, id, lineage{})
 	r.mu.Lock()
 	close(r.loading[id])
 	delete(r.loading, id)
@@ -231,13 +231,9 @@ func (r *Runtime) LoadSession(ctx context.Context, id string) (*Session, error) 
 	return s, nil
 }
 
-func (r *Runtime) load(ctx context.Context, id string) (*Session, error) {
-	return r.loadOf(ctx, id, child{})
-}
-
 // loadOf reads a session from the store and repairs it after a crash. The lock decides what an open turn means: when another
 // process has it, that process runs the turn and the session is only read; when it is free, the turn's process has crashed.
-func (r *Runtime) loadOf(ctx context.Context, id string, of child) (*Session, error) {
+func (r *Runtime) loadOf(ctx context.Context, id string, of lineage) (*Session, error) {
 	head, err := r.st.Session(ctx, id)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, fmt.Errorf("%q: %w", id, ErrNoSession)
@@ -278,7 +274,7 @@ func (r *Runtime) loadOf(ctx context.Context, id string, of child) (*Session, er
 		return nil, err
 	}
 	s.adopt()
-	s.repair()
+	s.recovery().run()
 	s.flush()
 	if s.hist.stale {
 		if err := s.rebuild(ctx); err != nil {

@@ -3,12 +3,11 @@ package agent
 import (
 	"context"
 	"errors"
-	"slices"
+	"fmt"
 
 	"github.com/pillion-dev/pillion/agent/provider"
-	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/agent/store"
 	"github.com/pillion-dev/pillion/tools/paths"
-	"github.com/pillion-dev/pillion/tools/permission"
 )
 
 // ErrEmptyPrompt is the error of a prompt without parts.
@@ -24,21 +23,19 @@ type Session struct {
 	*masker
 	briefing
 	toolset
-	*errands // requests beside the conversation
+	*errands   // requests beside the conversation
+	*approvals // the questions to the person
 
 	rt    *Runtime
-	gate  *permission.Gate
-	of    child    // where a sub-agent's session comes from
+	of    lineage  // where a sub-agent's session comes from
 	tasks taskSet  // its own sub-agents
 	hist  *history // the conversation
 	spans tracer
 	namer *namer
 }
 
-// newSession wires up the parts of a session. last is the number of its newest stored event. A sub-agent's gate is a child of its
-// parent's, so that it may do what both allow and no more. A sub-agent's session that a person opened by itself has no parent in
-// memory: the gates of the sessions above it are made from their stored heads, the outermost first.
-func (r *Runtime) newSession(info SessionInfo, last int64, of child) *Session {
+// newSession wires up the parts of a session. last is the number of its newest stored event.
+func (r *Runtime) newSession(info SessionInfo, last int64, of lineage) *Session {
 	log := newEventLog(info.ID, r.st, last)
 	// Plugins hear every event with the directory of the session that they belong to.
 	log.heard = func(e Event) { r.heard(info.ID, info.Cwd, e) }
@@ -50,7 +47,7 @@ func (r *Runtime) newSession(info SessionInfo, last int64, of child) *Session {
 		Runner:         &Runner{log: log, masker: mask},
 		ChangeRecorder: &ChangeRecorder{log: log, keeper: r.o.Changes, task: of.task},
 		briefing:       briefing{project: r.o.Project, head: head, masker: mask, root: root},
-		toolset:        toolset{rt: r, head: head},
+		toolset:        toolset{rt: r, head: head, of: of},
 		rt:             r, of: of, hist: newHistory(),
 	}
 	s.Runner.work = s
@@ -61,72 +58,8 @@ func (r *Runtime) newSession(info SessionInfo, last int64, of child) *Session {
 		s.Runner.above, s.ChangeRecorder.above = of.parent.Runner, of.parent.ChangeRecorder
 	}
 	s.hist.info = info
-	own := permission.GateOptions{
-		Advise: s.advise,
-		Rules:  s.rules, Asker: r.o.Asker, Grants: r.grants, Project: root, Notify: s.asked, Follow: s.follows,
-	}
-	// Each gate is a child of the one outside it, so that all of them must allow.
-	for i, head := range slices.Backward(of.heads) { // from the outermost in
-		o := own
-		o.Rules = func() permission.Ruleset { return r.rulesOf(head) }
-		if i == len(of.heads)-1 {
-			s.gate = permission.NewGate(o)
-		} else {
-			s.gate = s.gate.Child(o, of.heads[i+1].ID)
-		}
-	}
-	if len(of.heads) > 0 {
-		s.gate = s.gate.Child(own, of.heads[0].ID)
-	} else {
-		s.gate = permission.NewGate(own)
-	}
-	if p := of.parent; p != nil {
-		o := permission.GateOptions{Rules: s.rules, Notify: s.asked}
-		if r.o.Asker != nil {
-			o.Asker = childAsker{r.o.Asker, of.label}
-		}
-		s.gate = p.gate.Child(o, p.ID())
-	}
+	s.approvals = newApprovals(r, log, head, s.Runner, of, root)
 	return s
-}
-
-// rules are read for each request, so that a changed agent or configuration applies
-// immediately.
-func (s *Session) rules() permission.Ruleset {
-	info := s.acting()
-	a, ok := s.rt.agent(info.Cwd, info.Agent)
-	if !ok { // the agent was removed from the configuration: use the strictest default, which changes nothing
-		a, _ = s.rt.agent(info.Cwd, "plan")
-	}
-	return s.rt.rules(info.Cwd, a)
-}
-
-// asked emits a permission request (end is nil) and its answer, and marks the session as waiting for the person between the two.
-func (s *Session) asked(r permission.Request, end *permission.Outcome) {
-	d := AskData{ID: r.ID, CallID: r.CallID, Permission: r.Permission, Patterns: r.Patterns}
-	if end != nil {
-		var rejected *permission.RejectedError
-		switch {
-		case errors.As(end.Err, &rejected):
-			d.Reply, d.Message = string(permission.Reject), rejected.Message
-		// A rule's denial is shown like a person's.
-		case errors.Is(end.Err, permission.ErrDenied), errors.Is(end.Err, permission.ErrRejected):
-			d.Reply = string(permission.Reject)
-		// Nobody has decided: a reopened session may ask again.
-		case end.Err != nil && s.isClosing():
-			d.Reply = AskInterrupted
-		case end.Err != nil:
-			d.Reply = "cancelled"
-		default:
-			d.Reply, d.Message = string(end.Reply.Kind), end.Reply.Message
-		}
-	}
-	s.emit(EventAsk, d)
-	if end == nil {
-		s.waitsFor(r.CallID)
-	} else {
-		s.answered(r.CallID)
-	}
 }
 
 // Close cancels what runs, waits for it, and takes the session out of memory; it stays in the store.
@@ -186,7 +119,7 @@ func (s *Session) own(ctx context.Context) (unlock func(), err error) {
 	}
 	// The turn's process has died, or it would hold the lock.
 	if s.hist.open() {
-		s.repair()
+		s.recovery().run()
 	}
 	if s.hist.stale {
 		s.flush()
@@ -198,6 +131,37 @@ func (s *Session) own(ctx context.Context) (unlock func(), err error) {
 	return unlock, nil
 }
 
+// rebuild reads the history from the stored events again, without those that a restore took out of the conversation. The runner
+// calls it, or load.
+func (s *Session) rebuild(ctx context.Context) error {
+	hidden, err := s.Hidden(ctx)
+	if err != nil {
+		return err
+	}
+	old := s.hist
+	h := newHistory()
+	err = s.rt.st.Events(ctx, s.ID(), 0, func(e store.Event) error {
+		event := fromStore(e)
+		if !hidden.Has(event) {
+			h.apply(event)
+		} else if event.Type == EventStep { // ids stay taken
+			for _, p := range decode[StepData](event).Message.Parts {
+				if p.Type == provider.PartToolCall {
+					h.callIDs[p.CallID] = true
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("the conversation could not be read back: %w", err)
+	}
+	h.info, h.stale = old.info, false
+	s.hist = h
+	s.adopt()
+	return nil
+}
+
 // listen adds a message to the conversation within a turn: the person's, or a synthetic one of Pillion's. The runner calls it
 // between two steps only, because a provider refuses a message between a call and its result.
 func (s *Session) listen(d PromptData) {
@@ -207,25 +171,23 @@ func (s *Session) listen(d PromptData) {
 	s.hist.messages = append(s.hist.messages, provider.Message{ID: d.MessageID, Role: provider.RoleUser, Parts: d.Parts})
 }
 
-// questions passes a tool's questions to the person and marks the session as waiting until they are answered.
-type questions struct {
-	s *Session
-	q tools.Questioner
+// Notice shows the session's user one line; level is "info", "warning" or "error".
+func (s *Session) Notice(level, text string) {
+	s.Notify(NoticeData{Level: level, Text: text})
 }
 
-func (q questions) AskQuestions(ctx context.Context, call *tools.Call, qs []tools.Question) ([][]string, error) {
-	q.s.waitsFor(call.CallID)
-	defer q.s.answered(call.CallID)
-	return q.q.AskQuestions(ctx, call, qs)
+// Notify is Notice for a line with more data, such as a server that can be installed. The text is masked, because messages of
+// providers quote what was sent.
+func (s *Session) Notify(d NoticeData) {
+	d.Text = s.mask(d.Text)
+	s.emit(EventNotice, d)
 }
 
-// questioner is nil when no editor can show questions; the question tool is not offered then.
-func (s *Session) questioner() tools.Questioner {
-	if s.rt.o.Questions == nil {
-		return nil
+// Top is the session that a person talks to: the one whose turn a sub-agent works for, or this one.
+func (s *Session) Top() *Session {
+	top := s
+	for top.of.parent != nil {
+		top = top.of.parent
 	}
-	if s.of.parent != nil {
-		return questions{s, childQuestions{s.rt.o.Questions, s.of.label}}
-	}
-	return questions{s, s.rt.o.Questions}
+	return top
 }

@@ -21,8 +21,8 @@ const DefaultDepth = 1
 // Each has a conversation with a model and its own tools in memory.
 const maxTasks = 32
 
-// child is what a sub-agent's session knows of where it comes from.
-type child struct {
+// lineage is what a session knows of the sessions that it works for. The zero value is a session that a person talks to.
+type lineage struct {
 	parent *Session
 	task   string // the parent's call that started it
 	label  string // its name for the person
@@ -62,35 +62,23 @@ func (r *Runtime) rulesOf(info SessionInfo) permission.Ruleset {
 	return r.rules(info.Cwd, a)
 }
 
-// depth counts the sessions above this one; 0 is a session that a person talks to.
-func (s *Session) depth() (n int) {
-	n = len(s.of.heads)
-	for p := s.of.parent; p != nil; p = p.of.parent {
+// depth counts the sessions above; 0 is a session that a person talks to.
+func (l lineage) depth() (n int) {
+	n = len(l.heads)
+	for p := l.parent; p != nil; p = p.of.parent {
 		n++
 	}
 	return n
 }
 
-// top is the session a person talks to, and the call there that this session works for.
-func (s *Session) top() (top *Session, task string) {
-	for top = s; top.of.parent != nil; top = top.of.parent {
-		task = top.of.task
-	}
-	return top, task
-}
-
-func (s *Session) maxDepth() int {
-	return s.rt.o.Configuration.Preferences(s.Info().Cwd).Depth
-}
-
-// above are the rules of the sessions above, the nearest first. A tool is offered only if all of them allow it; the gates check
+// rules are those of the sessions above, the nearest first. A tool is offered only if all of them allow it; the gates check
 // the same again for each call.
-func (s *Session) above() (all []permission.Ruleset) {
-	for p := s.of.parent; p != nil; p = p.of.parent {
+func (l lineage) rules(rt *Runtime) (all []permission.Ruleset) {
+	for p := l.parent; p != nil; p = p.of.parent {
 		all = append(all, p.rules())
 	}
-	for _, info := range s.of.heads {
-		all = append(all, s.rt.rulesOf(info))
+	for _, info := range l.heads {
+		all = append(all, rt.rulesOf(info))
 	}
 	return all
 }
@@ -117,10 +105,10 @@ func (r *Runtime) SubAgents(cwd string) (out []tools.SubAgent) {
 func (sp spawner) Spawn(ctx context.Context, call *tools.Call, t tools.Task) (tools.TaskResult, error) {
 	s := sp.c.s
 	// counted from the session that a person talks to
-	if limit := s.maxDepth(); s.depth() >= limit {
+	if limit := s.rt.maxDepth(s.Info().Cwd); s.of.depth() >= limit {
 		return tools.TaskResult{}, &tools.Error{Kind: "depth", Message: fmt.Sprintf("Sub-agents nest %d deep at most (subagent_depth in the configuration); do this yourself.", limit)}
 	}
-	kid, err := s.adoptChild(ctx, sp.c, t)
+	kid, err := sp.session(ctx, t)
 	if err != nil {
 		return tools.TaskResult{}, err
 	}
@@ -131,19 +119,20 @@ func (sp spawner) Spawn(ctx context.Context, call *tools.Call, t tools.Task) (to
 	w.started(t, last)
 	// Without background the call waits, and the session is put away when it returns.
 	if !t.Background {
-		defer s.dismiss(kid, stop)
+		defer dismiss(kid, stop)
 		return sp.run(ctx, kid, t)
 	}
 	s.tasks.start(s, kid, t, func(ctx context.Context) (tools.TaskResult, error) {
-		defer s.dismiss(kid, stop)
+		defer dismiss(kid, stop)
 		return sp.run(ctx, kid, t)
 	})
 	return tools.TaskResult{ID: kid.ID(), Model: kid.Info().Model, Running: true}, nil
 }
 
-// adoptChild makes the session for a task, or loads the one that the task resumes. Only a session whose parent is this one can be
+// session makes the session for a task, or loads the one that the task resumes. Only a session whose parent is this one can be
 // resumed, so that a model cannot reach another session by guessing its id.
-func (s *Session) adoptChild(ctx context.Context, c *call, t tools.Task) (*Session, error) {
+func (sp spawner) session(ctx context.Context, t tools.Task) (*Session, error) {
+	s := sp.c.s
 	info := s.acting()
 	if t.ID == "" {
 		a, ok := s.rt.agent(info.Cwd, t.Agent)
@@ -158,8 +147,8 @@ func (s *Session) adoptChild(ctx context.Context, c *call, t tools.Task) (*Sessi
 		if model == "" {
 			model = info.Model
 		}
-		return s.rt.newChild(ctx, SessionOptions{Cwd: info.Cwd, Extra: info.Extra, Title: fmt.Sprintf("%s (@%s)", t.Description, a.Name),
-			Agent: a.Name, Model: model, Effort: info.Effort, Parent: s.ID()}, child{parent: s, task: c.id, label: childLabel(a.Name, t.Description)})
+		return s.rt.newSessionOf(ctx, SessionOptions{Cwd: info.Cwd, Extra: info.Extra, Title: fmt.Sprintf("%s (@%s)", t.Description, a.Name),
+			Agent: a.Name, Model: model, Effort: info.Effort, Parent: s.ID()}, lineage{parent: s, task: sp.c.id, label: childLabel(a.Name, t.Description)})
 	}
 	// Two turns in one session would mix two tasks.
 	if _, live := s.rt.Session(t.ID); live {
@@ -170,7 +159,7 @@ func (s *Session) adoptChild(ctx context.Context, c *call, t tools.Task) (*Sessi
 		return nil, &tools.Error{Kind: "unknown_task", Message: fmt.Sprintf("There is no task %q of this session to resume; leave task_id out to start a new one.", t.ID)}
 	}
 	old := infoOf(head)
-	return s.rt.loadChild(ctx, t.ID, child{parent: s, task: c.id, label: childLabel(old.Agent, t.Description)})
+	return s.rt.loadChild(ctx, t.ID, lineage{parent: s, task: sp.c.id, label: childLabel(old.Agent, t.Description)})
 }
 
 func childLabel(agent, description string) string {
@@ -191,12 +180,11 @@ func (sp spawner) run(ctx context.Context, kid *Session, t tools.Task) (tools.Ta
 	defer release()
 	end, err := kid.Prompt(ctx, Prompt{Parts: []provider.Part{{Type: provider.PartText, Text: t.Prompt}}})
 	// Costs of all levels count for the session that the person talks to.
-	top, _ := kid.top()
-	top.tasks.spend(end)
+	kid.Top().tasks.spend(end)
 	if ctx.Err() != nil {
 		return out, ctx.Err()
 	}
-	out.Text, out.Steps = kid.lastWords(), end.Steps
+	out.Text, out.Steps = kid.hist.lastWords(), end.Steps
 	failed := func(why string) error {
 		return &tools.Error{Kind: "task_failed", Message: fmt.Sprintf("The sub-agent failed: %s It can be resumed with task_id %s.", why, kid.ID())}
 	}
@@ -223,28 +211,8 @@ func (sp spawner) run(ctx context.Context, kid *Session, t tools.Task) (tools.Ta
 	return out, nil
 }
 
-// lastWords is the text of the last message that has any.
-func (s *Session) lastWords() string {
-	for _, m := range slices.Backward(s.hist.messages) {
-		// Only what was said since the last task: a resumed session has older answers.
-		if m.Role == provider.RoleUser {
-			break
-		}
-		var text strings.Builder
-		for _, p := range m.Parts {
-			if p.Type == provider.PartText {
-				text.WriteString(p.Text)
-			}
-		}
-		if m.Role == provider.RoleAssistant && strings.TrimSpace(text.String()) != "" {
-			return text.String()
-		}
-	}
-	return ""
-}
-
 // dismiss takes a sub-agent's session out of memory; it stays in the store, to be resumed.
-func (s *Session) dismiss(kid *Session, stop func()) {
+func dismiss(kid *Session, stop func()) {
 	// Two seconds: its turn has ended, so there is little to wait for.
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
@@ -252,13 +220,8 @@ func (s *Session) dismiss(kid *Session, stop func()) {
 	stop()
 }
 
-// newChild is NewSession for a sub-agent.
-func (r *Runtime) newChild(ctx context.Context, o SessionOptions, of child) (*Session, error) {
-	return r.newSessionOf(ctx, o, of)
-}
-
 // loadChild is LoadSession for a sub-agent that nobody has open.
-func (r *Runtime) loadChild(ctx context.Context, id string, of child) (*Session, error) {
+func (r *Runtime) loadChild(ctx context.Context, id string, of lineage) (*Session, error) {
 	s, err := r.loadOf(ctx, id, of)
 	if err != nil {
 		return nil, err
@@ -357,3 +320,6 @@ func (w *taskWatch) event(e Event) {
 	// Report is called without the lock.
 	w.call.Report(tools.Update{Metadata: map[string]any{"output": text, "calls": count}})
 }
+
+// maxDepth is how deep sub-agents nest in a directory; 0: there are none.
+func (r *Runtime) maxDepth(cwd string) int { return r.o.Configuration.Preferences(cwd).Depth }

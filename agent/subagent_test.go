@@ -285,7 +285,7 @@ func TestTasksRunBesideEachOtherAndEndWithTheTurn(t *testing.T) {
 func (h *harness) stored2(id string) func(func(Event) bool) {
 	rt := New(Options{Store: h.st})
 	return func(yield func(Event) bool) {
-		s := rt.newSession(SessionInfo{ID: id, Cwd: h.dir}, 0, child{})
+		s := rt.newSession(SessionInfo{ID: id, Cwd: h.dir}, 0, lineage{})
 		_ = s.Events(context.Background(), 0, func(e Event) error { yield(e); return nil })
 	}
 }

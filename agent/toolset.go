@@ -11,6 +11,7 @@ import (
 type toolset struct {
 	rt    *Runtime
 	head  *Head
+	of    lineage
 	made  []tools.Tool // made at the first turn
 	tools []tools.Tool // made and those that come and go, as of this step
 }
@@ -36,4 +37,22 @@ func (ts *toolset) makeTools(ctx context.Context) error {
 	// over comes first, because its tools take the place of Pillion's own of the same name.
 	ts.tools = append(append(over[:len(over):len(over)], ts.made...), more...)
 	return nil
+}
+
+// offerOptions says which tools the model is offered. What the rules deny is not offered at all: a model that sees a tool calls it.
+func (ts *toolset) offerOptions(a Agent, model string) tools.OfferOptions {
+	cwd := ts.head.Info().Cwd
+	o := tools.OfferOptions{
+		UsesPatch: tools.UsesPatch(model), Rules: ts.rt.rules(cwd, a), Within: ts.of.rules(ts.rt), Switches: ts.rt.switches(cwd, a),
+		HasQuestioner: ts.rt.o.Questions != nil, HasSpawner: ts.of.depth() < ts.rt.maxDepth(cwd),
+	}
+	switch {
+	case ts.of.depth() > 0: // the plan and the mode are the business of the session it works for
+		o.Without = []string{"todowrite", "todoread", "plan_enter", "plan_exit"}
+	case a.Name == PlanAgent:
+		o.Without = []string{"plan_enter"}
+	default:
+		o.Without = []string{"plan_exit"}
+	}
+	return o
 }

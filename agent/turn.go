@@ -59,7 +59,7 @@ func (s *Session) turn(ctx context.Context, p Prompt) TurnData {
 		s.lend(l)
 		defer s.lend(loan{})
 	}
-	p.Parts = s.enter(ctx, p)
+	p.Parts = Entering{Session: s.acting(), MessageID: p.MessageID, Parts: p.Parts, Call: s.byHand}.complete(ctx, s.rt)
 	info := s.acting()
 	s.emit(EventPrompt, PromptData{MessageID: p.MessageID, Parts: p.Parts, Agent: info.Agent, Model: info.Model})
 	s.hist.messages = append(s.hist.messages, provider.Message{ID: p.MessageID, Role: provider.RoleUser, Parts: p.Parts})
@@ -150,7 +150,7 @@ func (t *turn) run(ctx context.Context) (StopReason, error) {
 			return TurnError, errors.New(t.loop.stuck + " No user could approve that it continues, so the turn ends here")
 		}
 		if spent := t.end.Cost + t.s.tasks.cost(); !over && t.limits.Cost > 0 && spent >= t.limits.Cost {
-			t.notice("warning", fmt.Sprintf("The turn has cost $%.2f, and its limit is $%.2f. Prompt again to go on.", spent, t.limits.Cost))
+			t.s.Notice("warning", fmt.Sprintf("The turn has cost $%.2f, and its limit is $%.2f. Prompt again to go on.", spent, t.limits.Cost))
 			return TurnMaxSteps, nil
 		}
 		if last && !over {
@@ -255,23 +255,6 @@ func (t *turn) setup(ctx context.Context) (*setup, error) {
 	return set, nil
 }
 
-// offerOptions says which tools the model is offered. What the rules deny is not offered at all: a model that sees a tool calls it.
-func (s *Session) offerOptions(a Agent, model string) tools.OfferOptions {
-	o := tools.OfferOptions{
-		UsesPatch: tools.UsesPatch(model), Rules: s.rt.rules(s.Info().Cwd, a), Within: s.above(), Switches: s.rt.switches(s.Info().Cwd, a),
-		HasQuestioner: s.rt.o.Questions != nil, HasSpawner: s.depth() < s.maxDepth(),
-	}
-	switch {
-	case s.depth() > 0: // the plan and the mode are the business of the session it works for
-		o.Without = []string{"todowrite", "todoread", "plan_enter", "plan_exit"}
-	case a.Name == PlanAgent:
-		o.Without = []string{"plan_enter"}
-	default:
-		o.Without = []string{"plan_exit"}
-	}
-	return o
-}
-
 // find is a tool that is not offered for want of room, unless it would not be anyway.
 func (set *setup) find(s *Session, name string) (tools.Tool, bool) {
 	if len(set.offered) == 0 {
@@ -321,11 +304,11 @@ func (t *turn) finish(ctx context.Context, set *setup, a *answer, failed error) 
 	case t.rejected.Load() && t.s.steered():
 		return "", false // the person has said how to go on
 	case t.rejected.Load():
-		t.notice("info", "The call was rejected, so the turn ends here. Say how to go on.")
+		t.s.Notice("info", "The call was rejected, so the turn ends here. Say how to go on.")
 		return TurnEnd, true
 	case answered && a.stop == provider.StopMaxTokens && a.cutCalls():
 		if t.cut++; t.cut >= 3 {
-			t.notice("warning", "The model's answers were cut at its output limit three times in a row, in the middle of a call.")
+			t.s.Notice("warning", "The model's answers were cut at its output limit three times in a row, in the middle of a call.")
 			return TurnMaxTokens, true
 		}
 		return "", false
@@ -341,13 +324,13 @@ func (t *turn) finish(ctx context.Context, set *setup, a *answer, failed error) 
 		t.s.listen(PromptData{MessageID: newID("msg_"), Parts: []provider.Part{{Type: provider.PartText, Text: limitText, Synthetic: true}}})
 		return "", false
 	case a.stop == provider.StopRefusal:
-		t.notice("warning", "The model declined to answer, or its provider's filter stopped it. Put the request another way, or choose another model.")
+		t.s.Notice("warning", "The model declined to answer, or its provider's filter stopped it. Put the request another way, or choose another model.")
 		return TurnRefusal, true
 	case len(message.Parts) == 0 || a.onlyThought():
 		if t.empty++; t.empty < 2 {
 			return "", false // it happens after tool results; asking again helps
 		}
-		t.notice("warning", "The model gave an empty answer twice. Ask again, or choose another model.")
+		t.s.Notice("warning", "The model gave an empty answer twice. Ask again, or choose another model.")
 		t.end.Undone = true
 		return TurnEnd, true
 	}
@@ -366,11 +349,6 @@ func (t *turn) spend(step StepData) {
 			h.usedAt-- // the results have not been counted yet
 		}
 	}
-}
-
-// notice shows the person a line. It is masked, because messages of providers quote what was sent.
-func (t *turn) notice(level, text string) {
-	t.s.emit(EventNotice, NoticeData{Level: level, Text: t.s.mask(text)})
 }
 
 // pause waits, or returns false when the turn is cancelled.

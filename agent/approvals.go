@@ -1,0 +1,151 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/permission"
+)
+
+// approvals are the questions of one session to the person: permission requests, which its gate decides on or passes on, and the
+// questions of the question tool. While one waits, the session and those above it are marked as waiting.
+type approvals struct {
+	rt     *Runtime
+	log    *EventLog
+	head   *Head
+	runner *Runner
+	of     lineage
+	gate   *permission.Gate
+}
+
+// newApprovals makes the session's gate. A sub-agent's gate is a child of its parent's, so that it may do what both allow and no
+// more. A sub-agent's session that a person opened by itself has no parent in memory: the gates of the sessions above it are made
+// from their stored heads, the outermost first. root is the Git worktree that grants are remembered for.
+func newApprovals(rt *Runtime, log *EventLog, head *Head, runner *Runner, of lineage, root string) *approvals {
+	a := &approvals{rt: rt, log: log, head: head, runner: runner, of: of}
+	own := permission.GateOptions{
+		Advise: a.advise,
+		Rules:  a.rules, Asker: rt.o.Asker, Grants: rt.grants, Project: root, Notify: a.asked, Follow: a.follows,
+	}
+	// Each gate is a child of the one outside it, so that all of them must allow.
+	for i, head := range slices.Backward(of.heads) { // from the outermost in
+		o := own
+		o.Rules = func() permission.Ruleset { return rt.rulesOf(head) }
+		if i == len(of.heads)-1 {
+			a.gate = permission.NewGate(o)
+		} else {
+			a.gate = a.gate.Child(o, of.heads[i+1].ID)
+		}
+	}
+	if len(of.heads) > 0 {
+		a.gate = a.gate.Child(own, of.heads[0].ID)
+	} else {
+		a.gate = permission.NewGate(own)
+	}
+	if p := of.parent; p != nil {
+		o := permission.GateOptions{Rules: a.rules, Notify: a.asked}
+		if rt.o.Asker != nil {
+			o.Asker = childAsker{rt.o.Asker, of.label}
+		}
+		a.gate = p.gate.Child(o, p.ID())
+	}
+	return a
+}
+
+// rules are read for each request, so that a changed agent or configuration applies
+// immediately.
+func (a *approvals) rules() permission.Ruleset {
+	info := a.head.acting()
+	acting, ok := a.rt.agent(info.Cwd, info.Agent)
+	if !ok { // the agent was removed from the configuration: use the strictest default, which changes nothing
+		acting, _ = a.rt.agent(info.Cwd, "plan")
+	}
+	return a.rt.rules(info.Cwd, acting)
+}
+
+// advise asks the extensions about a permission. Ask means that they have no opinion; the gate decides what an opinion may do.
+func (a *approvals) advise(ctx context.Context, r permission.Request) permission.Action {
+	e := a.rt.extensions(a.head.Info().Cwd)
+	if e.Permission == nil {
+		return permission.Ask
+	}
+	return e.Permission(ctx, r)
+}
+
+// asked emits a permission request (end is nil) and its answer, and marks the session as waiting for the person between the two.
+func (a *approvals) asked(r permission.Request, end *permission.Outcome) {
+	d := AskData{ID: r.ID, CallID: r.CallID, Permission: r.Permission, Patterns: r.Patterns}
+	if end != nil {
+		var rejected *permission.RejectedError
+		switch {
+		case errors.As(end.Err, &rejected):
+			d.Reply, d.Message = string(permission.Reject), rejected.Message
+		// A rule's denial is shown like a person's.
+		case errors.Is(end.Err, permission.ErrDenied), errors.Is(end.Err, permission.ErrRejected):
+			d.Reply = string(permission.Reject)
+		// Nobody has decided: a reopened session may ask again.
+		case end.Err != nil && a.runner.isClosing():
+			d.Reply = AskInterrupted
+		case end.Err != nil:
+			d.Reply = "cancelled"
+		default:
+			d.Reply, d.Message = string(end.Reply.Kind), end.Reply.Message
+		}
+	}
+	a.log.emit(EventAsk, d)
+	if end == nil {
+		a.runner.waitsFor(r.CallID)
+	} else {
+		a.runner.answered(r.CallID)
+	}
+}
+
+// SetReview changes the style. Changes that wait for an answer are accepted when it becomes follow.
+func (a *approvals) SetReview(style string) error {
+	if !slices.Contains(ReviewStyles, style) {
+		return fmt.Errorf("the review style is %s, not %q", strings.Join(ReviewStyles, ", "), style)
+	}
+	a.head.change(func(i *SessionInfo) { i.Review = style })
+	// What already waits would otherwise still be asked.
+	if style == ReviewFollow {
+		a.gate.Settle(context.Background())
+	}
+	return nil
+}
+
+// follows reports whether changes are written at once and reviewed afterwards. A sub-agent has no style of its own: its changes
+// are reviewed like those of the session it works for.
+func (a *approvals) follows() bool {
+	head := a.head
+	if a.of.parent != nil {
+		head = a.of.parent.Top().Head
+	}
+	return head.Review() == ReviewFollow
+}
+
+// questions passes a tool's questions to the person and marks the session as waiting until they are answered.
+type questions struct {
+	runner *Runner
+	q      tools.Questioner
+}
+
+func (q questions) AskQuestions(ctx context.Context, call *tools.Call, qs []tools.Question) ([][]string, error) {
+	q.runner.waitsFor(call.CallID)
+	defer q.runner.answered(call.CallID)
+	return q.q.AskQuestions(ctx, call, qs)
+}
+
+// questioner is nil when no editor can show questions; the question tool is not offered then.
+func (a *approvals) questioner() tools.Questioner {
+	if a.rt.o.Questions == nil {
+		return nil
+	}
+	if a.of.parent != nil {
+		return questions{a.runner, childQuestions{a.rt.o.Questions, a.of.label}}
+	}
+	return questions{a.runner, a.rt.o.Questions}
+}
