@@ -84,6 +84,60 @@ for f in pillion_*.deb; do
   done
 done
 
+for f in pillion-*.rpm; do
+  [ -e "$f" ] || continue
+  if ! command -v rpm2cpio >/dev/null || ! command -v cpio >/dev/null; then echo "--  $f: not unpacked: rpm2cpio or cpio is missing"; continue; fi
+  mkdir "$scratch/$f.root"
+  rpm2cpio "$f" | (cd "$scratch/$f.root" && cpio -idm --quiet)
+  name=${f%.rpm}
+  try "$f" "$scratch/$f.root" "$(sed 's/.*\.//; s/x86_64/amd64/; s/aarch64/arm64/' <<<"$name")" /usr/bin/pillion "$version_of_all"
+  [ -s "$scratch/$f.root/usr/share/zsh/site-functions/_pillion" ] || fail "$f lacks its zsh completion"
+done
+
+for f in pillion-*.pkg.tar.zst; do
+  [ -e "$f" ] || continue
+  if ! command -v zstd >/dev/null; then echo "--  $f: not unpacked: zstd is missing"; continue; fi
+  mkdir "$scratch/$f.root"
+  zstd -qdc "$f" | tar -x -C "$scratch/$f.root"
+  name=${f%.pkg.tar.zst}
+  try "$f" "$scratch/$f.root" "$(sed 's/.*-//; s/x86_64/amd64/; s/aarch64/arm64/' <<<"$name")" /usr/bin/pillion "$version_of_all"
+  [ -s "$scratch/$f.root/.PKGINFO" ] || fail "$f lacks .PKGINFO"
+done
+
+# npm, as `npm install -g` and `npx` lay it out, from the archives and without a registry. Only this machine's platform starts.
+here=linux-$(node -p process.arch)
+npm install --silent --no-audit --no-fund --no-save --ignore-scripts --offline --prefix "$scratch/npm" \
+  "npm/pillion-dev-$here-$version_of_all.tgz" >/dev/null 2>&1 || fail "npm/pillion-dev-$here-$version_of_all.tgz cannot be installed"
+tar -xzf "npm/pillion-$version_of_all.tgz" -C "$scratch/npm/node_modules" # npm would ask the registry for the other platform's
+mv "$scratch/npm/node_modules/package" "$scratch/npm/node_modules/pillion"
+is npm "$(env -i HOME="$scratch" PATH="$PATH" node "$scratch/npm/node_modules/pillion/pillion.mjs" version | cut -d' ' -f2)" "$version_of_all"
+code=0
+env -i HOME="$scratch" PATH="$PATH" node "$scratch/npm/node_modules/pillion/pillion.mjs" no-such-command >/dev/null 2>&1 || code=$?
+[ $code != 0 ] || fail "npm: the exit code of the program is lost"
+ok "npm/pillion-$version_of_all.tgz: npx pillion"
+rm -rf "$scratch/npm/node_modules/@pillion-dev"
+said=$(node "$scratch/npm/node_modules/pillion/pillion.mjs" version 2>&1) && fail "npm: started without its program"
+[[ $said == *"--omit=optional"* ]] || fail "npm: without its program it says: $said"
+ok "npm/pillion-$version_of_all.tgz: says what is missing without the platform's package"
+
+# install.sh from a folder instead of the network: first, again over itself, and a damaged archive.
+mirror=$scratch/mirror
+mkdir "$mirror"
+cp SHA256SUMS pillion-*-linux-*.tar.gz "$mirror"
+by_script() { env -i HOME="$scratch/home" PATH="/usr/bin:/bin" PILLION_FROM="file://$mirror" sh install.sh "$@"; }
+by_script >/dev/null || fail "install.sh"
+by_script "$version_of_all" >/dev/null || fail "install.sh over itself"
+is install.sh "$("$scratch/home/.local/bin/pillion" version | cut -d' ' -f2)" "$version_of_all"
+by_script 9.9.9 >/dev/null 2>&1 && fail "install.sh: another version than the one asked for was installed"
+for f in "$mirror"/*.tar.gz; do echo x >>"$f"; done
+rm -rf "${scratch:?}/home"
+said=$(by_script 2>&1) && fail "install.sh: a damaged archive was installed"
+[[ $said == *SHA256SUMS* && ! -e $scratch/home/.local/bin/pillion ]] || fail "install.sh: a damaged archive: $said"
+ok "install.sh: installs, replaces itself, refuses another version and a damaged archive"
+
+node ../scripts/packages/check.mjs . "$version_of_all" || fail "the entries for other package managers"
+ok "acp-registry, homebrew, aur, container, devcontainer: versions, checksums, addresses"
+
 for f in pillion-*.vsix; do
   [ -e "$f" ] || fail "there is no .vsix"
   mkdir "$scratch/$f.root"

@@ -26,15 +26,12 @@ func InstallServer(ctx context.Context, id, cache string, yes bool, in io.Reader
 	}
 	fmt.Fprintf(out, "This fetches %s from the internet into %s:\n  %s\n", id, cache, plan)
 	if !yes {
-		if in == nil {
+		switch approved, err := Confirm(in, out, "Install it?"); {
+		case errors.Is(err, ErrNoTerminal):
 			return errors.New("installing needs approval, but standard input is not a terminal; nothing was installed. Run it again with --yes")
-		}
-		fmt.Fprint(out, "Install it? [y/N] ")
-		answer, err := bufio.NewReader(in).ReadString('\n')
-		if err != nil && answer == "" {
-			fmt.Fprintln(out)
-		}
-		if a := strings.ToLower(strings.TrimSpace(answer)); a != "y" && a != "yes" {
+		case err != nil:
+			return err
+		case !approved:
 			return errors.New("nothing was installed")
 		}
 	}
@@ -45,4 +42,21 @@ func InstallServer(ctx context.Context, id, cache string, yes bool, in io.Reader
 	}
 	fmt.Fprintf(out, "Installed: %s\nRunning Pillion processes find it as well; pillion doctor shows it.\n", program)
 	return nil
+}
+
+// ErrNoTerminal says that nobody can be asked.
+var ErrNoTerminal = errors.New("standard input is not a terminal")
+
+// Confirm asks a question that y or yes answers with yes, and everything else with no. in is nil where there is no terminal.
+func Confirm(in io.Reader, out io.Writer, question string) (bool, error) {
+	if in == nil {
+		return false, ErrNoTerminal
+	}
+	fmt.Fprint(out, question+" [y/N] ")
+	answer, err := bufio.NewReader(in).ReadString('\n')
+	if err != nil && answer == "" { // the end of the input: the cursor is still behind the question
+		fmt.Fprintln(out)
+	}
+	a := strings.ToLower(strings.TrimSpace(answer))
+	return a == "y" || a == "yes", nil
 }
