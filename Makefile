@@ -5,7 +5,7 @@
 #   make test-fast  what a change to one room needs, in three minutes; installs nothing (also: make quick)
 #   make vscode  a real VS Code in the browser with the extension, on a scratch copy of the broken example (DIR=… for your own)
 #   make package the extension as a .vsix with the binary, in dist/
-#   make dist    packages for Linux with their checksums, in dist/, each unpacked and tried
+#   make dist    packages for Linux (tar.gz, deb, rpm, Arch, npm, vsix, install.sh …) with their checksums, in dist/, each tried
 #   make reproducible   build the release program twice, in two places; fail where the bytes differ
 #   make bench   the benchmarks behind docs/BENCHMARKS.md, OpenCode's included where npm can be reached (QUICK=1: a tenth of it, printed)
 #   make faults  deaths, full disks, floods, and half an hour of random sessions (SOAK=2m)
@@ -35,7 +35,7 @@ $(BIN): $(GOFILES)
 	go build -tags $(TAGS) -ldflags '$(LDFLAGS)' -o $@ ./sidecar
 
 # What each target needs, installed when it is missing (scripts/setup.sh).
-.PHONY: setup-run setup-go setup-vscode setup-nvim setup-test
+.PHONY: setup-run setup-go setup-vscode setup-nvim setup-dist setup-test
 setup-run:
 	@./scripts/setup.sh run "$(CACHE)"
 setup-go:
@@ -44,6 +44,8 @@ setup-vscode:
 	@./scripts/setup.sh vscode "$(CACHE)"
 setup-nvim:
 	@./scripts/setup.sh nvim "$(CACHE)"
+setup-dist:
+	@./scripts/setup.sh dist "$(CACHE)"
 setup-test:
 	@./scripts/setup.sh test "$(CACHE)"
 
@@ -93,7 +95,7 @@ vscode: setup-vscode build
 package: setup-vscode build
 	npm run --silent package
 
-dist: setup-test
+dist: setup-dist
 	@./scripts/dist.sh $(ARCH)
 	@./scripts/dist-test.sh
 

@@ -88,7 +88,8 @@ for f in pillion-*.rpm; do
   [ -e "$f" ] || continue
   if ! command -v rpm2cpio >/dev/null || ! command -v cpio >/dev/null; then echo "--  $f: not unpacked: rpm2cpio or cpio is missing"; continue; fi
   mkdir "$scratch/$f.root"
-  rpm2cpio "$f" | (cd "$scratch/$f.root" && cpio -idm --quiet)
+  rpm2cpio "$f" >"$scratch/rpm.cpio" || [ -s "$scratch/rpm.cpio" ] || fail "$f cannot be unpacked" # that of rpm 4.18 ends with 1 although everything came out
+  (cd "$scratch/$f.root" && cpio -idm --quiet --no-absolute-filenames <"$scratch/rpm.cpio" 2>/dev/null)
   name=${f%.rpm}
   try "$f" "$scratch/$f.root" "$(sed 's/.*\.//; s/x86_64/amd64/; s/aarch64/arm64/' <<<"$name")" /usr/bin/pillion "$version_of_all"
   [ -s "$scratch/$f.root/usr/share/zsh/site-functions/_pillion" ] || fail "$f lacks its zsh completion"
@@ -107,7 +108,7 @@ done
 # npm, as `npm install -g` and `npx` lay it out, from the archives and without a registry. Only this machine's platform starts.
 here=linux-$(node -p process.arch)
 npm install --silent --no-audit --no-fund --no-save --ignore-scripts --offline --prefix "$scratch/npm" \
-  "npm/pillion-dev-$here-$version_of_all.tgz" >/dev/null 2>&1 || fail "npm/pillion-dev-$here-$version_of_all.tgz cannot be installed"
+  "./npm/pillion-dev-$here-$version_of_all.tgz" >/dev/null 2>&1 || fail "npm/pillion-dev-$here-$version_of_all.tgz cannot be installed"
 tar -xzf "npm/pillion-$version_of_all.tgz" -C "$scratch/npm/node_modules" # npm would ask the registry for the other platform's
 mv "$scratch/npm/node_modules/package" "$scratch/npm/node_modules/pillion"
 is npm "$(env -i HOME="$scratch" PATH="$PATH" node "$scratch/npm/node_modules/pillion/pillion.mjs" version | cut -d' ' -f2)" "$version_of_all"

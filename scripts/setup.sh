@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # Installs what is missing for one target and nothing else.
 #
-#   setup.sh run|go|vscode|nvim|test CACHE_DIR
+#   setup.sh run|go|vscode|nvim|dist|test CACHE_DIR
 #
 # run: what the main job uses: a C compiler, ripgrep, gopls
 # go: also what the Go tests use: language servers, clangd, PostgreSQL, strace, npm packages
 # vscode: also the packages of the VS Code extension, a real VS Code and a browser
 # nvim: also three Neovims and tmux
-# test: all of it
+# dist: what makes and tries the packages that are given away
+# test: all of it but that
 #
 # Debian packages come from apt (as root, or with sudo); Go programs and npm packages go into CACHE_DIR. It is safe to run
 # again: what is there is left alone. At the end it lists what it installed; CACHE_DIR/installed.txt keeps that list.
@@ -19,7 +20,7 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 GOPLS=v0.23.0
 GOTESTSUM=v1.13.0
 
-case $target in run | go | vscode | nvim | test) ;; *) echo "usage: $0 run|go|vscode|nvim|test CACHE_DIR" >&2 && exit 2 ;; esac
+case $target in run | go | vscode | nvim | dist | test) ;; *) echo "usage: $0 run|go|vscode|nvim|dist|test CACHE_DIR" >&2 && exit 2 ;; esac
 wants() { [ "$target" = test ] || [ "$target" = "$1" ]; }
 say() { printf 'setup: %s\n' "$*" >&2; }
 touch "$cache/installed.txt"
@@ -35,6 +36,7 @@ command -v go >/dev/null || {
 packages=(git gcc libc6-dev make ripgrep)
 if wants go; then packages+=(clangd postgresql shellcheck strace tmux); fi
 if wants nvim; then packages+=(tmux); fi
+if [ "$target" = dist ]; then packages+=(binutils cpio rpm2cpio zstd unzip); fi
 if command -v dpkg-query >/dev/null; then
   "$root/scripts/apt.sh" "$cache" "${packages[@]}"
 fi
