@@ -37,6 +37,9 @@ type Family struct {
 	Thread *Thread
 	// Limits are resource limits (RLIMIT_*) that hold from the command's first instruction on. Linux only.
 	Limits map[int]uint64
+	// Admit, when set, is called with the id of the first process before its first instruction, where the system allows
+	// tracing, else right after its start. An error kills the process, and Start returns it. Linux only.
+	Admit func(pid int) error
 
 	id   int64       // unique in this program; with its process id it is the mark in the environment
 	os   familyMarks // what the operating system knows it by; written by start, read-only afterwards

@@ -121,12 +121,13 @@ func (f *Family) start(cmd *exec.Cmd) error {
 	return inSpawner(func() error { return f.startMarked(cmd) })
 }
 
-// setLimits sets the family's mark and limits. Another thread does it: a restricted one must not touch the limits of
-// other processes.
-func (f *Family) setLimits(pid int) {
-	done := make(chan struct{})
+// setLimits sets the family's mark and limits, and has it admitted. Another thread does it: a restricted one must not
+// touch the limits of other processes, nor write to control groups.
+func (f *Family) setLimits(pid int) error {
+	done := make(chan error)
 	go func() {
-		defer close(done)
+		var err error
+		defer func() { done <- err }()
 		if f.os.set {
 			_ = unix.Prlimit(pid, unix.RLIMIT_MSGQUEUE, &f.os.limit, nil)
 		}
@@ -137,8 +138,11 @@ func (f *Family) setLimits(pid int) {
 				_ = unix.Prlimit(pid, resource, &unix.Rlimit{Cur: value, Max: value}, nil)
 			}
 		}
+		if f.Admit != nil {
+			err = f.Admit(pid)
+		}
 	}()
-	<-done
+	return <-done
 }
 
 // startMarked runs on the thread that is to be the child's parent. ptrace and the parent-death signal belong to that
@@ -172,11 +176,17 @@ func (f *Family) startMarked(cmd *exec.Cmd) error {
 			}
 		}
 	}
-	f.setLimits(pid)
+	err = f.setLimits(pid)
+	if err != nil {
+		_ = cmd.Process.Kill() // while it is stopped, so that it has run nothing
+	}
 	if attr.Ptrace {
 		_ = syscall.PtraceDetach(pid)
 	}
-	return nil
+	if err != nil {
+		_ = cmd.Wait() // else it stays a zombie
+	}
+	return err
 }
 
 // forgetMarks tells the watcher that nothing of the family is left, so that a later process

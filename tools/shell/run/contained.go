@@ -16,15 +16,17 @@ import (
 // gets a new one.
 type cells struct {
 	mu      sync.Mutex
-	current *cell  // guarded by mu; nil: none yet
-	temp    string // guarded by mu; the private temporary folder of all; empty: not made yet
-	running int    // guarded by mu; commands of all cells that are not over
+	current *cell                 // guarded by mu; nil: none yet
+	temp    string                // guarded by mu; the private temporary folder of all; empty: not made yet
+	running int                   // guarded by mu; commands of all cells that are not over
+	limit   *sandbox.ProcessLimit // guarded by mu; of all commands together; nil: not made yet
 }
 
 // cell is a restricted thread, and what its commands may read.
 type cell struct {
 	thread    *guard.Thread
 	contained *sandbox.Contained
+	limit     *sandbox.ProcessLimit
 	running   int // commands that are not over; guarded by the mutex of cells
 }
 
@@ -33,6 +35,9 @@ type cell struct {
 func (c *cells) enter(o sandbox.ContainOptions) (*cell, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.limit == nil {
+		c.limit = sandbox.NewProcessLimit()
+	}
 	if c.temp == "" {
 		dir, err := os.MkdirTemp("", "pillion-commands-")
 		if err != nil {
@@ -54,7 +59,7 @@ func (c *cells) enter(o sandbox.ContainOptions) (*cell, error) {
 		if old := c.current; old != nil && old.running == 0 {
 			old.thread.Close()
 		}
-		c.current = &cell{thread: thread, contained: contained}
+		c.current = &cell{thread: thread, contained: contained, limit: c.limit}
 	}
 	c.running++
 	c.current.running++
@@ -90,5 +95,8 @@ func (c *cells) close() {
 	if c.temp != "" {
 		_ = os.RemoveAll(c.temp)
 		c.temp = ""
+	}
+	if c.limit != nil {
+		c.limit.Close()
 	}
 }

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -303,6 +305,10 @@ func TestAContainedCommandReachesNoOtherProcess(t *testing.T) {
 		"limits":        fmt.Sprintf(`python3 -c 'import resource; resource.prlimit(%d, resource.RLIMIT_NOFILE, (1, 1))'`, pid),
 		"affinity":      fmt.Sprintf(`python3 -c 'import os; os.sched_setaffinity(%d, {0})'`, pid),
 		"tracing":       fmt.Sprintf(`python3 -c 'import ctypes; ctypes.CDLL(None).ptrace(16, %d, 0, 0)==0 or exit(1)'`, pid),
+		"arguments":     fmt.Sprintf("cat /proc/%d/cmdline", pid),
+		"status":        fmt.Sprintf("cat /proc/%d/status", pid),
+		"all arguments": `test -n "$(cat /proc/[0-9]*/cmdline 2>/dev/null)"`,
+		"list":          "ps -eo args | grep -q '^sleep 1000'",
 		"shared memory": `python3 -c 'import ctypes; ctypes.CDLL(None).shmget(1, 4096, 0o1666)>=0 or exit(1)'`,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -318,6 +324,25 @@ func TestAContainedCommandReachesNoOtherProcess(t *testing.T) {
 	})
 }
 
+// A terminal obeys what is printed on it and hears what is typed: another program's is neither written nor read.
+func TestAContainedCommandReachesNoOtherTerminal(t *testing.T) {
+	ours, theirs, err := openPTY()
+	if err != nil {
+		t.Skip("no pseudo-terminal:", err)
+	}
+	defer ours.Close()
+	defer theirs.Close()
+	name := theirs.Name()
+	if err := os.Chmod(name, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for what, command := range map[string]string{"written": "echo x >" + name, "read": ": <" + name, "both": ": <>" + name} {
+		if out := contained(t, t.TempDir(), command); out.Exit == 0 {
+			t.Errorf("it can be %s: %+v", what, out)
+		}
+	}
+}
+
 func TestAContainedCommandIsBounded(t *testing.T) {
 	needPython(t)
 	root := t.TempDir()
@@ -327,6 +352,107 @@ func TestAContainedCommandIsBounded(t *testing.T) {
 	}
 	if out := contained(t, root, `python3 -c 'x = bytearray(9 << 30)'`); out.Exit == 0 || !strings.Contains(out.Output.Head, "MemoryError") {
 		t.Errorf("%+v", out)
+	}
+}
+
+// However the limit is held, a bomb meets it, nothing of it is left, and other programs start as before.
+func TestAContainedForkBombIsBounded(t *testing.T) {
+	needPython(t)
+	const forks = `import os, time
+n = 0
+try:
+    while n < 3000:
+        if os.fork() == 0:
+            time.sleep(100)
+            os._exit(0)
+        n += 1
+except BlockingIOError:
+    print("refused after", n, flush=True)
+time.sleep(100)
+`
+	for name, noGroup := range map[string]bool{"control group": false, "no control group": true} {
+		t.Run(name, func(t *testing.T) {
+			root := t.TempDir()
+			writeFile(t, filepath.Join(root, "bomb.py"), forks)
+			r := &Runner{}
+			defer r.Close()
+			r.cells.limit = sandbox.NewProcessLimit()
+			r.cells.limit.Most, r.cells.limit.NoGroup = 100, noGroup
+			// Whether the kernel holds the limit here must not be decided by what is tested.
+			held := os.Geteuid() != 0 || !noGroup && groupsWork(t)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			refused := make(chan struct{})
+			var once sync.Once
+			c := Command{Text: "python3 bomb.py", Dir: root, Contained: containedIn(t, root), Timeout: time.Minute, OnOutput: func(tail string) {
+				if strings.Contains(tail, "refused") {
+					once.Do(func() { close(refused) })
+				}
+			}}
+			ended := make(chan Outcome, 1)
+			go func() { out, _ := r.Run(ctx, c); ended <- out }()
+			select {
+			case <-refused: // by the kernel: the command itself lives
+				if out, err := exec.Command("true").CombinedOutput(); err != nil {
+					t.Errorf("a program of the person's does not start: %v %s", err, out)
+				}
+				cancel()
+				if out := <-ended; !strings.Contains(out.Output.Head, "refused after") {
+					t.Errorf("%+v", out)
+				}
+			case out := <-ended: // by this program, which kills it
+				if held || out.Signal == "" || out.TimedOut {
+					t.Errorf("%+v", out)
+				}
+			}
+			r.Close()
+			noneLeftIn(t, root)
+			if groups, _ := filepath.Glob(fmt.Sprintf("/sys/fs/cgroup/*/pillion-contained.%d.*", os.Getpid())); len(groups) > 0 {
+				t.Errorf("control groups are left: %q", groups)
+			}
+		})
+	}
+}
+
+// groupsWork tries whether this process may make control groups for processes.
+func groupsWork(t *testing.T) bool {
+	t.Helper()
+	l := sandbox.NewProcessLimit()
+	defer l.Close()
+	child := exec.Command("sleep", "100")
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = child.Process.Kill(); _ = child.Wait() }()
+	return l.Admit(child.Process.Pid) == nil && l.Held()
+}
+
+// noneLeftIn looks for processes that work in a folder.
+func noneLeftIn(t *testing.T, root string) {
+	t.Helper()
+	places, _ := filepath.Glob("/proc/[0-9]*/cwd")
+	for _, l := range places {
+		if at, err := os.Readlink(l); err == nil && at == root {
+			t.Errorf("%s is left", l)
+		}
+	}
+}
+
+// A bomb that no program ends on purpose: its shell is gone at once, and its processes have lost their parents.
+func TestAContainedForkBombOfTheShellEnds(t *testing.T) {
+	for name, noGroup := range map[string]bool{"control group": false, "no control group": true} {
+		t.Run(name, func(t *testing.T) {
+			root := t.TempDir()
+			r := &Runner{}
+			defer r.Close()
+			r.cells.limit = sandbox.NewProcessLimit()
+			r.cells.limit.Most, r.cells.limit.NoGroup = 100, noGroup
+			if _, err := r.Run(t.Context(), Command{Text: ":(){ :|:& };:; sleep 100", Dir: root, Contained: containedIn(t, root), Timeout: time.Second}); err != nil {
+				t.Fatal(err)
+			}
+			r.Close()
+			noneLeftIn(t, root)
+		})
 	}
 }
 

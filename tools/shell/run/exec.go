@@ -202,7 +202,7 @@ func (r *Runner) start(c Command) (*job, *collector, error) {
 			pw.Close()
 			return nil, nil, err
 		}
-		j.family.Thread, j.family.Limits = j.cell.thread, j.cell.contained.Limits()
+		j.family.Thread, j.family.Limits, j.family.Admit = j.cell.thread, j.cell.contained.Limits(), j.cell.limit.Admit
 	}
 	cmd := guard.Command(guard.Bash, append([]string{name}, args...)...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = c.Dir, pw, pw
@@ -244,6 +244,17 @@ func (r *Runner) start(c Command) (*job, *collector, error) {
 		return nil, nil, fmt.Errorf("%s cannot be started: %w", shell, err)
 	}
 	r.add(j)
+	if j.cell != nil && !j.cell.limit.Held() {
+		r.wg.Add(1)
+		go func() {
+			defer r.wg.Done()
+			j.watchTasks(j.cell.limit.Most, func() bool {
+				r.mu.Lock()
+				defer r.mu.Unlock()
+				return !r.jobs[j]
+			})
+		}()
+	}
 	out := newCollector(pr, c)
 	r.wg.Add(2)
 	go func() { defer r.wg.Done(); out.read() }()

@@ -128,6 +128,47 @@ func (j *job) kill() {
 	}
 }
 
+// watchTasks ends a job that has more than most processes and threads, where the kernel does not hold such a limit (see
+// sandbox.ProcessLimit). It returns when the job is over. The number of all tasks of the system costs one small read, so
+// the job's own are counted only when that has grown by most. Every 20 ms is often enough: a shell forks a few dozen
+// times in that time.
+func (j *job) watchTasks(most int, over func() bool) {
+	before := systemTasks()
+	for !over() {
+		time.Sleep(20 * time.Millisecond)
+		if now := systemTasks(); now < before+most {
+			before = min(before, now)
+			continue
+		}
+		if len(j.processes()) <= most {
+			continue // somebody else's
+		}
+		for len(j.processes()) > 0 && !over() {
+			// Stopped first: what is killed one by one forks again meanwhile.
+			j.signal(syscall.SIGSTOP)
+			j.signal(syscall.SIGKILL)
+		}
+		return
+	}
+}
+
+// systemTasks is the number of processes and threads in the system, from /proc/loadavg (proc_loadavg(5)); 0 where it
+// cannot be read.
+func systemTasks() int {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return 0
+	}
+	// 0.00 0.01 0.05 1/80 11206: the fourth field is running/all.
+	fields := strings.Fields(string(text))
+	if len(fields) < 4 {
+		return 0
+	}
+	_, all, _ := strings.Cut(fields[3], "/")
+	n, _ := strconv.Atoi(all)
+	return n
+}
+
 // left counts what still runs after the shell has ended, and sees to it that none of it stays a zombie.
 func (j *job) left() int {
 	ours := j.processes()

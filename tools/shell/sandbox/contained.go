@@ -11,7 +11,7 @@ import (
 
 // Contained is what a command may do that runs without a question: read the project and the system, and write to a
 // temporary folder of its own. It has no socket of any family, cannot change a file's metadata, does not see other
-// programs' memory or environment, and its processor time, memory and files are limited. It holds whatever the analysis
+// programs' memory, environment or arguments, and its processor time, memory, files and processes are limited. It holds whatever the analysis
 // of the command missed: that is its reason.
 //
 //	out, err := runner.Run(ctx, run.Command{Text: "git log", Dir: dir, Contained: &sandbox.ContainOptions{Root: root, Dir: dir, Home: home}})
@@ -137,9 +137,12 @@ func (c *Contained) keepsFrom(name string) bool {
 }
 
 // systemReadable are the places of the system that hold programs, their data and their configuration. Other programs'
-// data (/var, /srv, /mnt, /run) and home folders are not among them.
+// data (/var, /srv, /mnt, /run) and home folders are not among them. Of /proc only what is about the machine: what it
+// shows of processes are their arguments, with the passwords in them. Landlock cannot tell a command's own folder there
+// from others', since it is not there yet, so a command cannot read that either (df without a path, findmnt).
 var systemReadable = []string{
-	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/gnu", "/snap", "/proc", "/sys", "/run/current-system",
+	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/gnu", "/snap", "/sys", "/run/current-system",
+	"/proc/cpuinfo", "/proc/crypto", "/proc/devices", "/proc/diskstats", "/proc/filesystems", "/proc/interrupts", "/proc/loadavg", "/proc/meminfo", "/proc/modules", "/proc/partitions", "/proc/pressure", "/proc/slabinfo", "/proc/stat", "/proc/swaps", "/proc/sys", "/proc/uptime", "/proc/version", "/proc/version_signature", "/proc/vmstat", "/proc/zoneinfo",
 	"/var/lib/dpkg", "/var/lib/rpm", "/var/cache/man", "/home/linuxbrew/.linuxbrew",
 }
 

@@ -36,7 +36,7 @@ func Layers() string {
 	if version < 6 {
 		parts = append(parts, "no signals at all, since this Landlock cannot tell whose they are")
 	}
-	return strings.Join(append(parts, "limits of processor time, memory and files"), "; ")
+	return strings.Join(append(parts, "limits of processor time, memory, files and processes"), "; ")
 }
 
 var canContain = sync.OnceValue(func() error { return tryContain(landlockVersion()) })
@@ -220,8 +220,14 @@ func (c *Contained) systemRules() (rules []rule) {
 	for _, p := range existing(systemReadable) {
 		allowReading(p, c.apart, add)
 	}
-	for _, p := range append(devices, "/dev/pts") {
-		add(p, ll.AccessFSReadFile|ll.AccessFSReadDir|fileRights)
+	// Runtimes list /proc/self/fd to close what they inherited.
+	add("/proc", ll.AccessFSReadDir)
+	for _, p := range devices {
+		// The terminals of the person's other programs are /dev/pts/N: what is printed there they obey, and what is typed
+		// there can be read. The command's own is /dev/tty.
+		if !strings.HasPrefix(p, "/dev/pt") {
+			add(p, ll.AccessFSReadFile|fileRights)
+		}
 	}
 	return rules
 }

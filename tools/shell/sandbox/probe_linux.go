@@ -65,7 +65,7 @@ func probeWith(helper []string) Support {
 		}
 	}
 	if !s.Mounts {
-		s.Cgroup = pidsGroup()
+		s.Cgroup = processGroups()
 		return s
 	}
 	if base, err := os.MkdirTemp("", "pillion-probe-"); err == nil {
@@ -80,7 +80,7 @@ func probeWith(helper []string) Support {
 		removeOverlay(filepath.Join(base, "private", shortHash("/")))
 		_ = os.RemoveAll(base)
 	}
-	s.Cgroup = pidsGroup()
+	s.Cgroup = processGroups()
 	return s
 }
 
@@ -124,6 +124,9 @@ func (b *Box) Attributes(attr *syscall.SysProcAttr) {
 		attr.AmbientCaps = append(attr.AmbientCaps, unix.CAP_NET_ADMIN)
 	}
 }
+
+// processGroups is pidsGroup, asked once.
+var processGroups = sync.OnceValue(pidsGroup)
 
 // pidsGroup finds a folder where this process may make control groups that limit processes; empty where it may not.
 func pidsGroup() string {
@@ -178,9 +181,11 @@ func (b *Box) Release(pid int) {
 
 // sweepGroups removes groups whose command ended after its session had died.
 func sweepGroups(dir string) {
-	entries, _ := filepath.Glob(filepath.Join(dir, "pillion.*"))
+	entries, _ := filepath.Glob(filepath.Join(dir, "pillion*.*"))
 	for _, e := range entries {
-		pid, err := strconv.Atoi(strings.TrimPrefix(filepath.Base(e), "pillion."))
+		_, owner, _ := strings.Cut(filepath.Base(e), ".") // pillion.PID, or pillion-contained.PID.N of a ProcessLimit
+		owner, _, _ = strings.Cut(owner, ".")
+		pid, err := strconv.Atoi(owner)
 		if err == nil && syscall.Kill(pid, 0) == syscall.ESRCH {
 			_ = os.Remove(e) // one that still holds processes stays
 		}

@@ -1,0 +1,18 @@
+//go:build !linux
+
+package sandbox
+
+// ProcessLimit bounds the processes of contained commands, of which there are none here.
+type ProcessLimit struct{ Most int }
+
+// NewProcessLimit makes a limit that holds nothing.
+func NewProcessLimit() *ProcessLimit { return &ProcessLimit{} }
+
+// Held is true, since there is nothing to hold.
+func (l *ProcessLimit) Held() bool { return true }
+
+// Admit does nothing.
+func (l *ProcessLimit) Admit(int) error { return nil }
+
+// Close does nothing.
+func (l *ProcessLimit) Close() {}
