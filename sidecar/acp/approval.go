@@ -270,7 +270,7 @@ func (who *person) permissionCall(session string, kid *view, r permission.Reques
 		if text := review.VerdictText(set); text != "" {
 			u.Content = append(u.Content, protocol.TextOfCall(text))
 		}
-		meta.ChangeSet, meta.Files, meta.Diagnostics = set.ID, review.FileChanges(set), set.Verdict
+		meta.ChangeSet, meta.Files, meta.Diagnostics, meta.Evidence = set.ID, review.FileChanges(set), set.Verdict, set.Evidence
 	} else if r.Permission == "bash" || r.Permission == "bash_input" {
 		u.Content = append(u.Content, protocol.TextOfCall(fenced(commandOf(r))))
 	} else if len(r.Patterns) > 0 {

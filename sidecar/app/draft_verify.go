@@ -16,6 +16,7 @@ import (
 
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/draft"
 	"github.com/pillion-dev/pillion/tools/permission"
 )
@@ -36,15 +37,19 @@ type evidence struct {
 	output  string // its end
 }
 
-// String is a line of the proposal.
-func (e evidence) String() string {
-	switch {
-	case !e.ran:
-		return "Not run: " + e.command + " (" + e.why + ")."
-	case e.exit == 0:
-		return fmt.Sprintf("Passed: %s (%.1f s).", e.command, e.took.Seconds())
+// String is a line of what the model reads.
+func (e evidence) String() string { return e.public().String() }
+
+// public is the evidence as an approval request has it.
+func (e evidence) public() change.Evidence {
+	out := change.Evidence{Command: e.command, Status: change.EvidenceNotRun, Reason: e.why}
+	if e.ran {
+		out = change.Evidence{Command: e.command, Status: change.EvidencePassed, Seconds: e.took.Seconds(), Output: e.output}
+		if e.exit != 0 {
+			out.Status, out.ExitCode = change.EvidenceFailed, e.exit
+		}
 	}
-	return fmt.Sprintf("FAILED: %s (exit %d, %.1f s).", e.command, e.exit, e.took.Seconds())
+	return out
 }
 
 // verify runs the commands of the setting verify in the draft; without any, the tests of a Go module that the draft's

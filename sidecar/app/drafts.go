@@ -571,10 +571,14 @@ func (d *Drafts) land(ctx context.Context, s *agent.Session, o *openDraft, round
 	for _, why := range p.Left {
 		p.Notes = append(p.Notes, why+".")
 	}
+	var ran []change.Evidence
 	for _, e := range checks {
-		p.Notes = append(p.Notes, e.String())
+		ran = append(ran, e.public())
 	}
 	if p.Empty() {
+		for _, e := range checks {
+			p.Notes = append(p.Notes, e.String())
+		}
 		if len(p.Notes) > 0 {
 			s.Notice("info", strings.Join(p.Notes, " "))
 		}
@@ -587,7 +591,7 @@ func (d *Drafts) land(ctx context.Context, s *agent.Session, o *openDraft, round
 	if err := o.Set(func(h *draft.Head) { h.State = draft.Proposed }); err != nil {
 		return fail(err)
 	}
-	l := builtin.Landing{Title: "draft: " + textutil.Plural(len(p.Files), "file"), Files: p.Files, Notes: p.Notes}
+	l := builtin.Landing{Title: "draft: " + textutil.Plural(len(p.Files), "file"), Files: p.Files, Notes: p.Notes, Evidence: ran}
 	for i := range p.Bulk {
 		l.Bulk = append(l.Bulk, p.Bulk[i].Summary())
 	}

@@ -288,6 +288,9 @@ func (l *Server) question(r permission.Request) string {
 	if c := set.Verdict; c != nil {
 		fmt.Fprintf(&b, "\nThis change %s (%s).", c.Headline(), c.Certainty)
 	}
+	if text := set.EvidenceText(); text != "" {
+		b.WriteString("\n" + terminal.Clean(text))
+	}
 	diff := set.Unified(func(path string) string {
 		if rel, err := filepath.Rel(l.dir, path); err == nil && !strings.HasPrefix(rel, "..") {
 			return rel

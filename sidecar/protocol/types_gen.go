@@ -1699,11 +1699,18 @@ type ChangeDiagnostics = change.Verdict
 // HunkEffect: What one undecided hunk does to the problems, while the others stay as they were decided.
 type HunkEffect = change.Effect
 
+// TestResult: One test of a command that was run on a change set.
+type TestResult = change.TestResult
+
+// Evidence: A command that was run on a change set before it was proposed, and how it ended.
+type Evidence = change.Evidence
+
 // ToolCallMeta: _meta.pillion of a tool call in a permission request.
 type ToolCallMeta struct {
 	ChangeSet   string             `json:"changeSet,omitempty"`
 	Files       []FileChange       `json:"files,omitempty"`
 	Diagnostics *ChangeDiagnostics `json:"diagnostics,omitempty"`
+	Evidence    []Evidence         `json:"evidence,omitempty"` // What was run on a draft before it was proposed.
 	Permission  string             `json:"permission,omitempty"`
 	Patterns    []string           `json:"patterns,omitempty"`
 	Always      []string           `json:"always,omitempty"`

@@ -57,9 +57,13 @@ func excerpted(set *change.Set) []bool {
 	return out
 }
 
-// VerdictText is what the change does to the problems: one line, then at most ten problems of each kind. It is ""
-// without a verdict, and says so when the problems are not known: an empty list must not look like a clean one.
+// VerdictText is what the change does to the problems, one line and then at most ten problems of each kind, and what was
+// run on it. It is "" without either, and says so when the problems are not known: an empty list must not look like a clean one.
 func VerdictText(set *change.Set) string {
+	return strings.TrimSpace(problemsText(set) + "\n" + set.EvidenceText())
+}
+
+func problemsText(set *change.Set) string {
 	d := set.Verdict
 	if d == nil {
 		return ""

@@ -93,6 +93,11 @@ func (t *approvals) AskPermission(ctx context.Context, r permission.Request) (pe
 			}
 		}
 	}
+	if text := set.EvidenceText(); text != "" {
+		for line := range strings.Lines(text) {
+			t.line("  " + Clean(visible.Text(strings.TrimSuffix(line, "\n"))))
+		}
+	}
 	if r.Why != "" {
 		t.line(t.paint(dim, "  "+Clean(visible.Text(r.Why))))
 	}

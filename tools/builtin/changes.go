@@ -19,13 +19,14 @@ import (
 // proposal is what a tool wants to do to files. Nothing is written before propose says so. It belongs to one call and is not stored;
 // the change set made of it is.
 type proposal struct {
-	told    bool   // the note tells the model all that it did not know of the files
-	title   string // the call's title; empty: the paths
-	done    string // the result's first words when all of it is applied
-	note    string // for the model, after them: how a passage was found, and the like
-	members []member
-	meta    map[string]any // added to the result's metadata
-	confirm string         // why a person must agree whatever the rules allow; empty: the rules decide
+	told     bool   // the note tells the model all that it did not know of the files
+	title    string // the call's title; empty: the paths
+	done     string // the result's first words when all of it is applied
+	note     string // for the model, after them: how a passage was found, and the like
+	members  []member
+	meta     map[string]any    // added to the result's metadata
+	evidence []change.Evidence // what was run on it, for the approval request
+	confirm  string            // why a person must agree whatever the rules allow; empty: the rules decide
 
 	again *change.Set // it was proposed before, in a session that was cut off; nil: it is new
 	ask   string      // the id of the approval request then; empty: a new one
@@ -237,15 +238,14 @@ func (c changes) set(call *tools.Call, p proposal) *change.Set {
 		list[i].BaseHash, list[i].BaseBuffer, list[i].OldMode = m.base.Hash, m.base.Version, uint32(m.base.Mode.Perm())
 	}
 	if p.again != nil { // the same set with the same hunks, so that nothing of it stays open
-		s := *p.again
-		s.Files, s.Verdict = list, nil // what was known of its problems was about another text
-		return &s
+		return p.again.WithFiles(list)
 	}
 	s := change.New("chg_"+rand.Text(), list)
 	s.Tool, s.SessionID, s.CallID, s.Title = call.Tool, call.SessionID, call.CallID, p.title
 	if s.Title == "" {
 		s.Title = c.names(s)
 	}
+	s.Evidence = p.evidence
 	return s
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/pillion-dev/pillion/tools"
@@ -21,6 +22,8 @@ type Landing struct {
 	Title string
 	Files []change.File // Old is what the draft began from, which may not be what is there now
 	Notes []string      // for the person and the model: what a reader must know of the whole
+	// What was run on the draft. The approval request shows it by itself, and the model reads it with the notes.
+	Evidence []change.Evidence
 	// Bulk says what is taken or left as a whole, one line each: ignored output, folders without files. It is asked once,
 	// after the files.
 	Bulk []string
@@ -42,7 +45,7 @@ func Land(env Env, l Landing) tools.Tool {
 // taken: nothing of the draft reaches the project then.
 func (c changes) land(ctx context.Context, call *tools.Call, l Landing) (tools.Result, error) {
 	p := proposal{title: l.Title, done: "The user accepted the draft; it was written to the project.", complete: true,
-		confirm: "it is all that was done in the draft; the project has not been touched"}
+		confirm: "it is all that was done in the draft; the project has not been touched", evidence: l.Evidence}
 	notes := l.Notes
 	for _, f := range l.Files {
 		m, note, err := c.landed(f)
@@ -57,7 +60,11 @@ func (c changes) land(ctx context.Context, call *tools.Call, l Landing) (tools.R
 			p.members = append(p.members, m)
 		}
 	}
-	p.note = strings.Join(notes, "\n")
+	said := slices.Clone(notes)
+	for _, e := range l.Evidence {
+		said = append(said, e.String())
+	}
+	p.note = strings.Join(said, "\n")
 	if len(notes) > 0 {
 		p.confirm += ". " + strings.Join(notes, " ")
 	}

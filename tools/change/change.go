@@ -33,6 +33,8 @@ type Set struct {
 	Source    Source   `json:"source,omitempty"`
 	Undoes    string   `json:"undoes,omitempty"`   // the one set that this one takes hunks of back
 	Uncaught  string   `json:"uncaught,omitempty"` // a command's set: what else it changed and is not in it, for people
+	// What was run on it before it was proposed; only a draft's set has any.
+	Evidence []Evidence `json:"evidence,omitempty"`
 }
 
 // Source says who made a set.

@@ -1154,11 +1154,32 @@
 ---@field ifRejected? pillion.Problem[]
 ---@field needs? string[]
 
+---One test of a command that was run on a change set.
+---@class pillion.TestResult
+---@field name string
+---@field suite? string
+---@field status string
+---@field seconds? number
+---@field output? string
+---@field before? string
+
+---A command that was run on a change set before it was proposed, and how it ended.
+---@class pillion.Evidence
+---@field command string
+---@field status string
+---@field exitCode? integer
+---@field seconds? number
+---@field reason? string
+---@field output? string
+---@field stale? boolean
+---@field tests? pillion.TestResult[]
+
 ---_meta.pillion of a tool call in a permission request.
 ---@class pillion.ToolCallMeta
 ---@field changeSet? string
 ---@field files? pillion.FileChange[]
 ---@field diagnostics? pillion.ChangeDiagnostics
+---@field evidence? pillion.Evidence[]
 ---@field permission? string
 ---@field patterns? string[]
 ---@field always? string[]

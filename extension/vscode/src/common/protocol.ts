@@ -1354,11 +1354,34 @@ export interface HunkEffect {
   needs?: string[];
 }
 
+/** One test of a command that was run on a change set. */
+export interface TestResult {
+  name: string;
+  suite?: string;
+  status: string;
+  seconds?: number;
+  output?: string;
+  before?: string;
+}
+
+/** A command that was run on a change set before it was proposed, and how it ended. */
+export interface Evidence {
+  command: string;
+  status: string;
+  exitCode?: number;
+  seconds?: number;
+  reason?: string;
+  output?: string;
+  stale?: boolean;
+  tests?: TestResult[];
+}
+
 /** _meta.pillion of a tool call in a permission request. */
 export interface ToolCallMeta {
   changeSet?: string;
   files?: FileChange[];
   diagnostics?: ChangeDiagnostics | null;
+  evidence?: Evidence[];
   permission?: string;
   patterns?: string[];
   always?: string[];

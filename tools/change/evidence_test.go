@@ -1,0 +1,39 @@
+package change
+
+import "testing"
+
+// A line of evidence must never read better than what happened.
+func TestEvidenceInWords(t *testing.T) {
+	for _, c := range []struct {
+		e    Evidence
+		want string
+	}{
+		{Evidence{Command: "make", Status: EvidencePassed, Seconds: 1.25}, "Passed: make (1.2 s)."},
+		{Evidence{Command: "make", Status: EvidenceFailed, ExitCode: 2, Seconds: 1}, "FAILED: make (exit 2, 1.0 s)."},
+		{Evidence{Command: "make", Status: EvidenceNotRun, Reason: "it was not allowed"}, "Not run: make (it was not allowed)."},
+		{Evidence{Command: "make", Status: "splendid"}, "Not run: make."},
+		{Evidence{Command: "make", Status: EvidencePassed, Stale: true}, "Passed: make (0.0 s, before the last change)."},
+		{Evidence{Command: "make", Status: EvidencePassed, Tests: []TestResult{{Name: "A", Status: EvidencePassed}, {Name: "B", Status: EvidencePassed}}}, "Passed: make (0.0 s, 2 tests)."},
+		{Evidence{Command: "make", Status: EvidenceFailed, ExitCode: 1, Tests: []TestResult{{Name: "A", Status: EvidenceFailed}, {Name: "B", Status: EvidenceSkipped}}}, "FAILED: make (exit 1, 0.0 s, 1 of 2 tests failed)."},
+	} {
+		if got := c.e.String(); got != c.want {
+			t.Errorf("%+v\n got %s\nwant %s", c.e, got, c.want)
+		}
+	}
+	if got := (*Set)(nil).EvidenceText(); got != "" {
+		t.Errorf("no set: %q", got)
+	}
+}
+
+// What was run on the old texts is not known of the new ones, and the old set must stay as it was shown.
+func TestOtherTextsOutdateTheEvidence(t *testing.T) {
+	s := New("chg_1", []File{{Path: "/a", Kind: Edit, Old: "1\n", New: "2\n"}})
+	s.Verdict, s.Evidence = &Verdict{Certainty: Fresh}, []Evidence{{Command: "make", Status: EvidencePassed}}
+	next := s.WithFiles(nil)
+	if next.Verdict != nil || !next.Evidence[0].Stale || next.ID != s.ID {
+		t.Errorf("%+v", next)
+	}
+	if s.Verdict == nil || s.Evidence[0].Stale || len(s.Files) != 1 {
+		t.Errorf("the set itself was changed: %+v", s)
+	}
+}
