@@ -52,7 +52,7 @@ export type ToHost =
   | { type: "showDiff"; id: string; path: string }
   | { type: "showOutput"; id: string }
   | { type: "terminal"; id: string }
-  | { type: "review"; requestId: string }
+  | { type: "review"; requestId: string; path?: string }
   | { type: "decide"; requestId: string; optionId: string; comment?: string }
   | { type: "answer"; requestId: string; values: Record<string, string | number | boolean | string[]> | null }
   | { type: "code"; action: "insert" | "apply" | "copy"; text: string; language: string; path?: string }
@@ -83,6 +83,7 @@ export function parseToHost(raw: unknown): ToHost | undefined {
     if (want !== "any" && (typeof v !== want || v === null)) return undefined;
   }
   if (m["type"] === "code" && m["path"] !== undefined && typeof m["path"] !== "string") return undefined;
+  if (m["type"] === "review" && m["path"] !== undefined && typeof m["path"] !== "string") return undefined;
   if (m["type"] === "action" && m["about"] !== undefined && (typeof m["about"] !== "string" || !/^[\w.-]{1,60}$/.test(m["about"]))) return undefined;
   if ("draft" in m && !isDraft(m["draft"])) return undefined;
   return raw as ToHost;

@@ -162,12 +162,41 @@ export interface Approval {
   /** Places outside the project that it touches. */
   outside: string[];
   problems?: { certainty: string; reason?: string; fixed: ProblemView[]; introduced: ProblemView[] };
+  /** What was run on it before it was proposed. */
+  evidence: EvidenceView[];
+  /** All that a turn did in a draft; the project has not been touched. */
+  draft?: boolean;
   options: { id: string; label: string; kind: "allow_once" | "allow_always" | "reject_once" | "reject_always" }[];
   /** Hunks to review in the editor; 0: nothing to review there. */
   hunks: number;
   decided?: number;
   /** The agent that asks, when it is a sub-agent. */
   agent?: string;
+}
+
+/** A command that was run on a draft, and how it ended. */
+export interface EvidenceView {
+  command: string;
+  status: "passed" | "failed" | "notRun" | "skipped";
+  exitCode?: number;
+  seconds?: number;
+  /** Why it did not run. */
+  reason?: string;
+  output?: string;
+  /** The files have changed since it ran. */
+  stale: boolean;
+  tests: TestView[];
+}
+
+export interface TestView {
+  name: string;
+  /** Package or file; "" where it is not known. */
+  suite: string;
+  status: EvidenceView["status"];
+  seconds?: number;
+  output?: string;
+  /** How it ended without the change, where that is known. */
+  before?: EvidenceView["status"];
 }
 
 export interface ProblemView {

@@ -65,8 +65,8 @@ export class Approvals implements vscode.Disposable {
   readonly onDidAsk = this.asked.event;
   private readonly decided = new vscode.EventEmitter<Decided>();
   readonly onDidDecide = this.decided.event;
-  private readonly opened = new vscode.EventEmitter<Approval>();
-  /** Somebody wants to see one in the editor. */
+  private readonly opened = new vscode.EventEmitter<{ approval: Approval; path: string | undefined }>();
+  /** Somebody wants to see one in the editor: the file named, or what comes first. */
   readonly onDidOpen = this.opened.event;
   private readonly registered: vscode.Disposable;
   private next = 1;
@@ -132,10 +132,10 @@ export class Approvals implements vscode.Disposable {
     this.changed.fire(entry.sessionId);
   }
 
-  /** Shows one in the editor. */
-  open(id: string): void {
-    const entry = this.entries.get(id);
-    if (entry) this.opened.fire(entry);
+  /** Shows one in the editor: a file of it, or what comes first. */
+  open(id: string, path?: string): void {
+    const approval = this.entries.get(id);
+    if (approval) this.opened.fire({ approval, path });
   }
 
   /** Ends a session's requests unanswered: nothing is written. */

@@ -63,7 +63,7 @@ export class ChatActions implements vscode.Disposable {
         return;
       }
       case "review":
-        this.approvals.open(m.requestId);
+        this.approvals.open(m.requestId, m.path);
         return;
       case "decide":
         this.approvals.decide(m.requestId, m.optionId, m.comment ? { comment: m.comment } : {});

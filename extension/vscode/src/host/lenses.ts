@@ -1,5 +1,6 @@
 // The lines above a proposal and above each of its hunks: what it does to the problems, and what can be decided here.
 import * as vscode from "vscode";
+import { evidenceSummary, readEvidence } from "../common/evidence";
 import type { ReviewedHunk } from "../common/hunks";
 import type { Problem } from "../common/protocol";
 import { driftTitle } from "./drift";
@@ -59,6 +60,8 @@ export class Lenses implements vscode.CodeLensProvider, vscode.Disposable {
     if (review.files.length > 1) parts.push(lens(`$(check-all)\u00a0Accept all ${review.files.length} files`, "pillion.review.acceptAll", "Accept all undecided hunks"));
     // what comes and goes while one reads stands last: the buttons stay under the pointer
     if (moved) parts.push(moved);
+    const ran = readEvidence(review.approval.meta.evidence);
+    if (ran.length > 0) parts.push(lens(`${ran.some((e) => e.status === "failed") ? "$(error)" : ran.every((e) => e.status === "passed") ? "$(pass)" : "$(question)"}\u00a0${evidenceSummary(ran)}`, "pillion.focusApproval", "What was run on this change. Click to read it in the panel."));
     if (problems) parts.push(lens(problems, "workbench.actions.view.problems", problemsTooltip(review)));
     return parts;
   }

@@ -63,6 +63,11 @@ export class Review {
     this.title = approval.own ? ownTitle(this.files, approval.request.toolCall.title ?? "") : this.files.length === 1 ? `${fileName(this.files[0]!)} — Pillion proposes` : "Pillion proposes"; // VS Code adds the number of files
   }
 
+  /** All that a turn did in a draft. */
+  get draft(): boolean {
+    return this.approval.request.toolCall.name === "draft";
+  }
+
   get id(): string {
     return this.approval.id;
   }
@@ -140,15 +145,24 @@ export class Review {
   /** Accepts hunks; the text stays as it is. A hunk that was taken back gets its proposed lines again. */
   async accept(file: ReviewFile, hunks: readonly ReviewedHunk[]): Promise<void> {
     const back = hunks.filter((h) => h.kind === "reverted");
-    if (back.length > 0) await this.rewrite(file, new Map(back.map((h) => [h.id, h.proposed])));
-    for (const h of hunks) this.mark(h, { choice: "accept" });
+    await this.decide(file, hunks, "accept", new Map(back.map((h) => [h.id, h.proposed])));
   }
 
   /** Rejects hunks and takes them back to their old lines; undo in the editor takes that back. */
   async reject(file: ReviewFile, hunks: readonly ReviewedHunk[]): Promise<void> {
     const there = hunks.filter((h) => h.kind !== "reverted");
-    if (there.length > 0) await this.rewrite(file, new Map(there.map((h) => [h.id, h.old])));
-    for (const h of hunks) this.mark(h, { choice: "reject" });
+    await this.decide(file, hunks, "reject", new Map(there.map((h) => [h.id, h.old])));
+  }
+
+  /**
+   * The decision counts from the click on, also when all is answered while the editor still changes the text. That change is read
+   * like the person's typing, so the decision is kept once more after it.
+   */
+  private async decide(file: ReviewFile, hunks: readonly ReviewedHunk[], choice: "accept" | "reject", lines: Map<string, readonly string[]>): Promise<void> {
+    for (const h of hunks) this.mark(h, { choice });
+    if (lines.size === 0) return;
+    await this.rewrite(file, lines);
+    for (const h of hunks) this.mark(h, { choice });
   }
 
   /** Keeps a comment on a hunk; an empty one is none. */

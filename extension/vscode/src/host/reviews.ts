@@ -47,7 +47,7 @@ export class Reviews implements vscode.Disposable {
       this.blanks,
       this.problems,
       approvals.onDidAsk((a) => this.asked(a)),
-      approvals.onDidOpen((a) => void this.open(a.id, false)), // errors are shown there
+      approvals.onDidOpen(({ approval, path }) => void this.open(approval.id, false, path)), // errors are shown there
       approvals.onDidChange((sessionId) => this.changed(sessionId)),
       approvals.onDidDecide((d) => void this.decided(d)), // closing tabs cannot fail the decision
       vscode.workspace.onDidChangeTextDocument((e) => this.typed(e)),
@@ -63,7 +63,7 @@ export class Reviews implements vscode.Disposable {
       command("acceptAll", () => this.current()?.review.answer(true)),
       command("rejectAll", () => this.rejectAll()),
       command("proposeAgain", (uri) => this.current(uri)?.review.again()),
-      command("openAll", () => this.openAll()),
+      command("openAll", () => this.openAll(this.current()?.review)),
       command("later", (uri) => this.close(this.current(uri)?.review)),
     ];
     void closeTabs(proposalTabs()); // left over from before a restart: their texts are gone
@@ -126,12 +126,14 @@ export class Reviews implements vscode.Disposable {
     for (const review of this.reviews.values()) if (review.approval.sessionId === sessionId) for (const f of review.files) if (this.problems.has(f.right)) this.publish(review, f);
   }
 
-  private async open(id: string, quietly: boolean): Promise<void> {
+  private async open(id: string, quietly: boolean, path?: string): Promise<void> {
     const review = this.reviews.get(id);
     if (!review || review.over) return;
-    const file = review.files.find((f) => review.undecided(f).length > 0) ?? review.files[0];
+    const file = review.files.find((f) => f.path === path) ?? review.files.find((f) => review.undecided(f).length > 0) ?? review.files[0];
     if (!file) return;
     try {
+      // a draft is one piece of work: all its files together, unless one was named or VS Code would take the focus for them
+      if (review.draft && path === undefined && !quietly && review.files.length > 1 && !review.large) return await this.openAll(review);
       await this.show(review, file, quietly, review.undecided(file)[0]);
     } catch (error) {
       this.log.error(`the proposal could not be shown: ${String(error)}`);
@@ -166,8 +168,7 @@ export class Reviews implements vscode.Disposable {
     if (!review.over) review.fill(file, text.oldText, text.newText);
   }
 
-  private async openAll(): Promise<void> {
-    const review = this.current()?.review;
+  private async openAll(review: Review | undefined): Promise<void> {
     if (!review) return;
     for (const f of review.files.filter((x) => x.excerpt)) await this.fetch(review, f);
     for (const f of review.files) this.publish(review, f);

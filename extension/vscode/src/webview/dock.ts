@@ -2,14 +2,19 @@
  * What waits for the person: permissions and questions. It stands between the transcript and the composer, where nothing
  * that a model writes is ever drawn, and takes no focus. Only its own buttons decide; what is typed elsewhere never does.
  */
+import { evidenceSummary } from "../common/evidence";
 import type { Approval, Detail, ProblemView } from "../common/view";
 import type { Bus } from "./bus";
 import { diffView } from "./diffview";
 import { button, h, icon, iconButton, plural, setChildren, setText, shortPath, type Icon } from "./dom";
+import { EvidenceTree } from "./evidence";
 import { Menu } from "./menu";
 import { questionForm } from "./question";
 import { fileRow } from "./tool";
 import { plain, visible } from "./visible";
+
+/** Files that a card lists; they scroll. */
+const mostFiles = 100;
 
 /** For this long a card that just came cannot be pressed: a click that was meant for what stood there before. */
 const settle = 300;
@@ -62,7 +67,7 @@ export class Dock {
       return;
     }
     this.guard(this.card);
-    this.bus.say(approval ? `Permission needed: ${plain(approval.title)}` : `Question: ${question?.message ?? ""}`);
+    this.bus.say(approval ? [`Permission needed: ${plain(approval.title)}`, evidenceSummary(approval.evidence)].filter(Boolean).join(". ") : `Question: ${question?.message ?? ""}`);
   }
 
   focus(): boolean {
@@ -109,7 +114,8 @@ export class Dock {
       h("div", { class: "card-body" },
         a.agent && h("div", { class: "muted" }, `Asked by the ${a.agent} agent`),
         a.command !== undefined ? h("div", { class: "command" }, h("span", { class: "prompt", aria: { hidden: "true" } }, "$ "), h("code", {}, ...visible(a.command))) : !edit && h("div", { class: "what" }, ...visible(a.title)),
-        edit && h("div", { class: "files" }, ...a.files.slice(0, 12).map((f) => fileRow(f, this.bus, () => this.bus.post({ type: "review", requestId: a.requestId }))), a.files.length > 12 && h("div", { class: "muted more" }, `and ${plural(a.files.length - 12, "more file")}`)),
+        a.evidence.length > 0 && new EvidenceTree(a.evidence).el,
+        edit && h("div", { class: "files" }, ...a.files.slice(0, mostFiles).map((f) => fileRow(f, this.bus, () => this.bus.post({ type: "review", requestId: a.requestId, path: f.path }))), a.files.length > mostFiles && h("div", { class: "muted more" }, `and ${plural(a.files.length - mostFiles, "more file")}`)),
         this.verdict,
         a.outside.length > 0 && fact("warning", "outside", h("span", {}, ...visible(`Outside the project: ${a.outside.map((p) => shortPath(p, cwd)).join(", ")}`))),
         a.why && fact("info", "why", h("span", {}, ...visible(`Asked because ${a.why}`))),
@@ -216,6 +222,7 @@ function fact(i: Icon, cls: string, what: string | Node): HTMLElement {
 }
 
 function asks(a: Approval): string {
+  if (a.draft && a.files.length > 0) return `Write the draft to ${plural(a.files.length, "file")}?`;
   if (a.files.length > 0) return `Change ${plural(a.files.length, "file")}?`;
   switch (a.permission) {
     case "bash":

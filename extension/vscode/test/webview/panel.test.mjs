@@ -419,3 +419,51 @@ test("5,000 entries: only what is near exists; keys walk through; the first and 
   await p.page.keyboard.press("Escape");
   assert.equal(await p.page.evaluate(() => document.activeElement.className), "input");
 });
+
+test("evidence of a draft: a tree on top of the files, unfolded where it failed, worked by keys", async (t) => {
+  const p = await open(t);
+  const evidence = [
+    { command: "go test of what the change affects", status: "failed", exitCode: 1, seconds: 2.31, stale: false, tests: [
+      { name: "TestGood", suite: "shop/cart", status: "passed", seconds: 0.01 },
+      { name: "TestTotal", suite: "shop/cart", status: "failed", output: "cart_test.go:11: got 30, want 60\u202e", before: "failed" },
+      { name: "TestWeb", suite: "shop/web", status: "passed", before: "failed" },
+    ] },
+    { command: "make lint", status: "notRun", reason: "it was not allowed", stale: false, tests: [] },
+  ];
+  await p.show({ running: true, approvals: [S.approval({ draft: true, evidence, files: [1, 2].map((n) => ({ path: `${S.cwd}/f${n}.go`, kind: "edit", added: 1, removed: 1 })) })] }, []);
+  const card = p.page.locator(".card.permission");
+  await card.getByText("Write the draft to 2 files?").waitFor();
+  const tree = card.getByRole("tree");
+  const rows = () => tree.getByRole("treeitem").evaluateAll((all) => all.map((r) => `${r.getAttribute("aria-level")} ${r.getAttribute("aria-expanded") ?? "-"} ${r.getAttribute("aria-label")}`));
+  const whole = [
+    "1 true go test of what the change affects, 1 failed, 2 passed · exit 1 · 2.3 s",
+    "2 true shop/cart, 1 failed, 1 passed",
+    "3 true TestTotal, failed · failed before too",
+    "3 - TestGood, passed",
+    "2 false shop/web, 1 passed",
+    "1 - make lint, not run · it was not allowed",
+  ];
+  assert.deepEqual(await rows(), whole);
+  assert.equal(await tree.locator("pre").innerText(), "cart_test.go:11: got 30, want 60U+202E");
+  const top = await tree.evaluate((el) => el.getBoundingClientRect().bottom);
+  assert.ok(top <= await card.locator(".files").evaluate((el) => el.getBoundingClientRect().top), "the evidence stands above the files");
+  if (process.env.PILLION_SHOTS) await p.page.screenshot({ path: `${process.env.PILLION_SHOTS}/evidence.png` });
+  const here = () => p.page.evaluate(() => document.activeElement.getAttribute("aria-label"));
+  await tree.getByRole("treeitem").first().focus();
+  await p.page.keyboard.press("ArrowLeft");
+  assert.deepEqual(await rows(), [whole[0].replace("true", "false"), whole[5]]);
+  await p.page.keyboard.press("End");
+  assert.match(await here(), /^make lint/);
+  await p.page.keyboard.press("Home");
+  for (const key of ["ArrowRight", "ArrowRight", "ArrowDown", "ArrowDown", "ArrowDown"]) await p.page.keyboard.press(key);
+  assert.match(await here(), /^shop\/web/);
+  await p.page.keyboard.press("Enter");
+  assert.match((await rows()).join("\n"), /3 - TestWeb, passed · failed before/);
+  await p.page.keyboard.press("ArrowDown");
+  await p.page.keyboard.press("ArrowLeft"); // to its parent
+  assert.match(await here(), /^shop\/web/);
+  await p.page.keyboard.press("Tab"); // out of the tree: one stop, besides the output that scrolls
+  assert.equal(await p.page.evaluate(() => document.activeElement.closest("[role=tree]")?.getAttribute("role") ?? ""), "");
+  await card.locator(".file", { hasText: "f2.go" }).click();
+  assert.deepEqual(p.sent.find((m) => m.type === "review"), { type: "review", requestId: "approval-1", path: `${S.cwd}/f2.go` });
+});

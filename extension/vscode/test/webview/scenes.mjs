@@ -60,7 +60,7 @@ export const after = [
 
 export const approval = (more = {}) => ({
   requestId: "approval-1", toolCallId: "t4", title: "edit cart/cart.go", toolKind: "edit", permission: "edit", always: ["cart/*"], patterns: ["cart/cart.go"], why: "edit is set to ask (default)",
-  files: [{ path: `${cwd}/cart/cart.go`, kind: "edit", added: 2, removed: 2 }], outside: [],
+  files: [{ path: `${cwd}/cart/cart.go`, kind: "edit", added: 2, removed: 2 }], outside: [], evidence: [],
   problems: { certainty: "fresh", fixed: [{ path: `${cwd}/cart/cart.go`, line: 5, severity: "error", message: "x" }], introduced: [] },
   options: [{ id: "once", label: "Allow", kind: "allow_once" }, { id: "always-session", label: "Always allow edit cart/* in this session", kind: "allow_always" }, { id: "always-project", label: "Always allow edit cart/* in this project", kind: "allow_always" }, { id: "reject", label: "Reject", kind: "reject_once" }],
   hunks: 2, ...more,

@@ -1,0 +1,33 @@
+// What was run on a draft, as it may be shown.
+import assert from "node:assert/strict";
+import test from "node:test";
+import { evidenceSummary, readEvidence } from "../../src/common/evidence";
+
+test("whatever comes is read; an unknown status never reads as a success", () => {
+  assert.deepEqual(readEvidence(undefined), []);
+  assert.deepEqual(readEvidence([null, 3, {}, { status: "passed" }]), []);
+  const [e] = readEvidence([{ command: "make test", status: "splendid", exitCode: "0", stale: 1, tests: [{ name: "A", status: "green", before: "odd" }, { suite: "x" }] }]);
+  assert.equal(e?.status, "notRun");
+  assert.equal(e.exitCode, undefined);
+  assert.equal(e.stale, false);
+  assert.deepEqual(e.tests.map((t) => [t.name, t.suite, t.status, t.before]), [["A", "", "notRun", "notRun"]]);
+});
+
+test("long output is kept at its end, lists are bounded", () => {
+  const [e] = readEvidence([{ command: "c", status: "failed", output: "line\n".repeat(10_000) + "the reason", tests: Array.from({ length: 9000 }, () => ({ name: "T", status: "passed" })) }]);
+  assert.ok(e!.output!.length < 9000 && e!.output!.endsWith("the reason") && e!.output!.startsWith("…\nline"));
+  assert.equal(e!.tests.length, 5000);
+  const [noted] = readEvidence([{ command: "c", status: "failed", output: "why\n\n<bash_metadata>\nexit code: 1\n</bash_metadata>" }]);
+  assert.equal(noted?.output, "why");
+});
+
+test("the summary counts tests where every command has told of its own, else commands", () => {
+  const of = (...list: unknown[]) => evidenceSummary(readEvidence(list));
+  const t = (status: string) => ({ name: "t", status });
+  assert.equal(of(), "");
+  assert.equal(of({ command: "a", status: "passed", tests: [t("passed"), t("passed"), t("skipped")] }), "Tests: 2 passed, 1 skipped");
+  assert.equal(of({ command: "a", status: "failed", tests: [t("passed"), t("failed")] }), "Tests: 1 failed, 1 passed");
+  assert.equal(of({ command: "a", status: "failed", tests: [t("passed")] }), "Tests: 1 passed, and a check failed");
+  assert.equal(of({ command: "a", status: "passed", tests: [t("passed")] }, { command: "b", status: "notRun" }), "Checks: 1 passed, 1 not run");
+  assert.equal(of({ command: "a", status: "passed", stale: true }, { command: "b", status: "failed" }), "Checks: 1 failed, 1 passed (before the last change)");
+});
