@@ -19,9 +19,9 @@ var ErrUnsupported = errors.New("not supported")
 // CodeActions returns what the servers offer for a range: quick fixes, refactorings, source actions. only
 // filters by kind (a kind includes its sub-kinds), nil takes all. diags are the problems to fix; nil takes
 // those known at the range. It waits 20 s when ctx has no deadline.
-func (m *Manager) CodeActions(ctx context.Context, path string, r Range, only []string, diags []change.Problem) ([]Action, error) {
+func (q questions) CodeActions(ctx context.Context, path string, r Range, only []string, diags []change.Problem) ([]Action, error) {
 	var out []Action
-	err := m.ask(ctx, path, true, func(k *capabilities) bool { return has(k.CodeAction) }, "code actions", func(ctx context.Context, c *client) error {
+	err := q.ask(ctx, path, true, func(k *capabilities) bool { return has(k.CodeAction) }, "code actions", func(ctx context.Context, c *client) error {
 		// Some servers keep their fixes from the last pull: after a check of a proposal those are for a text
 		// that is gone.
 		if c.mode() == byPull && c.ledger.isPulledForProposal(path) {
@@ -80,13 +80,13 @@ func matchesKind(kind string, only []string) bool {
 
 // ResolveAction returns what an action would change; nothing is written and no command runs. An action
 // that is only a command is an error: what it does is known only when RunAction runs it.
-func (m *Manager) ResolveAction(ctx context.Context, a Action) ([]FileEdit, error) {
+func (q questions) ResolveAction(ctx context.Context, a Action) ([]FileEdit, error) {
 	if a.Disabled != "" {
 		return nil, fmt.Errorf("%s: %s", a.Title, a.Disabled)
 	}
 	var edits []FileEdit
 	found := false
-	err := m.ask(ctx, a.Path, true, func(k *capabilities) bool { return has(k.CodeAction) }, "code actions", func(ctx context.Context, c *client) error {
+	err := q.ask(ctx, a.Path, true, func(k *capabilities) bool { return has(k.CodeAction) }, "code actions", func(ctx context.Context, c *client) error {
 		if c.spec.ID != a.Server {
 			return nil
 		}
@@ -125,7 +125,7 @@ func (c *client) resolveAction(ctx context.Context, a Action) ([]FileEdit, *lsp.
 	}
 	switch {
 	case act.Edit != nil: // a command beside an edit usually only moves the editor's cursor or starts an inline rename
-		edits, err := c.fileEdits(*act.Edit)
+		edits, err := c.edits.resolve(*act.Edit)
 		return edits, nil, err
 	case act.Command == nil:
 		// An action without effect is an error, so that the model does not take it for done.
@@ -138,9 +138,9 @@ func (c *client) resolveAction(ctx context.Context, a Action) ([]FileEdit, *lsp.
 }
 
 // Rename returns the edits that rename the symbol at a position everywhere. Nothing is written.
-func (m *Manager) Rename(ctx context.Context, path string, p Position, newName string) ([]FileEdit, error) {
+func (q questions) Rename(ctx context.Context, path string, p Position, newName string) ([]FileEdit, error) {
 	var edits []FileEdit
-	err := m.one(ctx, path, func(k *capabilities) bool { return has(k.Rename) }, "rename", func(ctx context.Context, c *client) error {
+	err := q.one(ctx, path, func(k *capabilities) bool { return has(k.Rename) }, "rename", func(ctx context.Context, c *client) error {
 		params := c.converter().at(path, p)
 		params["newName"] = newName
 		var e *lsp.WorkspaceEdit
@@ -151,23 +151,23 @@ func (m *Manager) Rename(ctx context.Context, path string, p Position, newName s
 			return errors.New("there is no symbol to rename at this position")
 		}
 		var err error
-		edits, err = c.fileEdits(*e)
+		edits, err = c.edits.resolve(*e)
 		return err
 	})
 	return edits, err
 }
 
 // Format returns the edits that format a whole file; none when it is formatted already.
-func (m *Manager) Format(ctx context.Context, path string) ([]FileEdit, error) {
+func (q questions) Format(ctx context.Context, path string) ([]FileEdit, error) {
 	var edits []FileEdit
-	err := m.one(ctx, path, func(k *capabilities) bool { return has(k.Format) }, "formatting", func(ctx context.Context, c *client) error {
+	err := q.one(ctx, path, func(k *capabilities) bool { return has(k.Format) }, "formatting", func(ctx context.Context, c *client) error {
 		text, _ := c.host.text(path)
 		var list []lsp.TextEdit
 		if err := c.call(ctx, protocol.MethodTextDocumentFormatting, map[string]any{"textDocument": map[string]any{"uri": pathURI(path)}, "options": indentation(text)}, &list); err != nil {
 			return err
 		}
 		var err error
-		edits, err = c.fileEdits(lsp.WorkspaceEdit{Changes: map[string][]lsp.TextEdit{string(pathURI(path)): list}})
+		edits, err = c.edits.resolve(lsp.WorkspaceEdit{Changes: map[string][]lsp.TextEdit{string(pathURI(path)): list}})
 		return err
 	})
 	return edits, err

@@ -26,7 +26,7 @@ func (m *Manager) Touched(path string) {
 	for _, s := range m.running() {
 		if c := s.current(); c != nil {
 			if c.docs.has(path) {
-				c.planRefresh(path)
+				c.background.plan(path)
 			}
 		}
 	}
@@ -35,7 +35,8 @@ func (m *Manager) Touched(path string) {
 // backgroundPulls plans pulls that no caller waits for. Every other operation that needs the documents interrupts
 // them.
 type backgroundPulls struct {
-	pull func()
+	pull     func()
+	followed bool // somebody follows the problems live; else nothing is planned
 
 	mu      sync.Mutex      // guards what follows
 	touched map[string]bool // files to update first; nil when nothing is planned
@@ -44,6 +45,9 @@ type backgroundPulls struct {
 
 // plan plans a pull for these files and the other open ones, after refreshDelay.
 func (l *backgroundPulls) plan(paths ...string) {
+	if !l.followed {
+		return
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.touched == nil {
@@ -89,13 +93,6 @@ func (l *backgroundPulls) interrupt() {
 	}
 }
 
-// planRefresh plans a background pull, if Options.Diagnostics is set.
-func (c *client) planRefresh(paths ...string) {
-	if c.host.changed != nil {
-		c.background.plan(paths...)
-	}
-}
-
 // refreshOpen updates the touched files and asks for the problems of the open ones. When it is interrupted it
 // plans itself again.
 func (c *client) refreshOpen() {
@@ -115,6 +112,6 @@ func (c *client) refreshOpen() {
 	}
 	c.background.end()
 	if errors.Is(ctx.Err(), context.Canceled) && err != nil && !c.dead() {
-		c.planRefresh(touched...)
+		c.background.plan(touched...)
 	}
 }

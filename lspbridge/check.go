@@ -25,48 +25,42 @@ func budget(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, defaultBudget)
 }
 
-// serverVerdict is one server's part of a Delta.
-type serverVerdict struct {
-	state      change.Certainty // of this server's answer
-	mute       bool             // the server runs, but publishes nothing about these files
-	reason     string
-	introduced []change.Problem
-	fixed      []change.Problem
-	unchanged  int                   // problems that were there before and after
-	files      map[string]*fileDiags // the problems after the change
-	versions   map[string]int32
+// verdicts are what the servers say of texts: of a proposal, of what was written, of the project as it is.
+type verdicts struct {
+	*fleet
+	newFiles newFiles
 }
 
 // Check gives the verdict on a proposal. Each server gets the proposed texts in its open documents, its
 // problems are compared with those before, and the documents are put back in every case. The disk is not
 // touched. It returns within ctx's deadline (1.5 s without one); a server that has not answered by then
 // makes the verdict Pending.
-func (m *Manager) Check(ctx context.Context, files []Proposal) Delta {
+func (v *verdicts) Check(ctx context.Context, files []Proposal) Delta {
 	ctx, cancel := budget(ctx)
 	defer cancel()
 	ctx, end := waits(ctx, "check", len(files))
 	defer end(nil)
-	m.newFiles.note(files)
-	return m.askServers(ctx, files, func(ctx context.Context, c *client, files []Proposal) serverVerdict { return c.check(ctx, files) })
+	v.newFiles.note(files)
+	return v.askServers(ctx, files, func(ctx context.Context, c *client, files []Proposal) serverVerdict { return c.check(ctx, files) })
 }
 
 // Changed tells the servers what has been written, and waits for the problems of exactly those texts. The
 // verdict is against what was known before the write; Files has all problems of the written files.
 // Deadlines are as for Check.
-func (m *Manager) Changed(ctx context.Context, files []Proposal) Delta {
+func (v *verdicts) Changed(ctx context.Context, files []Proposal) Delta {
 	ctx, cancel := budget(ctx)
 	defer cancel()
 	ctx, end := waits(ctx, "settle", len(files))
 	defer end(nil)
-	created := m.newFiles.take(files)
-	m.mu.Lock()
-	w := m.watcher
-	m.mu.Unlock()
+	created := v.newFiles.take(files)
+	v.mu.Lock()
+	w := v.watcher
+	v.mu.Unlock()
 	if w != nil {
 		// Otherwise the watcher would report our own write to the servers a second time.
 		w.noteOwnWrite(files)
 	}
-	d := m.askServers(ctx, files, func(ctx context.Context, c *client, files []Proposal) serverVerdict {
+	d := v.askServers(ctx, files, func(ctx context.Context, c *client, files []Proposal) serverVerdict {
 		return c.written(ctx, files, created)
 	})
 	return d
@@ -109,12 +103,12 @@ func (n *newFiles) take(files []Proposal) map[string]bool {
 }
 
 // askServers asks all servers for the files concurrently and merges their answers.
-func (m *Manager) askServers(ctx context.Context, files []Proposal, ask func(context.Context, *client, []Proposal) serverVerdict) Delta {
-	m.flushIfBusy(ctx)
+func (v *verdicts) askServers(ctx context.Context, files []Proposal, ask func(context.Context, *client, []Proposal) serverVerdict) Delta {
+	v.flushIfBusy(ctx)
 	groups := map[*slot][]Proposal{}
 	var order []*slot
 	for _, f := range files {
-		for _, s := range m.serversOf(f.Path) {
+		for _, s := range v.serversOf(f.Path) {
 			if groups[s] == nil {
 				order = append(order, s)
 			}
@@ -218,11 +212,11 @@ func merge(files []Proposal, order []*slot, parts []serverVerdict) Delta {
 
 // Busy says what the servers for some files are doing instead of answering: starting, loading, indexing.
 // It is "" when no server says so. It does not wait.
-func (m *Manager) Busy(files []Proposal) string {
+func (v *verdicts) Busy(files []Proposal) string {
 	var out []string
 	seen := map[*slot]bool{}
 	for _, f := range files {
-		for _, s := range m.serversOf(f.Path) {
+		for _, s := range v.serversOf(f.Path) {
 			if what := s.busy(); !seen[s] && what != "" {
 				out = append(out, what)
 			}

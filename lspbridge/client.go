@@ -13,7 +13,6 @@ import (
 	"sync/atomic"
 
 	"github.com/pillion-dev/pillion/lspbridge/lsp"
-	"github.com/pillion-dev/pillion/tools/change"
 	"go.lsp.dev/protocol"
 )
 
@@ -31,9 +30,7 @@ type client struct {
 	disk       *diskQueue       // changes on disk that the server must still be told of
 	commands   *commandRun      // the command that we have asked the server to run
 	exclusive  *exclusive       // who may change documents
-	// laid are the texts of a draft while a question about it has the documents, by path; see WithTexts. Only who has the
-	// documents stores it; edits that the server sends unasked are resolved beside that.
-	laid atomic.Pointer[map[string]Proposal]
+	edits      *editResolver    // what the server's edits change
 
 	objects    bool        // answer {} instead of null for a section without settings, because the run before ended after a null
 	noSettings atomic.Bool // the server has asked for a section without settings
@@ -57,15 +54,17 @@ type host struct {
 // at once.
 func newClient(spec Server, root string, h host, log *slog.Logger) *client {
 	c := &client{connection: connection{id: spec.ID, log: log, notice: h.notice, gone: make(chan struct{})},
-		root: root, host: h, commands: newCommandRun()}
+		root: root, host: h}
 	c.liveness = c
 	c.diagnostics = diagnostics{connection: &c.connection, spec: spec, able: newAbilities(root), ledger: newLedger(&c.changed), progress: newProgress(), text: h.text}
 	c.docs = newDocuments(c, c.able, spec.Quirks)
 	if h.changed != nil {
 		c.feed = &liveFeed{report: c.reportFeed}
 	}
+	c.edits = &editResolver{able: c.able, docs: c.docs, text: h.text}
+	c.commands = newCommandRun(&c.connection, c.able, c.edits.resolve)
 	c.dependents = &dependents{diagnostics: &c.diagnostics, root: root}
-	c.background = &backgroundPulls{pull: c.refreshOpen}
+	c.background = &backgroundPulls{pull: c.refreshOpen, followed: h.changed != nil}
 	c.disk = &diskQueue{deliver: c.diskChanged, idle: c.changed.wake}
 	c.exclusive = newExclusive(&c.connection, c.background.interrupt)
 	return c
@@ -181,11 +180,6 @@ func (c *client) withBuffers(paths []string) []string {
 // readsDisk reports a server that accepts no texts: it sees written files, and nothing that is only
 // proposed.
 func (c *client) readsDisk() bool { return !c.able.wishes().open }
-
-// publishedVerdict is the answer of such a server: what it has published by itself, with the certainty unavailable.
-func (c *client) publishedVerdict() serverVerdict {
-	return serverVerdict{state: change.Unavailable, mute: true, reason: c.id + " does not accept unsaved texts: it checks a file after it is written, and does not say when it is done", files: c.ledger.snapshot()}
-}
 
 // clientCapabilities are the ClientCapabilities of initialize. Announce nothing that handlers.go or
 // edit.go does not honour: servers then send it, and the answer would be lost or an edit applied wrongly.

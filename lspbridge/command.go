@@ -2,7 +2,6 @@ package lspbridge
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -10,7 +9,6 @@ import (
 	"time"
 
 	"github.com/pillion-dev/pillion/lspbridge/lsp"
-	"github.com/pillion-dev/pillion/lspbridge/rpc"
 	"go.lsp.dev/protocol"
 )
 
@@ -27,11 +25,11 @@ var errOnlyRuns = errors.New("what it changes is only known when its command run
 // RunAction carries an action out. apply gets its edit, or one after the other the edits that its command
 // requests; the server learns the result of each. It fails when the server that offered the action no
 // longer serves the file.
-func (m *Manager) RunAction(ctx context.Context, a Action, apply Apply) error {
+func (q questions) RunAction(ctx context.Context, a Action, apply Apply) error {
 	if a.Disabled != "" {
 		return fmt.Errorf("%s: %s", a.Title, a.Disabled)
 	}
-	for _, s := range m.serversOf(a.Path) {
+	for _, s := range q.serversOf(a.Path) {
 		if s.spec.ID != a.Server {
 			continue
 		}
@@ -52,7 +50,7 @@ func (m *Manager) RunAction(ctx context.Context, a Action, apply Apply) error {
 		case err != nil:
 			return err
 		case cmd != nil:
-			return c.execute(ctx, cmd, apply)
+			return c.commands.execute(ctx, cmd, apply)
 		case len(edits) == 0:
 			return nil
 		}
@@ -93,14 +91,19 @@ func (r *command) fail(err error) {
 // commandRun is the command that a server runs for us. Only one runs at a time: nothing in
 // workspace/applyEdit says which command it belongs to.
 type commandRun struct {
-	token chan struct{} // full while a command runs
+	conn    *connection
+	able    *abilities
+	resolve func(lsp.WorkspaceEdit) ([]FileEdit, error) // an edit of the server as edits of files
+	token   chan struct{}                               // full while a command runs
 
 	mu  sync.Mutex
 	now *command // guarded by mu; nil when none runs
 }
 
 // newCommandRun has one token: whoever puts it in runs its command, the next one waits to put it in.
-func newCommandRun() *commandRun { return &commandRun{token: make(chan struct{}, 1)} }
+func newCommandRun(conn *connection, able *abilities, resolve func(lsp.WorkspaceEdit) ([]FileEdit, error)) *commandRun {
+	return &commandRun{conn: conn, able: able, resolve: resolve, token: make(chan struct{}, 1)}
+}
 
 // set changes the running command; nil ends it.
 func (r *commandRun) set(run *command) {
@@ -109,7 +112,8 @@ func (r *commandRun) set(run *command) {
 	r.now = run
 }
 
-// busy reports that a command of ours runs.
+// busy reports that the server runs a command for us. Most servers handle one request at a time: until the edit of the
+// command is decided they answer nothing else, and a check would wait in vain.
 func (r *commandRun) busy() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -136,39 +140,39 @@ func (r *command) leave() {
 }
 
 // execute runs a command on the server and waits until all edits that it requests are decided.
-func (c *client) execute(ctx context.Context, cmd *lsp.Command, apply Apply) error {
-	if !c.able.runs(cmd.Command) {
-		return fmt.Errorf("%q is a command of an editor, not of %s", cmd.Command, c.id)
+func (r *commandRun) execute(ctx context.Context, cmd *lsp.Command, apply Apply) error {
+	if !r.able.runs(cmd.Command) {
+		return fmt.Errorf("%q is a command of an editor, not of %s", cmd.Command, r.conn.id)
 	}
 	select {
-	case c.commands.token <- struct{}{}:
-		defer func() { <-c.commands.token }()
+	case r.token <- struct{}{}:
+		defer func() { <-r.token }()
 	case <-ctx.Done():
-		return fmt.Errorf("%s is running another command", c.id)
+		return fmt.Errorf("%s is running another command", r.conn.id)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	run := &command{apply: apply, ctx: ctx, title: cmd.Title, began: time.Now(), asked: make(chan struct{})}
 	run.clock = time.AfterFunc(commandBudget, func() {
-		cancel(fmt.Errorf("%s did not finish %s within %v", c.id, cmd.Command, commandBudget))
+		cancel(fmt.Errorf("%s did not finish %s within %v", r.conn.id, cmd.Command, commandBudget))
 	})
 	defer run.clock.Stop()
-	c.commands.set(run)
+	r.set(run)
 	params := map[string]any{"command": cmd.Command}
 	if len(cmd.Arguments) > 0 {
 		params["arguments"] = cmd.Arguments
 	}
-	err := c.call(ctx, protocol.MethodWorkspaceExecuteCommand, params, nil)
+	err := r.conn.call(ctx, protocol.MethodWorkspaceExecuteCommand, params, nil)
 	if err == nil { // some servers answer first and ask then
 		select {
 		case <-run.asked:
 		case <-time.After(askedLate):
 		case <-ctx.Done():
-		case <-c.gone:
+		case <-r.conn.gone:
 		}
 	}
 	// From here on an edit that the server requests goes to the person, not to this command.
-	c.commands.set(nil)
+	r.set(nil)
 	run.pending.Wait()
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil {
@@ -179,40 +183,9 @@ func (c *client) execute(ctx context.Context, cmd *lsp.Command, apply Apply) err
 	return run.err
 }
 
-// commanded reports that the server runs a command for us. Most servers handle one request at a time:
-// until the edit of the command is decided they answer nothing else, and a check would wait in vain.
-func (c *client) commanded() bool {
-	return c.commands.busy()
-}
-
-// applyEdit answers workspace/applyEdit. During a command of ours the edit goes to the caller of the
-// command, otherwise to the person.
-func (c *client) applyEdit(ctx context.Context, r *rpc.Request) (any, error) {
-	var p struct {
-		Label string
-		Edit  lsp.WorkspaceEdit
-	}
-	if err := json.Unmarshal(r.Params, &p); err != nil {
-		return nil, rpc.InvalidParams("%v", err)
-	}
-	run := c.commands.join()
-	r.Async()
-	var err error
-	if run != nil {
-		err = c.applyFor(run, p.Label, p.Edit)
-		run.leave()
-	} else {
-		err = c.host.apply(ctx, p.Label, p.Edit, c)
-	}
-	if err != nil {
-		return map[string]any{"applied": false, "failureReason": err.Error()}, nil
-	}
-	return map[string]bool{"applied": true}, nil
-}
-
 // applyFor resolves an edit of a command and lets the command's caller decide on it.
-func (c *client) applyFor(run *command, label string, edit lsp.WorkspaceEdit) error {
-	edits, err := c.fileEdits(edit)
+func (r *commandRun) applyFor(run *command, label string, edit lsp.WorkspaceEdit) error {
+	edits, err := r.resolve(edit)
 	if err != nil || len(edits) == 0 {
 		run.fail(err)
 		return err

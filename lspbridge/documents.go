@@ -308,3 +308,20 @@ func commonEnd(a, b string) int {
 	}
 	return i
 }
+
+// openOrder orders the files of a proposal: new ones, changed ones, deletions. An import is then resolved before what uses it is looked at.
+func (d *documents) openOrder(f Proposal) int {
+	switch {
+	case f.Delete:
+		return 2
+	case !d.has(f.Path):
+		return 0
+	}
+	return 1
+}
+
+// with is paths and the documents that are open: their text may have changed as well.
+func (d *documents) with(paths []string) []string {
+	open := slices.DeleteFunc(d.paths(), func(p string) bool { return slices.Contains(paths, p) })
+	return slices.Concat(paths, open)
+}

@@ -20,11 +20,11 @@ func WithTexts(ctx context.Context, texts []Proposal) context.Context {
 
 // layTexts lays the context's texts over the documents of a server, those that it serves. The caller has the documents
 // and calls undo before it releases them.
-func (m *Manager) layTexts(ctx context.Context, s *slot, c *client) (undo func()) {
+func (q questions) layTexts(ctx context.Context, s *slot, c *client) (undo func()) {
 	texts, _ := ctx.Value(textsKey{}).([]Proposal)
 	var mine []Proposal
 	for _, t := range texts {
-		if slices.Contains(m.slotsFor(t.Path), s) {
+		if slices.Contains(q.slotsFor(t.Path), s) {
 			mine = append(mine, t)
 		}
 	}
@@ -35,10 +35,10 @@ func (m *Manager) layTexts(ctx context.Context, s *slot, c *client) (undo func()
 	for _, t := range mine {
 		laid[t.Path] = t
 	}
-	c.laid.Store(&laid)
+	c.edits.laid.Store(&laid)
 	takeOff := c.applyOverlay(mine)
 	return func() {
 		takeOff()
-		c.laid.Store(nil)
+		c.edits.laid.Store(nil)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/pillion-dev/pillion/lspbridge/lsp"
 	"github.com/pillion-dev/pillion/tools/paths"
@@ -368,15 +369,25 @@ func applyTextEdits(text string, edits []lsp.TextEdit, enc Encoding) (string, er
 	return b.String(), nil
 }
 
-// fileEdits resolves an edit of this server against what it has open and what the person sees. Where the two differ the version is -1, and
+// editResolver makes edits of files of what a server sends, against the texts that the server was sent.
+type editResolver struct {
+	able *abilities
+	docs *documents
+	text func(path string) (string, bool) // what the person sees
+	// laid are the texts of a draft while a question about it has the documents, by path; see WithTexts. Only who has the
+	// documents stores it; edits that the server sends unasked are resolved beside that.
+	laid atomic.Pointer[map[string]Proposal]
+}
+
+// resolve resolves an edit of this server against what it has open and what the person sees. Where the two differ the version is -1, and
 // resolveEdit answers ErrMoved: the server's positions are of another text.
-func (c *client) fileEdits(edit lsp.WorkspaceEdit) ([]FileEdit, error) {
-	return resolveEdit(edit, c.able.enc, func(path string) (string, int32, bool) {
-		doc, _ := c.docs.get(path)
+func (r *editResolver) resolve(edit lsp.WorkspaceEdit) ([]FileEdit, error) {
+	return resolveEdit(edit, r.able.enc, func(path string) (string, int32, bool) {
+		doc, _ := r.docs.get(path)
 		version := doc.version
-		text, ok := c.host.text(filepath.Clean(path))
+		text, ok := r.text(filepath.Clean(path))
 		// The draft's text counts then: it is what the server was sent.
-		if laid := c.laid.Load(); laid != nil { // the question is about a draft's texts
+		if laid := r.laid.Load(); laid != nil { // the question is about a draft's texts
 			if t, is := (*laid)[filepath.Clean(path)]; is {
 				text, ok = t.Text, !t.Delete
 			}

@@ -6,12 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/pillion-dev/pillion/tools/paths"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/pillion-dev/pillion/tools/paths"
 
 	"github.com/bmatcuk/doublestar/v4"
 	"github.com/pillion-dev/pillion/lspbridge/lsp"
@@ -80,13 +81,13 @@ func wireRenames(list []FileRename) map[string]any {
 // WillRename returns what the servers would change because files are about to be renamed, mostly imports.
 // Edits name files by their old names. Nothing is written. Servers that are not available are skipped; one
 // that does not answer within ctx is an error beside the answers of the others.
-func (m *Manager) WillRename(ctx context.Context, renames []FileRename) ([]FileEdit, error) {
+func (q questions) WillRename(ctx context.Context, renames []FileRename) ([]FileEdit, error) {
 	ctx, cancel := budget(ctx)
 	defer cancel()
 	groups := map[*slot][]FileRename{}
 	var order []*slot
 	for _, r := range renames {
-		for _, s := range m.serversOf(r.Old) {
+		for _, s := range q.serversOf(r.Old) {
 			if s.spec.Extra {
 				continue
 			}
@@ -145,7 +146,7 @@ func (c *client) willRename(ctx context.Context, renames []FileRename) ([]FileEd
 	if err := c.call(ctx, protocol.MethodWorkspaceWillRenameFiles, wireRenames(renames), &e); err != nil || e == nil {
 		return nil, err
 	}
-	return c.fileEdits(*e)
+	return c.edits.resolve(*e)
 }
 
 // workspaceCaps decodes member by member: a filter of the wrong shape counts as not announced and does not
@@ -189,7 +190,7 @@ func (f fileFilters) ofPaths(paths []string) []string {
 // WillChange returns what the servers would change because files are about to be created or deleted. It
 // asks only servers that run and have registered for it: few have, and an edit should not wait for a
 // start. Errors come beside the answers of the other servers.
-func (m *Manager) WillChange(ctx context.Context, created, deleted []string) ([]FileEdit, error) {
+func (q questions) WillChange(ctx context.Context, created, deleted []string) ([]FileEdit, error) {
 	ctx, cancel := budget(ctx)
 	defer cancel()
 	type job struct {
@@ -198,7 +199,7 @@ func (m *Manager) WillChange(ctx context.Context, created, deleted []string) ([]
 		paths  []string
 	}
 	var jobs []job
-	for _, s := range m.running() {
+	for _, s := range q.running() {
 		c := s.current()
 		if c == nil {
 			continue
@@ -224,7 +225,7 @@ func (m *Manager) WillChange(ctx context.Context, created, deleted []string) ([]
 			defer release()
 			var e *lsp.WorkspaceEdit
 			if err = j.c.call(ctx, j.method, wireFiles(j.paths), &e); err == nil && e != nil {
-				edits[i], err = j.c.fileEdits(*e)
+				edits[i], err = j.c.edits.resolve(*e)
 			}
 			if err != nil {
 				errs[i] = fmt.Errorf("%s: %w", j.c.id, err)

@@ -134,9 +134,9 @@ func (f *fleet) running() []*slot {
 	return out
 }
 
-// use keeps the servers running until done is called; done may be called more than once. After the last one they stay for Options.Linger, so
-// that closing one session and opening the next does not load the project again.
-func (f *fleet) use() (done func()) {
+// Use keeps the servers running until done is called; done may be called more than once. After the last one they stay for Options.Linger, so
+// that closing one session and opening the next does not load the project again; a later question starts them again.
+func (f *fleet) Use() (done func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.users++
@@ -162,8 +162,9 @@ func (f *fleet) stopUnused() {
 	}
 }
 
-// close stops everything for good. Unlike stopUnused nothing starts afterwards.
-func (f *fleet) close(ctx context.Context) {
+// Close stops every server for good and waits for them, about two seconds at most. Unlike after stopUnused, nothing starts
+// afterwards.
+func (f *fleet) Close(ctx context.Context) {
 	f.mu.Lock()
 	f.closed = true // a start that is under way sees it, and a later one does nothing
 	if f.unusedTimer != nil {
@@ -201,7 +202,7 @@ func (f *fleet) host() host {
 			if f.o.ApplyEdit == nil {
 				return errors.New("this client does not accept edits that a server sends without being asked")
 			}
-			edits, err := c.fileEdits(edit)
+			edits, err := c.edits.resolve(edit)
 			if err != nil || len(edits) == 0 {
 				return err
 			}

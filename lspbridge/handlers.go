@@ -97,7 +97,7 @@ func (c *client) handle(ctx context.Context, r *rpc.Request) (any, error) {
 	case protocol.MethodWorkspaceDiagnosticRefresh:
 		// True where the refresh is about news, and no echo of what we just did.
 		if c.ledger.refreshed(c.spec.Quirks.RefreshEcho) {
-			c.planRefresh()
+			c.background.plan()
 		}
 		c.changed.wake()
 		return nil, nil
@@ -119,6 +119,31 @@ func (c *client) handle(ctx context.Context, r *rpc.Request) (any, error) {
 		return nil, rpc.MethodNotFound(r.Method)
 	}
 	return nil, nil
+}
+
+// applyEdit answers workspace/applyEdit. During a command of ours the edit goes to the caller of the
+// command, otherwise to the person.
+func (c *client) applyEdit(ctx context.Context, r *rpc.Request) (any, error) {
+	var p struct {
+		Label string
+		Edit  lsp.WorkspaceEdit
+	}
+	if err := json.Unmarshal(r.Params, &p); err != nil {
+		return nil, rpc.InvalidParams("%v", err)
+	}
+	run := c.commands.join()
+	r.Async()
+	var err error
+	if run != nil {
+		err = c.commands.applyFor(run, p.Label, p.Edit)
+		run.leave()
+	} else {
+		err = c.host.apply(ctx, p.Label, p.Edit, c)
+	}
+	if err != nil {
+		return map[string]any{"applied": false, "failureReason": err.Error()}, nil
+	}
+	return map[string]bool{"applied": true}, nil
 }
 
 // section returns a dotted section of the settings, null when there is none. "" returns the whole, as an

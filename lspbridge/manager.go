@@ -52,13 +52,14 @@ type Options struct {
 	Start func(*exec.Cmd) error
 }
 
-// Manager runs one server for each row of the table and project root, and combines their answers. Its methods are
-// the questions that can be asked; the servers themselves belong to the fleet. They may be called concurrently. No
-// lock is held while a server is asked.
+// Manager runs one server for each row of the table and project root, and combines their answers. The servers belong to
+// the fleet; what can be asked of them are the methods of the other parts. All may be called concurrently. No lock is held
+// while a server is asked.
 type Manager struct {
 	*fleet
-	live     *liveReports
-	newFiles newFiles
+	questions
+	*verdicts
+	live *liveReports
 }
 
 // New makes a manager. It starts nothing and looks for no program until a file needs one.
@@ -76,9 +77,9 @@ func New(o Options) *Manager {
 		o.Linger = 30 * time.Second
 	}
 	o.Root = filepath.Clean(o.Root)
-	m := &Manager{fleet: newFleet(o)}
-	m.live = &liveReports{fleet: m.fleet}
-	m.problemsChanged = m.live.reportChanged
+	f := newFleet(o)
+	m := &Manager{fleet: f, questions: questions{f}, verdicts: &verdicts{fleet: f}, live: &liveReports{fleet: f}}
+	f.problemsChanged = m.live.reportChanged
 	return m
 }
 
@@ -97,18 +98,6 @@ func (m *Manager) Warm(path string) {
 		}
 	}()
 }
-
-// Close stops every server and waits for them, about two seconds at most. The Manager starts nothing
-// afterwards.
-func (m *Manager) Close(ctx context.Context) { m.fleet.close(ctx) }
-
-// Use keeps the servers running until done is called. After the last done they stop when Options.Linger
-// has passed; a later question starts them again. Calling done twice is harmless.
-func (m *Manager) Use() (done func()) { return m.fleet.use() }
-
-// Flush waits until the servers have been told what other programs have changed on disk so far. A question
-// right after a shell command is then about what the command left. It returns early when ctx ends.
-func (m *Manager) Flush(ctx context.Context) { m.fleet.flush(ctx) }
 
 // Lookup is the result of looking for one server of the table, for pillion doctor. Path is that of the
 // program; Install is the command or page by which a person gets it.

@@ -28,8 +28,8 @@ const maxNextEdit = 400
 // renamed, the calls of a function whose parameters were added, removed or moved. before is the text of the file before the
 // edit, which the servers are asked about: of the text as it is now, they would only say that the uses are wrong. It is nil when
 // the edit is none of these, or when what should follow is not certain.
-func (m *Manager) NextEdit(ctx context.Context, path, before string) (*NextEdit, error) {
-	now, ok := m.text(path)
+func (q questions) NextEdit(ctx context.Context, path, before string) (*NextEdit, error) {
+	now, ok := q.text(path)
 	e, differs := oneEdit(before, now)
 	if !ok || !differs || e.to-e.from > maxNextEdit || e.nowTo-e.from > maxNextEdit {
 		return nil, nil
@@ -40,32 +40,41 @@ func (m *Manager) NextEdit(ctx context.Context, path, before string) (*NextEdit,
 		return nil, nil
 	}
 	var next *NextEdit
-	err := m.one(ctx, path, func(k *capabilities) bool { return has(k.References) && has(k.Definition) }, "references", func(ctx context.Context, c *client) error {
+	err := q.one(ctx, path, func(k *capabilities) bool { return has(k.References) && has(k.Definition) }, "references", func(ctx context.Context, c *client) error {
 		// The server has the text after the edit by now, in which the uses are errors.
 		undo := c.applyOverlay([]Proposal{{Path: path, Text: before}})
 		defer undo()
+		f := follower{c, path, e}
 		var err error
 		if renamed {
-			next, err = c.followRename(ctx, path, e)
+			next, err = f.rename(ctx)
 		}
 		if next == nil && err == nil && inList {
-			next, err = c.followParameters(ctx, path, e, name, open)
+			next, err = f.parameters(ctx, name, open)
 		}
 		return err
 	})
 	return next, err
 }
 
+// follower looks on one server for what follows an edit by hand. The server has the text before the edit, laid over the
+// edited document.
+type follower struct {
+	c    *client
+	path string // the edited file
+	edit handEdit
+}
+
 // declares reports whether the identifier at an offset of the overlaid text declares what it names: its definition is itself. Renaming one
 // use by hand is no rename of the declaration, and nothing may follow from it.
-func (c *client) declares(ctx context.Context, path, text string, at int) (bool, error) {
+func (f follower) declares(ctx context.Context, at int) (bool, error) {
 	var raw json.RawMessage
-	if err := c.call(ctx, protocol.MethodTextDocumentDefinition, c.converter().at(path, OffsetPosition(text, at)), &raw); err != nil {
+	if err := f.c.call(ctx, protocol.MethodTextDocumentDefinition, f.c.converter().at(f.path, OffsetPosition(f.edit.before, at)), &raw); err != nil {
 		return false, err
 	}
 	for _, l := range lsp.Locations(raw) {
-		r := c.converter().in(path, l.Range)
-		if uriPath(l.URI) == path && PositionOffset(text, r.Start) <= at && at <= PositionOffset(text, r.End) {
+		r := f.c.converter().in(f.path, l.Range)
+		if uriPath(l.URI) == f.path && PositionOffset(f.edit.before, r.Start) <= at && at <= PositionOffset(f.edit.before, r.End) {
 			return true, nil
 		}
 	}
@@ -74,57 +83,57 @@ func (c *client) declares(ctx context.Context, path, text string, at int) (bool,
 
 // uses are the places where what the identifier at an offset declares is used, by file, as offsets in the text that the server
 // has. The declaration is not among them.
-func (c *client) uses(ctx context.Context, path, text string, at int) (map[string][]int, error) {
-	params := c.converter().at(path, OffsetPosition(text, at))
+func (f follower) uses(ctx context.Context, at int) (map[string][]int, error) {
+	params := f.c.converter().at(f.path, OffsetPosition(f.edit.before, at))
 	params["context"] = map[string]any{"includeDeclaration": false}
 	var raw json.RawMessage
-	if err := c.call(ctx, protocol.MethodTextDocumentReferences, params, &raw); err != nil {
+	if err := f.c.call(ctx, protocol.MethodTextDocumentReferences, params, &raw); err != nil {
 		return nil, err
 	}
 	out := map[string][]int{}
 	for _, l := range lsp.Locations(raw) {
 		file := uriPath(l.URI)
-		t, ok := c.textDuring(path, text, file)
+		t, ok := f.textDuring(file)
 		if file == "" || !ok {
 			continue
 		}
-		off := PositionOffset(t, c.converter().in(file, l.Range).Start)
-		if file != path || off != at {
+		off := PositionOffset(t, f.c.converter().in(file, l.Range).Start)
+		if file != f.path || off != at {
 			out[file] = append(out[file], off)
 		}
 	}
 	return out, nil
 }
 
-// textDuring is a file's text while another one is overlaid.
-func (c *client) textDuring(path, overlaid, file string) (string, bool) {
-	if file == path {
-		return overlaid, true
+// textDuring is a file's text as the server has it: that of the edited file is the one before the edit.
+func (f follower) textDuring(file string) (string, bool) {
+	if file == f.path {
+		return f.edit.before, true
 	}
-	return c.host.text(file)
+	return f.c.host.text(file)
 }
 
-// nextEdit changes the uses of a declaration. change gets a text and the offset of a use in it, and gives the text with that
+// change changes the uses of a declaration. with gets a text and the offset of a use in it, and gives the text with that
 // use changed, false to leave it. In the edited file uses are offsets before the person's edit, which the new text contains; a
 // use within that edit is left to the person.
-func (c *client) nextEdit(path string, e handEdit, uses map[string][]int, change func(text string, at int) (string, bool)) (edits []FileEdit, places int) {
+func (f follower) change(uses map[string][]int, with func(text string, at int) (string, bool)) (edits []FileEdit, places int) {
 	for file, offsets := range uses {
-		text, ok := c.textDuring(path, e.before, file)
+		text, ok := f.textDuring(file)
 		if !ok {
 			continue
 		}
-		old, mine, changed := text, file != path, 0
+		old, mine, changed := text, file != f.path, 0
 		// From the last use to the first, so that offsets stay right, and a call within an argument is changed before the
 		// call around it.
 		slices.Sort(offsets)
 		for _, at := range slices.Backward(offsets) {
-			if !mine && at < e.from {
-				text, mine = text[:e.from]+e.new()+text[e.to:], true
+			if !mine && at < f.edit.from {
+				text, mine = text[:f.edit.from]+f.edit.new()+text[f.edit.to:], true
 			}
-			if file == path && at >= e.from && at <= e.to {
+			if file == f.path && at >= f.edit.from && at <= f.edit.to {
 				continue
 			}
-			if next, ok := change(text, at); ok {
+			if next, ok := with(text, at); ok {
 				text = next
 				changed++
 			}
@@ -133,10 +142,10 @@ func (c *client) nextEdit(path string, e handEdit, uses map[string][]int, change
 			continue
 		}
 		if !mine {
-			text = text[:e.from] + e.new() + text[e.to:]
+			text = text[:f.edit.from] + f.edit.new() + text[f.edit.to:]
 		}
-		if file == path {
-			old = e.now
+		if file == f.path {
+			old = f.edit.now
 		}
 		places += changed
 		edits = append(edits, FileEdit{Path: file, Kind: "edit", Old: old, New: text})
@@ -145,49 +154,49 @@ func (c *client) nextEdit(path string, e handEdit, uses map[string][]int, change
 	return edits, places
 }
 
-// followRename finds the other uses of a declaration whose name was changed. Uses are replaced where they stand under the old
+// rename finds the other uses of a declaration whose name was changed. Uses are replaced where they stand under the old
 // name; an import under another name is not one.
-func (c *client) followRename(ctx context.Context, path string, e handEdit) (*NextEdit, error) {
-	if ok, err := c.declares(ctx, path, e.before, e.from); err != nil || !ok {
+func (f follower) rename(ctx context.Context) (*NextEdit, error) {
+	if ok, err := f.declares(ctx, f.edit.from); err != nil || !ok {
 		return nil, err
 	}
-	uses, err := c.uses(ctx, path, e.before, e.from)
+	uses, err := f.uses(ctx, f.edit.from)
 	if err != nil {
 		return nil, err
 	}
-	edits, places := c.nextEdit(path, e, uses, func(text string, at int) (string, bool) {
-		end := at + len(e.old())
-		if end > len(text) || text[at:end] != e.old() || end < len(text) && isWord(text[end]) {
+	edits, places := f.change(uses, func(text string, at int) (string, bool) {
+		end := at + len(f.edit.old())
+		if end > len(text) || text[at:end] != f.edit.old() || end < len(text) && isWord(text[end]) {
 			return "", false
 		}
-		return text[:at] + e.new() + text[end:], true
+		return text[:at] + f.edit.new() + text[end:], true
 	})
 	if places == 0 {
 		return nil, nil
 	}
-	return &NextEdit{Title: fmt.Sprintf("Rename %s of %s to %s", countOf(places, "other use"), e.old(), e.new()), Places: places, Edits: edits}, nil
+	return &NextEdit{Title: fmt.Sprintf("Rename %s of %s to %s", countOf(places, "other use"), f.edit.old(), f.edit.new()), Places: places, Edits: edits}, nil
 }
 
-// followParameters finds the calls of a function whose parameter list was changed. Calls that do not pass one argument a
+// parameters finds the calls of a function whose parameter list was changed. Calls that do not pass one argument a
 // parameter are left alone.
-func (c *client) followParameters(ctx context.Context, path string, e handEdit, name, open int) (*NextEdit, error) {
-	before, _, ok := splitList(e.before, open)
-	now, _, okNow := splitList(e.now, open)
+func (f follower) parameters(ctx context.Context, name, open int) (*NextEdit, error) {
+	before, _, ok := splitList(f.edit.before, open)
+	now, _, okNow := splitList(f.edit.now, open)
 	if !ok || !okNow {
 		return nil, nil
 	}
-	arguments, changed := matchParameters(path, before, now)
+	arguments, changed := matchParameters(f.path, before, now)
 	if !changed {
 		return nil, nil
 	}
-	if ok, err := c.declares(ctx, path, e.before, name); err != nil || !ok {
+	if ok, err := f.declares(ctx, name); err != nil || !ok {
 		return nil, err
 	}
-	uses, err := c.uses(ctx, path, e.before, name)
+	uses, err := f.uses(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	edits, places := c.nextEdit(path, e, uses, func(text string, at int) (string, bool) {
+	edits, places := f.change(uses, func(text string, at int) (string, bool) {
 		for at < len(text) && isWord(text[at]) {
 			at++
 		}
@@ -207,10 +216,10 @@ func (c *client) followParameters(ctx context.Context, path string, e handEdit, 
 		return nil, nil
 	}
 	end := name
-	for end < len(e.before) && isWord(e.before[end]) {
+	for end < len(f.edit.before) && isWord(f.edit.before[end]) {
 		end++
 	}
-	return &NextEdit{Title: fmt.Sprintf("Change %s of %s in %s", countOf(places, "call"), e.before[name:end], filesOf(edits)), Places: places, Edits: edits}, nil
+	return &NextEdit{Title: fmt.Sprintf("Change %s of %s in %s", countOf(places, "call"), f.edit.before[name:end], filesOf(edits)), Places: places, Edits: edits}, nil
 }
 
 // filesOf names the files of edits: one by its name, more by their number.

@@ -16,16 +16,19 @@ import (
 // waits, because somebody asked for exactly this answer.
 const queryBudget = 20 * time.Second
 
+// questions are what can be asked about a place or a name: definitions, references, symbols, edits.
+type questions struct{ *fleet }
+
 // ask puts a question to the servers of a file that can answer it: to all of them with several, else until
 // one has an answer. Each gets the file as the person sees it first. The error is ErrUnsupported when no
 // server can answer, and a *BusyError when one did not answer in time.
-func (m *Manager) ask(ctx context.Context, path string, several bool, can func(*capabilities) bool, what string, f func(context.Context, *client) error) error {
+func (q questions) ask(ctx context.Context, path string, several bool, can func(*capabilities) bool, what string, f func(context.Context, *client) error) error {
 	if _, ok := ctx.Deadline(); !ok {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, queryBudget)
 		defer cancel()
 	}
-	slots := m.serversOf(path)
+	slots := q.serversOf(path)
 	if len(slots) == 0 {
 		return fmt.Errorf("no language server for %s: %w", filepath.Base(path), ErrUnsupported)
 	}
@@ -49,7 +52,7 @@ func (m *Manager) ask(ctx context.Context, path string, several bool, can func(*
 			c.sync(c.withBuffers([]string{path}))
 			c.waitUntilLoaded(ctx, path)
 			// A draft asks about its own texts; they are taken away before the next question.
-			undo := m.layTexts(ctx, s, c)
+			undo := q.layTexts(ctx, s, c)
 			err = f(ctx, c)
 			undo()
 			release()
@@ -94,8 +97,8 @@ func orNothing(n int) error {
 }
 
 // one is ask for a single answer.
-func (m *Manager) one(ctx context.Context, path string, can func(*capabilities) bool, what string, f func(context.Context, *client) error) error {
-	return m.ask(ctx, path, false, can, what, f)
+func (q questions) one(ctx context.Context, path string, can func(*capabilities) bool, what string, f func(context.Context, *client) error) error {
+	return q.ask(ctx, path, false, can, what, f)
 }
 
 // at is TextDocumentPositionParams, in the server's encoding.
@@ -104,9 +107,9 @@ func (c converter) at(path string, p Position) map[string]any {
 }
 
 // locations asks a request that answers locations; those outside the file system are left out.
-func (m *Manager) locations(ctx context.Context, path string, p Position, method, what string, can func(*capabilities) bool, more map[string]any) ([]Location, error) {
+func (q questions) locations(ctx context.Context, path string, p Position, method, what string, can func(*capabilities) bool, more map[string]any) ([]Location, error) {
 	var out []Location
-	err := m.one(ctx, path, can, what, func(ctx context.Context, c *client) error {
+	err := q.one(ctx, path, can, what, func(ctx context.Context, c *client) error {
 		params := c.converter().at(path, p)
 		for k, v := range more {
 			params[k] = v
@@ -128,30 +131,30 @@ func (m *Manager) locations(ctx context.Context, path string, p Position, method
 
 // Definition returns where the symbol at a position is defined; none when no symbol is there. It waits 20
 // s when ctx has no deadline, as all questions do.
-func (m *Manager) Definition(ctx context.Context, path string, p Position) ([]Location, error) {
-	return m.locations(ctx, path, p, protocol.MethodTextDocumentDefinition, "go to definition", func(k *capabilities) bool { return has(k.Definition) }, nil)
+func (q questions) Definition(ctx context.Context, path string, p Position) ([]Location, error) {
+	return q.locations(ctx, path, p, protocol.MethodTextDocumentDefinition, "go to definition", func(k *capabilities) bool { return has(k.Definition) }, nil)
 }
 
 // TypeDefinition returns where the type of the symbol at a position is defined.
-func (m *Manager) TypeDefinition(ctx context.Context, path string, p Position) ([]Location, error) {
-	return m.locations(ctx, path, p, protocol.MethodTextDocumentTypeDefinition, "go to type definition", func(k *capabilities) bool { return has(k.TypeDefinition) }, nil)
+func (q questions) TypeDefinition(ctx context.Context, path string, p Position) ([]Location, error) {
+	return q.locations(ctx, path, p, protocol.MethodTextDocumentTypeDefinition, "go to type definition", func(k *capabilities) bool { return has(k.TypeDefinition) }, nil)
 }
 
 // Implementation returns the implementations of the interface or method at a position.
-func (m *Manager) Implementation(ctx context.Context, path string, p Position) ([]Location, error) {
-	return m.locations(ctx, path, p, protocol.MethodTextDocumentImplementation, "go to implementation", func(k *capabilities) bool { return has(k.Implementation) }, nil)
+func (q questions) Implementation(ctx context.Context, path string, p Position) ([]Location, error) {
+	return q.locations(ctx, path, p, protocol.MethodTextDocumentImplementation, "go to implementation", func(k *capabilities) bool { return has(k.Implementation) }, nil)
 }
 
 // References returns all references to the symbol at a position, its declaration included.
-func (m *Manager) References(ctx context.Context, path string, p Position) ([]Location, error) {
-	return m.locations(ctx, path, p, protocol.MethodTextDocumentReferences, "find references", func(k *capabilities) bool { return has(k.References) },
+func (q questions) References(ctx context.Context, path string, p Position) ([]Location, error) {
+	return q.locations(ctx, path, p, protocol.MethodTextDocumentReferences, "find references", func(k *capabilities) bool { return has(k.References) },
 		map[string]any{"context": map[string]bool{"includeDeclaration": true}})
 }
 
 // Hover returns the server's description of the symbol at a position, in Markdown; "" when it has none.
-func (m *Manager) Hover(ctx context.Context, path string, p Position) (string, error) {
+func (q questions) Hover(ctx context.Context, path string, p Position) (string, error) {
 	var text string
-	err := m.one(ctx, path, func(k *capabilities) bool { return has(k.Hover) }, "hover", func(ctx context.Context, c *client) error {
+	err := q.one(ctx, path, func(k *capabilities) bool { return has(k.Hover) }, "hover", func(ctx context.Context, c *client) error {
 		var h *struct{ Contents json.RawMessage }
 		if err := c.call(ctx, protocol.MethodTextDocumentHover, c.converter().at(path, p), &h); err != nil {
 			return err
@@ -165,9 +168,9 @@ func (m *Manager) Hover(ctx context.Context, path string, p Position) (string, e
 }
 
 // DocumentSymbols returns the outline of a file; a flat list from servers that send no hierarchy.
-func (m *Manager) DocumentSymbols(ctx context.Context, path string) ([]Symbol, error) {
+func (q questions) DocumentSymbols(ctx context.Context, path string) ([]Symbol, error) {
 	var out []Symbol
-	err := m.one(ctx, path, func(k *capabilities) bool { return has(k.DocSymbol) }, "document symbols", func(ctx context.Context, c *client) error {
+	err := q.one(ctx, path, func(k *capabilities) bool { return has(k.DocSymbol) }, "document symbols", func(ctx context.Context, c *client) error {
 		var list []lsp.Symbol
 		if err := c.call(ctx, protocol.MethodTextDocumentDocumentSymbol, map[string]any{"textDocument": map[string]any{"uri": pathURI(path)}}, &list); err != nil {
 			return err
@@ -206,9 +209,9 @@ func (c converter) symbols(path string, in []lsp.Symbol) []Symbol {
 }
 
 // PrepareCallHierarchy returns the callables at a position.
-func (m *Manager) PrepareCallHierarchy(ctx context.Context, path string, p Position) ([]CallItem, error) {
+func (q questions) PrepareCallHierarchy(ctx context.Context, path string, p Position) ([]CallItem, error) {
 	var out []CallItem
-	err := m.one(ctx, path, func(k *capabilities) bool { return has(k.CallHierarchy) }, "call hierarchy", func(ctx context.Context, c *client) error {
+	err := q.one(ctx, path, func(k *capabilities) bool { return has(k.CallHierarchy) }, "call hierarchy", func(ctx context.Context, c *client) error {
 		list, err := c.prepare(ctx, path, p)
 		for _, i := range list {
 			out = append(out, c.converter().callItem(i, path, nil))
@@ -238,19 +241,19 @@ func (c converter) callItem(i lsp.CallItem, from string, ranges []lsp.Range) Cal
 }
 
 // IncomingCalls returns the callers of the callable at a position; FromRanges are in the caller's file.
-func (m *Manager) IncomingCalls(ctx context.Context, path string, p Position) ([]CallItem, error) {
-	return m.calls(ctx, path, p, protocol.MethodCallHierarchyIncomingCalls)
+func (q questions) IncomingCalls(ctx context.Context, path string, p Position) ([]CallItem, error) {
+	return q.calls(ctx, path, p, protocol.MethodCallHierarchyIncomingCalls)
 }
 
 // OutgoingCalls returns what the callable at a position calls; FromRanges are in the callable's own file.
-func (m *Manager) OutgoingCalls(ctx context.Context, path string, p Position) ([]CallItem, error) {
-	return m.calls(ctx, path, p, protocol.MethodCallHierarchyOutgoingCalls)
+func (q questions) OutgoingCalls(ctx context.Context, path string, p Position) ([]CallItem, error) {
+	return q.calls(ctx, path, p, protocol.MethodCallHierarchyOutgoingCalls)
 }
 
 // calls asks for one direction of the call hierarchy.
-func (m *Manager) calls(ctx context.Context, path string, p Position, method string) ([]CallItem, error) {
+func (q questions) calls(ctx context.Context, path string, p Position, method string) ([]CallItem, error) {
 	var out []CallItem
-	err := m.one(ctx, path, func(k *capabilities) bool { return has(k.CallHierarchy) }, "call hierarchy", func(ctx context.Context, c *client) error {
+	err := q.one(ctx, path, func(k *capabilities) bool { return has(k.CallHierarchy) }, "call hierarchy", func(ctx context.Context, c *client) error {
 		items, err := c.prepare(ctx, path, p)
 		if err == nil {
 			err = orNothing(len(items))

@@ -2,8 +2,6 @@ package lspbridge
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -17,12 +15,12 @@ import (
 
 // Diagnostics returns the problems of one file as the person sees it now, from all its servers. It returns
 // within ctx's deadline (1.5 s without one).
-func (m *Manager) Diagnostics(ctx context.Context, path string) FileReport {
+func (v *verdicts) Diagnostics(ctx context.Context, path string) FileReport {
 	ctx, cancel := budget(ctx)
 	defer cancel()
 	ctx, end := waits(ctx, "diagnostics", 1)
 	defer end(nil)
-	d := m.askServers(ctx, []Proposal{{Path: path}}, func(ctx context.Context, c *client, _ []Proposal) serverVerdict {
+	d := v.askServers(ctx, []Proposal{{Path: path}}, func(ctx context.Context, c *client, _ []Proposal) serverVerdict {
 		return c.report(ctx, []string{path}, false)
 	})
 	if len(d.Files) == 0 {
@@ -31,79 +29,34 @@ func (m *Manager) Diagnostics(ctx context.Context, path string) FileReport {
 	return d.Files[0]
 }
 
-// report waits for the problems of files as they are. all opens every one of them, for servers that report
-// only open documents.
-func (c *client) report(ctx context.Context, paths []string, all bool) serverVerdict {
-	if c.readsDisk() {
-		return c.publishedVerdict()
-	}
-	release, err := c.exclusive.acquire(ctx)
-	if err != nil {
-		return serverVerdict{state: change.Pending, reason: err.Error()}
-	}
-	defer release()
-	v := serverVerdict{state: change.Fresh}
-	ask, w := paths, c.mode()
-	switch {
-	case w == byMarker && all:
-		paths = nil // the whole workspace is watched anyway
-	case w == byTSServer && all:
-		paths = paths[:min(len(paths), 1)] // one open file loads the project; the others are asked for by path
-	case all && len(paths) > maxOpen:
-		v.state, v.reason = change.Partial, fmt.Sprintf("%s checked %d of %d files", c.id, maxOpen, len(paths))
-		paths = paths[:maxOpen]
-		ask = paths
-	}
-	c.sync(c.withBuffers(c.open(paths, all)))
-	if w != byTSServer {
-		ask = c.docs.among(ask)
-	}
-	if err := c.settle(ctx, ask); err != nil {
-		v.state, v.mute, v.reason = failState(err), errors.Is(err, errMute), c.why(ctx, err)
-	}
-	v.files = c.ledger.snapshot()
-	v.versions = c.docs.versionsOf(c.docs.paths())
-	return v
-}
-
-// open is paths and, for the whole project, the documents that are open: their text may have changed as
-// well.
-func (c *client) open(paths []string, all bool) []string {
-	if !all {
-		return paths
-	}
-	open := slices.DeleteFunc(c.docs.paths(), func(p string) bool { return slices.Contains(paths, p) })
-	return slices.Concat(paths, open)
-}
-
 // ProjectDiagnostics returns the problems of the whole project, or of the files below paths. It starts the
 // servers for these files and waits for them as long as ctx allows. Beside the files with problems it
 // returns one report without items for each server, whose Path is the server's root: it says how certain
 // the answer of that server is. That a server is missing is told only for a language of which a good part of these files
 // is.
-func (m *Manager) ProjectDiagnostics(ctx context.Context, paths ...string) []FileReport {
+func (v *verdicts) ProjectDiagnostics(ctx context.Context, paths ...string) []FileReport {
 	if len(paths) == 0 {
-		paths = []string{m.o.Root}
+		paths = []string{v.o.Root}
 	}
-	return m.projectReports(ctx, paths, true)
+	return v.projectReports(ctx, paths, true)
 }
 
 // RunningDiagnostics is ProjectDiagnostics by the servers that run: what was not needed so far is not started.
-func (m *Manager) RunningDiagnostics(ctx context.Context) []FileReport {
-	return m.projectReports(ctx, []string{m.o.Root}, false)
+func (v *verdicts) RunningDiagnostics(ctx context.Context) []FileReport {
+	return v.projectReports(ctx, []string{v.o.Root}, false)
 }
 
 // projectReports asks the servers for the files below tops; with start also those that do not run yet.
-func (m *Manager) projectReports(ctx context.Context, tops []string, start bool) []FileReport {
+func (v *verdicts) projectReports(ctx context.Context, tops []string, start bool) []FileReport {
 	ctx, cancel := budget(ctx)
 	defer cancel()
-	m.Flush(ctx)
+	v.fleet.Flush(ctx)
 	groups := map[*slot][]string{}
 	var order []*slot
 	total := 0 // files that a server is for
 	for _, top := range tops {
 		for _, f := range projectFiles(ctx, top) {
-			slots := m.slotsFor(f)
+			slots := v.slotsFor(f)
 			if len(slots) > 0 {
 				total++
 			}
@@ -121,7 +74,7 @@ func (m *Manager) projectReports(ctx context.Context, tops []string, start bool)
 	for _, s := range order {
 		// Servers without markers are for configuration and prose, which every project has some of.
 		if files := len(groups[s]); files*fairShare >= total && len(s.spec.Markers) > 0 || files == total {
-			m.notices.concern([]*slot{s})
+			v.notices.concern([]*slot{s})
 		}
 	}
 	out := make([][]FileReport, len(order))

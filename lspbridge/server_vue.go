@@ -56,7 +56,7 @@ func vueAsks(c *client, method string, params json.RawMessage) (any, bool) {
 	if method != "tsserver/request" {
 		return nil, false
 	}
-	c.relay(params)
+	relayToTypeScript(c, params)
 	return nil, true
 }
 
@@ -116,10 +116,10 @@ func mentionsVue(root string) bool {
 	return false
 }
 
-// relay forwards a request of Vue's server to TypeScript's and returns the answer. It always answers, with
+// relayToTypeScript forwards a request of Vue's server to TypeScript's and returns the answer. It always answers, with
 // null after a failure: Vue's server waits without a timeout. It works in the background, since handlers
 // run one after the other.
-func (c *client) relay(params json.RawMessage) {
+func relayToTypeScript(c *client, params json.RawMessage) {
 	var list []json.RawMessage
 	if json.Unmarshal(params, &list) == nil && len(list) == 1 { // [[id, command, arguments]]
 		_ = json.Unmarshal(list[0], &list)

@@ -302,3 +302,12 @@ func (s Server) matches(path string) bool {
 	ext := strings.ToLower(filepath.Ext(base))
 	return ext != "" && slices.Contains(s.Extensions, ext)
 }
+
+// deletedText is the text that stands for a deleted file, since LSP cannot express that an open document is
+// gone.
+func (s Server) deletedText(old string) string {
+	if s.hooks.deletedText != nil {
+		return s.hooks.deletedText(old)
+	}
+	return s.Quirks.EmptyText
+}

@@ -16,9 +16,9 @@ type TypeTree struct {
 
 // TypeHierarchy returns the types at a position, usually one, with their direct super- and subtypes; none when no type is there. Items are
 // sent back as they came (Raw): servers keep data of their own in them (LSP 3.17, TypeHierarchyItem.data).
-func (m *Manager) TypeHierarchy(ctx context.Context, path string, p Position) ([]TypeTree, error) {
+func (q questions) TypeHierarchy(ctx context.Context, path string, p Position) ([]TypeTree, error) {
 	var out []TypeTree
-	err := m.one(ctx, path, func(k *capabilities) bool { return has(k.TypeHierarchy) }, "type hierarchy", func(ctx context.Context, c *client) error {
+	err := q.one(ctx, path, func(k *capabilities) bool { return has(k.TypeHierarchy) }, "type hierarchy", func(ctx context.Context, c *client) error {
 		var items []lsp.CallItem
 		if err := c.call(ctx, protocol.MethodTextDocumentPrepareTypeHierarchy, c.converter().at(path, p), &items); err != nil {
 			return err

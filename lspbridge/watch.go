@@ -182,9 +182,9 @@ func (w *watcher) run() {
 	}
 }
 
-// flush waits until the servers have been told what other programs have changed on disk so far; see Manager.Flush. It gives up when ctx
-// or the watcher ends.
-func (f *fleet) flush(ctx context.Context) {
+// Flush waits until the servers have been told what other programs have changed on disk so far. A question right after a shell
+// command is then about what the command left. It returns early when ctx or the watcher ends.
+func (f *fleet) Flush(ctx context.Context) {
 	f.mu.Lock()
 	w := f.watcher
 	f.mu.Unlock()
@@ -212,14 +212,14 @@ func (f *fleet) flush(ctx context.Context) {
 	}
 }
 
-// flushIfBusy is flush if an event has not been delivered yet; it costs nothing otherwise. Events that the kernel has not reported by then
+// flushIfBusy is Flush if an event has not been delivered yet; it costs nothing otherwise. Events that the kernel has not reported by then
 // are missed.
 func (f *fleet) flushIfBusy(ctx context.Context) {
 	f.mu.Lock()
 	w := f.watcher
 	f.mu.Unlock()
 	if w != nil && w.busy.Load() {
-		f.flush(ctx)
+		f.Flush(ctx)
 	}
 }
 

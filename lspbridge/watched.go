@@ -168,7 +168,7 @@ func (c *client) diskChanged(events []fileEvent) {
 			c.feed.add(e.path)
 		}
 	}
-	c.planRefresh(open...)
+	c.background.plan(open...)
 	if len(open) > 0 {
 		c.sync(open)
 	}

@@ -16,13 +16,13 @@ import (
 // WorkspaceSymbols finds symbols of the project by name. With a path it asks that file's servers; without
 // one those that run, or, when none runs, those for the languages of most files. It waits 20 s when ctx
 // has no deadline.
-func (m *Manager) WorkspaceSymbols(ctx context.Context, path, query string) ([]Symbol, error) {
+func (q questions) WorkspaceSymbols(ctx context.Context, path, query string) ([]Symbol, error) {
 	if _, ok := ctx.Deadline(); !ok {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, queryBudget)
 		defer cancel()
 	}
-	asked := m.symbolServers(ctx, path)
+	asked := q.symbolServers(ctx, path)
 	var out []Symbol
 	var errs []error
 	can := false
@@ -72,17 +72,17 @@ const (
 
 // symbolServers are the servers to ask for a name, each with a file to open first ("" where it need not be). Servers marked Extra (linters)
 // know no symbols.
-func (m *Manager) symbolServers(ctx context.Context, path string) map[*slot]string {
+func (q questions) symbolServers(ctx context.Context, path string) map[*slot]string {
 	out := map[*slot]string{}
 	if path != "" {
-		for _, s := range m.serversOf(path) {
+		for _, s := range q.serversOf(path) {
 			if !s.spec.Extra {
 				out[s] = path
 			}
 		}
 		return out
 	}
-	for _, s := range m.running() {
+	for _, s := range q.running() {
 		if s.current() != nil && !s.spec.Extra {
 			out[s] = ""
 		}
@@ -92,8 +92,8 @@ func (m *Manager) symbolServers(ctx context.Context, path string) map[*slot]stri
 	}
 	files := map[string][]string{} // by server
 	total := 0
-	for _, f := range projectFiles(ctx, m.o.Root) {
-		for _, row := range m.rows() {
+	for _, f := range projectFiles(ctx, q.o.Root) {
+		for _, row := range q.rows() {
 			// The first row that matches counts, as in the table.
 			if row.matches(f) && !row.Extra && len(row.Markers) > 0 { // the others have no workspace to look in
 				files[row.ID] = append(files[row.ID], f)
@@ -109,7 +109,7 @@ func (m *Manager) symbolServers(ctx context.Context, path string) map[*slot]stri
 		}
 		// A file from the middle is more likely to be in the main project than the first or last one.
 		f := files[id][len(files[id])/2]
-		for _, s := range m.slotsFor(f) {
+		for _, s := range q.slotsFor(f) {
 			if !s.spec.Extra {
 				out[s] = f
 			}

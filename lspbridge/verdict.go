@@ -1,0 +1,453 @@
+package lspbridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pillion-dev/pillion/tools/change"
+)
+
+// serverVerdict is one server's part of a Delta.
+type serverVerdict struct {
+	state      change.Certainty // of this server's answer
+	mute       bool             // the server runs, but publishes nothing about these files
+	reason     string
+	introduced []change.Problem
+	fixed      []change.Problem
+	unchanged  int                   // problems that were there before and after
+	files      map[string]*fileDiags // the problems after the change
+	versions   map[string]int32
+}
+
+// check is the transaction of a proposal on one server: get the problems before, lay the proposed texts
+// over the documents, wait, compare, and put the documents back. The order matters: uses are looked for
+// before the overlay, and undo runs before anything can return.
+func (c *client) check(ctx context.Context, files []Proposal) (v serverVerdict) {
+	if c.commands.busy() {
+		return serverVerdict{state: change.Pending, reason: c.id + " runs a command that waits for the decision on this edit"}
+	}
+	if c.readsDisk() {
+		return c.publishedVerdict()
+	}
+	release, err := c.exclusive.acquire(ctx)
+	if err != nil {
+		return serverVerdict{state: change.Pending, reason: err.Error()}
+	}
+	// From here to release the documents belong to this proposal.
+	paths := pathsOf(files)
+	c.sync(c.withBuffers(paths))
+	// The problems before, with the final texts and unsaved buffers.
+	scope, used, err := c.baseline(ctx, files, paths)
+	if err != nil {
+		release()
+		return serverVerdict{state: failState(err), mute: errors.Is(err, errMute), reason: c.why(ctx, err), files: c.ledger.snapshot()}
+	}
+	before := c.ledger.snapshot()
+	undo := c.applyOverlay(files)
+	c.dependents.recompile(used.files)
+	// Whatever comes of the wait, the snapshot is taken and the documents are put back.
+	err = c.settle(ctx, scope)
+	if err == nil && used.incomplete == nil {
+		used.incomplete = c.dependents.hidden(ctx, used)
+	}
+	after := c.ledger.snapshot()
+	v = compare(before, after, paths)
+	v.versions = c.docs.versionsOf(paths)
+	// Put the documents back before anything else, also after a failed wait: a proposal that stays in the
+	// server would be reported as the project's.
+	undo()
+	c.dependents.recompile(used.files)
+	release()
+	if err != nil {
+		v.state, v.mute, v.reason = failState(err), errors.Is(err, errMute), c.why(ctx, err)
+		// What was compared is half of a check, and would read like all of it.
+		v.introduced, v.fixed, v.unchanged = nil, nil, 0
+		return v
+	}
+	c.markUnseen(&v, files)
+	if used.incomplete != nil && v.state == change.Fresh {
+		v.state, v.reason = change.Partial, c.id+" "+used.incomplete.Error()
+	}
+	return v
+}
+
+// baseline makes sure that the problems before the proposal are final, in its files and in those that use
+// what it changes. Without that, old problems would count as introduced.
+func (c *client) baseline(ctx context.Context, files []Proposal, paths []string) (scope []string, used uses, err error) {
+	scope = c.scope(paths, nil)
+	if !c.ledger.settled() { // a server that is still loading has other things to do than to look for uses
+		if err := c.settle(ctx, c.docs.among(scope)); err != nil {
+			return nil, used, err
+		}
+	}
+	used = c.dependents.find(ctx, files)
+	if len(used.files) == 0 {
+		return scope, used, nil
+	}
+	told := c.sync(used.files)
+	scope = c.scope(paths, used.files)
+	if told || !c.ledger.settled() {
+		err = c.settle(ctx, c.docs.among(scope))
+	}
+	return scope, used, err
+}
+
+// applyOverlay begins the overlay, new files first, so that files that import them find them. The caller must call
+// undo, which puts every document back as it was.
+func (c *client) applyOverlay(files []Proposal) (undo func()) {
+	files = slices.Clone(files)
+	slices.SortStableFunc(files, func(a, b Proposal) int { return c.docs.openOrder(a) - c.docs.openOrder(b) })
+	base := map[string]*string{} // nil: it was not open
+	var touched []string
+	seq := c.ledger.begin()
+	for _, f := range files {
+		if _, seen := base[f.Path]; !seen {
+			base[f.Path] = nil
+			if doc, open := c.docs.get(f.Path); open {
+				base[f.Path] = &doc.text
+			}
+		}
+		text := f.Text
+		if f.Delete {
+			if base[f.Path] == nil {
+				continue
+			}
+			text = c.spec.deletedText(*base[f.Path])
+		}
+		touched = append(touched, f.Path)
+		c.docs.put(f.Path, text)
+	}
+	return func() {
+		from, _ := c.ledger.state()
+		for _, f := range files {
+			t, ok := base[f.Path]
+			if !ok {
+				continue
+			}
+			delete(base, f.Path)
+			if t == nil {
+				c.docs.close(f.Path)
+			} else {
+				c.docs.put(f.Path, *t)
+			}
+		}
+		if c.mode() == byMarker {
+			c.ledger.rolledBack() // settleMarker promotes the reports when they are final
+		} else {
+			c.ledger.end(seq, from, c.docs.copies(touched))
+		}
+	}
+}
+
+// written is Changed on one server: bring it up to the state before the write, tell it of the write, wait, and compare. The problems before
+// are needed because a server reports all of a file's problems, not those of a change. It never fails; what went wrong is the verdict's
+// reason.
+func (c *client) written(ctx context.Context, files []Proposal, created map[string]bool) serverVerdict {
+	if c.commands.busy() {
+		c.notifyWritten(files, created)
+		return serverVerdict{state: change.Pending, reason: c.id + " runs a command that waits for the decision on this edit"}
+	}
+	release, err := c.exclusive.acquire(ctx)
+	if err != nil {
+		// A proposal is laid over the documents, so the written texts must wait until it is removed. They are sent
+		// even then: without them the server would answer about the old ones for good.
+		go func() {
+			if release, err := c.exclusive.acquire(context.Background()); err == nil { // ends with the connection at the latest
+				c.notifyWritten(files, created)
+				release()
+			}
+		}()
+		return serverVerdict{state: change.Pending, reason: err.Error()}
+	}
+	defer release()
+	if c.readsDisk() {
+		c.notifyWritten(files, created)
+		return c.publishedVerdict()
+	}
+	paths := pathsOf(files)
+	if c.sync(slices.DeleteFunc(c.withBuffers(nil), func(p string) bool { return slices.Contains(paths, p) })) {
+		// Errors are ignored: without a baseline the comparison is less certain, and the write has been made in any case.
+		half, cancel := context.WithTimeout(ctx, baselineWait) // what was typed elsewhere is not this change's doing
+		_ = c.settle(half, c.docs.among(paths))
+		cancel()
+	}
+	used := c.prepareBaseline(ctx, files, created)
+	before, known := c.ledger.snapshot(), c.baselineKnown(paths)
+	c.notifyWritten(files, created)
+	c.dependents.recompile(used.files)
+	scope := c.scope(c.docs.among(paths), used.files)
+	err = c.settle(ctx, scope)
+	if err == nil {
+		err = c.waitUntilSeen(ctx, files, scope)
+	}
+	if err == nil && used.incomplete == nil {
+		used.incomplete = c.dependents.hidden(ctx, used)
+	}
+	if err != nil {
+		return serverVerdict{state: failState(err), mute: errors.Is(err, errMute), reason: c.why(ctx, err), files: c.ledger.snapshot()}
+	}
+	v := compare(before, c.ledger.snapshot(), paths)
+	if !known {
+		v.reason = "the problems before this change are not known"
+	}
+	if used.incomplete != nil {
+		v.state, v.reason = change.Partial, c.id+" "+used.incomplete.Error()
+	}
+	v.versions = c.docs.versionsOf(paths)
+	return v
+}
+
+// prepareBaseline finds out which problems there were before a write, and who uses what it changes, for writes that
+// were not checked as a proposal first. It skips a server that has just been started: that would delay its
+// first answer.
+func (c *client) prepareBaseline(ctx context.Context, files []Proposal, created map[string]bool) uses {
+	opened, fresh := false, len(c.docs.paths()) == 0
+	for _, f := range files {
+		doc, open := c.docs.get(f.Path)
+		// A file that the server has not been shown: its old text is shown first, to learn its old problems.
+		unseen := !open && !fresh
+		early := open && doc.text == f.Text && f.Old != f.Text // the watcher was quicker than whoever wrote it
+		if f.Old != "" && !created[f.Path] && (unseen || early) {
+			c.docs.put(f.Path, f.Old)
+			opened = true
+		}
+	}
+	used := c.dependents.find(ctx, files)
+	if c.sync(used.files) || opened {
+		half, cancel := context.WithTimeout(ctx, baselineWait)
+		defer cancel()
+		_ = c.settle(half, c.docs.among(slices.Concat(pathsOf(files), used.files)))
+	}
+	return used
+}
+
+// baselineWait is how long a write waits for the problems before it. It comes off the budget in which the model's result waits.
+const baselineWait = time.Second
+
+// notifyWritten sends the notifications of a write: file events, file operations, didOpen or didChange, didSave. It waits for nothing. The
+// caller holds the documents (exclusive), or a command of the server does on its behalf.
+func (c *client) notifyWritten(files []Proposal, created map[string]bool) {
+	var events []fileEvent
+	for _, f := range files {
+		switch {
+		case f.Delete:
+			c.docs.close(f.Path)
+			c.ledger.forget(f.Path)
+			c.feed.add(f.Path)
+			events = append(events, fileEvent{f.Path, 3})
+		case created[f.Path]:
+			events = append(events, fileEvent{f.Path, 1})
+		default:
+			events = append(events, fileEvent{f.Path, 2})
+		}
+	}
+	// New files are announced before what uses them is changed.
+	c.watched(c.able.wanted(events))
+	c.didOperate(files, created)
+	files = slices.Clone(files)
+	slices.SortStableFunc(files, func(a, b Proposal) int { return c.docs.openOrder(a) - c.docs.openOrder(b) })
+	for _, f := range files {
+		if !f.Delete {
+			c.docs.put(f.Path, f.Text)
+			c.docs.save(f.Path)
+		}
+	}
+	c.docs.trim(pathsOf(files))
+}
+
+// Servers that see new files only on disk notice a written one after a while.
+const (
+	// Five pauses are less than a second together, which an edit's wait allows.
+	seenTries = 5
+	seenPause = 150 * time.Millisecond
+)
+
+// waitUntilSeen asks again while a server still reports that a file which has just been written cannot be
+// imported.
+func (c *client) waitUntilSeen(ctx context.Context, files []Proposal, scope []string) error {
+	if c.spec.Quirks.BlindToNew == "" {
+		return nil
+	}
+	var written []string
+	for _, f := range files {
+		if !f.Delete {
+			written = append(written, f.Path)
+		}
+	}
+	for try := range seenTries {
+		complains := false
+		now := c.ledger.snapshot()
+		for _, p := range scope {
+			complains = complains || slices.ContainsFunc(now[p].items(), func(d change.Problem) bool { return missesModule(d, written) })
+		}
+		if !complains {
+			return nil
+		}
+		// The first try gives the server a chance to notice by itself.
+		if try == 1 && c.spec.hooks.missedFile != nil {
+			c.spec.hooks.missedFile(ctx, c)
+		}
+		select {
+		case <-time.After(seenPause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		c.ledger.invalidatePulls()
+		if err := c.settle(ctx, scope); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// report waits for the problems of files as they are. all opens every one of them, for servers that report
+// only open documents.
+func (c *client) report(ctx context.Context, paths []string, all bool) serverVerdict {
+	if c.readsDisk() {
+		return c.publishedVerdict()
+	}
+	release, err := c.exclusive.acquire(ctx)
+	if err != nil {
+		return serverVerdict{state: change.Pending, reason: err.Error()}
+	}
+	defer release()
+	v := serverVerdict{state: change.Fresh}
+	ask, w := paths, c.mode()
+	switch {
+	case w == byMarker && all:
+		paths = nil // the whole workspace is watched anyway
+	case w == byTSServer && all:
+		paths = paths[:min(len(paths), 1)] // one open file loads the project; the others are asked for by path
+	case all && len(paths) > maxOpen:
+		v.state, v.reason = change.Partial, fmt.Sprintf("%s checked %d of %d files", c.id, maxOpen, len(paths))
+		paths = paths[:maxOpen]
+		ask = paths
+	}
+	opened := paths
+	if all {
+		opened = c.docs.with(paths)
+	}
+	c.sync(c.withBuffers(opened))
+	if w != byTSServer {
+		ask = c.docs.among(ask)
+	}
+	if err := c.settle(ctx, ask); err != nil {
+		v.state, v.mute, v.reason = failState(err), errors.Is(err, errMute), c.why(ctx, err)
+	}
+	v.files = c.ledger.snapshot()
+	v.versions = c.docs.versionsOf(c.docs.paths())
+	return v
+}
+
+// publishedVerdict is the answer of such a server: what it has published by itself, with the certainty unavailable.
+func (c *client) publishedVerdict() serverVerdict {
+	return serverVerdict{state: change.Unavailable, mute: true, reason: c.id + " does not accept unsaved texts: it checks a file after it is written, and does not say when it is done", files: c.ledger.snapshot()}
+}
+
+// markUnseen lowers the certainty where the server could not see something of the proposal, and removes the
+// errors that it reports only for that reason.
+func (c *client) markUnseen(v *serverVerdict, files []Proposal) {
+	var unseen []string
+	deleted := false
+	for _, f := range files {
+		deleted = deleted || f.Delete
+		if f.Delete {
+			continue
+		}
+		_, err := os.Lstat(f.Path)
+		_, errDir := os.Lstat(filepath.Dir(f.Path))
+		switch q := c.spec.Quirks.BlindToNew; {
+		case q == "file" && err != nil, q == "dir" && errDir != nil:
+			unseen = append(unseen, f.Path)
+		}
+	}
+	if deleted {
+		v.state, v.reason = change.Partial, "deleted files were checked as empty ones"
+	}
+	if len(unseen) == 0 {
+		return
+	}
+	v.state, v.reason = change.Partial, fmt.Sprintf("%s sees new files only once they are written", c.id)
+	v.introduced = slices.DeleteFunc(v.introduced, func(d change.Problem) bool { return missesModule(d, unseen) })
+}
+
+// missesModule reports an error that one of these files cannot be imported. It goes by the words of the TypeScript server and of pyright,
+// and by the file's name in the message; for index and __init__ that is the folder's.
+func missesModule(d change.Problem, files []string) bool {
+	msg := strings.ToLower(d.Message)
+	if !strings.Contains(msg, "cannot find module") && !strings.Contains(msg, "could not be resolved") && !strings.Contains(msg, "unknown import symbol") {
+		return false
+	}
+	return slices.ContainsFunc(files, func(p string) bool {
+		base := filepath.Base(p)
+		stem := strings.ToLower(strings.TrimSuffix(base, filepath.Ext(base)))
+		if stem == "__init__" || stem == "index" {
+			stem = strings.ToLower(filepath.Base(filepath.Dir(p)))
+		}
+		return strings.Contains(msg, stem)
+	})
+}
+
+// compare makes a server's verdict of two snapshots. Files that the server has not reported on in between
+// have the same value in both and are skipped.
+func compare(before, after map[string]*fileDiags, paths []string) serverVerdict {
+	v := serverVerdict{state: change.Fresh, files: after}
+	seen := map[string]bool{}
+	for _, files := range []map[string]*fileDiags{after, before} {
+		for p := range files {
+			if seen[p] || before[p] == after[p] && !slices.Contains(paths, p) {
+				continue
+			}
+			seen[p] = true
+			in, fixed, same := DiffDiagnostics(before[p].items(), after[p].items())
+			v.introduced = append(v.introduced, in...)
+			v.fixed = append(v.fixed, fixed...)
+			if slices.Contains(paths, p) { // of other files a server may or may not have spoken again
+				v.unchanged += same
+			}
+		}
+	}
+	v.fixed = stillKnown(v.introduced, v.fixed)
+	return v
+}
+
+// stillKnown are those of the fixed problems that really are fixed. A server that finds an error skips its
+// further analyses of that code: warnings that vanish with a new error are unknown, not fixed. When it
+// cannot even parse a file, the errors in its folder (often a package) are unknown too.
+func stillKnown(introduced, fixed []change.Problem) []change.Problem {
+	broken, unparsed := false, map[string]bool{}
+	for _, p := range introduced {
+		broken = broken || p.IsError()
+		if isSyntax(p) {
+			unparsed[filepath.Dir(p.Path)] = true
+		}
+	}
+	if !broken {
+		return fixed
+	}
+	return slices.DeleteFunc(slices.Clone(fixed), func(p change.Problem) bool {
+		return !p.IsError() || unparsed[filepath.Dir(p.Path)] && !isSyntax(p)
+	})
+}
+
+// isSyntax reports a syntax error, after which servers analyse no further. gopls marks them by source,
+// TypeScript by codes from 1000 to 1999; for others the wording decides.
+func isSyntax(p change.Problem) bool {
+	if !p.IsError() {
+		return false
+	}
+	switch p.Server {
+	case "gopls":
+		return p.Source == "syntax" || p.Source == "go list"
+	case typescriptID:
+		return len(p.Code) == 4 && p.Code[0] == '1'
+	}
+	m := strings.ToLower(p.Message)
+	return strings.Contains(m, "expected") || strings.Contains(m, "syntax") || strings.Contains(m, "unterminated") || strings.Contains(m, "unclosed")
+}
