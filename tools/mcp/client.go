@@ -33,7 +33,7 @@ func (v *server) client() *sdk.Client {
 		PromptListChangedHandler: func(_ context.Context, r *sdk.PromptListChangedRequest) {
 			go v.reread(v.set.ctx, r.Session)
 		},
-		ResourceListChangedHandler:  func(context.Context, *sdk.ResourceListChangedRequest) { v.relisted() },
+		ResourceListChangedHandler:  func(context.Context, *sdk.ResourceListChangedRequest) { v.known.expire() },
 		ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) { v.progressed(r.Params) },
 		LoggingMessageHandler: func(_ context.Context, r *sdk.LoggingMessageRequest) {
 			v.set.o.Log.Debug("mcp", "server", v.Name, "level", r.Params.Level, "data", r.Params.Data)
@@ -89,7 +89,7 @@ const (
 // the protocol lets servers handle; an error may fail their call.
 func (v *server) elicit(ctx context.Context, p *sdk.ElicitParams) (*sdk.ElicitResult, error) {
 	decline := &sdk.ElicitResult{Action: "decline"}
-	r := v.latest()
+	r := v.calls.latest()
 	if r == nil || r.call.Host.Questions == nil || r.asked.Add(1) > maxElicit {
 		return decline, nil
 	}
@@ -263,7 +263,7 @@ type Sampled struct{ Text, Model, Stop string }
 // person's "always" counts for all requests of this server. Outside of a call there is no session whose model could
 // answer.
 func (v *server) sample(ctx context.Context, p *sdk.CreateMessageParams) (*sdk.CreateMessageResult, error) {
-	r := v.latest()
+	r := v.calls.latest()
 	if r == nil {
 		return nil, errors.New("sampling is answered only while one of the server's tools is called")
 	}

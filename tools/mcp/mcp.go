@@ -302,7 +302,7 @@ func (s *Set) Statuses() []Status {
 // Busy reports whether calls are under way.
 func (s *Set) Busy() bool {
 	for _, v := range s.servers {
-		if v.latest() != nil {
+		if v.calls.latest() != nil {
 			return true
 		}
 	}

@@ -290,7 +290,7 @@ func TestAServerGetsNoKeys(t *testing.T) {
 	t.Setenv("ANTHROPIC_API_KEY", "secret")
 	t.Setenv("LC_TEST", "de")
 	v := newServer(New(Options{}), Server{Name: "x", Env: map[string]string{"MINE": "1"}})
-	env := strings.Join(v.environment(), "\n") + "\n"
+	env := strings.Join(environment(v.Env), "\n") + "\n"
 	if strings.Contains(env, "secret") || !strings.Contains(env, "LC_TEST=de\n") || !strings.Contains(env, "MINE=1\n") || !strings.Contains(env, "PATH=") {
 		t.Error(env)
 	}

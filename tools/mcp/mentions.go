@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -12,12 +13,15 @@ import (
 // letter; a server that says that its list has changed ends the time at once.
 const knownAge = 30 * time.Second
 
-// known is the last listing of a server's resources. It answers a person who types @ and cannot wait for the server. It
-// is guarded by server.mu. A nil list means that no listing has come to an end, or that it found nothing.
-type known struct {
-	list []Resource
-	made time.Time     // zero: to be made anew
-	busy chan struct{} // closed when the listing under way is over; nil: none is
+// knownResources is the last listing of a server's resources. It answers a person who types @ and cannot wait for the server.
+type knownResources struct {
+	read   func() ([]Resource, error) // asks the server; an error comes with what it listed before
+	failed func(error)                // hears why a listing did not come to its end
+
+	mu   sync.Mutex
+	list []Resource    // guarded by mu; nil: no listing has come to an end, or it found nothing
+	made time.Time     // guarded by mu; zero: to be made anew
+	busy chan struct{} // guarded by mu; closed when the listing under way is over; nil: none is
 }
 
 // Known returns the resources of the ready servers from the last listing. It waits, until ctx ends, only for a server's
@@ -25,7 +29,9 @@ type known struct {
 func (s *Set) Known(ctx context.Context) []Resource {
 	waits := make([]<-chan struct{}, len(s.servers))
 	for i, v := range s.servers {
-		waits[i] = v.relist()
+		if _, caps := v.listing(); caps != nil && caps.Resources != nil {
+			waits[i] = v.known.refresh()
+		}
 	}
 	var out []Resource
 	for i, v := range s.servers {
@@ -36,28 +42,24 @@ func (s *Set) Known(ctx context.Context) []Resource {
 			}
 		}
 		v.mu.Lock()
-		if v.session != nil {
-			out = append(out, v.known.list...)
-		}
+		ready := v.session != nil
 		v.mu.Unlock()
+		if ready {
+			out = append(out, v.known.last()...)
+		}
 	}
 	return out
 }
 
-// relist starts a listing of the server's resources in the background when the last one is too old. The channel is closed
-// when the first listing is over; nil means that there is nothing to wait for. At most one listing of a server is under
-// way. It runs on the Set's context: the person who started it may have typed on.
-func (v *server) relist() <-chan struct{} {
-	_, caps := v.listing()
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	k := &v.known
-	switch {
-	case caps == nil || caps.Resources == nil:
-		return nil
-	case k.busy == nil && time.Since(k.made) > knownAge:
+// refresh starts a listing in the background when the last one is too old. The channel is closed when the first listing is
+// over; nil means that there is nothing to wait for. At most one listing of a server is under way. It does not run on the
+// caller's context: the person who started it may have typed on.
+func (k *knownResources) refresh() <-chan struct{} {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.busy == nil && time.Since(k.made) > knownAge {
 		k.busy = make(chan struct{})
-		go v.list(k.busy)
+		go k.run(k.busy)
 	}
 	if k.list != nil || k.busy == nil {
 		return nil
@@ -65,24 +67,31 @@ func (v *server) relist() <-chan struct{} {
 	return k.busy
 }
 
-// list lists the resources and closes done. After an error the list is what came before it, so that the next listing waits
+// run lists the resources and closes done. After an error the list is what came before it, so that the next listing waits
 // for knownAge instead of asking a broken server for every letter typed.
-func (v *server) list(done chan struct{}) {
-	list, err := v.resources(v.set.ctx)
+func (k *knownResources) run(done chan struct{}) {
+	list, err := k.read()
 	if err != nil {
-		v.set.o.Log.Debug("mcp: resources", "server", v.Name, "err", err)
+		k.failed(err)
 	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.known = known{list: list, made: time.Now()}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.list, k.made, k.busy = list, time.Now(), nil
 	close(done)
 }
 
-// relisted records that the server's resources have changed; the next Known lists them.
-func (v *server) relisted() {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.known.made = time.Time{}
+// last is what the last listing found.
+func (k *knownResources) last() []Resource {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.list
+}
+
+// expire has the next Known list the resources anew: the server was lost, or has said that they changed.
+func (k *knownResources) expire() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.made = time.Time{}
 }
 
 // Names are the servers' names, the longest first, so that a name that begins another does not hide it.

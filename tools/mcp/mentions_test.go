@@ -44,28 +44,28 @@ func TestResourcesAreKnown(t *testing.T) {
 		t.Error(server)
 	}
 	v := s.servers[0]
-	v.mu.Lock()
+	v.known.mu.Lock()
 	made := v.known.made
-	v.mu.Unlock()
+	v.known.mu.Unlock()
 	s.Known(t.Context())
-	v.mu.Lock()
+	v.known.mu.Lock()
 	again := v.known.made
-	v.mu.Unlock()
+	v.known.mu.Unlock()
 	if !again.Equal(made) {
 		t.Error("listed anew without need")
 	}
-	v.relisted()
+	v.known.expire()
 	if now := s.Known(t.Context()); len(now) != len(first) { // the old list, at once
 		t.Errorf("%+v", now)
 	}
-	v.mu.Lock()
+	v.known.mu.Lock()
 	busy := v.known.busy
-	v.mu.Unlock()
+	v.known.mu.Unlock()
 	if busy != nil {
 		<-busy
 	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
+	v.known.mu.Lock()
+	defer v.known.mu.Unlock()
 	if !v.known.made.After(made) {
 		t.Error("not listed anew")
 	}

@@ -8,12 +8,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
@@ -69,34 +71,43 @@ func (in *signedIn) config() *oauth2.Config {
 		Endpoint: oauth2.Endpoint{AuthURL: in.AuthURL, TokenURL: in.TokenURL, AuthStyle: oauth2.AuthStyle(in.Style)}}
 }
 
-// tokenFile is where the sign-in of a server is kept: by its address, so that another server of the same name
-// does not get the token. Empty without a state folder; reading an empty path then fails like a missing file.
-func (v *server) tokenFile() string {
-	if v.set.o.StateDir == "" {
-		return ""
-	}
-	sum := sha256.Sum256([]byte(v.URL))
-	return filepath.Join(v.set.o.StateDir, "mcp-auth", tools.Name(v.Name)+"-"+hex.EncodeToString(sum[:8])+".json")
+// signInFile is where the sign-in of one server is kept. Requests, and other processes, share it.
+type signInFile struct {
+	server string // its name
+	url    string // its address
+	dir    string // the state folder; empty: nothing is kept
+	log    *slog.Logger
+
+	mu sync.Mutex // held while the sign-in is looked at and refreshed
 }
 
-// loadSignIn reads what is kept, nil without it. The address is compared although it is part of the file's name: a token must
+// path is named by the server's address, so that another server of the same name does not get the token. Empty without a state folder; reading an empty path then fails like a missing file.
+func (f *signInFile) path() string {
+	if f.dir == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(f.url))
+	return filepath.Join(f.dir, "mcp-auth", tools.Name(f.server)+"-"+hex.EncodeToString(sum[:8])+".json")
+}
+
+// load reads what is kept, nil without it. The address is compared although it is part of the file's name: a token must
 // never reach another server.
-func (v *server) loadSignIn() *signedIn {
-	raw, err := os.ReadFile(v.tokenFile())
+func (f *signInFile) load() *signedIn {
+	raw, err := os.ReadFile(f.path())
 	if err != nil {
 		return nil
 	}
 	var in signedIn
-	if json.Unmarshal(raw, &in) != nil || in.URL != v.URL || in.Token == nil {
+	if json.Unmarshal(raw, &in) != nil || in.URL != f.url || in.Token == nil {
 		return nil
 	}
 	return &in
 }
 
-// saveSignIn keeps a sign-in; without a state folder it does nothing. The mode is 0600, because a refresh token is as
+// save keeps a sign-in; without a state folder it does nothing. The mode is 0600, because a refresh token is as
 // good as a password.
-func (v *server) saveSignIn(in *signedIn) error {
-	path := v.tokenFile()
+func (f *signInFile) save(in *signedIn) error {
+	path := f.path()
 	if path == "" {
 		return nil
 	}
@@ -110,9 +121,9 @@ func (v *server) saveSignIn(in *signedIn) error {
 // keeping is a token source that stores each new token. Requests and other processes share a sign-in, and many servers
 // accept a refresh token only once: so one request refreshes at a time, from what is stored at that moment.
 type keeping struct {
-	ctx context.Context
-	v   *server
-	in  *signedIn // where nothing is kept in a file
+	ctx  context.Context
+	file *signInFile
+	in   *signedIn // where nothing is kept in a file
 }
 
 // behind is how long another process's refresh may take to reach the file, once it has made ours fail. That process has
@@ -123,9 +134,9 @@ const behind = time.Second
 // one from then on. The file is read each time, because another process may have refreshed meanwhile. A token that cannot
 // be stored is used all the same.
 func (k *keeping) Token() (*oauth2.Token, error) {
-	k.v.refreshing.Lock()
-	defer k.v.refreshing.Unlock()
-	in := k.v.loadSignIn()
+	k.file.mu.Lock()
+	defer k.file.mu.Unlock()
+	in := k.file.load()
 	if in == nil {
 		in = k.in
 	}
@@ -136,8 +147,8 @@ func (k *keeping) Token() (*oauth2.Token, error) {
 	if in.Token == nil || t.AccessToken != in.Token.AccessToken {
 		in.Token = t
 		k.in = in
-		if err := k.v.saveSignIn(in); err != nil {
-			k.v.set.o.Log.Warn("mcp: the sign-in could not be kept", "server", k.v.Name, "err", err)
+		if err := k.file.save(in); err != nil {
+			k.file.log.Warn("mcp: the sign-in could not be kept", "server", k.file.server, "err", err)
 		}
 	}
 	return t, nil
@@ -152,7 +163,7 @@ func (k *keeping) other(old *oauth2.Token, failed error) (*oauth2.Token, error) 
 		return nil, failed
 	}
 	for until := time.Now().Add(behind); ; {
-		if in := k.v.loadSignIn(); in != nil && in.Token.Valid() && in.Token.AccessToken != old.AccessToken {
+		if in := k.file.load(); in != nil && in.Token.Valid() && in.Token.AccessToken != old.AccessToken {
 			return in.Token, nil
 		}
 		if time.Now().After(until) {
@@ -168,16 +179,16 @@ func (k *keeping) other(old *oauth2.Token, failed error) (*oauth2.Token, error) 
 
 // kept is an OAuth handler that uses the stored sign-in. It never opens a browser: connections are made in the background,
 // when no person expects a page.
-type kept struct{ v *server }
+type kept struct{ file *signInFile }
 
 // TokenSource is the stored sign-in; nil where there is none, and the request is then made
 // without a token.
 func (s kept) TokenSource(ctx context.Context) (oauth2.TokenSource, error) {
-	in := s.v.loadSignIn()
+	in := s.file.load()
 	if in == nil {
 		return nil, nil
 	}
-	return &keeping{ctx: ctx, v: s.v, in: in}, nil
+	return &keeping{ctx: ctx, file: s.file, in: in}, nil
 }
 
 // Authorize is called when a server refuses a request. It never opens a browser: the error
@@ -197,18 +208,18 @@ func (s kept) Authorize(_ context.Context, _ *http.Request, r *http.Response) er
 	if r.StatusCode == http.StatusForbidden && why != "insufficient_scope" {
 		return nil // not a matter of signing in: the request is made again, and its answer says why
 	}
-	return &signInError{s.v.Name, s.v.lacks(scopes, why)}
+	return &signInError{s.file.server, s.file.lacks(scopes, why)}
 }
 
 // lacks returns the scopes that the present sign-in does not have and stores them for the next Login. Only
 // insufficient_scope names scopes that a next sign-in should ask for; a 401 means a missing or expired token.
-func (v *server) lacks(scopes []string, why string) (more []string) {
+func (f *signInFile) lacks(scopes []string, why string) (more []string) {
 	if why != "insufficient_scope" {
 		return nil
 	}
-	v.refreshing.Lock()
-	defer v.refreshing.Unlock()
-	in := v.loadSignIn()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	in := f.load()
 	if in == nil {
 		return nil
 	}
@@ -219,8 +230,8 @@ func (v *server) lacks(scopes []string, why string) (more []string) {
 	}
 	if len(more) > 0 {
 		in.Wanted = more
-		if err := v.saveSignIn(in); err != nil {
-			v.set.o.Log.Warn("mcp: the missing rights could not be kept", "server", v.Name, "err", err)
+		if err := f.save(in); err != nil {
+			f.log.Warn("mcp: the missing rights could not be kept", "server", f.server, "err", err)
 		}
 	}
 	return more
@@ -228,8 +239,8 @@ func (v *server) lacks(scopes []string, why string) (more []string) {
 
 // withWanted are the scopes found, those that were there before, and those that were missed since. Asking only for the
 // missing ones would lose the rights of the present sign-in, which the next one replaces.
-func (v *server) withWanted(found []string) []string {
-	in := v.loadSignIn()
+func (f *signInFile) withWanted(found []string) []string {
+	in := f.load()
 	if in == nil || len(in.Wanted) == 0 {
 		return found
 	}
@@ -247,7 +258,7 @@ func (v *server) stored() auth.OAuthHandler {
 	if v.NoOAuth {
 		return nil
 	}
-	return kept{v}
+	return kept{v.signIn}
 }
 
 // loginMax is how long a person may take in the browser, a second factor included. A listener must not stay open for
@@ -284,10 +295,10 @@ func (s *Set) Login(ctx context.Context, name string, open func(address string) 
 		NewTokenSource: func(ctx context.Context, c *oauth2.Config, t *oauth2.Token) (oauth2.TokenSource, error) {
 			in := &signedIn{URL: v.URL, ClientID: c.ClientID, Secret: c.ClientSecret, AuthURL: c.Endpoint.AuthURL, TokenURL: c.Endpoint.TokenURL,
 				Style: int(c.Endpoint.AuthStyle), Scopes: c.Scopes, Token: t}
-			if err := v.saveSignIn(in); err != nil {
+			if err := v.signIn.save(in); err != nil {
 				return nil, fmt.Errorf("the sign-in could not be kept: %w", err)
 			}
-			return &keeping{ctx: ctx, v: v, in: in}, nil
+			return &keeping{ctx: ctx, file: v.signIn, in: in}, nil
 		},
 	}
 	if o := v.OAuth; o != nil && o.ClientID != "" {
@@ -302,7 +313,7 @@ func (s *Set) Login(ctx context.Context, name string, open func(address string) 
 			RedirectURIs: []string{back.url}, ClientName: "Pillion", GrantTypes: []string{"authorization_code", "refresh_token"}, ResponseTypes: []string{"code"}, TokenEndpointAuthMethod: "none",
 		}}
 	}
-	c.ScopeFilter = v.withWanted
+	c.ScopeFilter = v.signIn.withWanted
 	if o := v.OAuth; o != nil && len(o.Scopes) > 0 {
 		c.ScopeFilter = func([]string) []string { return o.Scopes }
 	}
@@ -328,7 +339,7 @@ func (s *Set) Logout(name string) (bool, error) {
 	if v == nil {
 		return false, fmt.Errorf("no MCP server %q in the configuration", name)
 	}
-	err := os.Remove(v.tokenFile())
+	err := os.Remove(v.signIn.path())
 	if errors.Is(err, os.ErrNotExist) {
 		return false, nil
 	}

@@ -135,7 +135,7 @@ func TestSignIn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := login.find("web").tokenFile()
+	file := login.find("web").signIn.path()
 	info, err := os.Stat(file)
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Fatalf("%v %v", info, err)
@@ -170,9 +170,9 @@ func TestARefreshTokenThatCountsOnceIsUsedOnce(t *testing.T) {
 		defer mu.Unlock()
 		w.Header().Set("Content-Type", "application/json")
 		if another {
-			in := v.loadSignIn()
+			in := v.signIn.load()
 			in.Token = &oauth2.Token{AccessToken: "theirs", RefreshToken: "r9", Expiry: time.Now().Add(time.Hour)}
-			if err := v.saveSignIn(in); err != nil {
+			if err := v.signIn.save(in); err != nil {
 				t.Error(err)
 			}
 		}
@@ -188,12 +188,12 @@ func TestARefreshTokenThatCountsOnceIsUsedOnce(t *testing.T) {
 	s := New(Options{StateDir: state, Servers: []Server{{Name: "web", URL: "https://mcp.example/mcp"}}})
 	v = s.find("web")
 	spent := &signedIn{URL: v.URL, ClientID: "c", TokenURL: tokens.URL, Style: int(oauth2.AuthStyleInParams), Token: &oauth2.Token{AccessToken: "old", RefreshToken: "r0", Expiry: time.Now().Add(-time.Hour)}}
-	if err := v.saveSignIn(spent); err != nil {
+	if err := v.signIn.save(spent); err != nil {
 		t.Fatal(err)
 	}
 	var wg sync.WaitGroup
 	for range 16 {
-		source, err := kept{v}.TokenSource(t.Context())
+		source, err := kept{v.signIn}.TokenSource(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -207,10 +207,10 @@ func TestARefreshTokenThatCountsOnceIsUsedOnce(t *testing.T) {
 	mu.Lock()
 	another = true
 	mu.Unlock()
-	if err := v.saveSignIn(spent); err != nil {
+	if err := v.signIn.save(spent); err != nil {
 		t.Fatal(err)
 	}
-	source, _ := kept{v}.TokenSource(t.Context())
+	source, _ := kept{v.signIn}.TokenSource(t.Context())
 	if got, err := source.Token(); err != nil || got.AccessToken != "theirs" {
 		t.Errorf("%v %v", got, err)
 	}

@@ -5,13 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"os/exec"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -27,7 +25,7 @@ const (
 	maxListed   = 1000 // tools or prompts of one server that are read; a server could page without end
 )
 
-// server is one server's life: connected, lost, connected again. Lock order: reading before mu, refreshing alone. Nothing
+// server is one server's life: connected, lost, connected again. Lock order: reading before mu. Nothing
 // is sent to the server while mu is held. A caller that waits for came takes the channel under mu and waits without the
 // lock, because lost replaces it.
 type server struct {
@@ -36,8 +34,7 @@ type server struct {
 	settled chan struct{} // closed when the first attempt has ended
 	once    sync.Once
 
-	reading    sync.Mutex // held while the lists are read; never taken with mu held
-	refreshing sync.Mutex // held while a sign-in is looked at and refreshed
+	reading sync.Mutex // held while the lists are read; never taken with mu held
 
 	mu      sync.Mutex
 	session *sdk.ClientSession      // guarded by mu; nil: not connected
@@ -47,27 +44,19 @@ type server struct {
 	tools   []*sdk.Tool             // guarded by mu; they stay while the server is started again
 	caps    *sdk.ServerCapabilities // guarded by mu; as tools
 	prompts []*sdk.Prompt           // guarded by mu
-	known   known                   // guarded by mu
-	calls   []*running              // guarded by mu: the calls under way, oldest first
-}
 
-// running is a call under way: what the server asks meanwhile belongs to it. It ends with the call; a server that asks
-// later finds no call, see elicit and sample.
-type running struct {
-	call  *tools.Call
-	token string // of progress notifications: the call's id
-
-	mu      sync.Mutex
-	silence *time.Timer // guarded by mu: ends the call
-	limit   time.Duration
-	persons int          // guarded by mu: questions that wait for a person; while there are any, silence is stopped
-	asked   atomic.Int32 // questions so far, see maxElicit
+	calls  calls
+	known  knownResources
+	signIn *signInFile
 }
 
 // newServer makes a server that is not started.
 func newServer(s *Set, c Server) *server {
 	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
-	return &server{Server: c, set: s, settled: make(chan struct{}), came: make(chan struct{}), state: Starting}
+	v := &server{Server: c, set: s, signIn: &signInFile{server: c.Name, url: c.URL, dir: s.o.StateDir, log: s.o.Log}, settled: make(chan struct{}), came: make(chan struct{}), state: Starting}
+	v.known.read = func() ([]Resource, error) { return v.resources(s.ctx) }
+	v.known.failed = func(err error) { s.o.Log.Debug("mcp: resources", "server", c.Name, "err", err) }
+	return v
 }
 
 // live keeps the server connected until ctx ends. It gives up, and the server is Off or wants SignIn, when trying again
@@ -227,10 +216,10 @@ func (v *server) lost(which *sdk.ClientSession) {
 	had := v.session != nil && (which == nil || which == v.session)
 	if had {
 		v.session, v.came = nil, make(chan struct{})
-		v.known.made = time.Time{}
 	}
 	v.mu.Unlock()
 	if had {
+		v.known.expire()
 		v.set.changed()
 	}
 }
@@ -308,97 +297,4 @@ func (v *server) status() Status {
 		out.Resources = r.Capabilities != nil && r.Capabilities.Resources != nil
 	}
 	return out
-}
-
-// enter registers a call, so that what the server asks meanwhile belongs to it; leave removes it.
-func (v *server) enter(r *running) (leave func()) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.calls = append(v.calls, r)
-	return func() {
-		v.mu.Lock()
-		defer v.mu.Unlock()
-		v.calls = slices.DeleteFunc(v.calls, func(x *running) bool { return x == r })
-	}
-}
-
-// latest is the call that a question of the server's most likely belongs to: the protocol does not say. The newest is the
-// best guess, because a server asks about what it has just been told to do.
-func (v *server) latest() *running {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if len(v.calls) == 0 {
-		return nil
-	}
-	return v.calls[len(v.calls)-1]
-}
-
-// byToken is the call that a progress note names. Tokens are call ids, which are unique among the calls under way; a
-// token of another type than string matches none.
-func (v *server) byToken(token any) *running {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	for _, r := range v.calls {
-		if r.token == token {
-			return r
-		}
-	}
-	return nil
-}
-
-// inherited are the variables of ours that a server gets without being given them. Keys and tokens are not among
-// them: what a server needs is configured for it.
-var inherited = []string{"HOME", "PATH", "USER", "LOGNAME", "SHELL", "TERM", "TMPDIR", "TMP", "TEMP", "LANG", "LANGUAGE", "TZ", "XDG_*", "LC_*",
-	"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "DISPLAY", "WAYLAND_DISPLAY", "DOCKER_HOST",
-	"APPDATA", "LOCALAPPDATA", "HOMEDRIVE", "HOMEPATH", "PATHEXT", "PROCESSOR_ARCHITECTURE", "PROGRAMFILES", "SYSTEMDRIVE", "SYSTEMROOT", "USERNAME", "USERPROFILE", "COMSPEC", "WINDIR"}
-
-// environment is what is inherited, with the server's own over it. Names are compared in upper case, which is how Windows
-// treats them; on other systems http_proxy counts as HTTP_PROXY, which is meant.
-func (v *server) environment() []string {
-	var env []string
-	for _, e := range os.Environ() {
-		name, _, _ := strings.Cut(e, "=")
-		name = strings.ToUpper(name)
-		if slices.ContainsFunc(inherited, func(p string) bool {
-			prefix, wild := strings.CutSuffix(p, "*")
-			return p == name || wild && strings.HasPrefix(name, prefix)
-		}) {
-			env = append(env, e)
-		}
-	}
-	for _, k := range slices.Sorted(maps.Keys(v.Env)) {
-		env = append(env, k+"="+v.Env[k])
-	}
-	return env
-}
-
-// active restarts the silence timer after a sign of life of the server. Progress that comes while a person is asked must
-// not restart it: their time is not the server's silence.
-func (r *running) active() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.persons == 0 {
-		r.silence.Reset(r.limit)
-	}
-}
-
-// person stops the silence timer while a person is asked, because the server waits for them. Call the function it returns
-// after the answer: it restarts the timer once no question is open.
-func (r *running) person() (answered func()) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.persons++
-	r.silence.Stop()
-	return func() {
-		r.mu.Lock()
-		r.persons--
-		r.mu.Unlock()
-		r.active()
-	}
-}
-
-// ask asks the person in the name of the call. The error is tools.ErrDismissed where the person closes the question.
-func (r *running) ask(ctx context.Context, qs []tools.Question) ([][]string, error) {
-	defer r.person()()
-	return r.call.Host.Questions.AskQuestions(ctx, r.call, qs)
 }

@@ -125,7 +125,7 @@ func (v *server) call(ctx context.Context, name string, input json.RawMessage, c
 	})
 	defer silence.Stop()
 	r := &running{call: call, token: call.CallID, silence: silence, limit: v.Timeout}
-	defer v.enter(r)()
+	defer v.calls.enter(r)()
 	p := &sdk.CallToolParams{Name: name, Arguments: input}
 	p.SetProgressToken(r.token)
 	answer, err := session.CallTool(ctx, p)
@@ -165,7 +165,7 @@ func (v *server) call(ctx context.Context, name string, input json.RawMessage, c
 
 // progressed shows a progress note in the call's card. A note for a call that has ended is dropped.
 func (v *server) progressed(p *sdk.ProgressNotificationParams) {
-	r := v.byToken(p.ProgressToken)
+	r := v.calls.byToken(p.ProgressToken)
 	if r == nil {
 		return
 	}

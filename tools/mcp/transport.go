@@ -8,11 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -177,7 +180,7 @@ func (v *server) program() (*pipes, *trouble, error) {
 		cmd.Dir = filepath.Join(v.set.o.Root, cmd.Dir)
 	}
 	// Not our whole environment: see inherited.
-	cmd.Env = v.environment()
+	cmd.Env = environment(v.Env)
 	stderr := &guard.Tail{}
 	cmd.Stderr = stderr
 	cmd.WaitDelay = endGrace
@@ -298,4 +301,30 @@ type closer struct {
 func (c closer) Close() error {
 	c.end()
 	return nil
+}
+
+// inherited are the variables of ours that a server gets without being given them. Keys and tokens are not among
+// them: what a server needs is configured for it.
+var inherited = []string{"HOME", "PATH", "USER", "LOGNAME", "SHELL", "TERM", "TMPDIR", "TMP", "TEMP", "LANG", "LANGUAGE", "TZ", "XDG_*", "LC_*",
+	"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "DISPLAY", "WAYLAND_DISPLAY", "DOCKER_HOST",
+	"APPDATA", "LOCALAPPDATA", "HOMEDRIVE", "HOMEPATH", "PATHEXT", "PROCESSOR_ARCHITECTURE", "PROGRAMFILES", "SYSTEMDRIVE", "SYSTEMROOT", "USERNAME", "USERPROFILE", "COMSPEC", "WINDIR"}
+
+// environment is what is inherited, with the server's own over it. Names are compared in upper case, which is how Windows
+// treats them; on other systems http_proxy counts as HTTP_PROXY, which is meant.
+func environment(own map[string]string) []string {
+	var env []string
+	for _, e := range os.Environ() {
+		name, _, _ := strings.Cut(e, "=")
+		name = strings.ToUpper(name)
+		if slices.ContainsFunc(inherited, func(p string) bool {
+			prefix, wild := strings.CutSuffix(p, "*")
+			return p == name || wild && strings.HasPrefix(name, prefix)
+		}) {
+			env = append(env, e)
+		}
+	}
+	for _, k := range slices.Sorted(maps.Keys(own)) {
+		env = append(env, k+"="+own[k])
+	}
+	return env
 }
