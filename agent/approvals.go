@@ -28,8 +28,8 @@ type approvals struct {
 func newApprovals(rt *Runtime, log *EventLog, head *Head, runner *Runner, of lineage, root string) *approvals {
 	a := &approvals{rt: rt, log: log, head: head, runner: runner, of: of}
 	own := permission.GateOptions{
-		Advise: a.advise,
-		Rules:  a.rules, Asker: rt.o.Asker, Grants: rt.grants, Project: root, Notify: a.asked, Follow: a.follows,
+		Advise: a.advise, Insist: a.insist,
+		Rules: a.rules, Asker: rt.o.Asker, Grants: rt.grants, Project: root, Notify: a.asked, Follow: a.follows,
 	}
 	// Each gate is a child of the one outside it, so that all of them must allow.
 	for i, head := range slices.Backward(of.heads) { // from the outermost in
@@ -74,6 +74,12 @@ func (a *approvals) advise(ctx context.Context, r permission.Request) permission
 		return permission.Ask
 	}
 	return e.Permission(ctx, r)
+}
+
+// insist is advise's opposite: the extensions want the person to be asked.
+func (a *approvals) insist(r permission.Request) bool {
+	e := a.rt.extensions(a.head.Info().Cwd)
+	return e.Insist != nil && e.Insist(r)
 }
 
 // asked emits a permission request (end is nil) and its answer, and marks the session as waiting for the person between the two.

@@ -172,12 +172,18 @@ func (t *turn) compact(ctx context.Context, set *setup, c compaction) (Compactio
 	before := max(t.tokens(set), estimateAll(h.messages))
 	d := CompactionData{ID: newID("cmp_"), State: CompactionBegun, Auto: c.auto, Why: c.why, Before: before, Messages: plan.messages}
 	s.emit(EventCompaction, d)
+	var extra []string
+	var prompt string
+	if x := s.rt.extensions(s.Info().Cwd); x.Compacting != nil {
+		extra, prompt = x.Compacting(ctx, s.acting(), c.auto, c.focus)
+	}
 
 	var text string
 	var spent StepData
 	var err error
 	if plan.messages > 0 {
-		text, spent, err = s.errand(ctx, errand{agent: compactionAgent, model: set.info.Model, text: transcriptFor(plan.gone, c.focus, roomForSummary(set.model)),
+		text, spent, err = s.errand(ctx, errand{agent: compactionAgent, model: set.info.Model, prompt: prompt,
+			text:  strings.Join(append([]string{transcriptFor(plan.gone, c.focus, roomForSummary(set.model))}, extra...), "\n\n"),
 			said:  func(text string) { s.text(EventSummary, d.ID, text) },
 			again: func() { s.emit(EventCompaction, d) }})
 	}
@@ -217,7 +223,7 @@ func (t *turn) compact(ctx context.Context, set *setup, c compaction) (Compactio
 		s.emit(EventCompaction, d)
 		return d, err
 	}
-	d.State = CompactionDone
+	d.State, s.began.compacted = CompactionDone, true
 	s.emit(EventCompaction, d)
 	h.compact(d)
 	t.end.ContextUsed, t.end.ContextSize = h.used, set.model.Context

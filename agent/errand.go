@@ -35,11 +35,12 @@ var errNoWords = errors.New("the model gave an empty answer")
 
 // errand is one request of a hidden agent, without tools and outside the conversation.
 type errand struct {
-	agent string
-	model string            // "" is the agent's
-	text  string            // what it is about
-	said  func(text string) // gets the text as it streams; may be nil
-	again func()            // the request is repeated, so the text given to said is void; may be nil
+	agent  string
+	model  string            // "" is the agent's
+	text   string            // what it is about
+	prompt string            // in the place of the agent's; empty: the agent's
+	said   func(text string) // gets the text as it streams; may be nil
+	again  func()            // the request is repeated, so the text given to said is void; may be nil
 }
 
 // errands sends requests of hidden agents for one session, beside its conversation.
@@ -70,7 +71,10 @@ func (x *errands) errand(ctx context.Context, e errand) (text string, spent Step
 	if m.Provider == builtinProvider {
 		return "", spent, errNoModelForJob
 	}
-	prompt := a.Prompt
+	prompt := e.prompt
+	if prompt == "" {
+		prompt = a.Prompt
+	}
 	if prompt == "" {
 		prompt = promptText(e.agent)
 	}

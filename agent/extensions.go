@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/pillion-dev/pillion/agent/provider"
 	"github.com/pillion-dev/pillion/tools"
@@ -18,6 +19,22 @@ type Extensions struct {
 	Define func(ctx context.Context, t tools.Tool) tools.Tool
 	// Permission may answer a question before the person does; see permission.GateOptions.
 	Permission func(ctx context.Context, r permission.Request) permission.Action
+	// Insist reports a question that the person must be asked although a rule allows it; see permission.GateOptions.
+	Insist func(r permission.Request) bool
+	// Begin hears that a session is opened, before its first turn here, and after a compaction. Source is one of the Began
+	// constants; what is returned is added to the prompt, for the model.
+	Begin func(ctx context.Context, s SessionInfo, source string) []string
+	// Prompt hears a prompt before Message does. What is returned is added to it, for the model; an error refuses the prompt: it
+	// becomes no part of the conversation, and the person reads the error.
+	Prompt func(ctx context.Context, e Entering) ([]string, error)
+	// Stop is asked when a turn is about to end by itself. A text that is returned goes to the model, and the turn goes on. last is
+	// the model's last answer; again says that an earlier answer of Stop has kept this turn going.
+	Stop func(ctx context.Context, s SessionInfo, last string, again bool) string
+	// Compacting is asked before a conversation is summarised; focus is what the person asked for. extra is added to what the
+	// summary is made from; a prompt that is not empty replaces Pillion's own.
+	Compacting func(ctx context.Context, s SessionInfo, auto bool, focus string) (extra []string, prompt string)
+	// End hears that a session is closed here. It must return soon.
+	End func(s SessionInfo)
 	// Message may change a prompt before it is stored.
 	Message func(ctx context.Context, e Entering) []provider.Part
 	// Params may change a request before it goes to the model.
@@ -26,10 +43,76 @@ type Extensions struct {
 	Event func(kind string, properties map[string]any)
 }
 
+// What a session begins with, for Extensions.Begin. The words are Claude Code's.
+const (
+	BeganNew       = "startup"
+	BeganAgain     = "resume" // it has had prompts before
+	BeganCompacted = "compact"
+)
+
 // extensions are those of a directory; without any the result is empty and not nil.
 func (rt *Runtime) extensions(cwd string) *Extensions {
 	if e := rt.o.Plugins.Extensions(cwd); e != nil {
 		return e
 	}
 	return &Extensions{}
+}
+
+// addContext adds what extensions say to the model to a prompt. The parts are synthetic: the person did not write them.
+func addContext(parts []provider.Part, texts []string) []provider.Part {
+	for _, text := range texts {
+		parts = append(parts[:len(parts):len(parts)], provider.Part{Type: provider.PartText, Text: "<system-reminder>\n" + text + "\n</system-reminder>", Synthetic: true})
+	}
+	return parts
+}
+
+// beginning remembers what the extensions were told of a session's beginnings. It belongs to the session's runner.
+type beginning struct{ told, compacted bool }
+
+// hear tells the extensions that a session begins, unless it did. prompts is how many it has had.
+func (b *beginning) hear(ctx context.Context, rt *Runtime, s SessionInfo, prompts int) []string {
+	source := BeganNew
+	switch {
+	case b.compacted:
+		source = BeganCompacted
+	case b.told:
+		return nil
+	case prompts > 0:
+		source = BeganAgain
+	}
+	b.told, b.compacted = true, false
+	if x := rt.extensions(s.Cwd); x.Begin != nil {
+		return x.Begin(ctx, s, source)
+	}
+	return nil
+}
+
+// maxKeptGoing is how often in a row Extensions.Stop may keep a turn going. It is Claude Code's figure; a hook that always says no
+// would otherwise spend money without end.
+const maxKeptGoing = 8
+
+// keepGoing asks the extensions whether the turn may end; true: they have given the model more to do.
+func (t *turn) keepGoing(ctx context.Context) bool {
+	s := t.s
+	x := s.rt.extensions(s.Info().Cwd)
+	if x.Stop == nil || t.kept >= maxKeptGoing {
+		return false
+	}
+	last := ""
+	if n := len(s.hist.messages); n > 0 {
+		for _, p := range s.hist.messages[n-1].Parts {
+			if p.Type == provider.PartText && s.hist.messages[n-1].Role == provider.RoleAssistant {
+				last += p.Text
+			}
+		}
+	}
+	more := x.Stop(ctx, s.acting(), last, t.kept > 0)
+	if more == "" || ctx.Err() != nil {
+		return false
+	}
+	if t.kept++; t.kept == maxKeptGoing {
+		s.Notice("warning", fmt.Sprintf("Hooks have kept this turn going %d times in a row; they are not asked again.", t.kept))
+	}
+	s.listen(PromptData{MessageID: newID("msg_"), Parts: []provider.Part{{Type: provider.PartText, Text: more, Synthetic: true}}})
+	return true
 }

@@ -17,19 +17,29 @@ type Entering struct {
 }
 
 // complete adds what the prompt mentions to its parts and lets the plugins change them. When a plugin leaves no part, the prompt stays
-// as it was: an empty message would be refused by the provider. Pictures are scaled last, because mentions may add some.
-func (e Entering) complete(ctx context.Context, rt *Runtime) []provider.Part {
+// as it was: an empty message would be refused by the provider. Pictures are scaled last, because mentions may add some. added are
+// texts for the model that come with the prompt. The error says that an extension refused the prompt.
+func (e Entering) complete(ctx context.Context, rt *Runtime, added []string) ([]provider.Part, error) {
 	written := e.Parts
 	e.Parts = rt.o.Project.Mentioned(ctx, e)
-	if x := rt.extensions(e.Session.Cwd); x.Message != nil {
+	x := rt.extensions(e.Session.Cwd)
+	if x.Prompt != nil {
+		more, err := x.Prompt(ctx, e)
+		if err != nil {
+			return nil, err
+		}
+		added = append(added, more...)
+	}
+	if x.Message != nil {
 		e.Parts = x.Message(ctx, e)
 	}
 	if len(e.Parts) == 0 {
 		e.Parts = written
 	}
+	e.Parts = addContext(e.Parts, added)
 	out := make([]provider.Part, len(e.Parts))
 	for i, part := range e.Parts {
 		out[i] = fitPictures(part)
 	}
-	return out
+	return out, nil
 }

@@ -32,6 +32,7 @@ type Session struct {
 	hist  *history // the conversation
 	spans tracer
 	namer *namer
+	began beginning
 }
 
 // newSession wires up the parts of a session. last is the number of its newest stored event.
@@ -75,6 +76,9 @@ func (s *Session) Close(ctx context.Context) {
 		case <-running:
 		case <-ctx.Done():
 		}
+	}
+	if x := s.rt.extensions(s.Info().Cwd); x.End != nil {
+		x.End(s.Info())
 	}
 	s.gate.EndSession(s.ID())
 	s.flush()

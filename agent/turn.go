@@ -26,6 +26,7 @@ type turn struct {
 	empty  int  // empty answers in a row
 	drafts int  // how often the turn's draft was sent back to the model
 	shrunk bool // a request was too long and the conversation was compacted for it; a second refusal ends the turn
+	kept   int  // how often Extensions.Stop kept it going
 	guess  int  // tokens of context, where the provider does not count
 	limits Limits
 
@@ -59,7 +60,15 @@ func (s *Session) turn(ctx context.Context, p Prompt) TurnData {
 		s.lend(l)
 		defer s.lend(loan{})
 	}
-	p.Parts = Entering{Session: s.acting(), MessageID: p.MessageID, Parts: p.Parts, Call: s.byHand}.complete(ctx, s.rt)
+	var refused error
+	entering := Entering{Session: s.acting(), MessageID: p.MessageID, Parts: p.Parts, Call: s.byHand}
+	if p.Parts, refused = entering.complete(ctx, s.rt, s.began.hear(ctx, s.rt, s.acting(), s.hist.prompts)); refused != nil {
+		// The prompt is in no event, so it is in no later request either: what a hook refused must not reach the model.
+		s.Notice("warning", refused.Error())
+		end := TurnData{Stop: TurnRefusal, Undone: true, ContextUsed: s.hist.used}
+		s.emit(EventTurn, end)
+		return end
+	}
 	info := s.acting()
 	s.emit(EventPrompt, PromptData{MessageID: p.MessageID, Parts: p.Parts, Agent: info.Agent, Model: info.Model})
 	s.hist.messages = append(s.hist.messages, provider.Message{ID: p.MessageID, Role: provider.RoleUser, Parts: p.Parts})
@@ -165,6 +174,9 @@ func (t *turn) run(ctx context.Context) (StopReason, error) {
 			}
 			if ctx.Err() != nil {
 				return TurnCancelled, nil
+			}
+			if t.keepGoing(ctx) {
+				continue
 			}
 		}
 		if over && t.finishDraft(ctx, stop, !last) {

@@ -67,6 +67,10 @@ type App struct {
 	Drafts   *Drafts
 	project  *project
 	traces   *traces // nil: not traced
+
+	// background is of what nobody waits for (asynchronous hooks); end, which Close calls, ends it.
+	background context.Context
+	end        context.CancelFunc
 }
 
 // New assembles the parts. Nothing is opened, connected or started before it is needed: `pillion models` must not
@@ -76,6 +80,7 @@ func New(o Options) *App {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	a := &App{O: o, Place: o.Place}
+	a.background, a.end = context.WithCancel(context.Background())
 	if o.Ephemeral {
 		a.Store = store.NewForgetful()
 	} else {
@@ -155,6 +160,7 @@ func (a *App) Close() {
 	if err := a.Runtime.Close(ctx); err != nil {
 		a.O.Log.Error("closing sessions", "err", err)
 	}
+	a.end()
 	var wait sync.WaitGroup
 	wait.Go(a.Drafts.close)
 	// Side by side: each part may use up the time that is left, and none depends on another any more.

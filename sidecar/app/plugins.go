@@ -25,6 +25,8 @@ type Plugins struct {
 	mu    sync.Mutex
 	hosts map[string]*customHost // guarded by mu; by directory
 	none  map[string]time.Time   // guarded by mu; by directory, when it was last seen to have nothing
+
+	settings map[string]*hookedExtensions // guarded by mu; by directory
 }
 
 // absentFor is how long a directory without tools and plugins is not searched again: every step of a turn asks, and
@@ -45,7 +47,7 @@ type customHost struct {
 
 // newPlugins starts no host.
 func newPlugins(a *App) *Plugins {
-	return &Plugins{app: a, hosts: map[string]*customHost{}, none: map[string]time.Time{}}
+	return &Plugins{app: a, hosts: map[string]*customHost{}, none: map[string]time.Time{}, settings: map[string]*hookedExtensions{}}
 }
 
 // of returns a directory's host; nil where there are no custom tools and no plugins. A changed setting that the host
@@ -229,10 +231,15 @@ func (h *customHost) define(ctx context.Context, t tools.Tool) tools.Tool {
 
 // Extensions implements agent.Plugins.
 func (c *Plugins) Extensions(cwd string) *agent.Extensions {
+	var ext *agent.Extensions
 	if h := c.of(cwd); h != nil {
-		return h.ext
+		ext = h.ext
 	}
-	return nil
+	conf := c.app.ConfigOf(cwd)
+	if len(conf.Hooks) == 0 || conf.DisableAllHooks {
+		return ext
+	}
+	return c.hooked(cwd, conf, ext)
 }
 
 // close ends all hosts at the same time.

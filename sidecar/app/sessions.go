@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/pillion-dev/pillion/agent"
@@ -14,6 +15,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/builtin"
 	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/files"
+	"github.com/pillion-dev/pillion/tools/guard"
 	"github.com/pillion-dev/pillion/tools/paths"
 	"github.com/pillion-dev/pillion/tools/shell/programs"
 	"github.com/pillion-dev/pillion/tools/shell/run"
@@ -115,10 +117,15 @@ func (e *Sessions) shell(c *config.Config, s agent.SessionInfo) builtin.BashOpti
 	o.Programs = known
 	// Looked up at each command: plugins may have been added or removed since the session began.
 	o.More = func(ctx context.Context, dir string, call *tools.Call) map[string]string {
-		if h := e.app.Plugins.of(s.Cwd); h != nil && h.Has(ctx, "shell.env") {
-			return h.ShellEnv(ctx, dir, call.SessionID, call.CallID)
+		out := map[string]string{}
+		for _, v := range e.app.ConfigOf(s.Cwd).Environ(guard.Bash, "bash") {
+			name, value, _ := strings.Cut(v, "=")
+			out[name] = value
 		}
-		return nil
+		if h := e.app.Plugins.of(s.Cwd); h != nil && h.Has(ctx, "shell.env") {
+			maps.Copy(out, h.ShellEnv(ctx, dir, call.SessionID, call.CallID))
+		}
+		return out
 	}
 	if e.app.O.Editors == nil {
 		return o // no editor could show them

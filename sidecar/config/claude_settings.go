@@ -42,8 +42,8 @@ func (l *loader) note(at *node, setting, why string) {
 
 // claudeElsewhere says of Claude Code's settings that have no counterpart why that is; empty: it needs no word.
 var claudeElsewhere = map[string]string{
-	"$schema": "", "hooks": "hooks of settings files are not run; a plugin's hooks are", "env": "set these variables in your shell, or for one MCP server under its environment",
-	"model": "set model in pillion.jsonc, as provider/model", "statusLine": "the status line is fixed", "outputStyle": "write instructions instead",
+	"$schema": "",
+	"model":   "set model in pillion.jsonc, as provider/model", "statusLine": "the status line is fixed", "outputStyle": "write instructions instead",
 	"enableAllProjectMcpServers": "trust decides", "enabledMcpjsonServers": "trust decides", "disabledMcpjsonServers": "set mcp.NAME.enabled to false in pillion.jsonc",
 	"cleanupPeriodDays": "sessions are kept until they are deleted", "includeCoAuthoredBy": "commits are what the agent writes",
 }
@@ -53,6 +53,19 @@ func (l *loader) claudeLayer(n *node) *node {
 	out := &node{file: n.file, line: n.line, column: n.column, kind: kindObject}
 	rules := &node{file: n.file, line: n.line, column: n.column, kind: kindObject}
 	for _, m := range n.members {
+		switch m.key {
+		case "hooks":
+			if m, ok := l.claudeHooks(m); ok {
+				out.members = append(out.members, m)
+			}
+			continue
+		case "env":
+			out.members = append(out.members, member{"env", m.at, l.claudeEnv(m.value)})
+			continue
+		case "disableAllHooks":
+			out.members = append(out.members, m)
+			continue
+		}
 		if m.key != "permissions" {
 			if why, known := claudeElsewhere[m.key]; why != "" {
 				l.note(m.at, m.key, why)
@@ -90,6 +103,38 @@ func (l *loader) claudeLayer(n *node) *node {
 		out.members = append(out.members, member{"permission", rules, rules})
 	}
 	return out
+}
+
+// claudeEnv are the variables of the setting env. There they may be numbers and true as well, and they configure the program
+// itself: those that choose its model, service or key have settings of their own here, which are named.
+func (l *loader) claudeEnv(n *node) *node {
+	out := *n
+	out.members = nil
+	for _, m := range n.members {
+		if why := claudeVariables[m.key]; why != "" {
+			l.note(m.at, "env."+m.key, why)
+			continue
+		}
+		if prefix, _, _ := strings.Cut(m.key, "_"); prefix == "CLAUDE" || prefix == "ANTHROPIC" || strings.HasPrefix(m.key, "DISABLE_") {
+			l.note(m.at, "env."+m.key, "it configures Claude Code itself")
+			continue
+		}
+		v := *m.value
+		// As a shell would pass it on; {env:…} has no meaning there.
+		if v.raw = true; v.kind == kindNumber || v.kind == kindBool {
+			v.kind = kindString
+		}
+		out.members = append(out.members, member{m.key, m.at, &v})
+	}
+	return &out
+}
+
+// claudeVariables are variables with a setting of their own here.
+var claudeVariables = map[string]string{
+	"ANTHROPIC_API_KEY": "run pillion auth login anthropic", "ANTHROPIC_AUTH_TOKEN": "set provider.anthropic.options.authToken",
+	"ANTHROPIC_BASE_URL": "set provider.anthropic.baseURL", "ANTHROPIC_MODEL": "set model, as anthropic/NAME", "ANTHROPIC_SMALL_FAST_MODEL": "set small_model, as anthropic/NAME",
+	"ANTHROPIC_DEFAULT_HAIKU_MODEL": "set small_model, as anthropic/NAME", "CLAUDE_CODE_USE_BEDROCK": "set model, as bedrock/NAME", "CLAUDE_CODE_USE_VERTEX": "set model, as vertex/NAME",
+	"MCP_TIMEOUT": "set mcp.NAME.timeout", "BASH_DEFAULT_TIMEOUT_MS": "the agent chooses the time limit of each command",
 }
 
 // claudeRule adds a rule that allows or asks. Where the two ways to write patterns differ an allow says less here,

@@ -13,7 +13,7 @@ import (
 func TestClaudeSettings(t *testing.T) {
 	root, home := t.TempDir(), t.TempDir()
 	write(t, filepath.Join(root, ".claude/settings.json"), `{"permissions": {"allow": ["Bash(npm run test:*)", "Bash(git status)", "Edit(./docs/**)", "WebFetch(domain:go.dev)", "mcp__db__query", "mcp__all", "Magic(x)"],
-		"ask": ["Bash(npm run test:e2e)"], "additionalDirectories": ["../x"]}, "hooks": {"Stop": []}, "made": 1}`)
+		"ask": ["Bash(npm run test:e2e)"], "additionalDirectories": ["../x"]}, "hooks": {"Stop": [], "Made": []}, "made": 1}`)
 	write(t, filepath.Join(root, ".claude/settings.local.json"), `{"permissions": {"allow": ["WebSearch"], "deny": ["WebSearch"]}}`)
 	write(t, filepath.Join(root, ".mcp.json"), `{"mcpServers": {"db": {"command": "dbserver", "args": ["--port", "${PORT:-99}"], "env": {"TOKEN": "${TOKEN}"}}, "far": {"type": "sse", "url": "https://x.example/sse", "odd": 1}}}`)
 	write(t, filepath.Join(home, ".claude/settings.json"), `{"permissions": {"allow": ["Bash(make lint)"]}}`)
@@ -51,7 +51,10 @@ func TestClaudeSettings(t *testing.T) {
 		for _, u := range c.Unsupported() {
 			said = append(said, u.Setting)
 		}
-		for _, want := range []string{"hooks", "made", "permissions.allow Magic(x)", "permissions.additionalDirectories", "mcpServers.far.odd"} {
+		for _, want := range []string{"hooks.Made", "made", "permissions.allow Magic(x)", "permissions.additionalDirectories", "mcpServers.far.odd"} {
+			if want == "hooks.Made" && !trusted {
+				continue // held back as a whole
+			}
 			if !slices.Contains(said, want) {
 				t.Errorf("%s is not reported: %v", want, said)
 			}

@@ -53,6 +53,7 @@ type Config struct {
 	Attachable   bool                 `json:"attachable,omitempty" doc:"let your other editors join a sidecar's sessions (pillion attach), as pillion acp --share does"`
 	Store        string               `json:"store,omitempty" doc:"where sessions are stored: a PostgreSQL address (postgres://user@host/database?sslmode=verify-full) instead of a file of this machine; only of your own settings, never a project's"`
 	Environment  map[string][]string  `json:"environment,omitempty" doc:"keys that programs get in their environment, which has none otherwise: names of variables (AWS_* for several) by program (gopls) or kind (bash, lsp, formatter, tool, helper); MCP servers have their own environment; only of your own settings, never a project's"`
+	Env          map[string]string    `json:"env,omitempty" doc:"environment variables of commands that the agent runs, and of hooks; keys among them go only where environment sends them"`
 	Tracing      Tracing              `json:"tracing,omitzero" doc:"send OpenTelemetry traces to a collector; only of your own settings, never a project's"`
 	LogLevel     string               `json:"log_level,omitempty" doc:"debug, info, warn or error" enum:"debug,info,warn,error"`
 
@@ -61,6 +62,9 @@ type Config struct {
 	Programs         map[string]Any `json:"programs,omitempty" doc:"what programs do with their arguments, by name: adds to Pillion's records or corrects them; see the guide (Permissions)"`
 	SandboxAutoAllow bool           `json:"sandbox_auto_allow,omitempty" doc:"commands that run in the sandbox and stay in the project need no approval, unless a rule names them"`
 	SandboxWritable  []string       `json:"sandbox_writable,omitempty" doc:"more folders that commands in the sandbox may write to, such as caches; ~ is the home folder"`
+
+	Hooks           map[string][]HookGroup `json:"hooks,omitempty" doc:"commands that run at events (PreToolUse, PostToolUse, UserPromptSubmit, Stop, SessionStart …), in the format and by the contract of Claude Code's hooks; those of all files run, a project's in a trusted folder only"`
+	DisableAllHooks bool                   `json:"disableAllHooks,omitempty" doc:"run no hooks"`
 
 	origins      map[string]string // by dotted path: file:line:column
 	projectFiles map[string]string // by file of a project: its worktree

@@ -57,7 +57,7 @@ func Concerns(name string) bool {
 // Load always returns a usable configuration: what is wrong is left out and reported. A file that is not JSON at
 // all is left out as a whole.
 func Load(s Sources) (*Config, []Problem) {
-	l := loader{Sources: s, origins: map[string]string{}, included: map[string]string{}}
+	l := loader{Sources: s, origins: map[string]string{}, included: map[string]string{}, hookPlaces: map[string][]string{}}
 	if l.Env == nil {
 		l.Env = func(string) string { return "" }
 	}
@@ -126,7 +126,8 @@ type loader struct {
 	origins  map[string]string
 	// included maps the path of a {file:…} to its state when it was read (see Current).
 	included     map[string]string
-	projectFiles map[string]string // by file: the folder whose trust its settings need
+	hookPlaces   map[string][]string // by event: where its hooks stand, in their order
+	projectFiles map[string]string   // by file: the folder whose trust its settings need
 }
 
 // project reads the files of the project. What an untrusted project may not set is removed before the layers are
@@ -252,6 +253,7 @@ func (l *loader) add(n *node) {
 	l.problems = append(l.problems, l.substitute(n)...)
 	l.problems = append(l.problems, check(n, reflect.TypeFor[Config](), "")...)
 	l.takeRules(n)
+	l.noteHooks(n)
 	l.tree = merge(l.tree, n, "")
 }
 
@@ -339,6 +341,7 @@ func (l *loader) finish() (*Config, []Problem) {
 		})
 	}
 	c.origins = l.origins
+	c.placeHooks(l.hookPlaces)
 	denies := l.claudeDenies()
 	// Claude Code's denies go last: the last rule that matches wins, and a deny must hold whatever another file
 	// allows.

@@ -152,11 +152,11 @@ func (r *reader) node(v *hujson.Value) *node {
 	return n
 }
 
-// merge lays over onto base: objects are merged key by key, everything else is replaced. Only instructions are
+// merge lays over onto base: objects are merged key by key, everything else is replaced. Only instructions and hooks are
 // joined: a project adds to the person's. Neither argument is changed; path is the dotted path of both.
 func merge(base, over *node, path string) *node {
 	if base == nil || base.kind != kindObject || over.kind != kindObject {
-		if path == "instructions" && base != nil && base.kind == kindArray && over.kind == kindArray {
+		if (path == "instructions" || strings.HasPrefix(path, "hooks.")) && base != nil && base.kind == kindArray && over.kind == kindArray {
 			joined := *over
 			joined.elems = append(append([]*node(nil), base.elems...), over.elems...)
 			return &joined
@@ -218,7 +218,7 @@ func (n *node) json(b *bytes.Buffer) {
 }
 
 // leaves calls f for every value that is not an object, with its dotted path. A list is one value: its elements
-// come from one layer, except those of instructions.
+// come from one layer, except those of instructions and hooks.
 func (n *node) leaves(path string, f func(path string, n *node)) {
 	if n.kind != kindObject {
 		f(path, n)

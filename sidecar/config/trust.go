@@ -117,7 +117,7 @@ func (u *untrusted) prune(n *node) {
 		case "shell", "ripgrep", "plugin", "js_runtime":
 			u.hold(m.at, m.key, startsProgram)
 			return false
-		case "verify":
+		case "verify", "hooks", "env": // PATH or BASH_ENV in env would start a program as well
 			u.hold(m.at, m.key, startsProgram)
 			return false
 		case "programs": // a record may say that a program changes nothing

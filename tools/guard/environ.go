@@ -17,6 +17,7 @@ const (
 	Server    = "lsp"       // language servers
 	Formatter = "formatter" // formatters of edited files
 	Tool      = "tool"      // custom tools and plugins
+	Hook      = "hook"      // commands of the setting hooks
 	MCP       = "mcp"       // MCP servers, whose own setting says what they get
 	Helper    = "helper"    // git, ripgrep and package managers that Pillion itself runs
 	Person    = "person"    // what the person starts for themselves: their terminal, editor, browser; it keeps everything

@@ -20,6 +20,8 @@ type GateOptions struct {
 	// Advise, when set, is called before the person is asked (plugins): Allow and Deny decide, anything else asks the
 	// person. It cannot allow a request with MustAsk: a plugin is not the person.
 	Advise func(context.Context, Request) Action
+	// Insist, when set, turns a request into one with MustAsk: the person's hooks ask for it.
+	Insist func(Request) bool
 	// Notify, when set, is called with a nil Outcome when a question opens and with its Outcome when it ends. It runs in
 	// the asking goroutine and must not block. For events and logs.
 	Notify func(Request, *Outcome)
@@ -83,6 +85,9 @@ func (g *Gate) Ask(ctx context.Context, r Request) (Reply, error) {
 	}
 	if r.ID == "" {
 		r.ID = "per_" + rand.Text()
+	}
+	if g.o.Insist != nil && g.o.Insist(r) {
+		r.MustAsk = true
 	}
 	v := g.Judge(ctx, r)
 	if v.Action != Ask {

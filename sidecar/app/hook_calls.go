@@ -1,0 +1,184 @@
+package app
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"unicode"
+
+	"github.com/pillion-dev/pillion/sidecar/config"
+	"github.com/pillion-dev/pillion/tools"
+)
+
+// claudeCall is a call as hooks know it: by Claude Code's name of the tool, with its names of the arguments.
+type claudeCall struct {
+	Name  string
+	Input map[string]any
+	tool  string // ours
+}
+
+// names are those that a matcher may mean: Claude Code's and ours.
+func (c claudeCall) names() []string {
+	if c.Name == "Task" {
+		return []string{"Task", "Agent", c.tool}
+	}
+	return []string{c.Name, c.tool}
+}
+
+// claudeNames are Claude Code's names of our tools. A tool that changes a declaration is an Edit: a hook that guards files must
+// see it.
+var claudeNames = map[string]string{
+	"bash": "Bash", "read": "Read", "edit": "Edit", "multiedit": "MultiEdit", "write": "Write", "apply_patch": "Edit", "glob": "Glob", "grep": "Grep", "list": "LS",
+	"webfetch": "WebFetch", "websearch": "WebSearch", "task": "Task", "todowrite": "TodoWrite", "skill": "Skill", "question": "AskUserQuestion", "plan_exit": "ExitPlanMode",
+	"bash_output": "BashOutput", "bash_kill": "KillShell",
+	"symbol_replace": "Edit", "symbol_insert_before": "Edit", "symbol_insert_after": "Edit", "symbol_delete": "Edit", "symbol_rename": "Edit",
+}
+
+// patchFile finds the files of a patch: every one of them is a call of its own to a hook, as it looks at file_path.
+var patchFile = regexp.MustCompile(`(?m)^\s*\*\*\* (Add File|Update File|Delete File|Move to): (.+?)\s*$`)
+
+// claudeCalls is a call as hooks see it: usually one, a patch one for each file. Paths are absolute, as there.
+func claudeCalls(tool string, input json.RawMessage, cwd string, conf *config.Config) []claudeCall {
+	var in map[string]any
+	_ = json.Unmarshal(input, &in) // what is no object has no arguments
+	c := claudeCall{Name: claudeNames[tool], tool: tool, Input: map[string]any{}}
+	if c.Name == "" {
+		c.Name = serverName(tool, conf)
+	}
+	for k, v := range in {
+		c.Input[snake(k)] = v
+	}
+	absolute := func(p string) string {
+		if !filepath.IsAbs(p) {
+			p = filepath.Join(cwd, p)
+		}
+		return p
+	}
+	for _, key := range []string{"file_path", "path"} {
+		if p, ok := c.Input[key].(string); ok && p != "" && claudeNames[tool] != "" {
+			c.Input[key] = absolute(p)
+		}
+	}
+	switch tool {
+	case "grep":
+		if g, ok := c.Input["include"]; ok {
+			c.Input["glob"] = g
+			delete(c.Input, "include")
+		}
+	case "multiedit":
+		if list, ok := c.Input["edits"].([]any); ok {
+			edits := make([]any, len(list))
+			for i, e := range list {
+				edits[i] = e
+				if m, ok := e.(map[string]any); ok {
+					named := map[string]any{}
+					for k, v := range m {
+						named[snake(k)] = v
+					}
+					edits[i] = named
+				}
+			}
+			c.Input["edits"] = edits
+		}
+	case "apply_patch":
+		text, _ := in["patchText"].(string)
+		var out []claudeCall
+		for _, m := range patchFile.FindAllStringSubmatch(text, -1) {
+			x := claudeCall{Name: "Edit", tool: tool, Input: map[string]any{"file_path": absolute(m[2]), "patch_text": text}}
+			if m[1] == "Add File" {
+				x.Name = "Write"
+			}
+			out = append(out, x)
+		}
+		if len(out) > 0 {
+			return out
+		}
+	}
+	return []claudeCall{c}
+}
+
+// serverName is the name of an MCP server's tool, mcp__SERVER__TOOL; other tools keep theirs.
+func serverName(tool string, conf *config.Config) string {
+	best := ""
+	for server := range conf.MCP {
+		prefix := tools.Name(server) + "_"
+		if strings.HasPrefix(tool, prefix) && len(server) > len(best) {
+			best = server
+		}
+	}
+	if best == "" {
+		return tool
+	}
+	return "mcp__" + tools.Name(best) + "__" + strings.TrimPrefix(tool, tools.Name(best)+"_")
+}
+
+// ourInput is an input that a hook changed with our names of the arguments. Decoding understands the rest, and checks all of it.
+func ourInput(tool string, input json.RawMessage) json.RawMessage {
+	var in map[string]any
+	if json.Unmarshal(input, &in) != nil {
+		return input
+	}
+	out := map[string]any{}
+	for k, v := range in {
+		switch {
+		case tool == "grep" && k == "glob":
+			k = "include"
+		case claudeNames[tool] != "" && tool != "task": // task's own names have underscores
+			k = camel(k)
+		}
+		if list, ok := v.([]any); ok && tool == "multiedit" && k == "edits" {
+			for _, e := range list {
+				if m, ok := e.(map[string]any); ok {
+					for name, x := range m {
+						if c := camel(name); c != name {
+							m[c] = x
+							delete(m, name)
+						}
+					}
+				}
+			}
+		}
+		out[k] = v
+	}
+	raw, err := json.Marshal(out)
+	if err != nil {
+		return input
+	}
+	return raw
+}
+
+// response is a result in the shape of tool_response.
+func (c claudeCall) response(r tools.Result) map[string]any {
+	switch c.Name {
+	case "Bash":
+		return map[string]any{"stdout": r.Output, "stderr": "", "interrupted": r.Metadata["aborted"] == true, "isImage": false, "exitCode": r.Metadata["exit"]}
+	case "Edit", "MultiEdit", "Write":
+		return map[string]any{"filePath": c.Input["file_path"], "success": true, "output": r.Output}
+	}
+	return map[string]any{"output": r.Output, "success": true}
+}
+
+// snake writes filePath as file_path.
+func snake(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if unicode.IsUpper(r) {
+			b.WriteByte('_')
+			r = unicode.ToLower(r)
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// camel writes file_path as filePath.
+func camel(s string) string {
+	parts := strings.Split(s, "_")
+	for i, p := range parts[1:] {
+		if p != "" {
+			parts[i+1] = strings.ToUpper(p[:1]) + p[1:]
+		}
+	}
+	return strings.Join(parts, "")
+}
