@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -222,6 +224,40 @@ func TestADraftAsksForWhatIsOutside(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(outside, "f")); err == nil {
 		t.Error("it was written")
+	}
+}
+
+// Commands that work with a server are asked about in a draft, and have the network then, in the sandbox; and the model is offered to leave
+// the sandbox for others. Without both a draft could not install a package.
+func TestADraftReachesTheNetworkWhenAllowed(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "from the server") }))
+	defer srv.Close()
+	env := append(draftEnv(t), "NO_PROXY=*")
+	dir := t.TempDir()
+	command := "git ls-remote " + srv.URL + "/x.git; curl -s " + srv.URL
+	answers := inDraft(t, dir, "none", env, command)
+	if e := answers[0].Error; e == nil || e.Kind != "rejected" {
+		t.Errorf("it was not asked about: %+v", answers[0])
+	}
+	answers = inDraft(t, dir, "all", env, command)
+	if a := answers[0]; a.Error != nil || !strings.Contains(a.Output, "from the server") {
+		t.Errorf("%+v", a)
+	}
+	// A program whose record says nothing of a network does not have it, until it leaves the sandbox.
+	hidden := `python3 -c "import urllib.request as u;print(u.urlopen('` + srv.URL + `').read())"`
+	in := func(more string) string {
+		b, _ := json.Marshal(hidden)
+		return `{"tool":"bash","input":{"command":` + string(b) + more + `}}` + "\n"
+	}
+	cmd := exec.Command(os.Args[0], "tool", "call", "--jsonl", "--no-lsp", "--review", "draft", "--approve", "all", "--cwd", dir)
+	cmd.Env, cmd.Dir, cmd.Stdin = env, dir, strings.NewReader(in("")+in(`,"unsandboxed":true`))
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(string(out), "\n")
+	if strings.Contains(lines[0], "from the server") || !strings.Contains(lines[1], "from the server") {
+		t.Errorf("%s", out)
 	}
 }
 

@@ -25,7 +25,6 @@ import (
 	"github.com/pillion-dev/pillion/tools/paths"
 	"github.com/pillion-dev/pillion/tools/permission"
 	"github.com/pillion-dev/pillion/tools/search"
-	"github.com/pillion-dev/pillion/tools/shell/sandbox"
 	"github.com/pillion-dev/pillion/tools/skill"
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
@@ -147,14 +146,19 @@ func (d *Drafts) wrap(list []tools.Tool, info agent.SessionInfo) []tools.Tool {
 		if !slices.Contains(worker.Tools, t.ID) {
 			continue
 		}
-		here := t.Run
+		// The model must know of the sandbox that commands have in a draft, or it could not ask to leave it.
+		if t.ID == "bash" && d.app.Runtime.ReviewOf(d.top(info)) == agent.ReviewDraft && d.app.ConfigOf(info.Cwd).Sandbox == "" {
+			env := d.app.Sessions.Env(info)
+			env.Shell.Sandbox = builtin.DraftSandbox(env.Shell.Sandbox)
+			list[i] = builtin.Bash(env)
+		}
 		list[i].Run = func(ctx context.Context, input json.RawMessage, call *tools.Call) (tools.Result, error) {
 			o, err := d.of(ctx, info)
 			if err != nil {
 				return tools.Result{}, err
 			}
 			if o == nil {
-				return here(ctx, input, call)
+				return t.Run(ctx, input, call)
 			}
 			return o.call(ctx, t.ID, input, call, info)
 		}
@@ -239,9 +243,7 @@ func (o *openDraft) settings(info agent.SessionInfo) workerSettings {
 		Sandbox: worker.Sandbox{Mode: c.Sandbox, Network: c.SandboxNetwork, AutoAllow: c.SandboxAutoAllow, ByEffects: o.app.Sessions.auto(info), Writable: c.SandboxWritable}}
 	// What stays in the draft needs no question where the kernel holds it there. Who has switched the sandbox off is asked as
 	// always.
-	if s.Sandbox.Mode == "" && sandbox.Probe().Usable() {
-		s.Sandbox.Mode, s.Sandbox.AutoAllow = builtin.SandboxOn, true
-	}
+	s.Sandbox.Draft = s.Sandbox.Mode == ""
 	for name, record := range c.Programs {
 		s.Programs[name] = string(record)
 	}

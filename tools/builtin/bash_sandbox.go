@@ -24,6 +24,9 @@ type SandboxSettings struct {
 	Mode      string
 	Network   bool // commands may use the network
 	AutoAllow bool // commands that stay in the project are not asked, where no rule names them
+	// Reach: a command that by its record works with a server is asked about all the same, and then has the network in the sandbox.
+	// Without it npm install would have to leave the sandbox for a download.
+	Reach bool
 	// Auto reports whether commands are asked about by their effects now: those that stay in the project and can be taken
 	// back are not asked. It switches the sandbox on where there is one and Mode is not set. Nil: they are not.
 	Auto      func() bool
@@ -38,6 +41,13 @@ const (
 	SandboxAsk = "ask"
 	SandboxOn  = "on"
 )
+
+// DraftSandbox are the settings of a draft where the person has set none: the kernel holds commands in the draft, so those that stay
+// there need no question.
+func DraftSandbox(s SandboxSettings) SandboxSettings {
+	s.Mode, s.AutoAllow, s.Reach = SandboxOn, true, true
+	return s
+}
 
 // byEffects is Auto, which may be nil.
 func (s SandboxSettings) byEffects() bool { return s.Auto != nil && s.Auto() }
@@ -102,6 +112,8 @@ func (c commands) fitToSandbox(r permission.Request, a *scan.Analysis, unsandbox
 			break
 		}
 		r.Why = because + "; " + r.Why
+	case s.Reach && programs.ReachesElsewhere(a):
+		r.Why = strings.TrimSuffix("it uses the network; "+r.Why, "; ")
 	case s.AutoAllow && !r.MustAsk && !a.Opaque && len(a.External) == 0 && len(a.Protected) == 0:
 		r.AskIf = permission.AskIfSpecific
 	}
@@ -123,7 +135,7 @@ func (c commands) box(a *scan.Analysis, p bashParams, dir string) (*sandbox.Box,
 		return nil, &tools.Error{Kind: "no_sandbox", Message: "This command was not run: " + noSandbox(support)}
 	}
 	o := sandbox.Options{
-		Root: c.root(), Dir: dir, Extra: append([]string{c.Cwd}, c.Extra...), Home: c.Home, Writable: s.Writable, Network: s.Network || s.byEffects() && programs.ReachesElsewhere(a), Processes: s.Processes, Support: s.Support,
+		Root: c.root(), Dir: dir, Extra: append([]string{c.Cwd}, c.Extra...), Home: c.Home, Writable: s.Writable, Network: s.Network || (s.Reach || s.byEffects()) && programs.ReachesElsewhere(a), Processes: s.Processes, Support: s.Support,
 		Protected: func(real string) (string, bool) { return c.protected(real, c.Home) },
 	}
 	if c.StateDir != "" {

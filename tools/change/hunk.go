@@ -118,6 +118,9 @@ func (s *Set) Stat() (added, removed int) {
 // Unified is the member as unified text; name prints a path for the reader. A rename says so above its lines, in Git's words, and a file
 // that comes or goes stands against /dev/null.
 func (f File) Unified(name func(string) string) string {
+	if f.Links() {
+		return f.linkText(name(f.Path))
+	}
 	if f.Binary {
 		return "Binary file " + name(f.Path) + " differs\n"
 	}
@@ -137,6 +140,22 @@ func (f File) Unified(name func(string) string) string {
 		text = "--- " + from + "\n+++ " + to + "\n"
 	}
 	return head + text
+}
+
+// linkText says where a symbolic link leads, or led: a reader who is told of "a binary file" would accept one to anywhere.
+func (f File) linkText(name string) string {
+	was, is := f.OldEncoding == Link || f.Kind == Delete && f.Encoding == Link, f.Encoding == Link && f.Kind != Delete
+	switch {
+	case f.Kind == Create:
+		return fmt.Sprintf("New symbolic link %s -> %s\n", name, f.New)
+	case f.Kind == Delete:
+		return fmt.Sprintf("Deleted symbolic link %s -> %s\n", name, f.Old)
+	case was && is:
+		return fmt.Sprintf("Symbolic link %s -> %s (before: %s)\n", name, f.New, f.Old)
+	case is:
+		return fmt.Sprintf("File %s becomes a symbolic link -> %s\n", name, f.New)
+	}
+	return fmt.Sprintf("Symbolic link %s -> %s becomes a file\n", name, f.Old)
 }
 
 // Unified is the whole set as unified text.

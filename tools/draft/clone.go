@@ -24,6 +24,17 @@ const maxShared = 256 << 20
 type manifest struct {
 	Entries map[string]stamp `json:"entries"`
 	Shared  []string         `json:"shared,omitempty"` // ignored folders that were too large to copy
+	// Refs are those of the project's repository then, see readRefs. A stamp would take a ref that was written anew for another one.
+	Refs map[string]string `json:"refs,omitempty"`
+}
+
+// readManifest reads what clone wrote.
+func readManifest(note string) (m manifest, err error) {
+	b, err := os.ReadFile(note)
+	if err == nil {
+		err = json.Unmarshal(b, &m)
+	}
+	return m, err
 }
 
 // stamp is a path of the clone as it was copied.
@@ -90,6 +101,7 @@ func clone(ctx context.Context, from, to string, ignored func(string, bool) bool
 			_ = os.Chtimes(at, time.Time{}, time.Unix(0, s.Time))
 		}
 	}
+	m.Refs = readRefs(filepath.Join(to, ".git")).values()
 	b, err := json.Marshal(m)
 	if err != nil {
 		return err
@@ -182,12 +194,8 @@ func (u cloneUpper) children(rel string) (names, gone []string, opaque bool, err
 // openManifest compares a clone with what it was made of. modes are those of readable: such a path has another mode, and another time
 // of its last change, because of us, so its original mode alone decides.
 func openManifest(dir, note string, modes map[string]uint32) (upper, error) {
-	b, err := os.ReadFile(note)
+	m, err := readManifest(note)
 	if err != nil {
-		return nil, err
-	}
-	var m manifest
-	if err := json.Unmarshal(b, &m); err != nil {
 		return nil, err
 	}
 	shared := map[string]bool{}

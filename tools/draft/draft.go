@@ -66,11 +66,13 @@ type Head struct {
 	Title   string    `json:"title,omitempty"`
 	Created time.Time `json:"created"`
 	// Used is the last Set, in UTC; prune measures MaxAge from it.
-	Used   time.Time `json:"used"`
-	View   View      `json:"view"`
-	Why    string    `json:"why,omitempty"` // why the view is not an overlay
-	State  State     `json:"state"`
-	Branch string    `json:"branch,omitempty"` // what .git/HEAD held when the draft was made
+	Used time.Time `json:"used"`
+	View View      `json:"view"`
+	Why  string    `json:"why,omitempty"` // why the view is not an overlay
+	// SharedPIDs: the system gives a draft's processes no namespace of their own. They are found by their marks.
+	SharedPIDs bool   `json:"sharedPIDs,omitempty"`
+	State      State  `json:"state"`
+	Branch     string `json:"branch,omitempty"` // what .git/HEAD held when the draft was made
 	// Attempt counts how often the proposal went back to the model before a person was asked.
 	Attempt int `json:"attempt,omitempty"`
 	// GitDir is a repository outside the project, see outsideGit; empty in an ordinary clone, whose .git is layered with it.
@@ -152,7 +154,7 @@ func Create(ctx context.Context, o Options) (*Draft, error) {
 	if err != nil {
 		return nil, err
 	}
-	prune(have)
+	have = prune(have)
 	if n := len(slices.DeleteFunc(have, func(d *Draft) bool { return d.Head().State == Rejected })); n >= Most {
 		return nil, fmt.Errorf("%w (%d); land or drop some: pillion drafts list", ErrTooMany, n)
 	}
@@ -170,10 +172,13 @@ func Create(ctx context.Context, o Options) (*Draft, error) {
 	if err := os.Mkdir(d.Dir, 0o700); err != nil {
 		return nil, err
 	}
-	d.head.View, d.head.Why = o.View, "it was asked for"
-	if o.View == "" {
-		d.head.View, d.head.Why = best(ctx, d)
+	pids := true
+	if d.head.View, d.head.Why = o.View, "it was asked for"; o.View == "" {
+		d.head.View, pids, d.head.Why = best(ctx, d)
+	} else if o.View != Copy {
+		pids = Probe().PIDs
 	}
+	d.head.SharedPIDs = !pids
 	if err := d.fill(ctx, o); err != nil {
 		_ = d.Drop()
 		return nil, err
@@ -308,8 +313,9 @@ func List(dir, project string) ([]*Draft, error) {
 	return out, nil
 }
 
-// prune drops drafts that nobody used for MaxAge, and rejected ones beyond half of Most: those are kept for second thoughts only.
-func prune(list []*Draft) {
+// prune drops drafts that nobody used for MaxAge, and rejected ones beyond half of Most: those are kept for second thoughts only. It
+// returns those that are left.
+func prune(list []*Draft) (left []*Draft) {
 	// The newest first: the rejected drafts that are kept are the last ones.
 	rejected := 0
 	for _, d := range slices.Backward(list) {
@@ -317,10 +323,14 @@ func prune(list []*Draft) {
 		if h.State == Rejected {
 			rejected++
 		}
-		if time.Since(h.Used) > MaxAge || h.State == Rejected && rejected > Most/2 {
-			_ = d.Drop()
+		// One that cannot be removed is still there, and counts.
+		if (time.Since(h.Used) > MaxAge || h.State == Rejected && rejected > Most/2) && d.Drop() == nil {
+			continue
 		}
+		left = append(left, d)
 	}
+	slices.Reverse(left)
+	return left
 }
 
 // Drop removes the draft. The kernel leaves work/work behind with mode 0000 after an overlay, and commands may take rights

@@ -30,6 +30,7 @@ type spec struct {
 	Shared []shared  `json:"shared,omitempty"` // mounted read-only
 	Hide   []string  `json:"hide,omitempty"`   // folders that show nothing
 	PIDs   bool      `json:"pids,omitempty"`   // there is a namespace of processes, which needs its own /proc
+	Try    bool      `json:"try,omitempty"`    // only mount: nothing is run in the view
 	// Dir is where the program starts. It is entered after mounting: a folder that was entered before shows what lies below.
 	Dir string `json:"dir"`
 }
@@ -60,16 +61,22 @@ func Main(args []string) int {
 // enter replaces this process by args[1:] in the view of args[0]. Rights are given up last, as mounting needs them, and before
 // exec, so that no instruction of the program runs with them.
 func enter(args []string) error {
-	if len(args) < 2 {
+	if len(args) == 0 {
 		return errors.New("this is for Pillion's own use")
 	}
 	var s spec
 	if err := json.Unmarshal([]byte(args[0]), &s); err != nil {
 		return err
 	}
+	if len(args) < 2 && !s.Try {
+		return errors.New("no program was named")
+	}
 	runtime.LockOSThread() // rights belong to the thread that becomes the program
 	if err := s.mount(); err != nil {
 		return err
+	}
+	if s.Try {
+		os.Exit(0)
 	}
 	if err := os.Chdir(s.Dir); err != nil { // where we were is the place below the new mounts
 		return err
@@ -172,9 +179,17 @@ func (l mounted) mount() error {
 		defer unix.Close(fd)
 		fds[i] = fd
 	}
+	var was, is unix.Stat_t
+	if err := unix.Stat(l.At, &was); err != nil {
+		return fmt.Errorf("%s: %w", l.At, err)
+	}
 	data := fmt.Sprintf("userxattr,lowerdir=/proc/self/fd/%d,upperdir=/proc/self/fd/%d,workdir=/proc/self/fd/%d", fds[0], fds[1], fds[2])
 	if err := unix.Mount("pillion", l.At, "overlay", unix.MS_NOSUID|unix.MS_NODEV, data); err != nil {
 		return fmt.Errorf("an overlay over %s: %w", l.At, err)
+	}
+	// The mount is believed only when the path leads to it: folders of an overlay have a device of their own.
+	if err := unix.Stat(l.At, &is); err != nil || is.Dev == was.Dev {
+		return fmt.Errorf("an overlay over %s: it does not show there (%v)", l.At, err)
 	}
 	return nil
 }
@@ -354,21 +369,21 @@ func (d *Draft) command(argv []string) (*exec.Cmd, error) {
 		cmd.Dir = d.Root()
 		return cmd, nil
 	}
-	// PIDs as the probe found it: with it, a command in the background cannot outlive the worker.
-	s := spec{Dir: h.Project, Hide: []string{filepath.Dir(d.Dir)}, PIDs: Probe().PIDs}
+	// With a namespace of processes a command in the background cannot outlive the worker.
+	s := spec{Dir: h.Project, Hide: []string{filepath.Dir(d.Dir)}, PIDs: !h.SharedPIDs}
 	if h.View == Overlay {
 		for i, root := range d.roots() {
 			s.Layers = append(s.Layers, mounted{root, d.path(layerName("upper", i)), d.path(layerName("work", i))})
 		}
 	} else {
 		s.Layers = []mounted{{At: h.Project, Upper: d.path("tree")}}
-		var m manifest
-		b, err := os.ReadFile(d.path("manifest.json"))
-		if err == nil {
-			err = json.Unmarshal(b, &m)
-		}
+		m, err := readManifest(d.path("manifest.json"))
 		if err != nil {
 			return nil, err
+		}
+		// A repository outside of the project has no layer here, so nothing may write to it: a commit fails, and is said to.
+		if h.GitDir != "" {
+			s.Shared = append(s.Shared, shared{h.GitDir, h.GitDir})
 		}
 		// Folders too large for the clone show the project's own, unless they have been removed since.
 		for _, rel := range m.Shared {
@@ -449,7 +464,7 @@ var probe = sync.OnceValue(func() Support {
 // probeIn tries an overlay in a folder, then a bind mount, each with a namespace of processes first and then without: some containers
 // do not allow a /proc of one's own.
 func probeIn(dir string) Support {
-	s := Support{Owner: os.Geteuid() == 0}
+	var s Support
 	for _, name := range []string{"lower", "upper", "work"} {
 		if err := os.MkdirAll(filepath.Join(dir, name), 0o700); err != nil {
 			return Support{View: Copy, Why: err.Error()}
@@ -508,32 +523,41 @@ func user() string {
 	return "an ordinary user"
 }
 
-// unfit says why this project cannot be layered although overlays work; "" when it can. The reason may be its file system, the
-// one where drafts are kept, or files of owners that the namespace does not know, whose copying would fail in the middle of a command
-// (EOVERFLOW).
-func (d *Draft) unfit(ctx context.Context, s Support) string {
+// unfit says why an overlay over this project cannot be had; "" when it can. The reason may be the system, the project's file system,
+// the one where drafts are kept, or files of owners that the namespace does not know, whose copying would fail in the middle of a
+// command (EOVERFLOW).
+func (d *Draft) unfit(ctx context.Context, pids bool) string {
 	// Beside the draft's own layer, so that upper and work of the trial are on the file system that the real ones will use.
 	probe := d.path("probe")
 	defer os.RemoveAll(probe)
-	for _, name := range []string{"upper", "work"} {
-		if err := os.MkdirAll(filepath.Join(probe, name), 0o700); err != nil {
+	s := spec{Dir: d.head.Project, PIDs: pids, Try: true}
+	for i, root := range d.roots() {
+		l := mounted{root, filepath.Join(probe, layerName("upper", i)), filepath.Join(probe, layerName("work", i))}
+		if err := errors.Join(os.MkdirAll(l.Upper, 0o700), os.MkdirAll(l.Work, 0o700)); err != nil {
 			return err.Error()
 		}
+		s.Layers = append(s.Layers, l)
 	}
-	for _, root := range d.roots() {
-		cmd, err := helper(spec{Layers: []mounted{{root, filepath.Join(probe, "upper"), filepath.Join(probe, "work")}}, Dir: root}, []string{"/bin/sh", "-c", ":"})
-		if err != nil {
-			return err.Error()
+	cmd, err := helper(s, nil)
+	if err != nil {
+		return err.Error()
+	}
+	// Root maps every id, see attributes. For others the walk goes on while the helper starts.
+	owners := make(chan string, 1)
+	within, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if os.Geteuid() == 0 {
+		owners <- ""
+	} else {
+		go func() { owners <- foreign(within, d.roots()) }()
+	}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		if text := strings.TrimSpace(string(out)); text != "" {
+			return strings.TrimPrefix(text, "pillion: the draft could not be entered: ")
 		}
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return strings.TrimPrefix(strings.TrimSpace(string(out)), "pillion: the draft could not be entered: ")
-		}
+		return err.Error() // no namespace was given, so nothing was started
 	}
-	// Root maps every id, see attributes.
-	if s.Owner {
-		return ""
-	}
-	return foreign(ctx, d.roots())
+	return <-owners
 }
 
 // foreign looks for files whose owner or group the namespace does not map. Where such a file is changed, the overlay would

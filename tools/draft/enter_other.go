@@ -20,8 +20,8 @@ func Main([]string) int {
 // Probe says what the system offers: a copy under another path, whose names the caller translates.
 func Probe() Support { return Support{View: Copy, Why: "only Linux has namespaces"} }
 
-// unfit is never asked here: best returns before it.
-func (d *Draft) unfit(context.Context, Support) string { return "" }
+// unfit implements the question of best: there is no overlay here.
+func (d *Draft) unfit(context.Context, bool) string { return Probe().Why }
 
 // command is Command in a copy: an ordinary process whose working directory is the clone. Nothing keeps it from the project.
 func (d *Draft) command(argv []string) (*exec.Cmd, error) {

@@ -637,45 +637,6 @@ func (w *changeWalk) add(rel string, base Base, e entry) error {
 	return nil
 }
 
-// History reports that commands in the draft moved the repository: commits, branches, a checkout. None of it is landed. Only HEAD and
-// refs are compared: `git status` alone rewrites the index, and objects that nothing refers to are no history. A clone has no
-// upper folder to read, so of a clone it says nothing.
-func (d *Draft) History() bool {
-	h := d.Head()
-	if h.View == Copy {
-		return false
-	}
-	for i, root := range d.roots() {
-		// at is the layer's own copy; it has only the files that something in the draft has written.
-		dir, at := filepath.Join(root, ".git"), d.path("upper", ".git")
-		// The second layer lies over the repository itself, not over a folder that holds a .git.
-		if i > 0 {
-			dir, at = root, d.path(layerName("upper", i))
-		}
-		moved := false
-		_ = filepath.WalkDir(at, func(path string, e fs.DirEntry, err error) error {
-			if err != nil || e.IsDir() {
-				return nil
-			}
-			rel, err := filepath.Rel(at, path)
-			if err != nil {
-				return nil
-			}
-			rel = filepath.ToSlash(rel)
-			if rel == "HEAD" || rel == "packed-refs" || strings.HasPrefix(rel, "refs/") || strings.HasPrefix(rel, "worktrees/") && strings.HasSuffix(rel, "/HEAD") {
-				a, _ := os.ReadFile(path)
-				b, err := os.ReadFile(filepath.Join(dir, rel))
-				moved = moved || err != nil || string(a) != string(b)
-			}
-			return nil
-		})
-		if moved {
-			return true
-		}
-	}
-	return false
-}
-
 // join joins slash paths of the layer; "" is its root.
 func join(rel, name string) string {
 	if rel == "" {

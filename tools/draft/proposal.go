@@ -12,6 +12,7 @@ import (
 
 	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/files"
+	"github.com/pillion-dev/pillion/tools/paths"
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
@@ -70,6 +71,11 @@ func (d *Draft) Propose(ignored func(abs string, dir bool) bool, umask fs.FileMo
 			if ok {
 				p.Files = append(p.Files, f)
 			}
+			if c.Now == Link && ok {
+				if to := leadsOut(h.Project, path, f.New); to != "" {
+					p.Notes = append(p.Notes, c.Rel+" is a symbolic link out of the project, to "+to+".")
+				}
+			}
 			if c.Base.Unsure {
 				p.Notes = append(p.Notes, c.Rel+" was written by somebody else while the draft worked on it; look at its lines with care.")
 			}
@@ -83,6 +89,17 @@ func (d *Draft) Propose(ignored func(abs string, dir bool) bool, umask fs.FileMo
 		p.Notes = append(p.Notes, fmt.Sprintf("The draft was begun on %s, and the project is on %s now; its changes were merged with what is there.", h.Branch, now))
 	}
 	return p, nil
+}
+
+// leadsOut is where a link leads if that is outside of the project, by its words: what is on the way may be links of the draft.
+func leadsOut(root, at, to string) string {
+	if !filepath.IsAbs(to) {
+		to = filepath.Join(filepath.Dir(at), to)
+	}
+	if to = filepath.Clean(to); paths.Within(root, to) {
+		return ""
+	}
+	return to
 }
 
 // file is a change of one file or link as a member of a change set; ok is false where nothing is left of it. Text that is not text,

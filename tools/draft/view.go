@@ -11,10 +11,9 @@ const Arg = "__draft"
 
 // Support is what the system offers.
 type Support struct {
-	View  View
-	PIDs  bool   // processes of a draft are in a namespace of their own and end with it
-	Why   string // why the view is not Overlay
-	Owner bool   // files of other owners can be copied up: this user is root
+	View View
+	PIDs bool   // processes of a draft are in a namespace of their own and end with it
+	Why  string // why the view is not Overlay
 }
 
 // String says for a person which drafts there are; pillion doctor prints it.
@@ -32,17 +31,25 @@ func (s Support) String() string {
 	return "a clone of the project under another path: " + s.Why
 }
 
-// best is the view of a new draft: what the system offers, unless this project cannot be layered, with the reason in that case. A bind
-// mount needs nothing of the project's file system, so it is what remains where overlays work elsewhere.
-func best(ctx context.Context, d *Draft) (View, string) {
+// best is the view of a new draft: an overlay where one can be mounted over this very project, which is tried before anything else is
+// asked of the system, as it is the common case and each question is a process. Otherwise it is what the system offers, with the reason.
+// A bind mount needs nothing of the project's file system, so it is what remains where overlays work elsewhere.
+func best(ctx context.Context, d *Draft) (view View, pids bool, why string) {
+	why = d.unfit(ctx, true)
+	if why == "" {
+		return Overlay, true, ""
+	}
 	s := Probe()
-	if s.View != Overlay {
-		return s.View, s.Why
+	if s.View == Overlay && !s.PIDs {
+		why = d.unfit(ctx, false)
 	}
-	if why := d.unfit(ctx, s); why != "" {
-		return Bind, why
+	switch {
+	case s.View != Overlay:
+		return s.View, s.PIDs, s.Why
+	case why == "":
+		return Overlay, false, ""
 	}
-	return Overlay, ""
+	return Bind, s.PIDs, why
 }
 
 // Command is a program that will run in the draft's view. The caller sets Dir to a folder of the project (or of Root) and

@@ -20,6 +20,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/search"
 	"github.com/pillion-dev/pillion/tools/shell/programs"
 	"github.com/pillion-dev/pillion/tools/shell/run"
+	"github.com/pillion-dev/pillion/tools/shell/sandbox"
 	"github.com/pillion-dev/pillion/tools/skill"
 )
 
@@ -57,6 +58,8 @@ type server struct {
 	peer  *rpc.Peer
 	env   builtin.Env
 	tools []tools.Tool
+	// bash is the tool of that name where its sandbox is to be found first; nil: it is in tools as it is.
+	bash func() tools.Tool
 
 	mu    sync.Mutex
 	calls map[int64]context.CancelFunc // guarded by mu: how to cancel each
@@ -112,7 +115,11 @@ func (s *server) handle(ctx context.Context, r *rpc.Request) (any, error) {
 				}
 				_ = s.peer.Notify(context.WithoutCancel(ctx), methodUpdate, updateParams{p.Key, u})
 			}}
-		result, err := s.tools[i].Run(context.WithValue(ctx, keyOf{}, p.Key), p.Input, call)
+		tool := s.tools[i]
+		if tool.ID == "bash" && s.bash != nil {
+			tool = s.bash()
+		}
+		result, err := tool.Run(context.WithValue(ctx, keyOf{}, p.Key), p.Input, call)
 		return callAnswer{result, toWire(err)}, nil
 	// What the tools have read goes back, so that the next worker, or the tools in the project, need not read it again.
 	case methodClose:
@@ -167,6 +174,15 @@ func (s *server) setup(set Settings) error {
 		}
 	}
 	s.env = env
+	if set.Sandbox.Draft {
+		s.bash = sync.OnceValue(func() tools.Tool {
+			if held := env; sandbox.Probe().Usable() {
+				held.Shell.Sandbox = builtin.DraftSandbox(held.Shell.Sandbox)
+				return builtin.Bash(held)
+			}
+			return builtin.Bash(env)
+		})
+	}
 	for _, t := range builtin.All(env) {
 		if slices.Contains(Tools, t.ID) {
 			s.tools = append(s.tools, t)

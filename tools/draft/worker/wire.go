@@ -48,6 +48,9 @@ type Settings struct {
 
 // Sandbox is builtin.SandboxSettings without its functions, which cannot be sent; ByEffects is what Auto returned at the start.
 type Sandbox struct {
+	// Draft: the person has set no mode. Commands are held in the draft by the sandbox where the system has one, and not asked about
+	// then. The worker looks for it at the first command, as that takes processes of its own.
+	Draft                         bool
 	Mode                          string
 	Network, AutoAllow, ByEffects bool
 	Writable                      []string
