@@ -13,16 +13,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// mounted is isMount but in tests.
+var mounted = isMount
+
 // inPlace says that a file must keep its inode, so that it is overwritten instead of replaced: it has other names, it
-// belongs to somebody we cannot give it back to, or its folder takes no new files. A rename would part the hard links,
-// or change the owner.
+// belongs to somebody we cannot give it back to, its folder takes no new files, or something is mounted on it. A rename would part
+// the hard links, change the owner, or fail.
 func inPlace(path string, fi fs.FileInfo) bool {
 	st, ok := fi.Sys().(*syscall.Stat_t)
 	if !ok {
 		return false
 	}
 	euid := os.Geteuid()
-	return st.Nlink > 1 || euid != 0 && int(st.Uid) != euid || mayWrite(dirOf(path)) != nil || roDir(dirOf(path))
+	return st.Nlink > 1 || mounted(path) || euid != 0 && int(st.Uid) != euid || mayWrite(dirOf(path)) != nil || roDir(dirOf(path))
 }
 
 // dirOf is filepath.Dir without cleaning: the path has been resolved.

@@ -437,18 +437,21 @@ func overwrite(path string, old, new []byte) error {
 		if _, err := f.WriteAt(b, 0); err != nil {
 			return err
 		}
+		if err := die("torn"); err != nil {
+			return err
+		}
 		if err := f.Truncate(int64(len(b))); err != nil {
 			return err
 		}
 		return f.Sync()
 	}
-	if err := put(new); err != nil {
+	err = put(new)
+	if err != nil && !errors.Is(err, errCrash) {
 		if e := put(old); e != nil {
 			return fmt.Errorf("%w; and the old text could not be put back: %v", err, e)
 		}
-		return err
 	}
-	return nil
+	return err
 }
 
 // copyFile makes a backup where the file system has no hard links. It is flushed, as the rename that follows takes the

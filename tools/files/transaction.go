@@ -179,16 +179,7 @@ func (t *transaction) apply(s *step) error {
 	}
 	// A single rename needs no backup: it happens or it does not.
 	if len(t.Steps) == 1 {
-		err := os.Rename(s.Temp, s.Path)
-		if errors.Is(err, syscall.EBUSY) { // a mount point: only its bytes can be changed
-			old, e := os.ReadFile(s.Path)
-			if e != nil {
-				return explain(s.Path, e)
-			}
-			os.Remove(s.Temp)
-			return explain(s.Path, overwrite(s.Path, old, s.data))
-		}
-		return explain(s.Path, err)
+		return t.rename(s)
 	}
 	// The link keeps the old bytes under another name without copying them, and the file has its name all the time.
 	if err := os.Link(s.Path, s.Backup); err != nil { // a file system without hard links
@@ -199,7 +190,41 @@ func (t *transaction) apply(s *step) error {
 	if err := die("linked"); err != nil {
 		return err
 	}
-	return explain(s.Path, os.Rename(s.Temp, s.Path))
+	return t.rename(s)
+}
+
+// rename gives the new bytes the file's name. Where something is mounted on the file only its bytes can be changed: the step becomes one
+// in place, and both texts are in the journal before the first byte is touched, so that a crash in the middle can be repaired.
+func (t *transaction) rename(s *step) error {
+	err := os.Rename(s.Temp, s.Path)
+	if !errors.Is(err, syscall.EBUSY) {
+		return explain(s.Path, err)
+	}
+	old, err := os.ReadFile(s.Path)
+	if err != nil {
+		return explain(s.Path, err)
+	}
+	new, err := os.ReadFile(s.Temp) // recovery has no other copy
+	if err != nil {
+		return explain(s.Path, err)
+	}
+	for _, beside := range []string{s.Temp, s.Backup} {
+		if beside != "" {
+			os.Remove(beside)
+		}
+	}
+	s.Kind, s.Old, s.New, s.Temp, s.Backup = stepInPlace, old, new, "", ""
+	if t.journal != nil {
+		data, err := json.Marshal(t.plan)
+		if err == nil {
+			err = t.journal.Begin(context.Background(), t.ID, data)
+		}
+		if err != nil {
+			return fmt.Errorf("the change journal cannot be written, so nothing was changed: %w", err)
+		}
+		t.noted = true
+	}
+	return explain(s.Path, overwrite(s.Path, old, new))
 }
 
 // unchanged looks once more, just before the step, whether the file is the one whose bytes were compared: same inode,
