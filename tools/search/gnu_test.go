@@ -80,7 +80,7 @@ func TestPosixClassesInIgnoreFiles(t *testing.T) {
 	git("init", "-q")
 	names := []string{"a1", "ab", "A9", "x-y", "f_z", "b]", "7"}
 	for _, n := range names {
-		if err := os.WriteFile(filepath.Join(dir, n), nil, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, n), []byte("hit\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -97,6 +97,23 @@ func TestPosixClassesInIgnoreFiles(t *testing.T) {
 		slices.Sort(want)
 		if !slices.Equal(found, want) {
 			t.Errorf("%s: %q, git has %q", rule, found, want)
+		}
+		// Ripgrep, which reads the ignore files itself, does not know such classes.
+		for _, rg := range []string{"", "off"} {
+			lines, err := New(Options{Ripgrep: rg}).Grep(t.Context(), GrepQuery{Root: dir, Pattern: "hit"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var hits []string // without b]: ripgrep reads the class's last bracket as a character of the name
+			for _, m := range lines.Matches {
+				if name := filepath.Base(m.Path); name != "b]" {
+					hits = append(hits, name)
+				}
+			}
+			slices.Sort(hits)
+			if !slices.Equal(hits, slices.DeleteFunc(slices.Clone(want), func(n string) bool { return n == ".gitignore" || n == "b]" })) {
+				t.Errorf("%s, ripgrep %q: %q, git has %q", rule, rg, hits, want)
+			}
 		}
 	}
 }

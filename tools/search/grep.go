@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -223,6 +224,17 @@ func grepFolder(ctx context.Context, e engine, j *grepJob, q GrepQuery, out *Lin
 
 	// More files than that can never be needed.
 	top := newest{n: j.limit + 1, show: q.Show} // every file holds a line at least
+	if _, ok := e.(ripgrep); ok {
+		// Ripgrep does not know all that Git has in ignore files ([[:alpha:]]); only files that would be shown are looked at again.
+		var mu sync.Mutex
+		hidden := j.scope.below(j.root)
+		top.show = func(path string) bool {
+			mu.Lock()
+			ignored := hidden(path, false)
+			mu.Unlock()
+			return !ignored && (q.Show == nil || q.Show(path))
+		}
+	}
 	err := e.files(ctx, j, func(path string) {
 		if _, ok := dirty[path]; ok || !j.wants(path) {
 			return

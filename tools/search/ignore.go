@@ -69,12 +69,15 @@ func (s *scope) hides(abs string, isDir, shielded bool) bool {
 // Ignored returns a function that says whether an ignore file hides a path below root, or a folder that the path is in. It
 // reads each ignore file once, so it is for one look at a tree and not for keeping. It is not safe for concurrent use.
 // The answer for each folder is kept, so that a list of many paths costs one look at each ignore file.
-func Ignored(root string) func(abs string, dir bool) bool {
+func Ignored(root string) func(abs string, dir bool) bool { return above(root).below(root) }
+
+// below is Ignored with what the files above root say.
+func (s *scope) below(root string) func(abs string, dir bool) bool {
 	type known struct {
 		scope  *scope
 		hidden bool
 	}
-	dirs := map[string]known{root: {scope: above(root).enter(root, specialNames(root))}}
+	dirs := map[string]known{root: {scope: s.enter(root, specialNames(root))}}
 	var folder func(dir string) known
 	folder = func(dir string) known {
 		if k, ok := dirs[dir]; ok {
