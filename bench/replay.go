@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -28,19 +27,21 @@ var histories = struct{ golang, npm [][3]string }{
 	npm: [][3]string{{"express", "4.17.3", "4.19.2"}, {"yaml", "2.2.2", "2.5.0"}, {"node-gyp", "9.0.0", "10.2.0"}, {"chalk", "4.1.2", "5.3.0"}, {"eslint", "8.30.0", "8.57.0"}, {"ajv", "8.6.0", "8.17.1"}},
 }
 
-const (
-	replayCases = 8000 // of all that the histories give, drawn with a fixed seed
-	replayFile  = 60 << 10
-)
+const replayCases = 8000 // of all that the histories give, drawn with a fixed seed
 
 func (b *bench) replay() {
 	r := rand.New(rand.NewPCG(18, 2026))
 	var cases []replay.Case
+	add := func(before, after string) {
+		more, err := replay.Between(r, before, after)
+		check(err)
+		cases = append(cases, more...)
+	}
 	for _, h := range histories.golang {
-		cases = append(cases, between(r, b.goModule(h[0], h[1]), b.goModule(h[0], h[2]))...)
+		add(b.goModule(h[0], h[1]), b.goModule(h[0], h[2]))
 	}
 	for _, h := range histories.npm {
-		cases = append(cases, between(r, b.npmPackage(h[0], h[1]), b.npmPackage(h[0], h[2]))...)
+		add(b.npmPackage(h[0], h[1]), b.npmPackage(h[0], h[2]))
 	}
 	r.Shuffle(len(cases), func(i, j int) { cases[i], cases[j] = cases[j], cases[i] })
 	if most := max(500, int(replayCases*b.scale)); len(cases) > most {
@@ -62,29 +63,6 @@ func (b *bench) replay() {
 	if ours[replay.Wrong] > 0 {
 		failf("%d wrong texts were written", ours[replay.Wrong])
 	}
-}
-
-// between are the cases of the files that two folders have in common.
-func between(r *rand.Rand, before, after string) (cases []replay.Case) {
-	check(filepath.WalkDir(before, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		switch filepath.Ext(path) {
-		case ".go", ".js", ".mjs", ".cjs", ".ts", ".py", ".md", ".yaml", ".yml", ".gypi", ".sh":
-		default:
-			return nil
-		}
-		rel, err := filepath.Rel(before, path)
-		check(err)
-		old, err1 := os.ReadFile(path)
-		new, err2 := os.ReadFile(filepath.Join(after, rel))
-		if err1 == nil && err2 == nil && len(old) < replayFile && !strings.Contains(rel, ".min.") {
-			cases = append(cases, replay.Cases(r, filepath.ToSlash(rel), string(old), string(new))...)
-		}
-		return nil
-	}))
-	return cases
 }
 
 // goModule is the folder of a module in the module cache.

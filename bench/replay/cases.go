@@ -8,11 +8,16 @@
 package replay
 
 import (
+	"bytes"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/pillion-dev/pillion/tools/diff"
 )
@@ -66,6 +71,32 @@ func Cases(r *rand.Rand, name, before, after string) []Case {
 		}
 	}
 	return out
+}
+
+// mostBytes is the largest file that edits are made of: larger ones are generated, and would crowd out the others.
+const mostBytes = 60 << 10
+
+// Between are the cases of the text files that two folders have in common, two versions of a project.
+func Between(r *rand.Rand, before, after string) (cases []Case, err error) {
+	err = filepath.WalkDir(before, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() || strings.Contains(d.Name(), ".min.") {
+			return err
+		}
+		rel, err := filepath.Rel(before, path)
+		if err != nil {
+			return err
+		}
+		new, err := os.ReadFile(filepath.Join(after, rel))
+		if err != nil {
+			return nil // the later version does not have this file
+		}
+		old, err := os.ReadFile(path)
+		if err == nil && len(old) < mostBytes && utf8.Valid(old) && bytes.IndexByte(old, 0) < 0 {
+			cases = append(cases, Cases(r, filepath.ToSlash(rel), string(old), string(new))...)
+		}
+		return err
+	})
+	return cases, err
 }
 
 // elsewhere says that the damaged quotation stands exactly, and once, in another place: then that is the right one.

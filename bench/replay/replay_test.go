@@ -1,11 +1,13 @@
 package replay
 
 import (
+	"fmt"
 	"io/fs"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -59,6 +61,43 @@ func TestNoWrongWrite(t *testing.T) {
 		r.Shuffle(len(cases), func(i, j int) { cases[i], cases[j] = cases[j], cases[i] })
 		cases = cases[:most]
 	}
+	judge(t, cases)
+}
+
+// Histories that this repository has never seen: PILLION_HISTORIES names a file with two folders on a line, an older and a newer
+// version of one project; PILLION_SEED and PILLION_CASES (10,000) choose what is drawn from them.
+func TestNoWrongWriteInHistories(t *testing.T) {
+	list, err := os.ReadFile(os.Getenv("PILLION_HISTORIES"))
+	if err != nil {
+		t.Skip("PILLION_HISTORIES names no list of histories")
+	}
+	seed, _ := strconv.ParseUint(os.Getenv("PILLION_SEED"), 10, 64)
+	most, err := strconv.Atoi(os.Getenv("PILLION_CASES"))
+	if err != nil {
+		most = 10_000
+	}
+	r := rand.New(rand.NewPCG(seed, 26))
+	histories := strings.Split(strings.TrimSpace(string(list)), "\n")
+	var cases []Case
+	for _, line := range histories {
+		var before, after string
+		if _, err := fmt.Sscan(line, &before, &after); err != nil {
+			t.Fatal(line, err)
+		}
+		found, err := Between(r, before, after)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%7d cases: %s", len(found), before)
+		r.Shuffle(len(found), func(i, j int) { found[i], found[j] = found[j], found[i] })
+		cases = append(cases, found[:min(len(found), 3*most/len(histories))]...) // no project outweighs all others
+	}
+	r.Shuffle(len(cases), func(i, j int) { cases[i], cases[j] = cases[j], cases[i] })
+	judge(t, cases[:min(len(cases), most)])
+}
+
+// judge fails for every wrong text of ours, and where a peer has more right ones.
+func judge(t *testing.T, cases []Case) {
 	s := Score(cases, Peers)
 	t.Logf("%d cases\n%s", len(cases), s)
 	shown := 0
@@ -66,7 +105,7 @@ func TestNoWrongWrite(t *testing.T) {
 		for _, c := range cases {
 			verdict, got := peer.Judge(c)
 			if verdict == Wrong {
-				if shown++; shown <= 8 {
+				if shown++; shown <= 40 {
 					t.Errorf("%s, %s, %s:\nold %q\nnew %q\n%s", peer.Name, c.Kind, c.File, c.Old, c.New, differ(got, c.Want))
 				}
 			}
