@@ -13,8 +13,9 @@ func (m *merger) indentation() func(int, string) (string, bool) {
 	same := func(_ int, in string) (string, bool) { return in, true }
 	var was, is []string
 	moved, flat := false, true
+	unmoved := m.unmoved()
 	for i, o := range m.pair {
-		if o < 0 || !m.same[i] || trim(m.base[i]) == "" {
+		if o < 0 || !m.same[i] || trim(m.base[i]) == "" || unmoved && !worded(m.base[i]) {
 			continue
 		}
 		// was and is are the evidence: how deep a line was quoted, and how deep the file has it.
@@ -111,6 +112,25 @@ func (m *merger) indentation() func(int, string) (string, bool) {
 		return rule(in), true
 	}
 }
+
+// unmoved says that all lines with a word in them stand as deep as they were quoted. Then a bracket at another depth is another block's:
+// the quoted one is gone, and its pair says nothing of how deep the new lines belong.
+func (m *merger) unmoved() bool {
+	found := false
+	for i, o := range m.pair {
+		if o < 0 || !m.same[i] || !worded(m.base[i]) {
+			continue
+		}
+		if indent(m.base[i]) != indent(m.ours[o]) {
+			return false
+		}
+		found = true
+	}
+	return found
+}
+
+// worded says that a line has a letter or a digit in it; brackets and rulers are found in many places.
+func worded(line string) bool { return strings.ContainsFunc(line, isWord) }
 
 // eitherWay says that new lines may be indented like the quotation or like the file: a line stands deeper than the one
 // before it, which opens nothing, and that deep is where the file has that one. Such a line is either badly indented or written at the
@@ -321,6 +341,9 @@ func units(was, is, lines []string) func(string) string {
 	dx, dy := len(was[hi])-x0, len(is[hi])-y0
 	if dx == 0 { // one depth only: how much a further one is must be found out
 		dx, dy = step(x0, y0, from, to, lines)
+	}
+	if from == '\t' && to == '\t' && dx != dy {
+		return nil // a level is one tab everywhere: such a rule comes from a line that was paired with another block's
 	}
 	// A unit of over sixteen characters is longer than any indentation step in use.
 	if dx <= 0 || dy <= 0 || dy > 16*dx || dx > 16*dy { // beyond that it is no unit but chance

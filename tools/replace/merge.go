@@ -312,7 +312,7 @@ func (m *merger) held(i0, i1 int) bool {
 		return true
 	}
 	for i := lo; i < hi; i++ {
-		if !m.same[i] || !strings.ContainsFunc(m.base[i], isWord) {
+		if !m.same[i] || !worded(m.base[i]) {
 			continue
 		}
 		if !slices.ContainsFunc(m.ours[:m.pair[i]], func(s string) bool { return key(s) == key(m.base[i]) }) &&

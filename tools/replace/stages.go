@@ -686,7 +686,85 @@ func similarBlock(q *query) []place {
 	if q.ends(top+lo, bottom+lo, pair, window) {
 		return nil
 	}
+	if !q.distinct(quoted, have, lo+top, lo+bottom) {
+		return nil
+	}
 	return []place{q.block(lo+top, bottom-top+1)}
+}
+
+// distinct says that lines from to to explain the quotation with at least two changes fewer than any other block of the file: it is then the
+// block that was quoted. Otherwise the file has two blocks that may be the quoted one in an older state.
+func (q *query) distinct(quoted, have []string, from, to int) bool {
+	if !q.spend(len(quoted) * len(have) / 2) {
+		return false
+	}
+	here := q.changes(quoted, have, from, to+1)
+	return min(q.changes(quoted, have, 0, from), q.changes(quoted, have, to+1, len(have))) > here+1
+}
+
+// changes is the least number of changes by which the quotation became lines of the file among those from lo to hi (half-open), wherever
+// it begins and ends there: a line reworded is one, a run of lines put in is one, a line left out is one and more the longer it is, since
+// by chance the file would have it in the other place. It is an alignment by dynamic programming with affine gaps.
+func (q *query) changes(quoted, have []string, lo, hi int) float64 {
+	const never = 1e9
+	const perLine = 0.05 // of lines put in: twenty are as unlikely as one more change
+	// For each number of quoted lines that are dealt with, at the current line of the file: the cost when the last quoted line was found
+	// there or before (found), and when lines of the file have been put in behind it (put).
+	n := len(quoted)
+	found, put := make([]float64, n+1), make([]float64, n+1)
+	missing := make([]float64, n+1) // cost of leaving out the first k lines
+	for k, line := range quoted {
+		missing[k+1] = missing[k]
+		if line != "" {
+			missing[k+1] += 1 + float64(min(len(line), 40))/40
+		}
+		found[k+1], put[k+1] = missing[k+1], never
+	}
+	best := missing[n]
+	for i := lo; i < hi; i++ {
+		line, deep := have[i], indent(q.src.line(i))
+		put[0] = 0 // it may begin at any line
+		for k := n - 1; k >= 0; k-- {
+			cost := never
+			switch near := nearness(line, quoted[k]); {
+			case near == 1 && (line == "" || deep == indent(q.lines[k])):
+				cost = 0
+			case near == 1:
+				cost = 0.1
+			case near >= alike:
+				cost = 1
+			}
+			is := min(found[k], put[k]) + cost // this line of the file is quoted line k
+			put[k+1] = min(put[k+1]+perLine, found[k+1]+1, missing[k+1])
+			found[k+1] = is
+		}
+		for k := range n { // quoted line k is left out
+			found[k+1] = min(found[k+1], found[k]+missing[k+1]-missing[k])
+		}
+		best = min(best, found[n])
+	}
+	return best
+}
+
+// nearness of two lines is a quick lower bound of their likeness: the share that both begin and end with. One word that was changed,
+// added or left out leaves the rest, and a whole file can be compared with it.
+func nearness(a, b string) float64 {
+	if a == b {
+		return 1
+	}
+	long, short := max(len(a), len(b)), min(len(a), len(b))
+	if float64(short) < alike*float64(long) {
+		return 0
+	}
+	n := 0
+	for n < short && a[n] == b[n] {
+		n++
+	}
+	m := 0
+	for m < short-n && a[len(a)-1-m] == b[len(b)-1-m] {
+		m++
+	}
+	return float64(n+m) / float64(long)
 }
 
 // ends reports that a block could as well end a line further (or begin one before): beside it stands the line that it
