@@ -2,6 +2,7 @@ package custom
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -29,13 +30,14 @@ const (
 	endGrace   = 300 * time.Millisecond
 	stopGrace  = 1500 * time.Millisecond // plugins clean up meanwhile
 	oldestNode = 20
+	maxTail    = 4 << 10 // bytes that are looked at of the beginning, and of the end, of a message that is too long
 )
 
 // child is the process that runs JavaScript. A Host has at most one that lives. It is never started again: running makes
 // another.
 type child struct {
 	cmd     *exec.Cmd
-	stdin   io.WriteCloser // guarded by write
+	stdin   io.WriteCloser // written to with write held
 	token   string         // in each line of ours from the child: tools print to the same standard output
 	files   string         // folder of the host's own files and of bundles
 	stderr  *guard.Tail
@@ -231,13 +233,13 @@ func atoi(s string) int {
 	return n
 }
 
-// read takes the child's lines. A line without the token was printed by a program that it started. A line over maxLine is
-// skipped to its end without being kept, and nothing answers its call: a load or a hook ends by its limit, a tool's call
-// with its turn.
+// read takes the child's lines. A line without the token was printed by a program that it started. Of a line over maxLine
+// only the beginning and the end are kept; its call is answered with an error.
 func (c *child) read(r io.ReadCloser, hello chan<- message) {
 	defer r.Close()
 	in := bufio.NewReaderSize(r, 64<<10)
 	var line []byte
+	var tail []byte // the last bytes of a line that is too long: host.mjs writes the token at the end
 	long := false
 	for {
 		part, more, err := in.ReadLine()
@@ -246,6 +248,9 @@ func (c *child) read(r io.ReadCloser, hello chan<- message) {
 		}
 		if long = long || len(line)+len(part) > maxLine; !long {
 			line = append(line, part...)
+		} else {
+			tail = append(tail, part...)
+			tail = tail[max(0, len(tail)-maxTail):]
 		}
 		if more || len(line) == 0 && !long {
 			continue
@@ -255,13 +260,45 @@ func (c *child) read(r io.ReadCloser, hello chan<- message) {
 			c.take(m, hello)
 		} else if !long {
 			_, _ = c.stderr.Write(append(line, '\n'))
+		} else if id, ours := c.longAnswer(line, tail); ours {
+			c.take(message{ID: id, Error: &remoteError{Kind: "too_long", Message: fmt.Sprintf("the answer is longer than %d MiB", maxLine>>20)}}, hello)
 		}
-		line, long = line[:0], false
+		line, tail, long = line[:0], nil, false
 		// The memory of one long answer is given back; otherwise it stays for the process's life.
 		if cap(line) > 1<<20 {
 			line = nil
 		}
 	}
+}
+
+// longAnswer is the call that a line over maxLine answers, by its beginning and its end; false where no call waits for it.
+// What a tool reports on its way is not an answer and may be lost; a question to the person must be answered.
+func (c *child) longAnswer(line, tail []byte) (id int64, ours bool) {
+	if !bytes.HasSuffix(tail, []byte(`"token":"`+c.token+`"}`)) {
+		return 0, false
+	}
+	in := json.NewDecoder(bytes.NewReader(line[:min(len(line), maxTail)]))
+	if _, err := in.Token(); err != nil { // the opening brace
+		return 0, false
+	}
+	for in.More() {
+		name, err := in.Token()
+		if err != nil {
+			return 0, false
+		}
+		switch name {
+		case "id":
+			err = in.Decode(&id)
+		case "result", "loaded", "error", "ask":
+			return id, id != 0
+		default:
+			return 0, false
+		}
+		if err != nil {
+			return 0, false
+		}
+	}
+	return 0, false
 }
 
 // take hands a message to who waits for it. It runs on the only reader, so it must not wait for long: answers have room (see
@@ -379,11 +416,9 @@ func (c *child) why() string {
 }
 
 // stop ends it: first by closing its input, then by force. It returns after the process has ended, so callers may start
-// another one.
+// another one. The input is closed without its lock: a send to a child that does not read holds the lock until then.
 func (c *child) stop() {
-	c.write.Lock()
 	_ = c.stdin.Close()
-	c.write.Unlock()
 	select {
 	case <-c.exited:
 	case <-time.After(stopGrace):

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -119,5 +120,47 @@ export const deep = { description: "d", args: {}, async execute() { let a = {}; 
 		if time.Now().After(deadline) {
 			t.Fatal("what the tool started outlives the host")
 		}
+	}
+}
+
+// An answer that is too long to be read must not leave its call waiting for ever.
+func TestAnAnswerThatIsTooLongEndsItsCall(t *testing.T) {
+	p := newPlace(t, map[string]string{"tool/x.js": `export const long = { description: "d", args: {}, async execute() { return { output: "", metadata: { all: "x".repeat(65 << 20) } } } }
+export const short = { description: "d", args: {}, async execute() { return "short" } }`}, func(o *Options) { o.Memory = 512 })
+	_, err := p.run(t.Context(), "x_long", `{}`, nil)
+	var e *tools.Error
+	if !errors.As(err, &e) || e.Kind != "custom" || !strings.Contains(e.Message, "longer than 64 MiB") {
+		t.Errorf("%v", err)
+	}
+	if r, err := p.run(t.Context(), "x_short", `{}`, nil); err != nil || r.Output != "short" {
+		t.Errorf("%q %v", r.Output, err)
+	}
+}
+
+// A child that does not read its input: a message to it waits with the lock of the input, and ending it must not wait for
+// that message.
+func TestAChildThatDoesNotReadCanBeStopped(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the child is a shell script")
+	}
+	deaf := filepath.Join(t.TempDir(), "bun")
+	script := "#!/bin/sh\necho '{\"hello\":{\"runtime\":\"bun\",\"version\":\"1\"},\"token\":\"'$PILLION_HOST_TOKEN'\"}'\nexec sleep 1000\n"
+	if err := os.WriteFile(deaf, []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	p := newPlace(t, nil, func(o *Options) { o.Runtime = deaf })
+	c, err := p.startChild(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent := make(chan error)
+	go func() { sent <- c.send(map[string]any{"long": strings.Repeat("x", 1<<20)}) }() // more than a pipe holds
+	for c.write.TryLock() {                                                            // until it is being sent
+		c.write.Unlock()
+		runtime.Gosched()
+	}
+	c.stop()
+	if err := <-sent; err == nil {
+		t.Error("a message was sent to a child that does not read")
 	}
 }
