@@ -79,7 +79,7 @@ type answerHook struct{ w *wire }
 // Write queues a frame, then calls what was to follow it.
 func (a answerHook) Write(frame []byte) (int, error) {
 	n, err := a.w.out.Write(frame)
-	if f := a.w.take(frame); f != nil {
+	for _, f := range a.w.take(frame) {
 		f()
 	}
 	return n, err
@@ -88,26 +88,43 @@ func (a answerHook) Write(frame []byte) (int, error) {
 func (a answerHook) Close() error { return a.w.out.Close() }
 
 // afterAnswer calls f when the answer to r has been queued, so that what f sends follows it: an editor ignores
-// updates of a session that it does not know yet. f must not block. The answers of a batch leave in one frame; f is
-// then never called, so nothing vital may depend on it.
+// updates of a session that it does not know yet. f must not block. The answers of a batch leave in one frame, after
+// which all that was to follow them is called.
 func (w *wire) afterAnswer(r *rpc.Request, f func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.after[answerStart(r.ID)] = f
 }
 
-// take finds and removes what is to follow a frame.
-func (w *wire) take(frame []byte) func() {
+// take finds and removes what is to follow a frame, in the order of the answers in it.
+func (w *wire) take(frame []byte) (out []func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	// The map holds the few requests that are being answered, so looking at all of them is cheap.
-	for start, f := range w.after {
-		if bytes.HasPrefix(frame, []byte(start)) {
-			delete(w.after, start)
-			return f
+	if len(w.after) == 0 {
+		return nil
+	}
+	answers := [][]byte{frame}
+	if bytes.HasPrefix(frame, []byte("[")) {
+		var batch []json.RawMessage
+		if json.Unmarshal(frame, &batch) != nil {
+			return nil
+		}
+		answers = answers[:0]
+		for _, one := range batch {
+			answers = append(answers, one)
 		}
 	}
-	return nil
+	for _, answer := range answers {
+		// The map holds the few requests that are being answered, so looking at all of them is cheap.
+		for start, f := range w.after {
+			if bytes.HasPrefix(answer, []byte(start)) {
+				delete(w.after, start)
+				out = append(out, f)
+				break
+			}
+		}
+	}
+	return out
 }
 
 // answerStart is how the frame of an answer begins; package rpc writes it in this order. Another order there would

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"runtime"
 	"strings"
 	"testing"
@@ -138,3 +139,49 @@ func BenchmarkDeltas(b *testing.B) {
 type blocked struct{}
 
 func (blocked) Read([]byte) (int, error) { select {} }
+
+// What is to follow an answer also follows it in a batch, whose answers leave in one frame: a session that is attached in one
+// would otherwise never be free to close.
+func TestWhatFollowsAnAnswerFollowsItInABatchToo(t *testing.T) {
+	here, there := net.Pipe()
+	defer there.Close()
+	wires := make(chan *wire, 1)
+	w := newWire(here, func(_ context.Context, r *rpc.Request) (any, error) {
+		w := <-wires
+		wires <- w
+		id, _ := r.ID.StringValue()
+		w.afterAnswer(r, func() { go func() { _ = w.peer.Notify(context.Background(), "after", id) }() })
+		return "done", nil
+	}, func(err error) { t.Error(err) })
+	wires <- w
+	lines := bufio.NewScanner(there)
+	receive := func() string {
+		t.Helper()
+		if !lines.Scan() {
+			t.Fatal(lines.Err())
+		}
+		return lines.Text()
+	}
+	for _, in := range []string{
+		`{"jsonrpc":"2.0","id":"alone","method":"x"}`,
+		`[{"jsonrpc":"2.0","id":"o\\ne <&>","method":"x"},{"jsonrpc":"2.0","id":"two","method":"x"}]`,
+	} {
+		if _, err := io.WriteString(there, in+"\n"); err != nil {
+			t.Fatal(err)
+		}
+		answer := receive()
+		if !strings.Contains(answer, "done") {
+			t.Fatal("something came before the answer: ", answer)
+		}
+		for range strings.Count(in, `"id"`) {
+			if note := receive(); !strings.Contains(note, `"after"`) {
+				t.Errorf("after %s: %s", in, note)
+			}
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.after) > 0 {
+		t.Errorf("%d answers were not noticed", len(w.after))
+	}
+}
