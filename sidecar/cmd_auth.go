@@ -8,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -157,8 +156,7 @@ func authList() *cobra.Command {
 			if asJSON {
 				return writeLines(c.OutOrStdout(), all)
 			}
-			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
-			for _, x := range all {
+			return writeTable(c.OutOrStdout(), all, func(w io.Writer, x models.Source) {
 				from := x.Source
 				if x.Origin != "" {
 					from += " (" + x.Origin + ")"
@@ -168,8 +166,7 @@ func authList() *cobra.Command {
 					from = "no key; " + x.Missing
 				}
 				fmt.Fprintf(w, "%s\t%s\t%s\n", x.ID, x.Name, from)
-			}
-			return w.Flush()
+			})
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON lines")

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -53,8 +53,7 @@ func sessionsCheckpoints() *cobra.Command {
 				fmt.Fprintln(c.OutOrStdout(), "this session has no checkpoints; each prompt makes one")
 				return nil
 			}
-			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
-			for _, p := range list {
+			return writeTable(c.OutOrStdout(), list, func(w io.Writer, p protocol.Checkpoint) {
 				added, removed := int64(0), int64(0)
 				for _, f := range p.Files {
 					// Added and Removed are set in every checkpoint of the reviewer.
@@ -68,8 +67,7 @@ func sessionsCheckpoints() *cobra.Command {
 					mark = "  (now)"
 				}
 				fmt.Fprintf(w, "%s\t%s\t%s\t%s +%d −%d\t%s%s\n", p.ID, p.Kind, at.Local().Format(time.DateTime), textutil.Plural(len(p.Files), "file"), added, removed, terminal.Clean(p.Title), mark)
-			}
-			return w.Flush()
+			})
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON lines")

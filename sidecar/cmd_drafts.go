@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -100,13 +99,11 @@ func draftsList() *cobra.Command {
 				fmt.Fprintln(c.ErrOrStderr(), "no drafts; pillion drafts list --all shows those of other projects")
 				return nil
 			}
-			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
-			for _, r := range rows {
+			return writeTable(c.OutOrStdout(), rows, func(w io.Writer, r draftRow) {
 				// Titles come from a model and paths from a repository: Clean keeps control characters in them from
 				// the terminal.
 				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.State, textutil.Plural(r.Files, "file"), r.Used.Local().Format(time.DateTime), terminal.Clean(r.Title), terminal.Clean(r.Project))
-			}
-			return w.Flush()
+			})
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON lines")

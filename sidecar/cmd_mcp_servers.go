@@ -4,10 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -87,8 +87,7 @@ func mcpList() *cobra.Command {
 			fmt.Fprintln(c.OutOrStdout(), "No MCP server is configured. Add one: pillion mcp add NAME -- COMMAND …, or --url ADDRESS")
 			return nil
 		}
-		w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
-		for _, s := range all {
+		return writeTable(c.OutOrStdout(), all, func(w io.Writer, s mcp.Status) {
 			what := fmt.Sprintf("%d tools, %d prompts", s.Tools, s.Prompts)
 			if s.Resources {
 				what += ", resources"
@@ -98,8 +97,7 @@ func mcpList() *cobra.Command {
 				what = s.Reason
 			}
 			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", s.Name, s.State, s.Title, what)
-		}
-		return w.Flush()
+		})
 	})
 }
 

@@ -2,8 +2,8 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"slices"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -39,16 +39,14 @@ func modelsCommand() *cobra.Command {
 			if asJSON {
 				return writeLines(c.OutOrStdout(), list)
 			}
-			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
-			for _, m := range list {
+			return writeTable(c.OutOrStdout(), list, func(w io.Writer, m models.Info) {
 				mark := " "
 				// The default may be a model that is not usable: then no row has the mark.
 				if m.Default {
 					mark = "*"
 				}
 				fmt.Fprintf(w, "%s %s\t%s\t%s\n", mark, m.ID, m.Name, m.Origin)
-			}
-			return w.Flush()
+			})
 		},
 	}
 	// local is on by default; it asks the usual ports of this machine, which takes up to 0.2 s.

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -59,16 +58,14 @@ func permissionList() *cobra.Command {
 // printGrants prints one grant a line, first the number that revoke takes. Patterns come from commands of a model,
 // so they are cleaned.
 func printGrants(to io.Writer, list []permission.Grant) error {
-	w := tabwriter.NewWriter(to, 0, 4, 2, ' ', 0)
-	for _, g := range list {
+	return writeTable(to, list, func(w io.Writer, g permission.Grant) {
 		project := g.Project
 		// Everywhere is a marker in the store and no path.
 		if project == permission.Everywhere {
 			project = "every project"
 		}
 		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\n", g.ID, g.Permission, terminal.Clean(g.Pattern), g.Created.Local().Format(time.DateTime), project)
-	}
-	return w.Flush()
+	})
 }
 
 // permissionRevoke is `pillion permission revoke`. It revokes nothing before all arguments are understood.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -76,16 +75,14 @@ func sessionsList() *cobra.Command {
 				fmt.Fprintln(c.OutOrStdout(), "no sessions in this directory; --all lists those of other directories")
 				return nil
 			}
-			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
-			for _, s := range list {
+			return writeTable(c.OutOrStdout(), list, func(w io.Writer, s agent.SessionInfo) {
 				// A session that changed no file has no Diff.
 				changed := ""
 				if d := s.Diff; d != nil {
 					changed = fmt.Sprintf("+%d −%d in %d", d.Additions, d.Deletions, d.Files)
 				}
 				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", s.ID, s.Updated.Local().Format(time.DateTime), s.Model, changed, terminal.Clean(s.Title))
-			}
-			return w.Flush()
+			})
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON lines")
@@ -164,15 +161,4 @@ func sessionsExport() *cobra.Command {
 			return s.Events(c.Context(), 0, func(e agent.Event) error { lines.event(review.Hydrated(e, a.Changes.Blobs.Load)); return nil })
 		},
 	}
-}
-
-// writeLines prints a list as JSON lines; nothing for an empty one, so that a loop over the lines runs zero times.
-func writeLines[T any](w io.Writer, list []T) error {
-	e := json.NewEncoder(w)
-	for _, v := range list {
-		if err := e.Encode(v); err != nil {
-			return err
-		}
-	}
-	return nil
 }

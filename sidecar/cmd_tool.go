@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -93,13 +92,11 @@ func toolList() *cobra.Command {
 				// Descriptions in full: the JSON is what a model reads.
 				return writeLines(c.OutOrStdout(), rows)
 			}
-			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
-			for _, t := range list {
+			return writeTable(c.OutOrStdout(), list, func(w io.Writer, t tools.Tool) {
 				// Descriptions are written for a model and fill pages; the first line says what the tool does.
 				first := textutil.FirstLine(t.Description)
 				fmt.Fprintf(w, "%s\t%s\t%s\n", t.ID, t.Permission, first)
-			}
-			return w.Flush()
+			})
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON lines")
