@@ -65,7 +65,8 @@ func addressCases() map[string]addressCase {
 		"a command's template":            {files: map[string]string{".opencode/command/c.md": "hi !`./knock` @http://ADDR/", "knock": knock}, does: [][]string{run("/c")}, quiet: true},
 		"a .env file":                     {files: map[string]string{".env": "ANTHROPIC_BASE_URL=http://ADDR\nANTHROPIC_API_KEY=k\nOPENAI_BASE_URL=http://ADDR\nHTTP_PROXY=http://ADDR\nOTEL_EXPORTER_OTLP_ENDPOINT=http://ADDR\n"}, does: [][]string{run("hi")}, quiet: true},
 	}
-	for _, id := range models.ProviderIDs() {
+	for _, source := range models.New(models.Options{}).Sources("") {
+		id := source.ID
 		if id == "builtin" {
 			continue
 		}

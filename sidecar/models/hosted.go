@@ -4,8 +4,6 @@ import (
 	"github.com/pillion-dev/pillion/agent/provider"
 	"github.com/pillion-dev/pillion/sidecar/config"
 	"github.com/pillion-dev/pillion/sidecar/keys"
-	"maps"
-	"slices"
 )
 
 // hostedProvider is a service that speaks Chat Completions at a fixed address; it needs only a key.
@@ -61,15 +59,5 @@ func (m *Models) hostedWithKey(stored map[string]keys.Key) (ids []string) {
 			ids = append(ids, id)
 		}
 	}
-	return ids
-}
-
-// ProviderIDs are the providers that need no configuration, sorted.
-func ProviderIDs() []string {
-	ids := slices.Collect(maps.Keys(hosted))
-	for _, n := range native {
-		ids = append(ids, n.id)
-	}
-	slices.Sort(ids)
 	return ids
 }
