@@ -10,12 +10,13 @@ import (
 	"unicode/utf8"
 
 	"github.com/bmatcuk/doublestar/v4"
+	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/paths"
 )
 
 // instructionFiles are the kinds of project instructions, in order. The first kind that
 // exists counts alone, because projects keep copies for other agents beside it.
-var instructionFiles = []string{"AGENTS.md", "CLAUDE.md", "CONTEXT.md", "GEMINI.md", ".cursorrules", filepath.Join(".github", "copilot-instructions.md")}
+var instructionFiles = append(slices.Clone(tools.InstructionFiles), ".cursorrules", filepath.Join(".github", "copilot-instructions.md"))
 
 // localFile is what one person keeps beside the project's CLAUDE.md and out of its repository. It counts besides every kind.
 const localFile = "CLAUDE.local.md"

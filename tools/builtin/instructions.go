@@ -8,16 +8,14 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/files"
 	"github.com/pillion-dev/pillion/tools/paths"
 	"github.com/pillion-dev/pillion/tools/rules"
 )
 
 // maxInstructions is how many bytes of one instruction file are shown: such a file stays in the context for the rest of the session.
-const maxInstructions = 32 << 10 // bytes shown of one instruction file
-
-// instructionNames in order; the first that a folder has counts.
-var instructionNames = []string{"AGENTS.md", "CLAUDE.md", "CONTEXT.md", "GEMINI.md"}
+const maxInstructions = 32 << 10
 
 // instructions appends the instruction files of the folders between the session's and a file that is
 // read, each once a session: rules of a subfolder count when the agent works there. Those of the
@@ -48,7 +46,7 @@ func (in *instructions) above(at place) (text string, loaded []string) {
 	slices.Reverse(dirs)
 	var sb strings.Builder
 	for _, d := range dirs {
-		for _, name := range instructionNames {
+		for _, name := range tools.InstructionFiles {
 			path := filepath.Join(d, name)
 			body, ok := in.load(path, root, at.real)
 			if !ok {
@@ -98,7 +96,7 @@ func (in *instructions) rules(root, reading string) (out []rules.Rule) {
 // instruction file of the project is not followed: nobody was asked about its target.
 func (in *instructions) load(path, root, reading string) (body string, ok bool) {
 	real, err := files.Real(path)
-	if err != nil || !paths.Within(root, real) || !slices.Contains(instructionNames, filepath.Base(real)) {
+	if err != nil || !paths.Within(root, real) || !slices.Contains(tools.InstructionFiles, filepath.Base(real)) {
 		return "", false
 	}
 	f, err := files.OpenExact(real)
