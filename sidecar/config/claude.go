@@ -15,11 +15,7 @@ var claudeSettings = []string{filepath.Join(".claude", "settings.json"), filepat
 // because they can only forbid; what the files allow and ask is read as a layer (see claudeLayers). They come after
 // every other rule, since the last rule that matches wins.
 func (l *loader) claudeDenies() (out permission.Ruleset) {
-	dirs := Between(l.Root, l.Cwd)
-	if l.Home != "" {
-		dirs = append(dirs, l.Home)
-	}
-	for _, dir := range dirs {
+	for _, dir := range l.denyingFolders() {
 		for _, name := range claudeSettings {
 			path := filepath.Join(dir, name)
 			src, ok := l.read(path, false)
@@ -50,6 +46,15 @@ func (l *loader) claudeDenies() (out permission.Ruleset) {
 		}
 	}
 	return out
+}
+
+// denyingFolders are the folders whose denies count.
+func (l *loader) denyingFolders() []string {
+	dirs := Between(l.Root, l.Cwd)
+	if l.Home != "" {
+		dirs = append(dirs, l.Home)
+	}
+	return dirs
 }
 
 // claudePermissions maps Claude Code's tools to our permissions. A rule about reading also covers the searches that

@@ -215,6 +215,9 @@ func addRule(to, at *node, name, pattern string, action permission.Action) {
 func (l *loader) serversLayer(n *node) *node {
 	out := &node{file: n.file, line: n.line, column: n.column, kind: kindObject}
 	servers := n.get("mcpServers")
+	if servers == nil {
+		servers = n.get("servers") // VS Code's name of it
+	}
 	if servers == nil || servers.kind != kindObject {
 		return out
 	}

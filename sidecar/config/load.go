@@ -47,7 +47,7 @@ var (
 // Concerns reports whether a file or folder of this name in a project's folder belongs to the configuration, so
 // that a watcher knows which changes make it stale.
 func Concerns(name string) bool {
-	return slices.Contains(names, name) || slices.Contains(openCodeFiles, name) || slices.Contains(ProjectFolders, name) || name == claudeServers || name == "trust"
+	return slices.Contains(names, name) || slices.Contains(openCodeFiles, name) || slices.Contains(ProjectFolders, name) || name == claudeServers || concernsOthers(name) || name == "trust"
 }
 
 // Load reads and merges every layer, each over the earlier ones: the project from its root down to Cwd, then what
@@ -72,7 +72,7 @@ func Load(s Sources) (*Config, []Problem) {
 		}
 	}
 	if s.Home != "" {
-		for _, n := range l.claudeLayers(s.Home) {
+		for _, n := range append(l.otherLayers(s.Home, true), l.claudeLayers(s.Home)...) {
 			l.add(n)
 		}
 	}
@@ -145,6 +145,7 @@ func (l *loader) project() {
 			files = append(files, l.markdownIn(filepath.Join(dir, base), within)...)
 		}
 		if dir != l.Home { // the user's own settings count without trust, below
+			files = append(files, l.otherLayers(dir, false)...)
 			files = append(files, l.claudeLayers(dir)...)
 		}
 		for _, name := range openCodeFiles {
@@ -343,7 +344,10 @@ func (l *loader) finish() (*Config, []Problem) {
 	c.origins = l.origins
 	c.placeHooks(l.hookPlaces)
 	denies := l.claudeDenies()
-	// Claude Code's denies go last: the last rule that matches wins, and a deny must hold whatever another file
+	for _, dir := range l.denyingFolders() {
+		denies = append(denies, l.otherDenies(dir)...)
+	}
+	// The denies of other programs go last: the last rule that matches wins, and a deny must hold whatever another file
 	// allows.
 	c.Permission = Permission{Rules: append(l.rules, denies...), Auto: l.auto}
 	for _, name := range slices.Sorted(maps.Keys(c.Agent)) {
@@ -433,6 +437,7 @@ func Stamp(s Sources) string {
 		for _, name := range slices.Concat(claudeSettings, []string{claudeServers}) {
 			add(filepath.Join(dir, name))
 		}
+		otherStamp(add, dir)
 		for _, base := range ProjectFolders {
 			markdownStamp(add, filepath.Join(dir, base))
 		}
@@ -444,6 +449,9 @@ func Stamp(s Sources) string {
 		if s.Home != "" {
 			add(filepath.Join(s.Home, name))
 		}
+	}
+	if s.Home != "" {
+		otherStamp(add, s.Home)
 	}
 	for _, path := range s.personalOpenCodeFiles() {
 		add(path)

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pillion-dev/pillion/sidecar/app"
+	"github.com/pillion-dev/pillion/sidecar/config"
+	"github.com/pillion-dev/pillion/tools/paths"
+)
+
+// importCommand is `pillion import`: the settings of another agent as Pillion's, written through the same review as any edit of a
+// model, hunk by hunk.
+func importCommand() *cobra.Command {
+	var cwd, approve string
+	var own, dry bool
+	c := &cobra.Command{
+		Use: "import PROGRAM", Short: "Translate the settings of " + strings.Join(config.Programs, ", ") + " into pillion.jsonc", Args: cobra.ExactArgs(1), ValidArgs: config.Programs,
+		Long: "Reads the settings of another agent in this project (with --global: yours) and shows the pillion.jsonc that says the same, hunk by hunk.\n" +
+			"What pillion.jsonc says already stays. Settings that have no counterpart are listed.",
+		Example: "  pillion import claude\n  pillion import codex --global\n  pillion import cursor --print",
+		RunE: func(c *cobra.Command, args []string) error {
+			dir, err := app.Directory(cwd)
+			if err != nil {
+				return err
+			}
+			place := app.NewWorkplace(version)
+			s := config.Sources{Cwd: dir, Root: paths.Worktree(dir), UserDir: place.User, Home: place.Home, Env: os.Getenv}
+			found, err := config.Import(s, args[0], own)
+			if err != nil {
+				return usagef("%w", err)
+			}
+			for _, p := range found.Problems {
+				fmt.Fprintln(c.ErrOrStderr(), p)
+			}
+			for _, u := range found.Left {
+				fmt.Fprintln(c.ErrOrStderr(), u)
+			}
+			if dry {
+				fmt.Fprint(c.OutOrStdout(), found.Text)
+				return nil
+			}
+			switch {
+			case found.Text == "":
+				return exitCode(exitError)
+			case found.Text == found.Old:
+				fmt.Fprintf(c.ErrOrStderr(), "%s says all of it already\n", found.Path)
+				return nil
+			}
+			// The folder must exist for the session that proposes the file.
+			folder := filepath.Dir(found.Path)
+			if err := os.MkdirAll(folder, 0o700); err != nil {
+				return err
+			}
+			tool, input := "write", map[string]string{"filePath": found.Path, "content": found.Text}
+			if found.Old != "" { // an edit of exactly what was read: a file that changed meanwhile is not overwritten
+				tool, input = "edit", map[string]string{"filePath": found.Path, "oldString": found.Old, "newString": found.Text}
+			}
+			raw, err := json.Marshal(input)
+			if err != nil {
+				return err
+			}
+			call := toolCall()
+			call.SetArgs([]string{tool, "--input", string(raw), "--approve", approve, "--no-lsp", "--cwd", folder})
+			call.SetOut(c.OutOrStdout())
+			call.SetErr(c.ErrOrStderr())
+			call.SilenceUsage, call.SilenceErrors = true, true
+			return call.ExecuteContext(c.Context())
+		},
+	}
+	c.Flags().BoolVar(&own, "global", false, "your own settings instead of the project's")
+	c.Flags().BoolVar(&dry, "print", false, "print the file instead of proposing it")
+	c.Flags().StringVar(&approve, "approve", "ask", "how to answer the approval request: ask, all or none")
+	c.Flags().StringVarP(&cwd, "cwd", "C", "", "project directory (default: this one)")
+	return c
+}

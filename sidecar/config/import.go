@@ -1,0 +1,393 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/tailscale/hujson"
+
+	"github.com/pillion-dev/pillion/tools/permission"
+)
+
+// Programs are those whose settings Import translates.
+var Programs = []string{"claude", "opencode", "cursor", "codex", "gemini"}
+
+// Imported is what Import has made.
+type Imported struct {
+	Path  string   // the file of settings that Text is for
+	Old   string   // what it holds now; empty: it does not exist
+	Text  string   // what it would hold
+	Files []string // what was read
+	Left  []Unsupported
+	// Problems are mistakes in the files that were read, or in the file of settings, which is then left alone.
+	Problems []Problem
+}
+
+// Import translates the settings of another program into Pillion's. It reads the project's files, or the person's with own, and
+// changes nothing: a person reviews the text. What the file of settings says already stays as it is, with its comments.
+func Import(s Sources, program string, own bool) (Imported, error) {
+	if !slices.Contains(Programs, program) {
+		return Imported{}, fmt.Errorf("%s is not a program whose settings can be imported; it takes %s", program, oneOf(Programs))
+	}
+	dir := s.Root
+	if own || dir == "" {
+		dir = s.Home
+	}
+	l := loader{Sources: s, origins: map[string]string{}, included: map[string]string{}, hookPlaces: map[string][]string{}}
+	l.MaxBytes = 4 << 20
+	if l.Env == nil {
+		l.Env = os.Getenv
+	}
+	out := Imported{}
+	var layers []*node
+	var denies permission.Ruleset
+	read := func(paths ...string) {
+		for _, p := range paths {
+			if _, err := os.Stat(p); err == nil {
+				out.Files = append(out.Files, p)
+			}
+		}
+	}
+	switch program {
+	case "claude":
+		for _, name := range slices.Concat(claudeSettings, []string{claudeServers}) {
+			read(filepath.Join(dir, name))
+		}
+		if own { // its servers for all projects stand in a file of their own
+			if n := l.readOther(filepath.Join(dir, ".claude.json")); n != nil {
+				read(filepath.Join(dir, ".claude.json"))
+				layers = append(layers, l.serversLayer(n))
+			}
+		}
+		layers = append(layers, l.claudeLayers(dir)...)
+		layers = append(layers, l.claudeModels(dir)...)
+		only := l
+		only.Root, only.Cwd, only.Home = dir, dir, ""
+		denies = only.claudeDenies()
+	case "opencode":
+		files := s.personalOpenCodeFiles()
+		if !own {
+			files = nil
+			for _, name := range openCodeFiles {
+				files = append(files, filepath.Join(dir, name))
+			}
+		}
+		for _, path := range files {
+			if n := l.openCodeFile(path); n != nil {
+				layers = append(layers, n)
+				read(path)
+			}
+		}
+	default:
+		for _, f := range otherFiles {
+			if f.program != program || own && !f.home {
+				continue
+			}
+			path := filepath.Join(dir, f.path)
+			n := l.readOther(path)
+			if n == nil {
+				continue
+			}
+			read(path)
+			layers = append(layers, f.layer(&l, n))
+			if program == "codex" {
+				layers = append(layers, codexChoices(n))
+			}
+			if f.denies != nil {
+				for _, r := range f.denies(n) {
+					r.Action = permission.Deny
+					denies = append(denies, r)
+				}
+			}
+		}
+	}
+	if len(out.Files) == 0 {
+		return out, fmt.Errorf("no settings of %s were found in %s", program, dir)
+	}
+	tree := (&node{file: program, line: 1, column: 1}).object()
+	var rules []member
+	for _, n := range layers {
+		if p := n.get("permission"); p != nil && p.kind == kindObject {
+			rules = append(rules, p.members...)
+			n.members = slices.DeleteFunc(n.members, func(m member) bool { return m.key == "permission" })
+		}
+		tree = merge(tree, n, "")
+	}
+	at := tree.object()
+	for _, r := range denies {
+		addRule(at, tree, r.Permission, r.Pattern, permission.Deny)
+	}
+	if section := groupRules(tree, append(rules, at.members...)); len(section.members) > 0 {
+		tree.members = append(tree.members, member{"permission", section, section})
+	}
+	// What was translated must be right: check removes what is not, and says so.
+	out.Problems, out.Left = append(l.problems, check(tree, reflect.TypeFor[Config](), "")...), l.left(program)
+	out.Path = filepath.Join(dir, "pillion.jsonc")
+	if own {
+		out.Path = filepath.Join(s.UserDir, "pillion.jsonc")
+	} else {
+		for _, name := range names { // an existing file keeps its place
+			if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+				out.Path = filepath.Join(dir, name)
+			}
+		}
+	}
+	old, ok := l.read(out.Path, false)
+	if !ok && fileState(out.Path) != "" { // it exists and cannot be read
+		out.Problems = l.problems
+		return out, nil
+	}
+	out.Old = string(old)
+	text, err := laidInto(old, tree, header(program, out.Files, dir))
+	if err != nil {
+		out.Problems = append(out.Problems, Problem{File: out.Path, Line: 1, Column: 1, Fatal: true, Message: err.Error()})
+		return out, nil
+	}
+	out.Text = text
+	return out, nil
+}
+
+// readOther reads a file of another program; nil when there is none, or a mistake in it, which is reported.
+func (l *loader) readOther(path string) *node {
+	src, ok := l.read(path, false)
+	if !ok {
+		return nil
+	}
+	n, bad := parseOther(path, src)
+	if bad != nil {
+		l.problems = append(l.problems, *bad)
+		return nil
+	}
+	return n
+}
+
+// left are the notes without those that name this import as the way: it is what has just been done.
+func (l *loader) left(program string) []Unsupported {
+	return slices.DeleteFunc(l.unsupported, func(u Unsupported) bool { return strings.Contains(u.Why, "pillion import "+program) })
+}
+
+// header says in the new file where it comes from.
+func header(program string, files []string, dir string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "// Imported from %s:", program)
+	for _, f := range files {
+		if rel, err := filepath.Rel(dir, f); err == nil {
+			f = filepath.ToSlash(rel)
+		}
+		b.WriteString(" " + printable(f))
+	}
+	return b.String() + "\n"
+}
+
+// groupRules writes rules as people do: one section for each permission. The sections stand in the order of their last rules, so a
+// deny, which came last, still comes after an allow under a wildcard.
+func groupRules(at *node, rules []member) *node {
+	out := at.object()
+	for _, r := range rules {
+		section := at.object()
+		if i := slices.IndexFunc(out.members, func(m member) bool { return m.key == r.key }); i >= 0 {
+			section = out.members[i].value
+			out.members = slices.Delete(out.members, i, i+1)
+		}
+		value := r.value
+		if value.kind != kindObject { // "bash": "ask"
+			value = at.object()
+			value.members = []member{{"*", r.at, r.value}}
+		}
+		for _, p := range value.members {
+			section.members = append(slices.DeleteFunc(section.members, func(m member) bool { return m.key == p.key }), p)
+		}
+		out.members = append(out.members, member{r.key, r.at, section})
+	}
+	return out
+}
+
+// laidInto adds to a file of settings what it does not say yet. Without a file it is the tree itself, below a comment.
+func laidInto(old []byte, tree *node, comment string) (string, error) {
+	var b bytes.Buffer
+	if len(bytes.TrimSpace(old)) == 0 {
+		b.WriteString(comment)
+		tree.json(&b)
+		return formatted(b.Bytes(), "  ")
+	}
+	have, bad := parse("", old)
+	if bad != nil {
+		return "", fmt.Errorf("it is not JSON with comments, so nothing can be added: %s", bad.Message)
+	}
+	v, err := hujson.Parse(bytes.Clone(old)) // it works in the bytes that it is given
+	if err != nil {
+		return "", err
+	}
+	type operation struct {
+		Op    string          `json:"op"`
+		Path  string          `json:"path"`
+		Value json.RawMessage `json:"value"`
+	}
+	var patch []operation
+	var add func(have, want *node, path string)
+	add = func(have, want *node, path string) {
+		for _, m := range want.members {
+			at := path + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(m.key)
+			switch was := have.get(m.key); {
+			case was == nil:
+				var raw bytes.Buffer
+				m.value.json(&raw)
+				patch = append(patch, operation{"add", at, raw.Bytes()})
+			case was.kind == kindObject && m.value.kind == kindObject:
+				add(was, m.value, at)
+			}
+		}
+	}
+	add(have, tree, "")
+	if len(patch) == 0 {
+		return string(old), nil
+	}
+	raw, err := json.Marshal(patch)
+	if err != nil {
+		return "", err
+	}
+	if err := v.Patch(raw); err != nil {
+		return "", err
+	}
+	return formatted([]byte(v.String()), indentOf(old))
+}
+
+// formatted is JSON with comments in hujson's form, which is stable: a later import changes only the lines that it adds. It indents
+// with tabs, and people's files seldom do.
+func formatted(src []byte, indent string) (string, error) {
+	out, err := hujson.Format(src)
+	if err != nil {
+		return "", err
+	}
+	lines := strings.SplitAfter(string(out), "\n")
+	for i, line := range lines {
+		rest := strings.TrimLeft(line, "\t")
+		lines[i] = strings.Repeat(indent, len(line)-len(rest)) + rest
+	}
+	return strings.Join(lines, ""), nil
+}
+
+// indentOf is how a file is indented: as its first indented line.
+func indentOf(src []byte) string {
+	for line := range strings.Lines(string(src)) {
+		if rest := strings.TrimLeft(line, " \t"); rest != line && strings.TrimSpace(rest) != "" {
+			return line[:len(line)-len(rest)]
+		}
+	}
+	return "  "
+}
+
+// claudeModels are the settings with which Claude Code chooses its model and service, as ours.
+func (l *loader) claudeModels(dir string) (out []*node) {
+	for _, name := range claudeSettings {
+		n := l.readOther(filepath.Join(dir, name))
+		if n == nil {
+			continue
+		}
+		layer := n.object()
+		put := func(path, value string) { setText(layer, n, strings.Split(path, "."), value) }
+		if m := n.get("model"); m != nil && strings.HasPrefix(m.text, "claude-") {
+			put("model", "anthropic/"+m.text)
+		}
+		if env := n.get("env"); env != nil {
+			for _, v := range env.members {
+				switch v.key {
+				case "ANTHROPIC_BASE_URL":
+					put("provider.anthropic.baseURL", v.value.text)
+				case "ANTHROPIC_MODEL":
+					put("model", "anthropic/"+v.value.text)
+				case "ANTHROPIC_SMALL_FAST_MODEL", "ANTHROPIC_DEFAULT_HAIKU_MODEL":
+					put("small_model", "anthropic/"+v.value.text)
+				}
+			}
+		}
+		out = append(out, layer)
+	}
+	return out
+}
+
+// codexChoices are the settings of Codex that loosen or redirect, which count here only after a person has read them.
+func codexChoices(n *node) *node {
+	out := n.object()
+	put := func(path, value string) { setText(out, n, strings.Split(path, "."), value) }
+	put1 := func(key string, v *node) { out.members = append(out.members, member{key, v, v}) }
+	text := func(key string) string {
+		if v := n.get(key); v != nil {
+			return v.text
+		}
+		return ""
+	}
+	vendor := text("model_provider")
+	if vendor == "" {
+		vendor = "openai"
+	}
+	if m := text("model"); m != "" {
+		put("model", vendor+"/"+m)
+		if e := text("model_reasoning_effort"); e != "" {
+			put("provider."+vendor+".models."+strings.ReplaceAll(m, ".", "\x00")+".options.reasoningEffort", e)
+		}
+	}
+	if all := n.get("model_providers"); all != nil {
+		for _, p := range all.members {
+			for _, m := range p.value.members {
+				switch m.key {
+				case "name":
+					put("provider."+p.key+".name", m.value.text)
+				case "base_url":
+					put("provider."+p.key+".baseURL", m.value.text)
+				case "env_key":
+					put("provider."+p.key+".key", "{env:"+m.value.text+"}")
+				case "wire_api":
+					if m.value.text == "responses" {
+						put("provider."+p.key+".api", "responses")
+					}
+				}
+			}
+		}
+	}
+	yes := func() *node { v := n.object(); v.kind, v.text = kindBool, "true"; return v }
+	switch text("sandbox_mode") {
+	case "workspace-write":
+		if text("approval_policy") == "never" {
+			put("sandbox", "on")
+		} else {
+			put("sandbox", "ask")
+		}
+		if text("approval_policy") != "untrusted" {
+			put1("sandbox_auto_allow", yes())
+		}
+	case "read-only":
+		put("default_agent", "plan")
+	}
+	if w := n.get("sandbox_workspace_write"); w != nil {
+		if v := w.get("network_access"); v != nil && v.text == "true" {
+			put1("sandbox_network", yes())
+		}
+		if v := w.get("writable_roots"); v != nil && v.kind == kindArray {
+			put1("sandbox_writable", v)
+		}
+	}
+	return out
+}
+
+// setText sets a text in a tree, with the objects on the way to it. A NUL in a key stands for a dot.
+func setText(to, at *node, path []string, value string) {
+	for _, key := range path[:len(path)-1] {
+		key = strings.ReplaceAll(key, "\x00", ".")
+		next := to.get(key)
+		if next == nil {
+			next = at.object()
+			to.members = append(to.members, member{key, at, next})
+		}
+		to = next
+	}
+	v := at.object()
+	v.kind, v.text = kindString, value
+	to.members = append(to.members, member{path[len(path)-1], at, v})
+}

@@ -1,0 +1,341 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/pillion-dev/pillion/tools/permission"
+)
+
+// otherFile is a settings file of another agent.
+type otherFile struct {
+	program string // as `pillion import` calls it
+	path    string // below a project's folder, or below the home folder
+	home    bool   // it is read in the home folder as well
+	layer   func(l *loader, n *node) *node
+	denies  func(n *node) permission.Ruleset
+}
+
+// otherFiles are read beside Claude Code's and OpenCode's, as layers of the folder that they lie in: their servers and what they
+// loosen count in a trusted folder only, what they deny counts always.
+var otherFiles = []otherFile{
+	{program: "codex", path: filepath.Join(".codex", "config.toml"), home: true, layer: (*loader).codexLayer},
+	{program: "cursor", path: filepath.Join(".cursor", "mcp.json"), home: true, layer: (*loader).serversLayer},
+	{program: "cursor", path: filepath.Join(".cursor", "cli.json"), layer: (*loader).cursorLayer, denies: cursorDenies},
+	{program: "cursor", path: filepath.Join(".cursor", "cli-config.json"), home: true, layer: (*loader).cursorLayer, denies: cursorDenies},
+	{program: "vscode", path: filepath.Join(".vscode", "mcp.json"), layer: (*loader).serversLayer},
+	{program: "gemini", path: filepath.Join(".gemini", "settings.json"), home: true, layer: (*loader).geminiLayer, denies: geminiDenies},
+}
+
+// unusedFiles are files and folders of other agents that people have and that nothing here reads, with the reason. A person who
+// brings one along is told, instead of finding out.
+var unusedFiles = []struct{ path, why string }{
+	{filepath.Join(".claude", "output-styles"), "write instructions instead"},
+	{filepath.Join(".claude", "plugins"), "plugins of Claude Code are not loaded; their skills, agents, commands and hooks are when they lie in .claude"},
+	{filepath.Join(".cursor", "hooks.json"), "write the hooks in the format of Claude Code's, under hooks"},
+	{filepath.Join(".cursor", "environment.json"), "nothing runs in the cloud"},
+	{filepath.Join(".codex", "prompts"), "move the files to .pillion/command"},
+	{filepath.Join(".codex", "rules"), "write the rules under permission"},
+	{filepath.Join(".gemini", "commands"), "move the prompts to .pillion/command, as Markdown"},
+	{filepath.Join(".gemini", "extensions"), "extensions of Gemini are not loaded; their MCP servers can be written under mcp"},
+	{filepath.Join(".github", "chatmodes"), "move the files to .pillion/agent"},
+	{".windsurfrules", "move its text to AGENTS.md"}, {".clinerules", "move its text to AGENTS.md"}, {".roo", "move its rules to AGENTS.md"}, {".aider.conf.yml", "write its settings in pillion.jsonc"},
+	{".continue", "move its rules to AGENTS.md"}, {".goosehints", "move its text to AGENTS.md"}, {".junie", "move its text to AGENTS.md"},
+}
+
+// otherLayers are the layers of a folder's files of other agents; below the home folder only those that lie there.
+func (l *loader) otherLayers(dir string, home bool) (out []*node) {
+	for _, f := range otherFiles {
+		if home && !f.home {
+			continue
+		}
+		path := filepath.Join(dir, f.path)
+		src, ok := l.read(path, false)
+		if !ok {
+			continue
+		}
+		n, bad := parseOther(path, src)
+		if bad != nil {
+			l.problems = append(l.problems, *bad)
+			continue
+		}
+		out = append(out, f.layer(l, n))
+	}
+	if !home {
+		for _, u := range unusedFiles {
+			path := filepath.Join(dir, u.path)
+			if _, err := os.Stat(path); err == nil {
+				l.unsupported = append(l.unsupported, Unsupported{File: path, Line: 1, Column: 1, Setting: "it", Why: u.why})
+			}
+		}
+	}
+	return out
+}
+
+// parseOther reads JSON or, by the file's name, TOML.
+func parseOther(path string, src []byte) (*node, *Problem) {
+	if strings.HasSuffix(path, ".toml") {
+		return parseTOML(path, src)
+	}
+	n, bad := parse(path, src)
+	if bad == nil && n.kind != kindObject {
+		p := wrong(n, "", "an object")
+		return nil, &p
+	}
+	return n, bad
+}
+
+// otherDenies are what the files of other agents deny, for whoever calls last: see claudeDenies.
+func (l *loader) otherDenies(dir string) (out permission.Ruleset) {
+	for _, f := range otherFiles {
+		path := filepath.Join(dir, f.path)
+		src, ok := l.read(path, false)
+		if !ok || f.denies == nil {
+			continue
+		}
+		// A mistake in the file was reported with its layer.
+		if n, bad := parseOther(path, src); bad == nil {
+			for _, r := range f.denies(n) {
+				r.Action, r.Origin = permission.Deny, path
+				out = append(out, r)
+			}
+		}
+	}
+	return out
+}
+
+// object is an empty layer at the place of another node.
+func (n *node) object() *node {
+	return &node{file: n.file, line: n.line, column: n.column, kind: kindObject}
+}
+
+// codexLayer makes a layer of Codex's config.toml: its MCP servers, and where it approves less than the default. What it approves
+// without a question counts only when it is imported: there a person reads it.
+func (l *loader) codexLayer(n *node) *node {
+	out, rules := n.object(), n.object()
+	for _, m := range n.members {
+		switch m.key {
+		case "mcp_servers":
+			servers := m.value.object()
+			for _, s := range m.value.members {
+				if s.value.kind == kindObject {
+					servers.members = append(servers.members, member{s.key, s.at, l.codexServer(s)})
+				}
+			}
+			out.members = append(out.members, member{"mcp", m.at, servers})
+		case "approval_policy":
+			if m.value.text == "untrusted" { // everything but what is known to read
+				addRule(rules, m.value, "bash", "*", permission.Ask)
+			} else if m.value.text != "on-request" {
+				l.note(m.at, m.key, "rules and trust decide; pillion import codex translates it")
+			}
+		case "sandbox_mode":
+			if m.value.text == "read-only" {
+				addRule(rules, m.value, "edit", "*", permission.Ask)
+				addRule(rules, m.value, "bash", "*", permission.Ask)
+			} else {
+				l.note(m.at, m.key, "set sandbox; pillion import codex translates it")
+			}
+		case "model", "model_provider", "model_providers", "model_reasoning_effort":
+			l.note(m.at, m.key, "set model as provider/model; pillion import codex translates it")
+		case "projects": // its own record of trust
+		default:
+			if why := codexElsewhere[m.key]; why != "" {
+				l.note(m.at, m.key, why)
+			} else {
+				l.note(m.at, m.key, "there is no such setting here")
+			}
+		}
+	}
+	if len(rules.members) > 0 {
+		out.members = append(out.members, member{"permission", rules, rules})
+	}
+	return out
+}
+
+var codexElsewhere = map[string]string{
+	"notify": "write a hook for Notification or Stop", "sandbox_workspace_write": "set sandbox_network and sandbox_writable; pillion import codex translates it", "profiles": "choose the model in the session",
+	"history": "sessions are kept until they are deleted", "tui": "the terminal uses its own colours", "file_opener": "the editor opens files", "shell_environment_policy": "commands get no keys; environment hands some on",
+	"project_doc_fallback_filenames": "set instructions", "project_doc_max_bytes": "instructions are read whole", "hide_agent_reasoning": "the editor folds it",
+}
+
+// codexServer translates one of Codex's MCP servers.
+func (l *loader) codexServer(server member) *node {
+	out := server.value.object()
+	headers := server.value.object()
+	put := func(key string, m member, v *node) { out.members = append(out.members, member{key, m.at, v}) }
+	for _, m := range server.value.members {
+		switch m.key {
+		case "command":
+			command := m.value.object()
+			command.kind, command.elems = kindArray, []*node{m.value}
+			if args := server.value.get("args"); args != nil {
+				command.elems = append(command.elems, args.elems...)
+			}
+			put("command", m, command)
+		case "args":
+		case "env":
+			put("environment", m, m.value)
+		case "url", "cwd", "enabled":
+			put(m.key, m, m.value)
+		case "http_headers":
+			headers.members = append(headers.members, m.value.members...)
+		case "env_http_headers":
+			for _, h := range m.value.members {
+				v := *h.value
+				v.text = "{env:" + v.text + "}"
+				headers.members = append(headers.members, member{h.key, h.at, &v})
+			}
+		case "bearer_token_env_var":
+			v := *m.value
+			v.text = "Bearer {env:" + v.text + "}"
+			headers.members = append(headers.members, member{"Authorization", m.at, &v})
+		case "tool_timeout_sec":
+			v := *m.value
+			v.text, _, _ = strings.Cut(v.text, ".")
+			v.text += "000" // milliseconds
+			put("timeout", m, &v)
+		default:
+			l.note(m.at, "mcp_servers."+server.key+"."+m.key, "there is no such setting here")
+		}
+	}
+	if len(headers.members) > 0 {
+		out.members = append(out.members, member{"headers", headers, headers})
+	}
+	return out
+}
+
+// cursorNames are Claude Code's words for the kinds of Cursor's permissions.
+var cursorNames = map[string]string{"Shell": "Bash", "Read": "Read", "Write": "Edit", "WebFetch": "WebFetch", "Mcp": "Mcp"}
+
+// cursorRule writes one of Cursor's permissions, such as Shell(git:*), as Claude Code's rules. Shell(git) is about the command with
+// any arguments.
+func cursorRule(text string) []string {
+	kind, rest, limited := strings.Cut(strings.TrimSpace(text), "(")
+	what := strings.TrimSpace(strings.TrimSuffix(rest, ")"))
+	name := cursorNames[kind]
+	switch {
+	case name == "" || !limited:
+		return nil
+	case name == "Bash":
+		command, args, given := strings.Cut(what, ":")
+		if given && args != "*" {
+			command += " " + args
+		}
+		return []string{"Bash(" + strings.TrimSpace(command) + ":*)"}
+	case name == "WebFetch":
+		return []string{"WebFetch(domain:" + what + ")"}
+	case name == "Mcp":
+		server, tool, _ := strings.Cut(what, ":")
+		if tool == "" || tool == "*" {
+			return []string{"mcp__" + server}
+		}
+		return []string{"mcp__" + server + "__" + tool}
+	}
+	return []string{name + "(" + what + ")"}
+}
+
+// cursorLayer makes a layer of the allows of Cursor's command line.
+func (l *loader) cursorLayer(n *node) *node {
+	out, rules := n.object(), n.object()
+	if p := n.get("permissions"); p != nil {
+		if list := p.get("allow"); list != nil {
+			for _, e := range list.elems {
+				translated := cursorRule(e.text)
+				if translated == nil {
+					l.note(e, "permissions.allow "+e.text, "there is no such tool here")
+				}
+				for _, text := range translated {
+					v := *e
+					v.text = text
+					l.claudeRule(rules, &v, permission.Allow)
+				}
+			}
+		}
+	}
+	if len(rules.members) > 0 {
+		out.members = append(out.members, member{"permission", rules, rules})
+	}
+	return out
+}
+
+// cursorDenies are what Cursor's command line denies. A kind that is not known here is denied under its own name.
+func cursorDenies(n *node) (out permission.Ruleset) {
+	p := n.get("permissions")
+	if p == nil || p.get("deny") == nil {
+		return nil
+	}
+	for _, e := range p.get("deny").elems {
+		texts := cursorRule(e.text)
+		if texts == nil && strings.TrimSpace(e.text) != "" {
+			texts = []string{e.text}
+		}
+		for _, text := range texts {
+			out = append(out, claudeDeny(text)...)
+		}
+	}
+	return out
+}
+
+// geminiNames are Claude Code's words for Gemini's tools.
+var geminiNames = map[string]string{
+	"run_shell_command": "Bash", "ShellTool": "Bash", "read_file": "Read", "ReadFileTool": "Read", "read_many_files": "Read", "write_file": "Write", "WriteFileTool": "Write", "replace": "Edit", "EditTool": "Edit",
+	"glob": "Glob", "GlobTool": "Glob", "search_file_content": "Grep", "GrepTool": "Grep", "list_directory": "LS", "LSTool": "LS", "web_fetch": "WebFetch", "WebFetchTool": "WebFetch", "google_web_search": "WebSearch", "WebSearchTool": "WebSearch",
+}
+
+// geminiLayer makes a layer of the MCP servers of Gemini's settings.
+func (l *loader) geminiLayer(n *node) *node {
+	if servers := n.get("mcpServers"); servers != nil {
+		for _, s := range servers.members {
+			for i, m := range s.value.members {
+				if m.key == "httpUrl" {
+					s.value.members[i].key = "url"
+				}
+			}
+		}
+	}
+	return l.serversLayer(n)
+}
+
+// geminiDenies are the tools that Gemini's settings leave out, such as run_shell_command(rm).
+func geminiDenies(n *node) (out permission.Ruleset) {
+	lists := []*node{n.get("excludeTools")}
+	if t := n.get("tools"); t != nil {
+		lists = append(lists, t.get("exclude"))
+	}
+	for _, list := range lists {
+		if list == nil {
+			continue
+		}
+		for _, e := range list.elems {
+			tool, rest, limited := strings.Cut(strings.TrimSpace(e.text), "(")
+			name := geminiNames[tool]
+			if name == "" {
+				name = tool
+			}
+			if what := strings.TrimSuffix(rest, ")"); limited && name == "Bash" {
+				name += "(" + what + ":*)"
+			} else if limited {
+				name += "(" + what + ")"
+			}
+			if name != "" {
+				out = append(out, claudeDeny(name)...)
+			}
+		}
+	}
+	return out
+}
+
+// otherStamp adds the files of other agents in a folder to Stamp.
+func otherStamp(add func(path string), dir string) {
+	for _, f := range otherFiles {
+		add(filepath.Join(dir, f.path))
+	}
+}
+
+// concernsOthers reports a folder of another agent that holds settings.
+func concernsOthers(name string) bool {
+	return slices.ContainsFunc(otherFiles, func(f otherFile) bool { return strings.HasPrefix(f.path, name+string(filepath.Separator)) })
+}
