@@ -1,6 +1,7 @@
 package lspbridge
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -85,6 +86,35 @@ func TestOtherFilesBreak(t *testing.T) {
 			}
 			write(t, path, now)
 			if d := m.Changed(ctx, []Proposal{{Path: path, Text: now, Old: old}}); d.Certainty != change.Fresh || !breaks(d) {
+				t.Errorf("written: %s %q, introduced %q", d.Certainty, d.Reason, messages(d.Introduced))
+			}
+		})
+	}
+}
+
+// clangd looks into the functions of a header only where the header is the file it compiles. One that needs its user's macros cannot be
+// compiled by itself: a mistake in its functions is found by the compiler alone, and the verdict must not be fresh. Nor can it be where clangd
+// has ended its list of errors.
+func TestClangdSaysWhatItCannotSee(t *testing.T) {
+	many := "int f(void) {\n"
+	for i := range 30 {
+		many += fmt.Sprintf("  missing%d();\n", i)
+	}
+	many += "  return 0;\n}\n"
+	for name, c := range map[string]struct{ file, text, from, to, why string }{
+		"a header behind macros": {"sort.h", "#ifndef TYPE\n#error \"declare TYPE\"\n#endif\nstatic inline TYPE smaller(TYPE a, TYPE b) {\n  TYPE one = a;\n  return one < b ? one : b;\n}\n", "return one", "return onQx", "does not compile by itself"},
+		"after 20 errors":        {"many.cpp", many, "return 0", "return zero", "ends after 20 errors"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m, root := project(t, "clangd", map[string]string{"compile_flags.txt": "-std=c++17\n", c.file: c.text, "user.cpp": "#define TYPE int\n#include \"sort.h\"\nint use() { return smaller(1, 2); }\n"})
+			ctx, path := longer(t), filepath.Join(root, c.file)
+			now := strings.Replace(c.text, c.from, c.to, 1)
+			if d := m.Check(ctx, []Proposal{{Path: path, Text: now}}); d.Certainty != change.Partial || !strings.Contains(d.Reason, c.why) {
+				t.Errorf("proposed: %s %q, introduced %q", d.Certainty, d.Reason, messages(d.Introduced))
+			}
+			write(t, path, now)
+			if d := m.Changed(ctx, []Proposal{{Path: path, Text: now, Old: c.text}}); d.Certainty != change.Partial || !strings.Contains(d.Reason, c.why) {
 				t.Errorf("written: %s %q, introduced %q", d.Certainty, d.Reason, messages(d.Introduced))
 			}
 		})

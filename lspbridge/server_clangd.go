@@ -2,7 +2,11 @@ package lspbridge
 
 import (
 	"encoding/json"
+	"path/filepath"
+	"slices"
 	"strings"
+
+	"github.com/pillion-dev/pillion/tools/change"
 )
 
 // clangd compiles each file by itself, and says with clangd.fileStatus when it is done with one.
@@ -11,7 +15,7 @@ func clangd() Server {
 		Commands: [][]string{{"clangd", "--background-index", "--use-dirty-headers", "--log=error"}, {"clangd-19", "--background-index", "--use-dirty-headers", "--log=error"}},
 		Init:     `{"clangdFileStatus":true}`, Install: "apt install clangd (or https://clangd.llvm.org/installation)",
 		Quirks: Quirks{WantDiagnostics: true, Index: "indexing"}, // token backgroundIndexProgress; none without compile_commands.json
-		hooks:  hooks{handle: clangdStatus},
+		hooks:  hooks{handle: clangdStatus, gap: clangdGap},
 		Untrusted: &Restraint{
 			Why: "It parses: compilers that compile_commands.json names are not run without --query-driver, and compiler plugins are dropped.",
 		}}
@@ -27,4 +31,24 @@ func clangdStatus(c *client, method string, params json.RawMessage) (any, bool) 
 	c.ledger.setIdle(uriPath(p.URI), strings.HasPrefix(p.State, "idle"))
 	c.changed.wake()
 	return nil, true
+}
+
+// clangdGap finds two gaps of clangd. It ends after 20 errors in a file, so that one more changes nothing. And a header that
+// compiles only behind certain macros or other headers fails by itself, while in the files that include it clangd skips the
+// bodies of its functions: an error there is found by nobody.
+func clangdGap(path string, before []change.Problem) string {
+	for _, p := range before {
+		if p.Code == "fatal_too_many_errors" {
+			return "clangd ends after 20 errors, and " + filepath.Base(path) + " had more before this change"
+		}
+	}
+	if isHeader(path) && slices.ContainsFunc(before, change.Problem.IsError) {
+		return filepath.Base(path) + " does not compile by itself, and clangd checks its functions nowhere else"
+	}
+	return ""
+}
+
+// isHeader reports a file that others include, by its name.
+func isHeader(path string) bool {
+	return headerLike(path) || slices.Contains([]string{".h", ".hh", ".hpp", ".hxx", ".h++"}, strings.ToLower(filepath.Ext(path)))
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/guard"
 )
 
@@ -50,6 +51,9 @@ type hooks struct {
 	beside func(f *fleet, look *rootSearch, path, root string) *slot
 	// deletedText is the text of a deleted file, when Quirks.EmptyText would have to depend on the text before.
 	deletedText func(old string) string
+	// gap says why the server may not have found every problem of a changed file, of which it reported these before the
+	// change; "" when it has.
+	gap func(path string, before []change.Problem) string
 	// missedFile makes the server search the disk for files that it has not seen.
 	missedFile func(ctx context.Context, c *client)
 }

@@ -74,6 +74,7 @@ func (c *client) check(ctx context.Context, files []Proposal) (v serverVerdict) 
 	if used.incomplete != nil && v.state == change.Fresh {
 		v.state, v.reason = change.Partial, c.id+" "+used.incomplete.Error()
 	}
+	c.markGap(&v, before, paths)
 	return v
 }
 
@@ -199,6 +200,7 @@ func (c *client) written(ctx context.Context, files []Proposal, created map[stri
 	if used.incomplete != nil {
 		v.state, v.reason = change.Partial, c.id+" "+used.incomplete.Error()
 	}
+	c.markGap(&v, before, paths)
 	v.versions = c.docs.versionsOf(paths)
 	return v
 }
@@ -375,6 +377,19 @@ func (c *client) markUnseen(v *serverVerdict, files []Proposal) {
 	}
 	v.state, v.reason = change.Partial, fmt.Sprintf("%s sees new files only once they are written", c.id)
 	v.introduced = slices.DeleteFunc(v.introduced, func(d change.Problem) bool { return missesModule(d, unseen) })
+}
+
+// markGap lowers the certainty where this server is known not to find every problem of a changed file.
+func (c *client) markGap(v *serverVerdict, before map[string]*fileDiags, paths []string) {
+	if c.spec.hooks.gap == nil || v.state != change.Fresh {
+		return
+	}
+	for _, p := range paths {
+		if why := c.spec.hooks.gap(p, before[p].items()); why != "" {
+			v.state, v.reason = change.Partial, why
+			return
+		}
+	}
 }
 
 // missesModule reports an error that one of these files cannot be imported. It goes by the words of the TypeScript server and of pyright,
