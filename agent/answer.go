@@ -47,6 +47,19 @@ type part struct {
 	call      *call
 }
 
+// words is the text of the answer so far, without thoughts.
+func (a *answer) words() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var b strings.Builder
+	for _, p := range a.parts {
+		if p.typ == provider.PartText {
+			b.Write(p.text)
+		}
+	}
+	return b.String()
+}
+
 // errLeft is what emit returns to a stream that was abandoned: its text has no place to go.
 var errLeft = errors.New("the turn is over")
 

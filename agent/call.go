@@ -39,13 +39,14 @@ type call struct {
 	known     bool
 	raw       strings.Builder // the arguments as written
 	signature string
-	complete  bool       // the arguments are whole
-	started   bool       // it runs or ran
-	cut       bool       // the end of the answer cut it
-	note      string     // added to the result, for the model only
-	seen      bool       // counted by loopWatch
-	alone     bool       // no user could answer its approval request
-	gate      tools.Gate // asked instead of the session's; nil: the session's
+	complete  bool          // the arguments are whole
+	started   bool          // it runs or ran
+	cut       bool          // the end of the answer cut it
+	note      string        // added to the result, for the model only
+	seen      bool          // counted by loopWatch
+	alone     bool          // no user could answer its approval request
+	gate      tools.Gate    // asked instead of the session's; nil: the session's
+	words     func() string // the text of the answer so far; nil: by hand
 
 	mu   sync.Mutex
 	data ToolData // guarded by mu
@@ -63,6 +64,7 @@ func (a *answer) newCall(id, name string) *call {
 	used[id] = true
 	c := &call{s: a.t.s, agent: a.set.info.Agent, message: a.id, id: id, offered: a.set.offered}
 	c.find = func(name string) (tools.Tool, bool) { return a.set.find(a.t.s, name) }
+	c.words = a.words
 	c.data = ToolData{MessageID: a.id, CallID: id}
 	c.resolve(name)
 	return c
@@ -194,6 +196,9 @@ func (c *call) invoke(ctx context.Context) (tools.Result, error) {
 	}
 	env := &tools.Call{SessionID: c.s.ID(), MessageID: c.message, CallID: c.id, Agent: c.agent, OnMetadata: c.update, Hooks: slices.Concat(c.s.masking(), o.Hooks, c.s.rt.extensions(c.s.Info().Cwd).Hooks),
 		Host: tools.Host{Gate: c.gateOf(), Questions: c.s.questioner(), Todos: todoList{c.s.Head}, Spawner: spawner{c}, Agents: sessionAgents{c.s.Head}, Calls: subCalls{c}}}
+	if c.words != nil {
+		env.Words = c.s.mask(c.words())
+	}
 	if c.known && c.wouldWriteHidden() { // before the gate: the person must not be asked about a change that destroys their key
 		return tools.Result{}, &tools.Error{Kind: "hidden_key", Message: hiddenRefused}
 	}

@@ -28,6 +28,10 @@ type Drafts interface {
 	Interrupted(s *Session)
 }
 
+// LastWords is the text of the last answer of the present turn that has any. It is called by Drafts.Finish, while the
+// turn's own goroutine waits for that.
+func (s *Session) LastWords() string { return s.hist.lastWords() }
+
 // Review is the session's style, its own or the configured one.
 func (h *Head) Review() string { return h.rt.ReviewOf(h.Info()) }
 

@@ -18,12 +18,17 @@ func WithTexts(ctx context.Context, texts []Proposal) context.Context {
 	return context.WithValue(ctx, textsKey{}, texts)
 }
 
+// Texts are those that a context's questions are about; nil: the project's own.
+func Texts(ctx context.Context) []Proposal {
+	texts, _ := ctx.Value(textsKey{}).([]Proposal)
+	return texts
+}
+
 // layTexts lays the context's texts over the documents of a server, those that it serves. The caller has the documents
 // and calls undo before it releases them.
 func (q questions) layTexts(ctx context.Context, s *slot, c *client) (undo func()) {
-	texts, _ := ctx.Value(textsKey{}).([]Proposal)
 	var mine []Proposal
-	for _, t := range texts {
+	for _, t := range Texts(ctx) {
 		if slices.Contains(q.slotsFor(t.Path), s) {
 			mine = append(mine, t)
 		}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/pillion-dev/pillion/agent/provider/wiretest"
+	"github.com/pillion-dev/pillion/tools/change"
 )
 
 // tree is all that a folder holds: kinds, modes, contents, where links lead, and with times when it was written.
@@ -401,8 +402,9 @@ func TestAffectedTestsAreEvidence(t *testing.T) {
 	if !strings.Contains(told, "A is two") || strings.Contains(told, "is not affected") {
 		t.Errorf("the model was told\n%s", told)
 	}
-	if !strings.Contains(out, "Passed: go test of what the change affects") || !strings.Contains(out, "1 earlier attempt went back to the agent") {
-		t.Errorf("the proposal does not say so:\n%s", out)
+	e := evidenceIn(t, out)
+	if len(e.Checks) != 1 || e.Checks[0].Status != change.EvidencePassed || e.Checks[0].Stale || len(e.Checks[0].Tests) != 1 || e.Checks[0].Tests[0].Name != "TestA" || e.Attempts != 1 {
+		t.Errorf("the proposal does not say so: %+v", e)
 	}
 	if got := read(t, filepath.Join(dir, "a", "a.go")); !strings.Contains(got, "return 3") {
 		t.Errorf("%q", got)

@@ -69,6 +69,7 @@ type Call struct {
 	CallID    string
 	Agent     string
 	Tool      string // the tool's id
+	Words     string // what the model said in the answer that makes this call; empty where no model makes it
 	Host      Host
 
 	// OnMetadata receives live updates; nil drops them.

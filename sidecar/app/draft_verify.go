@@ -1,88 +1,176 @@
 package app
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"os"
-	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/affected"
 	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/draft"
+	"github.com/pillion-dev/pillion/tools/files"
+	"github.com/pillion-dev/pillion/tools/paths"
 	"github.com/pillion-dev/pillion/tools/permission"
+	"github.com/pillion-dev/pillion/tools/search"
 )
 
-// verifyTime is how long one command of verify may take, in milliseconds as the bash tool takes it. Somebody waits for
-// the proposal.
-const verifyTime = 5 * 60 * 1000
+// How long checks may take: somebody waits for the proposal. A check that does not end in time is told with the results it
+// had until then.
+const (
+	verifyTime   = 5 * time.Minute // one command
+	verifyBudget = 8 * time.Minute // all of them, the baseline too; what is left then does not run
+)
 
-// evidence is a command that was run on a draft, with how it ended. It holds for the draft as it was then: nothing
-// changes the draft between the run and the proposal. A command that did not run is evidence too, so that a reader does
-// not assume it passed.
-type evidence struct {
-	command string
-	exit    int
-	ran     bool // false: it was not allowed, or could not be started
-	took    time.Duration
-	why     string // where it did not run
-	output  string // its end
-}
+// maxTestFiles is how many files a project may have for its affected tests to be looked for.
+const maxTestFiles = 100_000
 
-// String is a line of what the model reads.
-func (e evidence) String() string { return e.public().String() }
-
-// public is the evidence as an approval request has it.
-func (e evidence) public() change.Evidence {
-	out := change.Evidence{Command: e.command, Status: change.EvidenceNotRun, Reason: e.why}
-	if e.ran {
-		out = change.Evidence{Command: e.command, Status: change.EvidencePassed, Seconds: e.took.Seconds(), Output: e.output}
-		if e.exit != 0 {
-			out.Status, out.ExitCode = change.EvidenceFailed, e.exit
-		}
-	}
-	return out
-}
-
-// verify runs the commands of the setting verify in the draft; without any, the tests of a Go module that the draft's
-// changes can affect (turn: a model worked in it, and not a script's calls). Each is asked for under the permission
-// verify, in the sandbox, with a card of its own. An empty list in the settings turns it off, as it is not nil.
-func (d *Drafts) verify(ctx context.Context, s *agent.Session, o *openDraft, turn bool) (out []evidence) {
+// verify runs the commands of the setting verify in the draft; without any, the tests that the draft's changes can affect
+// (turn: a model worked in it, and not a script's calls). Each is asked for under the permission verify, in the sandbox, with
+// a card of its own. An empty list in the settings turns it off, as it is not nil.
+func (d *Drafts) verify(ctx context.Context, s *agent.Session, o *openDraft, turn bool) (out []change.Check) {
 	p, err := o.proposal()
 	if err != nil || len(p.Files)+len(p.Bulk) == 0 {
 		return nil // the proposal says what went wrong
 	}
 	c := d.app.ConfigOf(s.Info().Cwd)
-	commands, shown := slices.Clone(c.Verify), map[string]string{}
-	for _, x := range commands {
-		shown[x] = x
+	version, until := change.Version(p.Files), time.Now().Add(verifyBudget)
+	add := func(x change.Check) bool {
+		x.Version = version
+		out = append(out, x)
+		return ctx.Err() == nil
 	}
-	if c.Verify == nil && turn {
-		for _, t := range goTests(o.Head().Project, p) {
-			commands, shown[t.command] = append(commands, t.command), t.name
+	late := func(name, command string) change.Check {
+		return change.Check{Command: name, Line: command, Status: change.EvidenceNotRun, Reason: fmt.Sprintf("the checks before it took the %.0f minutes there are", verifyBudget.Minutes())}
+	}
+	for _, command := range c.Verify {
+		if time.Now().After(until) {
+			add(late(command, command))
+		} else if x, _ := d.run(ctx, s, o, command, command); !add(x) {
+			return out
 		}
 	}
-	for _, command := range commands {
-		out = append(out, d.verifyOne(ctx, s, o, command, shown[command]))
-		if ctx.Err() != nil {
-			break
+	if c.Verify != nil || !turn {
+		return out
+	}
+	for _, run := range affectedRuns(ctx, o, p) {
+		if time.Now().After(until) {
+			add(late(run.Name, run.Command()))
+			continue
+		}
+		x, text := d.run(ctx, s, o, run.Command(), run.Name)
+		x.Tests = run.Results(text)
+		if len(x.Tests) > 0 && x.Status == change.EvidenceFailed && ctx.Err() == nil && time.Now().Before(until) {
+			d.baseline(ctx, s, o, run, &x)
+		}
+		if !add(x) {
+			return out
 		}
 	}
 	return out
 }
 
-// verifyOne runs one command as a tool call beside the turn, so that it is asked for, shown and stored like any other.
-// name is what people read of it; the command of goTests is too long for that.
-func (d *Drafts) verifyOne(ctx context.Context, s *agent.Session, o *openDraft, command, name string) evidence {
-	e := evidence{command: name, exit: -1}
+// affectedRuns are the commands that test what a draft can affect.
+func affectedRuns(ctx context.Context, o *openDraft, p *draft.Proposal) []affected.Run {
+	root := o.Head().Project
+	list, more, err := (&search.Searcher{}).Files(ctx, root, maxTestFiles)
+	if err != nil || more {
+		return nil
+	}
+	for i, name := range list {
+		list[i] = filepath.Join(root, filepath.FromSlash(name))
+	}
+	slices.Sort(list) // the walk has no order, and the same change must give the same commands
+	proposed := map[string]change.File{}
+	for _, f := range p.Files {
+		proposed[f.Path] = f
+		if f.Kind == change.Create {
+			list = append(list, f.Path)
+		}
+	}
+	list = slices.DeleteFunc(list, func(path string) bool { return proposed[path].Kind == change.Delete })
+	read := func(path string) (string, bool) {
+		if f, ok := proposed[path]; ok {
+			return f.New, f.Kind != change.Delete && !f.Links()
+		}
+		return readSource(path)
+	}
+	exists := func(path string) bool {
+		if _, ok := proposed[path]; ok {
+			return true
+		}
+		_, err := os.Stat(path)
+		return err == nil
+	}
+	return affected.Plan(&affected.Project{Root: root, Files: p.Files, List: list, Read: read, Exists: exists})
+}
+
+// readSource is a file of the project as text. A link could lead anywhere, and what is too large is no source.
+func readSource(path string) (string, bool) {
+	fi, err := os.Lstat(path)
+	if err != nil || !fi.Mode().IsRegular() || fi.Size() > files.MaxText {
+		return "", false
+	}
+	text, err := os.ReadFile(path)
+	return string(text), err == nil
+}
+
+// baseline runs the tests that failed once more without the draft, in a fresh one that is thrown away: what failed before is
+// not this change's doing. It costs nothing where all tests pass.
+func (d *Drafts) baseline(ctx context.Context, s *agent.Session, o *openDraft, run affected.Run, x *change.Check) {
+	var failed []change.TestResult
+	for _, t := range x.Tests {
+		if t.Status == change.EvidenceFailed {
+			failed = append(failed, t)
+		}
+	}
+	if len(failed) == 0 {
+		return
+	}
+	plain, err := draft.Create(ctx, draft.Options{Dir: d.Dir(), Project: o.root, Title: "baseline", View: o.Head().View, Ignored: search.Ignored(o.root)})
+	if err != nil {
+		return // the failures stand without a comparison
+	}
+	before := &openDraft{Draft: plain, app: d.app, root: o.root}
+	defer func() {
+		before.stop()
+		_ = plain.Drop()
+	}()
+	// The person's unsaved texts are what the draft began from too.
+	if before.layIn(d.app.Sessions.Env(s.Info())) != nil {
+		return
+	}
+	run = run.Only(failed)
+	y, text := d.run(ctx, s, before, run.Command(), "the failed tests without the change")
+	if !y.Ran() {
+		return
+	}
+	was := map[[2]string]change.EvidenceStatus{}
+	results := run.Results(text)
+	for _, t := range results {
+		was[[2]string{t.Suite, t.Name}] = t.Status
+	}
+	for i := range x.Tests {
+		t := &x.Tests[i]
+		if t.Status != change.EvidenceFailed {
+			continue
+		}
+		if t.Before = was[[2]string{t.Suite, t.Name}]; t.Before == "" && len(results) > 0 {
+			t.Before = change.EvidenceMissing
+		}
+	}
+}
+
+// run runs one command as a tool call beside the turn, so that it is asked for, shown and stored like any other, and returns
+// its whole output. name is what people read of it; the command may be too long for that.
+func (d *Drafts) run(ctx context.Context, s *agent.Session, o *openDraft, command, name string) (e change.Check, whole string) {
+	e = change.Check{Command: name, Line: command, Status: change.EvidenceNotRun}
 	tool := tools.Tool{ID: "verify", Permission: "verify", Kind: tools.KindExecute, Description: "Checks a draft before it is proposed.", Parameters: json.RawMessage(`{"type":"object"}`),
 		Run: func(ctx context.Context, _ json.RawMessage, call *tools.Call) (tools.Result, error) {
 			// Tests are the project's code. One "always" covers them all, as the agent chooses which.
@@ -94,33 +182,65 @@ func (d *Drafts) verifyOne(ctx context.Context, s *agent.Session, o *openDraft, 
 			// A copy: the call belongs to the session's loop, and its gate must stay as it is for others.
 			inside := *call
 			inside.Tool, inside.Host.Gate = "bash", asked{call.Host.Gate}
-			input, err := json.Marshal(map[string]any{"command": command, "description": "verify: " + name, "timeout": verifyTime})
+			input, err := json.Marshal(map[string]any{"command": command, "description": "verify: " + name, "timeout": verifyTime.Milliseconds()})
 			if err != nil {
 				return tools.Result{}, err
 			}
 			start := time.Now()
 			r, err := o.call(ctx, "bash", input, &inside, s.Info())
-			e.took = time.Since(start)
+			e.Seconds = time.Since(start).Seconds()
+			whole = d.wholeOutput(r)
 			return r, err
 		}}
 	data, err := s.ToolBeside(ctx, tool, json.RawMessage(`{}`))
 	if err != nil {
-		e.why = err.Error()
-		return e
+		e.Reason = err.Error()
+		return e, whole
 	}
 	// A number that has been JSON is a float64. Without it the command was stopped, or never ran.
 	exit, ok := data.Metadata["exit"].(float64)
 	if !ok {
-		if e.why = data.Error; e.why == "" {
-			e.why = "it did not end by itself"
+		if e.Reason = data.Error; e.Reason == "" {
+			e.Reason = "it did not end by itself"
 		}
-		return e
+		// Its results until then count.
+		if whole != "" && ctx.Err() == nil {
+			e.Status, e.Output = change.EvidenceFailed, outputEnd(whole)
+		}
+		return e, whole
 	}
-	e.exit, e.ran, e.output = int(exit), true, data.Output
-	if cut := len(e.output) - 4<<10; cut > 0 { // failures stand at the end
-		e.output = "…" + strings.ToValidUTF8(e.output[cut:], "")
+	if e.Status, e.ExitCode = change.EvidencePassed, int(exit); e.ExitCode != 0 {
+		e.Status, e.Output = change.EvidenceFailed, outputEnd(whole)
 	}
-	return e
+	return e, whole
+}
+
+// maxWhole is how much of a check's output is read for its results, in bytes.
+const maxWhole = 64 << 20
+
+// wholeOutput is what a command printed. What was too long for the model is in a file of ours.
+func (d *Drafts) wholeOutput(r tools.Result) string {
+	text, _, _ := strings.Cut(r.Output, "\n\n<bash_metadata>\n")
+	path, _ := r.Metadata["outputPath"].(string)
+	// Only a file that Pillion wrote: the name comes from the draft's side.
+	if path == "" || !paths.Within(d.app.Place.State, filepath.Clean(path)) {
+		return text
+	}
+	if fi, err := os.Stat(path); err != nil || fi.Size() > maxWhole {
+		return text
+	}
+	if b, err := os.ReadFile(filepath.Clean(path)); err == nil {
+		return string(b)
+	}
+	return text
+}
+
+// outputEnd keeps the end of an output: failures stand there.
+func outputEnd(s string) string {
+	if cut := len(s) - 4<<10; cut > 0 {
+		s = "…" + strings.ToValidUTF8(s[cut:], "")
+	}
+	return s
 }
 
 // asked lets a command through that the person has allowed under verify: bash would ask about it a second time. A rule
@@ -143,75 +263,32 @@ func (g asked) Would(ctx context.Context, r permission.Request) permission.Actio
 	return permission.Ask
 }
 
-// goTest is the command that tests what a change of a Go module can affect, and its name for people.
-type goTest struct{ command, name string }
-
-// moduleLine finds the module path in a go.mod (go.dev/ref/mod#go-mod-file-module), quoted or not.
-var moduleLine = regexp.MustCompile(`(?m)^module\s+"?([^\s"]+)`)
-
-// goTests finds the packages that were changed, module by module, and makes the command that runs the tests of those
-// and of all that depend on them, tests' own imports included: the dependencies are what `go list` says in the draft.
-// The whole test suite of a large project would take longer than a person waits.
-func goTests(project string, p *draft.Proposal) (out []goTest) {
-	changed := map[string]map[string]bool{} // by module's folder: import paths
-	for _, f := range p.Files {
-		if name := filepath.Base(f.Path); !strings.HasSuffix(name, ".go") {
+// failures is what the model reads of checks that failed; empty where none did, or where all that failed had failed before.
+// Commands that did not run are not its doing.
+func failures(checks []change.Check) string {
+	var b strings.Builder
+	for i := range checks {
+		c := &checks[i]
+		fresh := c.New()
+		if c.Status != change.EvidenceFailed || len(c.Tests) > 0 && len(fresh) == 0 {
 			continue
 		}
-		// The nearest go.mod upwards, but not above the project.
-		for dir := filepath.Dir(f.Path); ; dir = filepath.Dir(dir) {
-			if rel, err := filepath.Rel(project, dir); err != nil || !filepath.IsLocal(rel) {
+		fmt.Fprintf(&b, "%s\n", c)
+		if len(fresh) == 0 {
+			fmt.Fprintf(&b, "%s\n", c.Output)
+		}
+		for n, t := range fresh {
+			// The list goes into the context of the model.
+			if n == 10 {
+				fmt.Fprintf(&b, "… and %d more\n", len(fresh)-n)
 				break
 			}
-			text, err := os.ReadFile(filepath.Join(dir, "go.mod"))
-			if err != nil {
-				continue
-			}
-			m := moduleLine.FindSubmatch(bytes.TrimSpace(text))
-			rel, err := filepath.Rel(dir, filepath.Dir(f.Path))
-			if m != nil && err == nil {
-				if changed[dir] == nil {
-					changed[dir] = map[string]bool{}
-				}
-				changed[dir][path.Join(string(m[1]), filepath.ToSlash(rel))] = true
-			}
-			break
-		}
-	}
-	for _, dir := range slices.Sorted(maps.Keys(changed)) {
-		// Quoted for grep -E: a dot in github.com would match any character.
-		var names []string
-		for _, pkg := range slices.Sorted(maps.Keys(changed[dir])) {
-			names = append(names, regexp.QuoteMeta(pkg))
-		}
-		// -test lists each package's test with all its dependencies: "pkg.test [a b …]" and "pkg_test [pkg.test] [a …]".
-		list := fmt.Sprintf(`go list -e -test -f '{{.ImportPath}} {{.Deps}}' ./... | { grep -E '(^|[[ ])(%s)([] .]|$)' || true; } | awk '{print $1}' | sed -E 's/(\.test|_test)$//' | sort -u`, strings.Join(names, "|"))
-		rel, err := filepath.Rel(project, dir)
-		if err != nil {
-			continue
-		}
-		quoted := "'" + strings.ReplaceAll(filepath.Join(project, rel), "'", `'\''`) + "'"
-		name := "go test of what the change affects"
-		if rel != "." {
-			name += " in " + filepath.ToSlash(rel)
-		}
-		out = append(out, goTest{"cd " + quoted + " && set -o pipefail && affected=$(" + list + ") && { [ -z \"$affected\" ] || go test $affected; }", name})
-	}
-	return out
-}
-
-// failures is what the model reads of checks that failed; empty where none did. Commands that did not run are not its
-// doing.
-func failures(checks []evidence) string {
-	var b strings.Builder
-	for _, e := range checks {
-		if e.ran && e.exit != 0 {
-			fmt.Fprintf(&b, "%s\n%s\n", e, e.output)
+			fmt.Fprintf(&b, "FAIL %s (%s)\n%s\n", t.Name, t.Suite, t.Output)
 		}
 	}
 	if b.Len() == 0 {
 		return ""
 	}
-	return "Before the user is asked: what you did in this draft was checked, and not all checks pass.\n\n" + b.String() +
-		"\nMend it, or say in one sentence why it must be so or failed before; the user will see the result with your proposal."
+	return "Before the user is asked: what you did in this draft was checked, and not all checks pass. Tests that failed before you began are not listed.\n\n" + b.String() +
+		"\nMend it, or say in one sentence why it must be so; the user will see the result and your sentence with your proposal."
 }

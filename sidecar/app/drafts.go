@@ -47,6 +47,8 @@ type openDraft struct {
 	mu   sync.Mutex        // held while a worker is started or ended; calls run beside each other
 	work *worker.Client    // guarded by mu; nil: none runs
 	read map[string]string // guarded by mu; what the last worker's tools had read
+
+	noting sync.Mutex // held while the ledger is read and written
 }
 
 // Dir is where drafts are kept.
@@ -188,6 +190,9 @@ func (o *openDraft) call(ctx context.Context, tool string, input json.RawMessage
 		if err = errors.Join(err, e); err == e {
 			err = &tools.Error{Kind: "draft", Message: e.Error(), Err: e}
 		}
+	}
+	if tool == "bash" && call.Tool == "bash" { // the agent's own; those of verify are noted as checks
+		o.noteRun(input, r)
 	}
 	return names.result(r), names.error(err)
 }
@@ -556,9 +561,24 @@ func (d *Drafts) land(ctx context.Context, s *agent.Session, o *openDraft, round
 			return sendBack(text)
 		}
 	}
-	checks := d.verify(ctx, s, o, turn)
-	if text := failures(checks); back && text != "" {
-		return sendBack(text)
+	l := o.ledger()
+	if checks := d.verify(ctx, s, o, turn); turn || len(checks) > 0 {
+		l.Checks = checks
+	}
+	failed := failures(l.Checks)
+	if back && failed != "" {
+		return sendBack(failed)
+	}
+	if turn {
+		l.Words, l.Insists = s.LastWords(), ""
+		// It was sent back, and what it was told of is still so: its last words are the reason.
+		if o.Head().Attempt > 0 && (failed != "" || d.repair(ctx, env, o) != "") {
+			l.Insists = builtin.Reason(l.Words)
+		}
+	}
+	var remade map[string]string
+	if p, err := o.proposal(); err == nil && turn {
+		remade = d.regenerated(ctx, s, o, p)
 	}
 	o.stop()
 	for path, state := range o.read { // the session's tools in the project know what those in the draft had read
@@ -573,13 +593,12 @@ func (d *Drafts) land(ctx context.Context, s *agent.Session, o *openDraft, round
 	for _, why := range p.Left {
 		p.Notes = append(p.Notes, why+".")
 	}
-	var ran []change.Evidence
-	for _, e := range checks {
-		ran = append(ran, e.public())
+	if err := o.setLedger(l); err != nil {
+		d.app.O.Log.Warn("keeping a draft's evidence", "draft", o.Dir, "err", err)
 	}
 	if p.Empty() {
-		for _, e := range checks {
-			p.Notes = append(p.Notes, e.String())
+		for i := range l.Checks {
+			p.Notes = append(p.Notes, l.Checks[i].String())
 		}
 		if len(p.Notes) > 0 {
 			s.Notice("info", strings.Join(p.Notes, " "))
@@ -587,22 +606,19 @@ func (d *Drafts) land(ctx context.Context, s *agent.Session, o *openDraft, round
 		_ = o.Drop()
 		return "", data, false
 	}
-	if n := o.Head().Attempt; n > 0 {
-		p.Notes = append(p.Notes, textutil.Plural(n, "earlier attempt")+" went back to the agent.")
-	}
 	if err := o.Set(func(h *draft.Head) { h.State = draft.Proposed }); err != nil {
 		return fail(err)
 	}
-	l := builtin.Landing{Title: "draft: " + textutil.Plural(len(p.Files), "file"), Files: p.Files, Notes: p.Notes, Evidence: ran}
+	landing := builtin.Landing{Title: "draft: " + textutil.Plural(len(p.Files), "file"), Files: p.Files, Notes: p.Notes, Evidence: d.evidenceOf(s, o, l, change.Version(p.Files), remade)}
 	for i := range p.Bulk {
-		l.Bulk = append(l.Bulk, p.Bulk[i].Summary())
+		landing.Bulk = append(landing.Bulk, p.Bulk[i].Summary())
 	}
 	if len(p.Files) == 0 {
 		for _, f := range p.Folders {
-			l.Bulk = append(l.Bulk, f.Rel+"/ (a folder)")
+			landing.Bulk = append(landing.Bulk, f.Rel+"/ (a folder)")
 		}
 	}
-	l.Take = func(_ context.Context, bulk, partly bool) error {
+	landing.Take = func(_ context.Context, bulk, partly bool) error {
 		var errs []error
 		if !partly && (bulk || len(p.Files) > 0) {
 			errs = append(errs, o.LandFolders(p.Folders))
@@ -613,7 +629,7 @@ func (d *Drafts) land(ctx context.Context, s *agent.Session, o *openDraft, round
 		}
 		return errors.Join(errs...)
 	}
-	data, err = s.ToolBeside(ctx, builtin.Land(env, l), json.RawMessage(`{}`))
+	data, err = s.ToolBeside(ctx, builtin.Land(env, landing), json.RawMessage(`{}`))
 	if err != nil {
 		return fail(err)
 	}
@@ -658,22 +674,8 @@ func (d *Drafts) repair(ctx context.Context, env builtin.Env, o *openDraft) stri
 	if introduced == 0 {
 		return ""
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "Before the user is asked: the language servers have checked all that you did in this draft, and it introduces %s:\n", textutil.Plural(introduced, "error"))
-	shown := 0
-	for _, x := range v.Introduced {
-		if !x.IsError() {
-			continue
-		}
-		// The list goes into the context of the model: twenty are enough to begin with.
-		if shown++; shown > 20 {
-			fmt.Fprintf(&b, "… and %d more\n", introduced-20)
-			break
-		}
-		fmt.Fprintf(&b, "%s:%d:%d: %s\n", x.Path, x.Line, x.Column, x.Message)
-	}
-	b.WriteString("Mend them. If they are meant to be there, say why in one sentence and change nothing; the user will see the errors with your proposal.")
-	return b.String()
+	return fmt.Sprintf("Before the user is asked: the language servers have checked all that you did in this draft, and it introduces %s:\n%s", textutil.Plural(introduced, "error"), builtin.ErrorList(v, func(p string) string { return p })) +
+		"Mend them. If they are meant to be there, say why in one sentence and change nothing; the user will see the errors and your sentence with your proposal."
 }
 
 // Ended ends the worker of a session that is closed. Its draft stays, for the session when it is opened again.

@@ -49,6 +49,9 @@ func (e *Sessions) Env(s agent.SessionInfo) builtin.Env {
 		Skills: e.app.project.skills(s.Cwd, root, c), SubAgents: func() []tools.SubAgent { return e.app.Runtime.SubAgents(s.Cwd) }, Verdict: e.app.O.Verdict,
 		Shell: e.shell(c, s), Web: e.web(c),
 	}
+	if c.RepairRounds == nil || *c.RepairRounds > 0 {
+		env.Repairs = &builtin.Repairs{}
+	}
 	if e.app.O.Editors != nil {
 		env.Buffers = e.app.O.Editors.Files(s.ID)
 		env.Applier = e.app.O.Editors.Applier(s.ID, Disk{Writer: builtin.NewWriter(env)})

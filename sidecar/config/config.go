@@ -47,8 +47,8 @@ type Config struct {
 	Shell        string               `json:"shell,omitempty" doc:"shell of the bash tool; default: $SHELL when it is bash, zsh or sh"`
 	Ripgrep      string               `json:"ripgrep,omitempty" doc:"path of the rg program, or off for the built-in search engine; default: the rg on PATH"`
 	Review       string               `json:"review,omitempty" doc:"preview (show every change before it is written), follow (write immediately, keep or undo afterwards) or draft (work in a copy, commands included, and propose all changes at the end of the turn)" enum:"preview,follow,draft"`
-	Verify       []string             `json:"verify,omitempty" doc:"commands that check a draft before it is proposed, such as make test; they run in the draft, and what fails goes back to the agent first. Default: the Go tests that the change can affect; [] runs none"`
-	RepairRounds *int                 `json:"repair_rounds,omitempty" doc:"how often a draft that introduces errors or fails its checks goes back to the agent before you are asked; default 3"`
+	Verify       []string             `json:"verify,omitempty" doc:"commands that check a draft before it is proposed, such as make test; they run in the draft, and what fails goes back to the agent first. Default: the tests that the change can affect (go test, vitest, jest, pytest, cargo test); [] runs none"`
+	RepairRounds *int                 `json:"repair_rounds,omitempty" doc:"how often a draft that introduces errors or fails its checks goes back to the agent before you are asked; default 3. 0 asks you at once; otherwise a single change with new errors goes back once with review preview too"`
 	Steps        int                  `json:"steps,omitempty" doc:"model steps one turn may take"`
 	Attachable   bool                 `json:"attachable,omitempty" doc:"let your other editors join a sidecar's sessions (pillion attach), as pillion acp --share does"`
 	Store        string               `json:"store,omitempty" doc:"where sessions are stored: a PostgreSQL address (postgres://user@host/database?sslmode=verify-full) instead of a file of this machine; only of your own settings, never a project's"`

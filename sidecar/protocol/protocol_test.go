@@ -186,7 +186,7 @@ func TestBorrowedTypesFollowTheSchema(t *testing.T) {
 	if err := json.Unmarshal(b, &file); err != nil {
 		t.Fatal(err)
 	}
-	borrowed := map[string]any{"Problem": Problem{}, "ChangeDiagnostics": ChangeDiagnostics{}, "HunkEffect": HunkEffect{}, "Evidence": Evidence{}, "TestResult": TestResult{}}
+	borrowed := map[string]any{"Problem": Problem{}, "ChangeDiagnostics": ChangeDiagnostics{}, "HunkEffect": HunkEffect{}, "TestResult": TestResult{}, "ChangeEvidence": ChangeEvidence{}, "EvidenceCheck": EvidenceCheck{}, "EvidenceUse": EvidenceUse{}, "EvidencePlace": EvidencePlace{}, "EvidenceGroup": EvidenceGroup{}, "EvidenceClaim": EvidenceClaim{}}
 	for name, def := range file.Defs {
 		if def.Go == "" {
 			continue

@@ -1696,21 +1696,36 @@ type Problem = change.Problem
 // ChangeDiagnostics: The verdict: what a change would do to the project's problems.
 type ChangeDiagnostics = change.Verdict
 
-// HunkEffect: What one undecided hunk does to the problems, while the others stay as they were decided.
-type HunkEffect = change.Effect
+// ChangeEvidence: What is known of a proposal besides its verdict: what was run on it, what uses what it changes, which of its hunks are one decision.
+type ChangeEvidence = change.Evidence
+
+// EvidenceCheck: A command that was run on the proposal before the person was asked, and how it ended.
+type EvidenceCheck = change.Check
 
 // TestResult: One test of a command that was run on a change set.
 type TestResult = change.TestResult
 
-// Evidence: A command that was run on a change set before it was proposed, and how it ended.
-type Evidence = change.Evidence
+// EvidenceUse: A changed declaration and what uses it, as its language server sees it.
+type EvidenceUse = change.Use
+
+// EvidencePlace: A line of a file, from 1.
+type EvidencePlace = change.Place
+
+// EvidenceGroup: Hunks that are one decision.
+type EvidenceGroup = change.Group
+
+// EvidenceClaim: Something that the agent says it has checked, beside what was run.
+type EvidenceClaim = change.Claim
+
+// HunkEffect: What one undecided hunk does to the problems, while the others stay as they were decided.
+type HunkEffect = change.Effect
 
 // ToolCallMeta: _meta.pillion of a tool call in a permission request.
 type ToolCallMeta struct {
 	ChangeSet   string             `json:"changeSet,omitempty"`
 	Files       []FileChange       `json:"files,omitempty"`
 	Diagnostics *ChangeDiagnostics `json:"diagnostics,omitempty"`
-	Evidence    []Evidence         `json:"evidence,omitempty"` // What was run on a draft before it was proposed.
+	Evidence    *ChangeEvidence    `json:"evidence,omitempty"`
 	Permission  string             `json:"permission,omitempty"`
 	Patterns    []string           `json:"patterns,omitempty"`
 	Always      []string           `json:"always,omitempty"`
@@ -1766,6 +1781,7 @@ type ChangeInfo struct {
 	State       string             `json:"state" acp:"required"` // proposed, applied, rejected or failed.
 	Files       []FileChange       `json:"files" acp:"required"`
 	Diagnostics *ChangeDiagnostics `json:"diagnostics,omitempty"`
+	Evidence    *ChangeEvidence    `json:"evidence,omitempty"`
 	Kept        []string           `json:"kept,omitempty"`   // Ids of hunks the person chose to keep.
 	Undone      []string           `json:"undone,omitempty"` // Ids of hunks taken back.
 }

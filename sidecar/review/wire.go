@@ -8,6 +8,7 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/editors"
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 	"github.com/pillion-dev/pillion/tools/change"
+	"github.com/pillion-dev/pillion/tools/shell/visible"
 )
 
 // FileChanges are the files of a change set for the wire, without their texts.
@@ -36,7 +37,7 @@ func Info(c *Change) protocol.ChangeInfo {
 		source = "agent"
 	}
 	return protocol.ChangeInfo{ID: c.Set.ID, ToolCallID: c.Call, Title: c.Set.Title, State: string(c.State), Turn: c.turn, Source: source, Undoes: c.Set.Undoes,
-		Files: FileChanges(c.Set), Diagnostics: c.Set.Verdict, Kept: slices.Clone(c.kept), Undone: slices.Clone(c.undone)}
+		Files: FileChanges(c.Set), Diagnostics: c.Set.Verdict, Evidence: c.Set.Evidence, Kept: slices.Clone(c.kept), Undone: slices.Clone(c.undone)}
 }
 
 // excerpted says for each file whether Diffs leaves a part of it out. It adds up sizes as Diffs does, so that an
@@ -60,7 +61,7 @@ func excerpted(set *change.Set) []bool {
 // VerdictText is what the change does to the problems, one line and then at most ten problems of each kind, and what was
 // run on it. It is "" without either, and says so when the problems are not known: an empty list must not look like a clean one.
 func VerdictText(set *change.Set) string {
-	return strings.TrimSpace(problemsText(set) + "\n" + set.EvidenceText())
+	return strings.TrimSpace(problemsText(set) + "\n" + visible.Text(set.EvidenceText()))
 }
 
 func problemsText(set *change.Set) string {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -91,11 +92,6 @@ func (t *approvals) AskPermission(ctx context.Context, r permission.Request) (pe
 			if p != r.Title && p != "*" && p != strings.TrimSpace(command) {
 				t.line("    " + Clean(visible.Text(p)))
 			}
-		}
-	}
-	if text := set.EvidenceText(); text != "" {
-		for line := range strings.Lines(text) {
-			t.line("  " + Clean(visible.Text(strings.TrimSuffix(line, "\n"))))
 		}
 	}
 	if r.Why != "" {
@@ -260,16 +256,27 @@ const hunkHelp = `  y  accept this hunk
   q  stop: reject this and the rest, end the turn
   ?  this help`
 
-// askSet asks hunk by hunk. Nothing is written before every hunk has its decision, so q in the middle keeps what was
-// accepted until then and rejects the rest; the turn is ended after the call has written that. After q a set of which
-// nothing was accepted is rejected as a whole.
+// review is one change while a person decides about it. Nothing is written before every hunk has its decision, so q in the
+// middle keeps what was accepted until then and rejects the rest; the turn is ended after the call has written that.
+type review struct {
+	*approvals
+	request   permission.Request
+	set       *change.Set
+	decisions change.Decisions
+	reply     permission.Reply
+	effects   *hunkEffects
+	accepted  int
+	all, stop bool
+	headed    string // the file whose name was printed last
+	opened    map[*change.Group]bool
+}
+
+// askSet asks group by group and hunk by hunk: what was verified comes last, in one line each, unless the person opens it.
+// After q a set of which nothing was accepted is rejected as a whole.
 func (t *approvals) askSet(ctx context.Context, r permission.Request, set *change.Set) (permission.Reply, error) {
-	d := change.Decisions{Hunks: map[string]change.Decision{}}
-	reply := permission.Reply{Kind: permission.Once, Asked: true}
-	accepted := 0
-	var all, stop bool
-	// asked counts the hunks that were shown; those behind it are still open.
-	effects, asked := t.effects(ctx, r), 0
+	v := &review{approvals: t, request: r, set: set, decisions: change.Decisions{Hunks: map[string]change.Decision{}}, reply: permission.Reply{Kind: permission.Once, Asked: true}, opened: map[*change.Group]bool{}}
+	v.effects = t.effects(ctx, r)
+	var folded []*change.Group
 	for i := range set.Files {
 		f := &set.Files[i]
 		hunks := f.Hunks
@@ -278,69 +285,224 @@ func (t *approvals) askSet(ctx context.Context, r permission.Request, set *chang
 		}
 		for j := range hunks {
 			h := &hunks[j]
-			if stop {
-				d.Hunks[h.ID] = change.Decision{Kind: change.Reject}
-				continue
+			if _, decided := v.decisions.Hunks[h.ID]; decided {
+				continue // with its group
 			}
-			if all {
-				d.Hunks[h.ID] = change.Decision{Kind: change.Accept}
-				continue
-			}
-			t.mu.Lock()
-			if j == 0 {
-				t.fileHead(set, f)
-			}
-			if h.ID != "" {
-				t.hunk(f, h)
-				asked++
-			}
-			if words := effects.line(h.ID); words != "" {
-				t.line(t.paint(yellow, words))
-			}
-			t.mu.Unlock()
-			v, what, err := t.askHunk(ctx, r, f, h)
-			if err != nil {
-				return permission.Reply{}, err
-			}
-			switch what {
-			case 'a':
-				all = true
-			case 'A':
-				all = true
-				reply.Kind, reply.Scope = permission.Always, permission.ScopeSession
-			case 'q':
-				stop = true
-				t.quits()
-			}
-			// A set that has no hunk to decide about takes the answer as its default.
-			if h.ID == "" {
-				if v.Kind == change.Reject {
-					d.Default = change.Reject
+			g := set.Evidence.GroupOf(h.ID)
+			switch {
+			case g != nil && g.Verified:
+				if !slices.Contains(folded, g) {
+					folded = append(folded, g)
 				}
-			} else {
-				d.Hunks[h.ID] = v
+				continue
+			case g != nil && len(g.Hunks) > 1 && !v.opened[g]:
+				if err := v.group(ctx, g); err != nil {
+					return permission.Reply{}, err
+				}
+				if !v.opened[g] {
+					continue
+				}
 			}
-			// Accepting a hunk changes nothing in the verdict, which is about the whole proposal; rejecting or
-			// editing one does.
-			if v.Kind != change.Accept && !stop && !all {
-				effects.decided(ctx, d, asked)
-			}
-			if v.Kind != change.Reject {
-				accepted++
+			if err := v.hunk(ctx, f, h); err != nil {
+				return permission.Reply{}, err
 			}
 		}
 	}
-	if stop && accepted == 0 {
+	for _, g := range folded {
+		if err := v.group(ctx, g); err != nil {
+			return permission.Reply{}, err
+		}
+		if !v.opened[g] {
+			continue
+		}
+		for i := range set.Files {
+			for j := range set.Files[i].Hunks {
+				if h := &set.Files[i].Hunks[j]; slices.Contains(g.Hunks, h.ID) {
+					if err := v.hunk(ctx, &set.Files[i], h); err != nil {
+						return permission.Reply{}, err
+					}
+				}
+			}
+		}
+	}
+	if v.stop && v.accepted == 0 {
 		return permission.Reply{Kind: permission.Reject, Asked: true}, nil
 	}
-	if stop {
+	if v.stop {
 		t.mu.Lock()
 		// The transcript ends the turn when this call has ended: cancelling it at once would lose the accepted hunks.
 		t.stopping = r.CallID
 		t.mu.Unlock()
 	}
-	reply.Decisions = &d
-	return reply, nil
+	if v.partly() && set.Evidence != nil && len(set.Evidence.Checks) > 0 {
+		t.say(yellow, "  the checks ran on the whole proposal; what you accept of it was not checked alone")
+	}
+	v.reply.Decisions = &v.decisions
+	return v.reply, nil
+}
+
+// partly reports that the person does not take all as it was proposed.
+func (v *review) partly() bool {
+	for _, d := range v.decisions.Hunks {
+		if d.Kind != change.Accept {
+			return true
+		}
+	}
+	return false
+}
+
+// rest decides about a hunk without asking, after a and q; false where it is to be asked.
+func (v *review) rest(id string) bool {
+	switch {
+	case v.stop:
+		v.decisions.Hunks[id] = change.Decision{Kind: change.Reject}
+	case v.all:
+		v.decisions.Hunks[id] = change.Decision{Kind: change.Accept}
+		v.accepted++
+	default:
+		return false
+	}
+	return true
+}
+
+// answered notes what a key means for what follows.
+func (v *review) answered(key byte) {
+	switch key {
+	case 'a':
+		v.all = true
+	case 'A':
+		v.all = true
+		v.reply.Kind, v.reply.Scope = permission.Always, permission.ScopeSession
+	case 'q':
+		v.stop = true
+		v.quits()
+	}
+}
+
+// show prints a hunk under its file's name. t.mu is held.
+func (v *review) show(f *change.File, h *change.Hunk) {
+	if v.headed != f.Path {
+		v.fileHead(v.set, f)
+		v.headed = f.Path
+	}
+	if h.ID != "" {
+		v.sheet.hunk(f, h)
+	}
+}
+
+// hunk asks about one hunk.
+func (v *review) hunk(ctx context.Context, f *change.File, h *change.Hunk) error {
+	if v.rest(h.ID) {
+		return nil
+	}
+	v.mu.Lock()
+	v.show(f, h)
+	if words := v.effects.line(h.ID); words != "" {
+		v.line(v.paint(yellow, words))
+	}
+	v.mu.Unlock()
+	d, key, err := v.askHunk(ctx, v.request, f, h)
+	if err != nil {
+		return err
+	}
+	v.answered(key)
+	// A set that has no hunk to decide about takes the answer as its default.
+	if h.ID == "" {
+		if d.Kind == change.Reject {
+			v.decisions.Default = change.Reject
+		}
+	} else {
+		v.decisions.Hunks[h.ID] = d
+	}
+	// Accepting a hunk changes nothing in the verdict, which is about the whole proposal; rejecting or editing one does.
+	if d.Kind != change.Accept && !v.stop && !v.all {
+		v.effects.decided(ctx, v.decisions)
+	}
+	if d.Kind != change.Reject {
+		v.accepted++
+	}
+	return nil
+}
+
+// groupHelp is the help of group. Its keys are those that group takes.
+const groupHelp = `  y  accept all of these hunks
+  n  reject all of them
+  o  open: decide about each of them
+  a  accept these and the rest of this change
+  c  comment to the model, then decide
+  q  stop: reject these and the rest, end the turn
+  ?  this help`
+
+// group asks about hunks that are one decision. What is verified is one line; what only belongs together is shown whole, as
+// nobody has looked at it yet. After o nothing is decided, and the group is open.
+func (v *review) group(ctx context.Context, g *change.Group) error {
+	if v.all || v.stop {
+		for _, id := range g.Hunks {
+			v.rest(id)
+		}
+		return nil
+	}
+	v.mu.Lock()
+	v.line("")
+	v.line(v.paint(bold, Clean(visible.Text(g.Title))))
+	for i := range v.set.Files {
+		f := &v.set.Files[i]
+		n := 0
+		for j := range f.Hunks {
+			if !slices.Contains(g.Hunks, f.Hunks[j].ID) {
+				continue
+			}
+			if n++; !g.Verified {
+				v.show(f, &f.Hunks[j])
+			}
+		}
+		if g.Verified && n > 0 {
+			v.line(v.paint(dim, fmt.Sprintf("    %s (%s)", Clean(v.rel(f.Path)), textutil.Plural(n, "hunk"))))
+		}
+	}
+	v.mu.Unlock()
+	comment := ""
+	for {
+		k, err := v.key(ctx, "Accept "+textutil.Plural(len(g.Hunks), "hunk")+" as one", "ynoacq?")
+		if err != nil {
+			return err
+		}
+		d := change.Decision{Kind: change.Accept, Comment: comment}
+		switch k {
+		case 'o':
+			v.opened[g] = true
+			v.headed = ""
+			return nil
+		case '?':
+			v.say(dim, groupHelp)
+			continue
+		case 'c':
+			if comment, err = v.words(ctx, "  comment: "); err != nil {
+				return err
+			}
+			continue
+		case 'a':
+			if sure, err := v.sure(ctx, "Accept these and the rest of this change unseen"); err != nil {
+				return err
+			} else if !sure {
+				continue
+			}
+		case 'n', 'q':
+			d.Kind = change.Reject
+		}
+		v.answered(k)
+		for i, id := range g.Hunks {
+			// The model reads the comment once.
+			if i > 0 {
+				d.Comment = ""
+			}
+			v.decisions.Hunks[id] = d
+			if d.Kind == change.Accept {
+				v.accepted++
+			}
+		}
+		return nil
+	}
 }
 
 // askHunk asks about one hunk and returns the decision and the key that made it: a, A and q concern the hunks after

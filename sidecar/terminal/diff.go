@@ -6,6 +6,7 @@ import (
 
 	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/diff"
+	"github.com/pillion-dev/pillion/tools/shell/visible"
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
@@ -60,6 +61,25 @@ func (t *sheet) head(s *change.Set) {
 				break
 			}
 			t.line(t.paint(green, "  − ") + t.paint(dim, t.plainProblem(p)))
+		}
+	}
+	t.evidence(s.Evidence)
+}
+
+// evidence prints what is known of a change besides its problems, and what of it is folded.
+func (t *sheet) evidence(e *change.Evidence) {
+	place := func(path string, line int) string { return fmt.Sprintf("%s:%d", t.rel(path), line) }
+	color := map[change.Mood]string{change.Good: green, change.Warning: yellow, change.Bad: red}
+	for _, l := range e.Lines(place) {
+		// Names of tests and words of the agent come from outside.
+		t.line("  " + t.paint(color[l.Mood], Clean(visible.Text(l.Text))))
+	}
+	if e == nil {
+		return
+	}
+	for _, g := range e.Groups {
+		if g.Verified {
+			t.line("  " + t.paint(cyan, Clean(visible.Text(g.Title))))
 		}
 	}
 }

@@ -3,6 +3,7 @@ package terminal
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -67,15 +68,19 @@ func (e *hunkEffects) look(ctx context.Context, d change.Decisions, left []strin
 	e.effects = e.request.Change.Effects(d, left, e.verdict, check)
 }
 
-// decided prints what became of the verdict when a decision changed it: a hunk was rejected or edited. from is the place
-// of the first hunk that is left. Nothing is printed when the headline stays the same: the person would look for a
+// decided prints what became of the verdict when a decision changed it: a hunk was rejected or edited. Nothing is printed when the headline stays the same: the person would look for a
 // difference.
-func (e *hunkEffects) decided(ctx context.Context, d change.Decisions, from int) {
-	if e == nil || from >= len(e.ids) {
+func (e *hunkEffects) decided(ctx context.Context, d change.Decisions) {
+	if e == nil {
+		return
+	}
+	// Groups are decided out of the order of the proposal.
+	left := slices.DeleteFunc(slices.Clone(e.ids), func(id string) bool { _, done := d.Hunks[id]; return done })
+	if len(left) == 0 {
 		return
 	}
 	before := e.verdict
-	e.look(ctx, d, e.ids[from:])
+	e.look(ctx, d, left)
 	if e.verdict.Known() && (before == nil || e.verdict.Headline() != before.Headline()) {
 		e.t.say("", "  with your decisions so far: "+e.t.verdict(e.verdict))
 	}

@@ -38,6 +38,7 @@ type Env struct {
 	Journal files.Journal // nil: no repair after a crash between two files; see files.DirJournal
 	Format  Formatter     // nil: none
 	Verdict VerdictMode   // how long an edit waits for its verdict, and whether it is asked for its sake
+	Repairs *Repairs      // changes that introduce errors go back to the model once; nil: none does
 
 	Search *search.Searcher // nil: one with the default options
 	Shell  BashOptions
@@ -57,7 +58,7 @@ func (env Env) workspace() workspace {
 
 // changes is the part that proposes changes of files and carries them out.
 func (env Env) changes() changes {
-	return changes{workspace: env.workspace(), Tracker: env.Tracker, Bridge: env.Bridge, writer: NewWriter(env), checker: checker{Bridge: env.Bridge, mode: env.Verdict}}
+	return changes{workspace: env.workspace(), Tracker: env.Tracker, Bridge: env.Bridge, writer: NewWriter(env), checker: checker{Bridge: env.Bridge, mode: env.Verdict}, repairs: env.Repairs}
 }
 
 // commands is the part that judges and runs commands.

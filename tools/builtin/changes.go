@@ -19,17 +19,20 @@ import (
 // proposal is what a tool wants to do to files. Nothing is written before propose says so. It belongs to one call and is not stored;
 // the change set made of it is.
 type proposal struct {
-	told     bool   // the note tells the model all that it did not know of the files
-	title    string // the call's title; empty: the paths
-	done     string // the result's first words when all of it is applied
-	note     string // for the model, after them: how a passage was found, and the like
-	members  []member
-	meta     map[string]any    // added to the result's metadata
-	evidence []change.Evidence // what was run on it, for the approval request
-	confirm  string            // why a person must agree whatever the rules allow; empty: the rules decide
+	told    bool   // the note tells the model all that it did not know of the files
+	title   string // the call's title; empty: the paths
+	done    string // the result's first words when all of it is applied
+	note    string // for the model, after them: how a passage was found, and the like
+	members []member
+	meta    map[string]any // added to the result's metadata
+	confirm string         // why a person must agree whatever the rules allow; empty: the rules decide
 
 	again *change.Set // it was proposed before, in a session that was cut off; nil: it is new
 	ask   string      // the id of the approval request then; empty: a new one
+
+	// evidence finds out what else is known of the set, before a person is asked; nil: nothing. It is told with the question
+	// and decides nothing.
+	evidence func(ctx context.Context, set *change.Set) *change.Evidence
 
 	// complete: what follows from its moves, such as changed imports, is in it already. Asking the servers again would do it twice.
 	complete bool
@@ -51,6 +54,7 @@ type changes struct {
 
 	writer  *Writer
 	checker checker
+	repairs *Repairs // nil: no change goes back to the model
 }
 
 // changeFiles takes edits that were computed elsewhere (a language server's rename or code action) the
@@ -156,6 +160,12 @@ func (c changes) propose(ctx context.Context, call *tools.Call, p proposal) (too
 	if note := c.syntaxNote(p); note != "" {
 		p.note = strings.TrimSpace(p.note + "\n" + note)
 	}
+	attempts := c.repairs.earlier(set)
+	if p.evidence != nil {
+		set = set.WithEvidence(p.evidence(ctx, set))
+	} else if attempts > 0 {
+		set = set.WithEvidence(&change.Evidence{Attempts: attempts})
+	}
 	r := c.request(set, p)
 	stop := func() {}
 	if wouldAsk(ctx, call, r) { // a rule that allows or denies waits for nothing
@@ -165,6 +175,16 @@ func (c changes) propose(ctx context.Context, call *tools.Call, p proposal) (too
 			checker.budget = w.VerdictWait()
 		}
 		set, stop = checker.check(ctx, set, func(s *change.Set) { c.show(call, s, change.Proposed) })
+		if introduced := introducedErrors(set); attempts > 0 && introduced > 0 {
+			set = set.WithEvidence(&change.Evidence{Attempts: attempts, Insists: Reason(call.Words)})
+			c.show(call, set, change.Proposed)
+		} else if attempts == 0 && p.evidence == nil && p.again == nil && c.checker.mode != VerdictDecides {
+			if err := c.repairs.sendBack(call, set, c.rel); err != nil {
+				stop()
+				c.show(call, set, change.Failed)
+				return tools.Result{}, err
+			}
+		}
 		r.Change = set
 	}
 	// The set in r carries the verdict so far; a later one reaches the card by show.
@@ -209,6 +229,15 @@ func (c changes) propose(ctx context.Context, call *tools.Call, p proposal) (too
 	return c.result(p, d, done, delta), nil
 }
 
+// introducedErrors counts the errors of a verdict that is known.
+func introducedErrors(set *change.Set) int {
+	if !set.Verdict.Known() {
+		return 0
+	}
+	n, _ := set.Verdict.Errors()
+	return n
+}
+
 // syntaxNote names the files that could be parsed before the change and cannot be any more. A language
 // server says so too, but there may be none, and it may take seconds; tree-sitter answers at once. It
 // is a note, not a refusal: a change may pass through a broken state on purpose.
@@ -245,7 +274,6 @@ func (c changes) set(call *tools.Call, p proposal) *change.Set {
 	if s.Title == "" {
 		s.Title = c.names(s)
 	}
-	s.Evidence = p.evidence
 	return s
 }
 

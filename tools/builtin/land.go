@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/change"
+	"github.com/pillion-dev/pillion/tools/evidence"
 	"github.com/pillion-dev/pillion/tools/files"
 	"github.com/pillion-dev/pillion/tools/permission"
 	"github.com/pillion-dev/pillion/tools/textutil"
@@ -22,11 +24,11 @@ type Landing struct {
 	Title string
 	Files []change.File // Old is what the draft began from, which may not be what is there now
 	Notes []string      // for the person and the model: what a reader must know of the whole
-	// What was run on the draft. The approval request shows it by itself, and the model reads it with the notes.
-	Evidence []change.Evidence
 	// Bulk says what is taken or left as a whole, one line each: ignored output, folders without files. It is asked once,
 	// after the files.
 	Bulk []string
+	// Evidence is what is known of the proposal as it is landed, merged with what the project has by then; nil: nothing.
+	Evidence func(ctx context.Context, set *change.Set) *change.Evidence
 	// Take carries out what is no file's text, after the files were written. bulk: the person keeps the bulk.
 	// An error of it is told to the model, not returned: the files were written by then, and the call must not read as if nothing was.
 	Take func(ctx context.Context, bulk, partly bool) error
@@ -44,8 +46,8 @@ func Land(env Env, l Landing) tools.Tool {
 // land merges each file onto what is there now and proposes all of it. A rejection of the files ends it before the bulk is asked about or
 // taken: nothing of the draft reaches the project then.
 func (c changes) land(ctx context.Context, call *tools.Call, l Landing) (tools.Result, error) {
-	p := proposal{title: l.Title, done: "The user accepted the draft; it was written to the project.", complete: true,
-		confirm: "it is all that was done in the draft; the project has not been touched", evidence: l.Evidence}
+	p := proposal{title: l.Title, done: "The user accepted the draft; it was written to the project.", complete: true, evidence: l.Evidence,
+		confirm: "it is all that was done in the draft; the project has not been touched"}
 	notes := l.Notes
 	for _, f := range l.Files {
 		m, note, err := c.landed(f)
@@ -60,11 +62,8 @@ func (c changes) land(ctx context.Context, call *tools.Call, l Landing) (tools.R
 			p.members = append(p.members, m)
 		}
 	}
-	said := slices.Clone(notes)
-	for _, e := range l.Evidence {
-		said = append(said, e.String())
-	}
-	p.note = strings.Join(said, "\n")
+	byRisk(p.members)
+	p.note = strings.Join(notes, "\n")
 	if len(notes) > 0 {
 		p.confirm += ". " + strings.Join(notes, " ")
 	}
@@ -103,6 +102,51 @@ func (c changes) land(ctx context.Context, call *tools.Call, l Landing) (tools.R
 		}
 	}
 	return r, nil
+}
+
+// byRisk puts first what a reader must look at: programs, each with the tests beside it, then settings, then what is only
+// read, and what a program wrote last. Every front end shows the files in this order.
+func byRisk(list []member) {
+	subject := map[string]bool{} // programs in the proposal, by what their tests would be called after
+	stem := func(path string) string {
+		name := strings.ToLower(filepath.Base(path))
+		name, _, _ = strings.Cut(name, ".")
+		return strings.TrimSuffix(strings.TrimSuffix(strings.TrimPrefix(name, "test_"), "_test"), "_spec")
+	}
+	for _, m := range list {
+		if !evidence.TestFile(m.Path) {
+			subject[stem(m.Path)] = true
+		}
+	}
+	rank := func(m member) int {
+		switch ext := strings.ToLower(filepath.Ext(m.Path)); {
+		case evidence.Generated(m.New) || m.Kind == change.Delete && evidence.Generated(m.Old):
+			return 4
+		case ext == ".md" || ext == ".txt" || ext == ".rst" || ext == ".adoc":
+			return 3
+		case ext == ".json" || ext == ".yaml" || ext == ".yml" || ext == ".toml" || ext == ".lock" || ext == ".sum" || ext == ".mod":
+			return 2
+		// A test of what is not in the proposal follows the programs.
+		case evidence.TestFile(m.Path) && !subject[stem(m.Path)]:
+			return 1
+		}
+		return 0
+	}
+	test := func(m member) int {
+		if evidence.TestFile(m.Path) {
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(list, func(a, b member) int {
+		if r := rank(a) - rank(b); r != 0 {
+			return r
+		}
+		if rank(a) > 0 {
+			return strings.Compare(a.Path, b.Path)
+		}
+		return cmp.Or(strings.Compare(stem(a.Path), stem(b.Path)), test(a)-test(b), strings.Compare(a.Path, b.Path))
+	})
 }
 
 // nameList is some names in a title, three at most.

@@ -23,18 +23,17 @@ const (
 // Set is one proposal: all or nothing, whatever the number of files. Its JSON is stored in the event log and sent to
 // editors, so names of fields stay. A set that was published is not written to; methods return a new one.
 type Set struct {
-	ID        string   `json:"id"`
-	Title     string   `json:"title,omitempty"`
-	Tool      string   `json:"tool,omitempty"`
-	SessionID string   `json:"sessionID,omitempty"`
-	CallID    string   `json:"callID,omitempty"`
-	Files     []File   `json:"files"`
-	Verdict   *Verdict `json:"diagnostics,omitempty"` // nil until checked; the JSON name is older than the word
-	Source    Source   `json:"source,omitempty"`
-	Undoes    string   `json:"undoes,omitempty"`   // the one set that this one takes hunks of back
-	Uncaught  string   `json:"uncaught,omitempty"` // a command's set: what else it changed and is not in it, for people
-	// What was run on it before it was proposed; only a draft's set has any.
-	Evidence []Evidence `json:"evidence,omitempty"`
+	ID        string    `json:"id"`
+	Title     string    `json:"title,omitempty"`
+	Tool      string    `json:"tool,omitempty"`
+	SessionID string    `json:"sessionID,omitempty"`
+	CallID    string    `json:"callID,omitempty"`
+	Files     []File    `json:"files"`
+	Verdict   *Verdict  `json:"diagnostics,omitempty"` // nil until checked; the JSON name is older than the word
+	Evidence  *Evidence `json:"evidence,omitempty"`    // nil: nothing but the verdict is known
+	Source    Source    `json:"source,omitempty"`
+	Undoes    string    `json:"undoes,omitempty"`   // the one set that this one takes hunks of back
+	Uncaught  string    `json:"uncaught,omitempty"` // a command's set: what else it changed and is not in it, for people
 }
 
 // Source says who made a set.

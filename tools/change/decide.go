@@ -31,7 +31,7 @@ func (s *Set) Decide(d Decisions) (*Decided, error) {
 		return nil, err
 	}
 	out := &Decided{Comment: d.Comment, Set: &Set{
-		ID: s.ID, Title: s.Title, Tool: s.Tool, SessionID: s.SessionID, CallID: s.CallID, Verdict: s.Verdict,
+		ID: s.ID, Title: s.Title, Tool: s.Tool, SessionID: s.SessionID, CallID: s.CallID, Verdict: s.Verdict, Evidence: s.Evidence,
 	}}
 	for i, f := range s.Files {
 		n, rulings := f.decide(d)

@@ -5,16 +5,16 @@ import "testing"
 // A line of evidence must never read better than what happened.
 func TestEvidenceInWords(t *testing.T) {
 	for _, c := range []struct {
-		e    Evidence
+		e    Check
 		want string
 	}{
-		{Evidence{Command: "make", Status: EvidencePassed, Seconds: 1.25}, "Passed: make (1.2 s)."},
-		{Evidence{Command: "make", Status: EvidenceFailed, ExitCode: 2, Seconds: 1}, "FAILED: make (exit 2, 1.0 s)."},
-		{Evidence{Command: "make", Status: EvidenceNotRun, Reason: "it was not allowed"}, "Not run: make (it was not allowed)."},
-		{Evidence{Command: "make", Status: "splendid"}, "Not run: make."},
-		{Evidence{Command: "make", Status: EvidencePassed, Stale: true}, "Passed: make (0.0 s, before the last change)."},
-		{Evidence{Command: "make", Status: EvidencePassed, Tests: []TestResult{{Name: "A", Status: EvidencePassed}, {Name: "B", Status: EvidencePassed}}}, "Passed: make (0.0 s, 2 tests)."},
-		{Evidence{Command: "make", Status: EvidenceFailed, ExitCode: 1, Tests: []TestResult{{Name: "A", Status: EvidenceFailed}, {Name: "B", Status: EvidenceSkipped}}}, "FAILED: make (exit 1, 0.0 s, 1 of 2 tests failed)."},
+		{Check{Command: "make", Status: EvidencePassed, Seconds: 1.25}, "Passed: make (1.2 s)."},
+		{Check{Command: "make", Status: EvidenceFailed, ExitCode: 2, Seconds: 1}, "FAILED: make (exit 2, 1.0 s)."},
+		{Check{Command: "make", Status: EvidenceNotRun, Reason: "it was not allowed"}, "Not run: make (it was not allowed)."},
+		{Check{Command: "make", Status: "splendid"}, "Not run: make."},
+		{Check{Command: "make", Status: EvidencePassed, Stale: true}, "Passed: make (0.0 s, before the last change)."},
+		{Check{Command: "make", Status: EvidencePassed, Tests: []TestResult{{Name: "A", Status: EvidencePassed}, {Name: "B", Status: EvidencePassed}}}, "Passed: make (0.0 s, 2 tests)."},
+		{Check{Command: "make", Status: EvidenceFailed, ExitCode: 1, Tests: []TestResult{{Name: "A", Status: EvidenceFailed}, {Name: "B", Status: EvidenceSkipped}}}, "FAILED: make (exit 1, 0.0 s, 1 of 2 tests failed, 1 skipped)."},
 	} {
 		if got := c.e.String(); got != c.want {
 			t.Errorf("%+v\n got %s\nwant %s", c.e, got, c.want)
@@ -28,12 +28,12 @@ func TestEvidenceInWords(t *testing.T) {
 // What was run on the old texts is not known of the new ones, and the old set must stay as it was shown.
 func TestOtherTextsOutdateTheEvidence(t *testing.T) {
 	s := New("chg_1", []File{{Path: "/a", Kind: Edit, Old: "1\n", New: "2\n"}})
-	s.Verdict, s.Evidence = &Verdict{Certainty: Fresh}, []Evidence{{Command: "make", Status: EvidencePassed}}
+	s.Verdict, s.Evidence = &Verdict{Certainty: Fresh}, &Evidence{Checks: []Check{{Command: "make", Status: EvidencePassed}}}
 	next := s.WithFiles(nil)
-	if next.Verdict != nil || !next.Evidence[0].Stale || next.ID != s.ID {
+	if next.Verdict != nil || !next.Evidence.Checks[0].Stale || next.ID != s.ID {
 		t.Errorf("%+v", next)
 	}
-	if s.Verdict == nil || s.Evidence[0].Stale || len(s.Files) != 1 {
+	if s.Verdict == nil || s.Evidence.Checks[0].Stale || len(s.Files) != 1 {
 		t.Errorf("the set itself was changed: %+v", s)
 	}
 }

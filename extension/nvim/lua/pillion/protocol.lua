@@ -1147,12 +1147,28 @@
 ---@field fixed pillion.Problem[]
 ---@field unchanged integer
 
----What one undecided hunk does to the problems, while the others stay as they were decided.
----@class pillion.HunkEffect
----@field fixes? pillion.Problem[]
----@field introduces? pillion.Problem[]
----@field ifRejected? pillion.Problem[]
----@field needs? string[]
+---What is known of a proposal besides its verdict: what was run on it, what uses what it changes, which of its hunks are one decision.
+---@class pillion.ChangeEvidence
+---@field version? string
+---@field attempts? integer
+---@field insists? string
+---@field checks? pillion.EvidenceCheck[]
+---@field uses? pillion.EvidenceUse[]
+---@field groups? pillion.EvidenceGroup[]
+---@field claims? pillion.EvidenceClaim[]
+
+---A command that was run on the proposal before the person was asked, and how it ended.
+---@class pillion.EvidenceCheck
+---@field command string
+---@field line? string
+---@field status string
+---@field exitCode? integer
+---@field seconds? number
+---@field reason? string
+---@field version? string
+---@field stale? boolean
+---@field output? string
+---@field tests? pillion.TestResult[]
 
 ---One test of a command that was run on a change set.
 ---@class pillion.TestResult
@@ -1163,23 +1179,54 @@
 ---@field output? string
 ---@field before? string
 
----A command that was run on a change set before it was proposed, and how it ended.
----@class pillion.Evidence
----@field command string
----@field status string
----@field exitCode? integer
----@field seconds? number
----@field reason? string
----@field output? string
----@field stale? boolean
----@field tests? pillion.TestResult[]
+---A changed declaration and what uses it, as its language server sees it.
+---@class pillion.EvidenceUse
+---@field name string
+---@field kind string
+---@field path string
+---@field line integer
+---@field what string
+---@field public? boolean
+---@field uses integer
+---@field files integer
+---@field inside integer
+---@field unknown? string
+---@field others? pillion.EvidencePlace[]
+
+---A line of a file, from 1.
+---@class pillion.EvidencePlace
+---@field path string
+---@field line integer
+
+---Hunks that are one decision.
+---@class pillion.EvidenceGroup
+---@field kind string
+---@field title string
+---@field hunks string[]
+---@field verified? boolean
+
+---Something that the agent says it has checked, beside what was run.
+---@class pillion.EvidenceClaim
+---@field text string
+---@field about string
+---@field support string
+---@field command? string
+---@field exit? integer
+---@field version? string
+
+---What one undecided hunk does to the problems, while the others stay as they were decided.
+---@class pillion.HunkEffect
+---@field fixes? pillion.Problem[]
+---@field introduces? pillion.Problem[]
+---@field ifRejected? pillion.Problem[]
+---@field needs? string[]
 
 ---_meta.pillion of a tool call in a permission request.
 ---@class pillion.ToolCallMeta
 ---@field changeSet? string
 ---@field files? pillion.FileChange[]
 ---@field diagnostics? pillion.ChangeDiagnostics
----@field evidence? pillion.Evidence[]
+---@field evidence? pillion.ChangeEvidence
 ---@field permission? string
 ---@field patterns? string[]
 ---@field always? string[]
@@ -1229,6 +1276,7 @@
 ---@field state string
 ---@field files pillion.FileChange[]
 ---@field diagnostics? pillion.ChangeDiagnostics
+---@field evidence? pillion.ChangeEvidence
 ---@field kept? string[]
 ---@field undone? string[]
 

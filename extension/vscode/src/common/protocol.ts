@@ -1346,12 +1346,29 @@ export interface ChangeDiagnostics {
   unchanged: number;
 }
 
-/** What one undecided hunk does to the problems, while the others stay as they were decided. */
-export interface HunkEffect {
-  fixes?: Problem[];
-  introduces?: Problem[];
-  ifRejected?: Problem[];
-  needs?: string[];
+/** What is known of a proposal besides its verdict: what was run on it, what uses what it changes, which of its hunks are one decision. */
+export interface ChangeEvidence {
+  version?: string;
+  attempts?: number;
+  insists?: string;
+  checks?: EvidenceCheck[];
+  uses?: EvidenceUse[];
+  groups?: EvidenceGroup[];
+  claims?: EvidenceClaim[];
+}
+
+/** A command that was run on the proposal before the person was asked, and how it ended. */
+export interface EvidenceCheck {
+  command: string;
+  line?: string;
+  status: string;
+  exitCode?: number;
+  seconds?: number;
+  reason?: string;
+  version?: string;
+  stale?: boolean;
+  output?: string;
+  tests?: TestResult[];
 }
 
 /** One test of a command that was run on a change set. */
@@ -1364,16 +1381,51 @@ export interface TestResult {
   before?: string;
 }
 
-/** A command that was run on a change set before it was proposed, and how it ended. */
-export interface Evidence {
-  command: string;
-  status: string;
-  exitCode?: number;
-  seconds?: number;
-  reason?: string;
-  output?: string;
-  stale?: boolean;
-  tests?: TestResult[];
+/** A changed declaration and what uses it, as its language server sees it. */
+export interface EvidenceUse {
+  name: string;
+  kind: string;
+  path: string;
+  line: number;
+  what: string;
+  public?: boolean;
+  uses: number;
+  files: number;
+  inside: number;
+  unknown?: string;
+  others?: EvidencePlace[];
+}
+
+/** A line of a file, from 1. */
+export interface EvidencePlace {
+  path: string;
+  line: number;
+}
+
+/** Hunks that are one decision. */
+export interface EvidenceGroup {
+  kind: string;
+  title: string;
+  hunks: string[];
+  verified?: boolean;
+}
+
+/** Something that the agent says it has checked, beside what was run. */
+export interface EvidenceClaim {
+  text: string;
+  about: string;
+  support: string;
+  command?: string;
+  exit?: number;
+  version?: string;
+}
+
+/** What one undecided hunk does to the problems, while the others stay as they were decided. */
+export interface HunkEffect {
+  fixes?: Problem[];
+  introduces?: Problem[];
+  ifRejected?: Problem[];
+  needs?: string[];
 }
 
 /** _meta.pillion of a tool call in a permission request. */
@@ -1381,7 +1433,7 @@ export interface ToolCallMeta {
   changeSet?: string;
   files?: FileChange[];
   diagnostics?: ChangeDiagnostics | null;
-  evidence?: Evidence[];
+  evidence?: ChangeEvidence | null;
   permission?: string;
   patterns?: string[];
   always?: string[];
@@ -1437,6 +1489,7 @@ export interface ChangeInfo {
   state: string;
   files: FileChange[];
   diagnostics?: ChangeDiagnostics | null;
+  evidence?: ChangeEvidence | null;
   kept?: string[];
   undone?: string[];
 }

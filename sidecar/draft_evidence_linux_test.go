@@ -1,0 +1,159 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pillion-dev/pillion/agent/provider/wiretest"
+	"github.com/pillion-dev/pillion/tools/change"
+)
+
+// evidenceIn finds the evidence of the proposal among the events that a run printed.
+func evidenceIn(t *testing.T, out string) *change.Evidence {
+	t.Helper()
+	var e *change.Evidence
+	for line := range strings.Lines(out) {
+		var x struct {
+			Type string
+			Data struct {
+				Set struct{ Evidence *change.Evidence }
+			}
+		}
+		if json.Unmarshal([]byte(line), &x) == nil && x.Type == "change" && x.Data.Set.Evidence != nil {
+			e = x.Data.Set.Evidence
+		}
+	}
+	if e == nil {
+		t.Fatalf("no proposal has evidence:\n%s", out)
+	}
+	return e
+}
+
+// goModule writes a module: a function with uses in four files, one with none but its test, and a test that always failed.
+func goModule(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	put := func(name, text string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(dir, name), text)
+	}
+	put("go.mod", "module example.com/p\n\ngo 1.22\n")
+	put("cfg/cfg.go", "package cfg\n\n// Load reads.\nfunc Load(name string) (int, error) { return len(name), nil }\n\n// Size counts.\nfunc Size() int { return 3 }\n")
+	put("cfg/cfg_test.go", "package cfg\n\nimport \"testing\"\n\nfunc TestLoad(t *testing.T) {\n\tif n, _ := Load(\"abc\"); n != 3 {\n\t\tt.Fatal(n)\n\t}\n}\n\n"+
+		"func TestSize(t *testing.T) {\n\tif Size() < 3 {\n\t\tt.Fatal(\"size\")\n\t}\n}\n\nfunc TestBroken(t *testing.T) { t.Fatal(\"was always broken\", Size()) }\n")
+	for i := range 4 {
+		put(fmt.Sprintf("app/a%d.go", i), fmt.Sprintf("package app\n\nimport \"example.com/p/cfg\"\n\n// Run%d runs.\nfunc Run%d() int {\n\tn, _ := cfg.Load(\"x\")\n\treturn n\n}\n", i, i))
+	}
+	return dir
+}
+
+// A proposal says what of it is mechanical, what uses what it changes, how each affected test ended and how it ended before,
+// and whether the agent's words rest on a run. All of it is found out by the real programs.
+func TestEvidenceOfAProposal(t *testing.T) {
+	for _, program := range []string{"go", "gopls"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skip(program + " is not installed; run make setup-go")
+		}
+	}
+	dir := goModule(t)
+	out, srv := turnInDraft(t, dir, []string{"--approve", "all", "--json", "--trust"},
+		callStep("bash", `{"command":"sed -i 's/\\bLoad\\b/Fetch/' */*.go && sed -i 's/return 3/return 4/' cfg/cfg.go"}`),
+		wiretest.Step{Text: "All tests pass. The linter is clean."})
+	e := evidenceIn(t, out)
+	if len(e.Groups) != 1 || e.Groups[0].Title != "verified rename Load → Fetch, 6 places" || len(e.Groups[0].Hunks) != 6 {
+		t.Errorf("groups: %+v", e.Groups)
+	}
+	said := ""
+	for _, l := range e.Lines(func(path string, line int) string { return fmt.Sprintf("%s:%d", path, line) }) {
+		said += l.Text + "\n"
+	}
+	for _, want := range []string{
+		"public function Load is removed or renamed: 5 uses in 5 files, 5 of them in this proposal; other projects may use it",
+		"public function Size changed inside: 2 uses in 1 file, 0 of them in this proposal; 2 outside may be affected",
+		"1 of 3 tests failed as before the change", "failed: TestBroken (example.com/p/cfg), failed before too",
+		"the agent says “All tests pass.”: NOT SO", "the agent says “The linter is clean.”: no run of that is known",
+	} {
+		if !strings.Contains(said, want) {
+			t.Errorf("%q is not in\n%s", want, said)
+		}
+	}
+	// What failed before does not go back to the agent.
+	if n := len(srv.Requests()); n != 2 {
+		t.Errorf("%d requests, want 2", n)
+	}
+}
+
+// With review preview a change that is certain to introduce errors goes back to the model once before anybody is asked; the
+// same change again is the model's will, and its words stand beside the question.
+func TestAChangeWithErrorsGoesBackToTheModelOnce(t *testing.T) {
+	if _, err := exec.LookPath("gopls"); err != nil {
+		t.Skip("gopls is not installed; run make setup-go")
+	}
+	bad := callStep("write", `{"filePath":"b.go","content":"package x\n\nfunc B() int { return A(2) }\n"}`)
+	insisting := bad
+	insisting.Text = "A gets its parameter in the next step."
+	good := callStep("write", `{"filePath":"b.go","content":"package x\n\nfunc B() int { return A() }\n"}`)
+	for name, c := range map[string]struct {
+		second  wiretest.Step
+		want    string // of b.go
+		insists string
+	}{"mended": {good, "A()", ""}, "insisted": {insisting, "A(2)", "A gets its parameter in the next step."}} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			write(t, filepath.Join(dir, "go.mod"), "module x\n\ngo 1.22\n")
+			write(t, filepath.Join(dir, "a.go"), "package x\n\nfunc A() int { return 1 }\n")
+			out, srv := turnInDraft(t, dir, []string{"--review", "preview", "--approve", "all", "--json", "--trust"}, bad, c.second, wiretest.Step{Text: "Done."})
+			var told []string
+			for _, r := range srv.Requests() {
+				for _, x := range r.Results() {
+					told = append(told, x.Text)
+				}
+			}
+			if len(told) < 2 || !strings.Contains(told[0], "The user was not asked yet") || !strings.Contains(told[0], "b.go:3:") {
+				t.Errorf("the model was told %q", told)
+			}
+			if got := read(t, filepath.Join(dir, "b.go")); !strings.Contains(got, c.want) {
+				t.Errorf("%q", got)
+			}
+			if e := evidenceIn(t, out); e.Attempts != 1 || e.Insists != c.insists {
+				t.Errorf("%+v", e)
+			}
+		})
+	}
+}
+
+// A generated file that its generator makes again just so is folded; one that was edited by hand afterwards is not.
+func TestGeneratedFilesAreMadeAgain(t *testing.T) {
+	if _, err := exec.LookPath("go"); err != nil {
+		t.Skip("go is not installed")
+	}
+	for name, c := range map[string]struct {
+		after string
+		want  int
+	}{"as generated": {"true", 1}, "edited": {`echo '// by hand' >> list.go`, 0}} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			write(t, filepath.Join(dir, "go.mod"), "module x\n\ngo 1.22\n")
+			write(t, filepath.Join(dir, "names.txt"), "a\n")
+			write(t, filepath.Join(dir, "x.go"), "package x\n\n//go:generate sh gen.sh\n")
+			write(t, filepath.Join(dir, "gen.sh"), "{ echo '// Code generated by gen.sh. DO NOT EDIT.'; echo; echo 'package x'; echo; sed 's/.*/const name_& = 1/' names.txt; } > list.go\n")
+			out, _ := turnInDraft(t, dir, []string{"--approve", "all", "--json", "--trust", "--no-lsp"},
+				callStep("bash", `{"command":"echo b >> names.txt && go generate ./... && %s"}`, c.after), wiretest.Step{Text: "Done."})
+			e := evidenceIn(t, out)
+			if len(e.Groups) != c.want {
+				t.Fatalf("groups: %+v", e.Groups)
+			}
+			if c.want == 1 && (e.Groups[0].Title != "verified generated: 1 file as `go generate .` makes it" || !e.Groups[0].Verified) {
+				t.Errorf("%+v", e.Groups[0])
+			}
+		})
+	}
+}

@@ -1,0 +1,761 @@
+package affected
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/pillion-dev/pillion/tools/change"
+	"github.com/pillion-dev/pillion/tools/textutil"
+)
+
+// goTests narrows twice: to the packages that import what was changed, tests' own imports included, and within them to the
+// tests from which a changed declaration can be reached by name. Names and not types: it takes milliseconds where loading
+// types takes seconds, and it errs on the side of more tests. A method is reached through its type too, because interfaces
+// call it without naming it.
+type goTests struct{}
+
+// goPackage is a folder of Go files.
+type goPackage struct {
+	dir, path   string          // folder; import path
+	module      string          // folder of its go.mod
+	modulePath  string          // what that declares
+	files       []string        // all its .go files, tests included
+	imports     map[string]bool // of its own files
+	testImports map[string]bool // of its tests, those of package x_test included
+	embeds      bool            // has a go:embed line: files that are no Go are part of it
+}
+
+// moduleLine finds the module path in a go.mod (go.dev/ref/mod#go-mod-file-module), quoted or not.
+var moduleLine = regexp.MustCompile(`(?m)^module\s+"?([^\s"]+)`)
+
+func (goTests) plan(p *Project) []Run {
+	if !slices.ContainsFunc(p.List, func(f string) bool { return filepath.Base(f) == "go.mod" }) {
+		return nil
+	}
+	var goChanged, others []string
+	for _, f := range p.changedPaths() {
+		if strings.HasSuffix(f, ".go") {
+			goChanged = append(goChanged, f)
+		} else {
+			others = append(others, f)
+		}
+	}
+	packages := goPackages(p)
+	g := goGraph{p: p, packages: packages, whole: map[string]bool{}, names: map[string]bool{}}
+	for _, f := range goChanged {
+		g.changed(f)
+	}
+	for _, f := range others {
+		g.changedOther(f)
+	}
+	return g.runs()
+}
+
+// goPackages are the packages of all modules in the project, by folder.
+func goPackages(p *Project) map[string]*goPackage {
+	modules := map[string]string{} // path by folder
+	for _, f := range p.List {
+		if filepath.Base(f) == "go.mod" {
+			if text, ok := p.Read(f); ok {
+				if m := moduleLine.FindStringSubmatch(text); m != nil {
+					modules[filepath.Dir(f)] = m[1]
+				}
+			}
+		}
+	}
+	out := map[string]*goPackage{}
+	for _, f := range p.List {
+		if !strings.HasSuffix(f, ".go") || ignoredByGo(p.Root, f) {
+			continue
+		}
+		dir := filepath.Dir(f)
+		pkg := out[dir]
+		if pkg == nil {
+			root := dir
+			for modules[root] == "" && root != p.Root && root != filepath.Dir(root) {
+				root = filepath.Dir(root)
+			}
+			if modules[root] == "" {
+				continue
+			}
+			r, err := filepath.Rel(root, dir)
+			if err != nil {
+				continue
+			}
+			pkg = &goPackage{dir: dir, module: root, modulePath: modules[root], path: path.Join(modules[root], filepath.ToSlash(r)), imports: map[string]bool{}, testImports: map[string]bool{}}
+			out[dir] = pkg
+		}
+		text, ok := p.Read(f)
+		if !ok {
+			continue
+		}
+		pkg.files = append(pkg.files, f)
+		pkg.embeds = pkg.embeds || strings.Contains(text, "//go:embed")
+		file, _ := parser.ParseFile(token.NewFileSet(), f, text, parser.ImportsOnly)
+		if file == nil {
+			continue
+		}
+		into := pkg.imports
+		if strings.HasSuffix(f, "_test.go") {
+			into = pkg.testImports
+		}
+		for _, i := range file.Imports {
+			into[strings.Trim(i.Path.Value, "\"`")] = true
+		}
+	}
+	return out
+}
+
+// ignoredByGo reports files that "./..." leaves out (go help packages).
+func ignoredByGo(root, f string) bool {
+	r, err := filepath.Rel(root, f)
+	if err != nil {
+		return true
+	}
+	for part := range strings.SplitSeq(filepath.ToSlash(r), "/") {
+		if part == "testdata" || part == "vendor" || strings.HasPrefix(part, "_") || strings.HasPrefix(part, ".") {
+			return true
+		}
+	}
+	return false
+}
+
+// goGraph collects what a proposal changes.
+type goGraph struct {
+	p        *Project
+	packages map[string]*goPackage
+	dirs     []string        // of packages of which a declaration or more changed
+	whole    map[string]bool // packages' folders of which more may have changed than declarations by name
+	own      []string        // folders whose tests read a changed file; nobody else's behaviour changes
+	names    map[string]bool // changed declarations
+	all      bool            // go.mod or go.work changed: anything may behave differently
+}
+
+// ours reports an import of a package of the project. One that is gone lies in a module of it all the same.
+func (g *goGraph) ours(p string) bool {
+	for _, pkg := range g.packages {
+		if p == pkg.modulePath || strings.HasPrefix(p, pkg.modulePath+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// changedOther takes in a file that is no Go: what a package embeds, what its tests read, what decides about versions.
+func (g *goGraph) changedOther(f string) {
+	switch filepath.Base(f) {
+	case "go.mod", "go.sum", "go.work":
+		g.all = true
+		return
+	}
+	dir := filepath.Dir(f)
+	for ; g.packages[dir] == nil; dir = filepath.Dir(dir) {
+		if dir == g.p.Root || dir == filepath.Dir(dir) {
+			return
+		}
+	}
+	if g.packages[dir].embeds {
+		g.whole[dir] = true
+		return
+	}
+	// Beside the package or in its testdata: only its tests can be meant.
+	if dir == filepath.Dir(f) || strings.Contains(filepath.ToSlash(f), "/testdata/") {
+		g.own = append(g.own, dir)
+	}
+}
+
+// changed takes in a changed Go file.
+func (g *goGraph) changed(f string) {
+	dir := filepath.Dir(f)
+	if ignoredByGo(g.p.Root, f) {
+		g.changedOther(f)
+		return
+	}
+	if g.packages[dir] == nil {
+		// The last file of a package is gone: what imports it does not build, and is found by its old path.
+		g.packages[dir] = g.gone(dir)
+		if g.packages[dir] == nil {
+			return
+		}
+	}
+	g.dirs = append(g.dirs, dir)
+	old := ""
+	for _, x := range g.p.Files {
+		if x.Path == f && x.Kind != change.Create {
+			old = x.Old
+		}
+	}
+	now, _ := g.p.Read(f)
+	names, ok := changedNames(old, now, g.ours)
+	if !ok {
+		g.whole[dir] = true
+	}
+	for _, n := range names {
+		g.names[n] = true
+	}
+}
+
+// gone is a package without files, for those that still import it.
+func (g *goGraph) gone(dir string) *goPackage {
+	at, ok := g.p.above(dir, "go.mod")
+	if !ok {
+		return nil
+	}
+	text, _ := g.p.Read(filepath.Join(at, "go.mod"))
+	m := moduleLine.FindStringSubmatch(text)
+	r, err := filepath.Rel(at, dir)
+	if m == nil || err != nil {
+		return nil
+	}
+	return &goPackage{dir: dir, module: at, modulePath: m[1], path: path.Join(m[1], filepath.ToSlash(r))}
+}
+
+// goDecl is a top-level declaration: what it declares, what it mentions, and whether it runs without being named.
+type goDecl struct {
+	names    []string // a method's own and its receiver's type
+	key      string   // tells it from others of its file
+	text     string
+	mentions map[string]bool
+	alone    bool // init, TestMain, var _ =, a variable whose value is computed by calls
+	test     string
+}
+
+// declarations are those of a text; false where it does not parse or has something that is no declaration by name: cgo, a
+// dot import.
+// ours says which imports are the project's own: what is named in others cannot be what was changed.
+func declarations(text string, ours func(path string) bool) (list []goDecl, head string, imports []*ast.ImportSpec, ok bool) {
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, "x.go", text, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		return nil, "", nil, false
+	}
+	at := func(p token.Pos) int { return min(fset.Position(p).Offset, len(text)) }
+	// Build constraints stand above the package clause.
+	head = text[:at(file.Name.End())]
+	ok = true
+	for _, i := range file.Imports {
+		if i.Path.Value == `"C"` || i.Name != nil && i.Name.Name == "." {
+			ok = false
+		}
+	}
+	foreign := foreignNames(file, ours)
+	add := func(n ast.Node, doc *ast.CommentGroup, key string, d goDecl) {
+		d.key, d.text, d.mentions = key, text[at(n.Pos()):at(n.End())], map[string]bool{}
+		if doc != nil {
+			for _, c := range doc.List {
+				// Directives are part of the program, other comments are not.
+				if strings.HasPrefix(c.Text, "//go:") {
+					d.text = c.Text + "\n" + d.text
+				}
+			}
+		}
+		ast.Inspect(n, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.SelectorExpr: // testing.T is not the T of this project
+				if x, isID := n.X.(*ast.Ident); isID && foreign[x.Name] {
+					d.mentions[x.Name] = true
+					return false
+				}
+			case *ast.Ident:
+				d.mentions[n.Name] = true
+			}
+			return true
+		})
+		list = append(list, d)
+	}
+	for _, x := range file.Decls {
+		switch x := x.(type) {
+		case *ast.FuncDecl:
+			d := goDecl{names: []string{x.Name.Name}, alone: x.Recv == nil && (x.Name.Name == "init" || x.Name.Name == "TestMain")}
+			key := "func " + x.Name.Name
+			if x.Recv != nil && len(x.Recv.List) > 0 {
+				recv := receiver(x.Recv.List[0].Type)
+				d.names = append(d.names, recv)
+				key = "method " + recv + "." + x.Name.Name
+			} else if isTest(x.Name.Name) {
+				d.test = x.Name.Name
+			}
+			add(x, x.Doc, key, d)
+		case *ast.GenDecl:
+			for i, spec := range x.Specs {
+				switch spec := spec.(type) {
+				case *ast.TypeSpec:
+					add(spec, spec.Doc, "type "+spec.Name.Name, goDecl{names: []string{spec.Name.Name}})
+				case *ast.ValueSpec:
+					d := goDecl{}
+					for _, n := range spec.Names {
+						d.names = append(d.names, n.Name)
+						d.alone = d.alone || n.Name == "_" && x.Tok == token.VAR
+					}
+					for _, v := range spec.Values {
+						ast.Inspect(v, func(n ast.Node) bool {
+							switch n.(type) {
+							case *ast.CallExpr:
+								d.alone = true
+							case *ast.FuncLit: // what is inside runs when it is called
+								return false
+							}
+							return true
+						})
+					}
+					doc := spec.Doc
+					if doc == nil && len(x.Specs) == 1 {
+						doc = x.Doc
+					}
+					key := x.Tok.String() + " " + strings.Join(d.names, ",")
+					// Constants without a value repeat the ones above them: where one moves, its value may be another.
+					if x.Tok == token.CONST && len(x.Specs) > 1 {
+						add(x, doc, fmt.Sprintf("%s %d", key, i), d)
+						continue
+					}
+					add(spec, doc, key, d)
+				}
+			}
+		}
+	}
+	return list, head, file.Imports, ok
+}
+
+// foreignNames are the names that can only mean packages of others in a file: imported from outside of the project, and never
+// the name of anything else in the file.
+func foreignNames(file *ast.File, ours func(path string) bool) map[string]bool {
+	out := map[string]bool{}
+	for _, i := range file.Imports {
+		if p := strings.Trim(i.Path.Value, "\"`"); !ours(p) {
+			name := path.Base(p)
+			if i.Name != nil {
+				name = i.Name.Name
+			}
+			out[name] = true
+		}
+	}
+	qualifier := map[*ast.Ident]bool{}
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.ImportSpec:
+			return false
+		case *ast.SelectorExpr:
+			if x, ok := n.X.(*ast.Ident); ok {
+				qualifier[x] = true
+			}
+		case *ast.Ident:
+			if !qualifier[n] {
+				delete(out, n.Name)
+			}
+		}
+		return true
+	})
+	return out
+}
+
+// receiver is the name of a method's type.
+func receiver(x ast.Expr) string {
+	switch x := x.(type) {
+	case *ast.StarExpr:
+		return receiver(x.X)
+	case *ast.ParenExpr:
+		return receiver(x.X)
+	case *ast.IndexExpr:
+		return receiver(x.X)
+	case *ast.IndexListExpr:
+		return receiver(x.X)
+	case *ast.Ident:
+		return x.Name
+	}
+	return ""
+}
+
+// isTest reports what `go test -run` looks at (go help testfunc).
+func isTest(name string) bool {
+	for _, kind := range []string{"Test", "Example", "Fuzz"} {
+		if rest, ok := strings.CutPrefix(name, kind); ok && name != "TestMain" && (rest == "" || strings.ToLower(rest[:1]) != rest[:1] || rest[0] == '_' || rest[0] >= '0' && rest[0] <= '9') {
+			return true
+		}
+	}
+	return false
+}
+
+// changedNames are the declarations in which two texts of a file differ; ok is false where the difference may reach
+// further than names do.
+func changedNames(old, now string, ours func(path string) bool) (names []string, ok bool) {
+	a, headA, importsA, okA := declarations(old, ours)
+	b, headB, importsB, okB := declarations(now, ours)
+	if old == "" {
+		okA, headA = okB, headB
+	}
+	if now == "" {
+		okB, headB = okA, headA
+	}
+	if !okA || !okB || headA != headB {
+		return nil, false
+	}
+	texts := func(list []goDecl) map[string]string {
+		out := map[string]string{}
+		for _, d := range list {
+			out[d.key] += d.text // several init functions have one key
+		}
+		return out
+	}
+	was, is := texts(a), texts(b)
+	alone := false
+	for _, d := range slices.Concat(a, b) {
+		if was[d.key] != is[d.key] {
+			names = append(names, d.names...)
+			alone = alone || d.alone
+		}
+	}
+	// A name may stand for another package now, in declarations that read the same.
+	for _, name := range changedImports(importsA, importsB) {
+		if name == "" {
+			return nil, false
+		}
+		for _, d := range b {
+			if d.mentions[name] {
+				names = append(names, d.names...)
+				alone = alone || d.alone
+			}
+		}
+	}
+	return names, !alone
+}
+
+// changedImports are the local names of imports that only one text has; "" for one whose name is not certain enough.
+func changedImports(a, b []*ast.ImportSpec) (out []string) {
+	spec := func(i *ast.ImportSpec) string {
+		if i.Name != nil {
+			return i.Name.Name + " " + i.Path.Value
+		}
+		return i.Path.Value
+	}
+	has := func(list []*ast.ImportSpec, s string) bool {
+		return slices.ContainsFunc(list, func(i *ast.ImportSpec) bool { return spec(i) == s })
+	}
+	for _, pair := range [][2][]*ast.ImportSpec{{a, b}, {b, a}} {
+		for _, i := range pair[0] {
+			if has(pair[1], spec(i)) {
+				continue
+			}
+			if i.Name != nil {
+				name := i.Name.Name
+				if name == "_" { // it is imported for what it does when the program starts
+					name = ""
+				}
+				out = append(out, name)
+				continue
+			}
+			out = append(out, importNames(strings.Trim(i.Path.Value, "\"`"))...)
+		}
+	}
+	return out
+}
+
+// version is the last element of the path of a later major version (go.dev/ref/mod#major-version-suffixes).
+var version = regexp.MustCompile(`^v[0-9]+$`)
+
+// importNames are the names that a package may have by its path. The path does not say: gopkg.in/yaml.v3 is yaml.
+func importNames(p string) []string {
+	last := path.Base(p)
+	if version.MatchString(last) {
+		last = path.Base(path.Dir(p))
+	}
+	out := []string{last}
+	if i := strings.LastIndex(last, ".v"); i > 0 {
+		out = append(out, last[:i])
+	}
+	for _, cut := range []string{"go-", "go."} {
+		if s, ok := strings.CutPrefix(last, cut); ok {
+			out = append(out, s)
+		}
+	}
+	for _, cut := range []string{"-go", ".go"} {
+		if s, ok := strings.CutSuffix(last, cut); ok {
+			out = append(out, s)
+		}
+	}
+	if i := strings.LastIndexByte(last, '-'); i >= 0 {
+		out = append(out, last[i+1:], strings.ReplaceAll(last, "-", ""), strings.ReplaceAll(last, "-", "_"))
+	}
+	return out
+}
+
+// importers are the folders of packages that can behave differently when those of dirs do, by their own imports.
+func (g *goGraph) importers(dirs []string) map[string]bool {
+	byPath := map[string]string{}
+	for dir, pkg := range g.packages {
+		byPath[pkg.path] = dir
+	}
+	users := map[string][]string{}
+	for dir, pkg := range g.packages {
+		for i := range pkg.imports {
+			if at := byPath[i]; at != "" {
+				users[at] = append(users[at], dir)
+			}
+		}
+	}
+	return reach(dirs, users)
+}
+
+// packageTests are the tests of a package that can behave differently; all means all of them.
+type packageTests struct {
+	pkg   *goPackage
+	all   bool
+	names []string
+}
+
+// runs makes the commands, two for each module at most: whole packages, and chosen tests.
+func (g *goGraph) runs() []Run {
+	if g.all {
+		for dir := range g.packages {
+			g.whole[dir] = true
+		}
+	}
+	wholes := slices.Collect(maps.Keys(g.whole))
+	changed := g.importers(slices.Concat(g.dirs, wholes))
+	decls := map[string][]goDecl{}
+	parsed := func(dir string) []goDecl {
+		if list, ok := decls[dir]; ok {
+			return list
+		}
+		var all []goDecl
+		for _, f := range g.packages[dir].files {
+			text, _ := g.p.Read(f)
+			list, _, _, ok := declarations(text, g.ours)
+			if !ok {
+				g.whole[dir] = true
+			}
+			all = append(all, list...)
+		}
+		decls[dir] = all
+		return all
+	}
+	// Packages whose tests alone use what is changed take part too.
+	part := maps.Clone(changed)
+	for dir, pkg := range g.packages {
+		for i := range pkg.testImports {
+			if slices.ContainsFunc(slices.Collect(maps.Keys(changed)), func(d string) bool { return g.packages[d] != nil && g.packages[d].path == i }) {
+				part[dir] = true
+			}
+		}
+	}
+	dirs := slices.Sorted(maps.Keys(part))
+	g.spread(dirs, parsed)
+	// What runs unasked in a package that was reached makes all behave differently that imports it.
+	all := g.importers(slices.Collect(maps.Keys(g.whole)))
+	allPaths := map[string]bool{}
+	for dir := range all {
+		if pkg := g.packages[dir]; pkg != nil {
+			allPaths[pkg.path] = true
+		}
+	}
+	var tests []packageTests
+	for _, dir := range dirs {
+		pkg := g.packages[dir]
+		t := packageTests{pkg: pkg, all: all[dir] || slices.Contains(g.own, dir)}
+		for i := range pkg.testImports {
+			t.all = t.all || allPaths[i]
+		}
+		total := 0
+		for _, d := range parsed(dir) {
+			if d.test == "" {
+				continue
+			}
+			total++
+			if t.all || g.names[d.test] {
+				t.names = append(t.names, d.test)
+			}
+		}
+		if len(t.names) > 0 {
+			t.all = t.all || len(t.names) == total
+			tests = append(tests, t)
+		}
+	}
+	for _, dir := range g.own { // its package may import nothing that changed
+		if pkg := g.packages[dir]; pkg != nil && !part[dir] {
+			t := packageTests{pkg: pkg, all: true}
+			for _, d := range parsed(dir) {
+				if d.test != "" {
+					t.names = append(t.names, d.test)
+				}
+			}
+			if len(t.names) > 0 {
+				tests = append(tests, t)
+			}
+		}
+	}
+	return goRuns(g.p.Root, tests)
+}
+
+// spread adds the names of all declarations that mention a changed one, and of those that mention them, until nothing is
+// new.
+func (g *goGraph) spread(dirs []string, parsed func(string) []goDecl) {
+	for grown := true; grown; {
+		grown = false
+		for _, dir := range dirs {
+			for _, d := range parsed(dir) {
+				hit := false
+				for m := range d.mentions {
+					if hit = g.names[m]; hit {
+						break
+					}
+				}
+				if !hit {
+					continue
+				}
+				if d.alone && !g.whole[dir] {
+					g.whole[dir], grown = true, true
+				}
+				for _, n := range d.names {
+					if n != "" && n != "_" && !g.names[n] {
+						g.names[n], grown = true, true
+					}
+				}
+			}
+		}
+	}
+}
+
+// maxNames is how many tests are named in one -run: beyond it the command gets too long to be read, and whole packages are
+// run.
+const maxNames = 200
+
+func goRuns(root string, tests []packageTests) (out []Run) {
+	byModule := map[string][]packageTests{}
+	for _, t := range tests {
+		byModule[t.pkg.module] = append(byModule[t.pkg.module], t)
+	}
+	for _, module := range slices.Sorted(maps.Keys(byModule)) {
+		in := ""
+		if module != root {
+			in = " in " + strings.TrimPrefix(rel(root, module), "./")
+		}
+		var whole, chosen, names []string
+		count := 0
+		for _, t := range byModule[module] {
+			if !t.all {
+				count += len(t.names)
+			}
+		}
+		all := 0
+		for _, t := range byModule[module] {
+			if t.all || count > maxNames {
+				whole = append(whole, rel(module, t.pkg.dir))
+				all += len(t.names)
+				continue
+			}
+			chosen = append(chosen, rel(module, t.pkg.dir))
+			names = append(names, t.names...)
+		}
+		if len(whole) > 0 {
+			out = append(out, Run{Dir: module, Args: append([]string{"go", "test", "-json"}, whole...), Name: "go test of " + textutil.Plural(len(whole), "affected package") + in})
+		}
+		if len(chosen) > 0 {
+			slices.Sort(names)
+			names = slices.Compact(names)
+			out = append(out, Run{Dir: module, Args: append([]string{"go", "test", "-json", "-run", "^(" + strings.Join(names, "|") + ")$"}, chosen...),
+				Name: "go test of " + textutil.Plural(len(names), "affected test") + " in " + textutil.Plural(len(chosen), "package") + in})
+		}
+	}
+	return out
+}
+
+// only implements runner: the failed tests by name, in the packages of the run.
+func (goTests) only(r Run, tests []change.TestResult) Run {
+	var names []string
+	for _, t := range tests {
+		if t.Name != buildName {
+			names = append(names, regexp.QuoteMeta(t.Name))
+		}
+	}
+	var packages []string
+	for _, a := range r.Args[3:] {
+		if strings.HasPrefix(a, ".") {
+			packages = append(packages, a)
+		}
+	}
+	r.Args = []string{"go", "test", "-json"}
+	// A package that does not build has no tests to name.
+	if len(names) == len(tests) {
+		r.Args = append(r.Args, "-run", "^("+strings.Join(names, "|")+")$")
+	}
+	r.Args = append(r.Args, packages...)
+	return r
+}
+
+// buildName stands for a package that failed outside of its tests: it does not build, or it panicked.
+const buildName = "(package)"
+
+// goEvent is a line of `go test -json` (go doc test2json). Build output names its package in ImportPath since Go 1.24.
+type goEvent struct {
+	Action      string
+	Package     string
+	ImportPath  string
+	Test        string
+	Elapsed     float64 // seconds
+	Output      string
+	FailedBuild string
+}
+
+// results implements runner. Subtests are told with their test, whose output holds theirs.
+func (goTests) results(output string) (out []change.TestResult) {
+	type key struct{ suite, name string }
+	text := map[key]*strings.Builder{}
+	said := func(k key, s string) {
+		if text[k] == nil {
+			text[k] = &strings.Builder{}
+		}
+		text[k].WriteString(s)
+	}
+	broken := map[string]bool{} // packages with a failed test
+	var loose strings.Builder   // compilers' words of older Go versions are no JSON
+	for line := range strings.Lines(output) {
+		var e goEvent
+		if !strings.HasPrefix(line, "{") || json.NewDecoder(bytes.NewReader([]byte(line))).Decode(&e) != nil {
+			loose.WriteString(line)
+			continue
+		}
+		name, _, sub := strings.Cut(e.Test, "/")
+		status := map[string]change.EvidenceStatus{"pass": change.EvidencePassed, "fail": change.EvidenceFailed, "skip": change.EvidenceSkipped}[e.Action]
+		switch {
+		case e.Action == "output":
+			said(key{e.Package, name}, e.Output)
+		case e.Action == "build-output":
+			// "example.com/x [example.com/x.test]": the package as it is built for its test.
+			suite, _, _ := strings.Cut(e.ImportPath, " ")
+			said(key{suite, ""}, e.Output)
+		case status == "" || sub:
+		case e.Test != "":
+			r := change.TestResult{Suite: e.Package, Name: name, Status: status, Seconds: e.Elapsed}
+			if status == change.EvidenceFailed {
+				broken[e.Package] = true
+				if b := text[key{e.Package, name}]; b != nil {
+					r.Output = b.String()
+				}
+			}
+			out = append(out, r)
+		case status == change.EvidenceFailed && !broken[e.Package]:
+			r := change.TestResult{Suite: e.Package, Name: buildName, Status: status, Seconds: e.Elapsed, Output: loose.String()}
+			failed, _, _ := strings.Cut(e.FailedBuild, " ")
+			suites := []string{failed, e.Package}
+			if failed == e.Package {
+				suites = suites[1:]
+			}
+			for _, suite := range suites {
+				if b := text[key{suite, ""}]; b != nil {
+					r.Output += b.String()
+				}
+			}
+			out = append(out, r)
+		}
+	}
+	return out
+}

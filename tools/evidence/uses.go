@@ -1,0 +1,269 @@
+package evidence
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/pillion-dev/pillion/lspbridge"
+	"github.com/pillion-dev/pillion/tools/change"
+	"github.com/pillion-dev/pillion/tools/symbol"
+)
+
+const (
+	maxUses   = 24 // declarations that are asked about: each costs a server a search of the project
+	maxOthers = 20 // uses outside of the proposal that are named
+)
+
+// changed is a declaration of the old text that the new one has differently, or not at all.
+type changed struct {
+	file *change.File
+	sym  symbol.Symbol
+	what string
+	now  *symbol.Symbol // nil: removed
+}
+
+// usesOf counts what uses the changed declarations in the project as it is: those that are gone first, then those that others
+// see differently. Texts of languages without a grammar have none.
+func usesOf(ctx context.Context, servers Servers, set *change.Set, root string, list []changed) (out []change.Use) {
+	rank := map[string]int{change.UseRemoved: 0, change.UseSignature: 1, change.UseBody: 2}
+	slices.SortStableFunc(list, func(a, b changed) int { return rank[a.what] - rank[b.what] })
+	for i, c := range list {
+		if i == maxUses {
+			break
+		}
+		line, col := position(c.file.Old, c.sym.At)
+		u := change.Use{Name: c.sym.String(), Kind: c.sym.Kind, Path: c.file.Path, Line: line + 1, What: c.what, Public: public(root, c.file.Path, c.file.Old, c.sym)}
+		if servers == nil {
+			u.Unknown = "no language server is asked"
+		} else if places, err := servers.References(ctx, c.file.Path, lspbridge.Position{Line: line, Character: col}); err != nil {
+			u.Unknown = err.Error()
+		} else {
+			count(&u, places, set, line, col)
+		}
+		out = append(out, u)
+	}
+	return out
+}
+
+// count adds up the uses; line and col, from 0, are the declaration's own place, which servers list as well.
+func count(u *change.Use, places []lspbridge.Location, set *change.Set, line, col int) {
+	files := map[string]bool{}
+	for _, p := range places {
+		if p.Path == u.Path && p.Range.Start.Line == line && p.Range.Start.Character == col {
+			continue
+		}
+		u.Uses++
+		files[p.Path] = true
+		if hunkAt(set, p.Path, p.Range.Start.Line+1) != "" {
+			u.Inside++
+		} else if len(u.Others) < maxOthers {
+			u.Others = append(u.Others, change.Place{Path: p.Path, Line: p.Range.Start.Line + 1})
+		}
+	}
+	u.Files = len(files)
+}
+
+// hunkAt is the id of the hunk that changes a line of the old text, from 1; "" for none.
+func hunkAt(set *change.Set, path string, line int) string {
+	for i := range set.Files {
+		f := &set.Files[i]
+		if f.Path != path {
+			continue
+		}
+		for _, h := range f.Hunks {
+			if h.OldLines > 0 && line >= h.OldStart && line < h.OldStart+h.OldLines {
+				return h.ID
+			}
+		}
+	}
+	return ""
+}
+
+// declarations are the changed ones of all files but tests, whose declarations nobody uses. Of a class whose method changed
+// only the method is told.
+func declarations(set *change.Set) (out []changed) {
+	for i := range set.Files {
+		f := &set.Files[i]
+		if f.Binary || f.Links() || f.Kind == change.Create || TestFile(f.Path) {
+			continue
+		}
+		old, err := symbol.Outline(f.Path, f.Old)
+		if err != nil {
+			continue
+		}
+		path, text := f.Path, f.New
+		if f.NewPath != "" {
+			path = f.NewPath
+		}
+		now, _ := symbol.Outline(path, text)
+		// Several of one name (overloads, init) are told apart by their order.
+		find := func(list []symbol.Symbol, s symbol.Symbol, n int) *symbol.Symbol {
+			for i := range list {
+				if list[i].String() == s.String() && list[i].Kind == s.Kind {
+					if n--; n < 0 {
+						return &list[i]
+					}
+				}
+			}
+			return nil
+		}
+		seen := map[string]int{}
+		for k, s := range old {
+			key := s.Kind + " " + s.String()
+			n := seen[key]
+			seen[key]++
+			if s.Local || s.Kind == "key" || s.Name() == "init" || s.Name() == "_" {
+				continue
+			}
+			is := find(now, s, n)
+			if is == nil {
+				out = append(out, changed{f, s, change.UseRemoved, nil})
+				continue
+			}
+			a, b := own(f.Old, s, old[k+1:]), own(text, *is, following(now, is))
+			if a == b {
+				continue
+			}
+			what := change.UseSignature
+			if callable(s.Kind) && header(a) == header(b) {
+				what = change.UseBody
+			}
+			out = append(out, changed{f, s, what, is})
+		}
+	}
+	return out
+}
+
+// following are the symbols behind one of a list.
+func following(list []symbol.Symbol, s *symbol.Symbol) []symbol.Symbol {
+	for i := range list {
+		if &list[i] == s {
+			return list[i+1:]
+		}
+	}
+	return nil
+}
+
+// own is the text of a declaration without those inside of it, and without white space around lines: what is only indented
+// anew has not changed.
+func own(text string, s symbol.Symbol, rest []symbol.Symbol) string {
+	var b strings.Builder
+	at := s.Bare
+	for _, r := range rest {
+		if r.Start >= s.End {
+			break
+		}
+		if r.Local || r.Start < at || r.End > s.End {
+			continue
+		}
+		b.WriteString(text[at:r.Start])
+		at = r.End
+	}
+	if at < s.End {
+		b.WriteString(text[at:s.End])
+	}
+	return strings.Join(strings.Fields(b.String()), " ")
+}
+
+func callable(kind string) bool {
+	return kind == "function" || kind == "method" || kind == "constructor"
+}
+
+// header is the part of a function before its body, as far as brackets tell: up to the first brace, or the colon of Python,
+// outside of parentheses. "{}" is a type and no body.
+func header(s string) string {
+	depth := 0
+	for i, r := range s {
+		switch r {
+		case '(', '[':
+			depth++
+		case ')', ']':
+			depth--
+		case '{':
+			if depth <= 0 && !strings.HasPrefix(s[i:], "{}") && !strings.HasPrefix(s[i:], "{ }") {
+				return s[:i]
+			}
+		case ':':
+			// A type stands behind a colon too; Python's last one is followed by the first statement, which own has
+			// joined to it. "def" tells which it is.
+			if depth <= 0 && (strings.HasPrefix(s, "def ") || strings.HasPrefix(s, "async def ")) {
+				return s[:i]
+			}
+		}
+	}
+	return s
+}
+
+// position is an offset in bytes as line and column from 0, in UTF-16 units.
+func position(text string, at int) (line, col int) {
+	at = min(at, len(text))
+	start := strings.LastIndexByte(text[:at], '\n') + 1
+	for _, r := range text[start:at] {
+		col++
+		if r > 0xffff {
+			col++
+		}
+	}
+	return strings.Count(text[:at], "\n"), col
+}
+
+// publicBy says by its language whether other projects can name a declaration.
+var publicBy = map[string]func(path, text string, s symbol.Symbol) bool{
+	".go": func(path, text string, s symbol.Symbol) bool {
+		for _, part := range s.Path {
+			if r, _ := utf8.DecodeRuneInString(part); !unicode.IsUpper(r) {
+				return false
+			}
+		}
+		return !strings.Contains(path, "/internal/") && !strings.HasPrefix(path, "internal/") && !packageMain.MatchString(text)
+	},
+	".py": func(path, _ string, s symbol.Symbol) bool {
+		return !slices.ContainsFunc(s.Path, func(p string) bool { return strings.HasPrefix(p, "_") }) && !strings.Contains("/"+path, "/_")
+	},
+	".rs":   begins("pub "),
+	".java": begins("public "),
+	".cs":   begins("public "),
+	".kt": func(_, text string, s symbol.Symbol) bool {
+		return !begins("private ")("", text, s) && !begins("internal ")("", text, s)
+	},
+}
+
+var packageMain = regexp.MustCompile(`(?m)^package\s+main\b`)
+
+// begins makes the rule of languages that write it before the declaration.
+func begins(word string) func(path, text string, s symbol.Symbol) bool {
+	return func(_, text string, s symbol.Symbol) bool { return strings.HasPrefix(text[s.Bare:s.End], word) }
+}
+
+func public(root, path, text string, s symbol.Symbol) bool {
+	ext := filepath.Ext(path)
+	if r, err := filepath.Rel(root, path); err == nil {
+		path = filepath.ToSlash(r)
+	}
+	switch ext {
+	case ".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs":
+		// A member is as public as its class; the outline gives the member's own text only, so the class is looked for.
+		return regexp.MustCompile(fmt.Sprintf(`(?m)^export\b[^\n]*\b%s\b`, regexp.QuoteMeta(s.Path[0]))).MatchString(text) && !strings.HasPrefix(s.Name(), "#") && !strings.HasPrefix(text[s.Bare:s.End], "private ")
+	case ".h", ".hpp", ".hh":
+		return true
+	}
+	if f := publicBy[ext]; f != nil {
+		return f(path, text, s)
+	}
+	return false
+}
+
+// testNames are how the test files of the languages are called.
+var testNames = regexp.MustCompile(`(_test\.(go|py|rb|rs|dart|cc|cpp|exs)|^test_.*\.py|\.(test|spec)\.[cm]?[jt]sx?|(Test|Tests|Spec)\.(java|kt|cs|scala|swift|php)|_spec\.rb)$`)
+
+// TestFile reports a file of tests by its name.
+func TestFile(path string) bool {
+	slashed := "/" + filepath.ToSlash(path)
+	return testNames.MatchString(filepath.Base(path)) || strings.Contains(slashed, "/__tests__/") || strings.Contains(slashed, "/tests/") && filepath.Ext(path) != ".md"
+}
