@@ -400,6 +400,41 @@ test("the verdict follows the decisions", function()
   t.idle()
 end)
 
+test("a draft's proposal shows its evidence, and a verified rename is one decision", function()
+  local w = t.world({
+    { tool = "bash", input = { command = [[sed -i 's/\bLoad\b/Fetch/' *.go && sed -i 's/return 3/return 4/' lib.go]] } },
+    "All tests pass.",
+  }, {
+    ["go.mod"] = "module x\n\ngo 1.21\n",
+    ["lib.go"] = "package x\n\nfunc Load() int { return 1 }\n\n//\n\nfunc Size() int {\n\treturn 3\n}\n",
+    ["use.go"] = "package x\n\nfunc use() int {\n\treturn Load() + Size()\n}\n",
+  })
+  t.write(w.home .. "/config/pillion/pillion.jsonc", [[{"review":"draft","permission":{"verify":"allow"}}]])
+  vim.cmd("edit use.go")
+  vim.cmd("Pillion shout")
+  local review = t.review()
+  eq(3, #review.hunks)
+  local text = {}
+  for _, l in ipairs(require("pillion.evidence").lines(review.evidence, w.project)) do
+    text[#text + 1] = l[1]
+  end
+  text = table.concat(text, "\n")
+  match("verified rename Load → Fetch, 2 places", text)
+  match("public function Size changed inside: 1 use in 1 file, 0 of them in this proposal; 1 outside may be affected %(use.go:4 …%)", text)
+  match("the agent says “All tests pass.”: no run of that is known", text)
+  match("verified rename Load → Fetch, 2 places %(2 hunks, one decision%)", review:effect(review.hunks[1]))
+  vim.cmd("Pillion accept")
+  eq({ 1, { "accept", "accept" } }, { review:left(), vim.tbl_map(function(h)
+    return h.decision
+  end, vim.tbl_filter(function(h)
+    return h.decision
+  end, review.hunks)) })
+  vim.cmd("Pillion reject all")
+  t.idle()
+  match("func Fetch", t.read(w.project .. "/lib.go"))
+  match("return 3", t.read(w.project .. "/lib.go"))
+end)
+
 test("hunks that only make sense together say so", function()
   propose({
     { tool = "read", input = { filePath = "main.go" } },

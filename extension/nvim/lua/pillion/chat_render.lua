@@ -210,6 +210,9 @@ local function ask(entry, gap)
       end
       put(out, ("  %s:%d:%d %s"):format(paths.short(p.path, a.session.cwd), p.line, p.column, (p.message:gsub("\n", " "))), "PillionError")
     end
+    for _, l in ipairs(require("pillion.evidence").lines(a.review.evidence, a.session.cwd)) do
+      put(out, "  " .. l[1], l[2])
+    end
   else
     for _, c in ipairs(a.call.content or {}) do
       if c.type == "content" and c.content and c.content.text then

@@ -136,7 +136,12 @@ function M.decide_hunks(review, here, verdict, args)
       end
     end
   else
-    hunks = { go.here(review) }
+    local here_now = go.here(review)
+    -- Hunks that are one decision are decided together; "hunk" means the one alone.
+    hunks = here_now and (what == "hunk" and { here_now } or review:together(here_now)) or {}
+    if #hunks > 1 then
+      log.tell("info", ("%d hunks as one; :Pillion %s hunk decides about one alone"):format(#hunks, verdict))
+    end
   end
   local last = hunks[#hunks]
   if not last then

@@ -41,6 +41,7 @@ local paths = require("pillion.paths")
 ---@field files pillion.ReviewFile[]
 ---@field hunks pillion.ReviewHunk[]
 ---@field diagnostics? table
+---@field evidence? pillion.ChangeEvidence
 ---@field closed boolean
 ---@field checking? boolean a verdict on the decisions so far was asked for
 ---@field checks? integer how often
@@ -363,7 +364,21 @@ function Review:effect(hunk)
       parts[#parts + 1] = x[2]:format(#x[1])
     end
   end
+  local group = require("pillion.evidence").group(self.evidence, hunk.id)
+  if group then
+    parts[#parts + 1] = ("%s (%d hunks, one decision)"):format(group.title, #group.hunks)
+  end
   return table.concat(parts, " · ")
+end
+
+-- The undecided hunks that are one decision with a hunk, itself among them.
+---@param hunk pillion.ReviewHunk
+---@return pillion.ReviewHunk[]
+function Review:together(hunk)
+  local group = require("pillion.evidence").group(self.evidence, hunk.id)
+  return group and vim.tbl_filter(function(h)
+    return not h.decision and vim.tbl_contains(group.hunks, h.id)
+  end, self.hunks) or { hunk }
 end
 
 -- Makes hunks undecided again.
@@ -428,7 +443,7 @@ end
 ---@return pillion.Review
 function M.start(ask)
   local files, hunks = read(ask)
-  local self = setmetatable({ ask = ask, session = ask.session, files = files, hunks = hunks, diagnostics = ask.meta.diagnostics, closed = false, shown_at = require("pillion.review_keys").now() }, Review)
+  local self = setmetatable({ ask = ask, session = ask.session, files = files, hunks = hunks, diagnostics = ask.meta.diagnostics, evidence = ask.meta.evidence, closed = false, shown_at = require("pillion.review_keys").now() }, Review)
   table.insert(M.open, self)
   self:look_at_hunks()
   view().show(self)
@@ -450,7 +465,7 @@ end
 function M.checked(change)
   for _, r in ipairs(M.open) do
     if r.ask.meta.changeSet == change.id and change.diagnostics and change.state == "proposed" then
-      r.diagnostics = change.diagnostics
+      r.diagnostics, r.evidence = change.diagnostics, change.evidence or r.evidence
       r:look_at_hunks()
       view().refresh(r)
       if r.session.view then

@@ -1,0 +1,117 @@
+-- What is known of a proposal besides its problems, in words: what was run on it, what uses what it changes, what the agent
+-- claims, which hunks are one decision.
+local paths = require("pillion.paths")
+
+local M = {}
+
+local function plural(n, noun)
+  return n .. " " .. noun .. (n == 1 and "" or "s")
+end
+
+-- One command with its tests, failed ones by name. A status that is not known counts as not run.
+local function check(out, c)
+  local failed, old = 0, 0
+  for _, t in ipairs(c.tests or {}) do
+    if t.status == "failed" then
+      failed = failed + 1
+      old = old + (t.before == "failed" and 1 or 0)
+    end
+  end
+  local known = c.status == "passed" or c.status == "failed"
+  local words = (known and (c.status == "passed" and "passed: " or "FAILED: ") or "not run: ") .. c.command
+  local more = {}
+  if c.tests and #c.tests > 0 then
+    more[1] = failed > 0 and ("%d of %s failed%s"):format(failed, plural(#c.tests, "test"), old > 0 and (", %d before the change too"):format(old) or "") or plural(#c.tests, "test")
+  end
+  more[#more + 1] = c.reason
+  more[#more + 1] = c.stale and "before the last change" or nil
+  if #more > 0 then
+    words = words .. " (" .. table.concat(more, ", ") .. ")"
+  end
+  local bad = c.status == "failed" and (failed == 0 or old < failed)
+  out[#out + 1] = { words, bad and "PillionError" or (known and not c.stale and failed == 0) and "PillionInfo" or "PillionHint" }
+  local shown = 0
+  for _, t in ipairs(c.tests or {}) do
+    if t.status == "failed" then
+      shown = shown + 1
+      if shown > 5 then
+        out[#out + 1] = { "  … " .. (failed - 5) .. " more", "PillionError" }
+        break
+      end
+      out[#out + 1] = { "  " .. t.name .. (t.suite and " (" .. t.suite .. ")" or "") .. (t.before == "failed" and ", failed before too" or ""), "PillionError" }
+    end
+  end
+end
+
+-- A changed declaration: what uses it may be affected, which is not to say that it breaks.
+local function use(out, u, cwd)
+  local what = u.what == "removed" and "is removed or renamed" or u.what == "signature" and "is declared differently" or "changed inside"
+  local words = ("%s%s %s %s: "):format(u.public and "public " or "", u.kind, u.name, what)
+  if u.unknown then
+    words = words .. "its uses are not known (" .. u.unknown .. ")"
+  else
+    words = words .. ("%s in %s, %d of them in this proposal"):format(plural(u.uses, "use"), plural(u.files, "file"), u.inside)
+    local first = (u.others or {})[1]
+    if u.uses > u.inside then
+      words = words .. ("; %d outside may be affected%s"):format(u.uses - u.inside, first and (" (%s:%d …)"):format(paths.short(first.path, cwd), first.line) or "")
+    end
+  end
+  out[#out + 1] = { words, u.what ~= "body" and u.uses > u.inside and "PillionHint" or nil }
+end
+
+local supports = {
+  run = "`%s` ended with 0 on this version",
+  stale = "`%s` ran on an earlier version",
+  failed = "NOT SO, `%s` did not end with 0",
+}
+
+-- The lines of it, each with its highlight group.
+---@param e? pillion.ChangeEvidence
+---@param cwd string
+---@return {[1]: string, [2]: string?}[]
+function M.lines(e, cwd)
+  local out = {}
+  if not e then
+    return out
+  end
+  for _, c in ipairs(e.checks or {}) do
+    check(out, c)
+  end
+  for i, u in ipairs(e.uses or {}) do
+    if i > 8 then
+      out[#out + 1] = { "… and " .. plural(#e.uses - 8, "more changed declaration") }
+      break
+    end
+    use(out, u, cwd)
+  end
+  for _, g in ipairs(e.groups or {}) do
+    out[#out + 1] = { g.title, g.verified and "PillionInfo" or nil }
+  end
+  for _, c in ipairs(e.claims or {}) do
+    out[#out + 1] = { ("the agent says “%s”: "):format(c.text) .. (supports[c.support] and supports[c.support]:format(c.command or "") or "no run of that is known"), c.support == "failed" and "PillionError" or c.support == "run" and "PillionInfo" or "PillionHint" }
+  end
+  if (e.attempts or 0) > 0 then
+    out[#out + 1] = { plural(e.attempts, "earlier attempt") .. " went back to the agent" }
+  end
+  if e.insists then
+    out[#out + 1] = { "the agent was told of the errors and proposes this all the same: “" .. e.insists .. "”", "PillionHint" }
+  end
+  for _, l in ipairs(out) do
+    l[1] = l[1]:gsub("[%c]", " ") -- names of tests and words of the agent come from outside
+  end
+  return out
+end
+
+-- The group that a hunk is decided with; nil where it stands alone.
+---@param e? pillion.ChangeEvidence
+---@param id string
+---@return pillion.EvidenceGroup?
+function M.group(e, id)
+  for _, g in ipairs(e and e.groups or {}) do
+    if vim.tbl_contains(g.hunks, id) then
+      return g
+    end
+  end
+end
+
+return M
