@@ -1,6 +1,7 @@
 package config
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -124,4 +125,41 @@ func FuzzLoad(f *testing.F) {
 			}
 		}
 	})
+}
+
+// One process serves a window with several folders: each session gets the settings of its own folder, the inner ones over the
+// outer ones, and nobody else's.
+func TestSettingsOfEachFolder(t *testing.T) {
+	dir := t.TempDir()
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Skip("no symbolic links: ", err)
+	}
+	folders, err := json.Marshal(map[string]any{
+		filepath.Join(dir, "a"):          map[string]any{"review": "draft", "steps": 7},
+		filepath.Join(dir, "a", "inner"): map[string]any{"steps": 9},
+		filepath.Join(link, "b"):         map[string]any{"review": "follow"},
+		"a":                              map[string]any{"review": "follow"}, // no absolute path: nobody's
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, sub := range []string{"a/inner/deep", "b", "ab"} {
+		if err := os.MkdirAll(filepath.Join(dir, filepath.FromSlash(sub)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, x := range []struct {
+		cwd, review string
+		steps       int
+	}{{"a", "draft", 7}, {"a/inner/deep", "draft", 9}, {"b", "follow", 3}, {"ab", "preview", 3}, {".", "preview", 3}} {
+		cwd := filepath.Join(dir, filepath.FromSlash(x.cwd))
+		c, problems := Load(Sources{Cwd: cwd, Root: cwd, Env: env("PILLION_CONFIG_CONTENT="+`{"review":"preview","steps":3}`, "PILLION_CONFIG_FOLDERS="+string(folders))})
+		if len(problems) > 0 || c.Review != x.review || c.Steps != x.steps {
+			t.Errorf("%s: review %q, steps %d, problems %v; want %+v", x.cwd, c.Review, c.Steps, problems, x)
+		}
+	}
+	if _, problems := Load(Sources{Cwd: dir, Root: dir, Env: env("PILLION_CONFIG_FOLDERS=[1]")}); len(problems) != 1 {
+		t.Errorf("nonsense is not reported: %v", problems)
+	}
 }

@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -94,6 +95,9 @@ func Load(s Sources) (*Config, []Problem) {
 	}
 	if t := l.Env("PILLION_CONFIG_CONTENT"); t != "" {
 		l.text("PILLION_CONFIG_CONTENT", []byte(t))
+	}
+	if t := l.Env("PILLION_CONFIG_FOLDERS"); t != "" {
+		l.folders("PILLION_CONFIG_FOLDERS", []byte(t))
 	}
 	// Marshal quotes the name; it cannot fail for a map of strings.
 	if m := l.Env("PILLION_MODEL"); m != "" {
@@ -232,6 +236,32 @@ func (l *loader) text(name string, src []byte) {
 	if n := l.parse(name, src); n != nil {
 		l.add(n)
 	}
+}
+
+// folders adds the settings of the folders that Cwd is in, the outer ones first. An editor gives them to one process for a
+// window with several folders: {"/path/of/a/folder": {settings}}. It passes only those of folders that the person trusts.
+func (l *loader) folders(name string, src []byte) {
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(src, &all); err != nil {
+		l.problems = append(l.problems, Problem{File: name, Line: 1, Column: 1, Fatal: true, Message: "is not an object of folders and their settings: " + err.Error()})
+		return
+	}
+	// A folder that contains another has the shorter path.
+	dirs := slices.SortedFunc(maps.Keys(all), func(a, b string) int { return cmp.Compare(len(a), len(b)) })
+	for _, dir := range dirs {
+		at := dir
+		if real, err := filepath.EvalSymlinks(dir); err == nil && !within(dir, l.Cwd) {
+			at = real // an editor names the folder as the person opened it; Cwd may be without links
+		}
+		if filepath.IsAbs(at) && within(at, l.Cwd) {
+			l.text("settings of "+dir, all[dir])
+		}
+	}
+}
+
+func within(dir, path string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(rel)
 }
 
 // parse reads a layer; nil when it is not an object, which has been reported.
@@ -462,7 +492,7 @@ func Stamp(s Sources) string {
 	}
 	if s.Env != nil {
 		add(s.Env("PILLION_CONFIG"))
-		fmt.Fprintf(&b, "%q %q", s.Env("PILLION_CONFIG_CONTENT"), s.Env("PILLION_MODEL"))
+		fmt.Fprintf(&b, "%q %q %q", s.Env("PILLION_CONFIG_CONTENT"), s.Env("PILLION_CONFIG_FOLDERS"), s.Env("PILLION_MODEL"))
 	}
 	// The editor's settings have no time of change, so their text is part of the stamp.
 	b.Write(s.Editor)

@@ -7,6 +7,8 @@ export interface StartSettings {
   env: Record<string, string>;
   /** Text of PILLION_CONFIG_CONTENT, or "" where nothing was set. */
   config: string;
+  /** Text of PILLION_CONFIG_FOLDERS: what folders of a window with several set for themselves. "" where none did. */
+  folders: string;
 }
 
 // Settings with a twin in Pillion's own configuration.
@@ -35,13 +37,29 @@ export function startSettings(): StartSettings {
     binary: settings.get<string>("binary.path", ""),
     env: settings.get<Record<string, string>>("env", {}),
     config: Object.keys(config).length > 0 ? JSON.stringify(config) : "",
+    folders: folderSettings(),
   };
 }
 
+/** In a window with one folder its settings are the window's. Those of a folder are a project's: they count when it is trusted. */
+function folderSettings(): string {
+  const folders = (vscode.workspace.workspaceFolders ?? []).filter((f) => f.uri.scheme === "file");
+  if (folders.length < 2 || !vscode.workspace.isTrusted) return "";
+  const out: Record<string, Record<string, unknown>> = {};
+  for (const f of folders) {
+    const settings = vscode.workspace.getConfiguration("pillion", f.uri);
+    const own = twins.flatMap(([setting, key]) => {
+      const value = settings.inspect(setting)?.workspaceFolderValue;
+      return value !== undefined && value !== "" && value !== null ? [[key, value] as const] : [];
+    });
+    if (own.length > 0) out[f.uri.fsPath] = Object.fromEntries(own);
+  }
+  return Object.keys(out).length > 0 ? JSON.stringify(out) : "";
+}
+
 /** Only what a person set counts: a default here must not win over their own configuration files. */
-function chosen(found: { globalValue?: unknown; workspaceValue?: unknown; workspaceFolderValue?: unknown } | undefined): unknown {
-  const inProject = found?.workspaceFolderValue ?? found?.workspaceValue;
-  return (vscode.workspace.isTrusted ? inProject : undefined) ?? found?.globalValue;
+function chosen(found: { globalValue?: unknown; workspaceValue?: unknown } | undefined): unknown {
+  return (vscode.workspace.isTrusted ? found?.workspaceValue : undefined) ?? found?.globalValue;
 }
 
 /** Settings whose change the running sidecar does not see. */

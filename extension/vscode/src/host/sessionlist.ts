@@ -29,9 +29,7 @@ export class SessionList implements vscode.Disposable {
         await run(active.id).catch(tell);
       });
     this.disposables = [
-      onCommand("pillion.newSession", () =>
-        this.sessions.create().then(() => vscode.commands.executeCommand("pillion.focus"), tell),
-      ),
+      onCommand("pillion.newSession", () => this.create().catch(tell)),
       onCommand("pillion.sessions", () => this.show().catch(tell)),
       command("renameSession", (id) => this.rename(id, this.sessions.get(id)?.title ?? "")),
       command("forkSession", (id) => this.fork(id)),
@@ -39,6 +37,23 @@ export class SessionList implements vscode.Disposable {
       command("deleteSession", (id) => this.delete(id, this.sessions.get(id)?.title ?? "")),
       command("restoreCheckpoint", (id) => this.restore(id)),
     ];
+  }
+
+  /** In a window with several folders the person says which one's configuration counts; that of the file in front stands first. */
+  private async create(): Promise<void> {
+    const folders = (vscode.workspace.workspaceFolders ?? []).filter((f) => f.uri.scheme === "file");
+    const uri = vscode.window.activeTextEditor?.document.uri;
+    const here = uri && vscode.workspace.getWorkspaceFolder(uri);
+    folders.sort((a, b) => Number(b === here) - Number(a === here) || a.index - b.index);
+    let cwd = folders[0]?.uri.fsPath;
+    if (folders.length > 1) {
+      const rows = folders.map((f) => ({ label: f.name, description: f.uri.fsPath, cwd: f.uri.fsPath }));
+      const row = await vscode.window.showQuickPick(rows, { title: "New session in which folder?", placeHolder: "Its configuration counts. The other folders go along." });
+      if (!row) return;
+      cwd = row.cwd;
+    }
+    await this.sessions.create({ cwd });
+    await vscode.commands.executeCommand("pillion.focus");
   }
 
   async show(): Promise<void> {

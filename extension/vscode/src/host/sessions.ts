@@ -121,9 +121,10 @@ export class Sessions implements vscode.Disposable {
   }
 
   /** Starts a session and puts it in front. */
-  async create(options: { title?: string; agent?: string; model?: string } = {}): Promise<OpenSession> {
-    const place = this.place();
-    const r = await this.sidecar.request("session/new", { ...place, mcpServers: [], _meta: { pillion: { trusted: vscode.workspace.isTrusted, ...options } } });
+  async create(options: { title?: string; agent?: string; model?: string; cwd?: string } = {}): Promise<OpenSession> {
+    const { cwd, ...meta } = options;
+    const place = this.place(cwd);
+    const r = await this.sidecar.request("session/new", { ...place, mcpServers: [], _meta: { pillion: { trusted: vscode.workspace.isTrusted, ...meta } } });
     const entry = this.add(r.sessionId, place.cwd, options.title ?? "");
     entry.configOptions = r.configOptions ?? [];
     entry.modes = r.modes ?? undefined;
@@ -231,16 +232,20 @@ export class Sessions implements vscode.Disposable {
     this.changed.fire(id);
   }
 
-  /** Every stored session of this folder, the latest first. */
+  /** Every stored session of this window's folders, the latest first. */
   async list(): Promise<SessionInfo[]> {
     const all: SessionInfo[] = [];
-    const cwd = this.place().cwd;
-    for (let cursor: string | undefined; ; ) {
-      const page = await this.sidecar.request("session/list", { cwd, ...(cursor ? { cursor } : {}) });
-      all.push(...page.sessions);
-      cursor = page.nextCursor ?? undefined;
-      if (!cursor || all.length >= 10_000) return all;
+    const { cwd: first, additionalDirectories = [] } = this.place();
+    for (const cwd of [first, ...additionalDirectories]) {
+      for (let cursor: string | undefined; ; ) {
+        const page = await this.sidecar.request("session/list", { cwd, ...(cursor ? { cursor } : {}) });
+        all.push(...page.sessions);
+        cursor = page.nextCursor ?? undefined;
+        if (!cursor || all.length >= 10_000) break;
+      }
     }
+    if (additionalDirectories.length === 0) return all;
+    return [...new Map(all.map((s) => [s.sessionId, s])).values()].sort((a, b) => (b.updatedAt ?? "").localeCompare(a.updatedAt ?? ""));
   }
 
   async rename(id: string, title: string): Promise<void> {

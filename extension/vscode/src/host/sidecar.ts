@@ -200,6 +200,7 @@ export class Sidecar implements vscode.Disposable {
         ...more,
         PILLION_LOG_LEVEL: logLevel(this.log.logLevel),
         ...(settings.config !== "" ? { PILLION_CONFIG_CONTENT: settings.config } : {}),
+        ...(settings.folders !== "" ? { PILLION_CONFIG_FOLDERS: settings.folders } : {}),
         ...settings.env,
       },
     });

@@ -1,7 +1,7 @@
 // Several folders, and folders that nobody trusts yet: what the sidecar hears of them.
 import assert from "node:assert/strict";
-import { mkdtempSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { world } from "./world.mjs";
 
 const several = world({ spy: true });
@@ -24,6 +24,54 @@ several.test("several folders: the first is where it works, the others go along"
   await p.accept(0).click();
   p.folder = other;
   await p.onDisk("b.txt", "TWO\n");
+});
+
+several.test("each folder has its own configuration: a session of it is asked where it works, and goes by it", async (t) => {
+  const settings = (review) => ({ ".vscode/settings.json": JSON.stringify({ "pillion.review.mode": review, "pillion.permission": { edit: "allow" } }) });
+  const make = (name, files) => {
+    const folder = mkdtempSync(join(several.scratch, `${name}-`));
+    for (const [file, text] of Object.entries(files)) {
+      mkdirSync(dirname(join(folder, file)), { recursive: true });
+      writeFileSync(join(folder, file), text);
+    }
+    return folder;
+  };
+  const first = make("first", { "a.txt": "one\n" });
+  const other = make("other", { "b.txt": "two\n", ...settings("follow"), "pillion.json": JSON.stringify({ instructions: ["RULES.md"] }), "RULES.md": "Write in capitals here.\n" });
+  const workspace = join(mkdtempSync(join(several.scratch, "workspace-")), "two.code-workspace");
+  writeFileSync(workspace, JSON.stringify({ folders: [{ path: first }, { path: other }] }));
+  const p = await several.open(t, {}, { folder: first, workspace });
+  await p.bench.openFile("b.txt");
+  const edit = (folder, name, from, to) => [{ tool: "read", input: { filePath: join(folder, name) } }, { tool: "edit", input: { filePath: join(folder, name), oldString: from, newString: to } }, "Done."];
+  // a session of the other folder: its settings write at once, its file of configuration brings the rules
+  await p.bench.command("Pillion: New Session");
+  await p.bench.quick.getByText("New session in which folder?").waitFor();
+  await p.shot("folders-pick");
+  await p.page.keyboard.press("Enter"); // the folder of the file in front stands first
+  const [asked] = await several.heard("session/new");
+  assert.equal(asked.cwd, other);
+  assert.deepEqual(asked.additionalDirectories, [first]);
+  const c = await p.panel();
+  await c.say("write", edit(other, "b.txt", "two", "TWO"));
+  p.folder = other;
+  await p.onDisk("b.txt", "TWO\n");
+  await c.idle();
+  assert.match(c.told(), /Write in capitals here/);
+  // one of the first folder asks, as ever
+  await p.bench.command("Pillion: New Session");
+  await p.bench.quick.locator(".monaco-list-row", { hasText: first }).click();
+  await several.heard("session/new", 2);
+  await c.frame.locator(".empty, .welcome, .transcript").first().waitFor();
+  await c.say("write", edit(first, "a.txt", "one", "ONE"));
+  await p.accept(0).waitFor();
+  assert.doesNotMatch(c.told(), /Write in capitals here/);
+  await p.accept(0).click();
+  p.folder = first;
+  await p.onDisk("a.txt", "ONE\n");
+  // both are in the list
+  await p.bench.command("Pillion: Sessions…");
+  await p.bench.quick.locator(".monaco-list-row").nth(1).waitFor();
+  await p.page.keyboard.press("Escape");
 });
 
 const wary = world({ spy: true, trust: true });
