@@ -183,7 +183,7 @@ func TestAReopenedApprovalPassesTheGate(t *testing.T) {
 		asked  bool
 		says   string
 	}{
-		"allowed meanwhile": {permission.Allow, true, "now rejected"},
+		"allowed meanwhile": {permission.Allow, true, "You rejected"},
 		"denied meanwhile":  {permission.Deny, false, "a rule now denies it"},
 	} {
 		t.Run(name, func(t *testing.T) {

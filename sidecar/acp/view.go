@@ -259,6 +259,11 @@ func planUpdate(todos []tools.Todo) *protocol.Plan {
 // Notice implements review.Notifier.
 func (v *view) Notice(level, text string) { v.notice(level, text) }
 
+// Resumable implements review.Notifier. An editor that knows Pillion is told so as data, and may send the prompt itself.
+func (v *view) Resumable(accepted bool) {
+	v.noticeWith("info", "The turn was interrupted before your decision. Send a prompt, for example “continue”, to continue.", protocol.UpdateMeta{Resumable: accepted})
+}
+
 // notice shows a text to the person: as a notice if the editor has them, else as a thought, which every editor shows.
 func (v *view) notice(level, text string) { v.noticeWith(level, text, protocol.UpdateMeta{}) }
 

@@ -2411,6 +2411,7 @@ type ToolExecuteResponse struct {
 // UpdateMeta: _meta.pillion of the update in a session/update.
 type UpdateMeta struct {
 	Seq              *int64 `json:"seq,omitempty"` // The event's number; grows, with holes.
+	Resumable        bool   `json:"resumable,omitempty"`
 	MessageID        string `json:"messageId,omitempty"`
 	ParentToolCallID string `json:"parentToolCallId,omitempty"` // The task call whose sub-agent made this tool call.
 	ChildSessionID   string `json:"childSessionId,omitempty"`

@@ -14,6 +14,9 @@ import (
 // Notifier shows a notice to the person who has the session open; level is info or warning.
 type Notifier interface {
 	Notice(level, text string)
+	// Resumable says that a turn was cut off and can go on with a prompt. accepted: the person accepted what it waited for, so
+	// an editor may send that prompt itself; after a rejection the person says what to do instead.
+	Resumable(accepted bool)
 }
 
 // Reopener asks again for approvals that were pending when a session was cut off, by a crash or by closing the last
@@ -48,8 +51,14 @@ func (o *Reopener) Ask(conn context.Context) {
 	o.mu.Lock()
 	o.dismiss = cancel
 	o.mu.Unlock()
+	decided, accepted := false, false
 	for _, u := range all { // those that were dismissed unseen are recorded as well
-		o.askAgain(conn, ctx, u)
+		d, a := o.askAgain(conn, ctx, u)
+		decided, accepted = decided || d, accepted || a
+	}
+	// Only after the last one: a prompt would run beside the requests that are still to be asked.
+	if decided && ctx.Err() == nil {
+		o.person.Resumable(accepted)
 	}
 }
 
@@ -65,16 +74,16 @@ func (o *Reopener) Dismiss() {
 }
 
 // askAgain asks for one change again, as a tool call of the session: through the same gate and the same writer as the
-// first time.
-func (o *Reopener) askAgain(conn, ctx context.Context, u *unanswered) {
+// first time. It reports whether the person decided, and whether the change was written.
+func (o *Reopener) askAgain(conn, ctx context.Context, u *unanswered) (decided, accepted bool) {
 	if u.set == nil {
 		o.reportLost(ctx, u, fmt.Sprintf("An approval request%s was pending when this session was interrupted (%s: %s). It was not answered, and nothing was run.", u.ofTask(), u.ask.Permission, strings.Join(u.ask.Patterns, ", ")))
-		return
+		return false, false
 	}
 	set, err := o.reviewer.whole(u.set)
 	if err != nil {
 		o.outdated(ctx, u, err.Error())
-		return
+		return false, false
 	}
 	if u.of != nil {
 		in := *set
@@ -83,7 +92,7 @@ func (o *Reopener) askAgain(conn, ctx context.Context, u *unanswered) {
 	}
 	tool, ok := o.reviewer.desk.reopen(o.session.ID(), set, u.ask.ID)
 	if !ok {
-		return
+		return false, false
 	}
 	// The call keeps its id, so that the editor updates the card that it has, and the answer is stored under the call
 	// that the model knows.
@@ -91,23 +100,26 @@ func (o *Reopener) askAgain(conn, ctx context.Context, u *unanswered) {
 	call.CallID = u.ask.CallID
 	d := o.session.FinishCall(ctx, call, tool)
 	if d.Status == agent.ToolCompleted {
-		o.reportOutcome(conn, u, withReport("The user has now accepted this change; it is written.", d.Output))
-		return
+		o.reportOutcome(conn, u, withReport("The user has now accepted this change; it is written.", d.Output), "You accepted this change; it is written.")
+		return true, true
 	}
 	switch d.ErrorKind {
 	case "cancelled":
 		if conn.Err() == nil { // the person dismissed it; else it stays open
-			o.reportOutcome(conn, u, "The user dismissed the approval request for this change. Nothing was written.")
+			o.reportOutcome(conn, u, "The user dismissed the approval request for this change. Nothing was written.", "You dismissed the approval request for this change. Nothing was written.")
 		}
 	case "rejected":
-		o.reportOutcome(conn, u, withReport("The user has now rejected this change; nothing was written.", d.Error))
+		o.reportOutcome(conn, u, withReport("The user has now rejected this change; nothing was written.", d.Error), "You rejected this change; nothing was written.")
+		return true, false
 	case tools.KindOutdated:
 		o.outdated(conn, u, d.Error)
 	case "denied":
 		o.reportLost(conn, u, fmt.Sprintf("The change “%s”%s was pending when this session was interrupted, and a rule now denies it: %s", u.set.Title, u.ofTask(), d.Error))
 	default:
-		o.reportOutcome(conn, u, "The user accepted this change, but it could not be written: "+d.Error)
+		o.reportOutcome(conn, u, "The user accepted this change, but it could not be written: "+d.Error, "You accepted this change, but it could not be written: "+d.Error)
+		return true, false
 	}
+	return false, false
 }
 
 // ofTask names the task of the sub-agent that asked; "" for the session itself.
@@ -118,11 +130,11 @@ func (u *unanswered) ofTask() string {
 	return " of the task “" + u.of.Title + "”"
 }
 
-// reportOutcome tells the model and the person what became of the request.
-func (o *Reopener) reportOutcome(ctx context.Context, u *unanswered, words string) {
+// reportOutcome tells the model and the person what became of the request, each in their own words.
+func (o *Reopener) reportOutcome(ctx context.Context, u *unanswered, words, person string) {
 	// The file may be written already: the model must learn of it even if the editor has left in the meantime.
 	o.tellModel(context.WithoutCancel(ctx), u, words)
-	o.person.Notice("info", words+"\nSend a prompt, for example “continue”, to continue.")
+	o.person.Notice("info", person)
 }
 
 // outdated reports a change that no longer fits the files.

@@ -1816,6 +1816,7 @@
 ---_meta.pillion of the update in a session/update.
 ---@class pillion.UpdateMeta
 ---@field seq? integer
+---@field resumable? boolean
 ---@field messageId? string
 ---@field parentToolCallId? string
 ---@field childSessionId? string

@@ -2119,6 +2119,7 @@ export interface ToolExecuteResponse {
 /** _meta.pillion of the update in a session/update. */
 export interface UpdateMeta {
   seq?: number;
+  resumable?: boolean;
   messageId?: string;
   parentToolCallId?: string;
   childSessionId?: string;

@@ -81,6 +81,7 @@ export class SessionState {
       case "usage_update":
         return this.setHead("usage", usage(u));
       case "notice":
+        if (pillion(u)["resumable"] === true) return; // the prompt that it asks for is sent at once (sessions.ts)
         this.notice({ severity: word(u["severity"], ["info", "warning", "error"] as const, "info"), title: text(u["title"]) ?? "", description: text(u["description"]) || undefined, actions: helpOf(u) });
         return;
       case "compaction_update":

@@ -12,6 +12,7 @@ import type {
   SessionModeState,
   SessionNotification,
 } from "../common/protocol";
+import { pillion } from "../common/narrow";
 import { ClosedError } from "../common/rpc";
 import type { Approvals } from "./approvals";
 import type { Questions } from "./questions";
@@ -351,6 +352,10 @@ export class Sessions implements vscode.Disposable {
     else if (u.sessionUpdate === "available_commands_update") entry.commands = u.availableCommands;
     else if (u.sessionUpdate === "current_mode_update" && entry.modes) entry.modes = { ...entry.modes, currentModeId: u.currentModeId };
     this.updated.fire(n);
+    // The turn was cut off while it waited for a decision, and the person has accepted now: what they wanted goes on.
+    if (u.sessionUpdate === "notice" && pillion(u)["resumable"] === true && entry.turns === 0) {
+      this.prompt(n.sessionId, [{ type: "text", text: "Continue" }]).catch(() => {}); // its end is told with the turn's
+    }
     if (u.sessionUpdate === "session_info_update" || u.sessionUpdate === "config_option_update" || u.sessionUpdate === "current_mode_update") this.changed.fire(n.sessionId);
   }
 }
