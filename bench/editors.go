@@ -12,7 +12,8 @@ import (
 
 const howVSCode = "The panel as it ships in a headless Chromium (bench/vscode/panel.mjs): an answer of 20,000 deltas at 1,000 a second, and 5,000 entries scrolled through; a " +
 	"frame counts by the longest task of the page's main thread in it, in processor time from Chromium's own trace, \"by the clock\" is the same with what else the machine does in it. " +
-	"Then a real workbench (bench/vscode/host.mjs): activation as VS Code counts it, from the click to a panel that can be typed into, and the heap of the whole extension host after a session of 5,000 entries over what it was without us."
+	"Then a real workbench (bench/vscode/host.mjs): activation as VS Code counts it, from the click to a panel that can be typed into, and the heap of the whole extension host after a session of 5,000 entries over what it was without us. " +
+	"Last a review in it (bench/vscode/review.mjs), by the clock: from the sidecar's question to the frame that shows the first Accept, and from the key that accepts to the file on the disk."
 
 const howNvim = "bench/nvim/bench.lua in each Neovim there is, headless. A pause is the longest time between two ticks of a 1 ms timer while the work goes on: what a person " +
 	"typing would feel; beside it the processor time of the worst stretch, which other work on the machine does not lengthen."
@@ -73,6 +74,16 @@ func (b *bench) vscode() {
 	b.add(Row{What: "activation of the extension", Unit: "ms", Ours: host.Activation, Target: Target{AtMost: 50}})
 	b.add(Row{What: "click to a panel that can be typed into", Unit: "ms", Ours: host.Panel, Target: Target{AtMost: 1000}})
 	b.add(Row{What: fmt.Sprintf("extension host's heap, %d entries", entries), Unit: "MB", Ours: Samples{host.Full}, Beside: Samples{host.Empty}, BesideName: "before activation", Target: Target{AtMost: 50}})
+
+	var review struct {
+		Beyond, Visible, Written Samples
+		Shift                    float64
+	}
+	b.script(&review, "node", "bench/vscode/review.mjs", strconv.Itoa(b.rounds(5)))
+	b.add(Row{What: "a proposal visible after its check", Unit: "ms", Ours: review.Beyond, Target: Target{AtMost: 150}})
+	b.add(Row{What: "10,000 lines, 3 hunks: the model's answer to visible", Unit: "ms", Ours: review.Visible, Target: Target{AtMost: 500}})
+	b.add(Row{What: "10,000 lines, 3 hunks: decision to written", Unit: "ms", Ours: review.Written, Target: Target{AtMost: 200}})
+	b.add(Row{What: "layout shift of the panel when the verdict arrives, score", Ours: Samples{review.Shift}})
 }
 
 func (b *bench) nvim() {

@@ -5,6 +5,8 @@ import { createServer } from "node:http";
 
 export async function startModel(steps) {
   const seen = [];
+  /** When each answer was whole: milliseconds of the clock, in the order of `seen`. */
+  const answered = [];
   const waiting = [];
   const server = createServer((request, response) => {
     let body = "";
@@ -14,7 +16,7 @@ export async function startModel(steps) {
         response.writeHead(404).end();
         return;
       }
-      seen.push(JSON.parse(body));
+      const n = seen.push(JSON.parse(body)) - 1;
       const step = steps.shift() ?? "Done.";
       response.writeHead(200, { "content-type": "text/event-stream" });
       const send = (delta, finish = null) =>
@@ -36,11 +38,13 @@ export async function startModel(steps) {
             return;
           }
           send({}, "tool_calls");
+          answered[n] = Date.now();
           response.end("data: [DONE]\n\n");
         };
         more();
         return;
       }
+      answered[n] = Date.now();
       response.end("data: [DONE]\n\n");
     });
   });
@@ -48,6 +52,7 @@ export async function startModel(steps) {
   return {
     url: `http://127.0.0.1:${server.address().port}/v1`,
     seen,
+    answered,
     hanging: () => new Promise((resolve) => waiting.push(resolve)),
     close: () => {
       server.closeAllConnections();
