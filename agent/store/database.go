@@ -3,107 +3,138 @@ package store
 import (
 	"database/sql"
 	"errors"
+	"sync"
+	"time"
 )
+
+// database is the backend while it is open: its connections, and what is known of it.
+type database struct {
+	b        backend
+	damage   func()           // hears that a read has found the file damaged; the writer repairs it
+	salvaged func(done error) // hears what a repair could save; openMu is held
+
+	openMu sync.Mutex // its own, because opening may take seconds
+	// guarded by openMu: salvage was tried
+	repaired bool
+	write    *sql.DB // guarded by openMu; one connection, the writer's
+	read     *sql.DB // guarded by openMu
+	// guarded by openMu: their statements; nil where the driver keeps them
+	writes, reads *prepared
+
+	awayMu    sync.Mutex
+	awayErr   error     // guarded by awayMu: why the server did not answer, until awayUntil
+	awayUntil time.Time // guarded by awayMu
+}
 
 // open opens the database once and brings it to the present schema. A failure is not remembered: the disk may have space, or the
 // server may answer, at the next use.
-func (s *Store) open() (*sql.DB, error) {
+func (d *database) open() (*sql.DB, error) {
 	// openMu is held for the whole opening, so that several readers at once open one database.
-	s.openMu.Lock()
-	defer s.openMu.Unlock()
-	if s.write != nil {
-		return s.write, nil
+	d.openMu.Lock()
+	defer d.openMu.Unlock()
+	if d.write != nil {
+		return d.write, nil
 	}
-	d, err := s.b.open()
+	db, err := d.b.open()
 	// A damaged file is salvaged here, before anybody reads from it.
-	if err != nil && s.repair(s.b.explain(err)) {
-		d, err = s.b.open()
+	if err != nil && d.repair(d.b.explain(err)) {
+		db, err = d.b.open()
 	}
 	if err != nil {
-		return nil, s.explain(err)
+		return nil, d.explain(err)
 	}
-	s.write = d
+	d.write = db
 	// The driver for PostgreSQL prepares by itself.
-	if _, ok := s.b.(*sqlite); ok {
-		s.writes = newPrepared(d)
+	if _, ok := d.b.(*sqlite); ok {
+		d.writes = newPrepared(db)
 	}
-	return d, nil
-}
-
-// reader is the pool that reads.
-func (s *Store) reader() (db, error) {
-	s.adopt()
-	// while a server is away, a reader fails at once and does not wait for a time-out
-	if err := s.away(); err != nil {
-		return db{}, err
-	}
-	w, err := s.open()
-	if err != nil {
-		return db{}, err
-	}
-	s.openMu.Lock()
-	defer s.openMu.Unlock()
-	if s.read == nil {
-		// Close came between open and here
-		if s.write == nil {
-			return db{}, ErrClosed
-		}
-		if s.read, err = s.b.reader(w); err != nil {
-			return db{}, s.explain(err)
-		}
-		// A database in memory has one connection for both, and one set of statements.
-		if s.reads = s.writes; s.read != w && s.writes != nil {
-			s.reads = newPrepared(s.read)
-		}
-	}
-	return db{s.read, s.b, s.reads}, nil
+	return db, nil
 }
 
 // statements are the prepared ones of the writing connection; nil for PostgreSQL.
-func (s *Store) statements() *prepared {
-	s.openMu.Lock()
-	defer s.openMu.Unlock()
-	return s.writes
+func (d *database) statements() *prepared {
+	d.openMu.Lock()
+	defer d.openMu.Unlock()
+	return d.writes
 }
 
 // repair salvages a damaged file, once in the life of a store. openMu is held. It reports whether there is a new file; why there is none
 // is part of later Problems.
-func (s *Store) repair(problem error) bool {
-	b, ok := s.b.(*sqlite)
+func (d *database) repair(problem error) bool {
+	b, ok := d.b.(*sqlite)
 	var p *Problem
-	if !ok || b.path == "" || s.repaired || !errors.As(problem, &p) || p.Kind != ProblemDamaged {
+	if !ok || b.path == "" || d.repaired || !errors.As(problem, &p) || p.Kind != ProblemDamaged {
 		return false
 	}
-	s.repaired = true
-	for _, d := range []*sql.DB{s.read, s.write} {
-		if d != nil {
-			d.Close()
+	d.repaired = true
+	for _, db := range []*sql.DB{d.read, d.write} {
+		if db != nil {
+			db.Close()
 		}
 	}
-	s.read, s.write, s.reads, s.writes = nil, nil, nil, nil
+	d.read, d.write, d.reads, d.writes = nil, nil, nil, nil
 	// both pools are closed first: salvage works on the file, and a connection would write on into the old one
 	done, err := salvage(b.path, b.busyTimeout)
 	if err != nil {
 		b.unsalvaged = err
 		return false
 	}
-	// mu is always taken inside openMu, never the other way round.
-	s.mu.Lock()
-	tell := s.onProblem
-	// nobody listens yet: OnProblem tells it when it is set
-	if s.damaged = false; tell == nil {
-		s.unsaid = done
-	}
-	s.mu.Unlock()
-	if tell != nil {
-		tell(done)
-	}
+	d.salvaged(done)
 	return true
 }
 
+// close closes the connections; what uses the database later opens it anew.
+func (d *database) close() {
+	d.openMu.Lock()
+	defer d.openMu.Unlock()
+	if d.read != nil && d.read != d.write {
+		d.read.Close()
+	}
+	if d.write != nil {
+		d.write.Close()
+	}
+	d.read, d.write, d.reads, d.writes = nil, nil, nil, nil
+}
+
 // repairNow is repair for a file that turned out to be damaged while it was used.
-func (s *Store) repairNow(problem error) bool {
-	s.openMu.Lock()
-	defer s.openMu.Unlock()
-	return s.repair(problem)
+func (d *database) repairNow(problem error) bool {
+	d.openMu.Lock()
+	defer d.openMu.Unlock()
+	return d.repair(problem)
+}
+
+// explain turns a failure into a Problem. A server that is away is remembered for awayPause (see away), and a damaged file is repaired
+// by the writer.
+func (d *database) explain(err error) error {
+	var p *Problem
+	known := errors.As(err, &p) // an error that away gave does not make the pause longer
+	err = d.b.explain(err)
+	// A read has found the damage. Only the writer repairs, because it owns the connection that writes.
+	if errors.As(err, &p) && p.Kind == ProblemDamaged {
+		d.damage()
+	}
+	// Only a failure of its own starts the pause.
+	if !known && isAway(err) {
+		d.awayMu.Lock()
+		d.awayErr, d.awayUntil = err, time.Now().Add(awayPause)
+		d.awayMu.Unlock()
+	}
+	return err
+}
+
+// away is why the server did not answer a moment ago; nil when it is worth asking. The writer asks all the same, at its own pace.
+func (d *database) away() error {
+	d.awayMu.Lock()
+	defer d.awayMu.Unlock()
+	if d.awayErr != nil && time.Now().Before(d.awayUntil) {
+		return d.awayErr
+	}
+	return nil
+}
+
+// answered ends what away says: a commit has come through.
+func (d *database) answered() {
+	d.awayMu.Lock()
+	defer d.awayMu.Unlock()
+	d.awayErr = nil
 }

@@ -123,7 +123,7 @@ func (s *Store) storedEvents(ctx context.Context, session string, from int64, ty
 		}
 		return s.explain(err)
 	}
-	// Each page is a query of its own that goes on behind the last key.
+	// Each page is a query of its own that continues after the last key.
 	for {
 		page, err := readPage(ctx, db, num, from, types)
 		if err != nil {

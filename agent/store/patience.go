@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -34,14 +33,17 @@ type impatient struct {
 	read, write time.Time // guarded by mu: the user's deadlines; zero for none
 }
 
-// dialImpatient dials as pgx does, and gives the connection its deadlines.
-func dialImpatient(ctx context.Context, network, addr string) (net.Conn, error) {
+// impatientDialer dials as pgx does, and gives each connection its deadlines.
+func impatientDialer() func(ctx context.Context, network, addr string) (net.Conn, error) {
 	// Only the person's own settings name a store, so this reason has no folder that could lose its trust.
-	c, err := guard.Dialer(guard.Reason{Who: guard.Storage, Setting: "store"}, guard.Network{})(ctx, network, addr)
-	if err != nil {
-		return nil, err
+	dial := guard.Dialer(guard.Reason{Who: guard.Storage, Setting: "store"}, guard.Network{})
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		c, err := dial(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		return &impatient{Conn: c}, nil
 	}
-	return &impatient{Conn: c}, nil
 }
 
 func (c *impatient) Read(p []byte) (int, error) {
@@ -85,41 +87,4 @@ func (c *impatient) SetWriteDeadline(t time.Time) error {
 	defer c.mu.Unlock()
 	c.write = t
 	return c.Conn.SetWriteDeadline(t)
-}
-
-// explain turns a failure into a Problem. A server that is away is remembered for awayPause (see away), and a damaged file is repaired
-// by the writer.
-func (s *Store) explain(err error) error {
-	var p *Problem
-	known := errors.As(err, &p) // an error that away gave does not make the pause longer
-	err = s.b.explain(err)
-	// A read has found the damage. Only the writer repairs, because it owns the connection that writes.
-	if errors.As(err, &p) && p.Kind == ProblemDamaged {
-		s.mu.Lock()
-		s.damaged = true
-		// the writer may never have been started, if nothing was appended so far
-		if !s.running && !s.closed {
-			s.running = true
-			go s.writer()
-		}
-		s.mu.Unlock()
-		s.poke()
-	}
-	// Only a failure of its own starts the pause.
-	if !known && isAway(err) {
-		s.mu.Lock()
-		s.awayErr, s.awayUntil = err, time.Now().Add(awayPause)
-		s.mu.Unlock()
-	}
-	return err
-}
-
-// away is why the server did not answer a moment ago; nil when it is worth asking. The writer asks all the same, at its own pace.
-func (s *Store) away() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.awayErr != nil && time.Now().Before(s.awayUntil) {
-		return s.awayErr
-	}
-	return nil
 }

@@ -44,7 +44,7 @@ func (p *postgres) config() (c *pgx.ConnConfig, schema string, err error) {
 	if c.ConnectTimeout == 0 {
 		c.ConnectTimeout = connectPatience
 	}
-	c.DialFunc = dialImpatient
+	c.DialFunc = impatientDialer()
 	schema = "pillion"
 	if s := c.RuntimeParams["search_path"]; s != "" {
 		schema = s

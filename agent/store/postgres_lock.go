@@ -101,7 +101,7 @@ func (p *postgres) try(ctx context.Context, s *Store, session string) (*LockedEr
 	case errors.Is(err, errHeld):
 		// The entry goes, or the session could never be locked again by this process.
 		delete(p.held, session)
-		return &LockedError{Session: session, PID: who.pid, Host: who.elsewhere()}, errHeld
+		return &LockedError{Session: session, PID: who.pid, Host: who.otherHost()}, errHeld
 	case ctx.Err() != nil:
 		delete(p.held, session)
 		return nil, ctx.Err()
@@ -137,8 +137,8 @@ type writer struct {
 	pid  int
 }
 
-// elsewhere is the host, or empty when it is this one.
-func (w writer) elsewhere() string {
+// otherHost is the host, or empty when it is this one.
+func (w writer) otherHost() string {
 	if w.host == hostname() {
 		return ""
 	}
@@ -189,7 +189,7 @@ func (p *postgres) unlock(s *Store, session string) {
 		h.releasing = true
 	}
 	p.mu.Unlock()
-	// The op stands behind all events of the session, so the lock is released after they are committed.
+	// The op is queued behind all events of the session, so the lock is released after they are committed.
 	s.enqueue(op{after: func() {
 		p.mu.Lock()
 		h := p.held[session]

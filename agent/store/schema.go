@@ -51,7 +51,7 @@ func migrate(ctx context.Context, db *sql.DB, path string) error {
 			"%s was written by a newer Pillion (schema %d, this one knows %d). It is left as it is: update Pillion, or point XDG_STATE_HOME at another folder", path, v, len(migrations))}
 	}
 	if v == 0 {
-		if err := foreign(ctx, db, path); err != nil {
+		if err := refuseForeign(ctx, db, path); err != nil {
 			return err
 		}
 		// WAL is a property of the file, set once; a file that is not ours must not even change its header.
@@ -99,9 +99,9 @@ func version(ctx context.Context, db queryer) (v int, err error) {
 	return v, err
 }
 
-// foreign gives a *Problem for a database that has other tables than ours: a wrong path in the settings must not change another
+// refuseForeign gives a *Problem for a database that has other tables than ours: a wrong path in the settings must not change another
 // program's data.
-func foreign(ctx context.Context, db queryer, path string) error {
+func refuseForeign(ctx context.Context, db queryer, path string) error {
 	var n int
 	if err := db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name <> 'schema_version'").Scan(&n); err != nil {
 		return err

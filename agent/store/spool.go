@@ -136,7 +136,7 @@ func (s *Store) adopt() {
 				l.done()
 				continue
 			}
-			mine[len(mine)-1].after = func() { s.settled(l) }
+			mine[len(mine)-1].after = func() { s.leftoverStored(l) }
 			ops = append(ops, mine...)
 		}
 		if len(ops) == 0 {
@@ -145,10 +145,7 @@ func (s *Store) adopt() {
 		s.mu.Lock()
 		// In front of the queue: this process may go on with the same session.
 		s.queue = append(ops, s.queue...)
-		if !s.running && !s.closed {
-			s.running = true
-			go s.writer()
-		}
+		s.startLocked()
 		s.mu.Unlock()
 		s.poke()
 	})
@@ -169,8 +166,8 @@ func (l *leftover) done() (kept string) {
 	return kept
 }
 
-// settled tells when a part of a leftover could not be stored.
-func (s *Store) settled(l *leftover) {
+// leftoverStored tells when a part of a leftover could not be stored.
+func (s *Store) leftoverStored(l *leftover) {
 	n := len(l.strange)
 	kept := l.done()
 	if n == 0 {
@@ -291,19 +288,19 @@ func (b *batch) replay(o *op) error {
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return err
 	}
-	// The same number with other contents: somebody else has gone on from an earlier event.
+	// The same number with other contents: another process has continued from an earlier event.
 	o.from.strange[id] = !same
 	return nil
 }
 
-// withSpool says in a Problem where the events are meanwhile.
-func (s *Store) withSpool(err error) error {
+// explain says in a Problem where the events are meanwhile.
+func (sp *spool) explain(err error) error {
 	var p *Problem
-	if s.spool == nil || s.spool.file == nil || !errors.As(err, &p) {
+	if sp == nil || sp.file == nil || !errors.As(err, &p) {
 		return err
 	}
 	// a copy, because the problem is shared by all who wait
 	q := *p
-	q.Kept = s.spool.file.Name()
+	q.Kept = sp.file.Name()
 	return &q
 }

@@ -24,7 +24,7 @@ const readers = 4
 type sqlite struct {
 	path        string
 	busyTimeout time.Duration // how long a write waits for another process
-	unsalvaged  error         // why a damaged file could not be replaced; set under Store.openMu before it is read
+	unsalvaged  error         // why a damaged file could not be replaced; set under openMu before it is read
 }
 
 func (s *sqlite) name() string             { return s.path }

@@ -15,7 +15,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"slices"
 	"strings"
@@ -61,7 +60,7 @@ var ErrClosed = errors.New("the session store is closed")
 
 // Store is the database. The zero value is not usable; see New.
 type Store struct {
-	b         backend
+	*database
 	forgetful bool // Append drops events; heads and grants are kept
 
 	mu        sync.Mutex
@@ -73,21 +72,11 @@ type Store struct {
 	onProblem func(error)     // guarded by mu
 	done      chan struct{}   // closed when the writer has ended
 	lost      map[string]bool // guarded by mu: sessions taken over by others, told once
-	awayErr   error           // guarded by mu: why the server did not answer, until awayUntil
-	awayUntil time.Time       // guarded by mu
 	damaged   bool            // guarded by mu: a read found it; the writer repairs the file
 	unsaid    error           // guarded by mu: what OnProblem is told first
 
 	spool   *spool    // nil: a file, or no folder was given
 	adopted sync.Once // the spool files of dead processes were queued
-
-	openMu sync.Mutex // its own, because opening may take seconds while mu is needed by every Append
-	// guarded by openMu: salvage was tried
-	repaired bool
-	write    *sql.DB // guarded by openMu; one connection, the writer's
-	read     *sql.DB // guarded by openMu
-	// guarded by openMu: their statements; nil where the driver keeps them
-	writes, reads *prepared
 }
 
 // New makes a store on a file that need not exist. Nothing is opened before the first use. The empty path keeps
@@ -100,7 +89,9 @@ func New(path string) *Store {
 	if IsServer(path) {
 		b = newPostgres(path)
 	}
-	return &Store{b: b, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	s := &Store{database: &database{b: b}, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	s.damage, s.salvaged = s.repairSoon, s.tellSalvaged
+	return s
 }
 
 // NewForgetful makes a store for sessions that nobody comes back to: it keeps what New("") keeps but for the events,
@@ -133,6 +124,19 @@ func (s *Store) OnProblem(f func(error)) {
 	s.mu.Unlock()
 	if unsaid != nil && f != nil {
 		f(unsaid)
+	}
+}
+
+// tellSalvaged tells what a repair could save. Nobody may listen yet: OnProblem tells it when it is set.
+func (s *Store) tellSalvaged(done error) {
+	s.mu.Lock()
+	tell := s.onProblem
+	if s.damaged = false; tell == nil {
+		s.unsaid = done
+	}
+	s.mu.Unlock()
+	if tell != nil {
+		tell(done)
 	}
 }
 
@@ -171,15 +175,7 @@ func (s *Store) Close() error {
 	if running {
 		<-s.done
 	}
-	s.openMu.Lock()
-	defer s.openMu.Unlock()
-	if s.read != nil && s.read != s.write {
-		s.read.Close()
-	}
-	if s.write != nil {
-		s.write.Close()
-	}
-	s.read, s.write, s.reads, s.writes = nil, nil, nil, nil
+	s.database.close()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	// What is in the spool is on a disk and is stored by the next start.
@@ -187,4 +183,33 @@ func (s *Store) Close() error {
 		return s.problem
 	}
 	return nil
+}
+
+// reader is the pool that reads.
+func (s *Store) reader() (db, error) {
+	s.adopt()
+	// while a server is away, a reader fails at once and does not wait for a time-out
+	if err := s.away(); err != nil {
+		return db{}, err
+	}
+	w, err := s.open()
+	if err != nil {
+		return db{}, err
+	}
+	s.openMu.Lock()
+	defer s.openMu.Unlock()
+	if s.read == nil {
+		// Close came between open and here
+		if s.write == nil {
+			return db{}, ErrClosed
+		}
+		if s.read, err = s.b.reader(w); err != nil {
+			return db{}, s.explain(err)
+		}
+		// A database in memory has one connection for both, and one set of statements.
+		if s.reads = s.writes; s.read != w && s.writes != nil {
+			s.reads = newPrepared(s.read)
+		}
+	}
+	return db{s.read, s.b, s.reads}, nil
 }

@@ -278,3 +278,18 @@ func TestForgetfulKeepsEverythingButEvents(t *testing.T) {
 		t.Error("the wrong one forgets")
 	}
 }
+
+// Whoever hears that something is committed must not find it among what waits: a session that was deleted would still have its
+// events for a moment.
+func TestWhatIsCommittedHasLeftTheQueueBeforeItsCallerHears(t *testing.T) {
+	both(t, func(t *testing.T, where string) {
+		s := newStore(t, where)
+		s.PutSession(Session{ID: "a"})
+		e := event(1, "x")
+		waiting := make(chan int, 1)
+		s.enqueue(op{session: "a", event: &e, after: func() { waiting <- len(s.queuedEvents("a")) }})
+		if n := <-waiting; n != 0 {
+			t.Errorf("%d events are still in the queue", n)
+		}
+	})
+}

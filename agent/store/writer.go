@@ -36,11 +36,25 @@ func (s *Store) enqueue(ops ...op) {
 		return
 	}
 	s.queue = append(s.queue, ops...)
-	// Without an event there is no goroutine: commands that only read need none.
-	if !s.running {
+	s.startLocked()
+	s.mu.Unlock()
+	s.poke()
+}
+
+// startLocked starts the writer with the first op: commands that only read need no goroutine. mu is held.
+func (s *Store) startLocked() {
+	if !s.running && !s.closed {
 		s.running = true
 		go s.writer()
 	}
+}
+
+// repairSoon has the writer repair the file, which it does before its next commit. It may never have been started, if nothing was
+// appended so far.
+func (s *Store) repairSoon() {
+	s.mu.Lock()
+	s.damaged = true
+	s.startLocked()
 	s.mu.Unlock()
 	s.poke()
 }
@@ -98,17 +112,18 @@ func (s *Store) writer() {
 			s.waitRetry(time.Until(again), true)
 			continue
 		}
-		err := s.commit(batch)
+		answer, err := s.commit(batch)
 		if err != nil && s.repairNow(err) {
-			err = s.commit(batch)
+			answer, err = s.commit(batch)
 		}
 		kept := isAway(err) && s.keep(err)
 		if kept {
-			err = s.withSpool(err)
+			err = s.spool.explain(err)
 			n = 0 // keep has answered and removed what need not stay
 		}
 		s.finishBatch(n, err)
 		if err == nil {
+			answer()
 			pause, again = 0, time.Time{}
 			continue
 		}
@@ -167,7 +182,7 @@ func (s *Store) finishBatch(n int, err error) {
 		if len(s.queue) == 0 {
 			s.queue = nil
 		}
-		s.awayErr = nil
+		s.answered()
 		// The spool is emptied when nothing of this process is in it any more; leftovers have their own files.
 		if s.spool != nil && !slices.ContainsFunc(s.queue, func(o op) bool { return o.spooled && o.from == nil }) {
 			s.spool.clear()
@@ -198,13 +213,14 @@ func (s *Store) finishBatch(n int, err error) {
 	}
 }
 
-// commit writes a batch in one transaction. Callers who wait are answered here when it succeeds, each with the
-// result of its own call; the error is about the batch.
-func (s *Store) commit(ops []op) error {
+// commit writes a batch in one transaction. When it succeeds, answer tells the callers who wait, each with the result of its own
+// call. It is called once the ops have left the queue: a caller that reads before that would still find them there, and so the
+// events of a session that it has just deleted. The error is about the batch.
+func (s *Store) commit(ops []op) (answer func(), err error) {
 	// Opening is part of the commit: a failure is retried like any other.
 	d, err := s.open()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), commitPatience)
 	defer cancel()
@@ -213,14 +229,14 @@ func (s *Store) commit(ops []op) error {
 	ready.prepare(ctx)
 	begun, err := s.b.begin(ctx, s, d)
 	if err != nil {
-		return s.explain(err)
+		return nil, s.explain(err)
 	}
 	defer begun.Rollback() // after Commit it does nothing
 	b := newBatch(tx{begun, s.b, ready})
 	// In the transaction, so that no other machine can take a session over before the commit.
 	taken, err := s.takenOver(b.tx, ops)
 	if err != nil {
-		return s.explain(err)
+		return nil, s.explain(err)
 	}
 	answers := make([]error, len(ops))
 	for i, o := range ops {
@@ -239,26 +255,29 @@ func (s *Store) commit(ops []op) error {
 			}
 		}
 		if err != nil {
-			return s.explain(err)
+			return nil, s.explain(err)
 		}
 	}
 	if err := b.flush(); err != nil {
-		return s.explain(err)
+		return nil, s.explain(err)
 	}
 	if err := begun.Commit(); err != nil {
-		return s.explain(err)
+		return nil, s.explain(err)
 	}
-	// Callers are answered after the commit only.
-	for i := range ops {
-		o := &ops[i]
+	var waiting []func() // ops is a part of the queue, which is cleared before they are called
+	for i, o := range ops {
 		if o.after != nil {
-			o.after()
+			waiting = append(waiting, o.after)
 		}
 		if o.done != nil {
-			o.done <- answers[i]
+			waiting = append(waiting, func() { o.done <- answers[i] })
 		}
 	}
-	return nil
+	return func() {
+		for _, f := range waiting {
+			f()
+		}
+	}, nil
 }
 
 // commitPatience bounds a transaction on a connection that was lost without a notice. A file needs a fraction of a second for
