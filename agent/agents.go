@@ -1,9 +1,12 @@
 package agent
 
 import (
+	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
+	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
@@ -51,7 +54,7 @@ var defaultAgents = sync.OnceValue(func() []Agent {
 			Name: "explore", Mode: ModeSubagent,
 			Description: "Finds things out in the code base quickly, read-only. Say what to find and how thorough to be.",
 			// Commands known to change nothing pass, every other one is denied. The rule for the empty command
-			// stands last so that the tool is offered: one whose last rule denies "*" is not.
+			// comes last so that the tool is offered: one whose last rule denies "*" is not.
 			Rules: rule("explore", "*", "*", "deny",
 				"read", "*", "allow", "read", "*.env", "ask", "read", "*.env.*", "ask", "read", "*.envrc", "ask", "read", "*.env.example", "allow",
 				"grep", "*", "allow", "glob", "*", "allow", "list", "*", "allow", "lsp", "*", "allow",
@@ -121,17 +124,21 @@ func overlay(a, c Agent) Agent {
 	return a
 }
 
+// directories are what the configuration says of directories: agents, rules, switches, the person's own code. It keeps nothing:
+// a changed file counts at the next question.
+type directories struct{ o Options }
+
 // Agents are those of a directory: the defaults with the configuration's over them.
-func (r *Runtime) Agents(cwd string) []Agent {
+func (r *directories) Agents(cwd string) []Agent {
 	return merge(defaultAgents(), r.o.Configuration.Agents(cwd))
 }
 
-// smallModel as an agent's model stands for a small one of the session's provider: Claude Code's agents name "haiku", which says
+// smallModel as an agent's model means a small one of the session's provider: Claude Code's agents name "haiku", which says
 // how much the work may cost and not whose model it is.
 const smallModel = "small"
 
 // modelOf is an agent's model where the session has the model session; empty: the session's own.
-func (r *Runtime) modelOf(cwd, model, session string) string {
+func (r *directories) modelOf(cwd, model, session string) string {
 	if model != smallModel {
 		return model
 	}
@@ -142,7 +149,7 @@ func (r *Runtime) modelOf(cwd, model, session string) string {
 }
 
 // agent finds an agent of a directory by its name; false when the configuration has none.
-func (r *Runtime) agent(cwd, name string) (Agent, bool) {
+func (r *directories) agent(cwd, name string) (Agent, bool) {
 	all := r.Agents(cwd)
 	i := slices.IndexFunc(all, func(a Agent) bool { return a.Name == name })
 	if i < 0 {
@@ -153,7 +160,49 @@ func (r *Runtime) agent(cwd, name string) (Agent, bool) {
 
 // rules are the permission rules of an agent in a directory: the defaults, the configuration's, the agent's own. The last
 // match decides. Grants ("always") are not among them: permission.Gate adds those.
-func (r *Runtime) rules(cwd string, a Agent) permission.Ruleset {
+func (r *directories) rules(cwd string, a Agent) permission.Ruleset {
 	rules := append(permission.Default(), r.o.Configuration.Rules(cwd)...)
 	return append(rules, a.Rules...)
 }
+
+// defaultAgent is the configured default agent, unless it is unknown, hidden or only for tasks; then it is DefaultAgent.
+func (r *directories) defaultAgent(cwd string) string {
+	if a, ok := r.agent(cwd, r.o.Configuration.Preferences(cwd).DefaultAgent); ok && !a.Hidden && a.Mode != ModeSubagent {
+		return a.Name
+	}
+	return DefaultAgent
+}
+
+// noAgent is ErrNoAgent with the names that exist.
+func (r *directories) noAgent(cwd, name string) error {
+	var names []string
+	for _, a := range r.Agents(cwd) {
+		if !a.Hidden {
+			names = append(names, a.Name)
+		}
+	}
+	return fmt.Errorf("%w %q; there are %v", ErrNoAgent, name, names)
+}
+
+// SubAgents are a directory's agents for tasks.
+func (r *directories) SubAgents(cwd string) (out []tools.SubAgent) {
+	for _, a := range r.Agents(cwd) {
+		if !a.Hidden && a.Mode != ModePrimary {
+			out = append(out, tools.SubAgent{Name: a.Name, Description: a.Description})
+		}
+	}
+	return out
+}
+
+// switches are everybody's, and the agent's own over them.
+func (r *directories) switches(cwd string, a Agent) map[string]bool {
+	all := maps.Clone(r.o.Configuration.Switches(cwd))
+	if all == nil {
+		return a.Tools
+	}
+	maps.Copy(all, a.Tools)
+	return all
+}
+
+// maxDepth is how deep sub-agents nest in a directory; 0: there are none.
+func (r *directories) maxDepth(cwd string) int { return r.o.Configuration.Preferences(cwd).Depth }

@@ -104,9 +104,9 @@ func (a *approvals) asked(r permission.Request, end *permission.Outcome) {
 	}
 	a.log.emit(EventAsk, d)
 	if end == nil {
-		a.runner.waitsFor(r.CallID)
+		a.runner.waitingCalls.add(r.CallID)
 	} else {
-		a.runner.answered(r.CallID)
+		a.runner.waitingCalls.remove(r.CallID)
 	}
 }
 
@@ -118,7 +118,7 @@ func (a *approvals) SetReview(style string) error {
 	a.head.change(func(i *SessionInfo) { i.Review = style })
 	// What already waits would otherwise still be asked.
 	if style == ReviewFollow {
-		a.gate.Settle(context.Background())
+		a.gate.JudgeAgain(context.Background())
 	}
 	return nil
 }
@@ -135,13 +135,13 @@ func (a *approvals) follows() bool {
 
 // questions passes a tool's questions to the person and marks the session as waiting until they are answered.
 type questions struct {
-	runner *Runner
-	q      tools.Questioner
+	waits *waitingCalls
+	q     tools.Questioner
 }
 
 func (q questions) AskQuestions(ctx context.Context, call *tools.Call, qs []tools.Question) ([][]string, error) {
-	q.runner.waitsFor(call.CallID)
-	defer q.runner.answered(call.CallID)
+	q.waits.add(call.CallID)
+	defer q.waits.remove(call.CallID)
 	return q.q.AskQuestions(ctx, call, qs)
 }
 
@@ -151,7 +151,7 @@ func (a *approvals) questioner() tools.Questioner {
 		return nil
 	}
 	if a.of.parent != nil {
-		return questions{a.runner, childQuestions{a.rt.o.Questions, a.of.label}}
+		return questions{a.runner.waitingCalls, childQuestions{a.rt.o.Questions, a.of.label}}
 	}
-	return questions{a.runner, a.rt.o.Questions}
+	return questions{a.runner.waitingCalls, a.rt.o.Questions}
 }

@@ -91,7 +91,7 @@ func (ts *taskSet) cost() float64 {
 func (ts *taskSet) start(s *Session, kid *Session, t tools.Task, run func(context.Context) (tools.TaskResult, error)) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	// Their context is not that of a call, since they go on after the call that started them.
+	// Their context is not that of a call, since they outlive the call that started them.
 	if ts.ctx == nil {
 		ts.ctx, ts.cancel = context.WithCancel(context.Background())
 	}

@@ -12,8 +12,8 @@ type ChangeRecorder struct {
 	diffs  diffStats
 }
 
-// RecordChange tells of a change set that no tool call made: an undo, a restore. Call it in Beside or Restore. With
-// change.Writing it returns when the store has it, so that the death of the process in the middle leaves a trace.
+// RecordChange stores a change set that no tool call made: an undo, a restore. Call it in Beside or Restore. With
+// change.Writing it returns when the store has it, so that a crash in the middle leaves a trace.
 func (c *ChangeRecorder) RecordChange(callID string, state change.State, set *change.Set) {
 	c.showChange(callID, state, set)
 	c.log.flush()

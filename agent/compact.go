@@ -10,7 +10,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
-// CompactionState is where a compaction stands.
+// CompactionState is the stage of a compaction.
 type CompactionState string
 
 // A compaction begins and is done, failed or cancelled; only one that is done changes the conversation.
@@ -196,7 +196,7 @@ func (t *turn) compact(ctx context.Context, set *setup, c compaction) (Compactio
 	case errors.Is(err, errNoModelForJob), errors.As(err, &perr) && perr.Kind == provider.ErrContextLength:
 		text, err = digest(plan.gone), nil // no model can, so the facts are kept without words around them
 	case c.hard && plan.messages > 0 && (err != nil || len(text)/4 >= plan.tokens):
-		// Without a summary the conversation could not go on at all.
+		// Without a summary the conversation could not continue.
 		if err == nil {
 			err = errNoGain
 		}

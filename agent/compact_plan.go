@@ -189,7 +189,7 @@ func transcriptFor(all []provider.Message, focus string, room int) string {
 		if strings.HasPrefix(all[0].ID, "cmp_") {
 			b.WriteString(shown(all[0]))
 		}
-		fmt.Fprintf(&b, "[%s here are left out for want of room]\n\n", textutil.Plural(first, "older message"))
+		fmt.Fprintf(&b, "[%s left out here to save room]\n\n", textutil.Plural(first, "older message"))
 	}
 	for _, p := range parts {
 		b.WriteString(p)

@@ -20,7 +20,7 @@ const maxContinued = 4
 // stays in the transcript, and the model is asked for the rest. It returns the text, which
 // echo compares with the next answer.
 func (t *turn) keepPartial(set *setup, a *answer, why error) []byte {
-	a.abandonCalls("The answer broke off before this call was complete; the model goes on from there.")
+	a.abandonCalls("The answer broke off before this call was complete; the model continues from there.")
 	a.calls = nil
 	var said []byte
 	for i := range a.parts {

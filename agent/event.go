@@ -126,7 +126,7 @@ type StepData struct {
 	Cost    float64             `json:"cost,omitempty"` // USD
 	Stop    provider.StopReason `json:"stop"`
 	Error   string              `json:"error,omitempty"`
-	// Cut: the answer broke off here; what was said stays, and the next message goes on from it.
+	// Cut: the answer broke off here; what was said stays, and the next message continues it.
 	Cut bool `json:"cut,omitempty"`
 	// Dropped: kept in the transcript, not in the history; the request was repeated.
 	Dropped bool `json:"dropped,omitempty"`
@@ -137,7 +137,7 @@ type PlanData struct {
 	Todos []tools.Todo `json:"todos"`
 }
 
-// ChangeData is a change set and where it stands.
+// ChangeData is a change set and its state.
 type ChangeData struct {
 	CallID string       `json:"callID"`
 	State  change.State `json:"state"`
@@ -203,7 +203,7 @@ type NoticeData struct {
 // StopReason is why a turn ended; the first five are ACP's.
 type StopReason string
 
-// Why a turn ended. TurnError means a failure that retrying did not cure; TurnData.Error says which.
+// Why a turn ended. TurnError means a failure that retrying did not overcome; TurnData.Error says which.
 const (
 	TurnEnd       StopReason = "end_turn"
 	TurnMaxTokens StopReason = "max_tokens"

@@ -389,7 +389,7 @@ func (l *EventLog) RecordTool(d ToolData) {
 }
 
 // syncBriefly waits until the store has written everything, at most a second. A store that cannot write reports that through
-// OnProblem, and the session goes on in memory: a full disk must not stop a turn.
+// OnProblem, and the session continues in memory: a full disk must not stop a turn.
 func (l *EventLog) syncBriefly() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()

@@ -13,7 +13,7 @@ import (
 type Extensions struct {
 	// Over are tools that take the place of Pillion's own of the same name.
 	Over func(ctx context.Context) []tools.Tool
-	// Hooks stand around every call, inside those of Options.
+	// Hooks run around every call, inside those of Options.
 	Hooks []tools.Hook
 	// Define may word a tool's description and parameters anew.
 	Define func(ctx context.Context, t tools.Tool) tools.Tool
@@ -39,7 +39,7 @@ type Extensions struct {
 	Message func(ctx context.Context, e Entering) []provider.Part
 	// Params may change a request before it goes to the model.
 	Params func(ctx context.Context, s SessionInfo, r *provider.Request)
-	// Event hears what happens, one after the other; no turn waits for it. The names and shapes are OpenCode's.
+	// Event gets what happens, one event after the other; no turn waits for it. The names and shapes are OpenCode's.
 	Event func(kind string, properties map[string]any)
 }
 
@@ -51,7 +51,7 @@ const (
 )
 
 // extensions are those of a directory; without any the result is empty and not nil.
-func (rt *Runtime) extensions(cwd string) *Extensions {
+func (rt *directories) extensions(cwd string) *Extensions {
 	if e := rt.o.Plugins.Extensions(cwd); e != nil {
 		return e
 	}

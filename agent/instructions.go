@@ -172,7 +172,7 @@ func readInstructions(path string) (string, bool) {
 		for len(raw) > 0 && !utf8.RuneStart(raw[len(raw)-1]) {
 			raw = raw[:len(raw)-1]
 		}
-		cut = "\n(The file goes on; read it for the rest.)"
+		cut = "\n(The file continues; read it for the rest.)"
 	}
 	text := strings.TrimSpace(strings.ToValidUTF8(string(raw), "\uFFFD"))
 	if text == "" {

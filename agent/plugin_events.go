@@ -22,8 +22,8 @@ type hearing struct {
 	idle    chan struct{} // guarded by mu; closed when nothing waits; nil: nothing does
 }
 
-// tell queues one call of the extensions, or drops it when hearingLimit is reached.
-func (h *hearing) tell(f func()) {
+// enqueue queues one call of the extensions, or drops it when hearingLimit is reached.
+func (h *hearing) enqueue(f func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.waiting) >= hearingLimit {
@@ -83,7 +83,7 @@ func (r *Runtime) heard(session, cwd string, e Event) {
 	default:
 		return
 	}
-	r.hearing.tell(func() {
+	r.hearing.enqueue(func() {
 		x := r.extensions(cwd)
 		if x.Event == nil {
 			return

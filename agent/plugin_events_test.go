@@ -57,7 +57,7 @@ func TestAnExtensionThatHangs(t *testing.T) {
 		t.Errorf("%+v", end)
 	}
 	for range 2 * hearingLimit {
-		h.rt.hearing.tell(func() {})
+		h.rt.hearing.enqueue(func() {})
 	}
 	h.rt.hearing.mu.Lock()
 	n := len(h.rt.hearing.waiting)

@@ -8,15 +8,15 @@ import (
 	"github.com/pillion-dev/pillion/agent/provider"
 )
 
-// Their is a message in OpenCode's shape, for plugins.
-type Their struct {
+// PluginMessage is a message in OpenCode's shape, for plugins.
+type PluginMessage struct {
 	Info  map[string]any   `json:"info"`
 	Parts []map[string]any `json:"parts"`
 }
 
-// Theirs are a session's messages in OpenCode's shape, oldest first; what was taken back is left out.
-func (r *Runtime) Theirs(ctx context.Context, id string) ([]Their, error) {
-	t := theirs{session: id, all: []Their{}, at: map[string]int{}, calls: map[string][2]int{}}
+// PluginMessages are a session's messages in OpenCode's shape, oldest first; what was taken back is left out.
+func (r *Runtime) PluginMessages(ctx context.Context, id string) ([]PluginMessage, error) {
+	t := pluginMessages{session: id, all: []PluginMessage{}, at: map[string]int{}, calls: map[string][2]int{}}
 	hidden, err := hiddenOf(func(yield func(Event) error) error { return r.Stored(ctx, id, 0, yield) })
 	if err != nil {
 		return nil, err
@@ -30,10 +30,10 @@ func (r *Runtime) Theirs(ctx context.Context, id string) ([]Their, error) {
 	return t.all, err
 }
 
-// theirs gathers events into messages.
-type theirs struct {
+// pluginMessages gathers events into messages.
+type pluginMessages struct {
 	session string
-	all     []Their
+	all     []PluginMessage
 	began   []int64           // by message's place, milliseconds
 	at      map[string]int    // by message, its place
 	calls   map[string][2]int // by call, its message's place and its own in that
@@ -41,11 +41,11 @@ type theirs struct {
 
 // addEvent adds an event to the message that it belongs to. Types that OpenCode's messages do
 // not have are left out.
-func (t *theirs) addEvent(e Event) {
+func (t *pluginMessages) addEvent(e Event) {
 	switch e.Type {
 	case EventPrompt, EventSteer:
 		d := decode[PromptData](e)
-		m := t.add(d.MessageID, e, map[string]any{"role": "user", "agent": d.Agent, "model": theirModel(d.Model)})
+		m := t.add(d.MessageID, e, map[string]any{"role": "user", "agent": d.Agent, "model": pluginModel(d.Model)})
 		for _, p := range d.Parts {
 			switch {
 			case p.Type == provider.PartText:
@@ -56,7 +56,7 @@ func (t *theirs) addEvent(e Event) {
 		}
 	case EventMessage:
 		d := decode[MessageData](e)
-		model := theirModel(d.Model)
+		model := pluginModel(d.Model)
 		t.add(d.MessageID, e, map[string]any{"role": "assistant", "providerID": model["providerID"], "modelID": model["modelID"]})
 	case EventText:
 		t.appendText("text", decode[TextData](e))
@@ -77,7 +77,7 @@ func (t *theirs) addEvent(e Event) {
 
 // appendText appends to the text with which a message ends, so that pieces of one answer are one
 // part.
-func (t *theirs) appendText(kind string, d TextData) {
+func (t *pluginMessages) appendText(kind string, d TextData) {
 	m, ok := t.at[d.MessageID]
 	if !ok {
 		return
@@ -91,7 +91,7 @@ func (t *theirs) appendText(kind string, d TextData) {
 }
 
 // call shows a call as it is now.
-func (t *theirs) call(d ToolData) {
+func (t *pluginMessages) call(d ToolData) {
 	if at, ok := t.calls[d.CallID]; ok {
 		t.all[at[0]].Parts[at[1]] = ToolPart(t.session, d)
 	} else if m, ok := t.at[d.MessageID]; ok {
@@ -100,24 +100,24 @@ func (t *theirs) call(d ToolData) {
 	}
 }
 
-// theirModel splits "provider/model"; the model's part may contain slashes.
-func theirModel(id string) map[string]string {
+// pluginModel splits "provider/model"; the model's part may contain slashes.
+func pluginModel(id string) map[string]string {
 	provider, model, _ := strings.Cut(id, "/")
 	return map[string]string{"providerID": provider, "modelID": model}
 }
 
 // add begins a message and returns its place in all.
-func (t *theirs) add(id string, e Event, info map[string]any) int {
+func (t *pluginMessages) add(id string, e Event, info map[string]any) int {
 	m := len(t.all)
 	info["id"], info["sessionID"], info["time"] = id, t.session, map[string]any{"created": e.Time.UnixMilli()}
 	t.at[id] = m
 	t.began = append(t.began, e.Time.UnixMilli())
-	t.all = append(t.all, Their{Info: info, Parts: []map[string]any{}})
+	t.all = append(t.all, PluginMessage{Info: info, Parts: []map[string]any{}})
 	return m
 }
 
 // put appends a part with an id that is the same each time the session is read: plugins compare ids.
-func (t *theirs) put(m int, part map[string]any) {
+func (t *pluginMessages) put(m int, part map[string]any) {
 	message := t.all[m].Info["id"]
 	part["id"], part["sessionID"], part["messageID"] = fmt.Sprintf("prt_%v_%d", message, len(t.all[m].Parts)), t.session, message
 	t.all[m].Parts = append(t.all[m].Parts, part)

@@ -16,7 +16,7 @@ const (
 
 const prunedText = "[The output of this call was dropped to save context. Call the tool again if you need it.]"
 
-// prunable gives the call ids of old tool results that may be dropped and the tokens that frees; nil when it is less than
+// prunable gives the call ids of old tool results that may be dropped, and how many tokens that frees; nil when it is less than
 // pruneGain. Outputs of the skill tool stay, because the model works by them.
 func (h *history) prunable() (ids map[string]bool, tokens int) {
 	ids = map[string]bool{}

@@ -16,10 +16,6 @@ type recovery struct {
 	keeper ChangeKeeper
 }
 
-func (s *Session) recovery() recovery {
-	return recovery{s.EventLog, s.Head, s.hist, s.rt.o.Changes}
-}
-
 // run closes what a crash left open: every call gets an "interrupted" result, partial text becomes a message, the turn ends
 // as cancelled. Without it a provider would refuse the conversation, because calls have no results. It is called before the
 // session is live, or by its runner; the caller holds the session's lock, so no other process is running that turn.

@@ -10,9 +10,9 @@ import (
 var ErrBusy = errors.New("a turn is running; cancel it (or wait for its end), then try again")
 
 // ErrNoMessage means that the session has no prompt with this id.
-var ErrNoMessage = errors.New("no prompt of that id in this session")
+var ErrNoMessage = errors.New("this session has no prompt with that id")
 
-// RestoreState is where a restore stands.
+// RestoreState is the stage of a restore.
 type RestoreState string
 
 // A restore begins, which is a checkpoint of its own, and is done or failed.

@@ -21,7 +21,7 @@ var ReviewStyles = []string{ReviewPreview, ReviewFollow, ReviewDraft}
 type Drafts interface {
 	// Finish is called when a turn of a session that a person talks to comes to its end. It proposes what the session's
 	// draft holds, if there is one. round counts how often this turn was sent back, from 0. may: the model can still be
-	// asked to go on. A text that is not empty is for the model, and the turn continues with it: problems to mend before a
+	// asked to continue. A text that is not empty is for the model, and the turn continues with it: problems to fix before a
 	// person is asked, or the person's own words.
 	Finish(ctx context.Context, s *Session, round int, may bool) (again string)
 	// Interrupted is called instead when a turn was cancelled or failed: the draft stays for the next one.
@@ -36,7 +36,7 @@ func (s *Session) LastWords() string { return s.hist.lastWords() }
 func (h *Head) Review() string { return h.rt.ReviewOf(h.Info()) }
 
 // ReviewOf is the style of a session with this head.
-func (r *Runtime) ReviewOf(info SessionInfo) string {
+func (r *directories) ReviewOf(info SessionInfo) string {
 	if info.Review == "" {
 		// A session without a style of its own follows the configuration when that changes.
 		info.Review = r.o.Configuration.Preferences(info.Cwd).Review

@@ -17,6 +17,9 @@ import (
 // there is a job, one goroutine runs, and it holds the session's lock among processes: two
 // processes that wrote one session would number two events alike.
 type Runner struct {
+	*watchers     // of its state and queue
+	*waitingCalls // calls that wait for the person
+
 	work   worker
 	log    *EventLog
 	masker *masker
@@ -35,9 +38,12 @@ type Runner struct {
 	steerable   bool   // guarded by mu: a turn runs that will read steers
 	steers      []*job // guarded by mu: messages for the running turn that it has not read
 	joined      []*job // guarded by mu: requests whose messages it has read; they end with it
+}
 
-	asking   []string   // guarded by mu: calls that wait for the user
-	watchers []*watcher // guarded by mu; replaced, never changed in place
+// newRunner makes a runner without jobs; work is still to be set.
+func newRunner(log *EventLog, masker *masker) *Runner {
+	w := &watchers{}
+	return &Runner{watchers: w, waitingCalls: &waitingCalls{changed: w.notify}, log: log, masker: masker}
 }
 
 // worker is the session as its runner sees it.
@@ -177,7 +183,7 @@ func (r *Runner) Cancel() {
 	for _, j := range dropped {
 		j.fail(context.Canceled)
 	}
-	r.changed()
+	r.watchers.notify()
 }
 
 // fail ends a job that has not begun, and tells who waits for it why.
@@ -244,7 +250,7 @@ func (r *Runner) submit(j *job) error {
 	}
 	r.wake()
 	r.mu.Unlock()
-	r.changed()
+	r.watchers.notify()
 	return nil
 }
 
@@ -271,7 +277,7 @@ func (r *Runner) wait(ctx context.Context, j *job) error {
 		r.joined = slices.DeleteFunc(slices.Clone(r.joined), is)
 		r.mu.Unlock()
 		j.cancel()
-		r.changed()
+		r.watchers.notify()
 		return ctx.Err()
 	}
 	r.mu.Unlock()
@@ -326,7 +332,7 @@ func (r *Runner) loop(ended chan struct{}) {
 		r.queue = slices.Delete(slices.Clone(r.queue), i, i+1)
 		r.now = j
 		r.mu.Unlock()
-		r.changed()
+		r.watchers.notify()
 
 		err := j.ctx.Err()
 		if err == nil {
@@ -350,7 +356,7 @@ func (r *Runner) loop(ended chan struct{}) {
 			j.cancel()
 			close(j.done)
 		}
-		r.changed()
+		r.watchers.notify()
 		// An editor that never confirms costs heardLimit for each turn, and no more.
 		if j.heard != nil {
 			select {
@@ -384,7 +390,7 @@ func (r *Runner) failLocked(j *job, err error) {
 	if waits {
 		j.fail(err)
 	}
-	r.changed()
+	r.watchers.notify()
 }
 
 // ErrNotQueued means that no such prompt waits; it may have begun meanwhile.
@@ -433,7 +439,7 @@ func (r *Runner) Enqueue(p Prompt) (QueueItem, error) {
 	r.storeQueue(*j.item)
 	r.wake()
 	r.mu.Unlock()
-	r.changed()
+	r.watchers.notify()
 	// Outside mu, since it waits for the disk.
 	r.waitStored()
 	return *j.item, nil
@@ -462,7 +468,7 @@ func (r *Runner) Unqueue(ids ...string) error {
 	for _, j := range out {
 		j.fail(context.Canceled)
 	}
-	r.changed()
+	r.watchers.notify()
 	r.waitStored()
 	return nil
 }
@@ -482,7 +488,7 @@ func (r *Runner) EditQueued(id string, parts []provider.Part) error {
 	j.item.Parts = parts
 	r.storeQueue(*j.item)
 	r.mu.Unlock()
-	r.changed()
+	r.watchers.notify()
 	r.waitStored()
 	return nil
 }
@@ -513,7 +519,7 @@ func (r *Runner) MoveQueued(id, before string) error {
 		r.storeQueue()
 	}
 	r.mu.Unlock()
-	r.changed()
+	r.watchers.notify()
 	r.waitStored()
 	return nil
 }
@@ -527,7 +533,7 @@ func (r *Runner) Resume() {
 		r.wake()
 	}
 	r.mu.Unlock()
-	r.changed()
+	r.watchers.notify()
 }
 
 // Steer sends a message to the running turn, which reads it before its next step; it is on
@@ -549,7 +555,7 @@ func (r *Runner) Steer(_ context.Context, p Prompt) (injected bool, err error) {
 	r.steers = append(r.steers, j)
 	r.storeQueue(*j.item)
 	r.mu.Unlock()
-	r.changed()
+	r.watchers.notify()
 	r.waitStored()
 	return true, nil
 }
@@ -579,7 +585,7 @@ func (r *Runner) SteerQueued(id string) (injected bool, err error) {
 	}
 	r.storeQueue(*j.item)
 	r.mu.Unlock()
-	r.changed()
+	r.watchers.notify()
 	r.waitStored()
 	return injected, nil
 }
@@ -739,64 +745,11 @@ type State struct {
 func (r *Runner) State() State {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	st := State{Busy: r.now != nil, Waiting: slices.Clone(r.asking), Last: r.last}
+	st := State{Busy: r.now != nil, Waiting: r.waitingCalls.list(), Last: r.last}
 	if r.now != nil && r.now.item != nil {
 		st.Turn = r.now.item.ID
 	}
 	return st
-}
-
-// Watch calls f whenever Queue or State may say something else. f must not block and must not call Watch; it may be
-// called by several goroutines at once. After stop no call begins.
-func (r *Runner) Watch(f func()) (stop func()) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	w := &watcher{f}
-	// The slice is replaced, so changed may use the old one without the lock.
-	r.watchers = append(slices.Clone(r.watchers), w)
-	return func() {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.watchers = slices.DeleteFunc(slices.Clone(r.watchers), func(x *watcher) bool { return x == w })
-	}
-}
-
-type watcher struct{ f func() }
-
-// changed calls the watchers. The caller must not hold mu, because they read Queue and State.
-func (r *Runner) changed() {
-	r.mu.Lock()
-	all := r.watchers
-	r.mu.Unlock()
-	for _, w := range all {
-		w.f()
-	}
-}
-
-// waitsFor notes that a call waits for the person, until answered is called. The sessions
-// above a sub-agent wait as well: the person looks at the outermost one.
-func (r *Runner) waitsFor(call string) {
-	r.mu.Lock()
-	r.asking = append(slices.Clone(r.asking), call)
-	r.mu.Unlock()
-	r.changed()
-	// not under mu: no lock of a session is held while one of its parent is taken
-	if p := r.above; p != nil {
-		p.waitsFor(call)
-	}
-}
-
-// answered undoes one waitsFor, in this session and in those above it.
-func (r *Runner) answered(call string) {
-	r.mu.Lock()
-	if i := slices.Index(r.asking, call); i >= 0 {
-		r.asking = slices.Delete(slices.Clone(r.asking), i, i+1)
-	}
-	r.mu.Unlock()
-	r.changed()
-	if p := r.above; p != nil {
-		p.answered(call)
-	}
 }
 
 // steering allows Steer from now on: a turn runs that will read what is sent.
@@ -883,12 +836,6 @@ func (r *Runner) isClosing() bool {
 		}
 	}
 	return false
-}
-
-// Waiting says that a call outside a turn waits for the user, until done.
-func (r *Runner) Waiting(call string) (done func()) {
-	r.waitsFor(call)
-	return func() { r.answered(call) }
 }
 
 // close refuses new jobs, and returns a channel that is closed when the last one has ended;

@@ -26,7 +26,7 @@ var ErrClosed = errors.New("the session is closed")
 
 // Runtime makes and keeps the live sessions.
 type Runtime struct {
-	o      Options
+	directories
 	st     *store.Store
 	grants permission.Grants
 	// a field so that tests need not wait
@@ -43,7 +43,7 @@ type Runtime struct {
 // New makes a runtime; nothing is opened or started before the first session.
 func New(o Options) *Runtime {
 	o.complete()
-	r := &Runtime{o: o, st: o.Store, grants: o.Grants, backoff: provider.Backoff,
+	r := &Runtime{directories: directories{o}, st: o.Store, grants: o.Grants, backoff: provider.Backoff,
 		live: map[string]*Session{}, loading: map[string]chan struct{}{}}
 	if r.grants == nil {
 		r.grants = storeGrants{o.Store}
@@ -144,14 +144,6 @@ func (r *Runtime) newSessionOf(ctx context.Context, o SessionOptions, of lineage
 	return s, nil
 }
 
-// defaultAgent is the configured default agent, unless it is unknown, hidden or only for tasks; then it is DefaultAgent.
-func (r *Runtime) defaultAgent(cwd string) string {
-	if a, ok := r.agent(cwd, r.o.Configuration.Preferences(cwd).DefaultAgent); ok && !a.Hidden && a.Mode != ModeSubagent {
-		return a.Name
-	}
-	return DefaultAgent
-}
-
 // checkDir says what is wrong with a session directory.
 func checkDir(dir string) error {
 	if !filepath.IsAbs(dir) {
@@ -173,17 +165,6 @@ func checkDir(dir string) error {
 		return fmt.Errorf("%s is not a directory; a session needs one", dir)
 	}
 	return nil
-}
-
-// noAgent is ErrNoAgent with the names that exist.
-func (r *Runtime) noAgent(cwd, name string) error {
-	var names []string
-	for _, a := range r.Agents(cwd) {
-		if !a.Hidden {
-			names = append(names, a.Name)
-		}
-	}
-	return fmt.Errorf("%w %q; there are %v", ErrNoAgent, name, names)
 }
 
 // LoadSession opens a stored session; a live one is returned as it is, and two callers at

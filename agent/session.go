@@ -45,7 +45,7 @@ func (r *Runtime) newSession(info SessionInfo, last int64, of lineage) *Session 
 	root := paths.Worktree(info.Cwd)
 	s := &Session{
 		EventLog: log, Head: head, masker: mask,
-		Runner:         &Runner{log: log, masker: mask},
+		Runner:         newRunner(log, mask),
 		ChangeRecorder: &ChangeRecorder{log: log, keeper: r.o.Changes, task: of.task},
 		briefing:       briefing{project: r.o.Project, head: head, masker: mask, root: root},
 		toolset:        toolset{rt: r, head: head, of: of},
@@ -57,6 +57,7 @@ func (r *Runtime) newSession(info SessionInfo, last int64, of lineage) *Session 
 	s.namer = &namer{errands: s.errands}
 	if of.parent != nil {
 		s.Runner.above, s.ChangeRecorder.above = of.parent.Runner, of.parent.ChangeRecorder
+		s.Runner.waitingCalls.above = of.parent.Runner.waitingCalls
 	}
 	s.hist.info = info
 	s.approvals = newApprovals(r, log, head, s.Runner, of, root)
@@ -164,6 +165,11 @@ func (s *Session) rebuild(ctx context.Context) error {
 	s.hist = h
 	s.adopt()
 	return nil
+}
+
+// recovery is what closes what a crash has left open.
+func (s *Session) recovery() recovery {
+	return recovery{s.EventLog, s.Head, s.hist, s.rt.o.Changes}
 }
 
 // listen adds a message to the conversation within a turn: the person's, or a synthetic one of Pillion's. The runner calls it

@@ -91,16 +91,6 @@ type spawner struct {
 // SubAgents are those that may be named.
 func (sp spawner) SubAgents() []tools.SubAgent { return sp.c.s.rt.SubAgents(sp.c.s.Info().Cwd) }
 
-// SubAgents are a directory's agents for tasks.
-func (r *Runtime) SubAgents(cwd string) (out []tools.SubAgent) {
-	for _, a := range r.Agents(cwd) {
-		if !a.Hidden && a.Mode != ModePrimary {
-			out = append(out, tools.SubAgent{Name: a.Name, Description: a.Description})
-		}
-	}
-	return out
-}
-
 // Spawn runs a task in a session of its own, or lets it run beside the turn.
 func (sp spawner) Spawn(ctx context.Context, call *tools.Call, t tools.Task) (tools.TaskResult, error) {
 	s := sp.c.s
@@ -320,6 +310,3 @@ func (w *taskWatch) event(e Event) {
 	// Report is called without the lock.
 	w.call.Report(tools.Update{Metadata: map[string]any{"output": text, "calls": count}})
 }
-
-// maxDepth is how deep sub-agents nest in a directory; 0: there are none.
-func (r *Runtime) maxDepth(cwd string) int { return r.o.Configuration.Preferences(cwd).Depth }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"sync/atomic"
 	"time"
 
@@ -159,7 +158,7 @@ func (t *turn) run(ctx context.Context) (StopReason, error) {
 			return TurnError, errors.New(t.loop.stuck + " No user could approve that it continues, so the turn ends here")
 		}
 		if spent := t.end.Cost + t.s.tasks.cost(); !over && t.limits.Cost > 0 && spent >= t.limits.Cost {
-			t.s.Notice("warning", fmt.Sprintf("The turn has cost $%.2f, and its limit is $%.2f. Prompt again to go on.", spent, t.limits.Cost))
+			t.s.Notice("warning", fmt.Sprintf("The turn has cost $%.2f, and its limit is $%.2f. Prompt again to continue.", spent, t.limits.Cost))
 			return TurnMaxSteps, nil
 		}
 		if last && !over {
@@ -194,7 +193,7 @@ func (t *turn) run(ctx context.Context) (StopReason, error) {
 	}
 }
 
-// finishDraft proposes what the turn has done in a draft. It reports whether the turn goes on: the draft was sent back to the
+// finishDraft proposes what the turn has done in a draft. It reports whether the turn continues: the draft was sent back to the
 // model. A sub-agent works in the draft of the session it works for, which proposes the work of all.
 func (t *turn) finishDraft(ctx context.Context, stop StopReason, more bool) bool {
 	d := t.s.rt.o.Drafts
@@ -279,16 +278,6 @@ func (set *setup) find(s *Session, name string) (tools.Tool, bool) {
 	return t, true
 }
 
-// switches are everybody's, and the agent's own over them.
-func (rt *Runtime) switches(cwd string, a Agent) map[string]bool {
-	all := maps.Clone(rt.o.Configuration.Switches(cwd))
-	if all == nil {
-		return a.Tools
-	}
-	maps.Copy(all, a.Tools)
-	return all
-}
-
 // finish makes the answer's message final, runs its calls, stores the step and says whether the turn is over.
 // failed is why the answer is not whole.
 func (t *turn) finish(ctx context.Context, set *setup, a *answer, failed error) (stop StopReason, over bool) {
@@ -316,7 +305,7 @@ func (t *turn) finish(ctx context.Context, set *setup, a *answer, failed error) 
 	case t.rejected.Load() && t.s.steered():
 		return "", false // the person has said how to go on
 	case t.rejected.Load():
-		t.s.Notice("info", "The call was rejected, so the turn ends here. Say how to go on.")
+		t.s.Notice("info", "The call was rejected, so the turn ends here. Say how to continue.")
 		return TurnEnd, true
 	case answered && a.stop == provider.StopMaxTokens && a.cutCalls():
 		if t.cut++; t.cut >= 3 {
@@ -383,7 +372,7 @@ func (t *turn) takeSteers() (any bool) {
 	}
 	if len(jobs) > 0 {
 		t.rejected.Store(false) // the user has said how to go on
-		t.s.changed()
+		t.s.watchers.notify()
 	}
 	return len(jobs) > 0
 }

@@ -70,7 +70,7 @@ func TestAPluginReadsAndChangesTheConversation(t *testing.T) {
 			t.Errorf("no %s in %s", want, sent)
 		}
 	}
-	theirs, err := a.Runtime.Theirs(context.Background(), s.ID())
+	theirs, err := a.Runtime.PluginMessages(context.Background(), s.ID())
 	if err != nil || len(theirs) != 5 || theirs[3].Parts[0]["tool"] != "look" || theirs[3].Info["role"] != "assistant" || theirs[1].Info["tokens"] == nil {
 		t.Errorf("%v %+v", err, theirs)
 	}

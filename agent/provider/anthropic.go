@@ -161,7 +161,7 @@ func claudeVersion(id string) int {
 	version, digits := 0, 0
 	for _, part := range strings.FieldsFunc(id[i+len("claude-"):], func(r rune) bool { return r == '-' || r == '.' || r == '@' || r == ':' }) {
 		n, err := strconv.Atoi(part)
-		// Dates (20251001) stand behind the version and must not be read as its minor part.
+		// Dates (20251001) come after the version and must not be read as its minor part.
 		if err != nil || n > 99 { // a date
 			if digits > 0 {
 				break
@@ -337,7 +337,7 @@ func anthropicThinking(v json.RawMessage, limit int, mayStart bool) (own json.Ra
 // another model, or made without thinking, does not, and the API would refuse the request.
 func thinkingMayStart(entries []entry) bool {
 	for i := len(entries) - 1; i >= 0; i-- {
-		// Messages of RoleTool are passed over: they stand between the calls and the question.
+		// Messages of RoleTool are passed over: they come between the calls and the question.
 		switch e := &entries[i]; e.role {
 		case RoleUser:
 			return true

@@ -30,7 +30,7 @@ func Backoff(attempt int, err *Error) time.Duration {
 
 // retryAfter reads Retry-After-Ms and Retry-After in seconds or as a date. A date is measured against the
 // response's own Date, so a wrong clock on either side does not matter; without one it must be near to be believed.
-// The result is at most an hour; 0 stands for nothing asked and for nonsense.
+// The result is at most an hour; 0 means that nothing was asked, or nothing that makes sense.
 // Retry-After is defined in RFC 9110, section 10.2.3; Retry-After-Ms is OpenAI's addition.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	// a failure inside a stream has no header

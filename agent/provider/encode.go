@@ -23,7 +23,7 @@ func appendField(b []byte, name string) []byte {
 }
 
 // appendComma appends a comma unless b is empty or ends with an opening bracket or a comma.
-// It makes fragments composable: each begins without knowing whether something stands before it.
+// It makes fragments composable: each begins without knowing whether something comes before it.
 func appendComma(b []byte) []byte {
 	if n := len(b); n > 0 {
 		switch b[n-1] {

@@ -182,7 +182,7 @@ func (b *base) classify(model string, f *apiFailure) *Error {
 			// advice to choose another model is all that helps against a filter
 			e.Message += "; a filter stopped it: put the request another way, or choose another model"
 		} else {
-			e.Message += "; choose another model, or start a new session if it goes on"
+			e.Message += "; choose another model, or start a new session if this continues"
 		}
 	}
 	return e

@@ -144,7 +144,7 @@ func alternateRoles(all []Message) []Message {
 		}
 		switch {
 		case before == nil:
-		// Calls and their results stay as they are: joined, results would stand behind the wrong calls.
+		// Calls and their results stay as they are: joined, results would come after the wrong calls.
 		case m.Role == before.Role && m.Role != RoleTool && (m.Role == RoleUser || !calls(*before)):
 			before.Parts = slices.Concat(before.Parts, m.Parts)
 			continue

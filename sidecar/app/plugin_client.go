@@ -38,7 +38,7 @@ var clientMethods = map[string]func(p pluginClient, ctx context.Context, args cu
 	},
 	"session.message": func(p pluginClient, ctx context.Context, args custom.Args) (any, error) {
 		all, err := p.messages(ctx, args.ID)
-		if i := slices.IndexFunc(all, func(m agent.Their) bool { return m.Info["id"] == args.Message }); err == nil && i >= 0 {
+		if i := slices.IndexFunc(all, func(m agent.PluginMessage) bool { return m.Info["id"] == args.Message }); err == nil && i >= 0 {
 			return all[i], nil
 		}
 		return nil, errors.Join(err, fmt.Errorf("message %q: %w", args.Message, custom.ErrNotFound))
@@ -97,7 +97,7 @@ func (p pluginClient) call(ctx context.Context, method string, args custom.Args)
 	f, ok := clientMethods[method]
 	if !ok {
 		names := slices.Sorted(maps.Keys(clientMethods))
-		return nil, fmt.Errorf("Pillion offers plugins app.log, tui.showToast, %s; what happens is told to the event hook: %w", strings.Join(names, ", "), custom.ErrNoMethod)
+		return nil, fmt.Errorf("Pillion offers plugins app.log, tui.showToast, %s; events go to the event hook: %w", strings.Join(names, ", "), custom.ErrNoMethod)
 	}
 	return f(p, ctx, args)
 }
@@ -122,11 +122,11 @@ func (p pluginClient) session(ctx context.Context, id string) (agent.SessionInfo
 
 // messages are a session's messages in OpenCode's shape. The session is looked up first, so that an unknown id is an
 // error and not an empty list.
-func (p pluginClient) messages(ctx context.Context, id string) ([]agent.Their, error) {
+func (p pluginClient) messages(ctx context.Context, id string) ([]agent.PluginMessage, error) {
 	if _, err := p.session(ctx, id); err != nil {
 		return nil, err
 	}
-	return p.app.Runtime.Theirs(ctx, id)
+	return p.app.Runtime.PluginMessages(ctx, id)
 }
 
 // sessions lists the sessions of a directory ("": of all) that keep accepts. It is never nil, or plugins would get null for an

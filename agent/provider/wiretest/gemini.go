@@ -40,7 +40,7 @@ func writeGemini(s *stream) {
 		if c.Signature != "" {
 			part["thoughtSignature"] = c.Signature
 		} else if i == 0 && (s.step.Signature != "" || s.step.Thinking != "") {
-			// The signature of a thought stands at the first call of the answer.
+			// The signature of a thought is at the first call of the answer.
 			part["thoughtSignature"] = s.signature()
 		}
 		chunk("", part)
