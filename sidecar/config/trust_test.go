@@ -223,3 +223,30 @@ func FuzzUntrusted(f *testing.F) {
 		}
 	})
 }
+
+// A word that a setting does not take is reported, also where the folder is not trusted: it is neither used nor silently dropped.
+func TestAMistakeInAStrangersProjectIsReported(t *testing.T) {
+	tried := 0
+	for i := range reflect.TypeFor[Config]().NumField() {
+		f := reflect.TypeFor[Config]().Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.Tag.Get("enum") == "" || name == "" {
+			continue
+		}
+		tried++
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "pillion.jsonc"), []byte(`{"`+name+`": "folow"}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c, problems := Load(Sources{Cwd: dir, Root: dir})
+		if len(problems) == 0 && len(c.Held()) == 0 {
+			t.Errorf("nothing is said of %q: \"folow\"", name)
+		}
+		if name == "review" && (len(problems) != 1 || !strings.Contains(problems[0].Message, `did you mean "follow"`)) {
+			t.Errorf("%+v", problems)
+		}
+	}
+	if tried < 3 {
+		t.Errorf("only %d settings with a closed set of words", tried)
+	}
+}
