@@ -108,7 +108,7 @@ func (c *client) refreshOpen() {
 	touched := c.docs.among(c.background.begin(cancel))
 	c.sync(touched)
 	if w := c.mode(); w == byPull || w == byTSServer { // the others speak by themselves
-		err = c.settlePull(ctx, c.docs.among(c.related(touched)), w)
+		err = c.waitForPulls(ctx, c.docs.among(c.related(touched)), w)
 	}
 	c.background.end()
 	if errors.Is(ctx.Err(), context.Canceled) && err != nil && !c.dead() {

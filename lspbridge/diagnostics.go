@@ -96,20 +96,20 @@ func (d *diagnostics) converter() converter {
 	}}
 }
 
-// settle waits until the server's problems for paths, as they are open now, are final. An error means that
+// waitForDiagnostics waits until the server's problems for paths, as they are open now, are final. An error means that
 // they are not: ctx's error, errGone, or a reason to show.
-func (d *diagnostics) settle(ctx context.Context, paths []string) (err error) {
+func (d *diagnostics) waitForDiagnostics(ctx context.Context, paths []string) (err error) {
 	ctx, done := d.boundWait(ctx)
 	defer func() { done(err) }()
 	for {
 		w := d.mode()
 		switch w {
 		case byMarker:
-			err = d.settleMarker(ctx)
+			err = d.waitForMarker(ctx)
 		case byPull, byTSServer:
-			err = d.settlePull(ctx, paths, w)
+			err = d.waitForPulls(ctx, paths, w)
 		case byPush:
-			err = d.settlePush(ctx, paths)
+			err = d.waitForPush(ctx, paths)
 		}
 		if !errors.Is(err, errModeChanged) {
 			return err
@@ -117,7 +117,7 @@ func (d *diagnostics) settle(ctx context.Context, paths []string) (err error) {
 	}
 }
 
-// errModeChanged ends a wait that is pointless because the server has registered pull diagnostics; settle starts
+// errModeChanged ends a wait that is pointless because the server has registered pull diagnostics; waitForDiagnostics starts
 // over.
 var errModeChanged = errors.New("the server registered another kind of diagnostics")
 
@@ -125,9 +125,9 @@ var errModeChanged = errors.New("the server registered another kind of diagnosti
 // refused the notification then, and waiting for its marker would never end.
 const markerLost = 10 * time.Second
 
-// settleMarker waits until every diagnosis that we caused has ended. The problems of the whole workspace
+// waitForMarker waits until every diagnosis that we caused has ended. The problems of the whole workspace
 // are then final.
-func (d *diagnostics) settleMarker(ctx context.Context) error {
+func (d *diagnostics) waitForMarker(ctx context.Context) error {
 	for {
 		seq, _ := d.ledger.state()
 		try, cancel := context.WithTimeout(ctx, markerLost)
@@ -263,7 +263,7 @@ func (d *diagnostics) waitUntilLoaded(ctx context.Context, path string) {
 	}
 	half, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	err := d.settle(half, []string{path})
+	err := d.waitForDiagnostics(half, []string{path})
 	if err == nil || w == byPush && ctx.Err() == nil {
 		d.ledger.setLoaded()
 	}

@@ -339,9 +339,9 @@ func (l *ledger) overlaid() bool {
 	return l.overlay != nil
 }
 
-// settled reports that only an overlay and its roll-back were sent since the last final report. That
+// stillFinal reports that only an overlay and its roll-back were sent since the last final report. That
 // report is still right, so the server's second diagnosis of the same texts need not be waited for.
-func (l *ledger) settled() bool {
+func (l *ledger) stillFinal() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.overlay != nil && l.overlay.over && l.overlay.seq == l.seq
@@ -408,10 +408,10 @@ func (l *ledger) addUnanswered(paths []string, waited time.Duration) {
 	}
 }
 
-// mute reports whether waiting for a file is pointless: it was waited for long enough in vain. A server
+// isMute reports whether waiting for a file is pointless: it was waited for long enough in vain. A server
 // that never published anything, and was waited for over several files, is mute altogether: it offers
 // names or completions, not problems.
-func (l *ledger) mute(path string) bool {
+func (l *ledger) isMute(path string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var sum time.Duration

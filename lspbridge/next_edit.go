@@ -154,7 +154,7 @@ func (f follower) change(uses map[string][]int, with func(text string, at int) (
 	return edits, places
 }
 
-// rename finds the other uses of a declaration whose name was changed. Uses are replaced where they stand under the old
+// rename finds the other uses of a declaration whose name was changed. Uses are replaced where they have the old
 // name; an import under another name is not one.
 func (f follower) rename(ctx context.Context) (*NextEdit, error) {
 	if ok, err := f.declares(ctx, f.edit.from); err != nil || !ok {

@@ -39,10 +39,10 @@ func (n *notices) concern(slots []*slot) {
 }
 
 // notice reports a text about a server.
-func (n *notices) notice(server, text string) { n.once(n.o.Notice, server, text) }
+func (n *notices) notice(server, text string) { n.reportOnce(n.o.Notice, server, text) }
 
-// missing reports that a server's program is not installed. Linters are left out: a project works without them.
-func (n *notices) missing(row Server, why error) {
+// reportMissing reports that a server's program is not installed. Linters are left out: a project works without them.
+func (n *notices) reportMissing(row Server, why error) {
 	if row.Extra {
 		return
 	}
@@ -50,12 +50,12 @@ func (n *notices) missing(row Server, why error) {
 	if tell == nil {
 		tell = n.o.Notice
 	}
-	n.once(tell, row.ID, why.Error()+". Edits to "+strings.Join(append(slices.Clone(row.Extensions), row.Filenames...), ", ")+" files are not checked by it.")
+	n.reportOnce(tell, row.ID, why.Error()+". Edits to "+strings.Join(append(slices.Clone(row.Extensions), row.Filenames...), ", ")+" files are not checked by it.")
 }
 
-// once calls tell, without the lock, unless the same text has been reported before; for a server that concerns nobody
+// reportOnce calls tell, without the lock, unless the same text has been reported before; for a server that concerns nobody
 // yet, when it does.
-func (n *notices) once(tell func(server, text string), server, text string) {
+func (n *notices) reportOnce(tell func(server, text string), server, text string) {
 	n.mu.Lock()
 	if n.noticed == nil {
 		n.noticed = map[string]bool{}

@@ -63,7 +63,7 @@ func startProcess(why guard.Reason, argv []string, dir string, env []string, sta
 			return
 		}
 		p.err = cmd.Wait()
-		// The server's children have its pipes and would live on.
+		// The server's children have its pipes and would keep running.
 		killGroup(cmd) // what it left behind
 		close(p.exited)
 	}()

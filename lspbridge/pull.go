@@ -17,9 +17,9 @@ import (
 // empty.
 const pullAtOnce = 8
 
-// settlePull asks for every file whose last answer is about another state. It asks again, a few times,
+// waitForPulls asks for every file whose last answer is about another state. It asks again, a few times,
 // when the server requests a refresh meanwhile.
-func (d *diagnostics) settlePull(ctx context.Context, paths []string, w diagnosticMode) error {
+func (d *diagnostics) waitForPulls(ctx context.Context, paths []string, w diagnosticMode) error {
 	for range refreshTries {
 		ask := d.ledger.outdated(paths)
 		if len(ask) == 0 {
@@ -32,7 +32,7 @@ func (d *diagnostics) settlePull(ctx context.Context, paths []string, w diagnost
 	return nil
 }
 
-// refreshTries bounds the rounds of settlePull: a server that requests a refresh after every answer must not hold up an edit. What is
+// refreshTries bounds the rounds of waitForPulls: a server that requests a refresh after every answer must not hold up an edit. What is
 // outdated after the last one is left as it is.
 const refreshTries = 3
 

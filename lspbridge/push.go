@@ -23,9 +23,9 @@ const (
 	quietMin   = time.Second            // at least, for a publish of a server that sends no versions
 )
 
-// settlePush waits for a publish about the present text of every open path, and then for the server to be
+// waitForPush waits for a publish about the present text of every open path, and then for the server to be
 // done.
-func (d *diagnostics) settlePush(ctx context.Context, paths []string) error {
+func (d *diagnostics) waitForPush(ctx context.Context, paths []string) error {
 	start := time.Now()
 	seq, _ := d.ledger.state()
 	missing := func() (out []string) {
@@ -39,10 +39,10 @@ func (d *diagnostics) settlePush(ctx context.Context, paths []string) error {
 	unversioned := d.ledger.unversioned()
 	still := missing()
 	if len(still) == 0 {
-		return d.settleLast(ctx, paths, seq, unversioned)
+		return d.waitForLastPush(ctx, paths, seq, unversioned)
 	}
 	// A server that is busy is not mute; it has had no time to publish.
-	mute := !d.busy() && slices.ContainsFunc(still, d.ledger.mute)
+	mute := !d.busy() && slices.ContainsFunc(still, d.ledger.isMute)
 	wait, cancel := ctx, context.CancelFunc(func() {})
 	switch {
 	case mute:
@@ -70,12 +70,12 @@ func (d *diagnostics) settlePush(ctx context.Context, paths []string) error {
 		return err
 	}
 	d.ledger.learn(time.Since(start))
-	return d.settleLast(ctx, paths, seq, unversioned)
+	return d.waitForLastPush(ctx, paths, seq, unversioned)
 }
 
-// settleLast gives a server that has published about the present texts time to report that it is idle, or
+// waitForLastPush gives a server that has published about the present texts time to report that it is idle, or
 // to publish again. When its last publish is older than that, it returns at once.
-func (d *diagnostics) settleLast(ctx context.Context, paths []string, seq uint64, unversioned bool) error {
+func (d *diagnostics) waitForLastPush(ctx context.Context, paths []string, seq uint64, unversioned bool) error {
 	settle := pushSettle
 	if unversioned {
 		settle = max(150*time.Millisecond, d.ledger.delay())

@@ -60,7 +60,7 @@ const (
 // trusted, or turned off. Asking again does not help.
 var ErrUnavailable = errors.New("the language server is not available")
 
-// unavailable is an error that waiting does not cure; errors.Is finds ErrUnavailable in it. supervise turns the server off for it instead of
+// unavailable is an error that waiting does not end; errors.Is finds ErrUnavailable in it. supervise turns the server off for it instead of
 // counting a crash.
 type unavailable struct{ error }
 
@@ -208,7 +208,7 @@ func (s *slot) supervise(run int, reopen []string, c *client, err error, started
 		s.looked = time.Now()
 		s.mu.Unlock()
 		// Before giveUp, see there.
-		s.fleet.notices.missing(s.spec, gone.error)
+		s.fleet.notices.reportMissing(s.spec, gone.error)
 		s.giveUp(run, gone.error)
 		return
 	case err != nil:

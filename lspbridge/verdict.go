@@ -52,7 +52,7 @@ func (c *client) check(ctx context.Context, files []Proposal) (v serverVerdict) 
 	undo := c.applyOverlay(files)
 	c.dependents.recompile(used.files)
 	// Whatever comes of the wait, the snapshot is taken and the documents are put back.
-	err = c.settle(ctx, scope)
+	err = c.waitForDiagnostics(ctx, scope)
 	if err == nil && used.incomplete == nil {
 		used.incomplete = c.dependents.hidden(ctx, used)
 	}
@@ -82,8 +82,8 @@ func (c *client) check(ctx context.Context, files []Proposal) (v serverVerdict) 
 // what it changes. Without that, old problems would count as introduced.
 func (c *client) baseline(ctx context.Context, files []Proposal, paths []string) (scope []string, used uses, err error) {
 	scope = c.scope(paths, nil)
-	if !c.ledger.settled() { // a server that is still loading has other things to do than to look for uses
-		if err := c.settle(ctx, c.docs.among(scope)); err != nil {
+	if !c.ledger.stillFinal() { // a server that is still loading has other things to do than to look for uses
+		if err := c.waitForDiagnostics(ctx, c.docs.among(scope)); err != nil {
 			return nil, used, err
 		}
 	}
@@ -93,8 +93,8 @@ func (c *client) baseline(ctx context.Context, files []Proposal, paths []string)
 	}
 	told := c.sync(used.files)
 	scope = c.scope(paths, used.files)
-	if told || !c.ledger.settled() {
-		err = c.settle(ctx, c.docs.among(scope))
+	if told || !c.ledger.stillFinal() {
+		err = c.waitForDiagnostics(ctx, c.docs.among(scope))
 	}
 	return scope, used, err
 }
@@ -139,7 +139,7 @@ func (c *client) applyOverlay(files []Proposal) (undo func()) {
 			}
 		}
 		if c.mode() == byMarker {
-			c.ledger.rolledBack() // settleMarker promotes the reports when they are final
+			c.ledger.rolledBack() // waitForMarker promotes the reports when they are final
 		} else {
 			c.ledger.end(seq, from, c.docs.copies(touched))
 		}
@@ -175,7 +175,7 @@ func (c *client) written(ctx context.Context, files []Proposal, created map[stri
 	if c.sync(slices.DeleteFunc(c.withBuffers(nil), func(p string) bool { return slices.Contains(paths, p) })) {
 		// Errors are ignored: without a baseline the comparison is less certain, and the write has been made in any case.
 		half, cancel := context.WithTimeout(ctx, baselineWait) // what was typed elsewhere is not this change's doing
-		_ = c.settle(half, c.docs.among(paths))
+		_ = c.waitForDiagnostics(half, c.docs.among(paths))
 		cancel()
 	}
 	used := c.prepareBaseline(ctx, files, created)
@@ -183,7 +183,7 @@ func (c *client) written(ctx context.Context, files []Proposal, created map[stri
 	c.notifyWritten(files, created)
 	c.dependents.recompile(used.files)
 	scope := c.scope(c.docs.among(paths), used.files)
-	err = c.settle(ctx, scope)
+	err = c.waitForDiagnostics(ctx, scope)
 	if err == nil {
 		err = c.waitUntilSeen(ctx, files, scope)
 	}
@@ -224,7 +224,7 @@ func (c *client) prepareBaseline(ctx context.Context, files []Proposal, created 
 	if c.sync(used.files) || opened {
 		half, cancel := context.WithTimeout(ctx, baselineWait)
 		defer cancel()
-		_ = c.settle(half, c.docs.among(slices.Concat(pathsOf(files), used.files)))
+		_ = c.waitForDiagnostics(half, c.docs.among(slices.Concat(pathsOf(files), used.files)))
 	}
 	return used
 }
@@ -301,7 +301,7 @@ func (c *client) waitUntilSeen(ctx context.Context, files []Proposal, scope []st
 			return ctx.Err()
 		}
 		c.ledger.invalidatePulls()
-		if err := c.settle(ctx, scope); err != nil {
+		if err := c.waitForDiagnostics(ctx, scope); err != nil {
 			return err
 		}
 	}
@@ -339,7 +339,7 @@ func (c *client) report(ctx context.Context, paths []string, all bool) serverVer
 	if w != byTSServer {
 		ask = c.docs.among(ask)
 	}
-	if err := c.settle(ctx, ask); err != nil {
+	if err := c.waitForDiagnostics(ctx, ask); err != nil {
 		v.state, v.mute, v.reason = failState(err), errors.Is(err, errMute), c.why(ctx, err)
 	}
 	v.files = c.ledger.snapshot()

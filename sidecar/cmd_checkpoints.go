@@ -61,7 +61,7 @@ func sessionsCheckpoints() *cobra.Command {
 				}
 				at, _ := time.Parse(time.RFC3339Nano, p.Time)
 				// A time that cannot be read is printed as year 1, which harms less than no list.
-				// The session was taken back to this checkpoint and has not gone on since.
+				// The session was restored to this checkpoint and has not continued since.
 				mark := ""
 				if p.Current {
 					mark = "  (now)"

@@ -63,7 +63,7 @@ func (c *conversation) quit(context.Context, string) (string, error) {
 	return "", nil
 }
 
-// newSession goes on with the same model and agent: the person has chosen them for the work, not for the session.
+// newSession keeps the model and the agent: the person has chosen them for the work, not for the session.
 func (c *conversation) newSession(ctx context.Context, _ string) (string, error) {
 	info := c.current().Info()
 	s, err := c.app.Runtime.NewSession(ctx, agent.SessionOptions{Cwd: c.cwd, Model: info.Model, Agent: info.Agent})

@@ -16,7 +16,7 @@ import (
 
 // askTrust tells a person at a terminal what the project's configuration would do, and asks once whether to trust
 // it. Without a keyboard it only tells; so it does when the person has said no to exactly these settings before
-// (trust.Digest). Settings that are added later are asked about again. "No" is no error: the run goes on without
+// (trust.Digest). Settings that are added later are asked about again. "No" is no error: the run continues without
 // the settings.
 func askTrust(p *app.Workplace, cwd string, keyboardThere bool, out io.Writer) error {
 	c, _ := p.Config(cwd)

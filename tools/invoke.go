@@ -11,7 +11,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
-// Hook stands around every call. A nil function is skipped. An error of Before refuses the call; After sees the
+// Hook runs around every call. A nil function is skipped. An error of Before refuses the call; After sees the
 // error too and may replace it.
 type Hook struct {
 	Before func(ctx context.Context, call *Call, input json.RawMessage) (json.RawMessage, error)

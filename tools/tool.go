@@ -83,7 +83,7 @@ type Update struct {
 	Title     string         `json:"title,omitempty"`
 	Metadata  map[string]any `json:"metadata,omitempty"` // merged key by key
 	Locations []Location     `json:"locations,omitempty"`
-	// Change is the change set that the call proposes or has made, ChangeState where it stands; nil: no news of one.
+	// Change is the change set that the call proposes or has made, ChangeState its state; nil: no news of one.
 	Change      *change.Set  `json:"-"`
 	ChangeState change.State `json:"-"`
 }

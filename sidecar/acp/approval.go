@@ -69,7 +69,7 @@ func (who *person) AskPermission(ctx context.Context, session string, r permissi
 		if who.ctx.Err() != nil {
 			return permission.Reply{}, context.Canceled // the connection has ended, and the turn with it
 		}
-		// An editor that answers with an error has asked nobody. The turn goes on, and the model reads the reason.
+		// An editor that answers with an error has not asked the person. The turn continues, and the model reads the reason.
 		return permission.Reply{}, &permission.RejectedError{Message: "the editor could not ask the user: " + err.Error()}
 	}
 	selected, ok := answer.Outcome.Value.(*protocol.SelectedPermissionOutcome)
@@ -219,7 +219,7 @@ func decisionOf(id string, h protocol.HunkDecision) (change.Decision, error) {
 }
 
 // rejection joins the person's comments on a rejected change; the model reads them. The order of the hunks' comments
-// is that of a map; each stands for itself.
+// is that of a map; each is complete in itself.
 func rejection(d change.Decisions) string {
 	var parts []string
 	if d.Comment != "" {

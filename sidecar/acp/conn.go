@@ -16,5 +16,5 @@ type conn struct {
 	log    *slog.Logger
 }
 
-// notify sends a notification. It returns no error: when the connection has ended nobody is left to tell.
+// notify sends a notification. It returns no error: when the connection has ended there is no one to notify.
 func (c *conn) notify(method string, params any) { _ = c.wire.peer.Notify(c.ctx, method, params) }

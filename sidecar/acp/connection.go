@@ -126,7 +126,7 @@ func (s *Connection) markClosing() {
 // endSessions cancels every turn and ends the sessions at the same time. Sessions that other editors have open are
 // only left.
 func (s *Connection) endSessions() {
-	// Later requests of this connection find no session. One that they open after this is closed again by settle,
+	// Later requests of this connection find no session. One that they open after this is closed again by finish,
 	// because the registry binds nothing to an editor that is disconnecting.
 	mine := s.sessions.clear()
 	all := map[string]*editorSession{}

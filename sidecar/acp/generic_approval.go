@@ -47,11 +47,11 @@ func genericCall(u *protocol.ToolCallUpdate, r permission.Request, set *change.S
 	}
 }
 
-// changeContent is a change as a client with this profile can show it; scope stands below the verdict.
+// changeContent is a change as a client with this profile can show it; scope comes below the verdict.
 func changeContent(set *change.Set, scope, cwd string, p editors.Profile) []protocol.ToolCallContent {
 	verdict := review.VerdictText(set)
 	head := strings.TrimSpace(verdict + "\n" + scope)
-	// The verdict stands before the diffs: a long diff would push it out of sight.
+	// The verdict comes before the diffs: a long diff would push it out of sight.
 	if p.Diffs == editors.AllDiffs {
 		diffs := review.Diffs(set)
 		if verdict != "" {

@@ -79,7 +79,7 @@ func (c *sessionOptions) withAuto(st *protocol.SessionModeState, info agent.Sess
 	if slices.ContainsFunc(st.AvailableModes, func(m protocol.SessionMode) bool { return m.ID == modeAuto }) {
 		return st
 	}
-	st.AvailableModes = append(st.AvailableModes, protocol.SessionMode{ID: modeAuto, Name: modeAuto, Description: "Commands run in the sandbox without a question where their effects stay in the project and can be taken back"})
+	st.AvailableModes = append(st.AvailableModes, protocol.SessionMode{ID: modeAuto, Name: modeAuto, Description: "Commands run in the sandbox without a question where their effects stay in the project and can be undone"})
 	if c.rt.Permission(info) == agent.PermissionAuto {
 		st.CurrentModeID = modeAuto
 	}
@@ -120,7 +120,7 @@ func (c *sessionOptions) configOptions(info agent.SessionInfo) []protocol.Sessio
 	}
 	out = append(out, selectOption(optionAsk, "Commands", "", c.rt.Permission(info), []protocol.SessionConfigSelectOption{
 		{Value: agent.PermissionAsk, Name: "Ask", Description: "You are asked about each command that your rules do not allow"},
-		{Value: agent.PermissionAuto, Name: "Auto", Description: "Commands run in the sandbox without a question where their effects stay in the project and can be taken back; others are asked"},
+		{Value: agent.PermissionAuto, Name: "Auto", Description: "Commands run in the sandbox without a question where their effects stay in the project and can be undone; others are asked"},
 	}))
 	return append(out, selectOption(optionReview, "Review", "", c.rt.ReviewOf(info), []protocol.SessionConfigSelectOption{
 		{Value: agent.ReviewPreview, Name: "Preview", Description: "You decide on each change before it is written"},

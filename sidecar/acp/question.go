@@ -137,7 +137,7 @@ func (who *person) askChoice(ctx context.Context, session string, call *tools.Ca
 		ToolCallID: call.CallID, Title: q.Question, Name: call.Tool, Kind: protocol.ToolKindOther, Status: protocol.ToolCallStatusPending,
 		RawInput: rawJSON(q),
 	}}
-	// Descriptions have no place in ACP's options, so they stand in the text.
+	// Descriptions have no place in ACP's options, so they are part of the text.
 	text := q.Question
 	for i, o := range q.Options {
 		request.Options = append(request.Options, protocol.PermissionOption{OptionID: strconv.Itoa(i), Name: o.Label, Kind: protocol.PermissionOptionKindAllowOnce})

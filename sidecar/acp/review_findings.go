@@ -72,7 +72,7 @@ func (f *findings) send(by string, found []check.Finding) {
 	f.es.notify(protocol.MethodPillionReviewUpdated, out)
 }
 
-// answerTo is all that the model has said to a prompt, without its thoughts: findings may stand before its last tool call.
+// answerTo is all that the model has said to a prompt, without its thoughts: findings may come before its last tool call.
 func answerTo(ctx context.Context, s *agent.Session, message string) (string, error) {
 	var b strings.Builder
 	// A turn has events of one prompt after the other, so everything between two prompts answers the first.

@@ -32,7 +32,7 @@ func (o *openings) attach(ctx context.Context, r *rpc.Request, id string) (any, 
 	o.wire.afterAnswer(r, func() {
 		go func() {
 			defer w.done()
-			if err := w.settle(es.replay(o.ctx, es.view)); err != nil {
+			if err := w.finish(es.replay(o.ctx, es.view)); err != nil {
 				o.log.Warn("replay", "session", id, "err", err)
 				return
 			}

@@ -52,7 +52,7 @@ func (o *openings) openStored(ctx context.Context, r *rpc.Request, q stored, pas
 	}
 	err = past(es, had)
 	if !had {
-		err = w.settle(err)
+		err = w.finish(err)
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("session %s cannot be opened: %w", q.id, err)

@@ -64,7 +64,7 @@ func (s *openings) opening(id string) *opening {
 }
 
 // open loads the session, or returns the one that this connection has open already; the bool reports that. After
-// loading it the caller must call settle.
+// loading it the caller must call finish.
 func (o *opening) open(ctx context.Context, cwd string, extra []string) (*editorSession, bool, error) {
 	// The wait does not end with ctx: whoever has a place keeps it until the earlier requests are done.
 	<-o.turn
@@ -99,7 +99,7 @@ func (o *opening) open(ctx context.Context, cwd string, extra []string) (*editor
 		err = protocol.NotFound("session %q cannot be opened: %v; session/list shows the stored ones", o.id, err)
 	}
 	if err != nil {
-		return nil, false, o.settle(err)
+		return nil, false, o.finish(err)
 	}
 	return o.es, false, nil
 }
@@ -113,8 +113,8 @@ func (o *opening) checkFolder(live *agent.Session, cwd string) error {
 	return nil
 }
 
-// settle ends the opening of a loaded session: it becomes this editor's, or it is closed again because of err.
-func (o *opening) settle(err error) error {
+// finish ends the opening of a loaded session: it becomes this editor's, or it is closed again because of err.
+func (o *opening) finish(err error) error {
 	e := o.registry
 	if err == nil && !e.Bind(o.id, o.editor) {
 		err = errEditorGone

@@ -46,7 +46,7 @@ func (t *sessionTable) all() map[string]*editorSession {
 	return maps.Clone(t.open)
 }
 
-// clear removes and returns all sessions. One whose opening ends later is closed by settle, because Bind fails for an
+// clear removes and returns all sessions. One whose opening ends later is closed by finish, because Bind fails for an
 // editor that is disconnecting.
 func (t *sessionTable) clear() map[string]*editorSession {
 	t.mu.Lock()

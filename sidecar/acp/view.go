@@ -282,7 +282,7 @@ func (v *view) noticeWith(level, text string, meta protocol.UpdateMeta) {
 	if v.es.editor.Client().Profile.HidesThoughts {
 		kind = "agent_message_chunk"
 	}
-	// The level stands in the text, since a thought has no severity.
+	// The level is part of the text, since a thought has no severity.
 	v.es.send(kind, &protocol.ContentChunk{Content: protocol.TextBlock("[" + level + "] " + text + "\n")})
 }
 

@@ -186,7 +186,7 @@ func (v *view) showRestore(e agent.Event, replay bool) {
 		s.notify(protocol.MethodPillionSessionReverted, protocol.SessionReverted{SessionID: v.es.ID(), MessageID: message})
 	}
 	from, to := int64(0), e.Seq
-	// Was is where the conversation stood before, MessageID where it stands after the restore; "" is its end.
+	// Was is the prompt that the conversation ended before, MessageID the one that it ends before after the restore; "" is its end.
 	if seq, _, ok := v.ledger.Checkpoint(d.Was); ok {
 		from = seq
 	}

@@ -137,7 +137,7 @@ func (v *view) childEnded(d agent.ToolData) {
 	if d.Tool != "task" || d.Status != agent.ToolCompleted && d.Status != agent.ToolError {
 		return
 	}
-	// The call has returned, and its sub-agent goes on.
+	// The call has returned, and its sub-agent still works.
 	if running, _ := d.Metadata["background"].(bool); running && d.Status == agent.ToolCompleted {
 		return
 	}

@@ -45,7 +45,7 @@ type wire struct {
 }
 
 // newWire begins to read at once; handler may be called before it returns. log gets what is wrong with a message that
-// could not be read; the connection goes on.
+// could not be read; the connection continues.
 func newWire(conn io.ReadWriteCloser, handler rpc.Handler, log func(error)) *wire {
 	w := &wire{out: rpc.NewOutbox(conn, rpc.OutboxOptions{MaxBytes: maxQueued}), room: make(chan struct{}), after: map[string]func(){}}
 	in := &endNotice{r: conn, ended: make(chan struct{})}

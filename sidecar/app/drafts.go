@@ -485,7 +485,7 @@ func (g draftGate) Would(ctx context.Context, r permission.Request) permission.A
 }
 
 // Interrupted implements agent.Drafts: a turn was cancelled or failed, so nothing is proposed. A draft without changes
-// goes, others stay, and the next prompt goes on in them.
+// goes, others stay, and the next prompt continues in them.
 func (d *Drafts) Interrupted(s *agent.Session) {
 	d.mu.Lock()
 	o := d.open[s.ID()]
@@ -500,7 +500,7 @@ func (d *Drafts) Interrupted(s *agent.Session) {
 		_ = o.Drop()
 		return
 	}
-	s.Notice("info", "What was done so far is kept in the draft "+o.Head().ID+": prompt again to go on with it, or see pillion drafts.")
+	s.Notice("info", "What was done so far is kept in the draft "+o.Head().ID+": prompt again to continue it, or see pillion drafts.")
 }
 
 // Finish implements agent.Drafts. round counts from 0 how often the model was sent back in this turn, may says whether

@@ -119,5 +119,5 @@ func truncated(text string, most int) string {
 	if i := strings.LastIndexByte(text, '\n'); i > most/2 {
 		text = text[:i]
 	}
-	return text + "\n(The page goes on; fetch it for the rest.)"
+	return text + "\n(The page continues; fetch it for the rest.)"
 }

@@ -282,7 +282,7 @@ type WebSearch struct {
 	Key      string `json:"key,omitempty" doc:"API key; better {env:NAME} than the key itself"`
 }
 
-// Any is a value that is passed on as it stands.
+// Any is a value that is passed on unchanged.
 type Any json.RawMessage
 
 // MarshalJSON writes the value as it was read.

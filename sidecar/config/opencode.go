@@ -239,7 +239,7 @@ func moveAgentOptions(agent *node) {
 			options = &node{file: m.at.file, line: m.at.line, column: m.at.column, kind: kindObject}
 			kept = append(kept, member{"options", m.at, options})
 		}
-		// What stands under options was written for the model explicitly, so it wins.
+		// What is under options was written for the model explicitly, so it wins.
 		if options.kind == kindObject && options.get(m.key) == nil {
 			options.members = append(options.members, m)
 		}

@@ -84,9 +84,9 @@ func (b *Buffers) URI(path string) string {
 	return PathURI(path)
 }
 
-// tell says that the text of a document is another one, under its own path and under those that lead to it by links. b.mu must not be held:
+// notifyTouched says that the text of a document is another one, under its own path and under those that lead to it by links. b.mu must not be held:
 // touched may ask for the text.
-func (b *Buffers) tell(path string) {
+func (b *Buffers) notifyTouched(path string) {
 	if b.touched == nil {
 		return
 	}
@@ -109,7 +109,7 @@ func (b *Buffers) DidOpen(p protocol.DidOpenParams) {
 	if !ok {
 		return // untitled documents and the like are no files
 	}
-	defer b.tell(path)
+	defer b.notifyTouched(path)
 	// Before the lock, since it asks the disk. A file that does not exist yet has one name only.
 	real, err := filepath.EvalSymlinks(path)
 	b.mu.Lock()
@@ -128,7 +128,7 @@ func (b *Buffers) DidChange(p protocol.DidChangeParams) {
 	if !ok {
 		return
 	}
-	defer b.tell(path)
+	defer b.notifyTouched(path)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	d := b.docs[path]
@@ -177,7 +177,7 @@ func (b *Buffers) DidClose(p protocol.DidCloseParams) {
 	if !ok {
 		return
 	}
-	defer b.tell(path)
+	defer b.notifyTouched(path)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.docs, path)

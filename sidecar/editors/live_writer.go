@@ -47,7 +47,7 @@ func (w liveWriter) applyEdit(ctx context.Context, session string, set *change.S
 			}
 		}
 		if berr != nil {
-			return fmt.Errorf("%w (the edits already made in open files could not be taken back: %v)", err, berr)
+			return fmt.Errorf("%w (the edits already made in open files could not be reverted: %v)", err, berr)
 		}
 		return err
 	}

@@ -53,7 +53,7 @@ func (h holder) refuse(path string) error {
 // KindUnsaved is the kind of error of a change that was refused because an editor has unsaved changes of its file.
 const KindUnsaved = "unsaved"
 
-// untilForModel divides an error's text: people are shown what stands before it, the model reads all of it.
+// untilForModel divides an error's text: people are shown what comes before it, the model reads all of it.
 const untilForModel = " Nothing was written."
 
 // WhatIsUnsaved is the part of an error of KindUnsaved that says to a person which file has to be saved where.

@@ -176,7 +176,7 @@ func (s *Store) Remove(provider string) error {
 	return s.save(entries)
 }
 
-// Lend takes a key from an editor, for as long as this process lives; an empty one takes it back.
+// Lend takes a key from an editor, until this process ends; an empty one removes it.
 func (s *Store) Lend(provider, key string) error {
 	if key != "" {
 		if err := Check(provider, key); err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/zalando/go-keyring"
 )
 
-// service is the name under which keys stand in the keyring.
+// service is the name under which keys are in the keyring.
 const service = "pillion"
 
 // ringLimit is how long a keyring may take: one that waits for a password nobody can type is none.

@@ -8,7 +8,7 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/config"
 )
 
-// generated stands under every page's title.
+// generated comes under every page's title.
 const generated = "<!-- Written by `go generate ./sidecar`; a test fails when it is stale. -->\n\n"
 
 // Reference returns the pages of docs/reference by name. They are the same on every machine: nothing that is

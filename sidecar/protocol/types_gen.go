@@ -1770,7 +1770,7 @@ type FileDiagnostic struct {
 	Message  string `json:"message" acp:"required"`
 }
 
-// ChangeInfo: A change set and where it stands.
+// ChangeInfo: A change set and its state.
 type ChangeInfo struct {
 	Turn        string             `json:"turn,omitempty"`   // messageId of the turn's prompt.
 	Source      string             `json:"source,omitempty"` // agent, command (a program that the agent ran) or person.

@@ -66,7 +66,7 @@ func excerpts(f change.File) (old, now string) {
 	return a.String(), b.String()
 }
 
-// CombinedDiff is a whole change set as one diff, for clients that show the first one only. head stands above it, as
+// CombinedDiff is a whole change set as one diff, for clients that show the first one only. head comes above it, as
 // added lines. cwd is the folder below which paths are shown relative.
 //
 // One file keeps its own two texts, so that the client can show them as it shows every diff. Several files become added
@@ -91,7 +91,7 @@ func CombinedDiff(set *change.Set, head, cwd string) protocol.ToolCallContent {
 	case change.Delete:
 		now = ""
 	}
-	// Both sides have other words, so that the path stands in the diff however little context a client shows.
+	// Both sides have other words, so that the path is in the diff however little context a client shows.
 	return diffContent(f.Path, "--- "+title+"\n"+endLine(old), head+"+++ "+title+"\n"+endLine(now))
 }
 

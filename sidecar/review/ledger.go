@@ -45,7 +45,7 @@ func (l *Ledger) read(f func(*ledger)) {
 	f(l.now)
 }
 
-// Checkpoint is where a checkpoint stands among the session's events, and its title.
+// Checkpoint is the place of a checkpoint among the session's events, and its title.
 func (l *Ledger) Checkpoint(id string) (seq int64, title string, ok bool) {
 	l.read(func(l *ledger) {
 		if p := l.point(id); p != nil {

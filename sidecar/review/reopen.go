@@ -42,7 +42,7 @@ func NewReopener(rt *agent.Runtime, r *Reviewer, person Notifier) *Reopener {
 // requests that are open then stay pending.
 func (o *Reopener) Ask(conn context.Context) {
 	all, err := o.unanswered(conn)
-	// A session in which a turn runs has gone on without these answers.
+	// A session in which a turn runs has continued without these answers.
 	if err != nil || len(all) == 0 || o.session.State().Busy {
 		return
 	}

@@ -32,7 +32,7 @@ var askTypes = []agent.EventType{agent.EventPrompt, agent.EventRestore, agent.Ev
 // take reads the next event. An answer may be stored before its request, by another process, so the ids of answered
 // questions are kept as well.
 func (o *openAsks) take(e agent.Event) {
-	// The answer to an earlier question would reach a conversation that has gone on without it.
+	// The answer to an earlier question would reach a conversation that has continued without it.
 	if e.Type == agent.EventPrompt || e.Type == agent.EventRestore {
 		o.since, o.list = agent.Event{Seq: e.Seq, Time: e.Time}, nil
 	}

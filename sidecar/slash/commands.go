@@ -178,9 +178,9 @@ func runPermissions(_ context.Context, h Host, args string) (string, *agent.Prom
 		}
 	}
 	if h.Runtime.Permission(h.Session.Info()) == agent.PermissionAuto {
-		return say("Commands run in the sandbox without a question where their effects stay in the project and can be taken back; others are asked. /permissions ask asks about each.")
+		return say("Commands run in the sandbox without a question where their effects stay in the project and can be undone; others are asked. /permissions ask asks about each.")
 	}
-	return say("You are asked about each command that your rules do not allow. /permissions auto lets those run in the sandbox whose effects stay in the project and can be taken back.")
+	return say("You are asked about each command that your rules do not allow. /permissions auto lets those run in the sandbox whose effects stay in the project and can be undone.")
 }
 
 // runMode implements /mode: it lists the agents, or changes the session's. Sub-agents and hidden agents cannot lead a

@@ -25,7 +25,7 @@ func Markdown(b *strings.Builder) func(agent.Event) error {
 			}
 		case agent.EventMessage:
 			d, _ := agent.Value[agent.MessageData](e)
-			// A turn has a message for each step; one heading stands for all of them.
+			// A turn has a message for each step; one heading is for all of them.
 			if d.Step == 1 {
 				b.WriteString("\n## Pillion (" + d.Model + ")\n\n")
 			}

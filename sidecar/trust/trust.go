@@ -123,7 +123,7 @@ func read(path string) (r Record, err error) {
 		return r, err
 	}
 	if !info.Mode().IsRegular() || !onlyOurs(info) {
-		return r, fmt.Errorf("%s could have been written by somebody else; remove it and run pillion trust again", path)
+		return r, fmt.Errorf("another user could have written %s; remove it and run pillion trust again", path)
 	}
 	b, err := os.ReadFile(path)
 	if err != nil {

@@ -394,7 +394,7 @@ func decide(set *change.Set, reply permission.Reply) (*change.Decided, error) {
 // rejection of the whole, which ends the turn, the model continues: the person looked closely, so the
 // next proposal may be the right one.
 func rejected(d *change.Decided, name func(string) string) error {
-	text := "The user looked at this change and rejected all of it; nothing was written. Do not propose the same again: ask what is wanted, do it another way, or go on with the rest."
+	text := "The user looked at this change and rejected all of it; nothing was written. Do not propose the same again: ask what is wanted, do it another way, or continue with the rest."
 	if report := d.Report(name); report != "" {
 		text += "\n\n" + report
 	}

@@ -155,13 +155,13 @@ func (c changes) quotesExactly(f *files.File, why error, rs []replacement) (note
 	case !errors.As(why, &stale):
 		return nil, false, false
 	case !stale.HasThen:
-		return []string{"The file has changed since it was last read, elsewhere: oldString still stands in it exactly. Read it again before you write the whole of it."}, false, true
+		return []string{"The file has changed since it was last read, elsewhere: oldString is still in it exactly. Read it again before you write the whole of it."}, false, true
 	}
 	changed, all := firstLines(diff.Unified(c.rel(f.Path), c.rel(f.Path), stale.Then, f.Text), 200)
 	if !all {
 		changed += "\n… (cut)"
 	}
-	return []string{"The file has changed since it was last read, elsewhere: oldString still stands in it exactly, so the edit was made in the file as it is now. What had changed:\n" + changed}, all, true
+	return []string{"The file has changed since it was last read, elsewhere: oldString is still in it exactly, so the edit was made in the file as it is now. What had changed:\n" + changed}, all, true
 }
 
 // equalButLineEnds reports that two texts differ at most in their line endings. Such an edit changes nothing: the file decides those.

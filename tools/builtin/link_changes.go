@@ -40,7 +40,7 @@ func rebaseLink(f *change.File) error {
 	link := there && info.Mode()&fs.ModeSymlink != 0
 	switch {
 	case f.Kind == change.Create && there:
-		return &tools.Error{Kind: "exists", Message: f.Path + " was created by somebody else meanwhile; nothing was written."}
+		return &tools.Error{Kind: "exists", Message: f.Path + " was created by another program meanwhile; nothing was written. Read it first."}
 	case f.Kind == change.Create:
 		return nil
 	case !there:

@@ -258,7 +258,7 @@ func (c *lspCall) undoAction(ctx context.Context) (tools.Result, error) {
 	edits := c.offered.done[c.p.Undo]
 	c.offered.mu.Unlock()
 	if len(edits) == 0 {
-		return tools.Result{}, &tools.Error{Kind: "unknown_action", Message: fmt.Sprintf("The action %q was not carried out in this session, or cannot be taken back; change the files with edit.", c.p.Undo)}
+		return tools.Result{}, &tools.Error{Kind: "unknown_action", Message: fmt.Sprintf("The action %q was not carried out in this session, or cannot be undone; change the files with edit.", c.p.Undo)}
 	}
 	var back []lspbridge.FileEdit
 	for _, e := range edits {

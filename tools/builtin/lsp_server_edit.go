@@ -72,7 +72,7 @@ func (c *lspCall) runAction(ctx context.Context, a lspbridge.Action) (tools.Resu
 	}
 	r.Output += c.afterCommand(ctx, r.Locations)
 	if err != nil {
-		r.Output += "\n\nThe language server did not go on: " + strings.TrimSpace(err.Error())
+		r.Output += "\n\nThe language server reported an error afterwards: " + strings.TrimSpace(err.Error())
 	}
 	return r, nil
 }

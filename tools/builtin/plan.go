@@ -67,7 +67,7 @@ func switchAgent(ctx context.Context, call *tools.Call, to string, q tools.Quest
 	case "Yes":
 	case "No", "":
 		if call.Tool == "plan_enter" {
-			return tools.Result{Title: "No plan first", Output: "The user wants no plan first: go on with the work."}, nil
+			return tools.Result{Title: "No plan first", Output: "The user wants no plan first: continue with the work."}, nil
 		}
 		return tools.Result{}, &permission.RejectedError{}
 	default:

@@ -298,7 +298,7 @@ func TestTodos(t *testing.T) {
 	w.todos.err = errors.New("disk full")
 	w.check(t, "todowrite", `{"todos":[]}`, "[] the list was not saved: disk full")
 	w.todos = nil
-	w.check(t, "todoread", `{}`, "[unavailable] this session keeps no todo list; go on without one")
+	w.check(t, "todoread", `{}`, "[unavailable] this session keeps no todo list; continue without one")
 }
 
 func TestInvalidExplains(t *testing.T) {

@@ -52,7 +52,7 @@ func Skill(e Env) tools.Tool {
 		}
 		body, err := found.Body()
 		if err != nil {
-			return tools.Result{}, &tools.Error{Kind: "io", Message: fmt.Sprintf("The skill %s cannot be read (%s: %v); go on without it.", p.Name, found.Path, err), Err: err}
+			return tools.Result{}, &tools.Error{Kind: "io", Message: fmt.Sprintf("The skill %s cannot be read (%s: %v); continue without it.", p.Name, found.Path, err), Err: err}
 		}
 		var b strings.Builder
 		fmt.Fprintf(&b, "<skill_content name=%q>\n# Skill: %s\n\n%s\n\nBase directory for this skill: %s\nRelative paths in this skill (e.g., scripts/, reference/) are relative to this base directory.", p.Name, p.Name, body, found.Dir)

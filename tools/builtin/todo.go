@@ -58,7 +58,7 @@ func TodoRead(_ Env) tools.Tool {
 // askTodo asks for the permission of one of the two tools. The patterns are "*": rules allow or deny the tool, not single lines of the plan.
 func askTodo(ctx context.Context, call *tools.Call, name, title string) error {
 	if call.Host.Todos == nil {
-		return &tools.Error{Kind: "unavailable", Message: "this session keeps no todo list; go on without one"}
+		return &tools.Error{Kind: "unavailable", Message: "this session keeps no todo list; continue without one"}
 	}
 	return ask(ctx, call, permission.Request{Permission: name, Patterns: []string{"*"}, Always: []string{"*"}, Title: title})
 }

@@ -153,7 +153,7 @@ func (w *Writer) rebase(set *change.Set) (*change.Set, []string, error) {
 		there := now.Exists || now.Dirty
 		switch {
 		case f.Kind == change.Create && there:
-			return nil, nil, &tools.Error{Kind: "exists", Message: f.Path + " was created by somebody else meanwhile; nothing was written. Read it, then change it with edit."}
+			return nil, nil, &tools.Error{Kind: "exists", Message: f.Path + " was created by another program meanwhile; nothing was written. Read it, then change it with edit."}
 		case f.Kind != change.Create && !there:
 			return nil, nil, &tools.Error{Kind: "stale", Message: "File " + f.Path + " was deleted meanwhile; nothing was written."}
 		case f.Kind != change.Create && now.Text != f.Old:

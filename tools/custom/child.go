@@ -317,7 +317,7 @@ func (c *child) take(m message, hello chan<- message) {
 		delete(c.units, m.Unit)
 		c.mu.Unlock()
 		if s != nil {
-			s.lost(m.Gone)
+			s.markEnded(m.Gone)
 		}
 		return
 	}
@@ -404,7 +404,7 @@ func (c *child) over(err error) {
 	c.mu.Unlock()
 	close(c.exited)
 	for _, s := range units {
-		s.lost(text)
+		s.markEnded(text)
 	}
 }
 

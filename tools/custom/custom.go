@@ -144,7 +144,7 @@ func (h *Host) refresh(ctx context.Context) {
 	leftOut := false
 	for _, f := range found {
 		was, ok := old[f.path]
-		if ok && h.stands(f, was, child) {
+		if ok && h.canStay(f, was, child) {
 			if was.source != nil && f.kind == pluginFile && was.source.over() {
 				was.source, leftOut = nil, true
 			}
@@ -172,9 +172,9 @@ func (h *Host) refresh(ctx context.Context) {
 	h.mu.Unlock()
 }
 
-// stands reports whether a file can stay as it is loaded. A plugin that ended by itself is loaded again, fewer than
-// maxSlow times. stands counts these ends, so it must be called once per look; load is held.
-func (h *Host) stands(f file, was unit, child *child) bool {
+// canStay reports whether a file can stay as it is loaded. A plugin that ended by itself is loaded again, fewer than
+// maxSlow times. canStay counts these ends, so it must be called once per look; load is held.
+func (h *Host) canStay(f file, was unit, child *child) bool {
 	switch {
 	case was.stamp != stampAll(was.inputs):
 		delete(h.ended, f.path) // another version, another try

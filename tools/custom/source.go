@@ -180,12 +180,12 @@ func (s *source) enter() (leave func()) {
 // child has ended, and the worker with it.
 func (s *source) unload(op string) {
 	_ = s.child.send(map[string]any{"op": op, "unit": s.unit})
-	s.lost("it was loaded anew")
+	s.markEnded("it was loaded anew")
 }
 
-// lost records that the file's code has ended, by itself or by us; the first reason stays. Everybody who waits for the
+// markEnded records that the file's code has ended, by itself or by us; the first reason stays. Everybody who waits for the
 // file's code sees gone closed, so a call never hangs on a worker that has ended.
-func (s *source) lost(why string) {
+func (s *source) markEnded(why string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	select {

@@ -252,7 +252,7 @@ func (t *transaction) finish(ctx context.Context) error {
 			err = t.journal.Begin(ctx, t.ID, data)
 		}
 		if err != nil {
-			return fmt.Errorf("the change journal cannot be written, so the change was taken back: %w", err)
+			return fmt.Errorf("the change journal cannot be written, so the change was rolled back: %w", err)
 		}
 	}
 	t.Applied = true

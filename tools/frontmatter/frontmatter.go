@@ -58,7 +58,7 @@ func (d Doc) Text(key string) string {
 }
 
 // Parse splits a file. A file without front matter is all body. Front matter that YAML refuses only because a plain value
-// holds a colon ("description: Use when: …") or goes on behind a bracket ("argument-hint: [a] [b]"), which other programs accept,
+// holds a colon ("description: Use when: …") or continues after a bracket ("argument-hint: [a] [b]"), which other programs accept,
 // is read as its author meant it. The
 // error is an *Error.
 func Parse(src []byte) (Doc, error) {

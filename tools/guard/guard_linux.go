@@ -113,7 +113,7 @@ func (f *Family) start(cmd *exec.Cmd) error {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
 	if f.os.set { // before the start: a crash between the two must leave a mark that the watcher knows
-		tell("+", strconv.FormatUint(f.os.limit.Cur, 10))
+		sendMark("+", strconv.FormatUint(f.os.limit.Cur, 10))
 	}
 	if f.Thread != nil {
 		return f.Thread.start(func() error { return f.startMarked(cmd) })
@@ -193,7 +193,7 @@ func (f *Family) startMarked(cmd *exec.Cmd) error {
 // with the same mark is not killed for it.
 func (f *Family) forgetMarks() {
 	if f.os.set {
-		tell("-", strconv.FormatUint(f.os.limit.Cur, 10))
+		sendMark("-", strconv.FormatUint(f.os.limit.Cur, 10))
 	}
 }
 

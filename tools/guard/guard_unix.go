@@ -33,14 +33,14 @@ func (f *Family) start(cmd *exec.Cmd) error {
 		return err
 	}
 	f.os.group = cmd.Process.Pid
-	tell("+", strconv.Itoa(f.os.group))
+	sendMark("+", strconv.Itoa(f.os.group))
 	return nil
 }
 
 // forgetMarks tells the watcher that the group has ended.
 func (f *Family) forgetMarks() {
 	if f.os.group != 0 {
-		tell("-", strconv.Itoa(f.os.group))
+		sendMark("-", strconv.Itoa(f.os.group))
 	}
 }
 

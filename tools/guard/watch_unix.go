@@ -66,8 +66,8 @@ func startWatcher() {
 	}
 }
 
-// tell tells the watcher a mark to kill (+), or that no process has it any more (-). It may be called without a watcher.
-func tell(sign, mark string) {
+// sendMark tells the watcher a mark to kill (+), or that no process has it any more (-). It may be called without a watcher.
+func sendMark(sign, mark string) {
 	if !enabled.Load() {
 		return
 	}

@@ -28,7 +28,7 @@ func convert(content []sdk.Content, structured any) tools.Result {
 	attach := func(mime, name string, data []byte) {
 		switch {
 		case !seen[mime]:
-			texts = append(texts, fmt.Sprintf("[%s of %d bytes left out: nothing here can show it]", orUnknown(mime), len(data)))
+			texts = append(texts, fmt.Sprintf("[%s of %d bytes left out: this type cannot be shown]", orUnknown(mime), len(data)))
 		case len(data) > maxAttachment:
 			texts = append(texts, fmt.Sprintf("[%s of %d bytes left out: over %d bytes]", mime, len(data), maxAttachment))
 		default:

@@ -149,13 +149,13 @@ func (s *Set) Start() {
 }
 
 // Ready waits until every server has come up or failed once, the context ends, or limit has passed. A server that has
-// failed once counts as settled, although it may come up later.
+// failed once counts as tried, although it may come up later.
 func (s *Set) Ready(ctx context.Context, limit time.Duration) {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	for _, v := range s.servers {
 		select {
-		case <-v.settled:
+		case <-v.tried:
 		case <-timer.C:
 			return
 		case <-ctx.Done():
@@ -175,7 +175,7 @@ func (s *Set) Await(ctx context.Context, tool string) {
 			continue
 		}
 		select {
-		case <-v.settled:
+		case <-v.tried:
 		case <-timer.C:
 			return
 		case <-ctx.Done():
@@ -226,7 +226,7 @@ func (s *Set) sayLate(ctx context.Context) {
 	var names []string
 	for _, v := range s.servers {
 		select {
-		case <-v.settled:
+		case <-v.tried:
 		default:
 			names = append(names, v.Name)
 		}

@@ -301,7 +301,7 @@ func TestContentIsConverted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "one\n\n[audio of 3 bytes left out]\n\nResource: x:1\nMIME: text/plain\ninner\n\n[application/zip of 3 bytes left out: nothing here can show it]"
+	want := "one\n\n[audio of 3 bytes left out]\n\nResource: x:1\nMIME: text/plain\ninner\n\n[application/zip of 3 bytes left out: this type cannot be shown]"
 	if r.Output != want || len(r.Attachments) != 1 || r.Attachments[0].Mime != "image/png" || string(r.Attachments[0].Data) != "png" {
 		t.Errorf("%q %+v", r.Output, r.Attachments)
 	}

@@ -276,7 +276,7 @@ func (s *Set) Login(ctx context.Context, name string, open func(address string) 
 	if v.NoOAuth {
 		return fmt.Errorf("sign-in is switched off for %s (oauth: false)", name)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, loginMax, fmt.Errorf("nobody signed in within %s", loginMax))
+	ctx, cancel := context.WithTimeoutCause(ctx, loginMax, fmt.Errorf("no sign-in came back within %s", loginMax))
 	defer cancel()
 	// The address must be known before the client is registered, because it is part of the registration.
 	back, err := newCallback()

@@ -27,12 +27,12 @@ const (
 
 // server is one server's life: connected, lost, connected again. Lock order: reading before mu. Nothing
 // is sent to the server while mu is held. A caller that waits for came takes the channel under mu and waits without the
-// lock, because lost replaces it.
+// lock, because dropSession replaces it.
 type server struct {
 	Server
-	set     *Set
-	settled chan struct{} // closed when the first attempt has ended
-	once    sync.Once
+	set   *Set
+	tried chan struct{} // closed when the first attempt has ended
+	once  sync.Once
 
 	reading sync.Mutex // held while the lists are read; never taken with mu held
 
@@ -53,7 +53,7 @@ type server struct {
 // newServer makes a server that is not started.
 func newServer(s *Set, c Server) *server {
 	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
-	v := &server{Server: c, set: s, signIn: &signInFile{server: c.Name, url: c.URL, dir: s.o.StateDir, log: s.o.Log}, settled: make(chan struct{}), came: make(chan struct{}), state: Starting}
+	v := &server{Server: c, set: s, signIn: &signInFile{server: c.Name, url: c.URL, dir: s.o.StateDir, log: s.o.Log}, tried: make(chan struct{}), came: make(chan struct{}), state: Starting}
 	v.known.read = func() ([]Resource, error) { return v.resources(s.ctx) }
 	v.known.failed = func(err error) { s.o.Log.Debug("mcp: resources", "server", c.Name, "err", err) }
 	return v
@@ -64,17 +64,17 @@ func newServer(s *Set, c Server) *server {
 // that connects for calls, so a server has at most one such connection.
 func (v *server) live(ctx context.Context) {
 	var failures []time.Time
-	defer v.settle()
+	defer v.markTried()
 	for ctx.Err() == nil {
 		began := time.Now()
 		err := v.serve(ctx)
-		v.lost(nil)
+		v.dropSession(nil)
 		if ctx.Err() != nil {
 			return
 		}
 		var signIn *signInError
 		if errors.As(err, &signIn) {
-			v.say(SignIn, err.Error())
+			v.setState(SignIn, err.Error())
 			v.set.changed() // its tools are gone
 			v.set.notice("warning", fmt.Sprintf("The MCP server %s wants you to sign in: pillion mcp login %s", v.Name, v.Name))
 			return
@@ -89,16 +89,16 @@ func (v *server) live(ctx context.Context) {
 		failures = append(failures, time.Now())
 		failures = slices.DeleteFunc(failures, func(t time.Time) bool { return time.Since(t) > failureSpan })
 		if n := len(failures); n >= maxFailures || errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
-			v.say(Off, err.Error())
+			v.setState(Off, err.Error())
 			v.set.changed()
 			v.set.notice("warning", fmt.Sprintf("The MCP server %s is off: %v. Its tools are missing; pillion mcp test %s shows more.", v.Name, err, v.Name))
 			return
 		}
-		v.say(Failed, err.Error())
+		v.setState(Failed, err.Error())
 		if len(failures) == 1 {
 			v.set.notice("warning", fmt.Sprintf("The MCP server %s failed: %v. It is tried again.", v.Name, err))
 		}
-		v.settle()
+		v.markTried()
 		select {
 		// The pauses are 0.5, 1, 2 and 4 seconds; the fifth failure is the last.
 		case <-time.After(firstPause << (len(failures) - 1)):
@@ -107,13 +107,13 @@ func (v *server) live(ctx context.Context) {
 	}
 }
 
-// settle records that the first attempt to connect has ended, with or without success: Ready and Await stop waiting.
-func (v *server) settle() { v.once.Do(func() { close(v.settled) }) }
+// markTried records that the first attempt to connect has ended, with or without success: Ready and Await stop waiting.
+func (v *server) markTried() { v.once.Do(func() { close(v.tried) }) }
 
 // serve connects and stays until the connection ends; the error says why. The connection counts as ready only after its
 // lists were read, so Tools never sees a server without its tools.
 func (v *server) serve(ctx context.Context) error {
-	v.say(Starting, "")
+	v.setState(Starting, "")
 	ctx, cancel := context.WithCancelCause(ctx) // lives as long as the connection: some transports stream on it
 	defer cancel(nil)
 	reached := time.AfterFunc(connectMax, func() { cancel(fmt.Errorf("no answer to initialize within %s", connectMax)) })
@@ -133,7 +133,7 @@ func (v *server) serve(ctx context.Context) error {
 	close(v.came)
 	v.mu.Unlock()
 	v.set.changed()
-	v.settle()
+	v.markTried()
 	ended := make(chan error, 1)
 	go func() { ended <- session.Wait() }()
 	select {
@@ -209,9 +209,9 @@ func (v *server) reread(ctx context.Context, session *sdk.ClientSession) {
 	v.set.changed()
 }
 
-// lost records that a connection is gone; nil means the present one. A later connection is left alone: two calls may
+// dropSession records that a connection is gone; nil means the present one. A later connection is left alone: two calls may
 // notice the same loss, one of them after the reconnect.
-func (v *server) lost(which *sdk.ClientSession) {
+func (v *server) dropSession(which *sdk.ClientSession) {
 	v.mu.Lock()
 	had := v.session != nil && (which == nil || which == v.session)
 	if had {
@@ -224,8 +224,8 @@ func (v *server) lost(which *sdk.ClientSession) {
 	}
 }
 
-// say sets the state and the reason that people see. It calls nobody; live tells the person where that is due.
-func (v *server) say(s State, reason string) {
+// setState sets the state and the reason that people see. It calls nobody; live tells the person where that is due.
+func (v *server) setState(s State, reason string) {
 	v.mu.Lock()
 	v.state, v.reason = s, reason
 	v.mu.Unlock()

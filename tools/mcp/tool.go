@@ -131,7 +131,7 @@ func (v *server) call(ctx context.Context, name string, input json.RawMessage, c
 	answer, err := session.CallTool(ctx, p)
 	if errors.Is(err, sdk.ErrSessionMissing) && ctx.Err() == nil { // a remote server forgot us, and has done nothing
 		// Only this session is given up: another call may have brought a later one already.
-		v.lost(session)
+		v.dropSession(session)
 		if session, err = v.connected(ctx); err != nil {
 			return tools.Result{}, err
 		}
@@ -149,7 +149,7 @@ func (v *server) call(ctx context.Context, name string, input json.RawMessage, c
 		case ctx.Err() != nil:
 			return tools.Result{}, ctx.Err()
 		case errors.Is(err, sdk.ErrConnectionClosed), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-			v.lost(session)
+			v.dropSession(session)
 			return tools.Result{}, &tools.Error{Kind: "unavailable", Message: fmt.Sprintf("The MCP server %s ended during the call; whether %s was done is not known. It is being started again.", v.Name, name), Err: err}
 		}
 		return tools.Result{}, &tools.Error{Kind: "mcp", Message: fmt.Sprintf("%s: %v", v.Name, err), Err: err}

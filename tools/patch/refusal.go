@@ -24,7 +24,7 @@ func (u *updater) contextNotFound(h *Hunk, context string) *Error {
 	} else if u.pos > 0 {
 		if i := u.text.seekContext(context, 0); len(i) > 0 {
 			e.Lines = numbers(i)
-			e.Message += fmt.Sprintf(" after the hunk before; it stands in %s", list(e.Lines))
+			e.Message += fmt.Sprintf(" after the hunk before; it is in %s", list(e.Lines))
 		}
 	}
 	e.Message += "; after @@ goes one whole line of the file as it is now"

@@ -112,7 +112,7 @@ func (g *Gate) Ask(ctx context.Context, r Request) (Reply, error) {
 		g.o.Notify(r, nil)
 	}
 	// An "always" given between the first Judge and the insertion into pending found this question in neither place:
-	// Settle did not see it, and Judge did not see the grant. Judging again after the insertion closes that gap.
+	// JudgeAgain did not see it, and Judge did not see the grant. Judging again after the insertion closes that gap.
 	if v := g.Judge(ctx, r); v.Action != Ask {
 		reply, err := v.Reply(r)
 		q.answer(Outcome{reply, err})
@@ -178,7 +178,7 @@ func (g *Gate) replied(ctx context.Context, q *question, reply Reply, err error)
 		}
 		g.remember(ctx, q.request, reply.Scope)
 		q.answer(Outcome{Reply: reply})
-		g.Settle(ctx)
+		g.JudgeAgain(ctx)
 	case reply.Kind == Once || reply.Kind == Always:
 		q.answer(Outcome{Reply: reply})
 	default:
@@ -186,9 +186,9 @@ func (g *Gate) replied(ctx context.Context, q *question, reply Reply, err error)
 	}
 }
 
-// Settle judges the open questions again and answers those that are allowed now, by an "always" or by following. It never
+// JudgeAgain judges the open questions again and answers those that are allowed now, by an "always" or by following. It never
 // answers with a deny: the person sees the prompt already and may decide.
-func (g *Gate) Settle(ctx context.Context) {
+func (g *Gate) JudgeAgain(ctx context.Context) {
 	for _, other := range g.open("") {
 		if v := other.gate.Judge(ctx, other.request); v.Action == Allow {
 			r, err := v.Reply(other.request)

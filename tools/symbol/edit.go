@@ -83,7 +83,7 @@ func (s Symbol) behind(text string) (at int, separated bool) {
 }
 
 // Before and After put a declaration next to a symbol, at its indentation, with a blank line between unless both are
-// one-liners that stand close. The body must not repeat the separator of its list: one that it ends with is dropped, and
+// one-liners that are close together. The body must not repeat the separator of its list: one that it ends with is dropped, and
 // the list's own is written.
 func Before(text string, s Symbol, body string) (string, error) {
 	if err := checkEditable(s); err != nil {
@@ -214,5 +214,5 @@ func reindentBody(text, there, body string, beside bool) (string, error) {
 	return strings.Join(out, newline(text)), nil
 }
 
-// ErrDepth means that a line of the new text could stand at two depths.
+// ErrDepth means that a line of the new text could be at two depths.
 var ErrDepth = errors.New("the indentation of body does not tell how deep each line belongs; give every line as it shall stand in the file")

@@ -25,7 +25,7 @@ type Symbol struct {
 	Bare  int      // of the declaration itself
 	End   int      // behind it, a comment on its last line included; before the line's end
 	Local bool     // inside a function, where other code cannot name it
-	// Sep stands between it and its neighbours, where lists have one: the comma of JSON's and of object literals. It is
+	// Sep is between it and its neighbours, where lists have one: the comma of JSON's and of object literals. It is
 	// not part of the declaration; edits put it where it is needed.
 	Sep string
 	// Fixed says why it cannot be cut out; "" when it can.

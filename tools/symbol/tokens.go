@@ -23,7 +23,7 @@ type Token struct {
 
 // Tokens are what an editor would colour in a text, in order and without overlaps. The path only names the language; there
 // are no tokens where it has no grammar, or where the text takes too long to parse. Texts that are cut off or wrong have
-// tokens too, because a syntax tree says where it does not understand and goes on. The terminal colours code blocks of
+// tokens too, because a syntax tree marks what it does not understand and continues. The terminal colours code blocks of
 // answers with it, so it never fails: without tokens a block is shown plain.
 func Tokens(path, text string) []Token {
 	g := grammarOf(path)

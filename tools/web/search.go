@@ -308,7 +308,7 @@ func (e Engine) send(ctx context.Context, method, at string, body []byte, header
 	case resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden:
 		return nil, fmt.Errorf("%s does not take the key (%s); the user checks websearch.key", e.Provider, resp.Status)
 	case resp.StatusCode == http.StatusTooManyRequests:
-		return nil, fmt.Errorf("%s: too many searches for now; go on without, or try later", e.Provider)
+		return nil, fmt.Errorf("%s: too many searches for now; continue without it, or try later", e.Provider)
 	case resp.StatusCode/100 != 2:
 		return nil, fmt.Errorf("%s answers %s", e.Provider, resp.Status)
 	case err != nil:

@@ -1265,7 +1265,7 @@
 ---@field source? string
 ---@field message string
 
----A change set and where it stands.
+---A change set and its state.
 ---@class pillion.ChangeInfo
 ---@field turn? string
 ---@field source? string

@@ -212,7 +212,7 @@ choice("auto", "run commands whose effects stay in the project without asking", 
   end
   local on = args[1] == "on" or (args[1] == nil and o.currentValue ~= "auto")
   s:set_option("permission", on and "auto" or "ask")
-  tell("info", on and "auto: commands run in the sandbox without asking where their effects stay in the project and can be taken back" or "ask: every command that your rules do not allow is asked about")
+  tell("info", on and "auto: commands run in the sandbox without asking where their effects stay in the project and can be undone" or "ask: every command that your rules do not allow is asked about")
 end)
 
 for name, option in pairs({ model = "model", mode = "mode", thinking = "thought_level" }) do

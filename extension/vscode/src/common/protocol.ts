@@ -1478,7 +1478,7 @@ export interface FileDiagnostic {
   message: string;
 }
 
-/** A change set and where it stands. */
+/** A change set and its state. */
 export interface ChangeInfo {
   turn?: string;
   source?: string;
