@@ -11,6 +11,7 @@ import (
 	"go.lsp.dev/protocol"
 
 	"github.com/pillion-dev/pillion/lspbridge/lsp"
+	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
 // NextEdit is what an edit that a person made by hand leaves to be done elsewhere.
@@ -174,7 +175,7 @@ func (f follower) rename(ctx context.Context) (*NextEdit, error) {
 	if places == 0 {
 		return nil, nil
 	}
-	return &NextEdit{Title: fmt.Sprintf("Rename %s of %s to %s", countOf(places, "other use"), f.edit.old(), f.edit.new()), Places: places, Edits: edits}, nil
+	return &NextEdit{Title: fmt.Sprintf("Rename %s of %s to %s", textutil.Plural(places, "other use"), f.edit.old(), f.edit.new()), Places: places, Edits: edits}, nil
 }
 
 // parameters finds the calls of a function whose parameter list was changed. Calls that do not pass one argument a
@@ -219,7 +220,7 @@ func (f follower) parameters(ctx context.Context, name, open int) (*NextEdit, er
 	for end < len(f.edit.before) && isWord(f.edit.before[end]) {
 		end++
 	}
-	return &NextEdit{Title: fmt.Sprintf("Change %s of %s in %s", countOf(places, "call"), f.edit.before[name:end], filesOf(edits)), Places: places, Edits: edits}, nil
+	return &NextEdit{Title: fmt.Sprintf("Change %s of %s in %s", textutil.Plural(places, "call"), f.edit.before[name:end], filesOf(edits)), Places: places, Edits: edits}, nil
 }
 
 // filesOf names the files of edits: one by its name, more by their number.
@@ -227,13 +228,5 @@ func filesOf(edits []FileEdit) string {
 	if len(edits) == 1 {
 		return filepath.Base(edits[0].Path)
 	}
-	return countOf(len(edits), "file")
-}
-
-// countOf is a number with its noun, in the plural where it is not one.
-func countOf(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
+	return textutil.Plural(len(edits), "file")
 }

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"strings"
 	"sync"
+
+	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
 // What gopls diagnoses, in its own words: its progress titles are "diagnosing " and one of these. They are no part of a protocol: a
@@ -148,8 +150,5 @@ func (p *progress) loading() string {
 // clipped is one line of a server's message, short enough for a status line.
 func clipped(s string) string {
 	s, _, _ = strings.Cut(strings.Join(strings.Fields(s), " "), ". (") // gopls adds how to have more of it
-	if r := []rune(s); len(r) > 60 {
-		s = string(r[:59]) + "…"
-	}
-	return strings.ToValidUTF8(s, "")
+	return strings.ToValidUTF8(textutil.Shorten(s, 60), "")
 }

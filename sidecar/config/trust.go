@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"github.com/pillion-dev/pillion/agent/provider"
+	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
 // Held is a setting of a project that is not used until the person trusts its folder. Line and Column count from 1,
@@ -30,16 +31,12 @@ func (h Held) String() string {
 // characters. The list of held settings is shown before the person trusts the folder: a key with an escape
 // sequence could otherwise hide or rewrite the lines of a terminal that warn about it.
 func printable(s string) string {
-	s = strings.Map(func(r rune) rune {
+	return textutil.Shorten(strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
 			return unicode.ReplacementChar
 		}
 		return r
-	}, s)
-	if r := []rune(s); len(r) > 300 {
-		s = string(r[:300]) + "…"
-	}
-	return s
+	}, s), 300)
 }
 
 // Held lists the settings that are held back, in the order of reading. It is empty for a trusted project.

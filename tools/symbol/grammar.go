@@ -26,7 +26,6 @@ type decl struct {
 	kind   string
 	names  func(n *node, text string) []name
 	kindOf func(n *node, kind string) string // nil: kind
-	open   bool                              // what is declared inside belongs to it
 	sealed bool                              // what is declared inside is local
 	silent bool                              // only a place: an impl block
 	raw    bool                              // a name is one part, whatever it holds
@@ -124,13 +123,13 @@ func goGrammar() *grammar {
 			}
 			return list
 		}},
-		"type_spec": {kind: "class", names: named, open: true, kindOf: func(n *node, kind string) string {
+		"type_spec": {kind: "class", names: named, kindOf: func(n *node, kind string) string {
 			if t := n.child("type"); t != nil && (t.kind == "struct_type" || t.kind == "interface_type") {
 				return strings.TrimSuffix(t.kind, "_type")
 			}
 			return kind
 		}},
-		"type_alias": {kind: "class", names: named, open: true},
+		"type_alias": {kind: "class", names: named},
 		"field_declaration": {kind: "field", names: func(n *node, text string) []name {
 			if list := named(n, text); len(list) > 0 || n.parent.kind != "field_declaration_list" {
 				return list
@@ -181,13 +180,13 @@ func scriptGrammar(lang string) *grammar {
 		"function_declaration":           {kind: "function", names: named, sealed: true},
 		"generator_function_declaration": {kind: "function", names: named, sealed: true},
 		"function_signature":             {kind: "function", names: named},
-		"class_declaration":              {kind: "class", names: named, open: true},
-		"abstract_class_declaration":     {kind: "class", names: named, open: true},
-		"interface_declaration":          {kind: "interface", names: named, open: true},
-		"enum_declaration":               {kind: "enum", names: named, open: true},
-		"type_alias_declaration":         {kind: "class", names: named, open: true},
-		"internal_module":                {kind: "namespace", names: named, open: true},
-		"module":                         {kind: "namespace", names: named, open: true},
+		"class_declaration":              {kind: "class", names: named},
+		"abstract_class_declaration":     {kind: "class", names: named},
+		"interface_declaration":          {kind: "interface", names: named},
+		"enum_declaration":               {kind: "enum", names: named},
+		"type_alias_declaration":         {kind: "class", names: named},
+		"internal_module":                {kind: "namespace", names: named},
+		"module":                         {kind: "namespace", names: named},
 		"method_definition": {kind: "method", names: named, sealed: true, kindOf: func(n *node, kind string) string {
 			// A method may be called "constructor" in an object literal, too, where it means nothing; so the parent is
 			// asked.
@@ -284,7 +283,7 @@ func pythonGrammar() *grammar {
 			}
 			return kind
 		}},
-		"class_definition": {kind: "class", names: field("name"), open: true},
+		"class_definition": {kind: "class", names: field("name")},
 		"assignment": {kind: "variable", names: func(n *node, text string) []name {
 			if l := n.child("left"); l != nil && l.kind == "identifier" && n.parent.kind == "expression_statement" {
 				return []name{{text[l.start:l.end], l.start}}
@@ -302,12 +301,12 @@ func rustGrammar() *grammar {
 	return &grammar{name: "rust", decls: map[string]decl{
 		"function_item":           {kind: "function", names: named, sealed: true},
 		"function_signature_item": {kind: "function", names: named},
-		"struct_item":             {kind: "struct", names: named, open: true},
-		"union_item":              {kind: "struct", names: named, open: true},
-		"enum_item":               {kind: "enum", names: named, open: true},
-		"trait_item":              {kind: "interface", names: named, open: true},
-		"impl_item":               {kind: "impl", names: field("type"), open: true, silent: true},
-		"mod_item":                {kind: "module", names: named, open: true},
+		"struct_item":             {kind: "struct", names: named},
+		"union_item":              {kind: "struct", names: named},
+		"enum_item":               {kind: "enum", names: named},
+		"trait_item":              {kind: "interface", names: named},
+		"impl_item":               {kind: "impl", names: field("type"), silent: true},
+		"mod_item":                {kind: "module", names: named},
 		"const_item":              {kind: "constant", names: named},
 		"static_item":             {kind: "variable", names: named},
 		"type_item":               {kind: "class", names: named},
@@ -349,10 +348,10 @@ func cGrammar() *grammar {
 			}
 			return kind
 		}},
-		"type_definition":      {kind: "class", names: declared, open: true},
-		"struct_specifier":     {kind: "struct", names: whole, open: true},
-		"union_specifier":      {kind: "struct", names: whole, open: true},
-		"enum_specifier":       {kind: "enum", names: whole, open: true},
+		"type_definition":      {kind: "class", names: declared},
+		"struct_specifier":     {kind: "struct", names: whole},
+		"union_specifier":      {kind: "struct", names: whole},
+		"enum_specifier":       {kind: "enum", names: whole},
 		"enumerator":           {kind: "enumMember", names: field("name"), sep: ",", in: "enumerator_list"},
 		"preproc_def":          {kind: "constant", names: field("name")},
 		"preproc_function_def": {kind: "function", names: field("name")},
@@ -365,15 +364,15 @@ func cGrammar() *grammar {
 func javaGrammar() *grammar {
 	named := field("name")
 	return &grammar{name: "java", decls: map[string]decl{
-		"class_declaration":           {kind: "class", names: named, open: true},
-		"interface_declaration":       {kind: "interface", names: named, open: true},
-		"annotation_type_declaration": {kind: "interface", names: named, open: true},
-		"enum_declaration":            {kind: "enum", names: named, open: true},
-		"record_declaration":          {kind: "class", names: named, open: true},
+		"class_declaration":           {kind: "class", names: named},
+		"interface_declaration":       {kind: "interface", names: named},
+		"annotation_type_declaration": {kind: "interface", names: named},
+		"enum_declaration":            {kind: "enum", names: named},
+		"record_declaration":          {kind: "class", names: named},
 		"method_declaration":          {kind: "method", names: named, sealed: true},
 		"constructor_declaration":     {kind: "constructor", names: named, sealed: true},
 		"variable_declarator":         {kind: "field", names: named, sealed: true},
-		"enum_constant":               {kind: "enumMember", names: named, open: true, sep: ",", in: "enum_body"},
+		"enum_constant":               {kind: "enumMember", names: named, sep: ",", in: "enum_body"},
 	}, wraps: map[string]bool{"field_declaration": false, "local_variable_declaration": false},
 		leads: map[string]byte{"line_comment": 'c', "block_comment": 'c'}}
 }

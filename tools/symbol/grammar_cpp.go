@@ -56,13 +56,13 @@ func cppGrammar() *grammar {
 	}
 	g.decls["function_definition"] = fn
 	g.decls["inline_method_definition"] = fn
-	g.decls["class_specifier"] = decl{kind: "class", names: whole.names, open: true}
+	g.decls["class_specifier"] = decl{kind: "class", names: whole.names}
 	g.decls["namespace_definition"] = decl{kind: "namespace", names: func(n *node, text string) []name {
 		if k := n.child("name"); k != nil {
 			return []name{{strings.ReplaceAll(text[k.start:k.end], "::", "."), k.start}}
 		}
 		return nil
-	}, open: true}
+	}}
 	g.decls["alias_declaration"] = decl{kind: "class", names: field("name")}
 	g.decls["concept_definition"] = decl{kind: "interface", names: field("name")}
 	g.wraps = map[string]bool{"template_declaration": false, "friend_declaration": false}
@@ -124,7 +124,7 @@ func cssGrammar() *grammar {
 		}
 		return []name{{said, n.start}}
 	}
-	rule := decl{kind: "rule", names: head, raw: true, open: true}
+	rule := decl{kind: "rule", names: head, raw: true}
 	return &grammar{name: "css", decls: map[string]decl{
 		"rule_set": rule, "media_statement": rule, "supports_statement": rule, "keyframes_statement": rule, "at_rule": rule, "keyframe_block": rule,
 		"declaration": {kind: "property", raw: true, names: func(n *node, text string) []name {

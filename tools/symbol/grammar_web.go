@@ -15,10 +15,10 @@ func phpGrammar() *grammar {
 		return nil
 	}
 	return &grammar{name: "php", decls: map[string]decl{
-		"class_declaration":     {kind: "class", names: named, open: true},
-		"interface_declaration": {kind: "interface", names: named, open: true},
-		"trait_declaration":     {kind: "class", names: named, open: true},
-		"enum_declaration":      {kind: "enum", names: named, open: true},
+		"class_declaration":     {kind: "class", names: named},
+		"interface_declaration": {kind: "interface", names: named},
+		"trait_declaration":     {kind: "class", names: named},
+		"enum_declaration":      {kind: "enum", names: named},
 		"enum_case":             {kind: "enumMember", names: named},
 		"method_declaration": {kind: "method", names: named, sealed: true, kindOf: func(n *node, kind string) string {
 			if k := n.child("name"); k != nil && k.word == "__construct" {
@@ -56,11 +56,11 @@ func rubyGrammar() *grammar {
 		return []name{{strings.ReplaceAll(text[k.start:k.end], "::", "."), k.end - len(lastOf(text[k.start:k.end]))}}
 	}
 	return &grammar{name: "ruby", decls: map[string]decl{
-		"module":           {kind: "module", names: named, open: true},
-		"class":            {kind: "class", names: named, open: true},
+		"module":           {kind: "module", names: named},
+		"class":            {kind: "class", names: named},
 		"method":           {kind: "method", names: named, sealed: true, kindOf: outsideOfClass},
 		"singleton_method": {kind: "method", names: named, sealed: true},
-		"assignment": {kind: "constant", open: true, names: func(n *node, text string) []name {
+		"assignment": {kind: "constant", names: func(n *node, text string) []name {
 			if k := n.child("left"); k != nil && k.kind == "constant" {
 				return []name{{text[k.start:k.end], k.start}}
 			}

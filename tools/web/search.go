@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/pillion-dev/pillion/tools/guard"
+	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
 // Engine is a search engine as it is configured. Keys come from the person's settings; only send puts them on the wire.
@@ -94,10 +95,7 @@ func list(hits []hit, q Query) string {
 			b.WriteString("\nDate: " + h.date)
 		}
 		if text := strings.TrimSpace(h.text); text != "" {
-			if r := []rune(text); len(r) > each {
-				text = string(r[:each]) + "…"
-			}
-			b.WriteString("\n" + text)
+			b.WriteString("\n" + textutil.Shorten(text, each+1)) // each characters and the mark
 		}
 	}
 	return b.String()
