@@ -30,7 +30,7 @@ func TestRestraints(t *testing.T) {
 		fmt.Fprintf(&b, "| %s | %s |\n", row.ID, text)
 	}
 	slices.Sort(refused)
-	fmt.Fprintf(&b, "\nNot started until the folder is trusted, because they run build files, plugins or configuration of the project, or because\nnobody has shown yet that they do not: %s.\n", strings.Join(refused, ", "))
+	fmt.Fprintf(&b, "\nNot started until the folder is trusted, because they run build files, plugins or configuration of the project, or because\nit has not been shown yet that they do not: %s.\n", strings.Join(refused, ", "))
 	old, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
