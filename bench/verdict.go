@@ -59,7 +59,7 @@ type mutation struct {
 	harmful bool
 }
 
-// identifierAt is what a name is replaced by.
+// renamed is what a name is replaced by.
 const renamed = "${1}${2}Qx"
 
 // mutations by language. Each is one line of a text; whether it breaks the build is for the compiler to say.

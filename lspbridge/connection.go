@@ -193,9 +193,9 @@ func (c *connection) stop(ctx context.Context) {
 	_ = c.peer.Close()
 }
 
-// Silence. A server that was asked something and sends nothing at all for silentFor is probed. When it
+// Silence. A server that was asked something and sends nothing at all for silenceLimit is probed. When it
 // does not answer the probe either it is frozen: edits hardly wait for it, the person is told once, and
-// after frozenFor it is killed, which restarts it.
+// after frozenLimit it is killed, which restarts it.
 const (
 	silenceLimit  = 10 * time.Second       // asked and silent for so long: it is probed
 	probeTimeout  = 5 * time.Second        // how long the probe waits for any message
@@ -231,7 +231,7 @@ func (c *connection) garbage() string {
 	return c.health.banner
 }
 
-// handleGarbage handles output that is not a message. A program that prints but sends no message within bannerFor
+// handleGarbage handles output that is not a message. A program that prints but sends no message within bannerTimeout
 // is ended: the configured command is most likely not a language server.
 func (c *connection) handleGarbage(err error) {
 	c.log.Warn("bad message", "server", c.id, "err", err)

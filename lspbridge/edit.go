@@ -379,7 +379,7 @@ type editResolver struct {
 	laid atomic.Pointer[map[string]Proposal]
 }
 
-// resolve resolves an edit of this server against what it has open and what the person sees. Where the two differ the version is -1, and
+// resolve makes an edit of this server one of files, against what it has open and what the person sees. Where the two differ the version is -1, and
 // resolveEdit answers ErrMoved: the server's positions are of another text.
 func (r *editResolver) resolve(edit lsp.WorkspaceEdit) ([]FileEdit, error) {
 	return resolveEdit(edit, r.able.enc, func(path string) (string, int32, bool) {

@@ -421,7 +421,7 @@ func (l *ledger) isMute(path string) bool {
 	return l.unanswered[path] >= muteAfter || sum >= 2*muteAfter && !l.publishes
 }
 
-// stumble is why the server failed while it checked a file; "" when it did not.
+// setFailure stores why the server failed while it checked a file; "" when it did not fail.
 func (l *ledger) setFailure(path, why string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -432,7 +432,7 @@ func (l *ledger) setFailure(path, why string) {
 	l.failures[path] = why
 }
 
-// failure is why the server failed over a file; "" when it did not.
+// failure is why the server failed while it checked a file; "" when it did not fail.
 func (l *ledger) failure(path string) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -453,7 +453,7 @@ func (l *ledger) isLoaded() bool {
 	return l.loaded
 }
 
-// setLoaded notes that.
+// setLoaded notes that the server has answered for some file.
 func (l *ledger) setLoaded() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -37,8 +37,8 @@ type Options struct {
 	Log     *slog.Logger
 	// Bin are directories searched before PATH, e.g. Pillion's own cache of installed servers.
 	Bin []string
-	// Trusted allows programs out of the project itself (node_modules/.bin). A checkout may bring any
-	// program along: leave it false until the person has trusted the folder.
+	// Trusted allows programs out of the project itself (node_modules/.bin). A checkout may contain any
+	// program: leave it false until the person has trusted the folder.
 	Trusted bool
 	Idle    time.Duration // stops a server that was not used for so long; 0 is ten minutes, negative never
 	Linger  time.Duration // stops all servers so long after the last Use has ended; 0 is thirty seconds, so that a reloaded editor finds them running

@@ -80,7 +80,7 @@ func (e handEdit) parameterList() (name, open int, ok bool) {
 				continue
 			}
 			end := len(strings.TrimRight(e.before[:i], " \t"))
-			// Type parameters stand between a name and its list: func F[T any](x T), function f<T>(x: T).
+			// Type parameters come between a name and its list: func F[T any](x T), function f<T>(x: T).
 			if end > 0 && (e.before[end-1] == ']' || e.before[end-1] == '>') {
 				opening := map[byte]byte{']': '[', '>': '<'}[e.before[end-1]]
 				if at := strings.LastIndexByte(e.before[:end], opening); at > 0 {

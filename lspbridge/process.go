@@ -78,9 +78,9 @@ func startProcess(why guard.Reason, argv []string, dir string, env []string, sta
 	return p, nil
 }
 
-// death is why the process ended, with the most telling line of its stderr. Call it after exited is
+// endReason is why the process ended, with the most telling line of its stderr. Call it after exited is
 // closed.
-func (p *process) death() error {
+func (p *process) endReason() error {
 	text := "ended by itself"
 	var exit *exec.ExitError
 	if errors.As(p.err, &exit) {

@@ -59,7 +59,7 @@ func TestProcessThatEndsAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-p.exited
-	if got := p.death().Error(); got != "exit status 3: no such option" {
+	if got := p.endReason().Error(); got != "exit status 3: no such option" {
 		t.Errorf("%q", got)
 	}
 	if _, err := startProcess(guard.Reason{}, []string{"/no/such/server"}, t.TempDir(), nil, nil); err == nil {

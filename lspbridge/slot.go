@@ -234,7 +234,7 @@ func (s *slot) supervise(run int, reopen []string, c *client, err error, started
 	if c.proc != nil {
 		select {
 		case <-c.proc.exited:
-			err = c.proc.death()
+			err = c.proc.endReason()
 		// Without the kill the next run would be a second process beside it.
 		case <-time.After(exitWait):
 			c.proc.kill() // it closed its pipes and lives on
@@ -303,7 +303,7 @@ func (s *slot) handshake(ctx context.Context, c *client) error {
 		c.proc.kill()
 		<-c.proc.exited
 		if errors.Is(err, errGone) {
-			err = c.proc.death()
+			err = c.proc.endReason()
 		}
 	}
 	_ = c.peer.Close()

@@ -113,7 +113,7 @@ func (ed *Editor) File(session, path string) (files.Buffer, bool) { return ed.do
 // errNoAnswer: the editor did not answer in time.
 var errNoAnswer = errors.New("the editor did not answer in time")
 
-// Ask calls the editor for data, within dataTimeout.
+// Ask calls the editor for data, within DataTimeout.
 func (ed *Editor) Ask(ctx context.Context, method string, params, result any) error {
 	ed.mu.Lock()
 	limit := ed.limit
