@@ -8,42 +8,15 @@ import (
 	"github.com/pillion-dev/pillion/tools/shell/scan"
 )
 
-// gitReading are the git commands that only read, each with the options with which it does something else after all:
-// writes a file, runs a program, looks outside the repository, or enters submodules. For those in gitLists the words
-// count too.
-// A command that is missing here counts as one that changes something. The options are those of the manual pages git-NAME(1).
-var gitReading = map[string]string{
-	"status": "", "log": gitDiffing + " --show-signature", "show": gitDiffing + " --show-signature", "diff": gitDiffing,
-	"whatchanged": gitDiffing + " --show-signature", "blame": "--contents --ignore-revs-file -S", "annotate": "--contents --ignore-revs-file -S",
-	"shortlog": "", "rev-list": "", "rev-parse": "", "describe": "", "merge-base": "", "name-rev": "", "cherry": "", "show-ref": "",
-	"for-each-ref": "", "show-branch": "", "count-objects": "",
-	"ls-files": "--recurse-submodules", "ls-tree": "", "cat-file": "--textconv --filters --batch --batch-check --batch-command",
-	"diff-tree": gitDiffing, "diff-index": gitDiffing, "diff-files": gitDiffing, "check-ignore": "", "check-attr": "",
-	"grep": "-O -f --open-files-in-pager --textconv --no-index --recurse-submodules --untracked --no-exclude-standard", "range-diff": gitDiffing,
-	"version": "",
-	// These list or make, depending on their options and words; see gitListing.
-	"branch": gitChanging, "tag": gitChanging + " -s -u -F --sign --local-user --file --create-reflog -v --verify", "stash": gitDiffing,
-	"worktree": "", "reflog": gitDiffing + " --show-signature",
-}
-
-// gitDiffing are the options of everything that shows differences: --output writes, --ext-diff and --textconv run programs.
-const (
-	gitDiffing  = "--output --ext-diff --textconv --no-index --submodule -O --remerge-diff --diff-merges"
-	gitChanging = "-d -D -m -M -c -C -f -u -t --delete --move --copy --force --set-upstream-to --unset-upstream --set-upstream --track " +
-		"--edit-description --create-reflog --recurse-submodules"
-)
-
-// gitLists are the commands that read only with these first words; "" stands for none.
-// The empty word: git reflog alone shows it.
-var gitLists = map[string][]string{"stash": {"list", "show"}, "worktree": {"list"}, "reflog": {"", "show", "exists"}}
-
 // gitReads reports a git command that changes nothing and runs nothing else, in a repository whose settings run
 // nothing either. It notes the files whose content it would print.
-// True lets the call run unasked, so an unknown word, an unknown folder or an odd repository all answer false.
-func gitReads(sub string, rest []scan.Word, c *scan.Visit) bool {
-	bad, ok := gitReading[sub]
+// Its record says which commands only read, and in Ends with which options they do something else after all: write a file, run a
+// program, look outside the repository, or enter submodules. A command whose record does not say so counts as one that changes
+// something. True lets the call run unasked, so an unknown word, an unknown folder or an odd repository all answer false.
+func gitReads(at reached, sub string, rest []scan.Word, c *scan.Visit) bool {
+	r := at.last()
 	dirs, placed := c.Dirs()
-	if !ok || !placed || gitElsewhere(c) {
+	if !r.Reads || !placed || gitElsewhere(c) {
 		return false
 	}
 	for _, a := range rest {
@@ -51,22 +24,17 @@ func gitReads(sub string, rest []scan.Word, c *scan.Visit) bool {
 		if !one || scan.NamesSecret(a.Source) || strings.Contains(s, "%G") || strings.Contains(s, "signature") { // gpg is asked
 			return false
 		}
-		if len(s) > 1 && s[0] == '-' && optionIn(s, bad) {
+		if len(s) > 1 && s[0] == '-' && optionIn(s, r.Ends) {
 			return false
 		}
 	}
-	words, first := gitWords(rest), ""
-	if len(words) > 0 {
-		first = words[0].Text
-	}
-	if sub == "cat-file" && len(words) == 0 {
+	words := gitWords(rest)
+	switch {
+	case sub == "cat-file" && len(words) == 0:
 		return false // what it prints comes from its input
-	}
-	switch list := gitLists[sub]; {
-	case list != nil && !slices.Contains(list, first):
+	// Without a word they list; with one they make something, or, in newer versions, run a command of that name.
+	case (sub == "branch" || sub == "tag" || r.name == "git reflog") && len(words) > 0 && !gitListing(rest):
 		return false
-	case (sub == "branch" || sub == "tag") && len(words) > 0 && !gitListing(rest):
-		return false // it makes one
 	}
 	for _, a := range words {
 		gitNames(a, c)

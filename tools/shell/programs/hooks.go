@@ -20,14 +20,18 @@ func hookManager(args []scan.Word, c *scan.Visit) {
 		name = name[:at]
 	}
 	name = strings.ReplaceAll(path.Base(name), "_", "-")
-	words := recordOf(c, strings.TrimSuffix(name, ".js")).Hooks
+	writesHooks(recordOf(c, strings.TrimSuffix(name, ".js")).Hooks, args[1:], c)
+}
+
+// writesHooks notes the hooks that a hook manager writes with one of these words among args.
+func writesHooks(words string, args []scan.Word, c *scan.Visit) {
 	if words == "" {
 		return
 	}
 	// "* a b" in the record: every first word installs, except a and b. Without a word at all such a tool installs too.
 	but, most := strings.CutPrefix(words, "*")
-	found := most && len(args) < 2
-	for i, a := range args[1:] {
+	found := most && len(args) == 0
+	for i, a := range args {
 		known := hasField(but, a.Text)
 		found = found || !most && known || most && i == 0 && !known || !a.Known()
 	}
@@ -35,6 +39,20 @@ func hookManager(args []scan.Word, c *scan.Visit) {
 		protectedFile(".git/hooks", c)
 		c.NoGrant = true
 	}
+}
+
+// protectedFile notes a write to a file that a program changes without being given its name.
+func protectedFile(name string, c *scan.Visit) {
+	c.TouchPath(c.Worktree()+"/"+name, scan.Write)
+	if !c.Guarded() {
+		c.Opaque("it changes " + name)
+	}
+}
+
+// onlyPaths reports that all words may be paths of any place.
+func (s *spec) onlyPaths() bool {
+	last := s.words[len(s.words)-1]
+	return last != kindText && last != kindTree && last != kindRemote
 }
 
 // packageCall looks at the program of a package that a package manager starts: which one it is nobody knows for sure,
@@ -50,16 +68,14 @@ func packageCall(rest []scan.Word, c *scan.Visit) {
 	if at := strings.LastIndexByte(name, '@'); at > 0 {
 		name = name[:at]
 	}
-	s := unknownRecord.spec
+	own := &unknownRecord.spec
 	// A package may have any name. Only a name under which a record is written is trusted to mean that program, and only
 	// where all its words are paths: another name (clang, gcc-ar) or a reader's name (cat) may be a different program.
-	if r := recordOf(c, name); r.name == name && !r.Reads && !r.spec.unknown && r.Runs == "" && r.spec.words[len(r.spec.words)-1] != kindText {
+	if r := recordOf(c, name); r.name == name && !r.Reads && !r.spec.unknown && r.Runs == "" && r.spec.onlyPaths() {
 		inner.Args[0], inner.Name = scan.Plain(name), name
-		s = r.spec
+		own = nil
 	}
 	c.Mention(scan.TextOf(rest), "")
-	if !runners(name, inner) {
-		pathArgs(inner, s)
-	}
+	ordinary(name, inner, own)
 	hookManager(rest, c)
 }

@@ -78,7 +78,7 @@ func shell(name string, c *scan.Visit) {
 		if len(args[0].Values) == 1 && strings.HasPrefix(args[0].Values[0].Text, "/dev/") {
 			c.Opaque(name + " runs what it reads")
 		}
-		pathArgs(c.With(args), unknownRecord.spec)
+		pathArgs(c.With(args), unknownRecord.spec, unknownRecord)
 	case c.Input().Kind == "here" && c.Input().Known:
 		c.Script(scan.Plain(c.Input().Text), name)
 	default:
@@ -117,7 +117,7 @@ func interpreter(name string, c *scan.Visit) {
 		if c.ReadOnly {
 			s.words = []kind{kindText, kindRead}
 		}
-		pathArgs(c, s)
+		pathArgs(c, s, recordOf(c, name))
 		// A grant of sed * would cover sed -i and the e command, which runs programs.
 		c.NoGrant = !c.ReadOnly
 		if strings.HasSuffix(name, "sed") && !c.ReadOnly && !sedUnderstood(c.Args[1:]) {
@@ -140,19 +140,19 @@ func interpreter(name string, c *scan.Visit) {
 		if len(c.Args) > 1 && c.Args[1].Text == "eval" || name == "nim" && strings.Contains(scan.TextOf(c.Args), "--eval") {
 			c.Opaque(name + " runs code that is given as text")
 		}
-		pathArgs(c, unknownRecord.spec)
+		pathArgs(c, unknownRecord.spec, unknownRecord)
 		return
 	// dc runs a line behind "!" in a shell (dc(1)).
 	case "dc":
 		if strings.Contains(scan.TextOf(c.Args), "!") || strings.Contains(c.Input().Text, "!") || c.Input().Kind != "" && !c.Input().Known {
 			c.Opaque("dc may run what it is given behind !")
 		}
-		pathArgs(c, recordOf(c, name).spec)
+		pathArgs(c, recordOf(c, name).spec, recordOf(c, name))
 		return
 	case "sqlite3", "psql", "mysql", "duckdb":
 		sqlPrograms(name, c)
 	case "bc":
-		pathArgs(c, recordOf(c, name).spec)
+		pathArgs(c, recordOf(c, name).spec, recordOf(c, name))
 		return
 	}
 	// Editors such as vim take commands from a pipe, and behind + or --cmd.
@@ -190,7 +190,7 @@ func interpreter(name string, c *scan.Visit) {
 		// A module is the project's own or installed; of those that write git hooks hookManager knows.
 		if python && s == "-m" {
 			hookManager(args[i+1:], c)
-			pathArgs(c.With(args[i:]), unknownRecord.spec)
+			pathArgs(c.With(args[i:]), unknownRecord.spec, unknownRecord)
 			return
 		}
 		switch s {
@@ -225,9 +225,9 @@ func interpreter(name string, c *scan.Visit) {
 	}
 	switch name {
 	case "sqlite3", "psql", "mysql":
-		pathArgs(c, recordOf(c, name).spec)
+		pathArgs(c, recordOf(c, name).spec, recordOf(c, name))
 	default:
-		pathArgs(c, unknownRecord.spec)
+		pathArgs(c, unknownRecord.spec, unknownRecord)
 	}
 }
 

@@ -41,13 +41,8 @@ func makeWords(name string, c *scan.Visit) {
 	}
 }
 
-// wgetSettings looks at wget -e setting=value: output_document=../x.
-// The settings are those of wgetrc, each of which can also be given as an option.
-func wgetSettings(c *scan.Visit) {
-	for i, a := range c.Args[1:] {
-		if prev := c.Args[i].Text; prev == "-e" || prev == "--execute" || strings.HasPrefix(a.Text, "--execute=") {
-			_, val, _ := strings.Cut(strings.TrimPrefix(a.Text, "--execute="), "=")
-			c.TouchIfPath(scan.Plain(strings.TrimSpace(val)), scan.Write)
-		}
-	}
+// fromPipe reports a file name that stands for what is already open.
+// A makefile from there is one that nobody has seen.
+func fromPipe(file string) bool {
+	return file == "-" || file == "/dev/stdin" || strings.HasPrefix(file, "/dev/fd/") || strings.HasPrefix(file, "/proc/self/fd/")
 }

@@ -10,14 +10,26 @@ import (
 
 // opaqueWords looks at words in which a program, a library or options may stand that nobody expects there: ssh -o
 // ProxyCommand=…, java -XX:OnError=…, gcc @file. The record lists them.
-// The record's Opaque and Except are regular expressions over whole words; the value behind "=" is named for rules that deny.
+// The record's Opaque and Except are regular expressions over whole words, and over an option and the next word joined by "=", as an
+// option's value may stand in either place. The value is named for rules that deny.
 func opaqueWords(r *Record, c *scan.Visit) {
-	for _, a := range c.Args[1:] {
-		s := a.Text
+	if len(r.opaque) == 0 {
+		return
+	}
+	text := func(a scan.Word) string {
 		if v, ok := a.One(); ok {
-			s = v
+			return v
 		}
-		if !matchesAny(r.opaque, s) || matchesAny(r.except, s) {
+		return a.Text
+	}
+	for i, a := range c.Args[1:] {
+		s := text(a)
+		matches := matchesAny(r.opaque, s) && !matchesAny(r.except, s)
+		if !matches && len(s) > 1 && s[0] == '-' && !strings.Contains(s, "=") && i+2 < len(c.Args) {
+			s += "=" + text(c.Args[i+2])
+			matches = matchesAny(r.opaque, s) && !matchesAny(r.opaque, text(c.Args[i+2])) && !matchesAny(r.except, s)
+		}
+		if !matches {
 			continue
 		}
 		key, val, _ := strings.Cut(s, "=")
@@ -26,7 +38,11 @@ func opaqueWords(r *Record, c *scan.Visit) {
 			c.Touch(scan.Plain(s[1:]), scan.Read)
 			continue
 		}
-		c.Opaque(c.Name + " " + key + " may run or load something else")
+		because := "may run or load something else"
+		if r.Because != "" {
+			because = r.Because
+		}
+		c.Opaque(c.Name + " " + key + " " + because)
 		c.NoGrant = true
 		c.Salvage(val)
 	}

@@ -1,8 +1,9 @@
 // Package programs says what programs do with their words: which paths they read and write, what they run in turn, and
 // what cannot be determined. Together with package scan, which knows bash, it judges a command before it runs.
 //
-// Most of what it knows is data: one record per program in records/*.yaml, see Record. Code remains where words have a
-// grammar of their own: find, tar, xargs, env, git, scripts of sed and awk. A program without a record is unknown: all its
+// What it knows is data: one record per program in records/*.yaml, with one for each subcommand that does something of its own, see
+// Record. Code remains where words have a grammar of their own: find, tar, xargs, env, git's options in front of a command and git
+// config, make's NAME=value, scripts of sed and awk. A program without a record is unknown: all its
 // words that look like paths count as written. An option that a complete record does not list makes the call opaque.
 //
 //	a := programs.Analyze(scan.Request{Command: "cd web && npm test > /tmp/log", Dir: dir, Root: dir})
@@ -74,7 +75,7 @@ func (*Set) Call(c *scan.Visit) {
 	case strings.HasPrefix(name, "ld-linux") || strings.HasPrefix(name, "ld-musl") || name == "ld.so":
 		loader(c)
 	case r.Runs != "" || name == "env" || name == "xargs":
-		wrapper(name, c)
+		wrapper(name, r, c)
 	case name == "find" || name == "gfind":
 		find(c)
 	case name == "git":
@@ -82,18 +83,11 @@ func (*Set) Call(c *scan.Visit) {
 	case r.Code != "":
 		interpreter(name, c)
 	default:
-		if !runners(name, c) {
-			c.Manner.Keeps = r.Keeps == "content" || r.Keeps == "sources" && c.Unwritten()
-			pathArgs(c, r.spec)
-			c.Manner.Keeps = false
-		}
+		ordinary(name, c, nil)
 		folders, files := c.ReadFolders()
 		c.ReadOnly = readOnly(name, c) && followed(name, c, folders, files)
 		if r.Reads && slices.ContainsFunc(c.Args[1:], func(a scan.Word) bool { return scan.NamesSecret(a.Source) }) {
 			c.NoGrant = true // echo * must not come to print keys
-		}
-		if r.Always == none {
-			c.NoGrant = true
 		}
 		if r.Always != never && !c.NoGrant {
 			remember(c, r, c.Args[1:])

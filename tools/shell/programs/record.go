@@ -30,6 +30,7 @@ type Record struct {
 	Style    string            `yaml:"style" json:"style"`       // how options are spelled: "" (getopt), "single" (-output), "driver" (-I/x, -Wl,…)
 	Fold     bool              `yaml:"fold" json:"fold"`         // options may be spelled with any letters, small or capital
 	Options  map[string]string `yaml:"options" json:"options"`   // by kind, see optionKinds
+	Unlisted string            `yaml:"unlisted" json:"unlisted"` // "text": options that are not listed name no files
 	Words    string            `yaml:"words" json:"words"`       // kinds of the words that are no options, in order; the last may end in "..."
 
 	// Whether it changes anything. A program with none of these counts as one that does.
@@ -42,19 +43,28 @@ type Record struct {
 	Prints     string  `yaml:"prints" json:"prints"`           // options with which it prints files below folders; "always"
 
 	// What it starts or loads besides itself, and what it leaves behind for later.
-	Runs   string   `yaml:"runs" json:"runs"`               // its words are another call: "command", or "script" for a string that a shell gets
-	Skip   int      `yaml:"skip" json:"skip"`               // how many words stand in front of that call
-	Starts string   `yaml:"starts" json:"starts"`           // options whose value is, or names, a program or code that is loaded
-	Opaque []string `yaml:"opaque" json:"opaque"`           // regular expressions: a word that matches may run or load something else
-	Except []string `yaml:"except" json:"except"`           // regular expressions: words that Opaque does not count for
-	Hooks  string   `yaml:"hooks" json:"hooks"`             // words with which it writes git hooks; "* a b": always, but for a and b
-	Labels string   `yaml:"labels" json:"labels"`           // a regular expression: words that look like paths and are none
-	Keeps  string   `yaml:"keeps" json:"keeps"`             // what it writes: "content": modes and times only; "sources": made of the files it is given
-	Editor bool     `yaml:"editor" json:"editor"`           // its code names files as bare words
-	Obeys  bool     `yaml:"obeys-input" json:"obeys-input"` // it takes commands from its standard input
-	Values string   `yaml:"values" json:"values"`           // an interpreter's options with a value in front of the script
-	Code   string   `yaml:"code" json:"code"`               // letters of an interpreter's options that carry code
-	Shell  bool     `yaml:"shell" json:"shell"`             // it runs scripts in a language like bash's
+	Runs     string            `yaml:"runs" json:"runs"`         // its words are another call: "command"; "script" for a string that a shell gets; "package" for one that may be fetched
+	Skip     int               `yaml:"skip" json:"skip"`         // how many words stand in front of that call, or of a subcommand's name; Words says what they are
+	Dashes   bool              `yaml:"dashes" json:"dashes"`     // that call stands behind --, where there is one
+	Assigns  bool              `yaml:"assigns" json:"assigns"`   // NAME=value words stand in front of that call
+	InFront  map[string]string `yaml:"in-front" json:"in-front"` // words that are put in front of that call: with these options, or where its first word ends so; "*": always
+	Prefix   string            `yaml:"prefix" json:"prefix"`     // what stands before this sign in the first word of that call is no part of it
+	Packages bool              `yaml:"packages" json:"packages"` // its first word may be the name of a package's program
+	Unsure   string            `yaml:"unsure" json:"unsure"`     // why nobody can tell what a call does, with the program as the subject; it is asked as a whole
+	Changes  string            `yaml:"changes" json:"changes"`   // files that it changes, where it has subcommands with any word, without being given their names: ~/…, or below the worktree
+
+	Starts  string   `yaml:"starts" json:"starts"`           // options whose value is, or names, a program or code that is loaded
+	Opaque  []string `yaml:"opaque" json:"opaque"`           // regular expressions: a word that matches may run or load something else
+	Because string   `yaml:"because" json:"because"`         // what a word of Opaque does, for the person who is asked; empty: it may run or load something else
+	Except  []string `yaml:"except" json:"except"`           // regular expressions: words that Opaque does not count for
+	Hooks   string   `yaml:"hooks" json:"hooks"`             // words with which it writes git hooks; "* a b": always, but for a and b
+	Labels  string   `yaml:"labels" json:"labels"`           // a regular expression: words that look like paths and are none
+	Keeps   string   `yaml:"keeps" json:"keeps"`             // what it writes: "content": modes and times only; "sources": made of the files it is given
+	Editor  bool     `yaml:"editor" json:"editor"`           // its code names files as bare words
+	Obeys   bool     `yaml:"obeys-input" json:"obeys-input"` // it takes commands from its standard input
+	Values  string   `yaml:"values" json:"values"`           // an interpreter's options with a value in front of the script
+	Code    string   `yaml:"code" json:"code"`               // letters of an interpreter's options that carry code
+	Shell   bool     `yaml:"shell" json:"shell"`             // it runs scripts in a language like bash's
 
 	// What a remembered "always" covers, and what a person is told that the call does at most.
 	Always string            `yaml:"always" json:"always"` // how many words a remembered "always" keeps; "never"; "none"
@@ -83,6 +93,7 @@ type spec struct {
 	single   bool // long options have one dash: go, openssl, java
 	driver   bool // options are whole words or glued to their value, never clusters of letters: compilers
 	fold     bool // options are spelled with any letters, small or capital: tsc
+	unlisted bool // options that are not listed name no files
 	unknown  bool // there is no record
 	complete bool // every option is listed
 }
@@ -100,14 +111,25 @@ type kind byte
 
 // The kinds of words and of options' values.
 const (
-	kindText    kind = iota
-	kindRead         // a path that is read
-	kindWrite        // a path that is written
-	kindGeneric      // a path that is written, if it looks like one
-	kindLook         // a path that is read, if it looks like one
-	kindScript       // a text that is given to a shell
-	kindDir          // a folder in which the rest runs
-	kindFlag         // no value
+	kindText      kind = iota
+	kindRead           // a path that is read
+	kindWrite          // a path that is written
+	kindGeneric        // a path that is written, if it looks like one
+	kindLook           // a path that is read, if it looks like one
+	kindScript         // a text that is given to a shell
+	kindDir            // a folder in which the rest runs
+	kindFlag           // no value
+	kindSelf           // a text with words for the program itself
+	kindCall           // with all that follows, another call
+	kindMount          // a mount of a container, whose one side is of this machine
+	kindListRead       // key=path,key=path: paths that are read
+	kindListWrite      // the same, written
+	kindForm           // key=@path
+	kindFrom           // a path that is read, unless it names another machine
+	kindTo             // a path that is written, unless it names another machine
+	kindRemote         // a repository: a path where it looks like one
+	kindTree           // a path that is read, if it looks like one, by a program that refuses paths outside the worktree
+	kindTreeWrite      // the same, written
 )
 
 // never, as Record.Always, says that "always" would remember too much: what the program does depends on all its words.
@@ -120,19 +142,26 @@ const none = "none"
 // optionKinds are the keys of Options. "first" and "optional" list options that stand in another list too.
 // An option stands in one of these lists; a test compares them for repetitions.
 var optionKinds = map[string]kind{"write": kindWrite, "read": kindRead, "path": kindGeneric, "look": kindLook, "script": kindScript,
-	"dir": kindDir, "text": kindText, "flag": kindFlag}
+	"dir": kindDir, "self": kindSelf, "call": kindCall, "mount": kindMount, "list-read": kindListRead, "list-write": kindListWrite, "form": kindForm,
+	"text": kindText, "flag": kindFlag}
 
-// Words of no option can be of these kinds only: a script or a folder to run in is always named by an option or by Runs.
-var wordKinds = map[string]kind{"text": kindText, "read": kindRead, "write": kindWrite, "path": kindGeneric, "look": kindLook}
+// optionOrder is the order of the kinds: an abbreviation means the first option that it fits, and doubt falls on what is written.
+var optionOrder = [...]string{"write", "list-write", "mount", "read", "list-read", "form", "path", "look", "script", "self", "call", "dir", "text", "flag"}
+
+// Words of no option can be of these kinds only: a script is always named by an option or by Runs. "dir" is for words in front of a
+// call, see Skip.
+var wordKinds = map[string]kind{"text": kindText, "read": kindRead, "write": kindWrite, "path": kindGeneric, "look": kindLook, "dir": kindDir,
+	"from": kindFrom, "to": kindTo, "remote": kindRemote, "tree": kindTree, "tree-write": kindTreeWrite}
 
 // compile prepares a record for use.
 // The error names the record: it is shown for a person's own records in the configuration.
 func (r *Record) compile() error {
 	r.known = true
 	r.spec.single, r.spec.driver, r.spec.fold, r.spec.complete = r.Style == "single", r.Style == "driver", r.Fold, r.Complete
+	r.spec.unlisted = r.Unlisted == "text"
 	// "first": the option's value is what the first word would be. "optional": its value is glued on with "=", or there is none.
 	first, optional := strings.Fields(r.Options["first"]), strings.Fields(r.Options["optional"])
-	for _, key := range [...]string{"write", "read", "path", "look", "script", "dir", "text", "flag"} { // an abbreviation means the first that it fits
+	for _, key := range optionOrder {
 		for name := range strings.FieldsSeq(r.Options[key]) {
 			r.spec.options = append(r.spec.options, option{name, optionKinds[key], slices.Contains(first, name), slices.Contains(optional, name)})
 		}
@@ -390,16 +419,6 @@ func (s *Set) record(program string) *Record {
 
 // recordOf is what the set that looks at c knows of a program.
 func recordOf(c *scan.Visit, program string) *Record { return c.Programs().(*Set).record(program) }
-
-// takes reports an option whose value is the next word.
-func (r *Record) takes(name string) bool {
-	for _, o := range r.spec.options {
-		if o.name == name && o.kind != kindFlag && !o.glued {
-			return true
-		}
-	}
-	return false
-}
 
 // title says where it is written what a call does: "git.yaml: git clean". Empty when nothing is known.
 func (r *Record) title(args []scan.Word) string {

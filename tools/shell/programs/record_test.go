@@ -77,7 +77,7 @@ func TestRecordsAreWellFormed(t *testing.T) {
 			}
 		}
 		if !slices.Contains([]string{"", "single", "driver"}, r.Style) || !slices.Contains([]string{"", "version", "machine"}, r.Variants) ||
-			!slices.Contains([]string{"", "command", "script"}, r.Runs) || !slices.Contains([]string{"", "content", "sources"}, r.Keeps) || !slices.Contains([]string{"", "1", "2", "3", never, none}, r.Always) {
+			!slices.Contains([]string{"", "command", "script", "package"}, r.Runs) || r.Unlisted != "" && r.Unlisted != "text" || !slices.Contains([]string{"", "content", "sources"}, r.Keeps) || !slices.Contains([]string{"", "1", "2", "3", never, none}, r.Always) {
 			t.Errorf("%s: style %q, variants %q, runs %q, keeps %q, always %q", r.name, r.Style, r.Variants, r.Runs, r.Keeps, r.Always)
 		}
 	})

@@ -29,6 +29,16 @@ func (s *spec) option(name string) (option, bool) {
 	return option{}, false
 }
 
+// named finds an option by its whole name.
+func (s *spec) named(name string) (option, bool) {
+	for _, o := range s.options {
+		if o.name == name {
+			return o, true
+		}
+	}
+	return option{}, false
+}
+
 // colonOption is an option whose value stands behind a colon: -javaagent:file=options.
 // The name in the record ends in the colon.
 func (s *spec) colonOption(t string) (option, bool) {
@@ -50,7 +60,7 @@ func (s *spec) word(i, n int) kind {
 		return kindText
 	case s.repeat && i >= k-1:
 		return s.words[k-1]
-	case !s.repeat && k > 1 && n >= k && i == n-1 && s.words[k-1] == kindWrite:
+	case !s.repeat && k > 1 && n >= k && i == n-1 && (s.words[k-1] == kindWrite || s.words[k-1] == kindTo):
 		return s.words[k-1] // the last word is the target: cp a b c dir
 	case !s.repeat && i >= k-1 && k > 1:
 		return s.words[k-2]
@@ -62,17 +72,16 @@ func (s *spec) word(i, n int) kind {
 
 // pathArgs notes the paths among a call's arguments by the program's spec. Programs whose words have a grammar of their
 // own (dd, tar, test, ln, rsync) are looked at by code.
-// s is a copy of the record's spec, so that a call that only reads can have other kinds of words.
-func pathArgs(c *scan.Visit, s spec) {
-	name := c.Name
-	if onlyReads(c, name, c.Args[1:]) {
+// s is a copy of the record's spec, so that a call that only reads can have other kinds of words; r says which calls do.
+func pathArgs(c *scan.Visit, s spec, r *Record) {
+	if onlyReads(r, c.Args[1:]) {
 		s.words = readKinds(s.words)
 	}
-	switch name {
+	switch c.Name {
 	// They take folders with all that is in them; without Deep, rm -r .git would not touch .git/config.
 	case "rm", "rmdir", "mv", "chmod", "chown", "chgrp":
 		c.Removes()
-		c.Manner.Deep, c.Manner.NoFollow = true, name == "rm"
+		c.Manner.Deep, c.Manner.NoFollow = true, c.Name == "rm"
 		defer func() { c.Manner.Deep, c.Manner.NoFollow = false, false }()
 	case "dd":
 		dd(c)
@@ -103,11 +112,6 @@ func pathArgs(c *scan.Visit, s spec) {
 		return
 	case "curl":
 		curl(c)
-	// cmake -E copies, removes and makes files by its words.
-	case "cmake":
-		if len(c.Args) > 1 && c.Args[1].Text == "-E" {
-			s = spec{words: []kind{kindGeneric}, repeat: true}
-		}
 	}
 	applySpec(c, s)
 }
@@ -142,7 +146,7 @@ func applySpec(c *scan.Visit, s spec) {
 			continue
 		case len(t) < 2 || t[0] != '-' || negative(t):
 			// --output x of an unknown program: x looks like a plain word and is a file.
-			if behind != "" && writesBehind(behind) {
+			if behind != "" && !s.unlisted && writesBehind(behind) {
 				c.TouchIfPath(a, scan.Write)
 			}
 			behind = ""
@@ -166,6 +170,13 @@ func applySpec(c *scan.Visit, s spec) {
 			o, ok := s.option(key)
 			switch {
 			case ok && o.kind == kindFlag:
+			case ok && o.kind == kindCall:
+				call := args[i+1:]
+				if has {
+					call = append([]scan.Word{a.Cut("=")}, call...)
+				}
+				callOf(call, c)
+				i = len(args)
 			// A record that claims to be complete is what lets its program run unasked; an option outside it breaks the claim.
 			case !ok && s.complete && len(s.options) > 0:
 				c.Opaque(c.Name + " has no option " + key + " that is known here")
@@ -179,6 +190,7 @@ func applySpec(c *scan.Visit, s spec) {
 			case ok && i+1 < len(args):
 				i++
 				take(o, args[i])
+			case !ok && s.unlisted:
 			case !ok && has:
 				c.TouchIfPath(a.Cut("="), scan.Write)
 			case !ok && !a.Known():
@@ -196,6 +208,10 @@ func applySpec(c *scan.Visit, s spec) {
 			if !ok && s.complete && len(s.options) > 0 {
 				c.Opaque(c.Name + " has no option -" + t[j:j+1] + " that is known here")
 			}
+			if !ok && s.unlisted {
+				matched = true
+				continue
+			}
 			if !ok {
 				// -X../x: an unknown letter may be an option with its value glued on, so the letters behind it decide nothing.
 				if _, one := a.One(); !one || !a.Known() {
@@ -211,6 +227,15 @@ func applySpec(c *scan.Visit, s spec) {
 			matched = true
 			if o.kind == kindFlag {
 				continue
+			}
+			if o.kind == kindCall {
+				call := args[i+1:]
+				if j+1 < len(t) {
+					call = append([]scan.Word{a.From(j + 1)}, call...)
+				}
+				callOf(call, c)
+				i = len(args)
+				break
 			}
 			if j+1 < len(t) {
 				rest := a
@@ -271,5 +296,87 @@ func ofKind(k kind, a scan.Word, c *scan.Visit) {
 	case kindScript:
 		c.NoGrant = true
 		c.Script(a, c.Name)
+	case kindSelf:
+		c.NoGrant = true
+		if s, ok := a.One(); ok {
+			a = scan.Plain(c.Name + " " + s)
+		}
+		c.Script(a, c.Name)
+	case kindMount:
+		mounted(a, c)
+	case kindListRead:
+		listed(a.Text, scan.Read, c)
+	case kindListWrite:
+		listed(a.Text, scan.Write, c)
+	case kindForm:
+		if _, file, ok := strings.Cut(a.Text, "=@"); ok {
+			c.Touch(scan.Plain(file), scan.Read)
+		}
+	case kindFrom, kindTo, kindRemote:
+		if s, ok := strings.CutPrefix(a.Text, "file://"); ok {
+			a = scan.Plain(s)
+		}
+		switch {
+		case elsewhereWord(a.Text):
+		case k == kindFrom:
+			c.Touch(a, scan.Read)
+		case k == kindTo:
+			c.Touch(a, scan.Write)
+		default:
+			c.TouchIfPath(a, scan.Write)
+		}
+	// A word that nobody knows cannot lead out: the program refuses it then.
+	case kindTree, kindTreeWrite:
+		switch {
+		case !a.Known():
+		case k == kindTree:
+			c.TouchIfPath(a, scan.Read)
+		default:
+			c.TouchIfPath(a, scan.Write)
+		}
+	}
+}
+
+// callOf looks at a call that stands behind an option, with all that follows.
+func callOf(call []scan.Word, c *scan.Visit) {
+	c.NoGrant = true
+	if len(call) > 0 {
+		c.Run(call)
+	}
+}
+
+// elsewhereWord reports a word that names another machine, or what is inside a container: host:path, name:path, https://….
+// A colon behind the first slash belongs to a path (scp(1)).
+func elsewhereWord(s string) bool {
+	colon, slash := strings.IndexByte(s, ':'), strings.IndexByte(s, '/')
+	return colon > 0 && (slash < 0 || colon < slash)
+}
+
+// mounted notes the host's side of a mount: /etc:/x, or type=bind,source=/etc,target=/x. A name without a slash or dot in front is a
+// volume of the engine's own.
+func mounted(a scan.Word, c *scan.Visit) {
+	for _, v := range a.Values {
+		host, _, _ := strings.Cut(strings.TrimPrefix(v.Text, "="), ":")
+		sides := []string{host}
+		for field := range strings.SplitSeq(v.Text, ",") {
+			if key, val, ok := strings.Cut(field, "="); ok && (key == "source" || key == "src") {
+				sides = append(sides, val)
+			}
+		}
+		for _, s := range sides {
+			if strings.HasPrefix(s, "/") || strings.HasPrefix(s, ".") || strings.HasPrefix(s, "~") || strings.Contains(s, scan.Wild) {
+				c.TouchValue(scan.Literal(s), scan.Write)
+			}
+		}
+	}
+}
+
+// listed notes the files in a value such as type=local,dest=../x or key=../x.
+func listed(value string, access scan.Access, c *scan.Visit) {
+	for field := range strings.SplitSeq(value, ",") {
+		if _, file, ok := strings.Cut(field, "="); ok {
+			field = file
+		}
+		c.TouchIfPath(scan.Plain(field), access)
 	}
 }

@@ -85,11 +85,7 @@ func writesBehind(option string) bool {
 // onlyReads reports a call of a program that may change files and does not with these options.
 // WritesWith and ReadsWith are opposite claims: by the first a formatter only prints without -w, by the second it only reports with
 // --check.
-func onlyReads(c *scan.Visit, name string, args []scan.Word) bool {
-	r := recordOf(c, name)
-	if len(args) > 0 && !strings.HasPrefix(args[0].Text, "-") {
-		r, _ = r.sub([]string{args[0].Text})
-	}
+func onlyReads(r *Record, args []scan.Word) bool {
 	switch {
 	case r.WritesWith != nil:
 		return !anyOption(args, *r.WritesWith, *r.WritesWith != "")

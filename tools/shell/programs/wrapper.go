@@ -1,6 +1,8 @@
 package programs
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -11,7 +13,7 @@ import (
 // wrapper looks at a program that runs another one: both get a pattern, and nothing that is remembered covers it.
 // The inner call is looked at as if it stood alone, with the wrapper's environment and folder. A grant for "timeout *" or "sudo *"
 // would cover every program, so NoGrant is set first and lifted only where both only read.
-func wrapper(name string, c *scan.Visit) {
+func wrapper(name string, r *Record, c *scan.Visit) {
 	c.NoGrant = true
 	args := c.Args[1:]
 	switch name {
@@ -20,11 +22,6 @@ func wrapper(name string, c *scan.Visit) {
 		return
 	case "xargs":
 		xargs(args, c)
-		return
-	// Their options say which files the program sees under which names, so paths mean nothing here.
-	case "bwrap", "proot", "setarch", "systemd-nspawn":
-		c.Opaque(name + " runs something in another view of the system")
-		c.Salvage(scan.TextOf(args))
 		return
 	case "sudo", "doas":
 		for i, a := range args {
@@ -76,46 +73,61 @@ func wrapper(name string, c *scan.Visit) {
 		return
 	}
 	// Everything above has a form of its own; from here on the record says what a wrapper's words are.
-	r := recordOf(c, name)
-	skip, shell := r.Skip, r.Runs == "script"
-	rest, strs := ownOptions(r, args, c)
-	for _, s := range strs {
-		c.Script(s, name)
+	at := reach(c, r)
+	at.judge(name, c)
+	at.nested(name, c)
+}
+
+// nested looks at the call that stands among the words of another one, as the last record says where it stands.
+// Whatever the call is, no grant for the first covers it.
+func (at reached) nested(name string, c *scan.Visit) {
+	c.NoGrant = true
+	r, s := at.last(), at.spec()
+	// The program's own options, in front of a subcommand's name, then the subcommand's.
+	_, scripts := ownOptions(&s, at.args(c.Args[:at.next])[1:], c)
+	args := c.Args[at.next:]
+	rest := args
+	if !slices.Contains(slices.Collect(maps.Values(r.InFront)), "*") { // behind yarn node stand the options of node
+		var more []scan.Word
+		rest, more = ownOptions(&s, args, c)
+		scripts = append(scripts, more...)
 	}
-	if name == "script" && len(strs) > 0 && len(rest) > 0 { // script -c command log
+	options := args[:len(args)-len(rest)]
+	for _, text := range scripts {
+		c.Script(text, name)
+	}
+	if name == "script" && len(scripts) > 0 && len(rest) > 0 { // script -c command log
 		c.Touch(rest[0], scan.Write)
 	}
 	// The string was the command. hyperfine takes further commands as words, and behind sudo a command follows in any case.
-	if len(strs) > 0 && name != "sudo" && name != "hyperfine" {
+	if len(scripts) > 0 && name != "sudo" && name != "hyperfine" && !r.Dashes {
 		return
 	}
-	// Words in front of the command: the seconds of timeout, the file of flock, the root of chroot.
-	for ; skip > 0 && len(rest) > 0; skip-- {
-		if name == "chroot" || name == "flock" {
-			c.Touch(rest[0], scan.Write)
+	// Words in front of the call: the seconds of timeout, the file of flock, the folder of cmake -E chdir.
+	for i := 0; i < r.Skip && len(rest) > 0; i++ {
+		switch k := s.word(i, r.Skip); {
+		case r.Words == "":
+		case k == kindDir: // the call's, not the shell's
+			c = c.Fork()
+			moveTo(rest[0], c)
+		default:
+			ofKind(k, rest[0], c)
 		}
 		rest = rest[1:]
 	}
-	// They take NAME=value in front of the command, as env does.
-	if name == "sudo" || name == "doas" || name == "cross-env" {
-		rest = assignments(rest, c)
-	}
-	// Only some of perf's subcommands start a program.
-	if name == "perf" { // its subcommand's options
-		if len(args) > 0 && !hasField("stat record trace mem c2c lock sched kmem", args[0].Text) {
-			pathArgs(c, r.spec)
-			return
-		}
-		rest, _ = ownOptions(r, rest, c)
-	}
-	// In front of "--" stand patterns or files.
-	if name == "onchange" || name == "reflex" || name == "env-cmd" {
+	if r.Dashes {
 		if behind := behindWord(args, "--"); behind != nil {
 			rest = behind
 		}
 	}
+	if r.Skip > 0 && len(rest) > 0 && rest[0].Text == "--" {
+		rest = rest[1:]
+	}
+	if r.Assigns {
+		rest = assignments(rest, c)
+	}
 	// entr -s gives its first word to a shell (entr(1)).
-	if name == "entr" && len(rest) > 0 && len(args) > 0 && strings.HasPrefix(args[0].Text, "-") && strings.Contains(args[0].Text, "s") {
+	if name == "entr" && len(rest) > 0 && slices.ContainsFunc(options, func(a scan.Word) bool { return optionIn(a.Text, "-s") }) {
 		c.Script(rest[0], name)
 		return
 	}
@@ -128,66 +140,92 @@ func wrapper(name string, c *scan.Visit) {
 		parallel(rest, c)
 		return
 	}
-	// Without a command most wrappers do nothing; these start a shell that reads the input.
+	// Without a command most wrappers do nothing; these start a shell, or take it from their input.
 	if len(rest) == 0 {
-		if name == "sudo" || name == "doas" || name == "su" || name == "parallel" {
+		switch {
+		case name == "sudo" || name == "doas" || name == "su" || name == "parallel":
 			c.Opaque(name + " starts a shell")
+		case r.Obeys && c.Input().Kind != "":
+			c.Opaque(name + " runs what it reads from its input")
 		}
 		return
 	}
-	if shell {
-		if name == "script" { // a log file, and elsewhere than on Linux the command
-			c.Touch(rest[0], scan.Write)
-			if len(rest) > 1 {
-				c.Run(rest[1:])
-			} else {
-				c.Opaque("script starts a shell")
-			}
-			return
-		}
-		// The words are joined with blanks and given to a shell, as watch does.
-		s, ok := scan.Expanded(rest)
-		// Each word is a command of its own.
-		if name == "concurrently" || name == "hyperfine" {
-			for _, a := range rest {
-				if s, ok := strings.CutPrefix(a.Text, "npm:"); ok && name == "concurrently" {
-					a = scan.Plain("npm run " + s)
-				}
-				c.Script(a, name)
-			}
-			return
-		}
-		if !ok {
-			c.Opaque(name + " runs a string that cannot be read off the command")
-			return
-		}
-		c.Script(scan.Plain(s), name)
-		return
+	if _, program, ok := strings.Cut(rest[0].Text, r.Prefix); r.Prefix != "" && ok && rest[0].Static {
+		rest = append([]scan.Word{scan.Plain(program)}, rest[1:]...)
 	}
-	switch name {
-	// They fetch what is not installed, so the program behind the name is not sure.
-	case "npx", "pnpx", "bunx", "uvx", "pipx":
+	rest = r.inFront(options, rest)
+	switch {
+	case r.Runs == "script":
+		scriptWords(name, rest, c)
+	case r.Runs == "package":
 		packageCall(rest, c)
+	default:
+		readOnly := c.Run(rest)
+		if r.Reads { // it adds nothing of its own, as timeout does. sudo and nohup do: the user changes, the call outlives the command
+			c.ReadOnly, c.NoGrant = readOnly, !readOnly
+		}
+	}
+}
+
+// inFront puts the words of InFront in front of a call: uv run x.py is python x.py.
+func (r *Record) inFront(options, call []scan.Word) []scan.Word {
+	for _, words := range slices.Sorted(maps.Keys(r.InFront)) {
+		for when := range strings.FieldsSeq(r.InFront[words]) {
+			is := func(a scan.Word) bool { return a.Text == when }
+			if when != "*" && !(when[0] == '.' && strings.HasSuffix(call[0].Text, when)) && !slices.ContainsFunc(options, is) {
+				continue
+			}
+			var out []scan.Word
+			for word := range strings.FieldsSeq(words) {
+				out = append(out, scan.Plain(word))
+			}
+			return append(out, call...)
+		}
+	}
+	return call
+}
+
+// scriptWords looks at words that a program gives to a shell: joined with blanks, as watch does, or each as a command of its own.
+func scriptWords(name string, rest []scan.Word, c *scan.Visit) {
+	switch name {
+	case "script": // a log file, and elsewhere than on Linux the command
+		c.Touch(rest[0], scan.Write)
+		if len(rest) > 1 {
+			c.Run(rest[1:])
+		} else {
+			c.Opaque("script starts a shell")
+		}
+		return
+	case "concurrently", "hyperfine":
+		for _, a := range rest {
+			if s, ok := strings.CutPrefix(a.Text, "npm:"); ok && name == "concurrently" {
+				a = scan.Plain("npm run " + s)
+			}
+			c.Script(a, name)
+		}
 		return
 	}
-	// timeout 5 ls changes as little as ls does.
-	readOnly := c.Run(rest)
-	switch name {
-	// These add nothing of their own. Others, such as sudo or nohup, change the user or outlive the command.
-	case "timeout", "nice", "command", "builtin", "time", "stdbuf":
-		c.ReadOnly, c.NoGrant = readOnly, !readOnly
+	s, ok := scan.Expanded(rest)
+	if !ok {
+		c.Opaque(name + " runs a string that cannot be read off the command")
+		return
 	}
+	c.Script(scan.Plain(s), name)
 }
 
 // ownOptions goes through a wrapper's own options, up to the first word. scripts are the values among them that a shell
 // will run.
 // It is where an error would hide the inner command: an option whose value is mistaken for the command makes the real one an
 // argument. So the record of a wrapper must list all options with values.
-func ownOptions(r *Record, args []scan.Word, c *scan.Visit) (rest, scripts []scan.Word) {
+func ownOptions(own *spec, args []scan.Word, c *scan.Visit) (rest, scripts []scan.Word) {
+	takes := func(name string) bool {
+		o, ok := own.named(name)
+		return ok && o.kind != kindFlag && !o.glued
+	}
 	for len(args) > 0 {
 		a := args[0]
 		s, ok := a.One()
-		if !ok || s == "" || s[0] != '-' && !(r.name == "nice" && s[0] == '+') || s == "-" {
+		if !ok || s == "" || s[0] != '-' && !(c.Name == "nice" && s[0] == '+') || s == "-" {
 			break
 		}
 		args = args[1:]
@@ -199,21 +237,24 @@ func ownOptions(r *Record, args []scan.Word, c *scan.Visit) (rest, scripts []sca
 			// The last letter of a cluster may take the next word; an earlier one takes the rest of this word.
 			key, val, has = "-"+s[len(s)-1:], "", false
 			for i := 1; i < len(s)-1; i++ {
-				if r.takes("-" + s[i:i+1]) {
+				if takes("-" + s[i:i+1]) {
 					key, val, has = "-"+s[i:i+1], s[i+1:], true
 					break
 				}
 			}
 			// Options of one dash and several letters, as xcrun's -sdk.
-			if len(s) > 2 && r.takes(s) { // -sdk
+			if len(s) > 2 && takes(s) { // -sdk
 				key, val, has = s, "", false
 			}
 		}
-		o, takes := r.spec.option(key)
+		o, takes := own.option(key)
 		// An unknown option with "=" may name a file all the same.
 		if !takes || o.kind == kindFlag {
-			if has {
+			switch {
+			case has:
 				c.TouchIfPath(scan.Plain(val), scan.Write)
+			case len(s) > 2 && strings.Contains("/.~$`", s[2:3]): // -C../x of an option that nobody knows
+				ofKind(kindGeneric, a.From(2), c)
 			}
 			continue
 		}
@@ -236,8 +277,13 @@ func ownOptions(r *Record, args []scan.Word, c *scan.Visit) (rest, scripts []sca
 			c.Writes()
 		case kindRead:
 			c.Touch(value, scan.Read)
+		case kindSelf:
+			if s, ok := value.One(); ok {
+				value = scan.Plain(c.Name + " " + s)
+			}
+			scripts = append(scripts, value)
 		default:
-			if len(key) > 2 || !has {
+			if len(key) > 2 || !has || o.kind == kindGeneric || o.kind == kindLook {
 				c.TouchIfPath(value, scan.Write)
 			}
 		}
