@@ -1,8 +1,9 @@
 package programs
 
 import (
-	"github.com/pillion-dev/pillion/tools/shell/scan"
 	"strings"
+
+	"github.com/pillion-dev/pillion/tools/shell/scan"
 )
 
 // shell looks at sh -c '…', sh script, and scripts on stdin.
@@ -251,4 +252,10 @@ func ssh(c *scan.Visit) {
 	}
 	opaqueWords(recordOf(c, "ssh"), c)
 	applySpec(c, recordOf(c, "ssh").spec)
+}
+
+// valueOption reports an option of an interpreter whose value is the next word, behind which code may follow.
+// Without it the value (python -W error x.py) would be taken for the script.
+func valueOption(c *scan.Visit, name, option string) bool {
+	return hasField(recordOf(c, name).Values, option)
 }
