@@ -16,7 +16,7 @@ import (
 func gitReads(at reached, sub string, rest []scan.Word, c *scan.Visit) bool {
 	r := at.last()
 	dirs, placed := c.Dirs()
-	if !r.Reads || !placed || gitElsewhere(c) {
+	if !r.Reads || !placed || gitElsewhere(c) || at.writesByOption(rest) {
 		return false
 	}
 	for _, a := range rest {
@@ -49,6 +49,30 @@ func gitReads(at reached, sub string, rest []scan.Word, c *scan.Visit) bool {
 		}
 	}
 	return true
+}
+
+// writesByOption reports an option whose value is a file that is written, or a program. git blame takes --output as git log does,
+// though its manual page does not say so.
+func (at reached) writesByOption(args []scan.Word) bool {
+	s := at.spec()
+	changes := func(name string) bool {
+		o, ok := s.option(name)
+		return ok && (o.kind == kindWrite || o.kind == kindListWrite || o.kind == kindScript || o.kind == kindSelf || o.kind == kindCall)
+	}
+	for _, a := range args {
+		t := a.Text
+		if len(t) < 2 || t[0] != '-' || t == "--" {
+			continue
+		}
+		key, _, _ := strings.Cut(t, "=")
+		if changes(key) {
+			return true
+		}
+		if t[1] != '-' && slices.ContainsFunc([]rune(t[1:]), func(letter rune) bool { return changes("-" + string(letter)) }) {
+			return true
+		}
+	}
+	return false
 }
 
 // gitElsewhere reports an environment that leads git to another repository, or to other programs.

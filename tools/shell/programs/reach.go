@@ -17,7 +17,7 @@ type reached struct {
 }
 
 // reach follows the words of a call from subcommand to subcommand: yarn workspaces foreach -A exec CALL leads to the record of exec.
-// An option may be the name of one: just -c CALL, cmake -E env CALL.
+// An option may be the name of one: cmake -E env CALL.
 func reach(c *scan.Visit, r *Record) reached {
 	at := reached{records: []*Record{r}, next: 1}
 	for len(at.last().Sub) > 0 {
