@@ -82,7 +82,9 @@ async function review(name, at, word, meanwhile) {
   const visible = await seen;
   await meanwhile?.();
   const times = { answered: model.answered[first + 1], asked: Number(readFileSync(asked, "utf8").trim().split("\n").at(-1)), visible };
-  await p.page.locator(".editor.modified .view-line").first().click();
+  await p.page.keyboard.press("Control+Alt+o"); // into the proposal
+  await p.page.locator(".modified-in-monaco-diff-editor.focused, .modified .monaco-editor.focused, .editor.modified .focused").first().waitFor();
+  await p.page.locator('.editor-actions .action-label[aria-label^="Accept File"]').waitFor(); // the keys work from now on
   const path = join(folder, name);
   const written = new Promise((done) => {
     const look = () => readFileSync(path, "utf8") === after && (w.close(), done(statSync(path).mtimeMs));
