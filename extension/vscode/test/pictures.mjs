@@ -107,6 +107,20 @@ for (const theme of wanted) {
   await w.p.page.locator(".multiDiffEntry .codelens-decoration", { hasText: "Accept all 2 files" }).locator("visible=true").first().waitFor();
   await w.shot("several");
   await w.end();
+
+  const verify = ["gofmt -l shop store", "go vet ./store"];
+  w = await world(theme, { model: "openai/scripted", config: { review: "draft", repair_rounds: 0, verify, permission: { bash: "allow", verify: "allow" } } });
+  steps.length = 0; // the turn before was not ended
+  steps.push({ tool: "bash", input: { command: "sed -i 's/amount of money\\./amount of money; what is owed is negative./' shop/money.go", description: "Say what is owed" } },
+    { tool: "bash", input: { command: "sed -i 's/keeps receipts\\./keeps receipts by their number./' store/store.go", description: "Say how receipts are kept" } }, "Both comments say more now.");
+  await w.p.bench.command("Pillion: Open Panel");
+  await w.p.say("say in the comments what is owed and how receipts are kept");
+  const card = w.p.bench.webview("pillion-dev.pillion").locator(".dock .permission");
+  await card.getByText("Write the draft to 2 files?").waitFor();
+  await card.getByRole("button", { name: "Review 2 hunks" }).click();
+  await w.p.page.locator(".multiDiffEntry .codelens-decoration", { hasText: "Accept all 2 files" }).locator("visible=true").first().waitFor();
+  await w.shot("draft");
+  await w.end();
 }
 await browser.close();
 model.close();
