@@ -68,8 +68,12 @@ func Plan(p *Project) (out []Run) {
 // Results reads the output of the run.
 func (r Run) Results(output string) []change.TestResult {
 	list := r.runner.results(output)
+	failed := 0
 	for i := range list {
-		if list[i].Status != change.EvidenceFailed {
+		if list[i].Status == change.EvidenceFailed {
+			failed++
+		}
+		if list[i].Status != change.EvidenceFailed || failed > maxOutputs {
 			list[i].Output = ""
 		} else {
 			list[i].Output = end(list[i].Output)
@@ -106,6 +110,9 @@ func quote(word string) string {
 
 // maxOutput is how much of a failed test's output is kept, in bytes: it is stored with the proposal and sent to editors.
 const maxOutput = 4 << 10
+
+// maxOutputs is how many failed tests keep their output: where hundreds fail, the first show why.
+const maxOutputs = 50
 
 // end keeps the end of an output, where the reason of a failure stands.
 func end(s string) string {

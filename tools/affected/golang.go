@@ -539,10 +539,13 @@ func (g *goGraph) runs() []Run {
 		return all
 	}
 	// Packages whose tests alone use what is changed take part too.
-	part := maps.Clone(changed)
+	part, paths := maps.Clone(changed), map[string]bool{}
+	for dir := range changed {
+		paths[g.packages[dir].path] = true
+	}
 	for dir, pkg := range g.packages {
 		for i := range pkg.testImports {
-			if slices.ContainsFunc(slices.Collect(maps.Keys(changed)), func(d string) bool { return g.packages[d] != nil && g.packages[d].path == i }) {
+			if paths[i] {
 				part[dir] = true
 			}
 		}

@@ -231,3 +231,37 @@ func randomModule(r *rand.Rand) map[string]string {
 	}
 	return texts
 }
+
+// A one-function change in this repository: what stands between the last edit and the start of its tests.
+func BenchmarkPlan(b *testing.B) {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		b.Fatal(err)
+	}
+	texts := map[string]string{}
+	if err := filepath.WalkDir(root, func(path string, e os.DirEntry, err error) error {
+		if err != nil || e.IsDir() && (e.Name() == "node_modules" || e.Name() == ".cache" || e.Name() == ".git") {
+			return errOr(err, filepath.SkipDir)
+		}
+		if text, err := os.ReadFile(path); err == nil && e.Type().IsRegular() && (strings.HasSuffix(path, ".go") || e.Name() == "go.mod") {
+			texts[strings.TrimPrefix(path, root+"/")] = string(text)
+		}
+		return nil
+	}); err != nil {
+		b.Fatal(err)
+	}
+	const name = "tools/textutil/textutil.go"
+	p := projectOf(root, texts, map[string]string{name: strings.Replace(texts[name], `return "1 " + noun`, `return "one " + noun`, 1)})
+	for b.Loop() {
+		if len(Plan(p)) == 0 {
+			b.Fatal("no test is affected")
+		}
+	}
+}
+
+func errOr(err, other error) error {
+	if err != nil {
+		return err
+	}
+	return other
+}

@@ -327,12 +327,16 @@ func (e *Evidence) Lines(place func(path string, line int) string) (out []Line) 
 			add(Bad, text)
 		}
 	}
+	shown, unknown, why := 0, 0, ""
 	for i := range e.Uses {
-		if i == maxUseLines {
-			add(Neutral, fmt.Sprintf("… and %s more", textutil.Plural(len(e.Uses)-i, "changed declaration")))
-			break
-		}
 		u := &e.Uses[i]
+		if u.Unknown != "" {
+			unknown, why = unknown+1, u.Unknown
+			continue
+		}
+		if shown++; shown > maxUseLines {
+			continue
+		}
 		mood := Neutral
 		if u.What != UseBody && u.Uses > u.Inside {
 			mood = Warning
@@ -346,6 +350,13 @@ func (e *Evidence) Lines(place func(path string, line int) string) (out []Line) 
 			text += ")"
 		}
 		add(mood, text)
+	}
+	if more := shown - maxUseLines; more > 0 {
+		add(Neutral, fmt.Sprintf("… and %s more", textutil.Plural(more, "changed declaration")))
+	}
+	// One line for all: it is one reason as a rule, and a list of what is not known hides what is.
+	if unknown > 0 {
+		add(Warning, fmt.Sprintf("uses of %s are not known: %s", textutil.Plural(unknown, "changed declaration"), why))
 	}
 	for i := range e.Claims {
 		mood := Bad

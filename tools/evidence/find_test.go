@@ -180,6 +180,7 @@ func TestUsesOfChangedDeclarations(t *testing.T) {
 	want := []string{
 		"public function Load is declared differently: 2 uses in 2 files, 1 of them in this proposal; 1 outside may be affected; other projects may use it",
 		"public function Other changed inside: 1 use in 1 file, 0 of them in this proposal; 1 outside may be affected; other projects may use it",
+		"variable x changed inside: no other use is known in this project",
 	}
 	if !slices.Equal(lines, want) {
 		t.Errorf("got %q", lines)
@@ -188,11 +189,11 @@ func TestUsesOfChangedDeclarations(t *testing.T) {
 		t.Errorf("the declaration and its use are not one decision: %+v", groups)
 	}
 	uses, _ = Find(t.Context(), wordServer{texts: words3, off: map[string]bool{"references": true}}, set, "/p", nil)
-	if len(uses) != 2 || !strings.Contains(uses[0].String(), "its uses are not known (the server is loading)") {
+	if len(uses) != 3 || !strings.Contains(uses[0].String(), "its uses are not known (the server is loading)") {
 		t.Errorf("%+v", uses)
 	}
 	uses, _ = Find(t.Context(), nil, set, "/p", nil)
-	if len(uses) != 2 || uses[0].Unknown == "" {
+	if len(uses) != 3 || uses[0].Unknown == "" {
 		t.Errorf("%+v", uses)
 	}
 }
@@ -205,7 +206,7 @@ func TestWhatOfADeclarationChanged(t *testing.T) {
 		{"/p/a.go", "package a\n\nfunc f() {}\n", "package a\n", "f removed"},
 		{"/p/a.go", "package main\n\nfunc F() {}\n", "package main\n", "F removed"},
 		{"/p/internal/a.go", "package a\n\nfunc F() {}\n", "package a\n", "F removed"},
-		{"/p/a.go", "package a\n\ntype T struct{ A int }\n", "package a\n\ntype T struct{ A string }\n", "public T signature"},
+		{"/p/a.go", "package a\n\ntype T struct{ A int }\n", "package a\n\ntype T struct{ A string }\n", "public T.A signature"},
 		{"/p/a.py", "def f(a):\n    return 1\n", "def f(a):\n    return 2\n", "public f body"},
 		{"/p/a.py", "def f(a):\n    return 1\n", "def f(a, b):\n    return 1\n", "public f signature"},
 		{"/p/a.py", "class C:\n    def m(self):\n        return 1\n", "class C:\n    def m(self):\n        return 2\n", "public C.m body"},

@@ -131,7 +131,7 @@ func declarations(set *change.Set) (out []changed) {
 				continue
 			}
 			what := change.UseSignature
-			if callable(s.Kind) && header(a) == header(b) {
+			if callable(s.Kind) && header(a) == header(b) || valued(s.Kind) && name(a) == name(b) {
 				what = change.UseBody
 			}
 			out = append(out, changed{f, s, what, is})
@@ -173,6 +173,14 @@ func own(text string, s symbol.Symbol, rest []symbol.Symbol) string {
 
 func callable(kind string) bool {
 	return kind == "function" || kind == "method" || kind == "constructor"
+}
+
+func valued(kind string) bool { return kind == "variable" || kind == "constant" || kind == "property" }
+
+// name is a variable's declaration before its value: its name and its type.
+func name(s string) string {
+	before, _, _ := strings.Cut(s, "=")
+	return before
 }
 
 // header is the part of a function before its body, as far as brackets tell: up to the first brace, or the colon of Python,

@@ -163,7 +163,14 @@ func (w *walk) sayUndone(format string, a ...any) {
 
 // call returns the answer of a tool, or ends this step with the call.
 func (w *walk) call(name string, input any) result {
-	return w.calls(call{name, encode(input)})[0]
+	c := call{name, encode(input)}
+	r := w.calls(c)[0]
+	// What brings errors goes back to the model once. This one cannot think again; it chose the change because it takes
+	// more errors away than it brings, or because the words of the prompt say so. The user decides.
+	if r.failed && r.kind == "introduces_errors" {
+		r = w.calls(c)[0]
+	}
+	return r
 }
 
 // calls makes several calls of one step, to run side by side where the tools allow it.

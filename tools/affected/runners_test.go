@@ -1,0 +1,114 @@
+package affected
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pillion-dev/pillion/tools/change"
+)
+
+// What the other languages' runners are told to run, and for a baseline.
+func TestWhatOtherRunnersRun(t *testing.T) {
+	script := func(program string) map[string]string {
+		return map[string]string{"package.json": `{"devDependencies":{"` + program + `":"1"}}`, "node_modules/.bin/" + program: "", "src/a.ts": "a", "src/it's.ts": "b", "README.md": "r",
+			"packages/x/package.json": `{"name":"x"}`, "packages/x/i.ts": "i"}
+	}
+	python := map[string]string{"pyproject.toml": "", "pkg/__init__.py": "", "pkg/a.py": "x = 1\n", "pkg/b.py": "from .a import x\n", "pkg/c.py": "import os\n", "tests/conftest.py": "from pkg import c\n",
+		"tests/test_b.py": "from pkg.b import (\n    y,\n)\n", "tests/test_c.py": "import pkg.c as c\n", "tests/deep/test_d.py": "def test(): pass\n", "src/lib/m.py": "", "other/test_m.py": "from lib import m\n"}
+	cargo := map[string]string{"Cargo.toml": "[workspace]\nmembers = [\"a\", \"b\", \"c\"]\n", "a/Cargo.toml": "[package]\nname = \"alpha\"\n", "a/src/lib.rs": "a", "b/Cargo.toml": "[package]\nedition = \"2021\"\nname = \"beta\"\n\n[dependencies]\nalpha = { path = \"../a\" }\n", "b/src/lib.rs": "b",
+		"c/Cargo.toml": "[package]\nname = \"gamma\"\n", "c/src/main.rs": "c"}
+	pytest := "cd /p && python3 -m pytest -q -p no:cacheprovider --junit-xml=/dev/stdout"
+	for _, c := range []struct {
+		name     string
+		texts    map[string]string
+		proposed map[string]string
+		want     []string
+	}{
+		{"vitest", script("vitest"), map[string]string{"src/a.ts": "b", "src/it's.ts": "c"}, []string{`cd /p && ./node_modules/.bin/vitest related --run --reporter=json --passWithNoTests ./src/a.ts './src/it'\''s.ts'`}},
+		{"jest", script("jest"), map[string]string{"src/a.ts": "b"}, []string{"cd /p && ./node_modules/.bin/jest --json --passWithNoTests --findRelatedTests ./src/a.ts"}},
+		{"a package of a workspace", script("jest"), map[string]string{"packages/x/i.ts": "j"}, []string{"cd /p && ./node_modules/.bin/jest --json --passWithNoTests --findRelatedTests ./packages/x/i.ts"}},
+		{"versions", script("jest"), map[string]string{"package.json": `{"devDependencies":{"jest":"2"}}`}, []string{"cd /p && ./node_modules/.bin/jest --json --passWithNoTests"}},
+		{"a script that is gone", script("jest"), map[string]string{"src/a.ts": ""}, []string{"cd /p && ./node_modules/.bin/jest --json --passWithNoTests"}},
+		{"a page", script("jest"), map[string]string{"README.md": "s"}, nil},
+		{"python through a module", python, map[string]string{"pkg/a.py": "x = 2\n"}, []string{pytest + " ./tests/test_b.py"}},
+		{"python through conftest", python, map[string]string{"pkg/c.py": "import sys\n"}, []string{pytest + " ./tests/deep/test_d.py ./tests/test_b.py ./tests/test_c.py"}},
+		{"python below src", python, map[string]string{"src/lib/m.py": "x"}, []string{pytest + " ./other/test_m.py"}},
+		{"python settings", python, map[string]string{"pyproject.toml": "x"}, []string{pytest}},
+		{"rust with a dependent", cargo, map[string]string{"a/src/lib.rs": "x"}, []string{"cd /p && cargo test --no-fail-fast -p alpha -p beta"}},
+		{"rust alone", cargo, map[string]string{"c/src/main.rs": "x"}, []string{"cd /p && cargo test --no-fail-fast -p gamma"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := commands(Plan(projectOf("/p", c.texts, c.proposed))); !slices.Equal(got, c.want) {
+				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(c.want, "\n"))
+			}
+		})
+	}
+	failed := []change.TestResult{{Suite: "/p/src/a.test.ts", Name: "x", Status: change.EvidenceFailed}}
+	if got := Plan(projectOf("/p", script("vitest"), map[string]string{"src/a.ts": "b"}))[0].Only(failed).Command(); got != "cd /p && ./node_modules/.bin/vitest run --reporter=json --passWithNoTests ./src/a.test.ts" {
+		t.Error(got)
+	}
+	failed = []change.TestResult{{Suite: "tests.test_c", Name: "x", Status: change.EvidenceFailed}}
+	if got := Plan(projectOf("/p", python, map[string]string{"pkg/c.py": "import sys\n"}))[0].Only(failed).Command(); got != pytest+" ./tests/test_c.py" {
+		t.Error(got)
+	}
+}
+
+// Recorded output of the real programs, with what tests print themselves in it: one test of each kind passes, fails and is
+// skipped.
+func TestResultsOfOtherRunners(t *testing.T) {
+	for name, c := range map[string]struct {
+		r    runner
+		want string
+		says string
+	}{
+		"jest":   {scriptTests{}, "/p/src/a.test.js a › one is one passed|/p/src/a.test.js a › one is two failed|/p/src/a.test.js a › later skipped", "Received: 1"},
+		"vitest": {scriptTests{}, "/p/vt/a.test.mjs a › one is one passed|/p/vt/a.test.mjs a › one is two failed|/p/vt/a.test.mjs a › later skipped", "expected 1 to be 2"},
+		"pytest": {pyTests{}, "tests.test_a test_good passed|tests.test_a test_bad failed|tests.test_a test_later skipped|tests.test_b test_setup failed", "assert 1 == 2"},
+		"cargo":  {cargoTests{}, "src/lib.rs tests::good passed|src/lib.rs tests::bad failed|src/lib.rs tests::later skipped|u src/lib.rs - one (line 1) passed", "left: 1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text, err := os.ReadFile(filepath.Join("testdata", name+".txt"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			output := ""
+			for _, r := range (Run{runner: c.r}).Results(string(text)) {
+				got = append(got, r.Suite+" "+r.Name+" "+string(r.Status))
+				if (r.Output != "") != (r.Status == change.EvidenceFailed) {
+					t.Errorf("%s: %s with output %q", r.Name, r.Status, r.Output)
+				}
+				output += r.Output
+			}
+			if strings.Join(got, "|") != c.want {
+				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.ReplaceAll(c.want, "|", "\n"))
+			}
+			if !strings.Contains(output, c.says) {
+				t.Errorf("%q is not in %q", c.says, output)
+			}
+		})
+	}
+}
+
+// Output that is cut off, empty or something else entirely gives what can be read of it and never a panic.
+func FuzzResults(f *testing.F) {
+	for _, name := range []string{"jest", "vitest", "pytest", "cargo"} {
+		if text, err := os.ReadFile(filepath.Join("testdata", name+".txt")); err == nil {
+			f.Add(string(text))
+		}
+	}
+	f.Add(`{"Action":"fail","Package":"p","Test":"T","Elapsed":0.1}` + "\n" + `{"Action":"fail","Package":"p"}`)
+	f.Add("{\"testResults\":[{\"assertionResults\":null,\"status\":\"failed\"}]}")
+	f.Fuzz(func(t *testing.T, output string) {
+		for _, r := range runners {
+			for _, x := range (Run{runner: r}).Results(output) {
+				if x.Status != change.EvidencePassed && x.Status != change.EvidenceFailed && x.Status != change.EvidenceSkipped {
+					t.Errorf("status %q", x.Status)
+				}
+			}
+		}
+	})
+}
