@@ -22,6 +22,8 @@ export function takeTool(entry: ToolEntry, detail: Detail, u: Tree, now: number,
   entry.tool = text(meta["tool"]) ?? text(u["name"]) ?? entry.tool;
   if (text(u["kind"])) entry.toolKind = word(u["kind"], kinds, "other");
   if (status) entry.status = word(status, statuses, entry.status);
+  // What a call was taken for when its turn was cut off does not hold once it goes on, or is applied after all.
+  if (status && entry.status !== "failed") entry.outcome = undefined;
   entry.parent = text(meta["parentToolCallId"]) ?? entry.parent;
   entry.changeSet = text(meta["changeSet"]) ?? entry.changeSet;
   entry.terminalId = text(meta["terminalId"]) ?? entry.terminalId;

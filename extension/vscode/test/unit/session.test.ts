@@ -198,3 +198,18 @@ test("a notice of a missing language server offers to install it; a name that is
   assert.ok(parseToHost({ type: "action", id: "install", about: "gopls" }));
   for (const about of ["a b", "", "$(x)", "x;y", 7, "../x y"]) assert.equal(parseToHost({ type: "action", id: "install", about }), undefined, String(about));
 });
+
+test("a call that was cut off and is applied after all is no longer called stopped, whether it goes on first or ends at once", () => {
+  for (const between of [[], [{ sessionUpdate: "tool_call_update", toolCallId: "c", status: "in_progress" }]]) {
+    for (const live of [true, false]) {
+      const s = new SessionState();
+      s.apply({ sessionUpdate: "tool_call", toolCallId: "c", title: "edit a.txt", kind: "edit", status: "in_progress" }, 1, false);
+      s.endTurn("cancelled", 2);
+      const card = () => s.entries.get("c") as { status: string; outcome?: string };
+      assert.deepEqual([card().status, card().outcome], ["failed", "cancelled"]);
+      for (const u of between) s.apply(u, 3, live);
+      s.apply({ sessionUpdate: "tool_call_update", toolCallId: "c", status: "completed" }, 4, live);
+      assert.deepEqual([card().status, card().outcome], ["completed", undefined]);
+    }
+  }
+});
