@@ -77,7 +77,7 @@ func (w *loopWatch) add(c *call, d ToolData) (why string) {
 	if w.last = append(w.last, s); len(w.last) > 2*longestLoop {
 		w.last = w.last[1:]
 	}
-	if w.failing++; d.Status != ToolError || d.ErrorKind == "rejected" {
+	if w.failing++; !broughtNothing(d) {
 		w.failing = 0
 	}
 	for period := 1; period <= longestLoop; period++ {
@@ -97,6 +97,22 @@ func (w *loopWatch) add(c *call, d ToolData) (why string) {
 		return fmt.Sprintf("The last %d calls of the agent all failed (the last is %s).", w.failing, c.name)
 	}
 	return ""
+}
+
+// broughtNothing says that a call brought nothing: it ended in an error that no person decided, or it is a command that did (an exit code other
+// than 0, which is a result like others to the tool).
+func broughtNothing(d ToolData) bool {
+	switch exit := d.Metadata["exit"].(type) {
+	case int:
+		if exit != 0 {
+			return true
+		}
+	case float64: // after a way through JSON, from a draft's worker
+		if exit != 0 {
+			return true
+		}
+	}
+	return d.Status == ToolError && d.ErrorKind != "rejected"
 }
 
 // repeats reports that the newest steps are the same period calls, times times in a row.

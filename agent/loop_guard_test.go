@@ -41,6 +41,31 @@ func TestDoomLoop(t *testing.T) {
 	}
 }
 
+// A command that ends with an exit code is a result to the tool and a failure to the loop: whatever else the agent tries, one success
+// begins the count anew.
+func TestCommandsThatFailOneAfterTheOther(t *testing.T) {
+	var w loopWatch
+	run := func(n int, exit any) string {
+		c := &call{name: "bash"}
+		fmt.Fprintf(&c.raw, `{"command":"attempt %d"}`, n)
+		return w.add(c, ToolData{Status: ToolCompleted, Output: fmt.Sprint("not found: ", n), Metadata: map[string]any{"exit": exit}})
+	}
+	for n := range failingCalls - 1 {
+		if why := run(n, 127); why != "" {
+			t.Fatalf("after %d: %s", n+1, why)
+		}
+	}
+	if why := run(100, 0); why != "" {
+		t.Fatal(why)
+	}
+	for n := range failingCalls - 1 {
+		run(200+n, float64(1))
+	}
+	if why := run(300, 2); !strings.Contains(why, "all failed") {
+		t.Errorf("%q", why)
+	}
+}
+
 func TestPollingWithNewResultsIsNoLoop(t *testing.T) {
 	a := calls(`read {"text":"a"}`)
 	h := newHarness(t, a, a, a, a, says("x"))
