@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -322,6 +324,32 @@ func (r *Runtime) List(ctx context.Context, cwd string) ([]SessionInfo, error) {
 		out[i] = infoOf(h)
 	}
 	return out, nil
+}
+
+// Each is List one by one, for a list of which a page is shown: what is not asked for is not decoded, which is most of the time that a
+// list of thousands takes. after is the id of the session to begin behind, "" for the first; ErrNoSession when it is not among them.
+func (r *Runtime) Each(ctx context.Context, cwd, after string) (iter.Seq[SessionInfo], error) {
+	if cwd != "" {
+		cwd = filepath.Clean(cwd)
+	}
+	heads, err := r.st.Sessions(ctx, cwd)
+	if err != nil {
+		return nil, err
+	}
+	if after != "" {
+		i := slices.IndexFunc(heads, func(h store.Session) bool { return h.ID == after })
+		if i < 0 {
+			return nil, fmt.Errorf("%q: %w", after, ErrNoSession)
+		}
+		heads = heads[i+1:]
+	}
+	return func(yield func(SessionInfo) bool) {
+		for _, h := range heads {
+			if !yield(infoOf(h)) {
+				return
+			}
+		}
+	}, nil
 }
 
 // Delete ends a session, and removes it with its events and its sub-agents' sessions. ErrNoSession.

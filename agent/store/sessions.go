@@ -1,8 +1,9 @@
 package store
 
 import (
+	"cmp"
 	"context"
-	"sort"
+	"slices"
 	"time"
 )
 
@@ -51,13 +52,8 @@ func (s *Store) Sessions(ctx context.Context, cwd string) ([]Session, error) {
 			all = append(all, *h)
 		}
 	}
-	sort.SliceStable(all, func(i, j int) bool {
-		if !all[i].Updated.Equal(all[j].Updated) {
-			return all[i].Updated.After(all[j].Updated)
-		}
-		// ids break ties, so that two lists are in the same order
-		return all[i].ID > all[j].ID
-	})
+	// Ids break ties, so that two lists are in the same order.
+	slices.SortFunc(all, func(a, b Session) int { return cmp.Or(b.Updated.Compare(a.Updated), cmp.Compare(b.ID, a.ID)) })
 	return all, nil
 }
 

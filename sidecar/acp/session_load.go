@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/pillion-dev/pillion/agent"
@@ -156,23 +155,17 @@ func (o *openings) listSessions(ctx context.Context, p *protocol.ListSessionsReq
 	if p.Cwd != "" && !filepath.IsAbs(p.Cwd) {
 		return nil, rpc.InvalidParams("cwd: %q is not an absolute path", p.Cwd)
 	}
-	all, err := o.rt.List(ctx, p.Cwd)
+	// The cursor is the id of the last session shown: sessions that come meanwhile shift nothing.
+	sessions, err := o.rt.Each(ctx, p.Cwd, p.Cursor)
+	if errors.Is(err, agent.ErrNoSession) {
+		return nil, rpc.InvalidParams("cursor: unknown cursor %q; start again without one", p.Cursor)
+	}
 	if err != nil {
 		return nil, err
 	}
-	all = slices.DeleteFunc(all, func(i agent.SessionInfo) bool { return i.Parent != "" }) // sub-agents' belong to theirs
-	start := 0
-	if p.Cursor != "" {
-		// The cursor is the id of the last session shown: sessions that come meanwhile shift nothing.
-		i := slices.IndexFunc(all, func(i agent.SessionInfo) bool { return i.ID == p.Cursor })
-		if i < 0 {
-			return nil, rpc.InvalidParams("cursor: unknown cursor %q; start again without one", p.Cursor)
-		}
-		start = i + 1
-	}
 	out := &protocol.ListSessionsResponse{Sessions: []protocol.SessionInfo{}}
-	for _, info := range all[start:] {
-		if !o.hasPrompt(ctx, info) {
+	for info := range sessions {
+		if info.Parent != "" || !o.hasPrompt(ctx, info) { // sub-agents' belong to theirs
 			continue
 		}
 		// The page is full only when another session would follow, so the last page has no cursor.
