@@ -272,7 +272,7 @@ func (m *merger) hunk(i0, i1, j0, j1 int) bool {
 		for n := i1 - i0; down < len(m.base) && trim(m.base[down]) == trim(m.base[down-n]); {
 			down++
 		}
-		if (up < i0 || down > i1) && m.between(up-1, down+1) {
+		if (up < i0 || down > i1) && (m.between(up-1, down+1) || slices.Contains(m.same[up:down], false)) {
 			return false
 		}
 	}
@@ -381,7 +381,11 @@ func (m *merger) slides(j0, j1 int) bool {
 			continue
 		}
 		o := m.pair[m.from[j]]
-		if o >= 0 && (j >= up && j < j0 || j >= j1 && j < down) {
+		beside := j >= up && j < j0 || j >= j1 && j < down
+		if o >= 0 && beside && !m.same[m.from[j]] {
+			return true // the file has one of them in other words, which would go along to another place
+		}
+		if o >= 0 && beside {
 			if in, ok := m.move(j, indent(m.theirs[j])); !ok || trim(m.theirs[j]) != "" && in != indent(m.ours[o]) {
 				return true // the lines that it might change places with stand at another depth
 			}

@@ -226,6 +226,39 @@ func TestOlderStateIsMerged(t *testing.T) {
 	}
 }
 
+// A block found loosely must explain the quotation clearly better than every other one: else the quoted one may be that other, edited
+// since. Each case has been a wrong text.
+func TestTwoBlocksExplainTheQuotation(t *testing.T) {
+	for name, c := range map[string]struct{ text, old, new string }{
+		"one quoted line of two stands here, the other there beside a line like it": {
+			"interface A {\n  schema?: string;\n\n  /** where it is sought */\n  path?: string;\n\n}\n\ninterface B {\n  schema2?: string;\n}\n",
+			"  schema?: string;\n}", "  schema?: string;\n\n  other?: number;\n}"},
+		"a twin with a blank line more, and one with a line less": {
+			"func a() {\n\tstart(func() bool {\n\t\treturn false\n\t}, stop)\n\tduration := since(start)\n\n\t// It should return immediately.\n\tif duration > limit {\n\t}\n}\n\n" +
+				"func b() {\n\tstart(func() bool {\n\t\treturn false\n\t}, stop)\n\tduration := since(start)\n\tif duration > limit {\n\t}\n}\n",
+			"\tstart(func() bool {\n\t\treturn false\n\t}, stop)\n\tduration := since(start)\n\t// It should return immediately.\n",
+			"\tstart(func() bool {\n\t\treturn false\n\t})\n\tduration := since(start)\n\t// It should return immediately.\n"},
+		"what is added begins like what it stands behind, which is reworded": {
+			"rules:\n  - path: one/selection.go\n    text: \"G404.Get\"\n    linters:\n      - gosec\n  - path: another/file.go\n",
+			"  - path: one/selection.go\n    text: \"G404\"\n    linters:\n      - gosec",
+			"  - path: one/selection.go\n    text: \"G404\"\n    linters:\n      - gosec\n  - path: two/streaming.go\n    text: \"G404\"\n    linters:\n      - gosec"},
+	} {
+		if r, err := Apply(c.text, c.old, c.new, false); err == nil {
+			t.Errorf("%s: by %s\n%s", name, r.Stage, r.Text)
+		}
+	}
+}
+
+// A bracket of another block does not say how deep new lines belong.
+func TestABracketAtAnotherDepthIsNoEvidence(t *testing.T) {
+	text := "\tparse() {\n\t\tfor (x) {\n\t\t\tconst snippet = include(name);\n\t\t\tconst code = chunks[name];\n\n\t\t\tthis.replace(snippet, code);\n\n\n\t}\n"
+	old := "\t\t\tconst snippet = include(name);\n\t\t\tconst code = chunks[name];\n\n\t\t\tthis.replace(snippet, code);\n\n\t\t}\n"
+	r, err := Apply(text, old, strings.Replace(old, "\t\t\tthis.replace(snippet, code);", "\t\treturn code;", 1), false)
+	if want := strings.Replace(text, "\t\t\tthis.replace(snippet, code);", "\t\treturn code;", 1); err == nil && r.Text != want {
+		t.Errorf("%q", r.Text)
+	}
+}
+
 func BenchmarkSimilarBlock10000Lines(b *testing.B) {
 	text, old, new := older(10_000)
 	b.ReportAllocs()
