@@ -19,6 +19,11 @@ func TestEveryDifferenceIsShown(t *testing.T) {
 	if !ok {
 		t.Fatal("opencode.md has no section on edits")
 	}
+	// The table of package replace is written by its own test.
+	_, section, ok = strings.Cut(section, "<!-- end -->\n")
+	if !ok {
+		t.Fatal("opencode.md has no table that is written by package replace")
+	}
 	rows := 0
 	for _, line := range strings.Split(section, "\n") {
 		cells := strings.Split(line, " | ")
@@ -44,7 +49,7 @@ func TestEveryDifferenceIsShown(t *testing.T) {
 			}
 		}
 	}
-	if rows < 30 {
+	if rows < 12 {
 		t.Errorf("only %d differences were read; has the table another form now?", rows)
 	}
 }
