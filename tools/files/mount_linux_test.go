@@ -20,7 +20,7 @@ func kept(t *testing.T, dir string) (ops []Op, old, new map[string]string) {
 	write(t, at("mounted"), "covered\n")
 	if err := syscall.Mount(at("elsewhere"), at("mounted"), "", syscall.MS_BIND, ""); err != nil {
 		if errors.Is(err, syscall.EPERM) {
-			t.Skip("this user may not mount")
+			t.Skip("needs the right to mount")
 		}
 		t.Fatal(err)
 	}
