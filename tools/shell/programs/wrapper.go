@@ -99,8 +99,9 @@ func (at reached) nested(name string, c *scan.Visit) {
 	if name == "script" && len(scripts) > 0 && len(rest) > 0 { // script -c command log
 		c.Touch(rest[0], scan.Write)
 	}
-	// The string was the command. hyperfine takes further commands as words, and behind sudo a command follows in any case.
-	if len(scripts) > 0 && name != "sudo" && name != "hyperfine" && !r.Dashes {
+	// The string was the command of a wrapper. hyperfine takes further commands as words, and behind sudo and the subcommands of package
+	// managers (pnpm exec -c) the words count as well.
+	if len(scripts) > 0 && len(at.records) == 1 && name != "sudo" && name != "hyperfine" {
 		return
 	}
 	// Words in front of the call: the seconds of timeout, the file of flock, the folder of cmake -E chdir.
