@@ -157,3 +157,21 @@ func TestGeneratedFilesAreMadeAgain(t *testing.T) {
 		})
 	}
 }
+
+// An agent that changes nothing after it was told is not told again: its words are the reason, and the tests are not run twice
+// on the same texts.
+func TestAnAgentThatInsistsIsAskedAboutOnce(t *testing.T) {
+	if _, err := exec.LookPath("go"); err != nil {
+		t.Skip("go is not installed")
+	}
+	dir := goModule(t)
+	out, srv := turnInDraft(t, dir, []string{"--approve", "all", "--json"},
+		callStep("bash", `{"command":"sed -i 's/return 3/return 2/' cfg/cfg.go"}`), wiretest.Step{Text: "Done."}, wiretest.Step{Text: "Two is what you asked for."})
+	if n := len(srv.Requests()); n != 3 {
+		t.Errorf("%d requests, want 3", n)
+	}
+	e := evidenceIn(t, out)
+	if e.Attempts != 1 || e.Insists != "Two is what you asked for." || len(e.Checks) != 1 || e.Checks[0].Stale || len(e.Checks[0].New()) != 1 || e.Checks[0].New()[0].Name != "TestSize" {
+		t.Errorf("%+v", e)
+	}
+}

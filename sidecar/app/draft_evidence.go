@@ -24,6 +24,7 @@ type ledger struct {
 	Words  string         `json:"words,omitempty"`  // what the agent said last
 	// Insists is the agent's reason to propose what it was told to be wrong.
 	Insists string `json:"insists,omitempty"`
+	Back    string `json:"back,omitempty"` // version that went back to the agent last
 }
 
 // maxRuns is how many commands a ledger keeps; the last one about a subject counts.
@@ -37,6 +38,15 @@ func (o *openDraft) ledger() (l ledger) {
 		return ledger{}
 	}
 	return l
+}
+
+// version names the draft's texts; "" where they cannot be read.
+func (o *openDraft) version() string {
+	p, err := o.proposal()
+	if err != nil {
+		return ""
+	}
+	return change.Version(p.Files)
 }
 
 func (o *openDraft) setLedger(l ledger) error {

@@ -550,9 +550,15 @@ func (d *Drafts) land(ctx context.Context, s *agent.Session, o *openDraft, round
 	if n := d.app.ConfigOf(s.Info().Cwd).RepairRounds; n != nil {
 		rounds = *n
 	}
-	back := may && round < rounds
+	l := o.ledger()
+	// Sent back and nothing changed since: the agent insists. Telling it the same again would only repeat that.
+	version := o.version()
+	insists := l.Back != "" && l.Back == version
+	back := may && round < rounds && !insists
 	sendBack := func(text string) (string, agent.ToolData, bool) {
 		_ = o.Set(func(h *draft.Head) { h.Attempt++ })
+		l.Back = o.version() // tests may have left files
+		_ = o.setLedger(l)   // without it the agent is told once more
 		return text, data, true
 	}
 	// While the worker lives, with what its tools have read.
@@ -561,9 +567,11 @@ func (d *Drafts) land(ctx context.Context, s *agent.Session, o *openDraft, round
 			return sendBack(text)
 		}
 	}
-	l := o.ledger()
-	if checks := d.verify(ctx, s, o, turn); turn || len(checks) > 0 {
-		l.Checks = checks
+	// What was run on these very texts holds.
+	if !insists || len(l.Checks) == 0 || l.Checks[0].Version != version {
+		if checks := d.verify(ctx, s, o, turn); turn || len(checks) > 0 {
+			l.Checks = checks
+		}
 	}
 	failed := failures(l.Checks)
 	if back && failed != "" {

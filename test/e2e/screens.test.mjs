@@ -77,6 +77,8 @@ async function begin(client, steps, { model = "gpt-5-scripted", dirty = false, r
   if (fresh) {
     mkdirSync(join(root, "cache/nvim"), { recursive: true }); // agentic.nvim writes a log there and fails where it cannot
     mkdirSync(cwd);
+    mkdirSync(join(root, "config/pillion"), { recursive: true }); // a change with errors is asked about at once: the script does not propose it twice
+    writeFileSync(join(root, "config/pillion/pillion.jsonc"), '{"repair_rounds":0}');
     for (const [name, text] of Object.entries(project)) writeFileSync(join(cwd, name), text);
   }
   const script = await startModel(steps);

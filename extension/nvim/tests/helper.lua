@@ -105,6 +105,8 @@ function M.world(steps, files, options)
   for name, text in pairs(files or {}) do
     M.write(w.project .. "/" .. name, text)
   end
+  -- A change with errors is asked about at once: the scripted models do not propose it a second time.
+  M.write(home .. "/config/pillion/pillion.jsonc", [[{"repair_rounds":0}]])
   local env = {
     HOME = home,
     XDG_STATE_HOME = home .. "/state",
