@@ -1,6 +1,7 @@
 package lspbridge
 
 import (
+	"hash/maphash"
 	"slices"
 	"strings"
 	"sync"
@@ -34,9 +35,23 @@ type documents struct {
 
 	mu       sync.Mutex // guards what follows
 	open     map[string]*document
-	versions map[string]int32 // last version used per path; survives didClose
-	tick     uint64           // counts uses, to order them by time
+	versions map[string]int32  // last version used per path; survives didClose
+	earlier  map[string][]sent // the last versions of each path, oldest first
+	tick     uint64            // counts uses, to order them by time
 }
+
+// sent is the text of a version, as a sum: what the server says of that version holds for every later one with the same text.
+type sent struct {
+	version int32
+	bytes   int
+	sum     uint64
+}
+
+// maxEarlier is how many versions of a file are remembered. Each check and each question about a draft's texts makes two.
+const maxEarlier = 64
+
+// textSum is new in each process; sums are never stored.
+var textSum = maphash.MakeSeed()
 
 // notifier is what documents need of the client.
 type notifier interface {
@@ -49,7 +64,7 @@ type notifier interface {
 
 // newDocuments has no file open; wire is used under the lock.
 func newDocuments(wire notifier, able *abilities, quirks Quirks) *documents {
-	return &documents{wire: wire, able: able, quirks: quirks, open: map[string]*document{}, versions: map[string]int32{}}
+	return &documents{wire: wire, able: able, quirks: quirks, open: map[string]*document{}, versions: map[string]int32{}, earlier: map[string][]sent{}}
 }
 
 // put makes text the server's text of path: it opens the document or sends the difference. sent is false
@@ -72,6 +87,7 @@ func (d *documents) put(path, text string) (version int32, sent bool) {
 		d.versions[path]++
 		doc = &document{text: text, version: d.versions[path], used: d.tick}
 		d.open[path] = doc
+		d.remember(path, doc)
 		doc.seq = d.wire.mark(causeOpen)
 		_ = d.wire.notify(protocol.MethodTextDocumentDidOpen, &protocol.DidOpenTextDocumentParams{TextDocument: protocol.TextDocumentItem{
 			URI: pathURI(path), LanguageID: protocol.LanguageKind(languageID(path)), Version: doc.version, Text: text}})
@@ -96,6 +112,7 @@ func (d *documents) put(path, text string) (version int32, sent bool) {
 func (d *documents) change(path string, doc *document, edit map[string]any, rebuild bool) {
 	d.versions[path]++
 	doc.version = d.versions[path]
+	d.remember(path, doc)
 	doc.seq = d.wire.mark(causeChange)
 	params := map[string]any{"textDocument": map[string]any{"uri": pathURI(path), "version": doc.version}, "contentChanges": []any{edit}}
 	if d.quirks.WantDiagnostics {
@@ -105,6 +122,25 @@ func (d *documents) change(path string, doc *document, edit map[string]any, rebu
 		params["forceRebuild"] = true
 	}
 	_ = d.wire.notify(protocol.MethodTextDocumentDidChange, params)
+}
+
+// remember notes the text of the document's version. d.mu is held.
+func (d *documents) remember(path string, doc *document) {
+	list := append(d.earlier[path], sent{doc.version, len(doc.text), maphash.String(textSum, doc.text)})
+	d.earlier[path] = list[max(0, len(list)-maxEarlier):]
+}
+
+// sameText reports whether a version of an open document had the text that the server has now. Checks and questions about drafts lay
+// other texts over a document and take them off again: the version is another one then, the text is not.
+func (d *documents) sameText(path string, version int32) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	doc, list := d.open[path], d.earlier[path]
+	if doc == nil {
+		return false
+	}
+	i := slices.IndexFunc(list, func(s sent) bool { return s.version == version })
+	return i >= 0 && list[i].bytes == len(doc.text) && list[i].sum == maphash.String(textSum, doc.text)
 }
 
 // rebuild makes a server that compiles each file by itself check these again although their text is the

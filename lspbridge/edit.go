@@ -382,6 +382,15 @@ type editResolver struct {
 // resolve makes an edit of this server one of files, against what it has open and what the person sees. Where the two differ the version is -1, and
 // resolveEdit answers ErrMoved: the server's positions are of another text.
 func (r *editResolver) resolve(edit lsp.WorkspaceEdit) ([]FileEdit, error) {
+	// An edit for an earlier version is right where that version had the present text.
+	edit.DocumentChanges = slices.Clone(edit.DocumentChanges)
+	for i := range edit.DocumentChanges {
+		at := &edit.DocumentChanges[i].TextDocument
+		path := uriPath(at.URI)
+		if doc, open := r.docs.get(path); open && at.Version != nil && *at.Version != doc.version && r.docs.sameText(path, *at.Version) {
+			at.Version = &doc.version
+		}
+	}
 	return resolveEdit(edit, r.able.enc, func(path string) (string, int32, bool) {
 		doc, _ := r.docs.get(path)
 		version := doc.version
