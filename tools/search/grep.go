@@ -165,6 +165,15 @@ func (s *Searcher) grep(ctx context.Context, q GrepQuery) (Lines, error) {
 	return run(goEngine{m})
 }
 
+// reader is the engine that reads lines out of files that match: the Go engine wherever it can read the pattern, since
+// it opens what was judged, whatever engine found the files.
+func (j *grepJob) reader(e engine) engine {
+	if j.show != nil {
+		return goEngine{j.show}
+	}
+	return e
+}
+
 // take collects lines up to the limit and notices whether there is one more. One match over the limit is what sets More,
 // which is why engines are asked for limit+1.
 func (out *Lines) take(j *grepJob, path string, h hit) bool {
@@ -197,7 +206,7 @@ func grepFile(ctx context.Context, e engine, j *grepJob, q GrepQuery, info os.Fi
 	} else if binary {
 		return &PathError{Message: "binary file, not searched: " + q.Root}
 	}
-	return e.lines(ctx, j, []string{q.Root}, func(path string, h hit) bool { return out.take(j, path, h) })
+	return j.reader(e).lines(ctx, j, []string{q.Root}, func(path string, h hit) bool { return out.take(j, path, h) })
 }
 
 // grepFolder first finds which files match at all, then reads lines from the newest of them until there are
@@ -279,7 +288,7 @@ func grepFolder(ctx context.Context, e engine, j *grepJob, q GrepQuery, out *Lin
 }
 
 // collect reads lines of the files in order; those of buffers are there already. Runs of files from the disk go to the
-// engine in one piece, which saves a start of ripgrep for each.
+// engine in one piece.
 func (out *Lines) collect(ctx context.Context, e engine, j *grepJob, files []aged, found map[string][]Match) error {
 	for len(files) > 0 {
 		if ms, ok := found[files[0].path]; ok {
@@ -300,7 +309,7 @@ func (out *Lines) collect(ctx context.Context, e engine, j *grepJob, files []age
 			n++
 		}
 		full := false
-		if err := e.lines(ctx, j, paths, func(path string, h hit) bool {
+		if err := j.reader(e).lines(ctx, j, paths, func(path string, h hit) bool {
 			full = !out.take(j, path, h)
 			return !full
 		}); err != nil || full {

@@ -14,6 +14,8 @@ type folder string
 
 func openFolder(dir string) (folder, error) { return folder(dir), nil }
 
+func openDir(dir string) (*os.File, error) { return os.Open(dir) }
+
 func (d folder) open(name string) (file, error) { return open(filepath.Join(string(d), name)) }
 
 func (d folder) modTime(name string) (time.Time, error) {

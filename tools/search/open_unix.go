@@ -5,6 +5,7 @@ package search
 import (
 	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -15,11 +16,20 @@ import (
 // file descriptor that it is.
 type folder int
 
-// openFolder opens a folder, so that its entries are opened relative to it whatever happens
+// openFolder opens a folder, given without symbolic links, so that its entries are opened relative to it whatever happens
 // to its name meanwhile. O_DIRECTORY makes a file that took its place an error.
 func openFolder(dir string) (folder, error) {
-	fd, err := openat(unix.AT_FDCWD, dir, unix.O_DIRECTORY)
+	fd, err := openExact(dir, unix.O_DIRECTORY)
 	return folder(fd), err
+}
+
+// openDir is openFolder for listing.
+func openDir(dir string) (*os.File, error) {
+	fd, err := openExact(dir, unix.O_DIRECTORY)
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), dir), nil
 }
 
 // open opens a file of the folder. A path with the folder's name would be resolved anew, link by link.
@@ -43,10 +53,25 @@ func (d folder) Close() error { return unix.Close(int(d)) }
 // through many small files a quarter of its time. It must be closed by who opened it; no finalizer does.
 type file int
 
-// open opens a file by its path, for files that a person named.
+// open opens a file by its path, given without symbolic links.
 func open(path string) (file, error) {
-	fd, err := openat(unix.AT_FDCWD, path, 0)
+	fd, err := openExact(path, 0)
 	return file(fd), err
+}
+
+// openExact opens what a path without symbolic links names. On Linux the kernel refuses a link on the way: a program that
+// may write to the project only could otherwise put one there, between the look at the rules and the opening, and have a
+// file outside shown. Elsewhere a link is refused at the end of the path only.
+func openExact(path string, flags int) (int, error) {
+	for {
+		fd, err := openWithoutLinks(path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK|unix.O_NOFOLLOW|flags)
+		if err == nil {
+			return fd, nil
+		}
+		if err != unix.EINTR {
+			return -1, &fs.PathError{Op: "open", Path: path, Err: err}
+		}
+	}
 }
 
 // openat is openat(2), repeated when a signal interrupts it (Go's preemption sends

@@ -54,50 +54,36 @@ func (r ripgrep) files(ctx context.Context, j *grepJob, emit func(string)) error
 	})
 }
 
-// lines gives the files to ripgrep in portions that fit a command line, in order, and stops
-// when each returns false. --text: which files are text was decided in the first phase, and ripgrep must not print
-// "binary file matches" in place of lines.
+// lines searches the files one after another, in order, until each returns false. It is for patterns that only ripgrep
+// can read (see grepJob.reader). Files are opened here and given to ripgrep as its input: by their names it would follow
+// a link that took a folder's place.
 func (r ripgrep) lines(ctx context.Context, j *grepJob, paths []string, each func(string, hit) bool) error {
-	const room = 24 << 10 // bytes of arguments; Windows takes 32 KiB in all
-	for len(paths) > 0 {
-		// One thread and no mapping: the given order is kept, and a large file takes no memory.
-		args := []string{"--null", "--with-filename", "--line-number", "--no-heading", "--text", "--threads=1", "--no-mmap",
-			"--max-count=" + strconv.Itoa(j.limit+1), "--regexp=" + j.pattern, "--"}
-		used := 0
-		n := 0
-		for n < len(paths) && (n == 0 || used+len(paths[n]) < room) {
-			used += len(paths[n]) + 3
-			args = append(args, paths[n])
-			n++
+	for _, path := range paths {
+		f, err := open(path)
+		if err != nil {
+			j.unread(describe(path, err))
+			continue
 		}
-		full := false
-		err := r.run(ctx, j, args, nil, func(out *bufio.Reader) error {
-			for {
-				path, err := out.ReadString(0)
-				if err != nil {
-					return nil
-				}
-				h, err := readHit(out)
-				if err != nil {
-					return err
-				}
-				if full = !each(strings.TrimSuffix(path, "\x00"), h); full {
-					return errStop
-				}
-			}
-		})
-		if err != nil || full {
+		more := true
+		err = r.input(ctx, j, f, func(h hit) bool { more = each(path, h); return more })
+		f.Close()
+		if err != nil || !more {
 			return err
 		}
-		paths = paths[n:]
 	}
 	return nil
 }
 
 // text searches a text by standard input: an editor's unsaved buffer.
 func (r ripgrep) text(ctx context.Context, j *grepJob, text string, each func(hit) bool) error {
+	return r.input(ctx, j, strings.NewReader(text), each)
+}
+
+// input searches ripgrep's standard input. --text: which files are text was decided before, and ripgrep must not print
+// "binary file matches" in place of lines.
+func (r ripgrep) input(ctx context.Context, j *grepJob, text io.Reader, each func(hit) bool) error {
 	args := []string{"--line-number", "--no-heading", "--text", "--max-count=" + strconv.Itoa(j.limit+1), "--regexp=" + j.pattern, "--", "-"}
-	return r.run(ctx, j, args, strings.NewReader(text), func(out *bufio.Reader) error {
+	return r.run(ctx, j, args, text, func(out *bufio.Reader) error {
 		for {
 			if _, err := out.Peek(1); err != nil {
 				return nil

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -119,7 +118,7 @@ func (w *walk) push(jobs ...job) {
 // where the folder is larger than a chunk they are looked for by name. A folder that cannot be read is reported and does
 // not end the walk.
 func (w *walk) read(ctx context.Context, n int, j job) {
-	f, err := os.Open(j.dir)
+	f, err := openDir(j.dir)
 	if err != nil {
 		w.fail(j.dir, err)
 		return
