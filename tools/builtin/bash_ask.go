@@ -19,6 +19,7 @@ import (
 // shellRequest is what the analysis needs to know of a session. environ is what the command will get; hidden names the
 // files that may not be read without asking.
 func (c commands) shellRequest(command, dir string, environ []string, hidden func(string) bool) scan.Request {
+	protected := c.protector()
 	return scan.Request{
 		Command: command, Hidden: hidden, Dir: dir, Root: c.root(), Extra: append([]string{c.Cwd}, c.Extra...), ReadDirs: []string{c.spillDir()}, Home: c.Home,
 		// From the end, because the last of two entries is the one that the program sees.
@@ -35,7 +36,7 @@ func (c commands) shellRequest(command, dir string, environ []string, hidden fun
 			if access == scan.Read && !secretive(real) {
 				return "", false
 			}
-			return c.protected(real, c.Home)
+			return protected(real)
 		},
 	}
 }

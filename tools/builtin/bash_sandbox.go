@@ -136,7 +136,7 @@ func (c commands) box(a *scan.Analysis, p bashParams, dir string) (*sandbox.Box,
 	}
 	o := sandbox.Options{
 		Root: c.root(), Dir: dir, Extra: append([]string{c.Cwd}, c.Extra...), Home: c.Home, Writable: s.Writable, Network: s.Network || (s.Reach || s.byEffects()) && programs.ReachesElsewhere(a), Processes: s.Processes, Support: s.Support,
-		Protected: func(real string) (string, bool) { return c.protected(real, c.Home) },
+		Protected: c.protector(),
 	}
 	if c.StateDir != "" {
 		o.Quarantine = filepath.Join(c.StateDir, "quarantine")

@@ -334,6 +334,7 @@ func (c changes) names(s *change.Set) string {
 // links, a server that wants to be confirmed).
 func (c changes) request(set *change.Set, p proposal) permission.Request {
 	r := permission.Request{ID: p.ask, Permission: "edit", Always: []string{"*"}, Change: set, Title: "Edit " + set.Title, Followable: true}
+	protected := c.protector()
 	add := func(path, real string) {
 		r.Patterns = append(r.Patterns, c.patterns(path, real)...)
 		r.Also = append(r.Also, filepath.ToSlash(path))
@@ -342,7 +343,7 @@ func (c changes) request(set *change.Set, p proposal) permission.Request {
 		}
 		r.Followable = r.Followable && c.inside(real)
 		for _, x := range []string{real, path} {
-			if why, ok := c.protected(x, c.home()); ok && !r.MustAsk {
+			if why, ok := protected(x); ok && !r.MustAsk {
 				// An "always" would not cover the next one either, so it is not offered.
 				r.MustAsk, r.Always, r.Why = true, nil, c.rel(path)+" is protected: "+why
 			}

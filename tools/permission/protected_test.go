@@ -45,6 +45,25 @@ func TestProtected(t *testing.T) {
 		"/p/rust-toolchain.toml":        true,
 		"/p/.pre-commit-config.yaml":    true,
 		"/p/cursor/mcp.json":            false,
+		"/p/.kiro/hooks/x.kiro.hook":    true,
+		"/p/.devcontainer.json":         true,
+		"/p/.helix/languages.toml":      true,
+		"/p/sub/.hg/hgrc":               true,
+		"/p/.RPROFILE":                  true,
+		"/p/.gdbinit":                   true,
+		"/p/lefthook-local.yml":         true,
+		"/p/.luarc.json":                true,
+		"/p/.editorconfig":              false,
+		"/p/.github/workflows/ci.yml":   false,
+		"/h/u/.config/starship.toml":    true, // a command in every prompt
+		"/h/u/.config/direnv/direnvrc":  true,
+		"/h/u/.wezterm.lua":             true,
+		"/h/u/.cargo/env":               true,
+		"/h/u/.unheard-of/init":         true,
+		"/h/u/.cache/x/y":               false,
+		"/h/u/.npm/_cacache/x":          false,
+		"/h/u/.m2/repository/a.jar":     false,
+		"/h/u/project/.unheard-of/init": false,
 	} {
 		if _, got := Protected(path, "/h/u", "/p"); got != want {
 			t.Errorf("%s: %v, want %v", path, got, want)

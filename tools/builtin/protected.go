@@ -1,0 +1,59 @@
+package builtin
+
+import (
+	"path/filepath"
+	"sync"
+
+	"github.com/pillion-dev/pillion/tools/files"
+	"github.com/pillion-dev/pillion/tools/paths"
+	"github.com/pillion-dev/pillion/tools/permission"
+	"github.com/pillion-dev/pillion/tools/shell/sandbox"
+)
+
+// protector judges real paths for one operation: those that protected knows by their names, and those that another
+// program acts on because a setting or a link elsewhere leads to them. Where these are is looked up once, at the first
+// path that its name does not protect.
+func (w workspace) protector() func(real string) (reason string, ok bool) {
+	led := sync.OnceValue(w.ledTo)
+	return func(real string) (string, bool) {
+		if reason, ok := w.protected(real, w.home()); ok {
+			return reason, true
+		}
+		for place, reason := range led() {
+			if paths.Within(place, real) {
+				return reason, true
+			}
+		}
+		return "", false
+	}
+}
+
+// ledTo are places that are protected though their names do not say so, each with the reason: what git's settings and
+// hooks lead to, and the targets of links with protected names in the home folder and at the top of the project
+// (~/.bashrc that is kept in a project, .vscode/tasks.json that is shared).
+func (w workspace) ledTo() map[string]string {
+	out := map[string]string{}
+	for _, place := range sandbox.GitRuns(w.root(), w.home()) {
+		out[place] = "git's settings or hooks lead to it"
+	}
+	for _, dir := range []string{w.home(), w.root()} {
+		if dir == "" {
+			continue
+		}
+		base, err := files.Real(dir)
+		if err != nil {
+			continue
+		}
+		for _, name := range permission.ProtectedPaths() {
+			path := filepath.Join(base, filepath.FromSlash(name))
+			real, err := filepath.EvalSymlinks(path)
+			if err != nil || real == path || real == base || paths.Within(real, base) {
+				continue // not there, no link, or one to a folder that holds everything
+			}
+			if reason, ok := permission.Protected(path, w.home(), ""); ok {
+				out[real] = filepath.ToSlash(relTo(base, path)) + " is a link to it: " + reason
+			}
+		}
+	}
+	return out
+}
