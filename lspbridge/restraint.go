@@ -106,5 +106,5 @@ func gitWithoutHooks() []string {
 		env = append(env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", n, kv[0]), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", n, kv[1]))
 		n++
 	}
-	return append(env, "GIT_CONFIG_COUNT="+strconv.Itoa(n))
+	return append(append(env, "GIT_CONFIG_COUNT="+strconv.Itoa(n)), "GIT_NO_LAZY_FETCH=1")
 }

@@ -181,7 +181,7 @@ func (x *gitIndex) objects(ctx context.Context, want map[string]int64) map[strin
 	cmd := guard.CommandContext(ctx, guard.Helper, git, "-C", x.root, "-c", "core.fsmonitor=false", "cat-file", "--batch")
 	// The project's configuration must not start programs (fsmonitor), fetch missing objects over the network, prompt or take
 	// locks: this runs beside the person's own git.
-	cmd.Env = append(cmd.Env, "GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_TERMINAL_PROMPT=0", "GIT_DIR="+x.dir, "GIT_WORK_TREE="+x.root)
+	cmd.Env = append(cmd.Env, "GIT_OPTIONAL_LOCKS=0", "GIT_DIR="+x.dir, "GIT_WORK_TREE="+x.root)
 	cmd.Stdin = strings.NewReader(ids.String())
 	// a child that keeps the pipe open is not waited for longer
 	cmd.WaitDelay = time.Second

@@ -40,10 +40,21 @@ func CommandContext(ctx context.Context, who string, argv ...string) *exec.Cmd {
 func CommandFor(ctx context.Context, r Reason, argv ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Env = Environ(r.Who, argv[0])
+	if r.Who == Helper && strings.TrimSuffix(filepath.Base(argv[0]), ".exe") == "git" {
+		cmd.Env = append(cmd.Env, GitReads()...)
+	}
 	if err := r.Check(); err != nil {
 		cmd.Err = err // Start and Run return it
 	}
 	return cmd
+}
+
+// GitReads are variables that keep git to the repository when it only reads. Of a partial clone git fetches missing objects
+// as soon as one is read, and a repository's own settings name the program that does (remote.NAME.uploadpack,
+// core.sshCommand): whoever made the repository would have it run by git cat-file. GIT_ALLOW_PROTOCOL also holds for git
+// before 2.39.4, which does not know the other: no transport has this name.
+func GitReads() []string {
+	return []string{"GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none", "GIT_TERMINAL_PROMPT=0"}
 }
 
 // Environ is this program's environment without keys, for a child.
