@@ -18,7 +18,7 @@ var applyPatchText string
 
 // applyPatchParams has the name of OpenCode's tool.
 type applyPatchParams struct {
-	PatchText string `json:"patchText" jsonschema:"the whole patch, from *** Begin Patch to *** End Patch"`
+	PatchText string `json:"patchText"`
 }
 
 // ApplyPatch changes several files by one patch, all or nothing. It needs no read before: the patch

@@ -24,12 +24,12 @@ var bashText string
 
 // bashParams has the names of OpenCode's tool, besides Background and PTY. Timeout is a pointer, to tell 0, which is refused, from none.
 type bashParams struct {
-	Command     string `json:"command" jsonschema:"the command line to run in bash"`
-	Timeout     *int   `json:"timeout,omitempty" jsonschema:"time limit in milliseconds, 120000 when left out"`
-	Workdir     string `json:"workdir,omitempty" jsonschema:"the directory to run it in, the session's by default; use this instead of cd"`
-	Description string `json:"description,omitempty" jsonschema:"what the command does, in five to ten words"`
-	Background  bool   `json:"background,omitempty" jsonschema:"return at once and let it run on; see bash_output"`
-	PTY         bool   `json:"pty,omitempty" jsonschema:"with background: run it on a pseudo-terminal, for programs that talk to a person"`
+	Command     string `json:"command"`
+	Timeout     *int   `json:"timeout,omitempty"`
+	Workdir     string `json:"workdir,omitempty" jsonschema:"instead of cd"`
+	Description string `json:"description,omitempty"`
+	Background  bool   `json:"background,omitempty"`
+	PTY         bool   `json:"pty,omitempty"`
 
 	// Not a parameter: only the sandboxed variant of the tool offers it (bash_sandbox.go).
 	unsandboxed bool

@@ -25,20 +25,20 @@ var bashKillText string
 
 // bashOutputParams: Wait saves the model a row of empty looks at a build that takes a while.
 type bashOutputParams struct {
-	ID   string `json:"id,omitempty" jsonschema:"the id that bash gave, such as bg_1; without it the commands are listed"`
-	Wait int    `json:"wait,omitempty" minimum:"0" maximum:"30000" jsonschema:"how many milliseconds to wait for new output or the end, 0 when left out"`
+	ID   string `json:"id,omitempty"`
+	Wait int    `json:"wait,omitempty" minimum:"0" maximum:"30000"`
 }
 
 // bashInputParams: the text is typed as it is. The model adds the line break itself, since some programs wait for a single key.
 type bashInputParams struct {
-	ID   string `json:"id" jsonschema:"the id that bash gave, such as bg_1"`
-	Text string `json:"text" jsonschema:"what to type, with a line break at the end of a line"`
-	EOF  bool   `json:"eof,omitempty" jsonschema:"close the input afterwards"`
+	ID   string `json:"id"`
+	Text string `json:"text"`
+	EOF  bool   `json:"eof,omitempty"`
 }
 
 // bashKillParams name the command; there is no signal to choose, the end is always that of all it has started.
 type bashKillParams struct {
-	ID string `json:"id" jsonschema:"the id that bash gave, such as bg_1"`
+	ID string `json:"id"`
 }
 
 const (

@@ -70,12 +70,12 @@ func (s SandboxSettings) support() sandbox.Support {
 // sandboxedParams are bashParams with "unsandboxed". They are a second type because the schema is made
 // from the fields, and a model that is offered the parameter without a sandbox would set it.
 type sandboxedParams struct {
-	Command     string `json:"command" jsonschema:"the command line to run in bash"`
-	Timeout     *int   `json:"timeout,omitempty" jsonschema:"time limit in milliseconds, 120000 when left out"`
-	Workdir     string `json:"workdir,omitempty" jsonschema:"the directory to run it in, the session's by default; use this instead of cd"`
-	Description string `json:"description,omitempty" jsonschema:"what the command does, in five to ten words"`
-	Background  bool   `json:"background,omitempty" jsonschema:"return at once and let it run on; see bash_output"`
-	PTY         bool   `json:"pty,omitempty" jsonschema:"with background: run it on a pseudo-terminal, for programs that talk to a person"`
+	Command     string `json:"command"`
+	Timeout     *int   `json:"timeout,omitempty"`
+	Workdir     string `json:"workdir,omitempty" jsonschema:"instead of cd"`
+	Description string `json:"description,omitempty"`
+	Background  bool   `json:"background,omitempty"`
+	PTY         bool   `json:"pty,omitempty"`
 	Unsandboxed bool   `json:"unsandboxed,omitempty" jsonschema:"run it outside the sandbox, after one that the sandbox stopped; the person is always asked"`
 }
 

@@ -20,15 +20,15 @@ var editText string
 
 // editParams are those of one replacement in one file; multiedit takes a list of them.
 type editParams struct {
-	FilePath string `json:"filePath" jsonschema:"the file to change, absolute or relative to the working directory"`
+	FilePath string `json:"filePath"`
 	replacement
 }
 
 // replacement is one passage and what comes in its place. Both may have \n or \r\n: the file decides which of them is written.
 type replacement struct {
-	OldString  string `json:"oldString" jsonschema:"the passage to replace, as it stands in the file"`
-	NewString  string `json:"newString" jsonschema:"the text in its place"`
-	ReplaceAll bool   `json:"replaceAll,omitempty" jsonschema:"replace every occurrence, not just one"`
+	OldString  string `json:"oldString"`
+	NewString  string `json:"newString"`
+	ReplaceAll bool   `json:"replaceAll,omitempty"`
 }
 
 // Edit replaces one passage of a file. The passage may be quoted loosely; see package replace.

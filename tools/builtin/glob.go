@@ -16,8 +16,8 @@ var globText string
 
 // globParams has the names of OpenCode's tool.
 type globParams struct {
-	Pattern string `json:"pattern" jsonschema:"the glob to match file paths against, such as **/*.js or src/**/*.{ts,tsx}"`
-	Path    string `json:"path,omitempty" jsonschema:"the folder to search in; the working directory by default"`
+	Pattern string `json:"pattern"`
+	Path    string `json:"path,omitempty"`
 }
 
 // Glob finds files by name. Names show also of files whose content is withheld: a model must be able to say that there is an .env. Only what

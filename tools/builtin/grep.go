@@ -19,9 +19,9 @@ var grepText string
 
 // grepParams has the names of OpenCode's tool, so that its prompts work unchanged.
 type grepParams struct {
-	Pattern string `json:"pattern" jsonschema:"the regular expression to search for in file contents"`
-	Path    string `json:"path,omitempty" jsonschema:"the folder or file to search in; the working directory by default"`
-	Include string `json:"include,omitempty" jsonschema:"only files whose names match this glob, such as *.js or *.{ts,tsx}"`
+	Pattern string `json:"pattern"`
+	Path    string `json:"path,omitempty"`
+	Include string `json:"include,omitempty"`
 }
 
 // maxLocations is how many files an editor is told about with a result: it follows the first of them, more only fill the log.

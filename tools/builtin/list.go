@@ -15,8 +15,8 @@ var listText string
 
 // listParams has the names of OpenCode's tool.
 type listParams struct {
-	Path   string   `json:"path,omitempty" jsonschema:"the folder to list; the working directory by default"`
-	Ignore []string `json:"ignore,omitempty" jsonschema:"globs of what to leave out, as in .gitignore"`
+	Path   string   `json:"path,omitempty"`
+	Ignore []string `json:"ignore,omitempty" jsonschema:"more globs to leave out"`
 }
 
 // List shows a folder as a tree, of which 100 entries at most: those near the top come first, as they say most about a project. The answer

@@ -23,15 +23,15 @@ var lspText string
 type lspParams struct {
 	// The operations have the names of OpenCode's lsp tool, which are LSP's requests in
 	// camel case.
-	Operation string `json:"operation" enum:"diagnostics,goToDefinition,typeDefinition,goToImplementation,findReferences,hover,documentSymbol,workspaceSymbol,prepareCallHierarchy,incomingCalls,outgoingCalls,typeHierarchy,codeActions,rename,organizeImports,format" jsonschema:"what to do"`
-	FilePath  string `json:"filePath,omitempty" jsonschema:"the file it is about, absolute or relative to the working directory; diagnostics also takes a folder, or nothing for the whole project"`
-	Line      int    `json:"line,omitempty" minimum:"1" jsonschema:"line, counted from 1"`
-	Character int    `json:"character,omitempty" minimum:"1" jsonschema:"character in the line, counted from 1"`
-	Query     string `json:"query,omitempty" jsonschema:"workspaceSymbol: the name or a part of it"`
-	NewName   string `json:"newName,omitempty" jsonschema:"rename: the new name"`
-	Apply     string `json:"apply,omitempty" jsonschema:"codeActions: the id of the action to carry out"`
-	Undo      string `json:"undo,omitempty" jsonschema:"codeActions: the id of an action that was carried out, to take it back"`
-	Kind      string `json:"kind,omitempty" jsonschema:"codeActions: only actions of this kind, e.g. quickfix, refactor, source.fixAll"`
+	Operation string `json:"operation" enum:"diagnostics,goToDefinition,typeDefinition,goToImplementation,findReferences,hover,documentSymbol,workspaceSymbol,prepareCallHierarchy,incomingCalls,outgoingCalls,typeHierarchy,codeActions,rename,organizeImports,format"`
+	FilePath  string `json:"filePath,omitempty"`
+	Line      int    `json:"line,omitempty" minimum:"1"`
+	Character int    `json:"character,omitempty" minimum:"1"`
+	Query     string `json:"query,omitempty"`
+	NewName   string `json:"newName,omitempty"`
+	Apply     string `json:"apply,omitempty" jsonschema:"an action's id"`
+	Undo      string `json:"undo,omitempty" jsonschema:"the id of one that was applied"`
+	Kind      string `json:"kind,omitempty" jsonschema:"codeActions: quickfix, refactor, source.fixAll …"`
 }
 
 // Queries are the questions that the lsp and symbol tools ask beyond Bridge; *lspbridge.Manager answers them. A Bridge of a host that

@@ -12,8 +12,8 @@ var multiEditText string
 
 // multiEditParams has the names of OpenCode's tool; each edit is made on the result of those before it.
 type multiEditParams struct {
-	FilePath string        `json:"filePath" jsonschema:"the file to change, absolute or relative to the working directory"`
-	Edits    []replacement `json:"edits" minItems:"1" jsonschema:"the replacements, made in this order"`
+	FilePath string        `json:"filePath"`
+	Edits    []replacement `json:"edits" minItems:"1"`
 }
 
 // MultiEdit makes several replacements in one file, all or nothing, and asks once.

@@ -15,22 +15,22 @@ var questionText string
 
 // questionParams has the names of OpenCode's tool; all questions are asked in one form.
 type questionParams struct {
-	Questions []questionItem `json:"questions" minItems:"1" maxItems:"10" jsonschema:"what to ask, all at once"`
+	Questions []questionItem `json:"questions" minItems:"1" maxItems:"10"`
 }
 
 // questionItem is one question; Custom is a pointer because leaving it out means yes.
 type questionItem struct {
-	Question string           `json:"question" minLength:"1" jsonschema:"the whole question"`
+	Question string           `json:"question" minLength:"1"`
 	Header   string           `json:"header,omitempty" jsonschema:"a label of at most 30 characters"`
-	Options  []questionOption `json:"options,omitempty" jsonschema:"answers to choose from; none asks for the user's own words"`
+	Options  []questionOption `json:"options,omitempty" jsonschema:"none: the user's own words"`
 	Multiple bool             `json:"multiple,omitempty" jsonschema:"several options may be chosen"`
 	Custom   *bool            `json:"custom,omitempty" jsonschema:"whether the user may answer in their own words; yes by default"`
 }
 
 // questionOption is one answer to choose; the label alone comes back to the model.
 type questionOption struct {
-	Label       string `json:"label" minLength:"1" jsonschema:"the answer in 1 to 5 words"`
-	Description string `json:"description,omitempty" jsonschema:"what it means"`
+	Label       string `json:"label" minLength:"1" jsonschema:"1 to 5 words"`
+	Description string `json:"description,omitempty"`
 }
 
 // maxHeader is the length that the parameter's description asks for; longer labels are cut.

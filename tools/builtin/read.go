@@ -41,9 +41,9 @@ const (
 
 // readParams is the tool's input. Both numbers are 0 when the model leaves them out.
 type readParams struct {
-	FilePath string `json:"filePath" jsonschema:"the file or folder to read, absolute or relative to the working directory"`
-	Offset   int    `json:"offset,omitempty" minimum:"0" jsonschema:"the first line (or entry) to read, counted from 1"`
-	Limit    int    `json:"limit,omitempty" minimum:"0" jsonschema:"how many lines (or entries) to read; 2000 by default"`
+	FilePath string `json:"filePath"`
+	Offset   int    `json:"offset,omitempty" minimum:"0"`
+	Limit    int    `json:"limit,omitempty" minimum:"0"`
 }
 
 // reader shows files and folders as the person sees them, and notes in Tracker what was shown.

@@ -17,7 +17,7 @@ var skillText string
 
 // skillParams name the skill as the description lists it.
 type skillParams struct {
-	Name string `json:"name" minLength:"1" jsonschema:"the skill's name"`
+	Name string `json:"name" minLength:"1"`
 }
 
 // maxSkillFiles is how many files are listed with a skill, so that the model knows of its scripts; list shows the others.

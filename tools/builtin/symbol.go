@@ -39,25 +39,25 @@ var symbolDeleteText string
 
 // symbolParams name one symbol; FilePath and Line matter where several have the name.
 type symbolParams struct {
-	Symbol   string `json:"symbol" jsonschema:"the symbol's name path, e.g. Server.Start, parseURL or MyClass.method"`
-	FilePath string `json:"filePath,omitempty" jsonschema:"the file it is declared in; found by name without it"`
-	Line     int    `json:"line,omitempty" minimum:"1" jsonschema:"a line of the declaration, counted from 1, when several have that name"`
+	Symbol   string `json:"symbol"`
+	FilePath string `json:"filePath,omitempty"`
+	Line     int    `json:"line,omitempty" minimum:"1"`
 }
 
 // symbolBodyParams name a symbol and the text that is put in, before or after it.
 type symbolBodyParams struct {
-	Symbol   string `json:"symbol" jsonschema:"the symbol's name path, e.g. Server.Start, parseURL or MyClass.method"`
-	Body     string `json:"body" jsonschema:"the whole declaration, signature included"`
-	FilePath string `json:"filePath,omitempty" jsonschema:"the file it is declared in; found by name without it"`
-	Line     int    `json:"line,omitempty" minimum:"1" jsonschema:"a line of the declaration, counted from 1, when several have that name"`
+	Symbol   string `json:"symbol"`
+	Body     string `json:"body"`
+	FilePath string `json:"filePath,omitempty"`
+	Line     int    `json:"line,omitempty" minimum:"1"`
 }
 
 // symbolRenameParams name a symbol and its new name.
 type symbolRenameParams struct {
-	Symbol   string `json:"symbol" jsonschema:"the symbol's name path, e.g. Server.Start, parseURL or MyClass.method"`
-	NewName  string `json:"newName" jsonschema:"the new name, without a path"`
-	FilePath string `json:"filePath,omitempty" jsonschema:"the file it is declared in; found by name without it"`
-	Line     int    `json:"line,omitempty" minimum:"1" jsonschema:"a line of the declaration, counted from 1, when several have that name"`
+	Symbol   string `json:"symbol"`
+	NewName  string `json:"newName"`
+	FilePath string `json:"filePath,omitempty"`
+	Line     int    `json:"line,omitempty" minimum:"1"`
 }
 
 // SymbolRead shows one declaration whole, with the comment and decorators that belong to it, in place of a page of the file.

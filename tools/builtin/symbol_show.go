@@ -15,10 +15,10 @@ import (
 
 // symbolFindParams is the tool's input; without a query Path must be a file, of which everything is listed.
 type symbolFindParams struct {
-	Query string `json:"query,omitempty" jsonschema:"a name, a part of one, or a name path such as Type.method; everything in path without it"`
-	Path  string `json:"path,omitempty" jsonschema:"only in this file or folder; the working directory by default"`
-	Kind  string `json:"kind,omitempty" jsonschema:"only this kind: function, method, class, struct, interface, enum, variable, constant, field …; type for all types"`
-	Body  bool   `json:"body,omitempty" jsonschema:"also show each declaration"`
+	Query string `json:"query,omitempty"`
+	Path  string `json:"path,omitempty"`
+	Kind  string `json:"kind,omitempty" jsonschema:"function, method, class, struct, interface, variable …; type for all types"`
+	Body  bool   `json:"body,omitempty" jsonschema:"show each declaration"`
 }
 
 // What one answer of symbol_find shows at most.

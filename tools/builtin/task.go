@@ -15,12 +15,12 @@ var taskText string
 
 // taskParams has the names of OpenCode's tool.
 type taskParams struct {
-	Description  string `json:"description" minLength:"1" jsonschema:"the job in 3 to 5 words, for the user"`
-	Prompt       string `json:"prompt" minLength:"1" jsonschema:"the job, with everything the sub-agent must know"`
-	SubagentType string `json:"subagent_type" minLength:"1" jsonschema:"which sub-agent"`
-	TaskID       string `json:"task_id,omitempty" jsonschema:"continue this earlier task"`
-	Command      string `json:"command,omitempty" jsonschema:"the slash command this comes from"`
-	Background   bool   `json:"background,omitempty" jsonschema:"do not wait for the result"`
+	Description  string `json:"description" minLength:"1" jsonschema:"3 to 5 words for the user"`
+	Prompt       string `json:"prompt" minLength:"1"`
+	SubagentType string `json:"subagent_type" minLength:"1"`
+	TaskID       string `json:"task_id,omitempty"`
+	Command      string `json:"command,omitempty"`
+	Background   bool   `json:"background,omitempty"`
 }
 
 // Task hands a job to a sub-agent. It may run in parallel with other tasks, each in a session of its
@@ -45,7 +45,7 @@ func Task(e Env) tools.Tool {
 		out := tools.Result{Title: title, Metadata: map[string]any{"sessionId": r.ID, "model": r.Model, "steps": r.Steps}}
 		if r.Running {
 			out.Metadata["background"] = true
-			out.Output = fmt.Sprintf("<task id=%q state=\"running\">\n<summary>\nThe task runs in the background. Its result comes when it is done; continue with something else.\n</summary>\n</task>", r.ID)
+			out.Output = fmt.Sprintf("<task id=%q state=\"running\">\n<summary>\nThe task runs in the background. You are told when it is done; go on with something else.\n</summary>\n</task>", r.ID)
 			return out, nil
 		}
 		// The id comes with the result, so that a later call can go on with this task.

@@ -18,14 +18,14 @@ var todoReadText string
 
 // todoParams hold the whole list, which takes the place of the one before: OpenCode's tool has no smaller step.
 type todoParams struct {
-	Todos []todoItem `json:"todos" jsonschema:"the whole list as it is from now on"`
+	Todos []todoItem `json:"todos"`
 }
 
 // todoItem has the fields of tools.Todo in the same order, so one converts into the other.
 type todoItem struct {
-	Content  string `json:"content" minLength:"1" jsonschema:"what is to be done, in a few words"`
-	Status   string `json:"status" enum:"pending,in_progress,completed,cancelled" jsonschema:"where it stands"`
-	Priority string `json:"priority,omitempty" enum:"high,medium,low" default:"medium" jsonschema:"how important it is"`
+	Content  string `json:"content" minLength:"1"`
+	Status   string `json:"status" enum:"pending,in_progress,completed,cancelled"`
+	Priority string `json:"priority,omitempty" enum:"high,medium,low" default:"medium"`
 }
 
 // TodoWrite replaces the session's plan.

@@ -30,9 +30,9 @@ var webfetchText string
 
 // webfetchParams has the names of OpenCode's tool. Timeout is in seconds and may be a fraction; the client bounds it.
 type webfetchParams struct {
-	URL     string  `json:"url" jsonschema:"the address to fetch"`
-	Format  string  `json:"format,omitempty" jsonschema:"markdown (the default), text or html"`
-	Timeout float64 `json:"timeout,omitempty" jsonschema:"seconds; 30 by default, at most 120"`
+	URL     string  `json:"url"`
+	Format  string  `json:"format,omitempty"`
+	Timeout float64 `json:"timeout,omitempty" jsonschema:"seconds, at most 120"`
 }
 
 // WebFetch reads a web page. The address is asked about before anything is looked up: even a name server would learn of it.

@@ -15,8 +15,8 @@ var writeText string
 
 // writeParams has the names of OpenCode's tool.
 type writeParams struct {
-	FilePath string `json:"filePath" jsonschema:"the file to write, absolute or relative to the working directory"`
-	Content  string `json:"content" jsonschema:"the whole text of the file"`
+	FilePath string `json:"filePath"`
+	Content  string `json:"content"`
 }
 
 // Write replaces a whole file or creates one. An existing file must have been read: a model that writes
