@@ -430,6 +430,10 @@ test("a draft's proposal shows its evidence, and a verified rename is one decisi
     return h.decision
   end, review.hunks)) })
   vim.cmd("Pillion reject all")
+  wait("the decision to be applied", function()
+    vim.cmd("silent! wall")
+    return t.read(w.project .. "/lib.go"):find("func Fetch", 1, true)
+  end, 10000)
   t.idle()
   match("func Fetch", t.read(w.project .. "/lib.go"))
   match("return 3", t.read(w.project .. "/lib.go"))
