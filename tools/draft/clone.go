@@ -5,11 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/pillion-dev/pillion/tools/whole"
@@ -48,15 +49,49 @@ type stamp struct {
 }
 
 // clone copies a project and writes the manifest to note. Blocks are shared where the file system can. Times are kept, as build
-// tools compare them. A file that vanishes meanwhile is left out; any other error ends the copy.
+// tools compare them. A file that vanishes meanwhile is left out; any other error ends the copy. The walk makes the folders, and several
+// goroutines copy the files: most of the time is the file system's, not the disk's.
 func clone(ctx context.Context, from, to string, ignored func(string, bool) bool, note string) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	m := manifest{Entries: map[string]stamp{}}
+	var mu sync.Mutex // guards m.Entries
+	// put copies one path. The error of the first that fails ends all.
+	put := func(rel, path, at string, fi fs.FileInfo) {
+		s, err := cloneEntry(path, at, fi)
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && !fi.IsDir():
+			return // it went meanwhile
+		case err != nil:
+			cancel(fmt.Errorf("copying %s: %w", path, err))
+			return
+		case rel != "." && s.Kind != None:
+			mu.Lock()
+			m.Entries[rel] = s
+			mu.Unlock()
+		}
+	}
+	type job struct {
+		rel, path, at string
+		fi            fs.FileInfo
+	}
+	jobs := make(chan job, 256)
+	var copying sync.WaitGroup
+	for range 2 * runtime.NumCPU() {
+		copying.Go(func() {
+			for j := range jobs {
+				if ctx.Err() == nil {
+					put(j.rel, j.path, j.at, j.fi)
+				}
+			}
+		})
+	}
 	err := filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		if err := ctx.Err(); err != nil {
-			return err
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
 		}
 		rel, err := filepath.Rel(from, path)
 		if err != nil {
@@ -79,15 +114,18 @@ func clone(ctx context.Context, from, to string, ignored func(string, bool) bool
 			}
 			return fs.SkipDir
 		}
-		s, err := cloneEntry(path, at, fi)
-		if err != nil {
-			return fmt.Errorf("copying %s: %w", path, err)
+		if fi.IsDir() { // now, as what is in it is copied next
+			put(rel, path, at, fi)
+			return nil
 		}
-		if rel != "." && s.Kind != None {
-			m.Entries[rel] = s
-		}
+		jobs <- job{rel, path, at, fi}
 		return nil
 	})
+	close(jobs)
+	copying.Wait()
+	if err == nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
 	if err != nil {
 		return err
 	}
@@ -128,33 +166,9 @@ func cloneEntry(from, to string, fi fs.FileInfo) (stamp, error) {
 	case !fi.Mode().IsRegular():
 		return stamp{}, nil
 	}
-	s.Kind, s.Size = File, fi.Size()
-	in, err := openPlain(from)
-	if err != nil {
-		return s, err
-	}
-	defer in.Close()
-	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return s, err
-	}
-	// FICLONE shares blocks on Btrfs and XFS; where that is not supported the bytes are copied.
-	if cloneFile(out, in) != nil {
-		s.Size, err = io.Copy(out, in)
-	}
-	if err == nil {
-		err = out.Chmod(fi.Mode().Perm())
-	}
-	if e := out.Close(); err == nil {
-		err = e
-	}
-	if err == nil {
-		err = os.Chtimes(to, time.Time{}, fi.ModTime())
-	}
-	// Taken last, as each of the steps above changes the time of the last change.
-	if fi, e := os.Lstat(to); e == nil {
-		s.ID = fileID(fi)
-	}
+	var err error
+	s.Kind = File
+	s.Size, s.ID, err = copyFile(from, to, fi)
 	return s, err
 }
 

@@ -75,6 +75,10 @@ type Head struct {
 	Branch     string `json:"branch,omitempty"` // what .git/HEAD held when the draft was made
 	// Attempt counts how often the proposal went back to the model before a person was asked.
 	Attempt int `json:"attempt,omitempty"`
+	// Held: the turn that made it ended with nobody there to ask, so its proposal waits for pillion drafts land.
+	Held bool `json:"held,omitempty"`
+	// Size is what the draft took on the disk, in bytes, when its worker last ended.
+	Size int64 `json:"size,omitempty"`
 	// GitDir is a repository outside the project, see outsideGit; empty in an ordinary clone, whose .git is layered with it.
 	GitDir string `json:"gitDir,omitempty"`
 }
@@ -116,13 +120,17 @@ const (
 var (
 	ErrTooMany = errors.New("there are too many drafts of this project")
 	ErrPlace   = errors.New("no draft can be made of this folder")
+	// ErrBusy is of Acquire.
+	ErrBusy = errors.New("a session is working in this draft")
 )
 
-// Most is how many drafts of one project may be undecided, and MaxAge how long one that nobody used is kept. Each draft of a
-// clone holds a copy of the project, so drafts that everybody forgot must not fill the disk.
+// Most is how many drafts of one project may be undecided, MaxSize how many bytes all of them may take before another is made, and MaxAge
+// how long one that nobody used is kept. A draft of a clone holds a copy of the project, and one in which packages were installed those,
+// so drafts that everybody forgot must not fill the disk.
 const (
-	Most   = 20
-	MaxAge = 14 * 24 * time.Hour
+	Most    = 20
+	MaxSize = 20 << 30
+	MaxAge  = 14 * 24 * time.Hour
 )
 
 // Options say which draft to make.
@@ -155,8 +163,18 @@ func Create(ctx context.Context, o Options) (*Draft, error) {
 		return nil, err
 	}
 	have = prune(have)
-	if n := len(slices.DeleteFunc(have, func(d *Draft) bool { return d.Head().State == Rejected })); n >= Most {
-		return nil, fmt.Errorf("%w (%d); land or drop some: pillion drafts list", ErrTooMany, n)
+	undecided, taken := 0, int64(0)
+	for _, d := range have {
+		h := d.Head()
+		if taken += h.Size; h.State != Rejected {
+			undecided++
+		}
+	}
+	if undecided >= Most {
+		return nil, fmt.Errorf("%w (%d); land or drop some: pillion drafts list", ErrTooMany, undecided)
+	}
+	if taken > MaxSize {
+		return nil, fmt.Errorf("%w: they take %s; land or drop some: pillion drafts list", ErrTooMany, size(taken))
 	}
 	// Eight letters of base 32, 40 random bits, are short enough to type after `pillion drafts show`.
 	id := "dr" + strings.ToLower(rand.Text()[:8])
@@ -323,14 +341,83 @@ func prune(list []*Draft) (left []*Draft) {
 		if h.State == Rejected {
 			rejected++
 		}
-		// One that cannot be removed is still there, and counts.
-		if (time.Since(h.Used) > MaxAge || h.State == Rejected && rejected > Most/2) && d.Drop() == nil {
-			continue
+		// One that cannot be removed is still there, and counts. One that a session works in is not old, whatever its head says.
+		if time.Since(h.Used) > MaxAge || h.State == Rejected && rejected > Most/2 {
+			if release, err := d.Acquire(); err == nil {
+				err = d.Drop()
+				release()
+				if err == nil {
+					continue
+				}
+			}
 		}
 		left = append(left, d)
 	}
 	slices.Reverse(left)
 	return left
+}
+
+// Find is a draft by its id, or by the beginning of it where only one has it. Several that fit are an error: dropping or landing the
+// wrong one cannot be undone.
+func Find(dir, id string) (*Draft, error) {
+	list, err := List(dir, "")
+	if err != nil {
+		return nil, err
+	}
+	var found []*Draft
+	for _, d := range list {
+		// A whole id wins over those that only begin like it.
+		if h := d.Head(); h.ID == id {
+			return d, nil
+		} else if id != "" && strings.HasPrefix(h.ID, id) {
+			found = append(found, d)
+		}
+	}
+	if len(found) == 1 {
+		return found[0], nil
+	}
+	return nil, fmt.Errorf("there is no draft %q; pillion drafts list --all shows them", id)
+}
+
+// Acquire takes the draft for one session, or fails with ErrBusy: two that work in it, or one that lands it while another goes on, would
+// lose what the other does. release gives it back; so does the end of the process.
+func (d *Draft) Acquire() (release func(), err error) {
+	f, err := os.OpenFile(d.path("lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	ok, err := lockFile(f)
+	if err == nil && !ok {
+		err = fmt.Errorf("%w (%s); stop it first, or wait for its end", ErrBusy, d.Head().ID)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return sync.OnceFunc(func() { f.Close() }), nil
+}
+
+// Busy reports that a session works in the draft now.
+func (d *Draft) Busy() bool {
+	release, err := d.Acquire()
+	if err == nil {
+		release()
+	}
+	return errors.Is(err, ErrBusy)
+}
+
+// Measure notes how much the draft takes on the disk, so that a later Create need not look into all layers.
+func (d *Draft) Measure() error {
+	var n int64
+	_ = filepath.WalkDir(d.Dir, func(_ string, e fs.DirEntry, err error) error {
+		if err == nil {
+			if fi, err := e.Info(); err == nil {
+				n += onDisk(fi)
+			}
+		}
+		return nil
+	})
+	return d.Set(func(h *Head) { h.Size = n })
 }
 
 // Drop removes the draft. The kernel leaves work/work behind with mode 0000 after an overlay, and commands may take rights

@@ -323,6 +323,13 @@ var hostile = []string{
 	`for p in /proc/[0-9]*; do echo pwned > "$p/root$TREE/a/f1.txt"; done`,
 	`for p in /proc/[0-9]*; do for f in "$p"/fd/*; do [ -d "$f/a" ] && echo pwned > "$f/a/f1.txt"; done; done`,
 	`nsenter -t "$HOST" -m sh -c 'echo pwned > "$TREE/a/f1.txt"'`, `nsenter -t 1 -a sh -c 'echo pwned > "$TREE/a/f1.txt"'`,
+	`perl -e 'rename($ENV{TREE}, "$ENV{TREE}.old"); mkdir $ENV{TREE}; unlink glob("$ENV{TREE}/a/*")'`, `(sleep 0.2; echo late > "$TREE/late") & kill -9 -1`,
+	`unshare -Urm sh -c 'mount --make-rshared /; mount -o remount,rw "$TREE"; umount -R "$TREE"; mount -t overlay o -o "lowerdir=$TREE,upperdir=$TREE/a,workdir=$TREE/d" "$TREE"; echo pwned > "$TREE/a/f1.txt"'`,
+	`python3 -c 'import ctypes,os
+c=ctypes.CDLL(None,use_errno=True)
+t=os.environ["TREE"].encode()
+print(c.umount2(t,2), c.syscall(428,-100,t,1|0x80000), c.syscall(429,3,b"",-100,t,4), c.setns(os.open("/proc/1/ns/mnt",0),0), c.syscall(442,-100,t,0x8000,0,0))
+open(t+b"/a/f1.txt","w").write("pwned")'`,
 	`chmod -R 000 "$TREE"`, `rm -rf "$TREE"`, `rm -rf "$TREE"/* "$TREE"/.[a-z]*`, `cd /; mv "$TREE" "$TREE.gone"`, `chmod -R a-w .; chmod 0 a/f1.txt a/b`, `cd /; mv "$(dirname "$TREE")" /tmp/moved.$$`,
 	`find "$TREE" -exec touch -d 2001-01-01 {} +`, `chown -R 1:1 "$TREE"`, `ln "$TREE/a/f1.txt" "$TREE/hard"; echo pwned >> "$TREE/hard"`,
 	`exec 9<>"$TREE/a/f1.txt"; echo pwned >&9`, `python3 -c 'import mmap,os,sys

@@ -1,6 +1,7 @@
 package draft
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -351,5 +352,62 @@ func TestDraftsThatAreDroppedDoNotCount(t *testing.T) {
 	}
 	if _, err := Create(t.Context(), Options{Dir: dir, Project: tree, View: Copy}); err != nil {
 		t.Fatalf("one was too old: %v", err)
+	}
+}
+
+// One session works in a draft at a time, in one process or in two, and a draft that is worked in is not dropped for its age.
+func TestADraftBelongsToOneSession(t *testing.T) {
+	d := made(t, folder(t), Copy)
+	release, err := d.Acquire()
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := Load(d.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := again.Acquire(); !errors.Is(err, ErrBusy) || !again.Busy() {
+		t.Errorf("a second one got it: %v", err)
+	}
+	again.head.Used = time.Now().Add(-MaxAge - time.Hour)
+	if left := prune([]*Draft{again}); len(left) != 1 {
+		t.Error("it was dropped")
+	}
+	release()
+	release()
+	if again.Busy() {
+		t.Error("it is not given back")
+	}
+	if left := prune([]*Draft{again}); len(left) != 0 {
+		t.Error("it was not dropped")
+	}
+}
+
+// Drafts that take too much together let no other one be made.
+func TestTheSizeOfDraftsIsLimited(t *testing.T) {
+	tree := folder(t)
+	d := made(t, tree, Copy)
+	if err := os.WriteFile(d.path("tree", "big"), make([]byte, 1<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Measure(); err != nil {
+		t.Fatal(err)
+	}
+	if n := d.Head().Size; n < 1<<20 || n > 2<<20 {
+		t.Errorf("%d bytes", n)
+	}
+	if err := d.Set(func(h *Head) { h.State = Rejected }); err != nil {
+		t.Fatal(err)
+	}
+	if x, err := Create(t.Context(), Options{Dir: filepath.Dir(d.Dir), Project: tree, View: Copy}); err != nil {
+		t.Fatal(err)
+	} else if err := x.Drop(); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Set(func(h *Head) { h.Size = MaxSize + 1 }); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Create(t.Context(), Options{Dir: filepath.Dir(d.Dir), Project: tree, View: Copy}); !errors.Is(err, ErrTooMany) {
+		t.Errorf("%v", err)
 	}
 }
