@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,7 +14,6 @@ import (
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/sidecar/app"
 	"github.com/pillion-dev/pillion/sidecar/terminal"
-	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/draft"
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
@@ -25,8 +23,9 @@ func draftsCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "drafts", Short: "List, show, land or drop drafts that were not decided on",
 		Long: `With --review draft the agent works in a copy-on-write view of the project and proposes all of it at the end. A draft whose
-proposal was not answered, whose turn was cut off or that was rejected is kept, 20 for each project and for 14 days.`,
-		Example: `  pillion run --review draft "rename the field and fix its callers"
+proposal was not answered, whose turn was cut off or that was rejected is kept, 20 for each project and for 14 days. So is one of
+pillion run --background, which waits here for its review.`,
+		Example: `  pillion run --background "rename the field and fix its callers"
   pillion drafts list
   pillion drafts show dr1a2b3c4d
   pillion drafts land dr1a2b3c4d`,
@@ -42,13 +41,14 @@ func draftsDir() string { return filepath.Join(app.NewWorkplace(version).State, 
 // draftRow is a draft as scripts read it. The files and bytes are counted when it is listed; nothing stores them.
 type draftRow struct {
 	draft.Head
-	Files int   `json:"files"` // changed, made or deleted
-	Bytes int64 `json:"bytes"` // of its folder
+	Busy  bool  `json:"busy,omitempty"` // a session works in it now
+	Files int   `json:"files"`          // changed, made or deleted
+	Bytes int64 `json:"bytes"`          // of its folder
 }
 
 // rowOf describes a draft. One that cannot be read is listed with 0 files, since dropping it must be possible.
 func rowOf(d *draft.Draft) draftRow {
-	row := draftRow{Head: d.Head()}
+	row := draftRow{Head: d.Head(), Busy: d.Busy()}
 	if p, err := proposalOf(d); err == nil {
 		row.Files = len(p.Files)
 	}
@@ -62,6 +62,14 @@ func rowOf(d *draft.Draft) draftRow {
 		return nil
 	})
 	return row
+}
+
+// draftState is a draft's stage in a word for people.
+func draftState(r draftRow) string {
+	if r.Busy {
+		return "working"
+	}
+	return string(r.State)
 }
 
 // proposalOf is what a draft that no session works in would change.
@@ -102,7 +110,7 @@ func draftsList() *cobra.Command {
 			return writeTable(c.OutOrStdout(), rows, func(w io.Writer, r draftRow) {
 				// Titles come from a model and paths from a repository: Clean keeps control characters in them from
 				// the terminal.
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.State, textutil.Plural(r.Files, "file"), r.Used.Local().Format(time.DateTime), terminal.Clean(r.Title), terminal.Clean(r.Project))
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, draftState(r), textutil.Plural(r.Files, "file"), r.Used.Local().Format(time.DateTime), terminal.Clean(r.Title), terminal.Clean(r.Project))
 			})
 		},
 	}
@@ -112,28 +120,8 @@ func draftsList() *cobra.Command {
 	return c
 }
 
-// findDraft is a draft by its id, or by the beginning of it where only one has it. It looks in all projects: the
-// id alone says enough.
-func findDraft(id string) (*draft.Draft, error) {
-	list, err := draft.List(draftsDir(), "")
-	if err != nil {
-		return nil, err
-	}
-	var found []*draft.Draft
-	for _, d := range list {
-		// A whole id wins over those that only begin like it.
-		if h := d.Head(); h.ID == id {
-			return d, nil
-		} else if strings.HasPrefix(h.ID, id) {
-			found = append(found, d)
-		}
-	}
-	// Several that fit are an error: dropping or landing the wrong one cannot be undone here.
-	if len(found) == 1 {
-		return found[0], nil
-	}
-	return nil, fmt.Errorf("there is no draft %q; pillion drafts list --all shows them", id)
-}
+// findDraft is a draft by its id, or the beginning of it. It looks in all projects: the id alone says enough.
+func findDraft(id string) (*draft.Draft, error) { return draft.Find(draftsDir(), id) }
 
 // draftsShow is `pillion drafts show`. What a unified diff cannot hold follows in lines that begin with "#".
 func draftsShow() *cobra.Command {
@@ -149,14 +137,7 @@ func draftsShow() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			// Relative paths, as a patch has them; one on another drive of Windows has none and stays absolute.
-			root := d.Head().Project
-			text := change.New("", p.Files).Unified(func(path string) string {
-				if rel, err := filepath.Rel(root, path); err == nil {
-					return filepath.ToSlash(rel)
-				}
-				return path
-			})
+			text := app.DraftDiff(d, p)
 			out := c.OutOrStdout()
 			if _, err := io.WriteString(out, outputFor(text, isTerminal(out))); err != nil {
 				return err
@@ -215,7 +196,10 @@ func draftsLand() *cobra.Command {
 				}
 				t.Event(e)
 			})()
-			data, made := a.Drafts.LandStored(c.Context(), s, d)
+			data, made, err := a.Drafts.LandStored(c.Context(), s, d)
+			if err != nil {
+				return err
+			}
 			// An empty draft is no error, since a turn may have undone its own changes.
 			if !made {
 				fmt.Fprintln(c.ErrOrStderr(), "the draft changes nothing; it was removed")
@@ -252,7 +236,7 @@ func draftsDrop() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if err := d.Drop(); err != nil {
+				if err := app.DropDraft(d); err != nil {
 					return err
 				}
 			}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -32,6 +33,8 @@ type runFlags struct {
 	review                              string
 	limits                              agent.Limits
 	asJSON, resume, trust, plain        bool
+	// background starts a process of its own for the prompt; hold is what that process is told.
+	background, hold bool
 }
 
 // runCommand is `pillion run`.
@@ -54,7 +57,8 @@ a change was rejected; 1 when the model failed, was cut off, or reports that it 
   pillion run -f design.png -f notes.md "build this page"
   pillion run --model anthropic/claude-sonnet-5-5 "add a test for the parser"
   pillion run --approve all --json "format" | jq .
-  pillion run --approve clean "fix all errors"`,
+  pillion run --approve clean "fix all errors"
+  pillion run --background "rename the field and fix its callers"`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			return runPrompts(c.Context(), f, args, c.OutOrStdout(), c.ErrOrStderr())
@@ -79,6 +83,9 @@ func (f *runFlags) flags(c *cobra.Command) {
 	fl.BoolVar(&f.plain, "plain", false, "line by line, without moving the cursor: for screen readers (also PILLION_PLAIN=1)")
 	fl.IntVar(&f.limits.Steps, "max-steps", 0, "stop the turn after this many model requests (default: the limit of the agent)")
 	fl.Float64Var(&f.limits.Cost, "max-cost", 0, "stop the turn when it has cost this many US dollars")
+	fl.BoolVar(&f.background, "background", false, "work in a draft, in a process that goes on when this one ends; pillion drafts lists it")
+	fl.BoolVar(&f.hold, "hold", false, "leave the proposal of a draft for pillion drafts land, and ask nothing")
+	_ = fl.MarkHidden("hold")
 	fl.BoolVar(&f.asJSON, "json", false, "print events and the result as JSON lines")
 }
 
@@ -121,6 +128,10 @@ func runPrompts(ctx context.Context, f runFlags, args []string, out, errOut io.W
 		return usagef("--file needs a prompt; in a conversation, attach files with @")
 	}
 
+	if f.background {
+		return f.inBackground(cwd, prompt, out)
+	}
+
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	// NO_COLOR turns colours off, whatever it is set to (no-color.org).
@@ -160,7 +171,7 @@ func runPrompts(ctx context.Context, f runFlags, args []string, out, errOut io.W
 	if talk {
 		notices = t // whatever is written beside it would be drawn over
 	}
-	a = app.New(app.Options{Place: app.NewWorkplace(version), Asker: t, Questions: questionerIf(t, o.Keys != nil && approve == terminal.Ask), Notices: notices, Verdict: verdictMode(approve)})
+	a = app.New(app.Options{Place: app.NewWorkplace(version), Asker: t, Questions: questionerIf(t, o.Keys != nil && approve == terminal.Ask), Notices: notices, Verdict: verdictMode(approve), Hold: f.hold})
 	defer a.Close()
 	// Configuration problems do not end a run: what is wrong is left out, and the rest applies.
 	_, problems := a.Place.Config(cwd)
@@ -254,6 +265,47 @@ func runPrompts(ctx context.Context, f runFlags, args []string, out, errOut io.W
 		return exitCode(exitError)
 	}
 	return nil
+}
+
+// inBackground hands a prompt to a process of its own and says where its work will be found.
+func (f runFlags) inBackground(cwd, prompt string, out io.Writer) error {
+	switch {
+	case strings.TrimSpace(prompt) == "":
+		return usagef("--background needs a prompt")
+	case f.review != "" && f.review != agent.ReviewDraft:
+		return usagef("--background works in a draft; it cannot be combined with --review %s", f.review)
+	}
+	b := app.Background{Cwd: cwd, Model: f.model, Agent: f.agent, Prompt: prompt}
+	for _, x := range []struct {
+		name string
+		on   bool
+	}{{"--trust", f.trust}, {"--continue", f.resume}, {"--json", f.asJSON}} {
+		if x.on {
+			b.More = append(b.More, x.name)
+		}
+	}
+	for name, value := range map[string]string{"--session": f.session, "--max-steps": numberOr(float64(f.limits.Steps)), "--max-cost": numberOr(f.limits.Cost)} {
+		if value != "" {
+			b.More = append(b.More, name, value)
+		}
+	}
+	for _, file := range f.files {
+		b.More = append(b.More, "--file", file)
+	}
+	log, err := app.StartBackground(app.NewWorkplace(version), b)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "working in the background; pillion drafts list shows it, pillion drafts land ID reviews it\n%s has its output\n", log)
+	return nil
+}
+
+// numberOr is a flag's number in words, "" for 0, which stands for none.
+func numberOr(n float64) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.FormatFloat(n, 'f', -1, 64)
 }
 
 // terminalSession is a session led from the terminal, without a composer: one prompt, or a conversation in plain

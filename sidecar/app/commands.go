@@ -12,7 +12,7 @@ import (
 )
 
 // CommandsOf are the slash commands of a directory: those that people wrote in configuration files or Markdown, sorted
-// by name, and the prompts of MCP servers. An entry without a template has nothing to send and is left out.
+// by name, those about drafts, and the prompts of MCP servers. An entry without a template has nothing to send and is left out.
 func (a *App) CommandsOf(cwd string) []slash.Command {
 	c := a.ConfigOf(cwd)
 	var out []slash.Command
@@ -21,7 +21,7 @@ func (a *App) CommandsOf(cwd string) []slash.Command {
 			out = append(out, slash.Template(name, d))
 		}
 	}
-	return append(out, a.MCP.commands(cwd)...)
+	return append(append(out, a.Drafts.draftCommands()...), a.MCP.commands(cwd)...)
 }
 
 // commands are the prompts of the MCP servers that run, as /server:prompt. It starts the servers and does not wait

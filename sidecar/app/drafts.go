@@ -32,7 +32,8 @@ import (
 // Drafts implements agent.Drafts: the drafts of the sessions whose review style is draft. It decides whose draft a call
 // works in, when a draft is made, proposed and removed; package draft knows the files, package worker runs the tools.
 type Drafts struct {
-	app *App
+	app   *App
+	asked outsideAsked
 
 	mu   sync.Mutex
 	open map[string]*openDraft // guarded by mu; by the session that a person talks to
@@ -41,8 +42,9 @@ type Drafts struct {
 // openDraft is a session's draft, and the worker in which its tools run.
 type openDraft struct {
 	*draft.Draft
-	app  *App
-	root string
+	app     *App
+	root    string
+	release func() // gives the draft back to other processes
 
 	mu   sync.Mutex        // held while a worker is started or ended; calls run beside each other
 	work *worker.Client    // guarded by mu; nil: none runs
@@ -90,15 +92,20 @@ func (d *Drafts) of(ctx context.Context, info agent.SessionInfo) (*openDraft, er
 	}
 	// The whole worktree, not the session's folder: a build in a subfolder reads files above it.
 	root := paths.Worktree(top.Cwd)
-	x, err := d.left(root, top.ID)
+	x, err := d.left(ctx, root, top.ID)
 	if err == nil && x == nil {
 		x, err = draft.Create(ctx, draft.Options{Dir: d.Dir(), Project: root, Session: top.ID, Title: top.Title, Ignored: search.Ignored(root)})
 	}
 	if err != nil {
 		return nil, &tools.Error{Kind: "draft", Message: "no draft can be made, so nothing was done: " + err.Error() + `. The user can choose another review style ("review": "preview").`, Err: err}
 	}
-	o := &openDraft{Draft: x, app: d.app, root: root}
+	release, err := x.Acquire()
+	if err != nil {
+		return nil, &tools.Error{Kind: "draft", Message: err.Error(), Err: err}
+	}
+	o := &openDraft{Draft: x, app: d.app, root: root, release: release}
 	if err := o.layIn(d.app.Sessions.Env(top)); err != nil {
+		release()
 		return nil, fmt.Errorf("unsaved changes of the editor could not be taken into the draft: %w", err)
 	}
 	if d.open == nil {
@@ -109,18 +116,43 @@ func (d *Drafts) of(ctx context.Context, info agent.SessionInfo) (*openDraft, er
 }
 
 // left is the draft that an earlier turn of the session did not land; nil: there is none. It is open again from here
-// on. A rejected one stays as it is, for pillion drafts.
-func (d *Drafts) left(root, session string) (*draft.Draft, error) {
+// on. A rejected one stays as it is, for pillion drafts. So does one in which a prompt worked that has been undone since, or before which
+// a checkpoint was restored: what the person took back must not come again with the next proposal.
+func (d *Drafts) left(ctx context.Context, root, session string) (*draft.Draft, error) {
 	list, err := draft.List(d.Dir(), "")
 	if err != nil {
 		return nil, err
 	}
 	for _, x := range slices.Backward(list) {
-		if h := x.Head(); h.Session == session && h.State != draft.Rejected && h.Project == DraftProject(root) {
-			return x, x.Set(func(h *draft.Head) { h.State = draft.Open })
+		h := x.Head()
+		if h.Session != session || h.State == draft.Rejected || h.Project != DraftProject(root) {
+			continue
 		}
+		if s, ok := d.app.Runtime.Session(session); ok && restoredSince(ctx, s, h.Used) {
+			s.Notice("info", "The draft "+h.ID+" was worked in by a prompt that was taken back since. It is set aside, and a new one begins: pillion drafts show "+h.ID)
+			if err := x.Set(func(h *draft.Head) { h.State = draft.Rejected }); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		return x, x.Set(func(h *draft.Head) { h.State = draft.Open })
 	}
 	return nil, nil
+}
+
+// restoredSince reports that the session was last taken back, and not forward again, after a draft was used. A session whose events cannot be
+// read counts as restored: its draft is kept, and not continued.
+func restoredSince(ctx context.Context, s *agent.Session, used time.Time) (back bool) {
+	err := s.Events(ctx, 0, func(e agent.Event) error {
+		if e.Type != agent.EventRestore || e.Time.Before(used) {
+			return nil
+		}
+		if r, ok := agent.Value[agent.RestoreData](e); ok && r.State == agent.RestoreDone {
+			back = r.Undoes == ""
+		}
+		return nil
+	})
+	return back || err != nil
 }
 
 // layIn takes the editor's unsaved texts into the draft, so that the tools see what the person sees. Links are
@@ -176,7 +208,7 @@ func (o *openDraft) call(ctx context.Context, tool string, input json.RawMessage
 		return tools.Result{}, &tools.Error{Kind: "draft", Message: "the draft cannot be worked in: " + err.Error(), Err: err}
 	}
 	inside := *call
-	inside.Host.Gate = draftGate{call.Host.Gate, o.Head().Project}
+	inside.Host.Gate = draftGate{call.Host.Gate, o.Root()}
 	names := o.translation()
 	input = names.in(input)
 	inside.OnMetadata = func(u tools.Update) {
@@ -284,6 +316,9 @@ func (o *openDraft) stop() {
 			o.read = read
 		}
 		o.work = nil
+		if err := o.Measure(); err != nil {
+			o.app.O.Log.Warn("measuring a draft", "draft", o.Dir, "err", err)
+		}
 	}
 }
 
@@ -376,6 +411,38 @@ func (o *openDraft) overlaid(more []lspbridge.Proposal) []lspbridge.Proposal {
 	return out
 }
 
+// unseen says what of a draft no language server can see; "" for nothing. Servers get the draft's texts over their documents, but packages that
+// were installed in it, and what else Git ignores, lie on no disk of theirs.
+func unseen(p *draft.Proposal) string {
+	for i := range p.Bulk {
+		if p.Bulk[i].Now != draft.None {
+			return "the language servers do not see " + p.Bulk[i].Rel + ", which only the draft has"
+		}
+	}
+	return ""
+}
+
+// partialServers are language servers whose verdict is not the whole truth, for a reason. A fresh one is a partial one then: an
+// import of a package that was just installed must neither go back to the model as an error nor count as checked.
+type partialServers struct {
+	builtin.Bridge
+	why string
+}
+
+// Check implements builtin.Bridge.
+func (b partialServers) Check(ctx context.Context, files []lspbridge.Proposal) lspbridge.Delta {
+	d := b.Bridge.Check(ctx, files)
+	if d.Certainty == change.Fresh {
+		d.Certainty, d.Reason = change.Partial, b.why
+	}
+	for i := range d.Files {
+		if d.Files[i].Certainty == change.Fresh {
+			d.Files[i].Certainty, d.Files[i].Reason = change.Partial, b.why
+		}
+	}
+	return d
+}
+
 // draftServers are the project's language servers, which see the draft as texts laid over their documents. Without it
 // they would answer about the files on disk, which a draft does not change.
 type draftServers struct {
@@ -385,6 +452,11 @@ type draftServers struct {
 
 // Check implements builtin.Bridge: the verdict on the whole draft with these files.
 func (b draftServers) Check(ctx context.Context, files []lspbridge.Proposal) lspbridge.Delta {
+	if p, err := b.o.proposal(); err == nil {
+		if why := unseen(p); why != "" {
+			return partialServers{b.Bridge, why}.Check(ctx, b.o.overlaid(files))
+		}
+	}
 	return b.Bridge.Check(ctx, b.o.overlaid(files))
 }
 
@@ -494,6 +566,7 @@ func (d *Drafts) Interrupted(s *agent.Session) {
 	if o == nil {
 		return
 	}
+	defer o.release()
 	o.stop()
 	p, err := o.proposal()
 	if err == nil && p.Empty() {
@@ -527,14 +600,20 @@ func (d *Drafts) Land(ctx context.Context, s *agent.Session, round int, may, tur
 	d.mu.Lock()
 	delete(d.open, s.ID())
 	d.mu.Unlock()
+	o.release()
 	return again, data, made
 }
 
 // LandStored proposes a draft that lies there, in a session of its project, as pillion drafts land does: no model takes
-// it back.
-func (d *Drafts) LandStored(ctx context.Context, s *agent.Session, x *draft.Draft) (data agent.ToolData, made bool) {
+// it back. It fails with draft.ErrBusy while a session works in it. The evidence is what the turn has left beside the draft.
+func (d *Drafts) LandStored(ctx context.Context, s *agent.Session, x *draft.Draft) (data agent.ToolData, made bool, err error) {
+	release, err := x.Acquire()
+	if err != nil {
+		return data, false, err
+	}
+	defer release()
 	_, data, made = d.land(ctx, s, &openDraft{Draft: x, app: d.app, root: x.Head().Project}, 0, false, false)
-	return data, made
+	return data, made, nil
 }
 
 // land is the end of a draft, in this order: problems that language servers are sure of, then the commands of verify,
@@ -614,8 +693,17 @@ func (d *Drafts) land(ctx context.Context, s *agent.Session, o *openDraft, round
 		_ = o.Drop()
 		return "", data, false
 	}
-	if err := o.Set(func(h *draft.Head) { h.State = draft.Proposed }); err != nil {
+	if err := o.Set(func(h *draft.Head) {
+		h.State = draft.Proposed
+		if h.Title == "" {
+			h.Title = s.Info().Title
+		}
+	}); err != nil {
 		return fail(err)
+	}
+	if d.app.O.Hold {
+		s.Notice("info", fmt.Sprintf("The draft %s with %s is ready: pillion drafts show %[1]s, then pillion drafts land %[1]s.", o.Head().ID, textutil.Plural(len(p.Files), "changed file")))
+		return "", data, true
 	}
 	landing := builtin.Landing{Title: "draft: " + textutil.Plural(len(p.Files), "file"), Files: p.Files, Notes: p.Notes, Evidence: d.evidenceOf(s, o, l, change.Version(p.Files), remade)}
 	for i := range p.Bulk {
@@ -636,6 +724,9 @@ func (d *Drafts) land(ctx context.Context, s *agent.Session, o *openDraft, round
 			errs = append(errs, o.LandBulk(p.Bulk))
 		}
 		return errors.Join(errs...)
+	}
+	if why := unseen(p); why != "" && env.Bridge != nil {
+		env.Bridge = partialServers{env.Bridge, why}
 	}
 	data, err = s.ToolBeside(ctx, builtin.Land(env, landing), json.RawMessage(`{}`))
 	if err != nil {
@@ -674,6 +765,9 @@ func (d *Drafts) repair(ctx context.Context, env builtin.Env, o *openDraft) stri
 	if err != nil || len(p.Files) == 0 {
 		return "" // the proposal says what went wrong
 	}
+	if why := unseen(p); why != "" {
+		env.Bridge = partialServers{env.Bridge, why}
+	}
 	v := builtin.NewWriter(env).Check(ctx, change.New("", slices.Clone(p.Files)))
 	if v == nil || v.Certainty != change.Fresh {
 		return ""
@@ -694,6 +788,7 @@ func (d *Drafts) Ended(session string) {
 	d.mu.Unlock()
 	if o != nil {
 		o.stop()
+		o.release()
 	}
 }
 

@@ -149,7 +149,7 @@ func (h *customHost) extensions(a *App, cwd string) *agent.Extensions {
 					a.noticeIn(cwd, "info", "The custom tool "+t.ID+" replaces the built-in tool of that name.")
 				}
 			}
-			return over
+			return a.Drafts.outside(over)
 		},
 		Hooks:      []tools.Hook{h.Hook()},
 		Define:     h.define,

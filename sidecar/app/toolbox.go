@@ -26,12 +26,16 @@ func (t toolbox) More(ctx context.Context, s agent.SessionInfo) []tools.Tool {
 			out = append(out[:len(out):len(out)], theirs...)
 		}
 	}
-	return out
+	return t.a.Drafts.outside(out)
 }
 
 // Find finds a tool that is not offered for want of room, so that a model that knows its name can call it.
 func (t toolbox) Find(s agent.SessionInfo, name string) (tools.Tool, bool) {
-	return t.a.MCP.find(s, name)
+	found, ok := t.a.MCP.find(s, name)
+	if ok {
+		found = t.a.Drafts.outside([]tools.Tool{found})[0]
+	}
+	return found, ok
 }
 
 // Release drops what was kept for a session's tools. The draft's worker ends first, as its calls use what the

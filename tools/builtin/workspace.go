@@ -107,11 +107,18 @@ func (w workspace) protected(real, home string) (string, bool) {
 		if r, err := files.Real(dir); err == nil {
 			dir = r
 		}
-		if paths.Within(dir, real) {
+		if paths.Within(dir, real) && !w.inCopy(dir, real) {
 			return "it holds the agent's own rules", true
 		}
 	}
 	return permission.Protected(real, home, w.root())
+}
+
+// inCopy reports a path of the project where that is a draft's copy, which is kept in the state folder. The draft's own data lies beside
+// the copy and stays protected.
+func (w workspace) inCopy(state, real string) bool {
+	root, err := files.Real(w.root())
+	return err == nil && filepath.Dir(filepath.Dir(root)) == filepath.Join(state, "drafts") && paths.Within(root, real)
 }
 
 // place is a path that a call wants to use: as named, and with its links resolved at that moment.

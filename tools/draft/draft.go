@@ -75,8 +75,6 @@ type Head struct {
 	Branch     string `json:"branch,omitempty"` // what .git/HEAD held when the draft was made
 	// Attempt counts how often the proposal went back to the model before a person was asked.
 	Attempt int `json:"attempt,omitempty"`
-	// Held: the turn that made it ended with nobody there to ask, so its proposal waits for pillion drafts land.
-	Held bool `json:"held,omitempty"`
 	// Size is what the draft took on the disk, in bytes, when its worker last ended.
 	Size int64 `json:"size,omitempty"`
 	// GitDir is a repository outside the project, see outsideGit; empty in an ordinary clone, whose .git is layered with it.

@@ -1,0 +1,363 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pillion-dev/pillion/agent/provider/wiretest"
+)
+
+// draftsOf lists a project's drafts as scripts read them.
+func draftsOf(t *testing.T, dir string, env []string) (rows []draftRow) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], "drafts", "list", "--json")
+	cmd.Env, cmd.Dir = env, dir
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(out)) {
+		var r draftRow
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+// pillionIn runs the program and returns all that it printed.
+func pillionIn(dir string, env []string, args ...string) string {
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Env, cmd.Dir = env, dir
+	out, _ := cmd.CombinedOutput()
+	return string(out)
+}
+
+// A run in the background ends with a proposal that waits. The project is not touched before, a draft that is worked in is neither landed
+// nor dropped, and /drafts in a session lands it like pillion drafts.
+func TestARunInTheBackgroundWaitsForItsReview(t *testing.T) {
+	srv := wiretest.New(t)
+	goOn := make(chan struct{})
+	srv.Add(callStep("bash", `{"command":"echo two >> a.txt"}`), wiretest.Step{Text: "Done.", Wait: goOn})
+	env := append(draftEnv(t), "NO_PROXY=*", "ANTHROPIC_API_KEY=sk-ant-of-the-test", "ANTHROPIC_BASE_URL="+srv.AnthropicURL())
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "a.txt"), "one\n")
+	began := time.Now()
+	said := pillionIn(dir, env, "run", "--background", "--model", "anthropic/claude-sonnet-5-5", "add", "two")
+	if !strings.Contains(said, "working in the background") {
+		t.Fatalf("%s", said)
+	}
+	// waitFor lists until the drafts are so; each list is a process, so nothing spins.
+	waitFor := func(what string, ok func([]draftRow) bool) []draftRow {
+		t.Helper()
+		for {
+			rows := draftsOf(t, dir, env)
+			if ok(rows) {
+				return rows
+			}
+			if time.Since(began) > time.Minute {
+				log, _ := filepath.Glob(filepath.Join(filepath.Dir(strings.Fields(strings.Split(said, "\n")[1])[0]), "*.log"))
+				text := read(t, log[0])
+				t.Fatalf("no draft became %s: %+v\n%s", what, rows, text)
+			}
+		}
+	}
+	rows := waitFor("busy", func(rows []draftRow) bool { return len(rows) == 1 && rows[0].Busy && rows[0].Files == 1 })
+	for _, what := range []string{"land", "drop"} {
+		if said := pillionIn(dir, env, "drafts", what, rows[0].ID); !strings.Contains(said, "a session is working in this draft") {
+			t.Errorf("%s: %s", what, said)
+		}
+	}
+	close(goOn)
+	rows = waitFor("proposed", func(rows []draftRow) bool {
+		return len(rows) == 1 && rows[0].State == "proposed" && !rows[0].Busy
+	})
+	if got := read(t, filepath.Join(dir, "a.txt")); got != "one\n" {
+		t.Errorf("the project was written: %q", got)
+	}
+	if rows[0].Size == 0 {
+		t.Errorf("%+v", rows[0])
+	}
+	if said := pillionIn(dir, env, "run", "/drafts"); !strings.Contains(said, rows[0].ID) || !strings.Contains(said, "proposed, 1 file") {
+		t.Errorf("/drafts: %s", said)
+	}
+	if said := pillionIn(dir, env, "run", "/drafts show "+rows[0].ID[:5]); !strings.Contains(said, "+two") {
+		t.Errorf("/drafts show: %s", said)
+	}
+	if said := pillionIn(dir, env, "run", "--approve", "all", "/drafts land "+rows[0].ID); !strings.Contains(said, "written to the project") {
+		t.Errorf("/drafts land: %s", said)
+	}
+	if got := read(t, filepath.Join(dir, "a.txt")); got != "one\ntwo\n" {
+		t.Errorf("%q", got)
+	}
+	if rows := draftsOf(t, dir, env); len(rows) != 0 {
+		t.Errorf("%+v", rows)
+	}
+}
+
+// Drafts side by side: each begins from the same tree, and each lands on what the ones before it and the person have made of it.
+func TestDraftsSideBySide(t *testing.T) {
+	env := draftEnv(t)
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "a.txt"), "1\n2\n3\n4\n5\n6\n7\n8\n9\n")
+	var wait sync.WaitGroup
+	for _, command := range []string{"sed -i s/2/two/ a.txt; echo x > x", "sed -i s/5/five/ a.txt; mkdir y; echo y > y/y", "sed -i s/8/eight/ a.txt; sed -i s/5/FIVE/ a.txt"} {
+		wait.Go(func() { inDraft(t, dir, "none", env, command) })
+	}
+	wait.Wait()
+	write(t, filepath.Join(dir, "a.txt"), "0\n1\n2\n3\n4\n5\n6\n7\n8\n9\n")
+	rows := draftsOf(t, dir, env)
+	if len(rows) != 3 {
+		t.Fatalf("%+v", rows)
+	}
+	for _, r := range rows {
+		pillionIn(dir, env, "drafts", "land", r.ID, "--approve", "all", "--no-lsp")
+	}
+	got := read(t, filepath.Join(dir, "a.txt"))
+	for _, want := range []string{"0\n1\ntwo\n3\n4\n", "\neight\n9\n", "<<<<<<< the project\n", "five\n", "FIVE\n"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is not in\n%s", want, got)
+		}
+	}
+	if read(t, filepath.Join(dir, "x")) != "x\n" || read(t, filepath.Join(dir, "y", "y")) != "y\n" {
+		t.Error("new files are missing")
+	}
+	if rows := draftsOf(t, dir, env); len(rows) != 0 {
+		t.Errorf("%+v", rows)
+	}
+}
+
+// Landing is killed in the middle: no file is torn, files are all old or all new, and landing again makes it whole, ignored output
+// included.
+func TestKilledWhileLanding(t *testing.T) {
+	const runs, enough = 10, 3 // kills at most, and those that hit
+	env := draftEnv(t)
+	home := ""
+	for _, e := range env {
+		if rest, ok := strings.CutPrefix(e, "XDG_STATE_HOME="); ok {
+			home = rest
+		}
+	}
+	journal := filepath.Join(home, "pillion", "journal", "*.json")
+	var b strings.Builder // written out: a loop is asked about, as nobody can say which files it writes
+	for i := range 30 {
+		fmt.Fprintf(&b, "sed -i 's/head/HEAD %d/' f%d; ", i, i+1)
+	}
+	b.WriteString("rm f31; mkdir n; rm -r out/old; mkdir -p out/d")
+	for i := range 60 {
+		fmt.Fprintf(&b, "; echo %d > n/%d; echo %d > out/d/%d", i, i, i, i)
+	}
+	commands := b.String()
+	r := rand.New(rand.NewPCG(uint64(os.Getpid()), 23))
+	hits := 0
+	for run := 0; run < runs && hits < enough; run++ {
+		dir := filepath.Join(t.TempDir(), "project")
+		twin := dir + "-twin"
+		if out, err := exec.Command("bash", "-c", `mkdir -p "$0/out/old" && cd "$0" && for i in $(seq 31); do (echo head; seq 2000) > f$i; done && echo out/ > .gitignore && echo o > out/old/o && cp -a "$0" "$1"`, dir, twin).CombinedOutput(); err != nil {
+			t.Fatalf("%v %s", err, out)
+		}
+		if out, err := exec.Command("bash", "-c", "cd "+twin+"; "+commands).CombinedOutput(); err != nil {
+			t.Fatalf("%v %s", err, out)
+		}
+		old, now := texts(t, dir), texts(t, twin)
+		inDraft(t, dir, "none", env, commands)
+		rows := draftsOf(t, dir, env)
+		if len(rows) != 1 {
+			t.Fatalf("%+v", rows)
+		}
+		cmd := exec.Command(os.Args[0], "drafts", "land", rows[0].ID, "--approve", "all", "--no-lsp")
+		cmd.Env, cmd.Dir = env, dir
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		killAfter(cmd, journal, time.Duration(r.Int64N(int64(12*time.Millisecond))))
+		if !cmd.ProcessState.Success() {
+			hits++
+		}
+		for name, text := range texts(t, dir) {
+			if text != old[name] && text != now[name] && !strings.Contains(name, ".pillion") {
+				t.Fatalf("run %d: %s is torn", run, name)
+			}
+		}
+		// The next start ends what was begun, one way or the other, and the draft is still there unless all was done.
+		said := ""
+		for _, row := range draftsOf(t, dir, env) {
+			said += pillionIn(dir, env, "drafts", "land", row.ID, "--approve", "all", "--no-lsp")
+		}
+		if rows := draftsOf(t, dir, env); len(rows) != 0 {
+			t.Errorf("run %d: %+v\n%.2000s", run, rows, said)
+		}
+		sameTree(t, fmt.Sprintf("run %d: %.300s", run, said[max(0, len(said)-300):]), tree(t, twin, false), tree(t, dir, false))
+		if t.Failed() {
+			return
+		}
+	}
+	if hits == 0 {
+		t.Skip("no kill hit the landing")
+	}
+}
+
+// A tool of the person's own runs in a process that does not see the draft. It is asked about there even where a rule allows it, and the
+// model is told.
+func TestToolsOutsideOfADraftAreAskedAbout(t *testing.T) {
+	if _, err := exec.LookPath("node"); err != nil {
+		t.Skip("no node on PATH")
+	}
+	home, dir := t.TempDir(), t.TempDir()
+	write(t, filepath.Join(dir, "a.txt"), "one\n")
+	for path, text := range map[string]string{
+		".config/opencode/tools/stamp.ts": `import { tool } from "@opencode-ai/plugin"
+import { appendFileSync } from "fs"
+export default tool({ description: "Stamps.", args: {}, async execute() { appendFileSync("` + dir + `/a.txt", "stamp\n"); return "stamped" } })`,
+		".config/pillion/pillion.jsonc": `{"permission":{"stamp":"allow"}}`,
+	} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(home, path)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(home, path), text)
+	}
+	env := append(os.Environ(), "PILLION_TEST_MAIN=1", "HOME="+home, "XDG_CONFIG_HOME="+home+"/.config", "XDG_STATE_HOME="+home+"/state")
+	run := func(approve, review string) toolAnswer {
+		cmd := exec.Command(os.Args[0], "tool", "call", "--jsonl", "--no-lsp", "--review", review, "--approve", approve)
+		var out, errs bytes.Buffer
+		cmd.Env, cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = env, dir, strings.NewReader(`{"tool":"stamp","input":{}}`+"\n"), &out, &errs
+		if err := cmd.Run(); err != nil {
+			t.Fatalf("%v %s", err, &errs)
+		}
+		var a toolAnswer
+		if err := json.Unmarshal([]byte(strings.SplitN(out.String(), "\n", 2)[0]), &a); err != nil {
+			t.Fatalf("%s: %v", out.String(), err)
+		}
+		return a
+	}
+	if a := run("none", "preview"); a.Error != nil || !strings.Contains(a.Output, "stamped") || strings.Contains(a.Output, "draft") {
+		t.Errorf("in the project: %+v", a)
+	}
+	if a := run("none", "draft"); a.Error == nil || a.Error.Kind != "rejected" {
+		t.Errorf("in a draft: %+v", a)
+	}
+	if got := read(t, filepath.Join(dir, "a.txt")); got != "one\nstamp\n" {
+		t.Errorf("%q", got)
+	}
+	if a := run("all", "draft"); a.Error != nil || !strings.Contains(a.Output, "outside of the draft") {
+		t.Errorf("in a draft, allowed: %+v", a)
+	}
+}
+
+// A turn that broke off leaves its draft, and the next prompt goes on in it; not when the prompt was undone meanwhile.
+func TestAnUndoneTurnsDraftIsSetAside(t *testing.T) {
+	for _, undo := range []bool{false, true} {
+		srv := wiretest.New(t)
+		env := append(draftEnv(t), "NO_PROXY=*", "ANTHROPIC_API_KEY=sk-ant-of-the-test", "ANTHROPIC_BASE_URL="+srv.AnthropicURL())
+		dir := t.TempDir()
+		write(t, filepath.Join(dir, "a.txt"), "one\n")
+		prompt := func(more ...string) string {
+			return pillionIn(dir, env, append([]string{"run", "--model", "anthropic/claude-sonnet-5-5", "--review", "draft", "--approve", "all"}, more...)...)
+		}
+		srv.Add(callStep("bash", `{"command":"echo first > first.txt"}`), wiretest.Step{Error: &wiretest.Error{Status: 400, Type: "invalid_request_error", Message: "broken off"}})
+		said := prompt("begin")
+		if rows := draftsOf(t, dir, env); len(rows) != 1 || rows[0].State != "open" {
+			t.Fatalf("%+v\n%s", rows, said)
+		}
+		if undo {
+			said += prompt("--continue", "/undo")
+		}
+		srv.Add(callStep("bash", `{"command":"echo second > second.txt"}`), wiretest.Step{Text: "Done."}, wiretest.Step{Text: "Done."})
+		said += prompt("--continue", "go on")
+		_, err := os.Stat(filepath.Join(dir, "first.txt"))
+		if undo == (err == nil) {
+			t.Errorf("undone: %v, first.txt: %v\n%s", undo, err, said)
+		}
+		if read(t, filepath.Join(dir, "second.txt")) != "second\n" {
+			t.Errorf("%s", said)
+		}
+		if rows := draftsOf(t, dir, env); undo && (len(rows) != 1 || rows[0].State != "rejected") || !undo && len(rows) != 0 {
+			t.Errorf("undone: %v: %+v", undo, rows)
+		}
+	}
+}
+
+// What Git ignores in a draft is on no disk that a language server sees. An import of it must not go back to the model as an error that
+// the servers are certain of.
+func TestIgnoredOutputMakesTheVerdictPartial(t *testing.T) {
+	if _, err := exec.LookPath("gopls"); err != nil {
+		t.Skip("gopls is not installed; run make setup-go")
+	}
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "go.mod"), "module x\n\ngo 1.22\n")
+	write(t, filepath.Join(dir, ".gitignore"), "gen/\n")
+	write(t, filepath.Join(dir, "a.go"), "package x\n\nfunc A() int { return 1 }\n")
+	out, srv := turnInDraft(t, dir, []string{"--approve", "all", "--trust", "--json"},
+		callStep("bash", `{"command":"mkdir gen; printf 'package gen\\n\\nconst One = 1\\n' > gen/gen.go; printf 'package x\\n\\nimport \"x/gen\"\\n\\nfunc A() int { return gen.One }\\n' > a.go"}`), wiretest.Step{Text: "Done."}, wiretest.Step{Text: "Done."})
+	for _, r := range srv.Requests() {
+		if strings.Contains(r.LastText(), "Before the user is asked: the language servers") {
+			t.Errorf("it went back to the model: %s", r.LastText())
+		}
+	}
+	if !strings.Contains(out, "do not see gen, which only the draft has") {
+		t.Errorf("the verdict does not say so:\n%s", out)
+	}
+	if got := read(t, filepath.Join(dir, "a.go")) + read(t, filepath.Join(dir, "gen", "gen.go")); !strings.Contains(got, "gen.One") || !strings.Contains(got, "One = 1") {
+		t.Errorf("%s", got)
+	}
+}
+
+// Without namespaces a draft is a copy under another path. The model and the person read the project's own; what stays in the copy is not
+// asked about, and what lies beside it, the draft's own data, is.
+func TestADraftThatIsACopy(t *testing.T) {
+	env := draftEnv(t)
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "a.txt"), "one\n")
+	calls := func(approve string, lines ...string) (out []toolAnswer) {
+		cmd := exec.Command("unshare", "--user", "--map-root-user", "--mount", "sh", "-c", `echo 0 > /proc/sys/user/max_user_namespaces && echo 0 > /proc/sys/user/max_mnt_namespaces && exec "$0" "$@"`,
+			os.Args[0], "tool", "call", "--jsonl", "--no-lsp", "--review", "draft", "--approve", approve, "--cwd", dir)
+		cmd.Env, cmd.Dir, cmd.Stdin = env, dir, strings.NewReader(strings.Join(lines, "\n")+"\n")
+		b, err := cmd.CombinedOutput()
+		if err != nil && strings.Contains(string(b), "unshare:") {
+			t.Skipf("no user namespace to forbid them in: %s", b)
+		}
+		for line := range strings.Lines(string(b)) {
+			var a toolAnswer
+			if json.Unmarshal([]byte(line), &a) == nil {
+				out = append(out, a)
+			}
+		}
+		return out
+	}
+	got := calls("none",
+		`{"tool":"bash","input":{"command":"pwd; sed -i s/one/two/ `+dir+`/a.txt; cat a.txt"}}`,
+		`{"tool":"write","input":{"filePath":"`+dir+`/b.txt","content":"new\n"}}`,
+		`{"tool":"read","input":{"filePath":"b.txt"}}`,
+		`{"tool":"bash","input":{"command":"echo x > ../draft.json"}}`)
+	if len(got) != 5 {
+		t.Fatalf("%+v", got)
+	}
+	for i := range 3 {
+		if got[i].Error != nil {
+			t.Errorf("call %d: %+v", i, got[i].Error)
+		}
+	}
+	if got[3].Error == nil || got[3].Error.Kind != "rejected" {
+		t.Errorf("the draft's own data: %+v", got[3])
+	}
+	if !strings.HasPrefix(got[0].Output, dir+"\ntwo\n") || !strings.Contains(got[2].Output, dir+"/b.txt") {
+		t.Errorf("%q %q", got[0].Output, got[2].Output)
+	}
+	if text := read(t, filepath.Join(dir, "a.txt")); text != "one\n" {
+		t.Errorf("the project was written: %q", text)
+	}
+	calls("all", `{"tool":"bash","input":{"command":"sed -i s/one/two/ a.txt; mkdir d; echo n > d/n"}}`)
+	if text := read(t, filepath.Join(dir, "a.txt")) + read(t, filepath.Join(dir, "d", "n")); text != "two\nn\n" {
+		t.Errorf("%q", text)
+	}
+}
