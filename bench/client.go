@@ -262,7 +262,13 @@ type lines struct {
 }
 
 func (b *bench) toolCalls(env []string, cwd string, more ...string) *lines {
-	l := &lines{cmd: exec.CommandContext(b.ctx, b.bin, b.profiling(append([]string{"tool", "call", "--jsonl", "--no-lsp", "--approve", "all", "--cwd", cwd}, more...))...)}
+	return b.toolCallsBy(nil, env, cwd, more...)
+}
+
+// toolCallsBy is toolCalls with a program that starts it, which may set limits; by is its command line, nil for none.
+func (b *bench) toolCallsBy(by, env []string, cwd string, more ...string) *lines {
+	argv := append(append(by[:len(by):len(by)], b.bin), b.profiling(append([]string{"tool", "call", "--jsonl", "--no-lsp", "--approve", "all", "--cwd", cwd}, more...))...)
+	l := &lines{cmd: exec.CommandContext(b.ctx, argv[0], argv[1:]...)}
 	l.cmd.Env, l.cmd.Dir, l.cmd.Stderr = env, cwd, os.Stderr
 	in, err := l.cmd.StdinPipe()
 	check(err)

@@ -810,6 +810,56 @@ test("follow: edits are written as they come; keep and undo afterwards", functio
   end)
 end)
 
+test("a draft is one review over all files, whatever changed them; a command's changes too", function()
+  local w = t.world({
+    { tool = "bash", input = { command = "sed -i s/two/TWO/ a.txt; printf 'made\\n' > made.txt; rm gone.txt" } },
+    { tool = "read", input = { filePath = "b.txt" } },
+    { tool = "edit", input = { filePath = "b.txt", oldString = "nine", newString = "NINE" } },
+    "Done.",
+    "Understood.",
+  }, { ["a.txt"] = ten, ["b.txt"] = ten, ["gone.txt"] = "gone\n" })
+  vim.cmd("edit a.txt")
+  -- Typed and not saved: the draft begins from it, and it is not lost.
+  vim.api.nvim_buf_set_lines(0, 9, 10, false, { "ten and more" })
+  vim.cmd("Pillion draft on")
+  vim.cmd("Pillion shout")
+  local review = t.review()
+  local names = {}
+  for _, f in ipairs(review.files) do
+    names[#names + 1] = vim.fn.fnamemodify(f.path, ":t")
+  end
+  table.sort(names)
+  eq({ "a.txt", "b.txt", "gone.txt", "made.txt" }, names)
+  eq(4, #vim.fn.getqflist())
+  -- Nothing is written before the decision.
+  eq(ten, t.read(w.project .. "/a.txt"))
+  eq("gone\n", t.read(w.project .. "/gone.txt"))
+  eq(nil, t.read(w.project .. "/made.txt"))
+  vim.cmd("Pillion accept all")
+  t.idle()
+  local a = t.lines(vim.fn.bufnr("a.txt"))
+  eq({ "TWO", "ten and more" }, { a[2], a[10] })
+  eq("made\n", t.read(w.project .. "/made.txt"))
+  eq(nil, t.read(w.project .. "/gone.txt"))
+  match("NINE", t.read(w.project .. "/b.txt"))
+end)
+
+test("a rejected draft leaves everything as it was", function()
+  local w = t.world({ { tool = "bash", input = { command = "echo x >> a.txt; rm -f b.txt" } }, "Done.", "Understood." }, { ["a.txt"] = ten, ["b.txt"] = "b\n" })
+  vim.cmd("edit a.txt")
+  vim.cmd("Pillion draft on")
+  vim.cmd("Pillion shout")
+  eq(2, #t.review().files)
+  vim.cmd("Pillion reject all")
+  t.idle()
+  eq(ten, t.read(w.project .. "/a.txt"))
+  eq("b\n", t.read(w.project .. "/b.txt"))
+  vim.cmd("Pillion draft off")
+  wait("the option", function()
+    return t.session():option("review").currentValue == "preview"
+  end)
+end)
+
 test("stopping the turn takes the proposal away", function()
   local w, review = propose()
   vim.cmd("Pillion stop")

@@ -24,6 +24,7 @@ local M = {}
 ---@field mode? string mode of new sessions
 ---@field trust? boolean say that this folder's own configuration may start programs
 ---@field follow boolean accept edits as they come and review them afterwards
+---@field draft boolean let the agent work in a copy and review all of it at the end of its turn
 ---@field keymaps boolean|table<string, string|false> normal mode keys of a review; false: none
 ---@field global_keymaps boolean|table<string, string|false>
 ---@field chat pillion.ChatOptions
@@ -41,6 +42,7 @@ M.defaults = {
   mode = nil,
   trust = nil,
   follow = false,
+  draft = false,
   keymaps = {
     next = "]h",
     prev = "[h",

@@ -17,8 +17,9 @@ return function(Session)
     self.options = r.configOptions or {}
     self.state = "ready"
     local review = self:option("review")
-    if config.options.follow and review and review.currentValue ~= "follow" then
-      self:set_option("review", "follow")
+    local style = config.options.follow and "follow" or config.options.draft and "draft" or nil
+    if style and review and review.currentValue ~= style then
+      self:set_option("review", style)
     end
     self:status()
   end

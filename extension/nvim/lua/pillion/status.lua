@@ -120,6 +120,8 @@ function M.line(buf)
   end
   if require("pillion.config").options.follow then
     parts[#parts + 1] = "follow"
+  elseif require("pillion.config").options.draft then
+    parts[#parts + 1] = "draft"
   end
   return " " .. escape(table.concat(parts, " · "))
 end

@@ -196,11 +196,29 @@ choice("follow", "write edits immediately and review them afterwards", { "on", "
   else
     o.follow = not o.follow
   end
+  o.draft = false
   local s = session()
   if s:option("review") then
     s:set_option("review", o.follow and "follow" or "preview")
   end
   tell("info", o.follow and "follow: edits are written immediately; review them with :Pillion keep and :Pillion undo hunk" or "preview: every edit is proposed first")
+  s:status()
+end)
+
+choice("draft", "let the agent work in a copy, and decide once at the end of its turn", { "on", "off" }, function(args)
+  local o = require("pillion.config").options
+  if args[1] then
+    o.draft = args[1] == "on"
+  else
+    o.draft = not o.draft
+  end
+  -- Follow accepts what is proposed as it comes, which would land a draft unseen.
+  o.follow = false
+  local s = session()
+  if s:option("review") then
+    s:set_option("review", o.draft and "draft" or "preview")
+  end
+  tell("info", o.draft and "draft: the agent works in a copy, commands included; you decide on all of it when its turn ends" or "preview: every edit is proposed first")
   s:status()
 end)
 
