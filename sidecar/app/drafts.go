@@ -612,6 +612,8 @@ func (d *Drafts) LandStored(ctx context.Context, s *agent.Session, x *draft.Draf
 		return data, false, err
 	}
 	defer release()
+	// A landing that was killed may have left half-written files, and no tool of a session was made yet that would have recovered them.
+	d.app.Changes.RecoverOnce(ctx)
 	_, data, made = d.land(ctx, s, &openDraft{Draft: x, app: d.app, root: x.Head().Project}, 0, false, false)
 	return data, made, nil
 }
