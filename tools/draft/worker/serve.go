@@ -43,10 +43,11 @@ func Main() int {
 		return 1
 	}
 	os.Stdin, os.Stdout = null, os.Stderr // a library that prints must not end in the protocol
-	s := &server{calls: map[int64]context.CancelFunc{}}
+	s := &server{ready: make(chan struct{}), calls: map[int64]context.CancelFunc{}}
 	s.peer = rpc.NewPeer(rpc.NewLineStream(in, out, rpc.StreamOptions{MaxMessage: maxMessage}), rpc.PeerOptions{Handler: s.handle, Log: func(err error) {
 		fmt.Fprintln(os.Stderr, "pillion:", err)
 	}})
+	close(s.ready)
 	<-s.peer.Done()
 	// Commands in the background would outlive the worker where there is no namespace of processes.
 	s.env.Shell.Close()
@@ -55,6 +56,7 @@ func Main() int {
 
 // server is the worker's side. env and tools are set by setup, the first message, before any other is handled.
 type server struct {
+	ready chan struct{} // closed when peer is set: it reads messages before NewPeer has returned
 	peer  *rpc.Peer
 	env   builtin.Env
 	tools []tools.Tool
@@ -67,6 +69,7 @@ type server struct {
 
 // handle answers the host. Calls run beside each other; setup and cancel are handled in the order in which they arrive.
 func (s *server) handle(ctx context.Context, r *rpc.Request) (any, error) {
+	<-s.ready
 	switch r.Method {
 	case methodSetup:
 		var set Settings
