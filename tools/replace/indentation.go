@@ -124,7 +124,7 @@ func (m *merger) unmoved() bool {
 		if indent(m.base[i]) != indent(m.ours[o]) {
 			return false
 		}
-		found = true
+		found = found || indent(m.base[i]) != "" // at the margin tabs and spaces look alike
 	}
 	return found
 }

@@ -259,6 +259,17 @@ func TestABracketAtAnotherDepthIsNoEvidence(t *testing.T) {
 	}
 }
 
+// Words at the margin are no evidence either: tabs and spaces are told apart by the bracket alone.
+func TestABracketTellsTabsWhereWordsStandAtTheMargin(t *testing.T) {
+	text := "Styles: yes\nLen: 770917\n`)\n\n\t}\n\n}\n"
+	old := "Styles: yes\nLen: 770917\n`)\n\n    }\n\n}"
+	new := strings.Replace(old, "`)\n\n", "`)\n\n        if never {\n            log()\n        }\n", 1)
+	r, err := Apply(text, old, new, false)
+	if want := strings.Replace(text, "`)\n\n", "`)\n\n\t\tif never {\n\t\t\tlog()\n\t\t}\n", 1); err == nil && r.Text != want {
+		t.Errorf("%q", r.Text)
+	}
+}
+
 func BenchmarkSimilarBlock10000Lines(b *testing.B) {
 	text, old, new := older(10_000)
 	b.ReportAllocs()
