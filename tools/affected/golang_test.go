@@ -20,7 +20,8 @@ import (
 func projectOf(root string, texts, proposed map[string]string) *Project {
 	p := &Project{Root: root}
 	now := maps.Clone(texts)
-	for name, text := range proposed {
+	for _, name := range slices.Sorted(maps.Keys(proposed)) { // commands name the files in their order
+		text := proposed[name]
 		f := change.File{Path: filepath.Join(root, name), Kind: change.Edit, Old: texts[name], New: text}
 		switch _, had := texts[name]; {
 		case text == "":

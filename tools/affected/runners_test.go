@@ -67,7 +67,7 @@ func TestResultsOfOtherRunners(t *testing.T) {
 		"jest":   {scriptTests{}, "/p/src/a.test.js a › one is one passed|/p/src/a.test.js a › one is two failed|/p/src/a.test.js a › later skipped", "Received: 1"},
 		"vitest": {scriptTests{}, "/p/vt/a.test.mjs a › one is one passed|/p/vt/a.test.mjs a › one is two failed|/p/vt/a.test.mjs a › later skipped", "expected 1 to be 2"},
 		"pytest": {pyTests{}, "tests.test_a test_good passed|tests.test_a test_bad failed|tests.test_a test_later skipped|tests.test_b test_setup failed", "assert 1 == 2"},
-		"cargo":  {cargoTests{}, "src/lib.rs tests::good passed|src/lib.rs tests::bad failed|src/lib.rs tests::later skipped|u src/lib.rs - one (line 1) passed", "left: 1"},
+		"cargo":  {cargoTests{}, "src/lib.rs tests::good passed|src/lib.rs tests::later skipped|src/lib.rs tests::bad failed|u src/lib.rs - one (line 1) passed", "left: 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text, err := os.ReadFile(filepath.Join("testdata", name+".txt"))

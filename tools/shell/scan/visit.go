@@ -1,7 +1,6 @@
 package scan
 
 import (
-	"slices"
 	"strings"
 	"time"
 
@@ -187,13 +186,8 @@ func (c *Visit) Run(args []Word) (readOnly bool) {
 	return readOnly
 }
 
-// RunApart is Run with a standard input of its own.
-// git bisect run and the like start programs whose input is not the pipe of this call.
-func (c *Visit) RunApart(args []Word) {
-	c.w.run(&Visit{Args: args, w: c.w, st: c.st, wrapped: true})
-}
-
-// RunWithMore is RunApart for a call to which words are added that nobody knows.
+// RunWithMore is Run for a call to which words are added that nobody knows. Its standard input is its own: git bisect run and the
+// like start programs whose input is not the pipe of this call.
 func (c *Visit) RunWithMore(args []Word) {
 	c.w.run(&Visit{Args: args, w: c.w, st: c.st, wrapped: true, more: true})
 }
@@ -353,19 +347,3 @@ func (c *Visit) Exists(abs string) (exists, folder bool) {
 
 // Inside reports whether a resolved path needs no asking because of where it is.
 func (c *Visit) Inside(real string, access Access) bool { return c.w.paths.inside(real, access) }
-
-// Options are the words behind the program that begin with a dash.
-func (c *Visit) Options() []Word {
-	var out []Word
-	for _, a := range c.Args[min(1, len(c.Args)):] {
-		if len(a.Text) > 1 && a.Text[0] == '-' {
-			out = append(out, a)
-		}
-	}
-	return out
-}
-
-// HasWord reports whether one of the words is this.
-func (c *Visit) HasWord(word string) bool {
-	return slices.ContainsFunc(c.Args, func(a Word) bool { return a.Text == word })
-}
