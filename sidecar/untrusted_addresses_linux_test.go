@@ -49,7 +49,7 @@ func addressCases() map[string]addressCase {
 		"an older MCP server":             {files: map[string]string{"opencode.json": `{"mcp": {"d": {"type": "remote", "url": "http://ADDR/sse", "sse": true}}}`}, does: [][]string{run("hi")}},
 		"an MCP server that is a program": {files: map[string]string{"pillion.jsonc": `{"mcp": {"d": {"type": "local", "command": ["./knock"]}}}`, "knock": knock}, does: [][]string{run("hi")}},
 		"Claude Code's MCP servers":       {files: map[string]string{".mcp.json": `{"mcpServers": {"d": {"url": "http://ADDR/mcp"}}}`}, does: [][]string{run("hi")}},
-		"other programs' MCP servers":     {files: map[string]string{".cursor/mcp.json": `{"mcpServers": {"d": {"url": "http://ADDR/mcp"}}}`, ".vscode/mcp.json": `{"servers": {"d": {"url": "http://ADDR/mcp"}}}`}, does: [][]string{run("hi")}, quiet: true},
+		"other programs' MCP servers":     {files: map[string]string{".cursor/mcp.json": `{"mcpServers": {"d": {"url": "http://ADDR/mcp"}}}`, ".vscode/mcp.json": `{"servers": {"d": {"url": "http://ADDR/mcp"}}}`}, does: [][]string{run("hi")}},
 		"a search engine":                 {files: map[string]string{"pillion.jsonc": `{"websearch": {"provider": "searxng", "url": "http://ADDR"}}`}, does: [][]string{call("websearch", `{"query": "x"}`)}},
 		"pages of private networks":       {files: map[string]string{"pillion.jsonc": `{"web": {"allow": ["127.0.0.1"]}, "permission": {"webfetch": "allow"}}`}, does: [][]string{{"tool", "call", "webfetch", "--input", `{"url": "http://ADDR/"}`, "--approve", "none"}}},
 		"traces":                          {files: map[string]string{"pillion.jsonc": `{"tracing": {"enabled": true, "endpoint": "http://ADDR", "content": true}}`}, does: [][]string{run("hi")}, quiet: true},

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -167,7 +166,7 @@ func StartBackground(place *Workplace, b Background) (log string, err error) {
 		args = append(args, "--agent", b.Agent)
 	}
 	args = append(append(args, b.More...), "--", b.Prompt)
-	cmd := exec.Command(self, args...)
+	cmd := guard.Command(guard.Person, append([]string{self}, args...)...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = b.Cwd, out, out
 	// It may be trusted with keys, as it is this program; the mark must go, or it would end with this process.
 	if err := guard.Detach(cmd); err != nil {
