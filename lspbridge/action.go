@@ -40,7 +40,7 @@ func (q questions) CodeActions(ctx context.Context, path string, r Range, only [
 				about = append(about, d.Raw)
 			}
 		}
-		// 1 is Invoked in LSP's CodeActionTriggerKind: somebody has asked for the list.
+		// 1 is Invoked in LSP's CodeActionTriggerKind: the list was requested explicitly.
 		where := map[string]any{"diagnostics": about, "triggerKind": 1}
 		if len(only) > 0 {
 			where["only"] = only

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Servers that only answer are asked again in the background when somebody follows the problems live:
+// Servers that only answer are asked again in the background when Options.Diagnostics is set:
 // after the person has typed, after another program has changed files, and when the server asks for a
 // refresh.
 const (
@@ -36,7 +36,7 @@ func (m *Manager) Touched(path string) {
 // them.
 type backgroundPulls struct {
 	pull     func()
-	followed bool // somebody follows the problems live; else nothing is planned
+	followed bool // Options.Diagnostics is set; else nothing is planned
 
 	mu      sync.Mutex      // guards what follows
 	touched map[string]bool // files to update first; nil when nothing is planned
@@ -111,6 +111,7 @@ func (c *client) refreshOpen() {
 		err = c.waitForPulls(ctx, c.docs.among(c.related(touched)), w)
 	}
 	c.background.end()
+	// Interrupted, not out of time: a server that is too slow is asked again only after the next event.
 	if errors.Is(ctx.Err(), context.Canceled) && err != nil && !c.dead() {
 		c.background.plan(touched...)
 	}

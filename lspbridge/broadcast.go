@@ -2,12 +2,11 @@ package lspbridge
 
 import "sync"
 
-// broadcast wakes everybody who waits for a change of some state. The state has its own lock. A waiter
-// must call next before it reads the state: a change in between then closes the channel it has, and is not
-// missed.
+// broadcast wakes all waiters for a change of some state, which has its own lock. A waiter must call next before it reads the
+// state: a change in between then closes the channel that it has, and is not missed.
 type broadcast struct {
 	mu sync.Mutex
-	ch chan struct{} // closed and replaced by wake; nil until somebody waits
+	ch chan struct{} // closed and replaced by wake; nil without a waiter
 }
 
 // next returns a channel that the next wake closes.

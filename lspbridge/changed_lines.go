@@ -68,6 +68,7 @@ func lostImports(path, old, now string, runs []run) map[string]bool {
 	for line := range strings.Lines(old) {
 		had[line] = true
 	}
+	// fresh is what the change adds: a name that it imports again from the same module is not lost.
 	var fresh strings.Builder
 	for line := range strings.Lines(now) {
 		if !had[line] {

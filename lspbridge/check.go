@@ -105,6 +105,7 @@ func (n *newFiles) take(files []Proposal) map[string]bool {
 // askServers asks all servers for the files concurrently and merges their answers.
 func (v *verdicts) askServers(ctx context.Context, files []Proposal, ask func(context.Context, *client, []Proposal) serverVerdict) Delta {
 	v.flushIfBusy(ctx)
+	// A server gets all its files in one question: they may depend on each other.
 	groups := map[*slot][]Proposal{}
 	var order []*slot
 	for _, f := range files {
@@ -200,6 +201,7 @@ func merge(files []Proposal, order []*slot, parts []serverVerdict) Delta {
 	d.Introduced, d.Fixed = unique(d.Introduced), unique(d.Fixed)
 	for _, f := range files {
 		r := FileReport{Path: f.Path, Certainty: d.Certainty, Reason: d.Reason}
+		// Two servers may report the same problem of a file; unique keeps one of them.
 		for _, p := range parts {
 			r.Items = append(r.Items, p.files[f.Path].items()...)
 			r.Version = max(r.Version, p.versions[f.Path])

@@ -76,6 +76,8 @@ func newClient(spec Server, root string, h host, log *slog.Logger) *client {
 func (c *client) initialize(ctx context.Context) error {
 	folder := []map[string]any{{"uri": pathURI(c.root), "name": filepath.Base(c.root)}}
 	params := map[string]any{
+		// processId lets a server end itself once this process is gone. rootUri and rootPath are deprecated; older servers read
+		// nothing else (LSP, InitializeParams).
 		"processId": os.Getpid(), "clientInfo": map[string]string{"name": "pillion"}, "locale": "en",
 		"rootUri": pathURI(c.root), "rootPath": c.root, "workspaceFolders": folder,
 		"capabilities": json.RawMessage(clientCapabilities), "trace": "off",
@@ -97,6 +99,7 @@ func (c *client) initialize(ctx context.Context) error {
 	caps.texts = readSync(caps.Sync)
 	caps.info = answer.ServerInfo.Name + " " + answer.ServerInfo.Version
 	c.able.caps = caps
+	// UTF-16 stays where the server announces nothing, or an encoding that was not offered.
 	switch e := Encoding(caps.Encoding); e {
 	case UTF8, UTF16, UTF32:
 		c.able.enc = e

@@ -100,7 +100,7 @@ type commandRun struct {
 	now *command // guarded by mu; nil when none runs
 }
 
-// newCommandRun has one token: whoever puts it in runs its command, the next one waits to put it in.
+// newCommandRun makes the channel with room for one token: a caller puts it in, runs its command and takes it out; the next one waits.
 func newCommandRun(conn *connection, able *abilities, resolve func(lsp.WorkspaceEdit) ([]FileEdit, error)) *commandRun {
 	return &commandRun{conn: conn, able: able, resolve: resolve, token: make(chan struct{}, 1)}
 }
@@ -127,6 +127,7 @@ func (r *commandRun) join() *command {
 	defer r.mu.Unlock()
 	if r.now != nil {
 		r.now.pending.Add(1)
+		// Once, because a server may request several edits for one command.
 		r.now.once.Do(func() { close(r.now.asked) })
 		r.now.clock.Stop()
 	}
@@ -150,6 +151,7 @@ func (r *commandRun) execute(ctx context.Context, cmd *lsp.Command, apply Apply)
 	case <-ctx.Done():
 		return fmt.Errorf("%s is running another command", r.conn.id)
 	}
+	// The cause names the time limit; the context alone would only say that it was cancelled.
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	run := &command{apply: apply, ctx: ctx, title: cmd.Title, began: time.Now(), asked: make(chan struct{})}

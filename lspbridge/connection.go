@@ -50,7 +50,7 @@ type liveness interface {
 // connect starts to talk over a server's output and input, and owns both from then on. handle may be
 // called before connect returns.
 func (c *connection) connect(r io.ReadCloser, w io.WriteCloser, handle rpc.Handler) {
-	out := rpc.NewOutbox(w, rpc.OutboxOptions{}) // never blocks its writers, so a server that stopped reading stops nobody
+	out := rpc.NewOutbox(w, rpc.OutboxOptions{}) // never blocks its writers, so a server that stopped reading blocks no caller
 	stream := rpc.NewHeaderStream(r, out, rpc.StreamOptions{MaxMessage: maxMessage, OnBad: c.handleGarbage, Trace: c.traced})
 	c.peer = rpc.NewPeer(stream, rpc.PeerOptions{Handler: handle, Codec: rpc.LSP, Cancel: rpc.CancelLSP,
 		Log: func(err error) { c.log.Warn("server message", "server", c.id, "err", err) }})
@@ -69,7 +69,7 @@ func (c *connection) traced(direction byte, _ []byte) {
 }
 
 // await waits until cond is true. It returns errGone when the connection ends first, or ctx's error. cond
-// takes the locks that it needs; whoever changes what cond reads must call c.changed.wake afterwards.
+// takes the locks that it needs; every change of what cond reads must be followed by c.changed.wake.
 func (c *connection) await(ctx context.Context, cond func() bool) error {
 	for {
 		if c.dead() { // what it said before its end answers nothing
@@ -107,6 +107,7 @@ func (c *connection) call(ctx context.Context, method string, params, result any
 	if err != nil {
 		return err
 	}
+	// Without parameters the member is left out: params is an object or an array, never null (JSON-RPC 2.0, section 4.2).
 	if params == nil {
 		p = nil
 	}
@@ -135,6 +136,7 @@ func (c *connection) call(ctx context.Context, method string, params, result any
 	if result == nil {
 		return nil
 	}
+	// Answers that have several shapes are decoded by the caller.
 	if r, ok := result.(*json.RawMessage); ok {
 		*r = raw
 		return nil
@@ -209,7 +211,7 @@ type health struct {
 	mu           sync.Mutex // guards what follows
 	banner       string     // the first output that is not a message
 	alive        bool       // a message has arrived
-	waitingSince time.Time  // since when somebody waits without any message arriving; zero when nobody waits, or a message has arrived
+	waitingSince time.Time  // since when a caller waits without any message arriving; zero without a waiter, or after a message
 	probing      bool       // checkAlive runs
 	frozen       bool
 }

@@ -126,6 +126,7 @@ func (d *dependents) find(ctx context.Context, files []Proposal) (u uses) {
 			incomplete = nil // only files that include a changed file can break, and these are known from the text
 		}
 	}
+	// The files with the most uses come first, because maxDependents cuts the list.
 	out := slices.SortedFunc(maps.Keys(count), func(a, b string) int { return cmp.Or(cmp.Compare(count[b], count[a]), strings.Compare(a, b)) })
 	switch {
 	case failed != nil && ctx.Err() != nil:
@@ -256,6 +257,7 @@ func inferredFrom(path, text string, list, changed []Symbol) map[string]bool {
 		known[s.Name] = true
 	}
 	flows := map[string]bool{}
+	// Until nothing is added: a type may follow from one that itself follows from the changed one.
 	for again := len(known) > 0; again; {
 		again = false
 		for _, s := range list {

@@ -21,7 +21,7 @@ type diagnostics struct {
 	docs     *documents
 	ledger   *ledger
 	progress *progress
-	feed     *liveFeed                                // files whose problems have changed, to be reported; nil when nobody follows them
+	feed     *liveFeed                                // files whose problems have changed, to be reported; nil without Options.Diagnostics
 	text     func(path string) (text string, ok bool) // of a file that the server has not open
 }
 

@@ -271,7 +271,7 @@ func (p *plan) below(dir string) (files []string, ok bool) {
 	return append(files, made...), ok || len(made) > 0
 }
 
-// maxFolder is how many files a folder may have that a server deletes or moves. More are refused: nobody could review them, and each becomes
+// maxFolder is how many files a folder may have that a server deletes or moves. More are refused: a person cannot review them, and each becomes
 // a file of the change set with its text.
 const maxFolder = 500
 
@@ -336,6 +336,7 @@ var errOverlap = errors.New("the server's edits overlap")
 // (TextEdit[]); the sort is stable for that. Positions beyond the text are clamped by offset.
 func applyTextEdits(text string, edits []lsp.TextEdit, enc Encoding) (string, error) {
 	type span struct {
+		// Byte offsets in text.
 		from, to int
 		with     string
 	}
@@ -429,6 +430,7 @@ func listFolder(dir string) (files []string, ok bool) {
 // result is the plan as a list in which every path occurs once, so that the edits can be applied in any
 // order. Edits that change nothing are left out.
 func (p *plan) result() []FileEdit {
+	// named counts the entries in which a path occurs, as the old or the new name.
 	named := map[string]int{}
 	for _, f := range p.order {
 		named[f.Path]++
@@ -453,6 +455,7 @@ func (p *plan) result() []FileEdit {
 // by what happens to each path. No order of renames gives that result, because each one would overwrite
 // another file.
 func exchangedNames(list []*FileEdit) []FileEdit {
+	// was is the file that had the name before the edit, is the one that has it afterwards.
 	type place struct{ was, is *FileEdit }
 	places := map[string]*place{}
 	var order []string

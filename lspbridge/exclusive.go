@@ -11,10 +11,10 @@ import (
 type exclusive struct {
 	conn      *connection
 	interrupt func()        // makes background work release the documents
-	token     chan struct{} // holds one token, which whoever has the documents has taken
+	token     chan struct{} // holds one token; the operation that has the documents has taken it
 }
 
-// newExclusive returns one that nobody has; interrupt must not wait.
+// newExclusive returns one that is free; interrupt must not wait.
 func newExclusive(conn *connection, interrupt func()) *exclusive {
 	e := &exclusive{conn: conn, interrupt: interrupt, token: make(chan struct{}, 1)}
 	e.token <- struct{}{}

@@ -88,6 +88,7 @@ func (q questions) WillRename(ctx context.Context, renames []FileRename) ([]File
 	var order []*slot
 	for _, r := range renames {
 		for _, s := range q.serversOf(r.Old) {
+			// Linters answer for problems and actions only.
 			if s.spec.Extra {
 				continue
 			}
@@ -205,6 +206,7 @@ func (q questions) WillChange(ctx context.Context, created, deleted []string) ([
 			continue
 		}
 		ops := c.able.operations()
+		// A server is asked only about files below its root.
 		inRoot := func(p string) bool { return paths.Within(c.root, p) }
 		if paths := ops.WillCreate.ofPaths(slices.DeleteFunc(slices.Clone(created), func(p string) bool { return !inRoot(p) })); len(paths) > 0 {
 			jobs = append(jobs, job{c, protocol.MethodWorkspaceWillCreateFiles, paths})
@@ -256,6 +258,7 @@ func (c *client) didOperate(files []Proposal, created map[string]bool) {
 	}
 	for _, f := range files {
 		switch {
+		// The deletion of a rename's old name is a part of the rename.
 		case f.Delete && !from[f.Path]:
 			went = append(went, f.Path)
 		case created[f.Path] && f.From == "":

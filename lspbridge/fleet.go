@@ -152,7 +152,7 @@ func (f *fleet) Use() (done func()) {
 	})
 }
 
-// stopUnused stops all servers and the watcher, unless somebody uses them again: the timer may have fired while Use was waiting for mu.
+// stopUnused stops all servers and the watcher, unless they are in use again: the timer may have fired while Use was waiting for mu.
 func (f *fleet) stopUnused() {
 	f.mu.Lock()
 	again := f.users > 0 || f.closed

@@ -65,6 +65,7 @@ func (c *client) handle(ctx context.Context, r *rpc.Request) (any, error) {
 		c.changed.wake()
 		return nil, nil
 	case protocol.MethodWorkspaceWorkspaceFolders:
+		// One run of a server has one folder, that of initialize.
 		b, err := json.Marshal([]map[string]any{{"uri": pathURI(c.root), "name": filepath.Base(c.root)}})
 		return json.RawMessage(b), err
 	case protocol.MethodWorkspaceApplyEdit:
@@ -131,6 +132,7 @@ func (c *client) applyEdit(ctx context.Context, r *rpc.Request) (any, error) {
 	if err := json.Unmarshal(r.Params, &p); err != nil {
 		return nil, rpc.InvalidParams("%v", err)
 	}
+	// join comes before Async: afterwards the answer of the command may be handled, and the edit would no longer belong to it.
 	run := c.commands.join()
 	r.Async()
 	var err error

@@ -42,6 +42,7 @@ var includeLine = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*(?:include|include_next|
 // when the project has too many files to read, or ctx ended.
 func (i *includes) users(ctx context.Context, row Server, root string, of []string) (users []string, complete bool) {
 	all := projectFiles(ctx, root)
+	// A list as long as the limit may be incomplete.
 	if len(all) >= maxProjectFiles {
 		return nil, false
 	}
@@ -65,6 +66,7 @@ func (i *includes) users(ctx context.Context, row Server, root string, of []stri
 	for _, p := range of {
 		seen[p] = true
 	}
+	// Breadth first; seen ends the search where headers include each other.
 	for queue := of; len(queue) > 0; {
 		target := filepath.ToSlash(queue[0])
 		queue = queue[1:]
@@ -92,6 +94,7 @@ func headerLike(path string) bool {
 
 // includesIt reports whether one of the names, as written in an include, can mean target.
 func includesIt(names []string, target string) bool {
+	// The folder that ../ begins from is not known, so only the rest of the name is compared.
 	for _, n := range names {
 		for strings.HasPrefix(n, "../") || strings.HasPrefix(n, "./") {
 			_, n, _ = strings.Cut(n, "/")
@@ -129,6 +132,7 @@ func (i *includes) of(path string) []string {
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	// Entries of deleted files are not removed one by one; the map starts over instead.
 	if i.files == nil || len(i.files) > 2*maxIncluding {
 		i.files = map[string]included{}
 	}

@@ -46,6 +46,7 @@ func PlanInstall(id, dir string) (Installation, error) {
 		if row.ID != id {
 			continue
 		}
+		// What follows in parentheses is a note for people.
 		how, _, _ := strings.Cut(row.Install, " (")
 		bins := CacheBins(dir)
 		if module, ok := strings.CutPrefix(how, "go install "); ok {
@@ -97,6 +98,7 @@ func Install(ctx context.Context, plan Installation, out io.Writer) (program str
 	cmd.Dir = plan.Dir // not the project's: its .npmrc and go.work have no say
 	cmd.Env = append(cmd.Env, plan.Env...)
 	if plan.Argv[0] == "go" {
+		// The settings of a project (-mod=vendor, a go.work) must not decide what is installed.
 		cmd.Env = append(cmd.Env, "GOFLAGS=", "GOWORK=off")
 	}
 	cmd.Stdout, cmd.Stderr = out, out

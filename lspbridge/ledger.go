@@ -105,7 +105,7 @@ type overlay struct {
 }
 
 // echo is what a server's next refresh request is about: only changes of texts, which are asked about
-// anyway, or also something else, above all files on disk, whose effect nobody has asked about yet.
+// anyway, or also something else, above all files on disk, whose effect has not been pulled yet.
 type echo int
 
 const (

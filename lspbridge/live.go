@@ -21,7 +21,7 @@ type liveFeed struct {
 	paths map[string]bool // guarded by mu; nil when no report is planned
 }
 
-// add plans a report of these files. A nil feed, which nobody follows, does nothing.
+// add plans a report of these files. A nil feed does nothing: Options.Diagnostics is not set.
 func (n *liveFeed) add(paths ...string) {
 	if n == nil || len(paths) == 0 {
 		return
@@ -81,6 +81,7 @@ func (l *liveReports) reportChanged(paths []string) {
 	for _, p := range paths {
 		r := l.fleet.presentProblems(p)
 		before := l.reported[p]
+		// The certainty of a file without problems, before and after, is not worth a report.
 		same := before.Certainty == r.Certainty || len(before.Items)+len(r.Items) == 0
 		same = same && sameProblems(before.Items, r.Items)
 		l.reported[p] = r

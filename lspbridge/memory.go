@@ -40,6 +40,7 @@ func (f *fleet) stopOverBudget() {
 			idlest, since = s, used
 		}
 	}
+	// When every server was used lately none is stopped, however much they use.
 	if total <= f.o.Memory || idlest == nil {
 		return
 	}

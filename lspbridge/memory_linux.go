@@ -18,6 +18,7 @@ func groupMemory(pid int) (total int64) {
 		}
 		// pid (name) state ppid pgrp …; the name may hold anything, so it is read from its end on.
 		f := bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:])
+		// Counted from the state: 2 is pgrp, 21 is rss, in pages.
 		if len(f) < 22 || string(f[2]) != strconv.Itoa(pid) {
 			continue
 		}

@@ -95,6 +95,7 @@ func (f follower) uses(ctx context.Context, at int) (map[string][]int, error) {
 	for _, l := range lsp.Locations(raw) {
 		file := uriPath(l.URI)
 		t, ok := f.textDuring(file)
+		// What is no file, or cannot be read, is left out.
 		if file == "" || !ok {
 			continue
 		}
@@ -128,6 +129,7 @@ func (f follower) change(uses map[string][]int, with func(text string, at int) (
 		// call around it.
 		slices.Sort(offsets)
 		for _, at := range slices.Backward(offsets) {
+			// The uses behind the person's edit are done; the edit goes in before offsets in front of it are used.
 			if !mine && at < f.edit.from {
 				text, mine = text[:f.edit.from]+f.edit.new()+text[f.edit.to:], true
 			}
@@ -167,6 +169,7 @@ func (f follower) rename(ctx context.Context) (*NextEdit, error) {
 	}
 	edits, places := f.change(uses, func(text string, at int) (string, bool) {
 		end := at + len(f.edit.old())
+		// A place with another text is left alone: an alias, or a file that has changed meanwhile.
 		if end > len(text) || text[at:end] != f.edit.old() || end < len(text) && isWord(text[end]) {
 			return "", false
 		}

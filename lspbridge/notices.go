@@ -12,9 +12,9 @@ type notices struct {
 
 	mu      sync.Mutex
 	noticed map[string]bool // guarded by mu; server and text of what has been said
-	// concerned are the ids of servers that somebody asked about a file of their language, or that serve a language of
-	// which a good part of the project is. held is what the others would say: a question about a whole project also
-	// starts the server for its one YAML file, and that this one is not installed is nobody's concern.
+	// concerned holds the ids of the servers whose notices are passed on: somebody asked about a file of their language, or a
+	// good part of the project is in it. held keeps what the others would say: a question about a whole project also starts
+	// the server for its one YAML file, and a notice that this one is not installed would only disturb.
 	concerned map[string]bool     // guarded by mu
 	held      map[string][]func() // guarded by mu; by server id
 }
@@ -53,8 +53,8 @@ func (n *notices) reportMissing(row Server, why error) {
 	n.reportOnce(tell, row.ID, why.Error()+". Edits to "+strings.Join(append(slices.Clone(row.Extensions), row.Filenames...), ", ")+" files are not checked by it.")
 }
 
-// reportOnce calls tell, without the lock, unless the same text has been reported before; for a server that concerns nobody
-// yet, when it does.
+// reportOnce calls tell, without the lock, unless the same text has been reported before. For a server that is not in
+// concerned yet, the call is held until concern names it.
 func (n *notices) reportOnce(tell func(server, text string), server, text string) {
 	n.mu.Lock()
 	if n.noticed == nil {

@@ -34,6 +34,7 @@ func DiffDiagnostics(before, after []change.Problem) (introduced, fixed []change
 		introduced = append(introduced, surplus(a, b)...)
 		fixed = append(fixed, surplus(b, a)...)
 	}
+	// What shares its key with no new problem is fixed; keys that both sides have were deleted above.
 	for _, d := range before {
 		if rest := old[problemKey(d)]; len(rest) > 0 {
 			fixed = append(fixed, rest...)
@@ -54,6 +55,7 @@ func surplus(a, b []change.Problem) []change.Problem {
 		return a
 	}
 	distance := func(d change.Problem) int {
+		// Larger than any distance; b is not empty here.
 		best := 1 << 30
 		for _, o := range b {
 			best = min(best, max(d.Line-o.Line, o.Line-d.Line))
@@ -105,6 +107,7 @@ func unique(list []change.Problem) []change.Problem {
 	return slices.DeleteFunc(list, func(d change.Problem) bool {
 		k := place{d.Path, strings.ToLower(strings.TrimRight(withoutLineNumbers(d.Message), ". ")), d.Line}
 		had, twice := seen[k]
+		// One server may say the same of two places in one line; those are two problems.
 		if twice && (samePlace(had, d) || had.Server != d.Server) {
 			return true
 		}

@@ -127,6 +127,7 @@ func (t *tail) explanation() string {
 			break
 		}
 	}
+	// A line of a bundled script can be kilobytes long, and the explanation becomes part of a one-line notice.
 	if len(line) > 300 {
 		line = line[:300] + "…"
 	}

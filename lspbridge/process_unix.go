@@ -7,7 +7,8 @@ import (
 	"syscall"
 )
 
-// Without PDEATHSIG a server notices our death by its closed stdin and by processId.
+// processAttributes puts a server into a process group of its own. Without PDEATHSIG the server notices our death by its closed stdin
+// and by processId.
 func processAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 // killGroup kills a server and its children.

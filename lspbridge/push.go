@@ -78,6 +78,7 @@ func (d *diagnostics) waitForPush(ctx context.Context, paths []string) error {
 func (d *diagnostics) waitForLastPush(ctx context.Context, paths []string, seq uint64, unversioned bool) error {
 	settle := pushSettle
 	if unversioned {
+		// Nothing marks the last publish, so the server's usual delay is waited out, at least 150 ms.
 		settle = max(150*time.Millisecond, d.ledger.delay())
 	}
 	var last time.Time

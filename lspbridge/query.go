@@ -13,7 +13,7 @@ import (
 )
 
 // queryBudget is how long a question waits when its context has no deadline. It is longer than an edit
-// waits, because somebody asked for exactly this answer.
+// waits, because the caller wants exactly this answer.
 const queryBudget = 20 * time.Second
 
 // questions are what can be asked about a place or a name: definitions, references, symbols, edits.
@@ -73,7 +73,7 @@ func (q questions) ask(ctx context.Context, path string, several bool, can func(
 		return fmt.Errorf("%s: %w by the language server of %s", what, ErrUnsupported, filepath.Base(path))
 	}
 	if several && asked && len(errs) < len(slots) {
-		return nil // somebody answered
+		return nil // at least one server answered
 	}
 	return errors.Join(errs...)
 }
@@ -195,6 +195,7 @@ func (c converter) symbols(path string, in []lsp.Symbol) []Symbol {
 			r = s.Location.Range
 		}
 		sym := Symbol{Name: s.Name, Detail: s.Detail, Container: s.ContainerName, Kind: int(s.Kind), Path: file}
+		// A WorkspaceSymbol may name its file without a range (LSP 3.17).
 		if r != nil {
 			sym.Range = c.in(file, *r)
 			sym.Selection = sym.Range

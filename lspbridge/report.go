@@ -92,6 +92,7 @@ func (v *verdicts) projectReports(ctx context.Context, tops []string, start bool
 func (s *slot) report(ctx context.Context, files, tops []string) []FileReport {
 	c, err := s.get(ctx)
 	if err != nil {
+		// A linter that is not installed takes nothing from the answer of the others.
 		if s.spec.Extra && failState(err) == change.Unavailable {
 			return nil
 		}
@@ -139,6 +140,7 @@ func projectFiles(ctx context.Context, top string) []string {
 		switch {
 		case ctx.Err() != nil || len(out) >= maxProjectFiles:
 			return filepath.SkipAll
+		// A folder that cannot be read is left out; the rest is listed all the same.
 		case err != nil:
 			if d != nil && d.IsDir() {
 				return filepath.SkipDir

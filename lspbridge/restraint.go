@@ -12,7 +12,7 @@ import (
 )
 
 // Restraint is how a server is kept from running code of a project that the person does not trust. A row
-// without one is not started there: a new server is refused until somebody has checked what it runs.
+// without one is not started there: a new server is refused until it is known what it runs.
 type Restraint struct {
 	// Why says in one sentence why no code of the project runs; docs/SECURITY.md prints it.
 	Why string
@@ -83,6 +83,7 @@ func (p *programs) fileNamed(globs []string) (found string) {
 		if found != "" {
 			return filepath.SkipAll
 		}
+		// What we cannot read the server cannot read either: it runs as the same user.
 		if err != nil {
 			return nil
 		}

@@ -21,6 +21,7 @@ func emptyProxy(path string) bool {
 		}
 		home = filepath.Join(user, ".rustup")
 	}
+	// A component is there when some toolchain has a program of this name.
 	have, err := filepath.Glob(filepath.Join(home, "toolchains", "*", "bin", filepath.Base(path)))
 	return err == nil && len(have) == 0
 }

@@ -35,7 +35,7 @@ func clangdStatus(c *client, method string, params json.RawMessage) (any, bool) 
 
 // clangdGap finds two gaps of clangd. It ends after 20 errors in a file, so that one more changes nothing. And a header that
 // compiles only behind certain macros or other headers fails by itself, while in the files that include it clangd skips the
-// bodies of its functions: an error there is found by nobody.
+// bodies of its functions: an error there is not found at all.
 func clangdGap(path string, before []change.Problem) string {
 	for _, p := range before {
 		if p.Code == "fatal_too_many_errors" {

@@ -157,6 +157,7 @@ func (d *diagnostics) convertTS(path string, in []tsDiagnostic) []change.Problem
 		}
 		r := Range{Position{max(0, item.Start.Line-1), max(0, item.Start.Offset-1)}, Position{max(0, item.End.Line-1), max(0, item.End.Offset-1)}}
 		sev, ok := severities[item.Category]
+		// An unknown category must not hide an error.
 		if !ok {
 			sev = change.SeverityError
 		}

@@ -124,6 +124,7 @@ func relayToTypeScript(c *client, params json.RawMessage) {
 	if json.Unmarshal(params, &list) == nil && len(list) == 1 { // [[id, command, arguments]]
 		_ = json.Unmarshal(list[0], &list)
 	}
+	// Without an id and a command there is nothing to answer.
 	if len(list) < 2 {
 		return
 	}
@@ -136,6 +137,7 @@ func relayToTypeScript(c *client, params json.RawMessage) {
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), vueAnswer)
 		defer cancel()
+		// The end of Vue's server ends the question to TypeScript's as well.
 		go func() {
 			select {
 			case <-c.gone:

@@ -23,6 +23,7 @@ func signature(path, text string, s Symbol) (end int, leaks bool) {
 	if strings.EqualFold(filepath.Ext(path), ".rs") {
 		quotes = "\"" // the others begin lifetimes
 	}
+	// after is the offset behind the parameter list, where an annotation of the result would begin.
 	after := closingBracket(rest, open, quotes)
 	tail := strings.TrimLeft(rest[after:], " \t\r\n")
 	switch inferenceFamily(path) {
@@ -36,6 +37,7 @@ func signature(path, text string, s Symbol) (end int, leaks bool) {
 		start := PositionOffset(text, Position{Line: max(0, s.Range.Start.Line-1)}) // clangd leaves template <…> out
 		leaks = inferredCpp.MatchString(text[min(start, from):from])
 	}
+	// The signature ends where the body begins.
 	if body := strings.IndexByte(rest[after:], '{'); body >= 0 {
 		return line(after + body), leaks
 	}

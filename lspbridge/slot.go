@@ -18,13 +18,13 @@ type slot struct {
 	root string
 
 	mu          sync.Mutex    // guards what follows
-	changed     chan struct{} // closed and replaced by set, which wakes whoever waits in get
+	changed     chan struct{} // closed and replaced by set, which wakes the waiters in get
 	state       slotState
 	cur         *client
 	err         error         // why there is no client, in words for a person
 	initialized bool          // some run has been initialised: its command works
 	crashes     []time.Time   // within crashWindow
-	used        time.Time     // when somebody last asked for the client
+	used        time.Time     // the last call of get
 	idle        *time.Timer   // calls checkIdle; nil while no run needs it
 	abort       func()        // ends the start that is under way
 	started     chan struct{} // closed when that start has ended
@@ -317,7 +317,7 @@ func (s *slot) handshake(ctx context.Context, c *client) error {
 	return err
 }
 
-// giveUp turns a run's server off. Call notice or missing before it: whoever waits in get is woken here,
+// giveUp turns a run's server off. Call notice or missing before it: the waiters in get are woken here,
 // and the person must know the reason by then.
 func (s *slot) giveUp(run int, err error) {
 	s.mu.Lock()

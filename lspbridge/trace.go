@@ -20,6 +20,7 @@ func span(ctx context.Context, name string, attrs ...attribute.KeyValue) (contex
 	return ctx, func(err error) {
 		switch {
 		case err == nil:
+		// A wait that ran out of time is ordinary here, so its span does not count as failed.
 		case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 			s.SetAttributes(attribute.String("error.type", "timeout"))
 		default:

@@ -108,6 +108,7 @@ func (c *client) applyOverlay(files []Proposal) (undo func()) {
 	var touched []string
 	seq := c.ledger.begin()
 	for _, f := range files {
+		// The first text counts, also for a path that the proposal names twice.
 		if _, seen := base[f.Path]; !seen {
 			base[f.Path] = nil
 			if doc, open := c.docs.get(f.Path); open {
@@ -116,6 +117,7 @@ func (c *client) applyOverlay(files []Proposal) (undo func()) {
 		}
 		text := f.Text
 		if f.Delete {
+			// A file that is not open cannot be shown to be gone.
 			if base[f.Path] == nil {
 				continue
 			}
@@ -214,7 +216,7 @@ func (c *client) prepareBaseline(ctx context.Context, files []Proposal, created 
 		doc, open := c.docs.get(f.Path)
 		// A file that the server has not been shown: its old text is shown first, to learn its old problems.
 		unseen := !open && !fresh
-		early := open && doc.text == f.Text && f.Old != f.Text // the watcher was quicker than whoever wrote it
+		early := open && doc.text == f.Text && f.Old != f.Text // the watcher was quicker than the call of Changed
 		if f.Old != "" && !created[f.Path] && (unseen || early) {
 			c.docs.put(f.Path, f.Old)
 			opened = true
@@ -300,6 +302,7 @@ func (c *client) waitUntilSeen(ctx context.Context, files []Proposal, scope []st
 		case <-ctx.Done():
 			return ctx.Err()
 		}
+		// The texts are the same, so a pulled answer would still count as the present one.
 		c.ledger.invalidatePulls()
 		if err := c.waitForDiagnostics(ctx, scope); err != nil {
 			return err
@@ -381,6 +384,7 @@ func (c *client) markUnseen(v *serverVerdict, files []Proposal) {
 
 // markGap lowers the certainty where this server is known not to find every problem of a changed file.
 func (c *client) markGap(v *serverVerdict, before map[string]*fileDiags, paths []string) {
+	// A verdict that is not fresh has its own reason already.
 	if c.spec.hooks.gap == nil || v.state != change.Fresh {
 		return
 	}

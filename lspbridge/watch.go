@@ -112,7 +112,7 @@ func (w *watcher) echo(path string) bool {
 }
 
 // run collects events into batches and delivers them. It owns known, dirs and since, so they need no lock.
-// It ends when the fsnotify watcher is closed, and then releases everybody in Flush.
+// It ends when the fsnotify watcher is closed, and then releases the callers of Flush.
 func (w *watcher) run() {
 	defer close(w.done)
 	w.since = time.Now()
@@ -258,7 +258,7 @@ func (w *watcher) watchDir(dir string) bool {
 }
 
 // read turns the touched paths into events by looking at the disk now: a file that was written and removed within the batch is one deletion,
-// or nothing when nobody knew of it.
+// or nothing when it was not known before.
 func (w *watcher) read(touched map[string]bool) []fileEvent {
 	var out []fileEvent
 	for p := range touched {
@@ -279,6 +279,7 @@ func (w *watcher) read(touched map[string]bool) []fileEvent {
 			}
 			delete(w.known, p)
 		case fi.IsDir():
+			// Watching a folder of packages or build output would use up the watches.
 			if skippedDir(fi.Name()) {
 				continue
 			}
