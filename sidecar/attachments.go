@@ -24,6 +24,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/guard"
 )
 
+// Limits of what -f and a pasted path attach.
 const (
 	maxAttachedText    = 256 << 10 // bytes of a text file that -f sends; the read tool reads the rest of a longer one
 	maxAttachedPicture = 32 << 20  // bytes of a picture or PDF before it is scaled

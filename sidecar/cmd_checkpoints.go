@@ -59,8 +59,8 @@ func sessionsCheckpoints() *cobra.Command {
 					// Added and Removed are set in every checkpoint of the reviewer.
 					added, removed = added+*f.Added, removed+*f.Removed
 				}
-				at, _ := time.Parse(time.RFC3339Nano, p.Time)
 				// A time that cannot be read is printed as year 1, which harms less than no list.
+				at, _ := time.Parse(time.RFC3339Nano, p.Time)
 				// The session was restored to this checkpoint and has not continued since.
 				mark := ""
 				if p.Current {
@@ -85,7 +85,7 @@ func sessionsRestore() *cobra.Command {
 			"What you changed in the files since is kept: it is merged, and a file where both changed the same lines is\nleft as it is. The restore is a checkpoint itself.",
 		Args: cobra.ExactArgs(2),
 		RunE: func(c *cobra.Command, args []string) error {
-			// Both flags would mean the default, but whoever writes both may expect something else.
+			// Both flags would mean the default, but a person who writes both may expect something else.
 			if filesOnly && conversation {
 				return errors.New("--files and --conversation exclude each other; without either both are restored")
 			}

@@ -142,6 +142,7 @@ func draftsShow() *cobra.Command {
 			if _, err := io.WriteString(out, outputFor(text, isTerminal(out))); err != nil {
 				return err
 			}
+			// What Git ignores, and files too large to be read, are landed as a whole and have no diff.
 			for i := range p.Bulk {
 				fmt.Fprintln(out, "# as a whole:", terminal.Clean(p.Bulk[i].Summary()))
 			}

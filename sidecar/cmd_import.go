@@ -35,6 +35,7 @@ func importCommand() *cobra.Command {
 			if err != nil {
 				return usagef("%w", err)
 			}
+			// Standard error, because with --print standard output is the file alone.
 			for _, p := range found.Problems {
 				fmt.Fprintln(c.ErrOrStderr(), p)
 			}
@@ -45,6 +46,7 @@ func importCommand() *cobra.Command {
 				fmt.Fprint(c.OutOrStdout(), found.Text)
 				return nil
 			}
+			// The command fails where nothing could be translated, and succeeds where nothing is left to do.
 			switch {
 			case found.Text == "":
 				return exitCode(exitError)
@@ -65,6 +67,7 @@ func importCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			// The write is a call of pillion tool call, so the person reviews it like one of a model.
 			call := toolCall()
 			call.SetArgs([]string{tool, "--input", string(raw), "--approve", approve, "--no-lsp", "--cwd", folder})
 			call.SetOut(c.OutOrStdout())

@@ -109,6 +109,7 @@ func mcpTest() *cobra.Command {
 		began := time.Now()
 		set.Start()
 		set.Ready(c.Context(), mcpWait)
+		// withServers has made the set of this name alone, so there is one status.
 		s, out := set.Statuses()[0], c.OutOrStdout()
 		if s.State != mcp.Ready {
 			// The error of a command goes to standard error with exit code 1, so scripts can rely on it.

@@ -94,8 +94,7 @@ func permissionExplain() *cobra.Command {
 	return c
 }
 
-// verbs are the actions as the explanation prints them, before the name of the permission. Keys are all actions
-// there are.
+// verbs are the actions as the explanation prints them, before the name of the permission. Every Action is a key.
 var verbs = map[permission.Action]string{permission.Allow: "allows", permission.Ask: "asks", permission.Deny: "denies"}
 
 // printExplanation prints for a person what the JSON says. Every text of the command passes visible.Text and

@@ -109,8 +109,8 @@ func permissionRevoke() *cobra.Command {
 					return err
 				}
 			}
-			// All arguments have been understood: either all are revoked, or none.
-			// Each one is printed as it is revoked: after an error the person sees how far it came.
+			// All arguments have been understood. Each grant is printed as it is revoked: after an error of the store the person sees how far
+			// the command came.
 			for _, g := range chosen {
 				if err := a.Grants.Revoke(c.Context(), g.ID); err != nil {
 					return fmt.Errorf("%d: %w", g.ID, err)

@@ -136,6 +136,7 @@ func runPrompts(ctx context.Context, f runFlags, args []string, out, errOut io.W
 	defer cancel()
 	// NO_COLOR turns colours off, whatever it is set to (no-color.org).
 	o := terminal.Options{Out: out, Cwd: cwd, Approve: approve, Live: screen && !f.asJSON, Color: screen && os.Getenv("NO_COLOR") == "", Editor: textEditor()}
+	// Answers are rendered for a screen that can be drawn anew; a pipe gets what the model wrote.
 	o.Markdown = o.Live
 	// Standard output belongs to the JSON lines, so the terminal view is discarded.
 	if f.asJSON {
@@ -219,9 +220,9 @@ func runPrompts(ctx context.Context, f runFlags, args []string, out, errOut io.W
 		}
 		return nil
 	}); err != nil {
-		// A fresh session has no events; a continued one would print its whole past again.
 		return err
 	}
+	// Behind the last event: a session that is continued would otherwise print its whole past again.
 	stop := session.Subscribe(last, func(e agent.Event) {
 		if f.asJSON {
 			lines.event(e)
@@ -231,6 +232,7 @@ func runPrompts(ctx context.Context, f runFlags, args []string, out, errOut io.W
 	defer stop()
 	r := &terminalSession{app: a, t: t, session: session, cwd: cwd, limits: f.limits}
 	if talk {
+		// A session that is continued begins with its last exchange, as in conversation.attend.
 		if text := before.text(); text != "" {
 			t.Say(text)
 		}
@@ -276,6 +278,7 @@ func (f runFlags) inBackground(cwd, prompt string, out io.Writer) error {
 		return usagef("--background works in a draft; it cannot be combined with --review %s", f.review)
 	}
 	b := app.Background{Cwd: cwd, Model: f.model, Agent: f.agent, Prompt: prompt}
+	// --approve and --plain are not passed on: the other process asks nothing and has no screen.
 	for _, x := range []struct {
 		name string
 		on   bool
@@ -300,7 +303,7 @@ func (f runFlags) inBackground(cwd, prompt string, out io.Writer) error {
 	return nil
 }
 
-// numberOr is a flag's number in words, "" for 0, which stands for none.
+// numberOr is a number as the value of a flag; "" for 0, which means no limit.
 func numberOr(n float64) string {
 	if n == 0 {
 		return ""
@@ -329,7 +332,7 @@ func (r *terminalSession) ask(ctx context.Context, prompt string, attached []pro
 	}
 	s = r.t.Summary()
 	s.SessionID = r.session.ID()
-	if s.Stop != agent.TurnCancelled { // somebody who has pressed Ctrl-C does not want to wait for problems
+	if s.Stop != agent.TurnCancelled { // a person who has pressed Ctrl-C does not want to wait for problems
 		// Servers may still be checking the last edit. Five seconds are worth a complete list, and a stuck server
 		// costs no more.
 		within, cancel := context.WithTimeout(ctx, 5*time.Second)
@@ -435,7 +438,7 @@ const reviewHelp = "when changes are asked for: preview (each before it is writt
 // approveHelp describes --approve for every command that has it.
 const approveHelp = "how to answer approval requests: ask, all, none, or clean (apply changes that are checked in full and introduce no error)"
 
-// verdictMode is how long a change waits for its verdict: whoever decides by it needs the final one, a person can see
+// verdictMode is how long a change waits for its verdict: --approve clean needs the final one, a person can see
 // it arrive.
 func verdictMode(how terminal.Approve) builtin.VerdictMode {
 	switch how {

@@ -294,6 +294,7 @@ func toolCall() *cobra.Command {
 			if len(args) != 1 {
 				return usagef("name the tool: pillion tool call read --input '{\"filePath\":\"go.mod\"}'")
 			}
+			// Without --input the call is read from a pipe, so that a large input needs no quoting.
 			if input == "" || input == "-" {
 				b, err := io.ReadAll(io.LimitReader(c.InOrStdin(), maxLine))
 				if err != nil {
@@ -310,6 +311,7 @@ func toolCall() *cobra.Command {
 					x.Error = landed.Error
 				}
 			}
+			// < > & stay as they are, as in the lines of --jsonl: programs read both.
 			if asJSON {
 				e := json.NewEncoder(c.OutOrStdout())
 				e.SetEscapeHTML(false)

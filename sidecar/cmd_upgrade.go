@@ -15,7 +15,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/guard"
 )
 
-// installer is who put this program where it is, and how that one replaces it by the newest release.
+// installer is the program that has installed this one, and its command for the newest release.
 type installer struct {
 	Name    string   // for people
 	Command []string // nil: there is no command; Advice says what to do
@@ -23,7 +23,7 @@ type installer struct {
 	Root    bool // the command needs the rights of root; it is shown and never run
 }
 
-// upgradeCommand is `pillion upgrade`. It never replaces files itself: whoever installed them keeps a record of them,
+// upgradeCommand is `pillion upgrade`. It never replaces files itself: the package manager keeps a record of them,
 // which would be wrong afterwards.
 func upgradeCommand() *cobra.Command {
 	var yes, show bool
@@ -36,10 +36,12 @@ extension. The command is shown and needs your approval; one that needs root is 
 			if err != nil {
 				return err
 			}
+			// What is in PATH is often a link; the place of the file itself tells who installed it.
 			if real, err := filepath.EvalSymlinks(self); err == nil {
 				self = real
 			}
 			module := ""
+			// The go command records "(devel)" for a build from a checkout.
 			if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "(devel)" {
 				module = info.Main.Version
 			}
@@ -51,9 +53,11 @@ extension. The command is shown and needs your approval; one that needs root is 
 				return nil
 			}
 			fmt.Fprintln(out, " ", strings.Join(i.Command, " "))
+			// A command that needs root is left to the person, in a shell of their own.
 			if show || i.Root {
 				return nil
 			}
+			// Without a terminal the question cannot be answered: in stays nil, and Confirm fails with ErrNoTerminal.
 			var in io.Reader
 			if isTerminal(c.InOrStdin()) {
 				in = c.InOrStdin()
@@ -78,6 +82,7 @@ extension. The command is shown and needs your approval; one that needs root is 
 	return c
 }
 
+// installScript is that of the newest release: GitHub redirects latest to it.
 const installScript = "https://github.com/pillion-dev/pillion/releases/latest/download/install.sh"
 
 // installerOf tells by where a program lies, and by the records that package managers keep below root, who installed it. self

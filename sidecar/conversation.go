@@ -121,9 +121,9 @@ func (c *conversation) run(ctx context.Context) error {
 		defer close(taken)
 		for {
 			select {
+			// Another prompt is taken only when this one is with the session, so their order is kept.
 			case p := <-c.sent:
 				c.take(ctx, p)
-			// Another prompt is taken only when this one is with the session, so their order is kept.
 			case <-ctx.Done():
 				return
 			}
@@ -282,6 +282,7 @@ func (c *conversation) status() string {
 		model = "no model"
 	}
 	parts := []string{model, info.Agent}
+	// The size of the context is not known for every model.
 	if last.ContextSize > 0 {
 		parts = append(parts, fmt.Sprintf("context %d%%", 100*last.ContextUsed/last.ContextSize))
 	}

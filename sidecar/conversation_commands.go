@@ -28,7 +28,7 @@ type conversationCommand struct {
 	run                     func(c *conversation, ctx context.Context, args string) (said string, err error)
 }
 
-// ownCommands are these commands in the order of /help. It is a function and not a variable: help reads the list,
+// ownCommands are the commands of a conversation in the order of /help. It is a function and not a variable: help reads the list,
 // and a variable that refers to itself does not compile.
 func ownCommands() []conversationCommand {
 	return []conversationCommand{
@@ -97,8 +97,8 @@ func (c *conversation) sessions(ctx context.Context, _ string) (string, error) {
 	for i, s := range list[:min(len(list), sessionsShown)] {
 		title, here := s.Title, ""
 		if title == "" {
-			title = "(empty)"
 			// Only the session that is shown can be without a title here.
+			title = "(empty)"
 		}
 		if s.ID == now {
 			here = " ← this one"
@@ -261,6 +261,7 @@ func escapeMarkdown(s string) string {
 	return markdownMarks.Replace(visible.Text(s))
 }
 
+// markdownMarks escapes with backslashes what Markdown would read as a mark (CommonMark, section 2.4; "|" divides tables).
 var markdownMarks = strings.NewReplacer(`\`, `\\`, "*", `\*`, "_", `\_`, "`", "\\`", "[", `\[`, "<", `\<`, "#", `\#`, "|", `\|`)
 
 // shellKept is how much of a command's output the agent reads, in bytes from its end, where errors usually are.

@@ -59,7 +59,7 @@ func (c *conversation) complete(ctx context.Context, text string) (from int, out
 		word, note, end := f.Path, f.Kind, " "
 		switch f.Kind {
 		case mention.Folder:
-			end = "" // one may go on into it
+			end = "" // its files can be completed next
 		case mention.Symbol:
 			note = f.Name
 			// Without a range the mention is the whole file.
@@ -74,7 +74,7 @@ func (c *conversation) complete(ctx context.Context, text string) (from int, out
 	return at, out
 }
 
-// maxDeclaredIn is how large a file may be, in bytes, whose declarations are looked at while somebody types.
+// maxDeclaredIn is how large a file may be, in bytes, whose declarations are looked at while the person types.
 const maxDeclaredIn = 1 << 20
 
 // declarationLines are the lines of the declaration whose name is in the given ones, with its comment: the range of a match is that of
@@ -203,7 +203,7 @@ func (r *lastExchange) event(e agent.Event) {
 	}
 }
 
-// text is it as Markdown; empty for a session without a prompt. The prompt is quoted, and of the answer only the
+// text is the last exchange as Markdown; empty for a session without a prompt. The prompt is quoted, and of the answer only the
 // last recapLines lines are shown.
 func (r *lastExchange) text() string {
 	if r.prompts == 0 {

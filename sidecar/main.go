@@ -139,6 +139,7 @@ Exit codes: 0 done, 1 failed, 2 the command line is wrong, 130 cancelled.`,
 	f.flags(root)
 	// Cobra's own --version goes through text/template, which makes the linker keep every exported method of every package.
 	root.Flags().Bool("version", false, "print the version")
+	// A wrong flag exits with exitUsage, like every other mistake in the command line.
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usagef("%w; see %s --help", err, c.CommandPath())
 	})

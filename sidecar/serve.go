@@ -88,7 +88,7 @@ func surviveBrokenPipes() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPI
 type service struct {
 	app          *app.App
 	host         *acp.Host
-	releaseTimer *time.Timer // calls rest
+	releaseTimer *time.Timer // calls releaseMemory
 }
 
 // Answered implements acp.Listener: memory is released when the person reads the answer, not while the next turn
@@ -102,6 +102,7 @@ type folders struct {
 	settings *app.SettingsWatch
 }
 
+// Models, Rules, Trust and PassMCP implement acp.Folders.
 func (f folders) Models(cwd string) []models.Choice          { return f.app.Models.Choices(f.ctx, cwd) }
 func (f folders) Rules(cwd, agent string) permission.Ruleset { return f.app.Rules(cwd, agent) }
 func (f folders) Trust(cwd string, said *bool) (note string) {
@@ -132,7 +133,7 @@ func (x *service) serve(ctx context.Context, conn io.ReadWriteCloser, open strin
 }
 
 // share serves the first editor and those that attach, and returns the first one's error when the last has left. The
-// listener is closed before it waits, so that nobody attaches to a sidecar that is ending.
+// listener is closed before it waits, so that no editor attaches to a sidecar that is ending.
 func (x *service) share(ctx context.Context, conn io.ReadWriteCloser, l *share.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
