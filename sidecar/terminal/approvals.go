@@ -41,7 +41,7 @@ const quiet = 300 * time.Millisecond
 const noTerminal = "this run has no terminal, or --approve none was given"
 
 // approvals asks the user: about permissions, changes and the question tool's questions. One question is on the screen at a
-// time; it holds mu only while it writes, so that the events of other calls go on being shown.
+// time; it holds mu only while it writes, so that the events of other calls are shown meanwhile.
 type approvals struct {
 	*sheet
 	*tally
@@ -52,7 +52,7 @@ type approvals struct {
 	waiting patience
 }
 
-// AskPermission shows the request and asks. It implements permission.Asker. Requests that nobody can answer are
+// AskPermission shows the request and asks. It implements permission.Asker. Requests that no user can answer are
 // refused with Unanswered set, so that the model is told why.
 func (t *approvals) AskPermission(ctx context.Context, r permission.Request) (permission.Reply, error) {
 	// One question at a time: two sub-agents may ask at once, and an answer must not reach the wrong one.
@@ -99,11 +99,11 @@ func (t *approvals) AskPermission(ctx context.Context, r permission.Request) (pe
 	}
 	t.mu.Unlock()
 	switch {
-	case t.approve == All && r.Permission == agent.LoopPermission: // it means changes and commands, not going in circles for ever
+	case t.approve == All && r.Permission == agent.LoopPermission: // --approve all stands for changes and commands; it must not keep a turn alive that only repeats itself
 		return permission.Reply{Kind: permission.Reject, Message: permission.NoUser(r.Permission, noTerminal).Message, Unanswered: true}, nil
 	case t.approve == All:
 		return permission.Reply{Kind: permission.Once, Asked: true}, nil
-	case t.approve == IfClean && set != nil && r.Why == "": // a protected path is a person's to allow
+	case t.approve == IfClean && set != nil && r.Why == "": // Why is set where a person must decide, as for a protected path
 		return ByVerdict(set.Verdict), nil
 	case !interactive:
 		return permission.Reply{Kind: permission.Reject, Message: permission.NoUser(r.Permission, noTerminal).Message, Asked: true, Unanswered: true}, nil
@@ -113,7 +113,8 @@ func (t *approvals) AskPermission(ctx context.Context, r permission.Request) (pe
 	return t.askPlain(ctx, r)
 }
 
-// ByVerdict allows what every server has looked at and what introduces no error. What is refused stays a proposal.
+// ByVerdict answers for --approve clean: it allows a change whose verdict is fresh and introduces no error. Every other change is
+// rejected with the reason, which the model reads, and stays a proposal.
 func ByVerdict(v *change.Verdict) permission.Reply {
 	why := "no language server has looked at it"
 	if v != nil {
@@ -137,8 +138,8 @@ func ByVerdict(v *change.Verdict) permission.Reply {
 	return permission.Reply{Kind: permission.Reject, Asked: true, Message: "Not applied, it stays a proposal: only changes that are checked in full and introduce no error are applied in this run, and " + why}
 }
 
-// command shows the whole of what would run where the title does not: its patterns leave out what a shell does itself.
-// t.mu is held.
+// command prints the whole command where the title does not show it. The patterns of the request are no substitute: they
+// leave out what the shell does itself. t.mu is held.
 func (t *approvals) command(text, title string) {
 	// A longer text would scroll the question away. Cutting it without a word would let the rest hide behind a
 	// harmless beginning.
@@ -230,7 +231,7 @@ func (t *approvals) sure(ctx context.Context, question string) (bool, error) {
 	return k == 'y', err
 }
 
-// quits notes that the person stopped the turn, not only said no.
+// quits notes that the person stopped the turn, not only said no; Summary then reports the turn as cancelled.
 func (t *approvals) quits() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -268,10 +269,11 @@ type review struct {
 	accepted  int
 	all, stop bool
 	headed    string // the file whose name was printed last
-	opened    map[*change.Group]bool
+	// opened holds the groups that the person has opened with o: their hunks are asked one by one.
+	opened map[*change.Group]bool
 }
 
-// askSet asks group by group and hunk by hunk: what was verified comes last, in one line each, unless the person opens it.
+// askSet asks group by group and hunk by hunk. Verified groups come last, in one line each unless the person opens them.
 // After q a set of which nothing was accepted is rejected as a whole.
 func (t *approvals) askSet(ctx context.Context, r permission.Request, set *change.Set) (permission.Reply, error) {
 	v := &review{approvals: t, request: r, set: set, decisions: change.Decisions{Hunks: map[string]change.Decision{}}, reply: permission.Reply{Kind: permission.Once, Asked: true}, opened: map[*change.Group]bool{}}
@@ -341,7 +343,7 @@ func (t *approvals) askSet(ctx context.Context, r permission.Request, set *chang
 	return v.reply, nil
 }
 
-// partly reports that the person does not take all as it was proposed.
+// partly reports whether any hunk was rejected or edited.
 func (v *review) partly() bool {
 	for _, d := range v.decisions.Hunks {
 		if d.Kind != change.Accept {
@@ -351,7 +353,8 @@ func (v *review) partly() bool {
 	return false
 }
 
-// rest decides about a hunk without asking, after a and q; false where it is to be asked.
+// rest decides about a hunk without asking, after a (accept the rest) or q (reject the rest); it returns false where the person must
+// be asked.
 func (v *review) rest(id string) bool {
 	switch {
 	case v.stop:
@@ -365,7 +368,7 @@ func (v *review) rest(id string) bool {
 	return true
 }
 
-// answered notes what a key means for what follows.
+// answered notes what a key means for the hunks that follow: a and A accept them, q rejects them and ends the turn.
 func (v *review) answered(key byte) {
 	switch key {
 	case 'a':
@@ -433,8 +436,8 @@ const groupHelp = `  y  accept all of these hunks
   q  stop: reject these and the rest, end the turn
   ?  this help`
 
-// group asks about hunks that are one decision. What is verified is one line; what only belongs together is shown whole, as
-// nobody has looked at it yet. After o nothing is decided, and the group is open.
+// group asks about hunks that are one decision. A verified group is shown as one line for each file; a group that only belongs
+// together is shown whole, because nothing has verified it. After o nothing is decided, and the group is in opened.
 func (v *review) group(ctx context.Context, g *change.Group) error {
 	if v.all || v.stop {
 		for _, id := range g.Hunks {
@@ -471,6 +474,7 @@ func (v *review) group(ctx context.Context, g *change.Group) error {
 		switch k {
 		case 'o':
 			v.opened[g] = true
+			// The lines of the group stand between the file's name and its hunks, so the name is printed again.
 			v.headed = ""
 			return nil
 		case '?':

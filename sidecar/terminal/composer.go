@@ -45,7 +45,7 @@ type ComposerOptions struct {
 	Color  bool
 	Editor []string // $EDITOR and its arguments, for Ctrl-G
 
-	// Submit is told of each prompt, in their order.
+	// Submit gets each prompt, in the order in which they were sent.
 	Submit func(Prompt)
 	Stop   func()        // ends the running turn
 	Busy   func() bool   // a turn runs
@@ -55,7 +55,7 @@ type ComposerOptions struct {
 	Queued func() []string
 	// Unqueue takes the last prompt out of the queue again, to be changed; false when none waits.
 	Unqueue func() (text string, ok bool)
-	// Earlier are the prompts of before this conversation, oldest first: asked for once, when somebody first looks back.
+	// Earlier are the prompts of earlier conversations, oldest first. It is called once, when the user first looks back.
 	Earlier func(context.Context) []string
 	// Complete offers what the end of text may become, best first, and the byte from which it would replace the text. It runs
 	// beside the typing.
@@ -70,7 +70,7 @@ type ComposerOptions struct {
 // drawn and inserted as it is.
 type Completion struct{ Text, Note string }
 
-// Composer is the prompt that stays open at the foot of the terminal while the session goes on above it: several lines, earlier
+// Composer is the prompt that stays open at the foot of the terminal while the session is shown above it: several lines, earlier
 // prompts by the arrow keys and Ctrl-R, completion by tab, $EDITOR by Ctrl-G. Enter sends; while a turn runs, it queues and Ctrl-S steers.
 // The terminal's own scroll-back keeps everything above the prompt: no alternate screen is used.
 type Composer struct {
@@ -117,10 +117,12 @@ type composing struct {
 	width  int
 	height int
 	frame  int // of the spinner
-	over   bool
-	left   []string // lines that came with the end
-	note   string   // shown below until the next key
+	// over is set with the end of the conversation: View then draws nothing, so that no prompt stays in the scroll-back.
+	over bool
+	left []string // lines that came with the end
+	note string   // shown below until the next key
 
+	// shown is what draw took from the liveScreen last; View draws it.
 	shown picture
 	focus focus
 
@@ -173,7 +175,7 @@ func newComposing(ctx context.Context, c *Composer) *composing {
 
 // Messages to the program.
 type (
-	look      struct{} // time has passed: the spinner turns, clocks go on
+	look      struct{} // time has passed: the spinner and the clocks are drawn again
 	redraw    struct{} // the liveScreen has changed
 	completed struct {
 		asked, from int
@@ -291,7 +293,8 @@ func (m *composing) change(msg tea.Msg) (cmd tea.Cmd) {
 	return cmd
 }
 
-// draw takes over what the liveScreen has: complete lines go above the prompt, the rest is drawn with it. again: wait for more.
+// draw takes what the liveScreen has: complete lines go above the prompt, the rest is drawn with it. again: the call comes from a
+// redraw, so await must be started once more.
 func (m *composing) draw(again bool) tea.Cmd {
 	m.shown = m.screen.take(m.width)
 	var cmds []tea.Cmd
@@ -300,7 +303,7 @@ func (m *composing) draw(again bool) tea.Cmd {
 		m.over, m.left = true, m.shown.lines
 		return tea.Quit
 	}
-	// Lines go above in the order of one sequence. A piece that is higher than the screen would be cut by the renderer.
+	// tea.Sequence keeps the lines in their order. A piece that is higher than the screen would be cut by the renderer.
 	var rows []string
 	for _, l := range m.shown.lines {
 		rows = append(rows, strings.Split(ansi.Wrap(l, max(m.width, 10), ""), "\n")...)
@@ -457,7 +460,7 @@ func (m *composing) key(key, note string) (cmd tea.Cmd, done bool) {
 // busy reports whether a turn runs, which Esc and Ctrl-C stop.
 func (m *composing) busy() bool { return m.Busy != nil && m.Busy() }
 
-// send gives the prompt to whoever answers it, or to the question that waits for a line.
+// send gives the text to the question that waits for a line, else to Submit as a prompt.
 func (m *composing) send(steer bool) {
 	// The answer to a question is no prompt: it is not queued and not remembered.
 	if m.focus.line(strings.TrimSpace(m.text.Value())) {

@@ -33,7 +33,7 @@ func (t *sheet) set(s *change.Set) {
 	}
 }
 
-// head prints "3 files, 5 hunks · fixes 2 problems, introduces 0" and the problems in question.
+// head prints the title of a set, its files and hunks, and its verdict, then the problems that it introduces and fixes.
 func (t *sheet) head(s *change.Set) {
 	t.endLine()
 	hunks := 0
@@ -66,7 +66,7 @@ func (t *sheet) head(s *change.Set) {
 	t.evidence(s.Evidence)
 }
 
-// evidence prints what is known of a change besides its problems, and what of it is folded.
+// evidence prints what supports a change besides its verdict, and the titles of the groups that are folded.
 func (t *sheet) evidence(e *change.Evidence) {
 	place := func(path string, line int) string { return fmt.Sprintf("%s:%d", t.rel(path), line) }
 	color := map[change.Mood]string{change.Good: green, change.Warning: yellow, change.Bad: red}
@@ -207,10 +207,11 @@ func (t *sheet) hunk(f *change.File, h *change.Hunk) int {
 	return n
 }
 
-// wordsThatDiffer looks into lines that answer each other one to one: what differs in each. Nothing where a whole line does.
+// wordsThatDiffer pairs the removed lines with the added lines and gives the spans of bytes that differ in each pair. A pair that
+// differs as a whole gets no spans.
 func wordsThatDiffer(gone, come []string) (olds, news [][]diff.Span) {
 	olds, news = make([][]diff.Span, len(gone)), make([][]diff.Span, len(come))
-	// With different numbers nobody knows which line answers which, and marked words would mislead.
+	// With different numbers of lines it is unknown which line replaces which, and marked words would mislead.
 	if len(gone) != len(come) {
 		return olds, news
 	}

@@ -26,7 +26,7 @@ type hunkEffects struct {
 	verdict *change.Verdict     // on what was decided so far; nil: not known
 }
 
-// effects checks a proposal of several hunks before its first question. It is nil when there is nobody to ask, or when
+// effects checks a proposal of several hunks before its first question. It is nil without a language server to ask, or when
 // the change has no verdict that could change.
 func (t *approvals) effects(ctx context.Context, r permission.Request) *hunkEffects {
 	e := &hunkEffects{t: t, request: r, needs: map[string][]string{}, verdict: r.Change.Verdict}
@@ -68,8 +68,8 @@ func (e *hunkEffects) look(ctx context.Context, d change.Decisions, left []strin
 	e.effects = e.request.Change.Effects(d, left, e.verdict, check)
 }
 
-// decided prints what became of the verdict when a decision changed it: a hunk was rejected or edited. Nothing is printed when the headline stays the same: the person would look for a
-// difference.
+// decided checks again after a hunk was rejected or edited, and prints the verdict on the decisions so far. It prints nothing when the
+// headline stays the same: the person would look for a difference.
 func (e *hunkEffects) decided(ctx context.Context, d change.Decisions) {
 	if e == nil {
 		return

@@ -17,7 +17,7 @@ import (
 type focus struct {
 	question *awaited
 	has      bool   // the question has the keys
-	told     bool   // that was told whoever asks
+	told     bool   // question.ready was closed: it must not be closed twice
 	wanted   bool   // tab was pressed: the question gets them although the prompt is not empty
 	left     bool   // tab was pressed again: the prompt keeps them
 	draft    string // what the prompt held, while a question for a line has it
@@ -70,7 +70,7 @@ func (f *focus) rested(m rested, empty bool) (cmd tea.Cmd, moved bool) {
 	return nil, f.question.keys == ""
 }
 
-// press is told of every key; done: it was not for the prompt.
+// press gets every key first; done: it was not for the prompt.
 func (f *focus) press(key string, empty bool) (cmd tea.Cmd, done bool) {
 	q := f.question
 	if q == nil {
@@ -91,6 +91,7 @@ func (f *focus) press(key string, empty bool) (cmd tea.Cmd, done bool) {
 	if f.has {
 		return f.answerKey(key)
 	}
+	// An empty prompt needs no tab: the question gets the keys by itself, unless the person has left it before.
 	if key == "tab" && !empty || key == "tab" && f.left {
 		f.wanted, f.left = true, false
 		return f.rest(), true
@@ -125,7 +126,7 @@ func (f *focus) answer(m alone) {
 	}
 }
 
-// give hands over the answer. It never waits: whoever asked may have left.
+// give hands over the answer. It never waits: the question may have been cancelled.
 func (f *focus) give(key byte) {
 	select {
 	case f.question.key <- key:

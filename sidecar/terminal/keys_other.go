@@ -37,5 +37,5 @@ func (k TTY) Line(ctx context.Context) (string, error) {
 // Suspend runs f; the terminal is always in its ordinary mode.
 func (k TTY) Suspend(f func() error) error { return f() }
 
-// stop: there is no shell that could go on with a process.
+// stop does nothing: there is no job control that could continue a process.
 func stop() {}

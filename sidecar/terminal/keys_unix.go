@@ -149,7 +149,7 @@ func stop() {
 	}
 	select {
 	case <-back:
-	case <-time.After(100 * time.Millisecond): // nobody can go on with a group of processes without a shell, so it was not stopped
+	case <-time.After(100 * time.Millisecond): // POSIX drops SIGTSTP for an orphaned process group, such as one without a shell: no SIGCONT will come
 	}
 }
 

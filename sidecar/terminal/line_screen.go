@@ -46,6 +46,7 @@ func (s *lineScreen) close() {
 	}
 }
 
+// width implements screen; it does not follow changes of the window.
 func (s *lineScreen) width() int { return s.columns }
 
 // print implements screen. A status line is erased first and drawn again by the ticker.
@@ -66,6 +67,7 @@ func (s *lineScreen) write(text string) {
 	s.midLine = !strings.HasSuffix(text, "\n") && !strings.HasSuffix(text, "\n\x1b[0m")
 }
 
+// endLine implements screen.
 func (s *lineScreen) endLine() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// liveScreen is the part of a terminal above a prompt that stays open (Composer). Everybody may write to it at any time; the
-// composer's program draws what has changed. It is the keyboard too: while the program runs no one else may read it.
+// liveScreen is the part of a terminal above a prompt that stays open (Composer). Any goroutine may write to it; the composer's
+// program draws what has changed. It is the keyboard too: while the program runs no one else may read it.
 type liveScreen struct {
 	color bool
 	now   func() time.Time
@@ -93,12 +93,15 @@ func (s *liveScreen) endLine() {
 // tail implements screen; the program calls render for each drawing, because the width may have changed.
 func (s *liveScreen) tail(render func(int) string) { s.change(func() { s.unfinished = render }) }
 
+// waitFor implements screen; the composer draws it with its spinner.
 func (s *liveScreen) waitFor(a activity) { s.change(func() { s.doing = a }) }
 
+// spends implements screen.
 func (s *liveScreen) spends(input, output int, cost float64) {
 	s.change(func() { s.in, s.out, s.cost = input, output, cost })
 }
 
+// ask implements screen.
 func (s *liveScreen) ask(question string) { s.change(func() { s.question = question }) }
 
 // askAgain does nothing: the question stays below what is printed.
@@ -114,12 +117,14 @@ func (s *liveScreen) answered(text string, _ bool) {
 	})
 }
 
+// width implements screen: the columns of the last drawing.
 func (s *liveScreen) width() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.columns
 }
 
+// close does nothing: the conversation ends the composer.
 func (s *liveScreen) close() {}
 
 // Key implements Keys. The composer lets a key count once the keyboard has been quiet with nothing in the prompt, or after the
@@ -173,7 +178,7 @@ func (s *liveScreen) Suspend(f func() error) error {
 }
 
 // await makes the question that the keys go to; the caller must call forget. The channels have room for one answer,
-// so that the program never waits for whoever asked.
+// so that the program never waits for the question.
 func (s *liveScreen) await(keys string) *awaited {
 	a := &awaited{keys: keys, ready: make(chan struct{}), key: make(chan byte, 1), line: make(chan string, 1)}
 	s.change(func() { s.awaited = a })

@@ -75,7 +75,7 @@ func finalMarkdown(source string) (end int) {
 		case fence != "":
 			if len(marks) >= len(fence) && marks[0] == fence[0] && strings.TrimSpace(bare[len(marks):]) == "" {
 				fence = ""
-				// An indented fence belongs to a list, which may go on after it.
+				// An indented fence belongs to a list, which may continue after it.
 				if len(line) == len(bare) {
 					end = at + next + 1
 				}
@@ -187,7 +187,7 @@ func (r *markdownRenderer) source(n ast.Node) string {
 	return b.String()
 }
 
-// list renders a list. Its numbers go on from the first one, as CommonMark has it, whatever the others are.
+// list renders a list. Only the first number counts; the others follow it (CommonMark, section 5.3).
 func (r *markdownRenderer) list(n *ast.List, width int) (out []string) {
 	number := n.Start
 	for item := n.FirstChild(); item != nil; item = item.NextSibling() {
@@ -282,6 +282,7 @@ func (r *markdownRenderer) table(n *extast.Table, width int) (out []string) {
 		}
 	}
 	const gap = 3 // " │ "
+	// The widest column gives up one screen column at a time, until the table fits.
 	for total := func() (sum int) {
 		for _, c := range columns {
 			sum += c

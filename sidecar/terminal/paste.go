@@ -15,7 +15,7 @@ func (m *composing) paste(text string) tea.Cmd {
 	if m.focus.has && !m.focus.typing() {
 		return nil
 	}
-	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n") // terminals send Enter for a line's end
+	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n") // a terminal sends a carriage return for the end of a line
 	// Dropping a file on a terminal pastes its path.
 	if m.PictureFile != nil && !strings.Contains(strings.TrimSpace(text), "\n") {
 		if f, ok := m.PictureFile(strings.TrimSpace(text)); ok {

@@ -9,7 +9,7 @@ import (
 	"github.com/pillion-dev/pillion/tools"
 )
 
-// AskQuestions asks the question tool's questions, one after the other. It fails with tools.ErrDismissed when nobody
+// AskQuestions asks the question tool's questions, one after the other. It fails with tools.ErrDismissed when no user
 // can answer or one of them is dismissed; answers given before that are dropped.
 func (t *approvals) AskQuestions(ctx context.Context, _ *tools.Call, qs []tools.Question) ([][]string, error) {
 	if t.keys == nil || t.approve != Ask {
@@ -63,6 +63,7 @@ func choose(q tools.Question, answer string) (labels []string, ok bool) {
 	}
 	for _, part := range parts {
 		part = strings.TrimSpace(part)
+		// A number names an option by its place, from 1.
 		n, err := strconv.Atoi(part)
 		if err != nil {
 			n = 1 + meant(q.Options, part)

@@ -61,6 +61,7 @@ func elapsed(d time.Duration) string {
 	return fmt.Sprintf("%dm%02ds", s/60, s%60)
 }
 
+// spinner has one character for each drawing, in turn.
 var spinner = []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
 
 // ANSI styles. Only the sixteen colours that a terminal's theme defines are used, so that text is readable on every one.

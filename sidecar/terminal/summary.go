@@ -15,11 +15,12 @@ import (
 
 // Summary is what a turn did, for its last lines and for --json. The names in JSON are read by scripts and must stay.
 type Summary struct {
-	Stop    agent.StopReason `json:"stop"`
-	Error   string           `json:"error,omitempty"`
-	Undone  bool             `json:"undone,omitempty"` // the model itself says that it could do nothing of what was asked
-	Text    string           `json:"text"`
-	Changes []Change         `json:"changes"`
+	Stop   agent.StopReason `json:"stop"`
+	Error  string           `json:"error,omitempty"`
+	Undone bool             `json:"undone,omitempty"` // the model itself says that it could do nothing of what was asked
+	// Text is the answer after the last tool call; what the model said before a call is not in it.
+	Text    string   `json:"text"`
+	Changes []Change `json:"changes"`
 	// Fixed and Introduced count errors only, of the changes in Checked.
 	Fixed      int              `json:"fixed"`
 	Introduced int              `json:"introduced"`
@@ -163,6 +164,7 @@ func (t *sheet) result(s Summary, unasked bool) {
 		t.line("")
 		t.line(t.paint(bold, "» ") + strings.Join(parts, " · "))
 	}
+	// An answer that names every problem that is left needs no list of them below it.
 	if !named(s) {
 		t.left(s.Left)
 	}
@@ -177,12 +179,13 @@ func (t *sheet) result(s Summary, unasked bool) {
 	case agent.TurnMaxTokens:
 		t.line(t.paint(yellow, "the answer was cut at the model's limit; run pillion with --continue to resume"))
 	}
+	// Only where no user could answer: a person who has just said no needs no explanation.
 	if refused > 0 && applied == 0 && unasked {
 		t.line(t.paint(dim, "nothing was applied: the changes need approval, but there is no terminal; --approve all applies them"))
 	}
 }
 
-// unchecked says how much of what was applied nobody could judge.
+// unchecked words the number of applied changes that no language server could judge.
 func unchecked(s Summary) string {
 	if s.Checked == 0 {
 		return "not checked by a language server"

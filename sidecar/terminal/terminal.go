@@ -20,11 +20,11 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
-// Approve says what happens to what would be asked. The values are those of the option --approve.
+// Approve says how approval requests are answered. The values are those of the option --approve.
 type Approve string
 
-// Ask asks (or refuses where nobody can answer), All says yes, None says no. IfClean says yes to changes of files whose
-// verdict is fresh and introduces no error, and no to everything else.
+// Ask asks the person, or rejects where no user can answer; All approves, None rejects. IfClean approves changes of files whose verdict
+// is fresh and introduces no error, and rejects everything else.
 const (
 	Ask     Approve = "ask"
 	All     Approve = "all"

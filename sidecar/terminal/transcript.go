@@ -22,7 +22,7 @@ type transcript struct {
 	// states keeps a call that is reported twice with one status from being printed twice.
 	states map[string]agent.ToolStatus // the last status shown, by call
 	answer *markdownStream             // renders the answer; nil: it is shown as it comes
-	echo   bool                        // prompts are shown: they are typed where nothing stays
+	echo   bool                        // prompts are printed: the Composer clears what was typed when it is sent
 	echoed string                      // the message id of the one that was shown already
 	// stream is what the open line belongs to: an answer does not continue a line of thoughts.
 	stream  agent.EventType
@@ -55,6 +55,7 @@ func (t *transcript) event(e agent.Event) {
 			t.words(d.Text)
 		}
 	case agent.EventThinking:
+		// Thoughts are dim and never rendered as Markdown: they are not part of the answer.
 		if d, ok := agent.Value[agent.TextData](e); ok {
 			if t.stream != agent.EventThinking {
 				t.flush()
@@ -142,7 +143,7 @@ func (t *transcript) say(text string) {
 	t.endLine()
 }
 
-// prompt shows what the user sent.
+// prompt prints what the user sent. Synthetic parts are left out: they are words for the model alone.
 func (t *transcript) prompt(parts []provider.Part) {
 	mark := "› "
 	for _, p := range parts {
@@ -196,7 +197,7 @@ func (t *transcript) notice(d agent.NoticeData) {
 	}
 }
 
-// busy names what the user waits for; "" is nothing. The clock goes on while it stays the same. A wait with an end is
+// busy names what the user waits for; "" is nothing. The clock is not reset while it stays the same. A wait with an end is
 // replaced even by the same words, since its clock means something else.
 func (t *transcript) busy(what string) {
 	what = Clean(t.rel(what))
@@ -224,6 +225,7 @@ func (t *transcript) tool(d agent.ToolData) {
 	}
 	switch d.Status {
 	case agent.ToolPending, agent.ToolRunning:
+		// The answer so far is printed before the call, which may run for long.
 		if t.stream != "" {
 			t.flush()
 		}
@@ -251,6 +253,7 @@ func (t *transcript) tool(d agent.ToolData) {
 			t.line(t.paint(dim, "  "+cut(Clean(text), maxError))) // whole: its end says what to do
 		}
 		t.busy("thinking")
+		// After q the call has written what was accepted until then; the turn can end.
 		if t.stopping == d.CallID && t.stop != nil {
 			t.stopping = ""
 			go t.stop() // not under mu: it may send events
@@ -265,6 +268,7 @@ func (t *transcript) change(d agent.ChangeData) {
 	if set == nil || d.State == change.Proposed || d.State == change.Writing {
 		return // AskPermission shows it, or it is applied at once
 	}
+	// A set that AskPermission has shown is not printed twice.
 	if !t.shown[set.ID] {
 		t.shown[set.ID] = true
 		t.flush()
@@ -273,7 +277,7 @@ func (t *transcript) change(d agent.ChangeData) {
 	t.changed(outcome{d.State, set})
 }
 
-// plan shows the whole list of todos each time: a line of before cannot be changed any more.
+// plan shows the whole list of todos each time: a line that was printed cannot be changed any more.
 func (t *transcript) plan(d agent.PlanData) {
 	t.flush()
 	for _, todo := range d.Todos {
