@@ -26,7 +26,7 @@ const (
 	optionReject    = "reject"
 )
 
-// person is whoever uses this editor. It implements editors.Person: approval requests and questions are shown in the
+// person is the user of this editor. It implements editors.Person: approval requests and questions are shown in the
 // sessions that the editor has open. The registry asks every editor of a session at once, and the first answer
 // counts.
 type person struct {

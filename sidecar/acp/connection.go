@@ -1,7 +1,7 @@
 // Package acp is one editor's connection: the Agent Client Protocol and the _pillion methods on one side, the agent's
 // sessions on the other. A Host holds what the connections of a sidecar share, a Connection serves one of them, and
 // methods.go says which type answers which method. Updates leave in the order of a session's events (view), questions
-// reach whoever sits in front of the editor (person).
+// reach the user of the editor (person).
 //
 // It does not know how a folder's parts are assembled (Folders, Terminals and Auth are given), and it writes no file.
 package acp

@@ -58,7 +58,7 @@ type Folders interface {
 // Listener is called when a prompt has been answered. The sidecar gives memory back then, while the person reads.
 type Listener interface{ Answered() }
 
-// enter adds a connection to those that are told of changed settings, until leave is called. The list is replaced and
+// enter adds a connection to those that SettingsChanged notifies, until leave is called. The list is replaced and
 // not changed, so that SettingsChanged can walk over it without the lock while an editor connects.
 func (h *Host) enter(s *Connection) (leave func()) {
 	h.mu.Lock()

@@ -32,7 +32,7 @@ func (c *sessionOptions) primaries(cwd string) []agent.Agent {
 	return slices.DeleteFunc(slices.Clone(c.rt.Agents(cwd)), func(a agent.Agent) bool { return a.Hidden || a.Mode == agent.ModeSubagent })
 }
 
-// modeNames are their names.
+// modeNames are the names of the agents that can lead a session.
 func (c *sessionOptions) modeNames(cwd string) []string {
 	var out []string
 	for _, a := range c.primaries(cwd) {

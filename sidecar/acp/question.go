@@ -25,6 +25,7 @@ func (who *person) AskQuestions(ctx context.Context, session string, call *tools
 	}
 	if who.editor.Client().AsksForms() {
 		answers, err := who.askForm(ctx, session, call, qs)
+		// A form that this editor cannot show is asked as choices below; any other error is the answer.
 		if !errors.Is(err, editors.ErrCannotAsk) || who.ctx.Err() != nil {
 			return answers, err
 		}
@@ -106,6 +107,7 @@ func (who *person) askForm(ctx context.Context, session string, call *tools.Call
 	answers := make([][]string, len(qs))
 	for i := range qs {
 		key := "q" + strconv.Itoa(i+1)
+		// Both fields count: a person may choose options and add words of their own.
 		answers[i] = append(formValues(got.Content[key]), formValues(got.Content[key+freeTextField])...)
 	}
 	return answers, nil

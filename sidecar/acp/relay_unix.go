@@ -49,7 +49,7 @@ func (p *relayPipe) command() (string, []string) {
 	return self, []string{RelayArg, p.path}
 }
 
-// releaseWaiter ends a wait in attached: opening a pipe for writing blocks until somebody opens it for reading
+// releaseWaiter ends a wait in attached: opening a pipe for writing blocks until another process opens it for reading
 // (fifo(7)), so this end does, for a moment.
 func (p *relayPipe) releaseWaiter() {
 	if f, err := os.OpenFile(p.path, os.O_RDONLY|syscall.O_NONBLOCK, 0); err == nil {
@@ -155,7 +155,7 @@ func RelayMain(args []string) int {
 // readerCheck is how often a silent command's pipe is checked for its reader.
 const readerCheck = 250 * time.Millisecond
 
-// readerGone reports that nobody reads a pipe any more (poll(2): POLLERR at the writing end). A descriptor that
+// readerGone reports that a pipe has no reader any more (poll(2): POLLERR at the writing end). A descriptor that
 // cannot be asked counts as gone.
 func readerGone(out *os.File) bool {
 	conn, err := out.SyscallConn()

@@ -24,6 +24,7 @@ func (p *relayPipe) attached(context.Context, time.Duration) (*os.File, error) {
 	return nil, errors.ErrUnsupported
 }
 
+// printRelay is never called, as newRelayPipe fails.
 func printRelay(context.Context, *run.Terminal, *os.File) error { return errors.ErrUnsupported }
 
 // RelayMain is never started here, as no relay is offered; it returns the code of a wrong call.

@@ -31,7 +31,7 @@ func (s *selection) didChange(p protocol.SelectionChanged) {
 // Limits of what @selection adds to a prompt.
 const (
 	maxSelection = 64 << 10 // bytes of selected text that go into a prompt
-	maxSelected  = 20       // selections that are told of
+	maxSelected  = 20       // selections that the prompt names
 )
 
 // atSelection finds the word; "me@selection.org" does not match.

@@ -133,7 +133,7 @@ func (o *openings) newSession(ctx context.Context, r *rpc.Request) (any, error) 
 	es.Session = live
 	close(es.ready)
 	o.sessions.add(live.ID(), es)
-	// The editor has disconnected while the session was made; nobody else would close it.
+	// The editor has disconnected while the session was made; nothing else would close it.
 	if !o.registry.Bind(live.ID(), o.editor) {
 		live.Close(ctx)
 		return nil, errEditorGone

@@ -29,6 +29,7 @@ func (o *openings) attach(ctx context.Context, r *rpc.Request, id string) (any, 
 	if had {
 		return answer, nil
 	}
+	// The past follows the answer: before it the editor does not know the session, and would drop its updates.
 	o.wire.afterAnswer(r, func() {
 		go func() {
 			defer w.done()

@@ -30,6 +30,7 @@ func (es *editorSession) leave() {
 	if es.err != nil {
 		return
 	}
+	// Turn is the message id of the prompt whose turn runs.
 	running := es.State().Turn
 	es.mu.Lock()
 	for cancel, message := range es.prompts {
@@ -65,6 +66,7 @@ func (o *openings) closeSession(ctx context.Context, r *rpc.Request) (any, error
 	turn, done := o.sessions.queueOpening(p.SessionID)
 	defer done()
 	r.Async()
+	// The wait does not end with ctx: a request keeps its place, so that openings and closings stay in order.
 	<-turn
 	es, err := found(ctx)
 	if err != nil {
@@ -106,6 +108,7 @@ func (o *openings) deleteSession(ctx context.Context, r *rpc.Request) (any, erro
 // end cancels the running turn, waits for it and closes the session; it gives up waiting when ctx ends. Requests that
 // are open are marked as interrupted first: a reopened session asks them again.
 func (es *editorSession) end(ctx context.Context) error {
+	// A session that is still being opened is closed once it is open.
 	select {
 	case <-es.ready:
 	case <-ctx.Done():

@@ -140,7 +140,7 @@ const pageSize = 100
 var errFound = errors.New("found")
 
 // hasPrompt reports whether a session has anything to come back to: a prompt, or the title that a person gave it.
-// Editors make a session for every window and panel that they open; those that nobody used would fill the list. A
+// Editors make a session for every window and panel that they open; unused ones would fill the list. A
 // session that cannot be read counts as used, so that an error hides nothing.
 func (o *openings) hasPrompt(ctx context.Context, info agent.SessionInfo) bool {
 	if info.Title != "" { // the first prompt gives it too, so that most sessions need no look at their events

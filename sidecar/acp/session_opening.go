@@ -42,7 +42,7 @@ func (s *openings) newEditorSession() *editorSession {
 }
 
 // opening is a request to open a stored session. It takes its place when it arrives, in the order of the wire: later
-// requests find the session and wait until it is open. Requests of other sessions go on meanwhile.
+// requests find the session and wait until it is open. Requests of other sessions are answered meanwhile.
 type opening struct {
 	*openings
 	id   string
@@ -66,7 +66,7 @@ func (s *openings) opening(id string) *opening {
 // open loads the session, or returns the one that this connection has open already; the bool reports that. After
 // loading it the caller must call finish.
 func (o *opening) open(ctx context.Context, cwd string, extra []string) (*editorSession, bool, error) {
-	// The wait does not end with ctx: whoever has a place keeps it until the earlier requests are done.
+	// The wait does not end with ctx: a request keeps its place until the earlier ones are done.
 	<-o.turn
 	bad := checkDirs(cwd, extra)
 	for opened := true; opened; {

@@ -10,7 +10,7 @@ import (
 
 // sessionTable is which sessions a connection has open. It keeps the order of the wire: opening and closing of one
 // session happen in the order of the requests. Safe for concurrent use. A stored session is in the table from the
-// request that opens it, before it is open: whoever finds it waits for ready.
+// request that opens it, before it is open: requests that find it wait for ready.
 type sessionTable struct {
 	mu     sync.Mutex
 	open   map[string]*editorSession // guarded by mu

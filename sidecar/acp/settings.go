@@ -21,11 +21,13 @@ func inOrder[P, R any](t *sessionTable, id func(*P) string, f func(context.Conte
 			return nil, err
 		}
 		es, found := t.lookupWaiting(id(p))
+		// Without the session there is no order to keep.
 		if es == nil {
 			_, err := found(ctx)
 			return nil, err
 		}
 		mine := make(chan struct{})
+		// Deferred, so that a request that fails does not hold up the next one.
 		defer close(mine)
 		es.mu.Lock()
 		before := es.order

@@ -172,6 +172,7 @@ func (m *terminals) terminalSubscribe(ctx context.Context, r *rpc.Request) (any,
 	// be skipped.
 	at, followed := m.followed.stopFollowing(t)
 	data, next := t.Kept(from)
+	// Without an earlier stream this one begins where the answer ends.
 	if !followed {
 		at = next
 	}
@@ -283,6 +284,7 @@ func (m *terminals) terminalInput(ctx context.Context, r *rpc.Request) (any, err
 	if err != nil {
 		return nil, err
 	}
+	// The place is taken before Async, while messages are handled in the order of the wire.
 	before, done := m.followed.inputTurn(p.SessionID + " " + p.TerminalID)
 	defer done()
 	r.Async()

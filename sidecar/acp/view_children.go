@@ -159,6 +159,7 @@ func (v *view) childMeta(m protocol.UpdateMeta) protocol.UpdateMeta {
 func (v *view) showCompaction(d agent.CompactionData) {
 	c := v.es.editor.Client()
 	if c.Caps.Session == nil || c.Caps.Session.Compaction == nil {
+		// In a replay the beginning is left out: the end follows at once.
 		if d.State != agent.CompactionBegun || !v.replaying {
 			level := "info"
 			if d.State == agent.CompactionFailed {

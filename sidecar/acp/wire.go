@@ -295,11 +295,11 @@ func mergeUpdates(a, b *rpc.Note) bool {
 	}
 	old, ok := x.update.Value.(*protocol.ToolCallUpdate)
 	now, ok2 := y.update.Value.(*protocol.ToolCallUpdate)
-	// A value with _meta of its own is left alone: nobody knows how to join those.
+	// A value with _meta of its own is left alone: it is not known how to join those.
 	if !ok || !ok2 || old.ToolCallID != now.ToolCallID || old.Meta != nil || now.Meta != nil {
 		return false
 	}
-	// A copy: whoever sent the value may still hold it.
+	// A copy: the sender may still hold the value.
 	merged := *old
 	mergeCall(&merged, now)
 	before := x.size + y.size
@@ -348,7 +348,7 @@ func mergeCall(u, now *protocol.ToolCallUpdate) {
 // MarshalJSON encodes the update when it is sent. Text chunks, by far the most frequent, are written without
 // encoding/json. It runs once: the update may be changed by shrink and counts as sent afterwards.
 func (x *pendingUpdate) MarshalJSON() ([]byte, error) {
-	// Encoded, the update leaves the queue: what waits in admit may go on.
+	// Encoded, the update leaves the queue: a waiter in admit may have its room.
 	defer x.w.release(x.size)
 	if x.isText {
 		// An eighth more for escapes and 200 bytes for the frame are enough for most texts.
