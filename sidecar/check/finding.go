@@ -109,6 +109,7 @@ var listed = regexp.MustCompile(`^([-*+]|\d+[.)])\s`)
 // graded is a severity at the start of a finding's words, in the words that models use.
 var graded = regexp.MustCompile(`(?i)^(?:\*\*(` + weights + `)(?:\*\*\s*[:—–-]+|\s*[:—–-]+\s*\*\*)|[\[(]?(` + weights + `)[\])]?\s*[:—–-]+)\s*`)
 
+// weights are the words by which models grade. parseItem maps them to severities; those that it does not name are warnings.
 const weights = `critical|blocker|error|bug|high|major|security|warning|warn|medium|minor|nit|low|info|information|note|hint|suggestion`
 
 // ParseFindings reads the findings from a model's answer: lines that begin with path:line, as prompts/review.txt asks

@@ -155,7 +155,7 @@ func Patch(root, text string) (*Plan, error) {
 
 // plan copies the state before into a temporary folder, and makes a proposal of each file that differs
 // now. same are files known to be unchanged, which now does not hold. The servers need a copy because they
-// also read files that nobody opened, from disk: on the project itself they would see the state after.
+// also read files that are not open, from disk: on the project itself they would see the state after.
 func (g git) plan(ctx context.Context, before map[string]entry, now map[string]string, same ...map[string]bool) (*Plan, error) {
 	dir, err := os.MkdirTemp("", "pillion-check-")
 	if err != nil {
@@ -342,6 +342,7 @@ func (g git) blobs(ctx context.Context, files map[string]entry, take func(name s
 		if _, err := io.ReadFull(r, b); err != nil {
 			return err
 		}
+		// A line feed follows the content of each object (git-cat-file(1), BATCH OUTPUT).
 		if _, err := r.Discard(1); err != nil {
 			return err
 		}

@@ -37,7 +37,7 @@ type Review struct {
 	Found   []Finding // by the model, in its order
 }
 
-// Findings are all findings of a review: those of the language servers first, because they are facts.
+// AllFindings are all findings of a review: those of the language servers first, because they are facts.
 func (p *Plan) AllFindings(r Review) []Finding {
 	return append(p.Findings(r.Verdict), r.Found...)
 }
@@ -89,6 +89,7 @@ func (p *Plan) Diff(most int) string {
 			old = os.DevNull
 		}
 		b.WriteString(diff.Unified(old, now, f.Old, f.Text))
+		// Further files would be cut anyway, and comparing a large change takes time.
 		if b.Len() > most {
 			break
 		}

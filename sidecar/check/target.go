@@ -19,6 +19,7 @@ func Target(ctx context.Context, root, dir, name string, branches bool) (*Plan, 
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(dir, path)
 	}
+	// A name that is both a file and a branch means the file.
 	if fi, err := os.Stat(path); err == nil && fi.Mode().IsRegular() {
 		text, ok := regular(path)
 		if !ok {
