@@ -45,7 +45,7 @@ type Ring interface {
 	Delete(provider string) error
 }
 
-// Store is safe for concurrent use, and by several processes: its file is replaced whole.
+// Store keeps the keys of one person. It is safe for concurrent use, and by several processes: its file is replaced whole.
 type Store struct {
 	File    string
 	Keyring Ring // nil: the file only
@@ -76,13 +76,14 @@ func Check(provider, key string) error {
 		return fmt.Errorf("%q is not a provider id: use lower-case letters, digits, . _ and -", provider)
 	case key != strings.TrimSpace(key) || key == "":
 		return errors.New("the key is empty, or has blanks around it")
+	// Printable ASCII only, since a key is sent in an HTTP header. 8 KiB leaves room for long tokens.
 	case len(key) > 8<<10 || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }):
 		return errors.New("the key has characters that no key has; it may have been pasted in part")
 	}
 	return nil
 }
 
-// All are the keys by provider.
+// All returns the keys by provider. A key from an editor wins over a stored key of the same provider.
 func (s *Store) All() map[string]Key {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,8 +94,9 @@ func (s *Store) All() map[string]Key {
 	return out
 }
 
-// kept are those of file and keyring, read again when the file has changed. mu is held.
+// kept are the keys of file and keyring, read again when the file has changed. mu is held.
 func (s *Store) kept() map[string]Key {
+	// Size and time tell that another process has replaced the file; the keyring is not asked again until then.
 	stamp := ""
 	if info, err := os.Stat(s.File); err == nil {
 		stamp = fmt.Sprintf("%d %d", info.Size(), info.ModTime().UnixNano())
@@ -116,6 +118,8 @@ func (s *Store) kept() map[string]Key {
 	return s.read
 }
 
+// load reads the file; a missing file holds no keys. Set and Remove fail on a damaged file instead of replacing it, which would lose the
+// keys that are still in it.
 func (s *Store) load() (map[string]entry, error) {
 	raw, err := os.ReadFile(s.File)
 	if errors.Is(err, os.ErrNotExist) {
@@ -143,6 +147,7 @@ func (s *Store) Set(provider, key string) (Source, error) {
 		return "", err
 	}
 	e := entry{Key: key, In: File, Time: time.Now().UTC().Truncate(time.Second)}
+	// A keyring that is missing or locked is not an error: the key goes into the file.
 	if s.Keyring != nil && s.Keyring.Set(provider, key) == nil {
 		e.Key, e.In = "", Keyring
 	}
@@ -150,7 +155,7 @@ func (s *Store) Set(provider, key string) (Source, error) {
 	return e.In, s.save(entries)
 }
 
-// Remove forgets a key, wherever it is kept. ErrNone.
+// Remove forgets a key, wherever it is kept. It fails with ErrNone where no key is kept.
 func (s *Store) Remove(provider string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -162,6 +167,7 @@ func (s *Store) Remove(provider string) error {
 	}
 	e, ok := entries[provider]
 	if !ok {
+		// A key from an editor has no entry in the file.
 		if inEditor {
 			return nil
 		}
@@ -194,7 +200,7 @@ func (s *Store) Lend(provider, key string) error {
 	return nil
 }
 
-// save replaces the file; only its owner can read it.
+// save replaces the file, which only its owner can read. mu is held; without read = nil the next All might miss the change.
 func (s *Store) save(entries map[string]entry) error {
 	s.read = nil
 	raw, err := json.MarshalIndent(entries, "", "  ")

@@ -12,9 +12,10 @@ import (
 // service is the name under which keys are in the keyring.
 const service = "pillion"
 
-// ringLimit is how long a keyring may take: one that waits for a password nobody can type is none.
+// ringLimit is how long a keyring may take: one that waits for a password that cannot be typed counts as missing.
 const ringLimit = 3 * time.Second
 
+// errNoRing makes Store use its file.
 var errNoRing = errors.New("there is no keyring that answers")
 
 // System is the operating system's keyring.
@@ -34,6 +35,7 @@ func (System) Set(provider, key string) error {
 // Delete implements Ring.
 func (System) Delete(provider string) error {
 	return within(func() error {
+		// A key that is not there counts as deleted.
 		if err := keyring.Delete(service, provider); !errors.Is(err, keyring.ErrNotFound) {
 			return err
 		}
@@ -41,6 +43,7 @@ func (System) Delete(provider string) error {
 	})
 }
 
+// within bounds a call of the keyring by ringLimit. A call that hangs keeps its goroutine until it returns: it cannot be cancelled.
 func within(f func() error) error {
 	if runtime.GOOS == "linux" && os.Getenv("DBUS_SESSION_BUS_ADDRESS") == "" {
 		return errNoRing // looking for one would start a daemon
