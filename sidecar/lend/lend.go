@@ -91,6 +91,7 @@ func (l *Server) ForClient(ctx context.Context) (*sdk.Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Listing has made an environment for a session of this id, which never begins.
 	l.app.Sessions.Ended("mcp-list")
 	s := sdk.NewServer(&sdk.Implementation{Name: "pillion", Title: "Pillion", Version: l.version}, &sdk.ServerOptions{
 		Instructions: instructions, Logger: l.log, SupportedProtocolVersions: protocols, Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}},
@@ -107,6 +108,7 @@ func (l *Server) ForClient(ctx context.Context) (*sdk.Server, error) {
 		if !slices.ContainsFunc(l.tools, func(p string) bool { ok, _ := filepath.Match(p, t.ID); return ok }) {
 			continue
 		}
+		// An absent openWorldHint means true (MCP, ToolAnnotations), so false is sent as a pointer.
 		safe := false
 		s.AddTool(&sdk.Tool{Name: t.ID, Description: t.Description, InputSchema: t.Parameters, Annotations: &sdk.ToolAnnotations{ReadOnlyHint: t.ReadOnly, OpenWorldHint: &safe}}, session.call)
 	}
@@ -140,6 +142,7 @@ func (l *clientSession) session(ctx context.Context, client *sdk.ServerSession) 
 	l.server.mu.Lock()
 	l.server.clients[s.ID()] = client
 	l.server.mu.Unlock()
+	// The session ends with its client and not with ctx, which is that of the first call.
 	go func() {
 		_ = client.Wait()
 		l.server.mu.Lock()
@@ -163,6 +166,7 @@ func (l *clientSession) call(ctx context.Context, r *sdk.CallToolRequest) (*sdk.
 	if err != nil {
 		return nil, err
 	}
+	// Only a client that sends a progress token wants progress notifications (MCP, progress).
 	if token := r.Params.GetProgressToken(); token != nil {
 		alive, stop := context.WithCancel(ctx)
 		defer stop()
@@ -179,6 +183,7 @@ func (l *clientSession) call(ctx context.Context, r *sdk.CallToolRequest) (*sdk.
 			}
 		}()
 	}
+	// arguments may be missing in tools/call; tools expect an object.
 	input := r.Params.Arguments
 	if len(input) == 0 {
 		input = json.RawMessage("{}")
@@ -253,6 +258,7 @@ func (l *Server) AskPermission(ctx context.Context, r permission.Request) (permi
 	case "project":
 		return permission.Reply{Kind: permission.Always, Scope: permission.ScopeProject, Message: words, Asked: true}, nil
 	}
+	// A decision that was not offered is a rejection too: it must never allow anything.
 	if words == "" {
 		words = "The user did not approve this."
 	}
