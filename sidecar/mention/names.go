@@ -71,6 +71,7 @@ type listing struct {
 	wanted time.Time     // when it was last asked for; guarded by listings.mu
 }
 
+// newListings lists nothing yet. Its goroutines end with close.
 func newListings(search func(cwd string) *search.Searcher) *listings {
 	l := &listings{search: search, kept: map[string]*listing{}}
 	l.ctx, l.stop = context.WithCancel(context.Background())
@@ -147,7 +148,7 @@ func (l *listings) make(cwd string, x *listing) {
 	close(x.made)
 }
 
-// folders are those that hold files, each with a slash at its end.
+// folders are the folders that hold files, each with a slash at its end.
 func folders(files []string) []string {
 	seen := map[string]bool{}
 	var out []string

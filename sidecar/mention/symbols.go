@@ -53,7 +53,7 @@ type index struct {
 	made  time.Time
 	list  *fuzzy.List
 	decl  []declared
-	files map[string]outlined // owned by whoever makes the index
+	files map[string]outlined // owned by the goroutine that makes the index
 }
 
 // declared is one declaration; at is the range of its name, in LSP's units: lines and UTF-16 code units from 0.
