@@ -9,7 +9,7 @@ import (
 // hostedProvider is a service that speaks Chat Completions at a fixed address; it needs only a key.
 type hostedProvider struct{ base, key string }
 
-// hosted are these services, under OpenCode's names. A key alone never makes one of them the default: keys for other
+// hosted are the hosted services by id, under OpenCode's names. A key alone never makes one of them the default: keys for other
 // programs are often in the environment.
 var hosted = map[string]hostedProvider{
 	"cerebras":     {"https://api.cerebras.ai/v1", "CEREBRAS_API_KEY"},

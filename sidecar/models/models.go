@@ -33,8 +33,8 @@ type Options struct {
 
 // Models finds and keeps models. Safe for concurrent use.
 type Models struct {
-	// mu guards live and local. Nothing is asked over the network while it is held.
 	Options
+	// mu guards live and local. Nothing is asked over the network while it is held.
 	mu    sync.Mutex
 	live  map[string]provider.Provider // guarded by mu; by id and settings: a provider keeps what it encoded
 	local []provider.LocalServer       // guarded by mu; as last found
@@ -79,7 +79,7 @@ type settings struct {
 }
 
 // nativeProvider is a provider with a wire format of its own, and the variables that its own tools read, so that
-// whoever uses those needs no configuration.
+// their users need no configuration.
 type nativeProvider struct {
 	id    string
 	keys  []string // variables that hold the key
@@ -87,7 +87,7 @@ type nativeProvider struct {
 	model string   // variable that names the model
 }
 
-// native are these providers, in the order in which a key makes one of them the default.
+// native are the native providers, in the order in which a key makes one of them the default.
 var native = []nativeProvider{
 	{"anthropic", []string{"ANTHROPIC_API_KEY"}, "ANTHROPIC_BASE_URL", "ANTHROPIC_MODEL"},
 	{"openai", []string{"OPENAI_API_KEY"}, "OPENAI_BASE_URL", "OPENAI_MODEL"},
@@ -178,7 +178,7 @@ func (m *Models) providers(cwd string) []settings {
 			s.fallback = v
 		}
 		if n.id == "openai" && s.cfg.BaseURL != "" && !strings.Contains(s.cfg.BaseURL, "api.openai.com") {
-			s.cfg.Kind = provider.KindCompatible // a server of somebody else speaks Chat Completions only
+			s.cfg.Kind = provider.KindCompatible // another service's server speaks Chat Completions only
 		}
 		if s.origin == "" && s.cfg.BaseURL != "" {
 			s.origin = n.base
