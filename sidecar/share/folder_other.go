@@ -8,4 +8,5 @@ const supported = false
 // folder is never reached through Listen and List, which look at supported first.
 func folder() (string, error) { return "", ErrUnsupported }
 
+// isStale is not reached either.
 func isStale(error) bool { return false }

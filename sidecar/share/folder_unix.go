@@ -10,9 +10,10 @@ import (
 	"syscall"
 )
 
+// supported is true where there are Unix sockets.
 const supported = true
 
-// folder is where the sockets are: a folder of the person that nobody else can enter. XDG_RUNTIME_DIR is preferred,
+// folder is where the sockets are: a folder that only the person can enter. XDG_RUNTIME_DIR is preferred,
 // because it is emptied at logout. It refuses a folder of another user: the one below the temporary folder has a name
 // that can be guessed.
 func folder() (string, error) {
@@ -45,7 +46,7 @@ func folder() (string, error) {
 	return dir, nil
 }
 
-// isStale reports that nobody listens on a socket any more, or that it does not exist.
+// isStale reports that no process listens on a socket any more, or that it does not exist.
 func isStale(err error) bool {
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, os.ErrNotExist)
 }

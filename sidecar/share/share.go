@@ -267,7 +267,7 @@ func Dial(ctx context.Context, p Process, hello Hello) (net.Conn, Welcome, error
 	return c, w, nil
 }
 
-// removeStale lists a folder's processes and removes sockets on which nobody listens. It connects to each, because a
+// removeStale lists a folder's processes and removes sockets on which no process listens. It connects to each, because a
 // process id proves nothing: another process may have it by now. A socket is removed only when the connection is
 // refused or the path is gone; one that times out may belong to a busy process.
 func removeStale(dir string) (alive []Process) {
