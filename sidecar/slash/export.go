@@ -34,6 +34,7 @@ func Markdown(b *strings.Builder) func(agent.Event) error {
 			b.WriteString(d.Text)
 		case agent.EventTool:
 			d, _ := agent.Value[agent.ToolData](e)
+			// A call is listed once, when it has ended.
 			switch d.Status {
 			case agent.ToolCompleted:
 				fmt.Fprintf(b, "\n\n- %s: %s\n\n", d.Tool, d.Title)

@@ -34,16 +34,16 @@ func Template(name string, d config.Command) Command {
 
 // What a template may contain.
 var (
-	// A command has to stand between !` and ` on one line; an @ counts only at the start of a word, so that mail
-	// addresses are not taken for files.
 	takesArguments = regexp.MustCompile(`\$(?:ARGUMENTS|[1-9])`)
-	shellInserts   = regexp.MustCompile("!`([^`\n]+)`")
-	fileMentions   = regexp.MustCompile(`(?:^|[\s(])@([^\s,;()"'` + "`" + `]+)`)
+	// A command stands between !` and ` on one line.
+	shellInserts = regexp.MustCompile("!`([^`\n]+)`")
+	// An @ counts only at the start of a word, so that mail addresses are not taken for files.
+	fileMentions = regexp.MustCompile(`(?:^|[\s(])@([^\s,;()"'` + "`" + `]+)`)
 )
 
 // MaxMentions is how many files and resources one prompt attaches: each is a tool call and takes space in the
 // context.
-const MaxMentions = 20 // files attached to one command
+const MaxMentions = 20 // of one prompt
 
 // runTemplate makes the prompt of a template. What it runs and reads goes through the session's tools, so the same
 // rules and approval requests apply as for a model: a template may come with a repository.
@@ -197,7 +197,7 @@ func shellOutput(ctx context.Context, s *agent.Session, name, command string) (s
 		return strings.TrimRight(out, "\n"), nil
 	}
 	switch got.ErrorKind {
-	// Going on would send a prompt whose facts are missing, after somebody has said no.
+	// Going on would send a prompt whose facts are missing, after the person or a rule has said no.
 	case "rejected", "denied", "cancelled":
 		return "", fmt.Errorf("/%s was stopped: its command %q may not run (%s)", name, command, got.Error)
 	}
