@@ -75,6 +75,7 @@ func (s *Store) Trusted(root string) bool {
 		return true
 	}
 	for at := filepath.Dir(root); ; at = filepath.Dir(at) {
+		// A record of a folder above counts only where it was given with Below.
 		if r, ok := s.Record(at); ok && r.Trusted && r.Below {
 			return true
 		}
@@ -95,8 +96,8 @@ func (s *Store) Decide(dir string, trusted bool) {
 	s.said[root] = trusted
 }
 
-// FirstNotice reports whether the person has not been told of this set of held settings (see Digest) of a worktree in
-// this process, and notes that they are told now.
+// FirstNotice reports whether the person has not been shown this set of held settings (see Digest) of a worktree in
+// this process, and notes that they are shown now.
 func (s *Store) FirstNotice(root, digest string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,6 +118,7 @@ func (s *Store) Record(real string) (Record, bool) {
 	return r, err == nil && r.Path == real
 }
 
+// read reads one record. It does not follow a link, and refuses a file that another user could have written.
 func read(path string) (r Record, err error) {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -190,6 +192,7 @@ func Digest(held []config.Held) string {
 		fmt.Fprintln(h, x.File, x.Setting, x.Reason)
 		if !seen[x.File] {
 			seen[x.File] = true
+			// The first 4 MiB of a file are enough for any configuration.
 			if f, err := os.Open(x.File); err == nil {
 				_, _ = io.Copy(h, io.LimitReader(f, 4<<20))
 				f.Close()
@@ -230,6 +233,7 @@ func QuoteArg(s string) string {
 	}) {
 		return s
 	}
+	// Nothing is special between single quotes in a POSIX shell, so a quote is written outside of them.
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
