@@ -36,15 +36,17 @@ func (w *walker) arithm(x syntax.ArithmExpr, st *state) {
 // number makes the command opaque unless the word is surely a number or the name of a variable that holds one.
 func (w *walker) number(word *syntax.Word, st *state) {
 	if len(word.Parts) == 1 {
+		// The elements of an array are not followed (see assign), so the value of ${a[1]} is not known.
 		if p, ok := word.Parts[0].(*syntax.ParamExp); ok && p.Index != nil && !p.Excl {
 			w.opaque("the value of an array element is evaluated as arithmetic")
 			return
 		}
 	}
+	// environment reads inArith: an unset name counts as 0 in arithmetic, and as any text elsewhere.
 	w.inArith = true
 	defer func() { w.inArith = false }()
 	for _, v := range w.parts(word.Parts, true, st) {
-		if v.Glob || !w.numeric(v.Text, st, 0) { // a file may have any name
+		if v.Glob || !w.numeric(v.Text, st, 0) { // a wildcard becomes the names of files, which may be any text
 			w.opaque("arithmetic evaluates " + w.source(word) + ", which is not surely a number")
 			return
 		}
@@ -71,6 +73,7 @@ func (w *walker) numeric(s string, st *state, depth int) bool {
 		}
 		return true
 	}
+	// From here on s is an expression: numbers, names and operators, taken apart from left to right.
 	hole, _ := utf8.DecodeRuneInString(Hole)
 	for rest := s; rest != ""; {
 		r, size := utf8.DecodeRuneInString(rest)
@@ -132,6 +135,7 @@ func (w *walker) test(x syntax.TestExpr, st *state) {
 		w.test(x.X, st)
 		w.test(x.Y, st)
 		switch x.Op {
+		// -nt, -ot and -ef compare the metadata of two files.
 		case syntax.TsNewer, syntax.TsOlder, syntax.TsDevIno:
 			for _, side := range [...]syntax.TestExpr{x.X, x.Y} {
 				if word, ok := side.(*syntax.Word); ok {

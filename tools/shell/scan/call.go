@@ -58,6 +58,7 @@ func (w *walker) run(c *Visit) state {
 	if !c.wrapped && w.funcs[name] != nil {
 		after, sure := w.calledFunction(name, c)
 		if sure {
+			// The function itself does nothing: its body was walked, and what it calls is in the list.
 			w.addCall(Call{Text: TextOf(c.Args), Program: name, ReadOnly: true, Silent: true})
 			*c.st = after
 			return after
@@ -83,6 +84,7 @@ func (w *walker) named(name string, c *Visit) state {
 			entry.Also, entry.Text = append(entry.Also, entry.Text), short
 		}
 	}
+	// A rule that denies may have been written for the call as typed, or as expanded: both spellings are offered to it.
 	if typed := sourceOf(c.Args); typed != entry.Text {
 		entry.Also = append(entry.Also, typed)
 	}
@@ -126,6 +128,7 @@ func (w *walker) behave(name string, c *Visit) (fail state) {
 // The attack is test -v 'a[$(cmd)]' or printf -v 'a[$(cmd)]': both run cmd, though they look like a test and a print.
 func (w *walker) namesVariable(c *Visit) {
 	for i, a := range c.Args[1:] {
+		// c.Args[i+1] is a, c.Args[i+2] the word behind it. An unknown word may be -v as well.
 		if i+2 >= len(c.Args) || a.Text != "-v" && a.Text != "-R" && a.Known() {
 			continue
 		}
@@ -142,7 +145,7 @@ func (w *walker) namesVariable(c *Visit) {
 	}
 }
 
-// runIn notes the directory itself when it lies outside: what the program does there nobody knows.
+// runIn notes the directory itself when it lies outside the project: what the program does there is not known.
 // A program may read or write its directory without naming it, as make, npm and git do.
 func (w *walker) runIn(c *Visit, readOnly bool) {
 	if c.st.unknown {
@@ -200,7 +203,7 @@ func (w *walker) locate(name string, st *state) (base string, foreign bool) {
 	return base, true
 }
 
-// madeHere makes the command opaque when it runs a file that it has written itself: what is in it nobody has seen.
+// madeHere makes the command opaque when it runs a file that it has written itself: no rule and no person has seen its text.
 // "curl -o x.sh …; sh x.sh" is the case: each half may be allowed by its own pattern. Files that only had their mode or
 // time changed (Manner.Keeps) are left out, so chmod +x build.sh && ./build.sh stays an ordinary command.
 func (w *walker) madeHere(name string, st *state) {
@@ -217,11 +220,13 @@ func (w *walker) madeHere(name string, st *state) {
 	}
 }
 
-// TextOf is words as rules see them, joined by blanks.
+// TextOf is words as rules see them, joined by blanks. Hidden words, which xargs adds, are left out.
 func TextOf(args []Word) string { return joined(args, func(a Word) string { return a.Text }) }
 
+// sourceOf is words as typed, joined by blanks, quotes included.
 func sourceOf(args []Word) string { return joined(args, func(a Word) string { return a.Source }) }
 
+// joined puts f of each word behind the other with single blanks, so a blank within a word cannot be told from one between two.
 func joined(args []Word, f func(Word) string) string {
 	var b strings.Builder
 	for i, a := range args {
@@ -236,7 +241,8 @@ func joined(args []Word, f func(Word) string) string {
 	return b.String()
 }
 
-// Expanded is the call with what its words expand to, where each has one value.
+// Expanded is the call with what its words expand to. It reports false when a word has several values or one that is not
+// known. A wildcard stays in the text: what it finds may change before the command runs.
 func Expanded(args []Word) (string, bool) {
 	for _, a := range args {
 		if a.Hidden {

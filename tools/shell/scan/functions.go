@@ -54,6 +54,7 @@ func (w *walker) function(c *syntax.FuncDecl, st *state) {
 func (w *walker) calledFunction(name string, c *Visit) (after state, sure bool) {
 	sure = slices.Contains(c.st.funcs, name) && !isBuiltin(name)
 	after = *c.st
+	// Every body starts from the state of the call, not from where the body before it ended: only one of them runs.
 	for i, f := range w.funcs[name] {
 		st := *c.st
 		w.invoke(f, &st, c.in)

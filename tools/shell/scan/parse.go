@@ -9,7 +9,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// parseTime bounds each parser. Ordinary commands take microseconds; only hostile ones come near.
+// parseTime bounds each of the two parsers. Ordinary commands take microseconds; only hostile ones come near the limit.
 // Request.Patience raises it.
 const parseTime = 25 * time.Millisecond
 
@@ -17,6 +17,7 @@ const parseTime = 25 * time.Millisecond
 // A Go stack overflow ends the process and cannot be recovered from, unlike a panic.
 const maxNesting = 100
 
+// errSlow is what the parser returns when deadlineReader refused to go on; its text ends up among the reasons for a person.
 var errSlow = errors.New("it takes too long to parse")
 
 // parse is the first of two parsers: mvdan.cc/sh, whose tree is walked. The second one (see witness) must agree with it on
@@ -49,8 +50,9 @@ func (r *deadlineReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// nesting is an upper bound of how deep brackets and keywords nest. Quotes are not understood here, so it may be
-// too high, never too low: closing brackets count only when they follow an open one.
+// nesting is how deep brackets nest in a text, counted without understanding quotes. A bracket in quotes counts as well, so
+// the figure may be too high. It may also be too low: a closing bracket in quotes lowers it, and keywords (if if if) are not
+// counted. What is left to such a text is bounded by MaxCommand.
 func nesting(text string) int {
 	depth, deepest := 0, 0
 	for i := 0; i < len(text); i++ {

@@ -16,7 +16,7 @@ const maxLookups = 20_000
 // MaxPath is the longest path that is looked at, in bytes: the kernel's limit.
 const MaxPath = 4096
 
-// maxEntries is the largest directory a wildcard is looked up in; in larger ones nobody knows what it finds.
+// maxEntries is the largest directory, in entries, that a wildcard is looked up in. In a larger one the command is opaque.
 const maxEntries = 4_000
 
 // paths resolves what a command names and keeps what lies outside, is protected, read or written.
@@ -24,18 +24,18 @@ const maxEntries = 4_000
 // runs is for the sandbox to hold.
 type paths struct {
 	req       Request
-	roots     []string // resolved
-	readRoots []string // resolved
-	links     map[string]link
-	lookups   int
-	exhausted bool
-	magic     bool      // a path goes through a link below /proc that leads elsewhere in the process that opens it
-	end       time.Time // when to give up
-	asked     int       // how often late was called
-	manner    Manner    // of the program at hand
+	roots     []string        // what counts as inside, for reading and writing; links resolved
+	readRoots []string        // what counts as inside for reading only; links resolved
+	links     map[string]link // what stat found, by absolute path
+	lookups   int             // see maxLookups
+	exhausted bool            // a limit was reached: the command becomes opaque, whatever was found
+	magic     bool            // a path goes through a link below /proc that leads elsewhere in the process that opens it
+	end       time.Time       // when to give up
+	asked     int             // how often late was called
+	manner    Manner          // of the program at hand
 
 	kept    map[string]bool // files that were written only by programs that put no text of their own in (Manner.Keeps)
-	folders []string        // folders that the program at hand reads
+	folders []string        // folders that the program at hand reads; behave empties it for each program
 	files   int             // how many files the program at hand reads
 
 	// What the analysis reports. Paths are absolute with links resolved, each once, in the order they were found.
@@ -118,6 +118,7 @@ func (p *paths) add(abs string, access Access) bool {
 	if harmlessDevice(real) {
 		return false
 	}
+	// A program that learns only names cannot show what is in a file of the project.
 	if p.manner.Names && p.inside(real, access) {
 		return true
 	}
@@ -173,6 +174,7 @@ func (p *paths) untouched() bool {
 	return !slices.ContainsFunc(p.writes, func(real string) bool { return !p.kept[real] })
 }
 
+// list is where accesses of this kind inside the project are kept.
 func (p *paths) list(access Access) *[]string {
 	if access == Write {
 		return &p.writes
@@ -250,6 +252,7 @@ func (p *paths) real(abs string) string {
 		switch part {
 		case "", ".":
 			continue
+		// A parent is taken of the resolved path, as the kernel does: behind a link ".." leads to the parent of its target.
 		case "..":
 			out = out[:max(0, strings.LastIndexByte(out, '/'))]
 			continue
@@ -279,6 +282,7 @@ func (p *paths) real(abs string) string {
 			p.exhausted = true
 			return path.Clean(abs)
 		}
+		// An absolute target starts over at the root; a relative one goes on in the folder of the link.
 		if strings.HasPrefix(l.target, "/") {
 			out = ""
 		}
@@ -323,6 +327,7 @@ func (p *paths) addPattern(pat string, access Access) bool {
 func (p *paths) addListed(pat string) {
 	parts := strings.Split(strings.ReplaceAll(pat, Hole, "*"), "/")
 	last := len(parts) - 1
+	// What stands behind the last wildcard is no folder that the shell lists.
 	for last > 0 && !strings.ContainsAny(parts[last], "*?[") {
 		last--
 	}
@@ -341,6 +346,7 @@ func (p *paths) expand(base string, parts []string, access Access) bool {
 			continue
 		}
 		if !strings.ContainsAny(strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(part, `\*`, ""), `\?`, ""), `\[`, ""), "*?[") {
+			// All wildcards of this part are escaped: it is a name.
 			base = strings.TrimSuffix(base, "/") + "/" + unescapeGlob(part)
 			continue
 		}
@@ -416,10 +422,12 @@ func unescapeGlob(s string) string {
 	return b.String()
 }
 
-// addLinked notes a word of a program nobody knows: it counts only where it leads outside or is protected.
+// addLinked notes a plain word given to a program without a record, where something of that name exists. It may be no path to
+// the program at all, so it counts only where it is a link that leads outside, or protected.
 func (p *paths) addLinked(abs string, access Access) {
 	real := p.real(abs)
 	if !p.inside(real, access) {
+		// The folder is inside and the entry is not, so the entry itself is a link.
 		if p.inside(p.real(abs[:strings.LastIndexByte(abs, '/')]), access) {
 			p.add(abs, access)
 		}
@@ -449,6 +457,7 @@ func pathish(s string) []string {
 		if _, val, ok := strings.Cut(s, "="); ok {
 			return pathish(val)
 		}
+		// -I/usr/include: the value is glued to an option of one letter.
 		if len(s) > 3 && (s[2] == '/' || s[2] == '~' || strings.HasPrefix(s[2:], "../")) {
 			return pathish(s[2:])
 		}
@@ -456,6 +465,7 @@ func pathish(s string) []string {
 	case s == "..", s == "~", strings.HasPrefix(s, "/"), strings.HasPrefix(s, "~/"), strings.HasPrefix(s, "../"), strings.HasPrefix(s, "./"),
 		strings.Contains(s, "/../"), strings.HasSuffix(s, "/.."):
 		out = append(out, s)
+	// A word with an unknown part may be any path; one with a blank is rather a sentence.
 	case strings.Contains(s, Wild) && !strings.Contains(s, " "):
 		out = append(out, s)
 	}

@@ -29,6 +29,7 @@ func (w *walker) redirects(s *syntax.Stmt, st *state, in input) input {
 		case syntax.WordHdoc:
 			if stdin {
 				in = input{kind: "here"}
+				// <<< does not split its word, but braces in it give several words here; then the text stays unknown.
 				if args := w.args(r.Word, st); len(args) == 1 {
 					in.text, in.ok = args[0].One()
 				}
@@ -74,8 +75,8 @@ func (w *walker) writeTo(word *syntax.Word, st *state) {
 	w.a.Redirected = append(w.a.Redirected, w.paths.writes[before:]...)
 }
 
-// hereText is the body of a here document. ok is false when it holds an expansion whose value is not known. The text
-// matters because it may be a script: bash <<EOF.
+// hereText is the body of a here document as the program reads it. ok is false when the body holds an expansion whose value
+// is not known. The text matters because it may be a script: bash <<EOF.
 func (w *walker) hereText(r *syntax.Redirect, st *state) (string, bool) {
 	if r.Hdoc == nil {
 		return "", true
@@ -83,6 +84,7 @@ func (w *walker) hereText(r *syntax.Redirect, st *state) (string, bool) {
 	// A quoted delimiter (<<'EOF') leaves the body as it is; otherwise bash expands it, and a script in it is another text.
 	quoted := false
 	for _, p := range r.Word.Parts {
+		// Any quoting of any part of the delimiter counts (bash(1), Here Documents): <<E"O"F and <<\EOF quote the whole body.
 		if lit, ok := p.(*syntax.Lit); !ok || strings.Contains(lit.Value, `\`) {
 			quoted = true
 		}
@@ -116,8 +118,8 @@ func (w *walker) hereText(r *syntax.Redirect, st *state) (string, bool) {
 	return text, true
 }
 
-// pathWord notes the access to the path a word names. It reports whether that is a real file, not /dev/null.
-// A word of several values notes all of them.
+// pathWord notes the access to the path that a word names, or to each of them if it has several values. It reports false
+// when all are empty or devices without data, such as /dev/null: a redirection there leaves the command read-only.
 func (w *walker) pathWord(word *syntax.Word, access Access, st *state) bool {
 	if word == nil {
 		return false

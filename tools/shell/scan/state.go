@@ -10,16 +10,16 @@ const maxDirs = 32
 // because any command can fail: after "cd a || cd b" it is either. Slices in it are never changed in place, so copying
 // the struct copies the state; a subshell walks a copy and drops it.
 type state struct {
-	dirs    []string // absolute, as the shell's PWD shows them; links not resolved
-	prev    []string // OLDPWD
-	stack   [][]string
-	funcs   []string // names that surely mean functions now
-	unknown bool     // nobody can tell; dirs is void
-	dead    bool     // after exit: nothing runs here
+	dirs    []string   // absolute, as the shell's PWD shows them; links not resolved
+	prev    []string   // OLDPWD, where "cd -" leads
+	stack   [][]string // of pushd, the newest last; each entry is a list because it may be any of several folders
+	funcs   []string   // names that surely mean functions now
+	unknown bool       // the folder cannot be known; dirs means nothing then
+	dead    bool       // after exit: nothing runs here
 }
 
-// merge is the state when the shell took either the way to a or the way to b. It knows only what both agree on.
-// A state after exit adds nothing: nobody comes out of it.
+// merge is the state when the shell has come either from a or from b: every folder of both, and the functions that both
+// have. A state after exit adds nothing, since no command runs from it.
 func merge(a, b state) state {
 	switch {
 	case a.dead:

@@ -13,12 +13,15 @@ func (x *expander) substituted(c *syntax.CmdSubst, st *state) []Value {
 	if len(c.Stmts) != 1 {
 		return anything
 	}
+	// A number names nothing outside the folder, so $(ls | wc -l) within a word does not make the command opaque.
 	if x.counts(c.Stmts[0]) {
 		return []Value{{Text: Hole, Pattern: Hole}}
 	}
+	// A redirection may send the output elsewhere, and the substitution is then empty.
 	if len(c.Stmts[0].Redirs) > 0 {
 		return anything
 	}
+	// An assignment in front may change what the program answers: GIT_DIR=/x git rev-parse --show-toplevel.
 	call, ok := c.Stmts[0].Cmd.(*syntax.CallExpr)
 	if !ok || len(call.Assigns) > 0 {
 		return anything
@@ -37,6 +40,7 @@ func (x *expander) substituted(c *syntax.CmdSubst, st *state) []Value {
 	}
 	text := strings.Join(words, " ")
 	switch {
+	// A function of this name may print anything.
 	case x.funcs[words[0]] != nil:
 		return anything
 	case text == "pwd" && !st.unknown:
@@ -57,7 +61,7 @@ func (x *expander) substituted(c *syntax.CmdSubst, st *state) []Value {
 	return anything
 }
 
-// tempDir is the folder in which mktemp makes files.
+// tempDir is the folder in which mktemp makes files: $TMPDIR where it is set to an absolute path, else /tmp (mktemp(1)).
 func (x *expander) tempDir() string {
 	for _, v := range x.environment("TMPDIR") {
 		if v.Exact() && strings.HasPrefix(v.Text, "/") {
@@ -86,7 +90,7 @@ func (x *expander) counts(s *syntax.Stmt) bool {
 	return false
 }
 
-// home reports whether the shell is surely where the request began.
+// home reports whether the shell is surely where the request began. It has nothing to do with the home folder of the user.
 func (x *expander) home(st *state) bool {
 	return !st.unknown && len(st.dirs) == 1 && st.dirs[0] == x.req.Dir
 }

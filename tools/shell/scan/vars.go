@@ -6,12 +6,12 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// assignment is one place where a variable gets a value. A nil word is a value nobody knows.
+// assignment is one place where a variable gets a value. With a nil word the value is not known.
 type assignment struct {
 	word  *syntax.Word
 	off   int  // bytes from the start of the script
-	sure  bool // runs before everything that stands after it
-	chain int  // statement of the top level it belongs to, when that is one && chain; else -1
+	sure  bool // whatever stands further down runs after it, and it cannot have been skipped
+	chain int  // index of the statement of the top level it belongs to, when that is one && chain; else -1
 	adds  bool // += : the old value stays in front
 }
 
@@ -38,6 +38,7 @@ func (x *expander) collect(f *syntax.File) {
 	x.text.vars = variables{}
 	for i, s := range f.Stmts {
 		leaves := map[syntax.Node]bool{}
+		// One call that is not joined by && spoils the chain: x=1 || y=2 && rm $x may reach rm without the assignment.
 		if chain(s, leaves) {
 			x.text.chainEnds = append(x.text.chainEnds, chainSpan{i, int(s.Pos().Offset()), int(s.End().Offset())})
 		} else {
@@ -62,17 +63,21 @@ func (x *expander) collect(f *syntax.File) {
 						x.assign(a, in, syntax.Command(n) == first)
 					}
 				}
+			// for x in a b: x has one of these values from here on, so the one of the environment does not count.
 			case *syntax.WordIter:
 				for _, item := range n.Items {
 					x.text.vars[n.Name.Value] = append(x.text.vars[n.Name.Value], assignment{word: item, off: int(n.Pos().Offset()), sure: true, chain: -1})
 				}
+				// for x; do takes the positional parameters.
 				if len(n.Items) == 0 {
 					x.unknownVar(n.Name.Value)
 				}
+			// ${x:=word} assigns only when x is unset, so it is never sure.
 			case *syntax.ParamExp:
 				if n.Exp != nil && n.Param != nil && (n.Exp.Op == syntax.AssignUnset || n.Exp.Op == syntax.AssignUnsetOrNull) {
 					x.text.vars[n.Param.Value] = append(x.text.vars[n.Param.Value], assignment{word: n.Exp.Word, off: int(n.Pos().Offset()), chain: -1})
 				}
+			// (( x = 1 )) and its like leave a number in x.
 			case *syntax.BinaryArithm:
 				if n.Op >= syntax.Assgn && n.Op <= syntax.ShrAssgn || n.Op == syntax.Assgn {
 					if name, ok := n.X.(*syntax.Word); ok {
@@ -89,15 +94,17 @@ func (x *expander) collect(f *syntax.File) {
 	}
 }
 
-// numberWord stands for the result of arithmetic.
+// numberWord stands for the result of arithmetic: part answers a hole, which is a number, for any ArithmExp.
 var numberWord = &syntax.Word{Parts: []syntax.WordPart{&syntax.ArithmExp{}}}
 
 // chainSpan is where a chain of && stands: which statement of the top level it is, and its first and last byte.
 type chainSpan struct{ chain, from, to int }
 
-// chain reports a statement made of calls joined by && only, and collects them.
+// chain reports a statement made of calls joined by && only, and collects its calls in leaves. A compound statement may be
+// a link of the chain too, but what is assigned within it is no leaf: its body may not run.
 // Within such a chain a later call runs only when all before it have succeeded, so an assignment in it has surely happened.
 func chain(s *syntax.Stmt, leaves map[syntax.Node]bool) bool {
+	// ! x=1 && y and x=1 & y: the next call runs although this one failed, or before it has run.
 	if s.Negated || s.Background {
 		return false
 	}
@@ -149,7 +156,8 @@ func (x *expander) unknownVar(name string) {
 	x.text.vars[name] = append(x.text.vars[name], assignment{chain: -1})
 }
 
-// assignedByArgs knows the builtins that set the variables they are given by name.
+// assignedByArgs notes the variables that builtins set by the name they are given: read x, printf -v x. Every word that could
+// be a name counts, since a variable that is unknown for no reason costs a question, and one that is missed hides a path.
 func (x *expander) assignedByArgs(c *syntax.CallExpr) {
 	if len(c.Args) == 0 {
 		return
@@ -176,6 +184,7 @@ var numbers = map[string]bool{
 // Bash has dynamic scope and no types, so the place of an assignment says little: all values that are assigned anywhere
 // count, and the environment's too unless one assignment surely ran before.
 func (x *expander) variable(name string, st *state) []Value {
+	// bash -c 'rm $x' sees the outer x only if it was exported, so its value is not taken from there.
 	if x.text.outer != nil && len(x.text.vars[name]) == 0 && len(x.text.outer[name]) > 0 {
 		return anything
 	}
@@ -195,6 +204,7 @@ func (x *expander) variable(name string, st *state) []Value {
 		}
 		return x.environment(name)
 	}
+	// x=$y y=$x would not end.
 	if x.visiting[name] || len(x.text.vars) > maxVariables || len(as) > maxValues || x.paths.exhausted {
 		return anything
 	}
@@ -207,6 +217,7 @@ func (x *expander) variable(name string, st *state) []Value {
 		if a.word == nil || a.adds {
 			return anything
 		}
+		// An assignment expands no braces in bash; here each of them is one more possible value.
 		for _, field := range x.args(a.word, st) {
 			out = append(out, field.Values...)
 		}
@@ -242,6 +253,7 @@ func (x *expander) environment(name string) []Value {
 	}
 	if x.req.Getenv != nil {
 		if s, ok := x.req.Getenv(name); ok {
+			// A control character of the environment must not pass for a mark of this package.
 			if strings.ContainsAny(s, Hole+Wild) {
 				return anything
 			}
@@ -254,8 +266,9 @@ func (x *expander) environment(name string) []Value {
 	return anything
 }
 
-// param is what a parameter expansion may be.
+// param is what a parameter expansion may be: ${x}, ${x:-word}, ${x%.go}. Of forms that it does not compute it answers anything.
 func (x *expander) param(p *syntax.ParamExp, st *state) []Value {
+	// ${#x} is a number.
 	if p.Length {
 		return []Value{{Text: Hole, Pattern: Hole}}
 	}
@@ -267,6 +280,7 @@ func (x *expander) param(p *syntax.ParamExp, st *state) []Value {
 	if p.Exp == nil {
 		return vals
 	}
+	// other is the word of ${x:-word} and its like.
 	other := func() []Value {
 		if p.Exp.Word == nil {
 			return []Value{{}}
@@ -281,12 +295,15 @@ func (x *expander) param(p *syntax.ParamExp, st *state) []Value {
 				out = append(out, v)
 			}
 		}
+		// x surely has a value only where each of its values holds a text and the script assigns none: then word is not used.
 		if len(out) == 0 || len(out) < len(vals) || len(x.text.vars[p.Param.Value]) > 0 {
 			out = append(out, other()...)
 		}
 		return out
 	case syntax.AlternateUnset, syntax.AlternateUnsetOrNull:
+		// ${x:+word} is word or empty, never x.
 		return append(other(), Value{})
+	// ${x:?} ends the shell when x is empty, so an empty value does not reach the program.
 	case syntax.ErrorUnset, syntax.ErrorUnsetOrNull:
 		var out []Value
 		for _, v := range vals {
@@ -310,6 +327,7 @@ func (x *expander) trimmed(p *syntax.ParamExp, vals []Value) []Value {
 	if p.Exp.Word == nil {
 		return vals
 	}
+	// ${x##*/} is the usual spelling of basename; its result holds no slash even where x holds a wildcard.
 	if p.Exp.Op == syntax.RemLargePrefix && p.Exp.Word.Lit() == "*/" {
 		var out []Value
 		for _, v := range vals {

@@ -9,7 +9,7 @@ import (
 
 // Programs says what programs do with their words. This package knows bash; it asks about everything that bash starts.
 type Programs interface {
-	// Call looks at one call. It notes on v which paths the program touches, what it runs, and what nobody can tell.
+	// Call looks at one call. It notes on v which paths the program touches, what it runs, and what cannot be determined.
 	Call(v *Visit)
 	// Variable says why an assignment to an environment variable must be asked, because programs run or load something
 	// else with it. Empty: it is harmless.
@@ -78,7 +78,7 @@ type Input struct {
 	Known bool
 }
 
-// Input says where the standard input comes from.
+// Input says where the standard input comes from. Programs that run their input (sh, xargs, psql) need it.
 func (c *Visit) Input() Input { return Input{c.in.kind, c.in.text, c.in.ok} }
 
 // Producer are the words of the call in front of the pipe, if each is known and it is not a function.
@@ -110,10 +110,10 @@ func (c *Visit) Programs() Programs { return c.w.programs }
 // Opaque notes that something cannot be determined: no pattern may allow the command.
 func (c *Visit) Opaque(why string) { c.w.opaque(why) }
 
-// Salvage names the programs of a text that nobody can parse as well as possible, for rules that deny.
+// Salvage names the programs of a text that cannot be parsed, as far as they can be guessed, for rules that deny.
 func (c *Visit) Salvage(text string) { c.w.salvage(text) }
 
-// Touch notes an access to the path that a word is. "-" is a standard stream.
+// Touch notes an access to the path that a word is. "-" is a standard stream to nearly every program, so it names no file.
 func (c *Visit) Touch(a Word, access Access) {
 	for _, v := range a.Values {
 		if v.Text == "-" && !v.Glob {
@@ -186,7 +186,7 @@ func (c *Visit) Run(args []Word) (readOnly bool) {
 	return readOnly
 }
 
-// RunWithMore is Run for a call to which words are added that nobody knows. Its standard input is its own: git bisect run and the
+// RunWithMore is Run for a call to which unknown words are added. Its standard input is its own: git bisect run and the
 // like start programs whose input is not the pipe of this call.
 func (c *Visit) RunWithMore(args []Word) {
 	c.w.run(&Visit{Args: args, w: c.w, st: c.st, wrapped: true, more: true})
@@ -220,7 +220,7 @@ func (c *Visit) Mention(text, program string) bool {
 // Sets looks at an environment variable that is set for what runs next.
 func (c *Visit) Sets(name string, vals []Value) { c.w.setVariable(name, vals) }
 
-// With is this visit with other words.
+// With is this visit with other words. Call and state are shared with it: what the copy notes counts for this call.
 func (c *Visit) With(args []Word) *Visit {
 	out := *c
 	out.Args = args
@@ -256,10 +256,10 @@ func (c *Visit) MayMove(a Word) bool {
 	return true
 }
 
-// Lose notes that it cannot be known where the call runs.
+// Lose notes that it cannot be known where the call runs. Every relative path after it makes the command opaque.
 func (c *Visit) Lose() { c.st.unknown = true }
 
-// Dirs are the folders in which the call may run, absolute, links not resolved. known is false when there is no telling.
+// Dirs are the folders in which the call may run, absolute, links not resolved. known is false when they cannot be determined.
 func (c *Visit) Dirs() (dirs []string, known bool) { return c.st.dirs, !c.st.unknown }
 
 // InProject reports that the call surely runs inside the project.
@@ -305,7 +305,8 @@ func (c *Visit) Found(path string) {
 	}
 }
 
-// HidesFiles reports whether there are files that may not be read without asking.
+// HidesFiles reports whether there are files that may not be read without asking. Without any, a search through folders needs
+// no look at the disk.
 func (c *Visit) HidesFiles() bool { return c.w.req.Hidden != nil }
 
 // Patience is how long a look at the disk may take, at least least.
@@ -336,7 +337,8 @@ func (c *Visit) Getenv(name string) (string, bool) {
 // Guarded reports whether protected paths are known: without that, changing one can only be opaque.
 func (c *Visit) Guarded() bool { return c.w.req.Protected != nil }
 
-// Real resolves links as the kernel would.
+// Real resolves the links of an absolute path as the kernel would. Past a limit it answers the cleaned path, and the command
+// becomes opaque.
 func (c *Visit) Real(abs string) string { return c.w.paths.real(abs) }
 
 // Exists reports whether there is something at an absolute path, and whether it is a folder itself.

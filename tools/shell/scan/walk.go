@@ -18,8 +18,7 @@ const walkTime = 40 * time.Millisecond
 // maxDepth bounds scripts within scripts (sh -c "sh -c …") and functions that call functions.
 const maxDepth = 12
 
-// walker goes through a script as bash would, but takes every branch. It is made for one analysis and not safe for
-// concurrent use.
+// walker goes through a script as bash would, but takes every branch. It serves one analysis and one goroutine.
 type walker struct {
 	*expander
 	programs Programs
@@ -63,6 +62,7 @@ func (w *walker) finish() {
 	a.External = w.paths.external()
 	a.Protected = w.paths.protected
 	a.Reads, a.Writes, a.Redirects = w.paths.reads, w.paths.writes, w.writes
+	// One call that may change something is enough: ReadOnly is what lets the command run without a question.
 	a.ReadOnly = !a.Opaque && !w.writes && len(a.External) == 0 && len(a.Protected) == 0
 	for _, c := range a.Calls {
 		a.ReadOnly = a.ReadOnly && c.ReadOnly
@@ -167,6 +167,7 @@ func (w *walker) command(s *syntax.Stmt, st *state, in input) state {
 		return w.binary(c, st, in)
 	case *syntax.Block:
 		return w.stmts(c.Stmts, st, in)
+	// What a subshell changes of the folder ends with it: (cd x) leaves this shell where it is.
 	case *syntax.Subshell:
 		inner := *st
 		w.stmts(c.Stmts, &inner, in)
@@ -186,6 +187,7 @@ func (w *walker) command(s *syntax.Stmt, st *state, in input) state {
 				w.inside(item, st)
 			}
 			w.lists(l.Items, st)
+			// A loop may set any variable: for PATH in /tmp/evil; do ls; done.
 			w.setVariable(l.Name.Value, nil)
 		case *syntax.CStyleLoop:
 			w.arithm(l.Init, st)
@@ -223,12 +225,14 @@ func (w *walker) command(s *syntax.Stmt, st *state, in input) state {
 		w.declare(c, st)
 	case *syntax.TimeClause:
 		if c.Stmt != nil {
+			// Bash takes -- for the end of the options of time; the parser takes it for the program, and what follows for arguments.
 			if call, ok := c.Stmt.Cmd.(*syntax.CallExpr); ok && len(call.Args) > 0 && call.Args[0].Lit() == "--" {
 				w.opaque("time -- hides what runs from a parser")
 				w.salvage(strings.TrimPrefix(w.text.src[call.Pos().Offset():call.End().Offset()], "--"))
 			}
 			return w.stmt(c.Stmt, st, in)
 		}
+	// A coprocess runs in a subshell.
 	case *syntax.CoprocClause:
 		inner := *st
 		w.stmt(c.Stmt, &inner, in)
@@ -270,8 +274,9 @@ func (w *walker) binary(c *syntax.BinaryCmd, st *state, in input) state {
 	}
 }
 
-// prints is what a statement writes to a pipe, where that can be read off it: echo, printf without formats, and cat
-// with a here document. The text may be a script (echo 'rm x' | sh) or a list of names (… | xargs rm).
+// prints is what a statement writes to a pipe, where that can be read off it: echo, printf, and cat with a here document.
+// The text may be a script (echo 'rm x' | sh) or a list of names (… | xargs rm). Of escapes and formats only \n is decoded,
+// so of others it is an approximation.
 func (w *walker) prints(s *syntax.Stmt, st *state) (string, bool) {
 	call, ok := s.Cmd.(*syntax.CallExpr)
 	if !ok || len(call.Args) == 0 {
@@ -279,6 +284,7 @@ func (w *walker) prints(s *syntax.Stmt, st *state) (string, bool) {
 	}
 	var words []string
 	for _, word := range call.Args[1:] {
+		// Options of echo such as -n and -e print nothing themselves.
 		if lit := word.Lit(); lit != "" && strings.HasPrefix(lit, "-") {
 			continue
 		}
@@ -293,6 +299,7 @@ func (w *walker) prints(s *syntax.Stmt, st *state) (string, bool) {
 	switch call.Args[0].Lit() {
 	case "echo", "printf":
 		return strings.ReplaceAll(strings.Join(words, " "), `\n`, "\n"), true
+	// cat <<EOF | sh: what cat prints is the here document.
 	case "cat":
 		for _, r := range s.Redirs {
 			if r.Hdoc != nil {
@@ -312,6 +319,7 @@ func (w *walker) ifClause(c *syntax.IfClause, st *state, in input) {
 	fail := w.stmts(c.Then, st, in)
 	*st = merge(*st, fail)
 	switch {
+	// To the parser elif is an IfClause in Else with a condition, and else one without.
 	case c.Else == nil:
 	case len(c.Else.Cond) == 0:
 		fail = w.stmts(c.Else.Then, &other, in)
@@ -322,7 +330,8 @@ func (w *walker) ifClause(c *syntax.IfClause, st *state, in input) {
 	*st = merge(*st, other)
 }
 
-// loop walks a body until the state stays the same, twice at most; what still changes then is unknown.
+// loop walks a body until the state stays the same, twice at most. When it still changes, the body is walked once more from
+// an unknown folder, in which every relative path makes the command opaque.
 // "while cd ..; do …" is in another folder in every round: no number of rounds would find them all.
 func (w *walker) loop(st *state, body func(*state)) {
 	before := *st

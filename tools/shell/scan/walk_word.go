@@ -6,7 +6,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// inside walks the substitutions within a word: they run whatever the word is for.
+// inside walks the substitutions within a word. They run whatever the word is for, even where the program ignores it:
+// true $(rm x) removes x.
 func (w *walker) inside(word *syntax.Word, st *state) {
 	if word == nil {
 		return
@@ -37,6 +38,7 @@ func (w *walker) insidePart(p syntax.WordPart, st *state) {
 		defer w.quoting(false)()
 		inner := *st
 		w.stmts(p.Stmts, &inner, input{})
+	// Process substitution starts its command at once, beside the one whose argument it is.
 	case *syntax.ProcSubst:
 		defer w.quoting(false)()
 		inner := *st
@@ -65,6 +67,7 @@ func (w *walker) insideParam(p *syntax.ParamExp, st *state) {
 	if p.Excl && p.Names == 0 && !keys {
 		w.opaque("${!name} takes the name of a variable from another one")
 	}
+	// Both are zsh: ${${x}} and ${(e)x}, where the flag e expands the value again.
 	if p.NestedParam != nil || p.Flags != nil {
 		w.opaque("it holds an expansion bash does not have")
 	}
@@ -117,7 +120,8 @@ func wordParts(word *syntax.Word) []syntax.WordPart {
 	return word.Parts
 }
 
-// lists notes the folders outside the project whose names the wildcards in words list.
+// lists notes the folders outside the project that the wildcards in words list. It serves words that go to no program: those
+// of a for loop and of an array; callExpr does the same for arguments.
 func (w *walker) lists(words []*syntax.Word, st *state) {
 	for _, word := range words {
 		for _, a := range w.args(word, st) {
@@ -128,7 +132,7 @@ func (w *walker) lists(words []*syntax.Word, st *state) {
 	}
 }
 
-// listed notes the folders outside that one value's wildcards list. echo /root/* opens no file and prints names all the
+// listed notes the folders outside the project that the wildcards of one value list. echo /root/* opens no file and prints names all the
 // same, so the folder counts as read for any program.
 func (w *walker) listed(v Value, st *state) {
 	switch {

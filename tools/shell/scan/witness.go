@@ -7,9 +7,11 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// disagreement compares where the two parsers see commands. In a text for another shell ((…)) may be two subshells.
-// limit bounds the second parser. An empty answer means that both see the same commands at the same byte offsets, apart
-// from the constructs that the two grammars are known to name differently: [, test, unset, time, let, declarations.
+// disagreement compares where the two parsers see commands; the walk would miss a command that only the second one sees. An
+// empty answer means that both see the same commands at the same byte offsets, apart from the constructs that the two
+// grammars are known to name differently: [, test, unset, time, let, declarations. limit bounds the second parser.
+// outermost is false for a text within the command, which may be for a shell other than bash: there ((…)) may be two
+// subshells, so it is not excused.
 func disagreement(file *syntax.File, text string, limit time.Duration, outermost bool) string {
 	seen, why := witness(text, limit)
 	if why != "" {
@@ -47,6 +49,8 @@ func disagreement(file *syntax.File, text string, limit time.Duration, outermost
 		}
 		return true
 	})
+	// The walk sees only our calls, so one that tree-sitter alone sees could run unnoticed. One that it misses counts too: either
+	// parser may be wrong, and which one it is cannot be told.
 	for _, at := range seen {
 		if !ours[at] && !excused[at] {
 			return "two parsers disagree about the commands in it"
@@ -77,6 +81,7 @@ func excuse(s *syntax.Stmt, excused map[int]bool) {
 		if len(c.Args) > 0 {
 			excused[int(c.Args[0].Pos().Offset())] = true
 		}
+	// Of time a | b only the first call stands behind the word time.
 	case *syntax.BinaryCmd:
 		excuse(c.X, excused)
 	}

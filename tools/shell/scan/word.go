@@ -10,7 +10,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/shell/visible"
 )
 
-// Unknown parts of a value are marked by control characters, which a command itself may not contain.
+// Unknown parts of a value are marked by control characters. A command that contains one itself is opaque (visible.Deceptive),
+// so no text of a model can pass for a mark.
 const (
 	Hole = "\x01" // something without a slash and not "." or "..": a number, a date
 	Wild = "\x02" // anything
@@ -55,7 +56,7 @@ type Word struct {
 	Text   string // as rules see it
 	Source string // as typed
 	Static bool   // written out, no expansion in it
-	many   bool   // may be several arguments or none
+	many   bool   // may become several arguments or none; then the place of every later word is unsure
 	Hidden bool   // added by xargs, so not part of any text that rules see
 }
 
@@ -77,7 +78,7 @@ func (a Word) Known() bool {
 	return true
 }
 
-// Plain is a word that was written out as s.
+// Plain is a word as if s had been written out, without quotes or expansions.
 func Plain(s string) Word {
 	return Word{Values: []Value{Literal(s)}, Text: s, Source: s, Static: true}
 }
@@ -109,6 +110,7 @@ func (x *expander) args(word *syntax.Word, st *state) []Word {
 		return []Word{{Values: []Value{{}}, Static: true}}
 	}
 	src := x.source(word)
+	// Most words are plain: this saves them the way through parts.
 	if lit := word.Lit(); lit != "" && !strings.ContainsAny(lit, "\\*?[{~") {
 		return []Word{Plain(lit)}
 	}
@@ -140,6 +142,7 @@ func braces(word *syntax.Word) ([]*syntax.Word, bool) {
 	if !syntax.SplitBraces(&copied) {
 		return nil, false
 	}
+	// "?unknown" is no name of a variable, so param answers anything for it.
 	unknown := []*syntax.Word{{Parts: []syntax.WordPart{&syntax.ParamExp{Param: &syntax.Lit{Value: "?unknown"}}}}}
 	if countBraces(&copied) > maxBraces {
 		return unknown, true
@@ -263,11 +266,12 @@ func (x *expander) source(n syntax.Node) string {
 	return x.text.src[from:to]
 }
 
-// parts is the product of the parts' values.
+// parts is the product of the parts' values: "$a/$b" with two values each has four. Above maxValues it is anything.
 func (x *expander) parts(parts []syntax.WordPart, quoted bool, st *state) []Value {
 	out := []Value{{}}
 	for i, p := range parts {
 		vals := x.part(p, quoted, st)
+		// Bash expands a tilde only at the start of a word and outside of quotes.
 		if lit, ok := p.(*syntax.Lit); ok && i == 0 && !quoted && strings.HasPrefix(lit.Value, "~") {
 			vals = x.tilde(lit.Value, len(parts) > 1, st)
 		}
@@ -300,7 +304,7 @@ func (x *expander) part(p syntax.WordPart, quoted bool, st *state) []Value {
 		if !quoted && !oneField(vals) {
 			for _, v := range vals {
 				if strings.ContainsAny(v.Text, " \t\n") {
-					return anything // split into words nobody looked at
+					return anything // bash splits it into words that have not been looked at
 				}
 			}
 		}
@@ -316,7 +320,7 @@ func (x *expander) part(p syntax.WordPart, quoted bool, st *state) []Value {
 	return anything
 }
 
-// single decodes a quoted string; $'…' has escapes.
+// single decodes a string in single quotes. $'…' has escapes such as \x72; one that cannot be decoded makes the command opaque.
 func (x *expander) single(p *syntax.SglQuoted) string {
 	if !p.Dollar {
 		return p.Value
@@ -410,7 +414,7 @@ func (x *expander) tilde(lit string, more bool, st *state) []Value {
 	return out
 }
 
-// Cut is the argument's value behind a separator.
+// Cut is the argument's value behind a separator. Values without the separator are dropped, so the result may have none.
 func (a Word) Cut(sep string) Word {
 	out := a
 	out.Values = nil
@@ -424,7 +428,7 @@ func (a Word) Cut(sep string) Word {
 	return out
 }
 
-// Before is the argument in front of a separator.
+// Before is the argument in front of a separator, or all of it where there is none.
 func (a Word) Before(sep string) Word {
 	out := a
 	out.Values = nil
