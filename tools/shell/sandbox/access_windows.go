@@ -1,6 +1,6 @@
 package sandbox
 
-// mayWrite is for the sandbox, which is not on Windows.
+// mayWrite and mayRead are asked by the sandbox only, and Windows has none.
 func mayWrite(string) bool { return false }
 
 func mayRead(string) bool { return false }

@@ -9,7 +9,7 @@ import (
 
 // A pipeline that ends in head, a list that goes on with ||, a script that does not look: such a command ends well
 // though the sandbox stopped a part of it. Its output may hold the same words for other reasons, so what is said of it
-// is looked at: a line that names a path which the sandbox does not let it write, and this program could.
+// is looked at: a line counts that names a path which the sandbox keeps it from writing, and which this program could write.
 
 // blamed is the place that a command which ended well was kept from writing to; empty: none is known.
 // A wrong answer sends the model after a place that the command never needed, so each name is checked with
@@ -31,7 +31,8 @@ func (b *Box) blamed(out Result) string {
 }
 
 // namedIn are the words of a line that can be paths: what stands in quotes, and what looks like one.
-// Programs quote in different ways: 'a' and "a" in most, ‘a’ in GNU programs with a UTF-8 locale, `a' in older ones.
+// Programs quote in different ways: 'a' and "a" in most, ‘a’ in GNU programs with a UTF-8 locale, `a` in those
+// of Rust. What is quoted otherwise is found only where it holds a slash.
 func namedIn(line string) []string {
 	var out []string
 	for _, q := range [...]string{"''", `""`, "‘’", "``"} {

@@ -19,8 +19,8 @@ const Arg = "__sandbox"
 // Box is what a command may do besides reading. It holds for the command and all it starts, for good.
 //
 //	box := sandbox.New(sandbox.Options{Root: root, Dir: dir, Home: home})
-//	out, err := runner.Run(ctx, shell.Command{Text: "make", Dir: dir, Sandbox: box})
-//	if why := box.Stopped(out); why != "" { … }
+//	out, err := runner.Run(ctx, run.Command{Text: "make", Dir: dir, Sandbox: box})
+//	if why := box.Stopped(out.ForSandbox()); why != "" { … }
 type Box struct {
 	Writable  []string `json:"writable"`  // folders with all below, and files; absolute, resolved
 	ReadOnly  []string `json:"readOnly"`  // below Writable, but not to be changed; where the system can (Support.Mounts)

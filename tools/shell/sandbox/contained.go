@@ -53,9 +53,8 @@ const (
 	ContainedOutput = 256 << 20
 )
 
-// Contain works out what a command may read. It fails where the system cannot contain
-// commands; CanContain says why.
-// The error is for the system as a whole, not for this command.
+// Contain works out what a command may read. Its only error is that this system cannot contain commands at all, with the
+// reason of CanContain; no command is refused by itself.
 func Contain(o ContainOptions) (*Contained, error) {
 	if ok, why := CanContain(); !ok {
 		return nil, fmt.Errorf("commands cannot be contained on this system: %s", why)
@@ -180,6 +179,7 @@ func apart(own []string) []string {
 func homeReadable(home string, getenv func(string) string) []string {
 	var places []string
 	for _, dir := range filepath.SplitList(getenv("PATH")) {
+		// A PATH that names the home folder, or one above it, must not make all of it readable.
 		if dir = filepath.Clean(dir); !filepath.IsAbs(dir) || dir == "/" || home != "" && (dir == home || below(dir, home)) {
 			continue
 		}

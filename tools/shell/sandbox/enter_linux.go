@@ -96,6 +96,7 @@ func (b *Box) limit() error {
 	if os.Geteuid() == 0 {
 		return nil
 	}
+	// Outside of a user namespace all processes of the user count, so those that run already are added.
 	n := uint64(b.Processes)
 	if !b.Support.Userns {
 		n += tasksOf(os.Geteuid())
@@ -104,6 +105,7 @@ func (b *Box) limit() error {
 	if err := unix.Getrlimit(unix.RLIMIT_NPROC, &have); err != nil {
 		return err
 	}
+	// An ordinary process may not raise the hard limit (setrlimit(2)).
 	n = min(n, have.Max)
 	return unix.Setrlimit(unix.RLIMIT_NPROC, &unix.Rlimit{Cur: n, Max: n})
 }
@@ -123,7 +125,8 @@ func tasksOf(uid int) (n uint64) {
 	return n
 }
 
-// mounts makes everything read-only but the writable places, and in those read-only what is protected.
+// mounts makes everything read-only but the writable places, and in those read-only what is protected. Each step relies on the
+// one before: overlays, writable mounts, everything read-only, the writable ones back, protected ones read-only, sockets masked.
 func (b *Box) mounts() error {
 	if !b.Support.Userns {
 		if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
@@ -221,6 +224,7 @@ func (b *Box) ownNetwork() error {
 			return err
 		}
 	}
+	// A new network has its loopback switched off; any socket serves for the ioctl (netdevice(7)).
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return err
@@ -271,7 +275,7 @@ const (
 	landlockNever = ll.AccessFSMakeChar | ll.AccessFSMakeBlock | ll.AccessFSResolveUnix
 )
 
-// devices everybody may write to.
+// devices are writable whatever the box says: they hold no data of anybody, and programs expect to be able to open them.
 var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx", "/dev/pts/ptmx"}
 
 // landlock allows changes below the writable places only. It is the inner wall: it holds where mounts are missing, and the
@@ -292,12 +296,14 @@ func (b *Box) landlock() error {
 		switch {
 		case err != nil:
 			continue
+		// A rule about a file may hold rights of files only; the kernel refuses others with EINVAL.
 		case info.IsDir():
 			rules = append(rules, landlock.PathAccess(landlockDirs, p))
 		default:
 			rules = append(rules, landlock.PathAccess(landlockFiles, p))
 		}
 	}
+	// The probe ran in another process, maybe long ago; without this check BestEffort would succeed with no rules at all.
 	if version, err := ll.LandlockGetABIVersion(); err != nil || version < minLandlock {
 		return fmt.Errorf("Landlock has gone (version %d, %v)", version, err)
 	}

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// gitFiles is where git keeps things for a worktree.
+// gitFiles are the folders and files of git for a worktree. All paths are absolute and resolved.
 type gitFiles struct {
-	dirs     []string // its own folders
+	dirs     []string // folders of the repository: .git, or the common folder of a linked worktree
 	writable []string // outside the root: the common folder of a linked worktree, other linked ones (not the main one: whoever works in a linked one does not expect it to change)
 	readOnly []string // hooks and configuration: git runs what they name
 	hooks    []string // the folders of hooks, to be read-only as well; some are not there
-	pinned   []string
+	pinned   []string // folders that may not be moved away: the hooks and settings in them would go along
 }
 
 // makeHooks makes the folders of hooks that are not there, as git does, so that they can be kept read-only.
@@ -50,6 +50,7 @@ func gitPlaces(root string) gitFiles {
 		common, ok := pointer(filepath.Join(dir, "commondir"), "", dir)
 		back, ok2 := pointer(filepath.Join(dir, "gitdir"), "", dir)
 		switch {
+		// A linked worktree: the folder must name this .git in turn and lie among the worktrees of its repository.
 		case ok && ok2 && realDir(filepath.Dir(back)) == root && filepath.Base(back) == ".git" && filepath.Dir(dir) == filepath.Join(common, "worktrees"):
 			g.writable = append(g.writable, common)
 			g.common(common)
@@ -58,6 +59,7 @@ func gitPlaces(root string) gitFiles {
 			g.common(dir)
 		}
 	}
+	// What lies in the root is writable already.
 	g.writable = slices.DeleteFunc(g.writable, func(p string) bool { return below(root, p) })
 	return g
 }
@@ -77,11 +79,13 @@ func (g *gitFiles) common(dir string) {
 		if !ok {
 			continue
 		}
+		// Another worktree counts only when it points back, like the one at root.
 		if back, ok := pointer(dot, "gitdir: ", filepath.Dir(dot)); ok && back == own {
 			g.writable = append(g.writable, filepath.Dir(dot))
 			g.readOnly = append(g.readOnly, dot)
 		}
 	}
+	// The repositories of submodules have hooks and settings of their own.
 	modules, _ := filepath.Glob(filepath.Join(dir, "modules", "*"))
 	for _, m := range modules {
 		g.pinned = append(g.pinned, existing([]string{m})...)
@@ -111,7 +115,8 @@ func pointer(file, prefix, base string) (string, bool) {
 	return real, err == nil
 }
 
-// submoduleOf reports that dir is the folder of the submodule at root in a repository around it.
+// submoduleOf reports that dir lies among the submodules of a repository around root (.git/modules), where git keeps the
+// repository of a submodule at root. It goes up to the root of the file system.
 func submoduleOf(root, dir string) bool {
 	for at := filepath.Dir(root); ; at = filepath.Dir(at) {
 		if below(filepath.Join(at, ".git", "modules"), dir) {

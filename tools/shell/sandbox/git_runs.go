@@ -35,6 +35,7 @@ func GitRuns(root, home string) (places []string) {
 	}
 	for _, config := range configs {
 		text, err := os.ReadFile(config)
+		// 1 MiB: a configuration of a few KiB is the rule, and the words of each line are looked up on disk.
 		if err != nil || len(text) > 1<<20 {
 			continue
 		}
@@ -80,7 +81,8 @@ func (v programValue) words() []string {
 	return strings.FieldsFunc(strings.TrimPrefix(strings.Trim(v.text, `"`), "!"), func(r rune) bool { return strings.ContainsRune(" \t\"'\\;|&()<>=", r) })
 }
 
-// programValues finds them in the text of a configuration. All aliases count: those that run programs begin with "!".
+// programValues finds them in the text of a configuration. All aliases count, though only those that begin with "!" run a
+// program: a word that is no path names nothing. Lines that go on behind a backslash are not joined.
 func programValues(text []byte) (values []programValue) {
 	section := ""
 	for line := range bytes.Lines(text) {
@@ -100,6 +102,7 @@ func programValues(text []byte) (values []programValue) {
 			values = append(values, programValue{text: value, whole: true})
 		case name == "path" && strings.HasPrefix(section, "include"):
 			values = append(values, programValue{text: value, whole: true, include: true})
+		// submodule.NAME.path is the folder of a submodule, not a program.
 		case name == "path" && section == "submodule":
 		case section == "alias" || slices.Contains(gitPrograms, name):
 			values = append(values, programValue{text: value})

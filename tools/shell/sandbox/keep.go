@@ -15,11 +15,11 @@ import (
 // beside .git, which nearly every command makes. So what is protected is remembered before the command and put back
 // after it; what the command made of it goes to the quarantine. What it left running may change it later.
 
-// Bounds of what is remembered.
-// Beyond them whole is false: the rest is not put back, and new files stay where they are.
+// Bounds of what is remembered, since it is read before every command and held in memory while that runs. Beyond them whole is
+// false: the rest is not put back, and new files stay where they are.
 const (
-	keepFiles = 400
-	keepBytes = 4 << 20
+	keepFiles = 400     // files and symbolic links
+	keepBytes = 4 << 20 // bytes of all files together
 )
 
 // keptFile is a file or symbolic link as it was before the command.
@@ -37,7 +37,8 @@ type protectedState struct {
 	whole bool     // everything was remembered
 }
 
-// keep reads what is at paths. A file that cannot be read is left out, and so is not put back.
+// keep reads what is at paths, folders with all below. A file that cannot be read, a pipe and a socket are left out without
+// making whole false: they are not put back, and in a folder that is kept putBack takes them for new.
 func keep(paths []string) *protectedState {
 	k := &protectedState{whole: true}
 	size := 0
@@ -56,6 +57,7 @@ func keep(paths []string) *protectedState {
 			}
 			f := keptFile{path: path, mode: info.Mode()}
 			switch {
+			// Size is asked before the file is read: one huge file must not be loaded to find that it is too large.
 			case len(k.files) >= keepFiles || size+int(info.Size()) > keepBytes:
 				k.whole = false
 				return fs.SkipAll
@@ -76,7 +78,7 @@ func keep(paths []string) *protectedState {
 	return k
 }
 
-// same reports that a file is as it was.
+// same reports that a file is as it was: kind, mode, and contents or target.
 func (f keptFile) same() bool {
 	info, err := os.Lstat(f.path)
 	if err != nil || info.Mode() != f.mode {
@@ -90,7 +92,8 @@ func (f keptFile) same() bool {
 	return err == nil && bytes.Equal(now, f.data)
 }
 
-// putBack makes everything as it was, and says what was not.
+// putBack makes everything as it was, and returns a line for each path that was not. What the command left there goes to the
+// quarantine, or is removed where there is none.
 // A file whose folder was removed makes the folder again.
 func (k *protectedState) putBack(quarantine string) (notes []string) {
 	aside := func(path string) error {
@@ -122,6 +125,7 @@ func (k *protectedState) putBack(quarantine string) (notes []string) {
 		case f.link != "":
 			err = os.Symlink(f.link, f.path)
 		default:
+			// The mode given to WriteFile passes through the umask, so Chmod sets it once more.
 			if err = os.WriteFile(f.path, f.data, f.mode.Perm()); err == nil {
 				err = os.Chmod(f.path, f.mode.Perm())
 			}

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// defaultProcesses leaves room for a parallel build's threads.
+// defaultProcesses leaves room for the threads of a parallel build and still stops a fork bomb.
 // RLIMIT_NPROC and pids.max count threads, and Go, Java and Node start several for each processor.
 func defaultProcesses() int { return 768 + 64*runtime.NumCPU() }
 
@@ -79,6 +79,7 @@ func makeCaches(home, cache string, getenv func(string) string) {
 		{"yarn", "YARN_CACHE_FOLDER", filepath.Join(cache, "yarn")},
 		{"cargo", "CARGO_HOME", filepath.Join(home, ".cargo", "registry")},
 	} {
+		// With the variable set the tool uses another folder, which the person has arranged.
 		if getenv(c.variable) != "" {
 			continue
 		}
@@ -112,6 +113,7 @@ func ownTemp(home string, writable []string, getenv func(string) string) string 
 	return own
 }
 
+// expandHome makes absolute paths of those that begin with "~/". Relative ones are dropped: it is not said what they are relative to.
 func expandHome(paths []string, home string) []string {
 	out := []string{}
 	for _, p := range paths {

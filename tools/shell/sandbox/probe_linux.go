@@ -40,6 +40,7 @@ func probeWith(helper []string) Support {
 		return s
 	}
 	try := func(try Support) bool {
+		// The smallest box that takes all steps: 100 processes and one writable folder.
 		box := &Box{Writable: []string{os.TempDir()}, Processes: 100, Dir: "/", Support: try}
 		spec, err := json.Marshal(box)
 		if err != nil {
@@ -58,6 +59,7 @@ func probeWith(helper []string) Support {
 		ways = []bool{false, true}
 	}
 	for _, userns := range ways {
+		// The most first: a system may allow mounts and refuse networks, so both are tried before the next way.
 		for _, t := range []Support{{Mounts: true, Netns: true}, {Mounts: true}} {
 			if t.Landlock, t.Userns = version, userns; !s.Mounts && try(t) {
 				s.Mounts, s.Netns, s.Userns = true, t.Netns, userns
@@ -72,6 +74,7 @@ func probeWith(helper []string) Support {
 		b := &Box{Support: Support{Overlay: true, Mounts: true, Userns: s.Userns}}
 		place := filepath.Join(realDir(base), "cache")
 		_ = os.Mkdir(place, 0o700)
+		// A file system may refuse overlays although mounts are allowed, so one is made and written to.
 		b.privateCaches(filepath.Join(base, "private"), "/", []string{place})
 		s.Overlay = len(b.Caches) == 1 && tryOverlay(helper, b, version)
 		if b.unlock != nil {
@@ -103,6 +106,8 @@ func tryOverlay(helper []string, b *Box, version int) bool {
 	return above == nil && below != nil
 }
 
+// probed is what the helper prints when it is called as "probe" inside of the sandbox. Its exit code alone would not tell a
+// sandbox that works from a helper that did something else.
 const probed = "the sandbox works\n"
 
 // Attributes ask for the namespaces an ordinary user gets only at birth, with the rights to arrange them; the helper
@@ -119,6 +124,7 @@ func (b *Box) Attributes(attr *syscall.SysProcAttr) {
 	if len(b.Caches) > 0 { // overlayfs makes a folder that nobody may read, with the rights of who mounts it
 		attr.AmbientCaps = append(attr.AmbientCaps, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER)
 	}
+	// CAP_NET_ADMIN brings loopback up in the new network; see ownNetwork.
 	if !b.Network && b.Support.Netns {
 		attr.Cloneflags |= syscall.CLONE_NEWNET
 		attr.AmbientCaps = append(attr.AmbientCaps, unix.CAP_NET_ADMIN)
@@ -141,6 +147,7 @@ func pidsGroup() string {
 		}
 		var roots []string
 		switch {
+		// The lines are hierarchy-ID:controllers:path (cgroups(7)): version 1 names the controller, version 2 has ID 0.
 		case f[1] == "pids":
 			roots = []string{"/sys/fs/cgroup/pids"}
 		case f[0] == "0":
@@ -152,6 +159,7 @@ func pidsGroup() string {
 			if os.Mkdir(group, 0o755) != nil {
 				continue
 			}
+			// A group can often be made where the pids controller is not delegated; then pids.max is missing or refuses to be written.
 			err := os.WriteFile(filepath.Join(group, "pids.max"), []byte("100"), 0o644)
 			_ = os.Remove(group)
 			if err == nil {
@@ -168,8 +176,8 @@ func (b *Box) group(pid int) string {
 	return filepath.Join(b.Support.Cgroup, fmt.Sprintf("pillion.%d", pid))
 }
 
-// Release removes the command's control group and gives its private caches free; it works when nothing of the command is
-// left.
+// Release removes the command's control group and unlocks its private caches. It is for when nothing of the command is left:
+// a group that still holds processes cannot be removed, and stays until sweepGroups.
 func (b *Box) Release(pid int) {
 	if b != nil && b.unlock != nil {
 		b.unlock() // once: who waits for the command and who ends it may both come here, at the same time

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// Profile is the sandbox as a profile for macOS's sandbox-exec: everything may be read, the last matching line wins.
+// Profile is the sandbox as a profile for macOS's sandbox-exec. Everything may be read. Of several lines that match, the last
+// one wins, so what is protected must come behind the places that may be written.
 func (b *Box) Profile() string {
 	var s strings.Builder
 	s.WriteString("(version 1)\n(allow default)\n(deny file-write*)\n")
@@ -23,6 +24,7 @@ func (b *Box) Profile() string {
 	for _, w := range b.Writable {
 		writable = append(writable, "(subpath "+profileString(w)+")")
 	}
+	// Devices that ordinary programs open for writing; /dev/fd names streams that the command has been given.
 	writable = append(writable, `(literal "/dev/null")`, `(literal "/dev/zero")`, `(literal "/dev/tty")`, `(literal "/dev/dtracehelper")`, `(regex #"^/dev/fd/")`)
 	allow("allow file-write*", writable...)
 	var closed []string
@@ -39,7 +41,9 @@ func (b *Box) Profile() string {
 	}
 	// Denying unlink on the folder itself also denies renaming it.
 	allow("deny file-write-unlink", pinned...)
+	// What reaches other programs: signals, information about processes, Apple events, jobs of launchd.
 	s.WriteString("(deny signal (target others))\n(deny process-info-pidinfo (target others))\n(deny appleevent-send)\n(deny job-creation)\n")
+	// Loopback stays open for tests, and so do sockets that lie in the writable places.
 	if !b.Network {
 		s.WriteString("(deny network*)\n(allow network* (local ip \"localhost:*\"))\n(allow network* (remote ip \"localhost:*\"))\n")
 		for _, w := range b.Writable {

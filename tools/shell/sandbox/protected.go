@@ -10,8 +10,8 @@ import (
 )
 
 // Protected files are looked for in the whole project, before a command and after it: what has come into being between
-// the two goes to the quarantine, in whatever folder. Only folders of dependencies are left out, whose files nobody's
-// editor or shell acts on where they lie.
+// the two goes to the quarantine, in whatever folder. Only folders of dependencies are left out: no editor or shell acts on
+// files there, and they hold most of a project's files.
 
 // protectedEntries bounds the look, in files and folders: 40 ms on a warm disk.
 // Beyond it whole is false, and Settle tells the person that part of the project was not looked at.
@@ -37,6 +37,7 @@ func findProtected(roots, gitDirs []string, protected func(string) (string, bool
 		entries, _ := f.ReadDir(-1) // unsorted; what could be read counts
 		_ = f.Close()
 		for _, e := range entries {
+			// Every entry counts, protected or not: the time goes into reading folders.
 			if left--; left < 0 {
 				out.whole = false
 				return

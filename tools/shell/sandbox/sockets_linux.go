@@ -39,6 +39,7 @@ func socketFilter(notify bool) []unix.SockFilter {
 	refuse := func(err unix.Errno) unix.SockFilter {
 		return unix.SockFilter{Code: ret, K: unix.SECCOMP_RET_ERRNO | uint32(err)}
 	}
+	// The offsets are those of struct seccomp_data (linux/seccomp.h): argument 0 is at byte 16, argument 1 at byte 24.
 	streams := []unix.SockFilter{ // the type is argument 1, with SOCK_CLOEXEC and SOCK_NONBLOCK
 		{Code: load, K: 24}, {Code: mask, K: 0xf},
 		{Code: equal, Jt: 2, K: unix.SOCK_STREAM}, {Code: equal, Jt: 1, K: unix.SOCK_SEQPACKET},
@@ -210,6 +211,7 @@ func (s *supervisor) run(listener int) {
 
 // connect connects the caller's own socket to the address that it gave, both as they were when it called.
 func (s *supervisor) connect(listener int, n notification) unix.Errno {
+	// n.args are those of connect(2): descriptor, address in the memory of the caller, length of the address in bytes.
 	pid := int(n.pid)
 	size := n.args[2]
 	if size > 128 { // larger than struct sockaddr_storage
@@ -235,6 +237,7 @@ func (s *supervisor) connect(listener int, n notification) unix.Errno {
 	switch {
 	case err != nil:
 		return errnoOf(err)
+	// struct sockaddr_un begins with two bytes of family; the name follows (unix(7)).
 	case domain == unix.AF_UNIX && len(address) > 2 && binary.NativeEndian.Uint16(address) == unix.AF_UNIX:
 		return s.connectUnix(socket, pid, address)
 	case (domain == unix.AF_INET || domain == unix.AF_INET6) && !s.network:
@@ -256,6 +259,7 @@ func connectTo(socket int, address []byte) unix.Errno {
 // connectUnix connects to a listener of the same command, and to nothing else.
 func (s *supervisor) connectUnix(socket, pid int, address []byte) unix.Errno {
 	if address[2] == 0 { // abstract: it has a name and no place
+		// Abstract names belong to a network namespace, so in one of its own the command can only meet itself.
 		if !s.ownNet {
 			if errno := s.sameCommand(address, pid); errno != 0 {
 				return errno
@@ -296,6 +300,7 @@ func (s *supervisor) connectUnix(socket, pid int, address []byte) unix.Errno {
 // The listener sees that connection end at once.
 func (s *supervisor) sameCommand(address []byte, pid int) unix.Errno {
 	errno := unix.EPROTOTYPE
+	// A socket of the other kind is refused with EPROTOTYPE, and the kind of the listener cannot be asked for.
 	for _, kind := range []int{unix.SOCK_STREAM, unix.SOCK_SEQPACKET} {
 		probe, err := unix.Socket(unix.AF_UNIX, kind|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 		if err != nil {
@@ -328,7 +333,8 @@ func sameView(a, b int) bool {
 	return of != "" && of != view("self") && view(strconv.Itoa(a)) == of
 }
 
-// takeSocket makes a copy of a file descriptor of another process.
+// takeSocket makes a copy of a file descriptor of another process (pidfd_getfd(2), Linux 5.6). Both share the socket, so the
+// copy connects the original.
 func takeSocket(pid, fd int) (int, error) {
 	process, err := unix.PidfdOpen(leaderOf(pid), 0)
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 )
 
 // Words by which programs tell that something was forbidden, in lower case.
-// They are fragments of messages of the C library, of git, Node, Go and Java; a program that words it otherwise is not noticed.
+// They are fragments of messages of the C library, of git, Node, Go and Java. A program that words it otherwise is missed: the
+// person then reads its own message only.
 var (
 	saysFiles     = []string{"permission denied", "operation not permitted", "read-only file system", "device or resource busy", "invalid cross-device link", "eacces", "eperm", "erofs", "exdev", "ebusy"}
 	saysNetwork   = []string{"network is unreachable", "could not resolve", "temporary failure in name resolution", "name or service not known", "no such host", "getaddrinfo", "enotfound", "eai_again", "enetunreach", "econnrefused", "connection refused", "couldn't connect", "failed to connect", "network unreachable", "dns error"}
@@ -32,6 +33,7 @@ func (b *Box) Stopped(out Result) string {
 		return ""
 	}
 	const files = "it allows writing only in %s, and not to protected files such as .git/hooks, .git/config and editor settings"
+	// A script may go on after a refused write and end well; then only a message that names a kept place counts, see blamed.
 	if out.Exit == 0 {
 		if place := b.blamed(out); place != "" {
 			return place + ": " + fmt.Sprintf(files, b.where())
@@ -51,6 +53,7 @@ func (b *Box) Stopped(out Result) string {
 	if has(saysProcesses) {
 		why = append(why, fmt.Sprintf("it allows %d processes and threads at once", b.Processes))
 	}
+	// With an open network these words are about the other side, not about the sandbox.
 	if !b.Network && has(saysNetwork) {
 		why = append(why, "it has no network")
 	}
@@ -60,7 +63,7 @@ func (b *Box) Stopped(out Result) string {
 	return strings.Join(why, "; ")
 }
 
-// where names the writable places in a few words.
+// where names the writable places in a few words: those around the project by their paths, all others together.
 func (b *Box) where() string {
 	var names []string
 	for _, w := range b.Writable {
@@ -71,8 +74,9 @@ func (b *Box) where() string {
 	return strings.Join(append(names, "temporary folders and build caches"), ", ")
 }
 
-// Settle looks after a command for protected files that came into being, and moves them away: other programs would
-// act on them. It returns a line for each.
+// Settle looks, when a command has ended, for protected files that came into being, and moves them away: editors, shells and
+// git would act on them. Where protected files could not be kept read-only it also puts those back that were changed. It
+// returns a line for each, for model and person.
 // Without a quarantine the files stay, and the line only warns of them.
 func (b *Box) Settle() []string {
 	if b == nil {
@@ -89,6 +93,7 @@ func (b *Box) Settle() []string {
 	if b.look != nil {
 		now := b.look()
 		for _, p := range now.found {
+			// A path below a folder that was there before the command, or that is moved away as a whole, is not reported by itself.
 			within := func(dir string) bool { return p == dir || below(dir, p) }
 			if !slices.ContainsFunc(b.places.found, within) && !slices.ContainsFunc(came, within) && !b.isAllowed(p) {
 				came = append(came, p)
@@ -119,6 +124,7 @@ func moveAway(from, to string) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 		return err
 	}
+	// rename(2) fails with EXDEV across file systems; then the copy below takes its place.
 	if os.Rename(from, to) == nil {
 		return nil
 	}
