@@ -17,7 +17,7 @@ import (
 const (
 	// MaxBackground is how many commands may run in the background at once.
 	MaxBackground = 20
-	keptEnded     = 20                    // ended ones whose output can still be looked at
+	keptEnded     = 20                    // ended commands whose output can still be looked at; older ones are forgotten by reserve
 	gather        = 30 * time.Millisecond // how long a look that had to wait lets more output come
 	inputLimit    = 5 * time.Second       // how long a program may take to read its input
 )
@@ -172,8 +172,8 @@ func (b *Background) start(id string, c Command) (*BackgroundJob, error) {
 	return x, nil
 }
 
-// watch waits for the end.
-// It is the only writer of how until done is closed.
+// watch waits for the end of the command and finds out how it ended. It is the only writer of how until done is closed, which
+// is why it holds no lock.
 func (j *BackgroundJob) watch() {
 	var limit <-chan time.Time
 	if j.Command.Timeout > 0 {
@@ -251,8 +251,7 @@ func (b *Background) Close() {
 // Done is closed when the command has ended.
 func (j *BackgroundJob) Done() <-chan struct{} { return j.done }
 
-// Ending is how the command ended, after Done.
-// Before Done its answer is incomplete.
+// Ending is how the command ended. It may be called only after Done is closed: before, watch writes what this reads.
 func (j *BackgroundJob) Ending() Ending {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -269,7 +268,7 @@ func (j *BackgroundJob) Running() bool {
 	}
 }
 
-// isTold reports that somebody has seen the end.
+// isTold reports that Look has returned the end to some caller.
 func (j *BackgroundJob) isTold() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -51,6 +51,7 @@ func (c *cells) enter(o sandbox.ContainOptions) (*cell, error) {
 		return nil, err
 	}
 	if c.current == nil || !c.current.contained.Same(contained) {
+		// Before the old cell is given up: when this fails, the commands of the old one go on undisturbed.
 		thread, err := guard.NewThread(contained.Restrict)
 		if err != nil {
 			return nil, fmt.Errorf("the command cannot be contained, so it was not run: %w", err)
@@ -83,8 +84,8 @@ func (c *cells) leave(x *cell) {
 	}
 }
 
-// close ends the thread and removes the temporary folder. Nothing starts afterwards.
-// Threads end with it; commands that still run keep their restrictions, which belong to processes.
+// close ends the current thread and removes the temporary folder. The caller starts nothing afterwards and has ended all
+// commands (Runner.Close); restrictions belong to processes, so one that is left would keep its own.
 func (c *cells) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

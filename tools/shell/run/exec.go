@@ -1,6 +1,6 @@
 // Package run runs shell commands: to their end, in the background, on pseudo-terminals. It bounds their output and ends
-// them with everything they started. What a command may run and touch is decided before, by package shell and the rules;
-// what it can, by package sandbox.
+// them with everything they started. What a command may run and touch is decided before, by packages scan and programs and by
+// the permission rules; what it can, by package sandbox.
 //
 //	runner := &run.Runner{}
 //	defer runner.Close()

@@ -9,6 +9,7 @@ import (
 	"syscall"
 )
 
+// Windows has no TERM; signal ignores which one it is given.
 const termSignal = syscall.SIGTERM
 
 // Git for Windows brings a bash; cmd is the last resort, and its commands are always asked since they are not bash.
@@ -33,6 +34,7 @@ func exitOf(s *os.ProcessState) (code int, signal string) {
 // readNow cannot look into a pipe without waiting here; what is unread when the shell ends is lost.
 func readNow(*os.File, []byte) int { return 0 }
 
+// spawn starts the shell in a process group of its own, so that a Ctrl+C for this program does not reach it.
 func spawn(j *job) error {
 	j.cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
 	if err := j.family.Start(j.cmd); err != nil {
@@ -42,6 +44,7 @@ func spawn(j *job) error {
 	return nil
 }
 
+// signal ends the job whatever the signal is.
 func (j *job) signal(syscall.Signal) { j.kill() }
 
 // taskkill /T ends the process and its children; what has left that tree is not found.

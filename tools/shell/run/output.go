@@ -18,12 +18,12 @@ const (
 	// The ring must hold at least maxWhole: openSpill starts the file from it, and result returns from it.
 	headSize = 20 << 10 // bytes kept from the start of long output
 	tailSize = 64 << 10 // bytes kept from its end
-	// MaxSpill bounds the file that holds the whole output.
+	// MaxSpill bounds the file that holds the whole output, in bytes: a command that prints without end must not fill the disk.
 	MaxSpill = 4 << 30
 )
 
 // Output is what a command printed. Head is all of it when Truncated is false.
-// Cut is 0 and Tail empty when Truncated is false.
+// Cut is then 0 and Tail empty.
 type Output struct {
 	Head, Tail string // made readable: no control codes, valid UTF-8
 	Truncated  bool
@@ -33,30 +33,31 @@ type Output struct {
 	SpillErr   string // why Path is empty or its file not complete
 }
 
-// collector reads the command's output into bounded memory and, when that is not enough, a file.
-// The fields below mu are guarded by it.
+// collector reads the command's output into bounded memory and, when that is not enough, a file. The fields below mu are
+// guarded by it. One goroutine reads; any number of others may ask for the output meanwhile.
 type collector struct {
 	pipe *os.File
 	dir  string
 	end  chan struct{} // the reader has read all there was when the shell ended
 
 	mu      sync.Mutex
-	head    []byte
-	ring    []byte // the last tailSize bytes, as a ring once full
-	at      int    // where the ring's oldest byte is
-	total   int64
-	file    *os.File
+	head    []byte   // the first headSize bytes
+	ring    []byte   // the last tailSize bytes, as a ring once full
+	at      int      // where the ring's oldest byte is
+	total   int64    // bytes printed so far
+	file    *os.File // nil before openSpill and after settle
 	writer  *bufio.Writer
-	path    string
-	failed  string
-	settled bool // what comes now is not the command's any more
-	changed bool
+	path    string        // of the file; stays when it is closed
+	failed  string        // why the file is missing or not complete, for the model
+	settled bool          // what comes now is not the command's any more
+	changed bool          // something came since report looked
 	waiting chan struct{} // closed when more comes; nil: nobody waits
 	most    int64         // bytes the file may hold
 	raw     func([]byte)  // gets everything as it was printed; nil: nobody does
 }
 
-// A contained command runs without a question, so it may fill less of the disk.
+// newCollector makes a collector for one end of a pipe or pseudo-terminal, which it closes. A contained command runs without a
+// question, so it may fill less of the disk.
 func newCollector(pipe *os.File, c Command) *collector {
 	most := int64(MaxSpill)
 	if c.Contained != nil {
@@ -106,9 +107,10 @@ func (c *collector) read() {
 	}
 }
 
-// settle waits until all output of a command that has ended is read. now: don't wait.
-// What comes later belongs to processes in the background and is thrown away.
+// settle waits until all output of a command that has ended is read, and closes the file. With now it does not wait: after a
+// cancel the person wants the prompt back. What comes later belongs to processes in the background and is thrown away.
 func (c *collector) settle(now bool) {
+	// A deadline in the past wakes read, which may wait for a pipe that a background process keeps open.
 	_ = c.pipe.SetReadDeadline(time.Unix(1, 0))
 	if !now {
 		<-c.end
@@ -162,7 +164,7 @@ func (c *collector) add(p []byte) {
 	c.keep(p)
 }
 
-// keep adds to the ring of the last bytes.
+// keep adds to the ring of the last bytes. Called with mu held.
 func (c *collector) keep(p []byte) {
 	if len(p) > tailSize {
 		p = p[len(p)-tailSize:]
@@ -207,13 +209,15 @@ func (c *collector) openSpill() {
 	}
 }
 
-// maxWhole is the output that is given back whole, in bytes: the one cap of all tools.
+// maxWhole is the output that is given back whole, in bytes: the one cap of all tools. tailSize must not be smaller, see
+// headSize.
 const maxWhole = 50 << 10
 
 // maxLines is the same in lines.
 const maxLines = 2000
 
-// result is what Run returns: all output, or at most a third of maxLines from the beginning and the rest from the end.
+// result is what Run returns: all output, or at most a third of maxLines from the beginning and the rest from the end. The
+// end gets more because it usually says why a command failed.
 func (c *collector) result() Output {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -20,8 +20,8 @@ func (c *collector) more() <-chan struct{} {
 	return c.waiting
 }
 
-// fresh is how many bytes since would give after the first n.
-// It leaves out what since would hold back, so that nobody is woken for half a character.
+// fresh is how many bytes since would give after the first n. It leaves out what since would hold back: await must not return
+// for half a character, which Look would then not show.
 func (c *collector) fresh(n int64) int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -55,6 +55,7 @@ func (c *collector) since(n int64, ended bool) (Output, int64) {
 			return out, next
 		}
 	}
+	// Too much to show whole: the model is given the path, so the file must hold all that it is told of.
 	c.saveNow()
 	out.Truncated, out.Path, out.SpillErr = true, c.path, c.failed
 	var head []byte
@@ -118,7 +119,7 @@ func readAt(path string, offset int64) []byte {
 // unfinished is how many bytes at the end may be the start of something longer.
 // Shown at once, half a character would become U+FFFD, and half an escape sequence would be printed as text.
 func unfinished(p []byte) int {
-	const longest = 64 // bytes of an escape sequence that is waited for
+	const longest = 64 // bytes of an escape sequence that is waited for; a longer one is shown as it comes
 	if at := bytes.LastIndexByte(p[max(0, len(p)-longest):], 0x1b); at >= 0 {
 		rest := p[max(0, len(p)-longest)+at:]
 		if len(rest) == 1 || visible.EscapeLen(rest) == len(rest) && !endsEscape(rest) {

@@ -30,7 +30,7 @@ func spawn(j *job) error {
 	return nil
 }
 
-// process is a line of /proc.
+// process is what /proc says of one process.
 type process struct {
 	pid, parent int
 	zombie      bool
@@ -66,6 +66,7 @@ func (j *job) processes() []process {
 		p, ok := readProcess(pid)
 		switch {
 		case !ok || pid == j.pid && p.zombie:
+		// An orphan became our child (subreaper): nobody else would wait for it.
 		case p.zombie && p.parent == me:
 			_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil)
 		case p.zombie: // its parent will see to it
@@ -98,7 +99,8 @@ func readProcess(pid int) (process, bool) {
 	return process{pid, parent, f[0] == "Z" || f[0] == "X"}, true
 }
 
-// The group comes first and at once; during the look through /proc more may be started.
+// signal sends s to all processes of the job. The group of the shell comes first, with one call: during the look through /proc
+// its processes could start more.
 func (j *job) signal(s syscall.Signal) {
 	_ = syscall.Kill(-j.pid, s)
 	for _, p := range j.processes() {
@@ -141,7 +143,7 @@ func (j *job) watchTasks(most int, over func() bool) {
 			continue
 		}
 		if len(j.processes()) <= most {
-			continue // somebody else's
+			continue // other programs of this system started them
 		}
 		for len(j.processes()) > 0 && !over() {
 			// Stopped first: what is killed one by one forks again meanwhile.

@@ -20,7 +20,7 @@ type TerminalCommand struct {
 	Text       string       // a command line; empty: an interactive shell
 	Shell      string       // path of the shell; empty: the one Detect finds
 	Dir        string       // absolute, must exist
-	Env        []string     // nil: Environ()
+	Env        []string     // nil: the environment of this program, as personEnviron cleans it
 	Rows, Cols int          // 0: 24 by 80
 	Sandbox    *sandbox.Box // nil: none
 	Title      string       // what a person sees; empty: the command line, or the shell's name
@@ -66,6 +66,7 @@ type Terminal struct {
 // ErrTerminalEnded is for input and resizing after the end.
 var ErrTerminalEnded = errors.New("the terminal's program has ended")
 
+// maxTerminals is the limit where Terminals.Max is 0. Each terminal costs a pseudo-terminal and up to Scrollback bytes.
 const maxTerminals = 32
 
 // reserve takes a place and a name for a terminal.
@@ -134,6 +135,7 @@ func (ts *Terminals) Release(id string) {
 	ts.forget(id)
 }
 
+// forget takes a terminal, or the place that reserve has kept for one, out of the list.
 func (ts *Terminals) forget(id string) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
@@ -254,6 +256,7 @@ func (t *Terminal) Input(ctx context.Context, data []byte) error {
 	}
 	stop := context.AfterFunc(ctx, func() { _ = t.tty.SetWriteDeadline(time.Unix(1, 0)) })
 	defer func() {
+		// The deadline was set, or is being set: without taking it back every later write would fail at once.
 		if !stop() {
 			_ = t.tty.SetWriteDeadline(time.Time{})
 		}

@@ -18,8 +18,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/shell/visible"
 )
 
-// Start starts a terminal.
-// The process starts outside the lock, in a place that reserve has taken.
+// Start starts a terminal. The error says that there are too many, that the session has ended, or what kept the shell from
+// starting. The process starts without mu held, in a place that reserve has taken: List and Close must not wait for it.
 func (ts *Terminals) Start(c TerminalCommand) (*Terminal, error) {
 	id, err := ts.reserve()
 	if err != nil {
@@ -57,6 +57,7 @@ func (ts *Terminals) start(id string, c TerminalCommand) (*Terminal, error) {
 	case !info.IsDir():
 		return nil, fmt.Errorf("%s is not a directory", c.Dir)
 	}
+	// Without a text the shell gets no arguments, and is interactive because its input is a terminal.
 	name, args := shell, []string(nil)
 	if c.Text != "" {
 		args = shellArgs(shell, c.Text)
@@ -76,6 +77,7 @@ func (ts *Terminals) start(id string, c TerminalCommand) (*Terminal, error) {
 	if err != nil {
 		return nil, fmt.Errorf("no pseudo-terminal: %w", err)
 	}
+	// Before the start: programs ask for the size once at their beginning, and a later change is a signal that they may not catch.
 	if err := resize(ours, c.Rows, c.Cols); err != nil {
 		return nil, errors.Join(fmt.Errorf("the terminal's size: %w", err), ours.Close(), theirs.Close())
 	}
@@ -84,6 +86,7 @@ func (ts *Terminals) start(id string, c TerminalCommand) (*Terminal, error) {
 	cmd.Env = append(env[:len(env):len(env)], j.family.Env(), "PWD="+c.Dir, "TERM=xterm-256color")
 	j.cmd = cmd
 	err = spawn(j)
+	// Only the program holds its end from here on, so that reading ours ends with its last process.
 	theirs.Close()
 	if err != nil {
 		ours.Close()
@@ -122,7 +125,8 @@ func (ts *Terminals) start(id string, c TerminalCommand) (*Terminal, error) {
 	return t, nil
 }
 
-// read copies output until the last process has closed its end.
+// read copies output to the ring until the last process has closed its end. It runs in a goroutine of its own, since a program
+// that fills the pseudo-terminal stops until somebody reads.
 func (t *Terminal) read() {
 	buf := make([]byte, 32<<10)
 	for {
@@ -136,7 +140,8 @@ func (t *Terminal) read() {
 	}
 }
 
-// Resize tells the program the size of the window.
+// Resize tells the program the size of the window in character cells; 0 stands for 24 rows or 80 columns. It returns
+// ErrTerminalEnded after the end.
 func (t *Terminal) Resize(rows, cols int) error {
 	t.size.Lock()
 	defer t.size.Unlock()
@@ -159,6 +164,7 @@ func openPTY() (ours, theirs *os.File, err error) {
 		return nil, nil, err
 	}
 	defer f.Close()
+	// A copy, because os.NewFile looks at the mode of the descriptor: only a non-blocking one has deadlines.
 	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err == nil {
 		if err = unix.SetNonblock(fd, true); err != nil {
@@ -174,6 +180,7 @@ func openPTY() (ours, theirs *os.File, err error) {
 
 // resize sets the size in character cells; the kernel sends SIGWINCH to the program.
 func resize(f *os.File, rows, cols int) error {
+	// SyscallConn and not Fd, which would set the file to blocking mode again.
 	conn, err := f.SyscallConn()
 	if err != nil {
 		return err

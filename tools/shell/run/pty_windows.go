@@ -5,13 +5,12 @@ import (
 	"os"
 )
 
-// Start cannot do it here.
-// The error names what to use in its place.
+// Start fails: a pseudo-terminal of Windows needs an interface that this package does not use. The error says what to use.
 func (ts *Terminals) Start(TerminalCommand) (*Terminal, error) {
 	return nil, errors.New("terminals are not there on Windows; use the bash tool")
 }
 
-// Resize tells the program the size of the window.
+// Resize fails, since there are no terminals to resize.
 func (t *Terminal) Resize(rows, cols int) error { return ErrTerminalEnded }
 
 func openPTY() (ours, theirs *os.File, err error) {
