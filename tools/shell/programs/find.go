@@ -14,6 +14,7 @@ func find(c *scan.Visit) {
 	c.ReadOnly = true
 	i := 0
 	follow := false
+	// These stand in front of the places; -D takes its value from the next word, -O has it glued on.
 	for ; i < len(args) && (args[i].Text == "-H" || args[i].Text == "-L" || args[i].Text == "-P" || strings.HasPrefix(args[i].Text, "-O") ||
 		args[i].Text == "-D"); i++ {
 		follow = follow || args[i].Text == "-L"
@@ -40,6 +41,7 @@ func find(c *scan.Visit) {
 		switch s := args[i].Text; s {
 		case "-delete":
 			access, c.ReadOnly, c.Class = scan.Write, false, effectDeletes
+		// They print to a file that they make or empty.
 		case "-fprint", "-fprint0", "-fls", "-fprintf":
 			c.ReadOnly = false
 			if i+1 < len(args) {
@@ -51,7 +53,7 @@ func find(c *scan.Visit) {
 			if i+1 < len(args) {
 				c.Touch(args[i+1], scan.Read)
 			}
-			c.ReadOnly = c.ReadOnly && s != "-files0-from" // the file lists places that nobody has seen
+			c.ReadOnly = c.ReadOnly && s != "-files0-from" // the file lists further places, and is not read here
 		case "-exec", "-execdir", "-ok", "-okdir":
 			c.ReadOnly, c.NoGrant = false, true
 			var inner []scan.Word
@@ -62,12 +64,13 @@ func find(c *scan.Visit) {
 			findExec(inner, roots, c)
 			access = scan.Write
 		default:
+			// What is not known may expand to -delete or -exec, unless it is the value of a test.
 			if !args[i].Known() && !strings.HasPrefix(s, "-") && i > 0 && !takesText(args[i-1].Text) {
 				c.Opaque("an expression of find cannot be read off the command")
 			}
 		}
 	}
-	// Links below the places may lead anywhere, and nobody has looked at them.
+	// Links below the places may lead outside the project, and this look does not go through the folders.
 	if follow {
 		c.ReadOnly = false
 	}
@@ -81,7 +84,8 @@ func find(c *scan.Visit) {
 	}
 }
 
-// takesText reports a test whose value is text: a pattern with an expansion in it cannot become an action.
+// takesText reports a test whose value is text: find -name "$x" matches names, whatever $x holds, and cannot become an action.
+// -printf is an action with a text; it prints to standard output.
 func takesText(option string) bool {
 	switch option {
 	case "-name", "-iname", "-path", "-ipath", "-wholename", "-regex", "-iregex", "-type", "-mtime", "-size", "-maxdepth", "-mindepth", "-newermt",
@@ -106,6 +110,7 @@ func findExec(inner []scan.Word, roots []scan.Word, c *scan.Visit) {
 			continue
 		}
 		if i == 0 {
+			// -exec {} \; starts each file, whose contents may be anything.
 			c.Opaque("find runs the files it finds")
 			return
 		}
@@ -123,6 +128,7 @@ func findExec(inner []scan.Word, roots []scan.Word, c *scan.Visit) {
 			}
 		}
 	}
+	// The copy is walked for its paths; the text with {} is listed as well, since rules and grants are written for what was typed.
 	c.RunWithMore(probe)
 	c.Mention(shown, path.Base(inner[0].Text))
 }

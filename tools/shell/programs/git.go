@@ -103,7 +103,8 @@ func gitWords(args []scan.Word) []scan.Word {
 	return words
 }
 
-// harmlessSetting knows the -c settings that people and tools use every day.
+// harmlessSetting knows the -c settings that people and tools use every day and that name no program. Any other one is opaque:
+// git -c core.sshCommand=… fetch runs what it says.
 func harmlessSetting(s string) bool {
 	key, _, _ := strings.Cut(strings.ToLower(s), "=")
 	switch key {

@@ -40,6 +40,7 @@ func gitReads(at reached, sub string, rest []scan.Word, c *scan.Visit) bool {
 		gitNames(a, c)
 	}
 	for _, dir := range dirs {
+		// The repository that git finds from here: its settings may name programs, which a reading command starts as well.
 		top, tracked, quiet := quietRepository(c.Real(dir))
 		if !quiet {
 			return false
@@ -122,6 +123,7 @@ func gitPrints(sub string, rest []scan.Word) bool {
 	some := func(options string) bool {
 		return slices.ContainsFunc(rest, func(a scan.Word) bool { return len(a.Text) > 1 && a.Text[0] == '-' && optionIn(a.Text, options) })
 	}
+	// The options by which a command that lists commits or files prints their lines too.
 	const patch = "-p -u -U -L --patch --unified --cc --full-diff --patch-with-stat --patch-with-raw"
 	switch sub {
 	case "diff", "show", "diff-tree", "diff-index", "diff-files", "range-diff", "whatchanged":

@@ -38,6 +38,7 @@ func shell(name string, c *scan.Visit) {
 			}
 			continue
 		}
+		// PowerShell, whose language the analysis does not know.
 		if s == "-Command" || s == "-EncodedCommand" {
 			c.Opaque(name + " runs another language")
 			return
@@ -162,6 +163,7 @@ func interpreter(name string, c *scan.Visit) {
 			c.Opaque(name + " obeys what it reads from its input")
 		}
 		for _, a := range c.Args[1:] {
+			// vim +cmd and --cmd cmd (vim(1)): an editor command may start a shell.
 			if strings.HasPrefix(a.Text, "+") || strings.HasPrefix(a.Text, "--cmd") {
 				c.Opaque(name + " runs code that is given as text: " + a.Text)
 			}
@@ -195,11 +197,13 @@ func interpreter(name string, c *scan.Visit) {
 			return
 		}
 		switch s {
+		// Asking for the version alone changes nothing; with more words the option may mean something else.
 		case "--version", "-V", "-version", "--help", "-h":
 			if len(args) == 1 {
 				c.ReadOnly, c.NoGrant = true, false
 				return
 			}
+		// The version for these; python -v goes on with the script and only says more.
 		case "-v":
 			if len(args) == 1 && (name == "node" || name == "ruby" || name == "perl" || name == "php") {
 				c.ReadOnly, c.NoGrant = true, false
@@ -216,6 +220,7 @@ func interpreter(name string, c *scan.Visit) {
 			break
 		}
 	}
+	// Without a script an interpreter runs its input. Without either it waits for a person, and runs nothing of the command.
 	if len(args) == 0 || allOptions(args) && c.Input().Kind != "" {
 		if c.Input().Kind != "" {
 			c.Opaque(name + " runs what it reads from its input")
@@ -232,7 +237,7 @@ func interpreter(name string, c *scan.Visit) {
 	}
 }
 
-// allOptions reports that no word is a script's name.
+// allOptions reports that no word is the name of a script: python3 -u | … then runs what comes through the pipe.
 func allOptions(args []scan.Word) bool {
 	for _, a := range args {
 		if !strings.HasPrefix(a.Text, "-") {

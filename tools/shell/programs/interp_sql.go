@@ -130,8 +130,8 @@ func sqliteLeaves(name, text string) string {
 	return anyOf(low, "load_extension", "writefile", "readfile", "edit(", "fsdir", "attach", "zipfile")
 }
 
-// codePaths notes the files outside the project that a piece of code names as words or in quotes. What else it touches
-// nobody knows: the caller says so.
+// codePaths notes the files outside the project that a piece of code names as words or in quotes. It cannot know what else the
+// code touches, so the caller has made the command opaque.
 func codePaths(code string, access scan.Access, c *scan.Visit) {
 	for word := range strings.FieldsFuncSeq(code, func(r rune) bool { return strings.ContainsRune(" \t\r\n'\"`;|(){},<>!", r) }) {
 		codePath(word, access, c)

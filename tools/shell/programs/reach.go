@@ -13,16 +13,17 @@ type reached struct {
 	records []*Record // the program's own first, then each subcommand's
 	names   []int     // where in Visit.Args the names of the subcommands stand
 	next    int       // the first of Visit.Args behind the last of them
-	blind   bool      // a word that nobody knows stands where a subcommand could
+	blind   bool      // an unknown word stands where a subcommand could: git $x
 }
 
-// reach follows the words of a call from subcommand to subcommand: yarn workspaces foreach -A exec CALL leads to the record of exec.
-// An option may be the name of one: cmake -E env CALL.
+// reach follows the words of a call from subcommand to subcommand, as far as records list them: yarn workspaces foreach -A exec CALL
+// leads to the record of exec. An option may be the name of one: cmake -E env CALL.
 func reach(c *scan.Visit, r *Record) reached {
 	at := reached{records: []*Record{r}, next: 1}
 	for len(at.last().Sub) > 0 {
 		i := at.behindOptions(c.Args)
 		var words []string
+		// Two words at most, because a subcommand in a record has one or two.
 		for _, a := range c.Args[min(i, len(c.Args)):min(i+2, len(c.Args))] {
 			s, ok := a.One()
 			if !ok {
@@ -43,6 +44,7 @@ func reach(c *scan.Visit, r *Record) reached {
 	return at
 }
 
+// last is the record that says the most of the call. There is always one.
 func (at reached) last() *Record { return at.records[len(at.records)-1] }
 
 // behindOptions is the index of the word that may name the next subcommand. Which options take a value is said by the records. An
@@ -72,6 +74,7 @@ func (at reached) behindOptions(args []scan.Word) int {
 func (at reached) spec() spec {
 	s := at.records[0].spec
 	for _, r := range at.records[1:] {
+		// In front, since option and named take the first that fits; clipped, because the slice belongs to the record.
 		if len(r.spec.options) > 0 {
 			s.options = append(slices.Clip(r.spec.options), s.options...)
 		}
@@ -107,8 +110,8 @@ func (at reached) always() string {
 	return ""
 }
 
-// judge notes what the records say of the call besides its paths: what it starts or loads, what it leaves behind, that nobody can
-// tell. name is the program as it was called.
+// judge notes what the records say of the call besides its paths: what it starts or loads, which settings and hooks it changes,
+// and what cannot be determined. name is the program as it was called.
 func (at reached) judge(name string, c *scan.Visit) {
 	// "git archive", also where the program was called by another of its names.
 	title := name + strings.TrimPrefix(at.last().name, at.records[0].name)
@@ -131,6 +134,7 @@ func (at reached) judge(name string, c *scan.Visit) {
 		if words >= 0 {
 			c.Salvage(scan.TextOf(behind[words:]))
 		}
+	// An unknown word matters only where one of the subcommands that it could name runs something.
 	case at.blind && last.mayStart():
 		c.Opaque("which command of " + title + " runs cannot be said")
 	}
@@ -159,7 +163,7 @@ func (at reached) judge(name string, c *scan.Visit) {
 	}
 }
 
-// mayStart reports that one of the subcommands starts another program, or does nobody knows what.
+// mayStart reports that a subcommand, at any depth, starts another program or does what its record cannot say.
 func (r *Record) mayStart() bool {
 	for _, sub := range r.Sub {
 		if sub.Runs != "" || sub.Unsure != "" || sub.mayStart() {
@@ -185,6 +189,7 @@ func (r *Record) starting(title string, c *scan.Visit) {
 			if !match {
 				continue
 			}
+			// The value stands behind "=", glued to a short option, or in the next word. It is named for rules that deny.
 			glued := len(s) > len(f) && s != "-"+f
 			value := strings.TrimPrefix(s, f)
 			if !glued && i+1 < len(args) {
@@ -231,8 +236,8 @@ func ordinary(name string, c *scan.Visit, own *spec) {
 	pathArgs(c, s, last)
 }
 
-// opaqueWords looks at words in which a program, a library or options may stand that nobody expects there: ssh -o
-// ProxyCommand=…, java -XX:OnError=…, gcc @file. The record lists them.
+// opaqueWords looks at words that start a program, load a library or name further options, although they look like settings: ssh
+// -o ProxyCommand=…, java -XX:OnError=…, gcc @file. The record lists them.
 // The record's Opaque and Except are regular expressions over whole words, and over an option and the next word joined by "=", as an
 // option's value may stand in either place. The value is named for rules that deny.
 func opaqueWords(r *Record, c *scan.Visit) {
@@ -256,6 +261,7 @@ func opaqueWords(r *Record, c *scan.Visit) {
 			continue
 		}
 		key, val, _ := strings.Cut(s, "=")
+		// A response file: its lines are options that this look does not see.
 		if strings.HasPrefix(s, "@") {
 			c.Opaque(c.Name + " takes options from a file")
 			c.Touch(scan.Plain(s[1:]), scan.Read)

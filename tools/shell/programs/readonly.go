@@ -377,7 +377,7 @@ func awkReads(args []scan.Word) bool {
 				return false
 			}
 		}
-		// What follows the program are files; assignments among them are harmless.
+		// The first word that is no option is the program. Files follow, and assignments among them, which change no program.
 		return true
 	}
 	return false

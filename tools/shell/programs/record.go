@@ -50,7 +50,7 @@ type Record struct {
 	InFront  map[string]string `yaml:"in-front" json:"in-front"` // words that are put in front of that call: with these options, or where its first word ends so; "*": always
 	Prefix   string            `yaml:"prefix" json:"prefix"`     // what stands before this sign in the first word of that call is no part of it
 	Packages bool              `yaml:"packages" json:"packages"` // its first word may be the name of a package's program
-	Unsure   string            `yaml:"unsure" json:"unsure"`     // why nobody can tell what a call does, with the program as the subject; it is asked as a whole
+	Unsure   string            `yaml:"unsure" json:"unsure"`     // why it cannot be said what a call does, with the program as the subject; it is asked as a whole
 	Changes  string            `yaml:"changes" json:"changes"`   // files that it changes, where it has subcommands with any word, without being given their names: ~/…, or below the worktree
 
 	Starts  string   `yaml:"starts" json:"starts"`           // options whose value is, or names, a program or code that is loaded
@@ -68,7 +68,7 @@ type Record struct {
 
 	// What a remembered "always" covers, and what a person is told that the call does at most.
 	Always string            `yaml:"always" json:"always"` // how many words a remembered "always" keeps; "never"; "none"
-	Effect map[string]string `yaml:"effect" json:"effect"` // options that do more than the program does without them, by class: see grants
+	Effect map[string]string `yaml:"effect" json:"effect"` // options that do more than the program does without them, by class: see stronger
 	Base   string            `yaml:"base" json:"base"`     // the class of the program without such options
 
 	// The claim that the option lists name everything, on which running unasked rests where commands cannot be contained.
@@ -78,7 +78,7 @@ type Record struct {
 	name, file string // where it is written
 	known      bool
 	spec       spec
-	// Compiled from the fields of the same names, in capital letters.
+	// Compiled from Opaque, Except and Labels.
 	opaque []*regexp.Regexp
 	except []*regexp.Regexp
 	labels *regexp.Regexp
@@ -94,7 +94,7 @@ type spec struct {
 	driver   bool // options are whole words or glued to their value, never clusters of letters: compilers
 	fold     bool // options are spelled with any letters, small or capital: tsc
 	unlisted bool // options that are not listed name no files
-	unknown  bool // there is no record
+	unknown  bool // nothing is said of the words: there is no record, or one without Words and without a number in Always
 	complete bool // every option is listed
 }
 

@@ -29,7 +29,7 @@ func (s *spec) option(name string) (option, bool) {
 	return option{}, false
 }
 
-// named finds an option by its whole name.
+// named finds an option by its whole name. ownOptions uses it for letters within a cluster, where an abbreviation would be wrong.
 func (s *spec) named(name string) (option, bool) {
 	for _, o := range s.options {
 		if o.name == name {
@@ -50,9 +50,8 @@ func (s *spec) colonOption(t string) (option, bool) {
 	return option{}, false
 }
 
-// word is the kind of the i-th word of n.
-// i counts from 0. Where the last kind is a write and does not repeat, it belongs to the last word however many there are; the kind
-// before it then serves for all in between.
+// word is the kind of the i-th word of n; i counts from 0. Where the last kind is a write and does not repeat, it belongs to the
+// last word however many there are; the kind before it then serves for all in between.
 func (s *spec) word(i, n int) kind {
 	k := len(s.words)
 	switch {
@@ -190,6 +189,7 @@ func applySpec(c *scan.Visit, s spec) {
 			case ok && i+1 < len(args):
 				i++
 				take(o, args[i])
+			// The record promises that options outside its lists name no files.
 			case !ok && s.unlisted:
 			case !ok && has:
 				c.TouchIfPath(a.Cut("="), scan.Write)
@@ -208,6 +208,7 @@ func applySpec(c *scan.Visit, s spec) {
 			if !ok && s.complete && len(s.options) > 0 {
 				c.Opaque(c.Name + " has no option -" + t[j:j+1] + " that is known here")
 			}
+			// As above: the letter is an option that names no file.
 			if !ok && s.unlisted {
 				matched = true
 				continue
@@ -261,6 +262,7 @@ func applySpec(c *scan.Visit, s spec) {
 	for i, a := range words {
 		ofKind(s.word(i, len(words)), a, c)
 	}
+	// Of an unknown program a word that is not known may be any path, and this look has noted none for it.
 	if s.unknown {
 		for _, a := range args {
 			if !a.Known() {
@@ -358,6 +360,7 @@ func mounted(a scan.Word, c *scan.Visit) {
 	for _, v := range a.Values {
 		host, _, _ := strings.Cut(strings.TrimPrefix(v.Text, "="), ":")
 		sides := []string{host}
+		// --mount type=bind,source=/etc,target=/x (docker-run(1)); other fields name nothing of this machine.
 		for field := range strings.SplitSeq(v.Text, ",") {
 			if key, val, ok := strings.Cut(field, "="); ok && (key == "source" || key == "src") {
 				sides = append(sides, val)

@@ -60,7 +60,7 @@ func curl(c *scan.Visit) {
 	}
 }
 
-// curlReads are the long options with such values.
+// curlReads are the long options whose values may name a file behind a sign, see curlValue.
 var curlReads = map[string]bool{"--data": true, "--data-ascii": true, "--data-binary": true, "--data-urlencode": true, "--json": true,
 	"--form": true, "--header": true, "--proxy-header": true, "--write-out": true, "--variable": true, "--url": true, "--url-query": true, "--cookie": true}
 

@@ -16,6 +16,7 @@ func remote(c *scan.Visit, s spec) {
 		if c.Args[0].Text != "rsync" || !strings.HasPrefix(a.Text, "-") || strings.HasPrefix(a.Text, "--") {
 			continue
 		}
+		// An e counts only as the first of these letters: behind one that takes a value it is a part of that value.
 		if at := strings.IndexAny(a.Text, "efTBMsP"); at > 1 && a.Text[at] == 'e' { // -ae 'ssh …'
 			c.Opaque("rsync -e runs another program")
 			if c.Salvage(a.Text[at+1:]); at+1 == len(a.Text) && i+2 < len(c.Args) {
@@ -36,7 +37,7 @@ func remote(c *scan.Visit, s spec) {
 	applySpec(&local, s)
 }
 
-// dd looks at dd: its operands are key=value, and only if= and of= name files.
+// dd looks at dd: its operands are key=value (dd(1)), and only if= and of= name files. An unknown word may become of=.
 func dd(c *scan.Visit) {
 	for _, a := range c.Args[1:] {
 		switch {
@@ -58,6 +59,7 @@ func tar(c *scan.Visit) {
 		old := args[1].Text
 		// Old style: the letters take their values from the words that follow, in order.
 		rest := args[2:]
+		// The old style is rewritten to the one with dashes, which the rest of this function and the record understand.
 		args = []scan.Word{args[0], scan.Plain("-" + strings.NewReplacer("f", "", "C", "", "b", "").Replace(old))}
 		for _, l := range old {
 			if strings.ContainsRune("fCb", l) && len(rest) > 0 {
@@ -72,6 +74,7 @@ func tar(c *scan.Visit) {
 	for _, a := range args[1:] {
 		t := a.Text
 		if strings.HasPrefix(t, "-") && !strings.HasPrefix(t, "--") {
+			// c creates, r appends, u updates: each writes the archive and reads the names that follow.
 			create = create || strings.ContainsAny(t, "cru")
 			extract = extract || strings.Contains(t, "x")
 		}
@@ -84,6 +87,7 @@ func tar(c *scan.Visit) {
 	if create {
 		applySpec(c.With(args), archiveOnly.spec) // the archive stands where tar was started, whatever -C says
 	}
+	// The record holds the two modes as subcommands: x for extracting and listing, c for making an archive.
 	r := recordOf(c, "tar")
 	s, _ := r.sub([]string{"x"})
 	if create {
@@ -114,7 +118,7 @@ func tar(c *scan.Visit) {
 	applySpec(inner, s.spec)
 }
 
-// archiveOnly is what of tar's options counts for the archive.
+// archiveOnly is the record by which tar looks for the archive alone: -f names it, and words are not looked at.
 var archiveOnly = mustCompile(&Record{Words: "text...", Options: map[string]string{"write": "-f --file", "text": "-C --directory -X -T -b -g -H -I -F"}})
 
 // mustCompile is compile for a record that stands in the code: an error is a mistake of ours and shows at the start.
@@ -150,6 +154,7 @@ func ln(c *scan.Visit) {
 		}
 		words = append(words, a)
 	}
+	// A hard link is made of two ordinary paths, which the record describes, as it does -t and a single word.
 	if !symbolic || len(words) < 2 || into != "" {
 		applySpec(c, recordOf(c, "ln").spec)
 		return
@@ -165,6 +170,7 @@ func ln(c *scan.Visit) {
 		dirs, placed := c.Dirs()
 		if i := strings.LastIndexByte(name, '/'); i > 0 {
 			folder = name[:i]
+			// A bare name of no folder: the link lies where the call runs, and so its target counts from there.
 		} else if placed && len(dirs) == 1 && !isFolder(c, c.Real(dirs[0])+"/"+name) {
 			folder = ""
 		}

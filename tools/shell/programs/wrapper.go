@@ -23,6 +23,7 @@ func wrapper(name string, r *Record, c *scan.Visit) {
 	case "xargs":
 		xargs(args, c)
 		return
+	// sudo -e edits files with an editor of the environment (sudo(8)); the other options are those of the record.
 	case "sudo", "doas":
 		for i, a := range args {
 			if !strings.HasPrefix(a.Text, "-") {
@@ -47,10 +48,11 @@ func wrapper(name string, r *Record, c *scan.Visit) {
 				break
 			}
 		}
+	// exec CALL replaces the shell by CALL; without one it only moves the shell's own descriptors.
 	case "exec":
 		if len(args) == 0 {
 			c.ReadOnly, c.NoGrant, c.Silent = true, false, true
-			return // redirections only
+			return // the redirections were looked at before
 		}
 	}
 	// Both give the string to a shell of another user.
@@ -78,8 +80,9 @@ func wrapper(name string, r *Record, c *scan.Visit) {
 	at.nested(name, c)
 }
 
-// nested looks at the call that stands among the words of another one, as the last record says where it stands.
-// Whatever the call is, no grant for the first covers it.
+// nested looks at the call that stands among the words of another one. The last record says where: behind how many words (Skip),
+// behind "--" (Dashes), behind NAME=value words (Assigns), or in the value of an option. No grant for the outer call covers the
+// inner one.
 func (at reached) nested(name string, c *scan.Visit) {
 	c.NoGrant = true
 	r, s := at.last(), at.spec()
@@ -168,7 +171,8 @@ func (at reached) nested(name string, c *scan.Visit) {
 	}
 }
 
-// inFront puts the words of InFront in front of a call: uv run x.py is python x.py.
+// inFront puts the words of InFront in front of a call: uv run x.py is python x.py. A condition of the record is an ending of the
+// first word (.py), an option of the wrapper, or "*" for always.
 func (r *Record) inFront(options, call []scan.Word) []scan.Word {
 	for _, words := range slices.Sorted(maps.Keys(r.InFront)) {
 		for when := range strings.FieldsSeq(r.InFront[words]) {
@@ -199,6 +203,7 @@ func scriptWords(name string, rest []scan.Word, c *scan.Visit) {
 		return
 	case "concurrently", "hyperfine":
 		for _, a := range rest {
+			// concurrently npm:build is short for npm run build.
 			if s, ok := strings.CutPrefix(a.Text, "npm:"); ok && name == "concurrently" {
 				a = scan.Plain("npm run " + s)
 			}

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// xargs adds words from its input to the command.
-// Where the names in the pipe are known to lie in the project, the added word is a Hole, which stays below the folder; otherwise
-// it is anything, so that a program that takes files becomes opaque.
+// xargs looks at xargs, which adds words from its input to the command. Where the names in the pipe are known to lie in the
+// project, the added word is a Hole, which stays below the folder; otherwise it is anything, so that a program that takes files
+// becomes opaque.
 func xargs(args []scan.Word, c *scan.Visit) {
 	// The options of GNU and BSD xargs whose value is the next word (xargs(1)).
 	takes := map[string]bool{}
