@@ -12,8 +12,8 @@
 //		err := guard.Start(exec.Command("gopls"))
 //
 // On Linux descendants are known by marks that they inherit, in a session of their own and without an environment too:
-// the value of a resource limit that programs do not use, and an environment variable. Elsewhere on Unix their process group is all that is known; Windows
-// has job objects.
+// the value of a resource limit that programs do not use, and an environment variable. Elsewhere on Unix their process group is
+// all that is known; Windows has job objects.
 package guard
 
 import (
@@ -31,7 +31,7 @@ const Arg = "__guard"
 // variable carries the mark in the environment.
 const variable = "PILLION_JOB"
 
-// Family is one process with all that descend from it.
+// Family is one process with all that descend from it. It is made by NewFamily and serves one Start.
 type Family struct {
 	// Thread, when set, starts the command, which inherits its restrictions. Linux only.
 	Thread *Thread
@@ -46,6 +46,7 @@ type Family struct {
 	once sync.Once   // Forget may be called by the one who waits and by a failed start
 }
 
+// families numbers the families of this program; the last number that was given.
 var families atomic.Int64
 
 // NewFamily makes a family without members. The caller appends Env to the command's environment, calls Start, and calls
@@ -95,11 +96,11 @@ func Start(cmd *exec.Cmd) error {
 // Without Enable, as in most tests, no process watches.
 func Enable() { enabled.Store(true); enable() }
 
+// enabled is set by Enable and never taken back.
 var enabled atomic.Bool
 
-// without returns an environment without marks. Pillion may run inside Pillion (a test of ours, a terminal of the agent);
-// what the inner one
-// starts belongs to the inner one, and dies with it when the outer one kills it.
+// without returns an environment without marks. Pillion may run inside Pillion (a test of ours, a terminal of the agent); what
+// the inner one starts belongs to the inner one, and dies with it when the outer one kills it.
 func without(env []string) []string {
 	out := make([]string, 0, len(env))
 	for _, e := range env {

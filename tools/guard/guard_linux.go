@@ -235,6 +235,7 @@ func limitOf(pid int) (uint64, bool) {
 	return have.Cur, true
 }
 
+// environ is the environment that a process was started with. It fails for processes of other users and for those that ended.
 func environ(pid int) ([]byte, error) {
 	return os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
 }
@@ -253,6 +254,7 @@ func killMarked(first string, marks map[string]bool) {
 		limits[n] = true
 	}
 	name := []byte(variable + "=" + owner + ".")
+	// 2,000 rounds with a millisecond between them: what forks as fast as it is killed must not keep the watcher for ever.
 	for range 2000 {
 		if !killOnce(limits, name) {
 			return
@@ -298,6 +300,7 @@ func killOnce(limits map[uint64]bool, name []byte) (found bool) {
 	return found
 }
 
+// hasPrefix looks for a variable that begins with prefix in an environment with a NUL after each.
 func hasPrefix(env, prefix []byte) bool {
 	return bytes.HasPrefix(env, prefix) || bytes.Contains(env, append([]byte{0}, prefix...))
 }

@@ -14,6 +14,7 @@ import (
 
 type familyMarks struct{}
 
+// all is the one job object, made at the first start. Its handle is never closed by this program: the system does that.
 var all = sync.OnceValues(func() (windows.Handle, error) {
 	job, err := windows.CreateJobObject(nil, nil)
 	if err != nil {
@@ -25,6 +26,7 @@ var all = sync.OnceValues(func() (windows.Handle, error) {
 	return job, err
 })
 
+// There is no watcher, so there is nothing to turn on.
 func watch()  {}
 func enable() {}
 
@@ -42,6 +44,7 @@ func start(cmd *exec.Cmd) error {
 		return nil // no protection, but the command runs
 	}
 	const rights = windows.PROCESS_SET_QUOTA | windows.PROCESS_TERMINATE
+	// Assigned after the start: what the program starts before that moment is outside of the job.
 	if p, err := windows.OpenProcess(rights, false, uint32(cmd.Process.Pid)); err == nil {
 		_ = windows.AssignProcessToJobObject(job, p)
 		_ = windows.CloseHandle(p)

@@ -5,7 +5,8 @@ import (
 	"sync"
 )
 
-// Tail keeps the end of what a program says on standard error, for the moment when it fails.
+// Tail keeps the end of what a program says on standard error: when the program fails, its last line is the best reason to show.
+// It is safe for concurrent use; the zero value is ready.
 type Tail struct {
 	mu  sync.Mutex
 	buf []byte // guarded by mu
@@ -22,6 +23,7 @@ func (t *Tail) Write(p []byte) (int, error) {
 	defer t.mu.Unlock()
 	t.buf = append(t.buf, p...)
 	if over := len(t.buf) - maxTail; over > 0 {
+		// Moved to the front of the same memory: reslicing would keep all that was ever written.
 		t.buf = append(t.buf[:0], t.buf[over:]...)
 	}
 	return len(p), nil

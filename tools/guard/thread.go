@@ -66,12 +66,13 @@ func (t *Thread) start(f func() error) error {
 	if ended {
 		return errors.New("the restricted thread has ended")
 	}
+	// The thread serves one start at a time; others wait in the send.
 	done := make(chan error)
 	t.work <- func() { done <- f() }
 	return <-done
 }
 
-// release counts down for a family whose processes have ended, or whose start failed.
+// release counts down for a family whose processes have ended, or whose start failed. The last one ends a closed thread.
 func (t *Thread) release() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -79,7 +80,7 @@ func (t *Thread) release() {
 	t.end()
 }
 
-// Close ends the thread when the last family is over.
+// Close ends the thread when the last family is over, or at once when there is none. It does not wait for that.
 func (t *Thread) Close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

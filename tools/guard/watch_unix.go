@@ -34,7 +34,8 @@ func watch() {
 	}
 }
 
-// startWatcher is called with the lock held.
+// startWatcher starts the watcher and tells it all marks. When that fails pipe stays nil, and the next watch tries again. mu is
+// held.
 func startWatcher() {
 	self, err := os.Executable()
 	if err != nil {
@@ -119,14 +120,15 @@ func Close() {
 	dismiss(time.Second)
 }
 
-// Main is the watching process: it reads marks from standard input until that ends, because its parent has called Close
-// or has died, and kills the processes that have one. It returns the exit code. Signals that a terminal or a service manager sends to
+// Main is the watching process: it reads marks from standard input until that ends, because its parent has called Close or has
+// died, and kills the processes that have one. It returns the exit code. Signals that a terminal or a service manager sends to
 // everybody are ignored, because they arrive just when it is needed.
 func Main() int {
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
 	if len(os.Args) < 3 {
 		return 2
 	}
+	// Before anything else is read: the watcher has inherited the mark of the program that it watches.
 	unmark()
 	marks := map[string]bool{}
 	if first := os.Args[2]; first != "" {
