@@ -37,11 +37,13 @@ func Output(p []byte) string {
 			for i < len(p) && p[i] == '\r' {
 				i++
 			}
+			// A carriage return alone goes back to the start of the line, and what follows overwrites it.
 			if i < len(p) && p[i] != '\n' {
 				out = out[:line]
 			}
 		case b == '\b':
 			if len(out) > line {
+				// A backspace takes the last character away, as a spinner or man(1) with overstrikes prints it; never across the line's start.
 				_, n := utf8.DecodeLastRune(out[line:])
 				out = out[:len(out)-n]
 			}

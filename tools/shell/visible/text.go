@@ -1,5 +1,5 @@
-// Package visible turns text that nobody vouches for (commands of a model, output of programs) into text that shows on
-// a screen as what it is: nothing in it moves the cursor, hides, or passes for something else.
+// Package visible turns text from untrusted sources (commands of a model, output of programs) into text that shows on a screen
+// as what it is: nothing in it moves the cursor, hides, or passes for something else. It knows no shell; it judges characters.
 package visible
 
 import (
@@ -12,7 +12,8 @@ import (
 // Deceptive says why a command may not be what a person sees: control characters, invisible ones, look-alikes.
 // An empty answer means it is plain.
 // The attack is a command that is shown as one thing and run as another: a carriage return that overwrites the line, a
-// right-to-left override, a Cyrillic "а" in a program's name. Package scan asks about each of these, whatever the rules say.
+// right-to-left override, a Cyrillic "а" in a program's name. Package scan makes a command with any of these opaque, so that it
+// is asked about whatever the rules allow.
 func Deceptive(command string) string {
 	ascii := true
 	for i := 0; i < len(command); i++ {
@@ -34,6 +35,7 @@ func Deceptive(command string) string {
 		case r < 0x80:
 		case hidden(r):
 			return fmt.Sprintf("it contains the invisible character U+%04X", r)
+		// U+2800 is the Braille pattern without dots, which is no space to Unicode and shows as one.
 		case unicode.IsSpace(r) || r == 0x2800 || unicode.Is(unicode.Zs, r):
 			return fmt.Sprintf("it contains U+%04X, which looks like a blank but is not one", r)
 		}
@@ -93,7 +95,7 @@ func Printable(s string) string {
 }
 
 // mixed reports a word with Latin letters beside letters that are made to be mistaken for them.
-// A word wholly in another script deceives nobody; Latin letters of another width count as the other script.
+// A word wholly in another script is left alone: it is how people write in that script. Latin letters of another width count as the other script.
 func mixed(word string) bool {
 	latin, other := false, false
 	for _, r := range word {
@@ -149,10 +151,12 @@ func Text(command string) string {
 func likeSyntax(last, r rune, rest string) bool {
 	next, _ := utf8.DecodeRuneInString(rest)
 	switch {
+	// Slashes of other blocks, and semicolons (Greek question mark, small forms).
 	case r == 0x2044, r == 0x2215, r == 0x29F8, r == 0x2571, r == 0x037E, r == 0xFE54, r == 0xFE68:
 		return true
 	case r >= 0xFF01 && r <= 0xFF5E && !unicode.IsLetter(r) && !unicode.IsDigit(r), r == 0xFF5F, r == 0xFF60:
 		return last < 0x80 || rest != "" && next < 0x80
+	// Dashes and minus signs: –rf in place of -rf is a word, not an option.
 	case r >= 0x2010 && r <= 0x2015, r == 0x2212, r == 0xFE58, r == 0xFE63:
 		return (last == ' ' || last == '\t' || last == '\n') && rest != "" && next != ' '
 	}
