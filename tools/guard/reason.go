@@ -6,7 +6,7 @@ import "fmt"
 // stands. Everything that this program starts or reaches has one: Check is the one gate that trust has.
 //
 // Settings of a project that is not trusted are held back when they are read (package config). Reason looks again at the
-// last moment, so a setting that nobody weighed there, or a folder whose trust was revoked meanwhile, ends here.
+// last moment, so a setting that was missed there, or a folder whose trust was revoked meanwhile, ends here.
 type Reason struct {
 	Who     string // Bash, Server … for processes; Model, Web … for connections
 	Setting string // dotted path, like "mcp.docs.url"; empty: no setting, it is built in or the person typed it

@@ -52,7 +52,8 @@ func startWatcher() {
 		return
 	}
 	defer null.Close()
-	// A session of its own: what ends our terminal or our group must not end it first. It needs no threads to wait.
+	// A session of its own: what ends our terminal or our process group must not end the watcher first. It only waits, so one
+	// processor and a small heap are enough.
 	p, err := os.StartProcess(program(self), []string{self, Arg, firstMark()}, &os.ProcAttr{
 		Dir: "/", Env: append(without(os.Environ()), "GOMAXPROCS=1", "GOGC=off", "GOMEMLIMIT=16MiB"),
 		Files: []*os.File{theirs, null, null}, Sys: &syscall.SysProcAttr{Setsid: true},
@@ -88,7 +89,7 @@ func sendMark(sign, mark string) {
 	if _, err := watcher.pipe.WriteString(sign + mark + "\n"); err == nil {
 		return
 	}
-	dismiss(0) // somebody has ended it
+	dismiss(0) // the watcher was killed
 	startWatcher()
 }
 

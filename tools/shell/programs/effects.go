@@ -262,8 +262,8 @@ func exactText(text string) string {
 	return text
 }
 
-// Limits says which options the pattern of a remembered "always" does not stand for, for the person who gives it:
-// "-f -x". Empty when none is listed.
+// Limits lists, for the person who is about to answer "always", options that the remembered pattern will not cover: "-f -x".
+// Empty when the record lists none.
 // program is a name without its folder; words are those behind it.
 func (s *Set) Limits(program string, words []string) string {
 	r := s.record(program)
@@ -312,7 +312,7 @@ func class(r *Record, args []scan.Word) string {
 }
 
 // asks reports the classes that a person decides about even where the command cannot leave the project: what cannot be
-// taken back, and what reaches somebody else.
+// taken back, and what reaches other people or machines.
 // The other classes change the project at most, when the command runs in the sandbox.
 func asks(class string) bool {
 	return class == effectDeletes || class == effectForce || class == effectElsewhere || class == effectUnguarded

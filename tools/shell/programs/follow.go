@@ -45,13 +45,13 @@ func followed(name string, c *scan.Visit, named []string, files int) bool {
 			named = append(named, c.Real(dir))
 		}
 	}
-	// rg passes by names with a dot unless it is told otherwise.
+	// rg skips names with a dot unless it is told otherwise.
 	dots := name != "rg" || has("-u -. --hidden --unrestricted")
 	return hiddenBelow(named, dots, c)
 }
 
 // linksBelow notes links that lead outside as reads of what they lead to; false when there are too many entries. What cannot be
-// read is passed by: the program cannot read it either.
+// read is skipped: the program cannot read it either.
 func linksBelow(dirs []string, c *scan.Visit) bool {
 	seen := 0
 	for _, dir := range dirs {
@@ -79,7 +79,7 @@ func linksBelow(dirs []string, c *scan.Visit) bool {
 	return true
 }
 
-// hiddenBelow notes the hidden files below folders; without dots those whose name begins with a dot are passed by.
+// hiddenBelow notes the hidden files below folders; without dots those whose name begins with a dot are skipped.
 // It is false when there is too much to look at in the time.
 func hiddenBelow(folders []string, dots bool, c *scan.Visit) bool {
 	seen, end := 0, time.Now().Add(c.Patience(searchTime))

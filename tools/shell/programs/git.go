@@ -8,7 +8,7 @@ import (
 
 // git looks at git: where it works, which of its options run other programs, and the files it is told to write.
 // Options before the subcommand decide which repository counts, so they come first: with another one, its settings may name
-// programs that nobody has looked at (git-config(1): core.fsmonitor, core.sshCommand, filters).
+// programs that this analysis has not looked at (git-config(1): core.fsmonitor, core.sshCommand, filters).
 func git(c *scan.Visit) {
 	args := c.Args[1:]
 	// -C moves git and not the shell.
@@ -132,8 +132,8 @@ func behindWord(args []scan.Word, word string) []scan.Word {
 	return nil
 }
 
-// gitConfig tells asking from setting: a setting can make git run anything.
-// In doubt it counts as setting. core.pager, core.sshCommand, alias.x = !cmd are what a setting can start.
+// gitConfig tells a call that reads settings from one that changes them: a setting can make git run anything. In doubt it
+// counts as a change. core.pager, core.sshCommand, alias.x = !cmd are what a setting can start.
 // rest are the arguments behind "config", words those of them that are no options.
 func gitConfig(rest, words []scan.Word, c *scan.Visit) {
 	c.NoGrant = true

@@ -55,7 +55,7 @@ func (s *spec) onlyPaths() bool {
 	return last != kindText && last != kindTree && last != kindRemote
 }
 
-// packageCall looks at the program of a package that a package manager starts: which one it is nobody knows for sure,
+// packageCall looks at the program of a package that a package manager starts: which one it is cannot be known for sure,
 // so its name alone is listed, but what is known of tools of that name counts.
 // The name alone proves nothing: anybody may publish a package under the name of a program.
 func packageCall(rest []scan.Word, c *scan.Visit) {

@@ -108,7 +108,7 @@ func code(c *scan.Visit, name, option string) bool {
 }
 
 // interpreter looks at python, node and the like: code in an argument or on stdin is opaque, a script is a file.
-// awk and sed are apart: their scripts are short enough to be understood, and many only print.
+// awk and sed have a case of their own: their scripts are short enough to be understood, and many only print.
 func interpreter(name string, c *scan.Visit) {
 	c.NoGrant = true
 	switch name {

@@ -12,7 +12,7 @@ const dotCommands = "tables schema headers header mode indexes indices databases
 	"nullvalue help print echo explain limit lint sha3sum version eqp changes bail exit quit columns constant highlight maxrows rows"
 
 // sqlPrograms looks at statements in arguments for what leaves the database: \! of psql, .shell of sqlite3.
-// A statement within the database is no concern of this package: no file of the project is touched by it.
+// What a statement does within the database is not judged: it touches no file of the project.
 func sqlPrograms(name string, c *scan.Visit) {
 	for _, a := range c.Args[1:] {
 		text := a.Text

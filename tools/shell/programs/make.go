@@ -41,8 +41,8 @@ func makeWords(name string, c *scan.Visit) {
 	}
 }
 
-// fromPipe reports a file name that stands for what is already open.
-// A makefile from there is one that nobody has seen.
+// fromPipe reports a file name that means a descriptor which is already open.
+// A makefile from there is no file of the project, and this analysis cannot read it.
 func fromPipe(file string) bool {
 	return file == "-" || file == "/dev/stdin" || strings.HasPrefix(file, "/dev/fd/") || strings.HasPrefix(file, "/proc/self/fd/")
 }

@@ -85,7 +85,7 @@ type Record struct {
 }
 
 // spec is what the words of a call mean: its options with the kinds of their values, and the kinds of the other words.
-// It is compiled from a Record once and copied by value; nobody may change the slices of a copy in place.
+// It is compiled from a Record once and copied by value; the slices of a copy must not be changed in place.
 type spec struct {
 	options  []option
 	words    []kind

@@ -327,7 +327,7 @@ func ofKind(k kind, a scan.Word, c *scan.Visit) {
 		default:
 			c.TouchIfPath(a, scan.Write)
 		}
-	// A word that nobody knows cannot lead out: the program refuses it then.
+	// An unknown word cannot lead out of the worktree: the program refuses such a path.
 	case kindTree, kindTreeWrite:
 		switch {
 		case !a.Known():
@@ -447,7 +447,7 @@ func driverOption(s *spec, a scan.Word, t string, next []scan.Word, take func(op
 	return 0
 }
 
-// writesBehind reports an option that nobody knows but whose name says that the next word is written.
+// writesBehind reports an option that no record lists but whose name says that the next word is written: --log-file x.
 // A wrong guess costs a question.
 func writesBehind(option string) bool {
 	low := strings.ToLower(option)

@@ -259,7 +259,7 @@ func ownOptions(own *spec, args []scan.Word, c *scan.Visit) (rest, scripts []sca
 			switch {
 			case has:
 				c.TouchIfPath(scan.Plain(val), scan.Write)
-			case len(s) > 2 && strings.Contains("/.~$`", s[2:3]): // -C../x of an option that nobody knows
+			case len(s) > 2 && strings.Contains("/.~$`", s[2:3]): // -C../x of an option that no record lists
 				ofKind(kindGeneric, a.From(2), c)
 			}
 			continue

@@ -154,7 +154,7 @@ func (b *Background) start(id string, c Command) (*BackgroundJob, error) {
 		if err != nil {
 			return nil, fmt.Errorf("no pipe for the command's input: %w", err)
 		}
-		defer in.Close() // only the command holds it then, so that writing fails when nobody reads
+		defer in.Close() // only the command holds it then, so that writing fails once the command has ended
 		c.Stdin, typed = in, ours
 	}
 	j, out, err := b.runner.start(c)
@@ -221,8 +221,7 @@ func (b *Background) Get(id string) *BackgroundJob {
 	return nil
 }
 
-// List gives the commands that run, and those whose end nobody has looked at, the oldest first.
-// A command stays in the list until Look has returned its ending.
+// List gives the commands that run, and those whose end no Look has returned, the oldest first.
 func (b *Background) List() []*BackgroundJob {
 	var out []*BackgroundJob
 	for _, j := range b.all() {

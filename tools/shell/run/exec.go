@@ -45,7 +45,7 @@ type Command struct {
 	Raw func(output []byte)
 	// Sandbox, when set, is what the command may do.
 	Sandbox *sandbox.Box
-	// Contained, when set, is what a command may read that nobody was asked about: it runs contained. Not beside Sandbox.
+	// Contained, when set, is what the command may read: it runs contained, since the person was not asked about it. Not beside Sandbox.
 	Contained *sandbox.ContainOptions
 	// Stdin, when set, is the command's input; it is closed when the command ends.
 	Stdin io.ReadCloser
@@ -221,7 +221,7 @@ func (r *Runner) start(c Command) (*job, *collector, error) {
 	if f, ok := c.Stdin.(*os.File); ok {
 		cmd.Stdin = f
 	}
-	if c.PTY { // somebody can edit and page there
+	if c.PTY { // a person can type there, so editors and pagers work
 		cmd.Env = cleaned(cmd.Env, withEditors...)
 		cmd.Stdin, j.tty, j.hand = pw, true, pr
 		cmd.Env = append(cmd.Env, "TERM=xterm-256color")
@@ -348,7 +348,7 @@ func (r *Runner) Close() {
 const noEditor = `sh -c 'echo "no editor can be used in this command: give the text as an argument (git commit -m, git rebase without -i)" >&2; exit 1' --`
 
 // Environ is the environment that commands get: that of this program without keys, without what makes bash read or run
-// more than the command, and without editors, pagers and questions that nobody could answer. Git takes no optional
+// more than the command, and without editors, pagers and questions that wait for an answer. Git takes no optional
 // locks: it does not get in the way of the person's own git, and no hook runs after git status.
 // Without GIT_TERMINAL_PROMPT=0 a git fetch over https would wait for a password until the time limit.
 func Environ(env []string) []string {

@@ -51,9 +51,9 @@ type collector struct {
 	failed  string        // why the file is missing or not complete, for the model
 	settled bool          // what comes now is not the command's any more
 	changed bool          // something came since report looked
-	waiting chan struct{} // closed when more comes; nil: nobody waits
+	waiting chan struct{} // closed when more comes; nil: no one asked for it
 	most    int64         // bytes the file may hold
-	raw     func([]byte)  // gets everything as it was printed; nil: nobody does
+	raw     func([]byte)  // gets everything as it was printed; may be nil
 }
 
 // newCollector makes a collector for one end of a pipe or pseudo-terminal, which it closes. A contained command runs without a

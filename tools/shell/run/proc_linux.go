@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Everything a command starts must be found again, also what forked twice, made a session of its own and emptied its
-// environment: by the session the shell leads, and by the marks of package guard. Orphans become children of this
+// Everything a command starts must be found again, also a process that forked twice, made a session of its own and emptied its
+// environment. It is found by the session that the shell leads, and by the marks of package guard. Orphans become children of this
 // process, which guard makes a subreaper, so none escapes to init and none stays a zombie.
 
 // spawn starts the job's shell as the leader of a session of its own, whose number is the shell's process id.
@@ -171,7 +171,8 @@ func systemTasks() int {
 	return n
 }
 
-// left counts what still runs after the shell has ended, and sees to it that none of it stays a zombie.
+// left counts the processes that still run after the shell has ended, and starts a wait for each that is our child, so that none
+// stays a zombie.
 func (j *job) left() int {
 	ours := j.processes()
 	me := os.Getpid()

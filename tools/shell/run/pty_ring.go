@@ -11,7 +11,7 @@ import (
 const Scrollback = 2 << 20
 
 // ring keeps the last bytes of a stream for any number of readers, each at its own place. A reader that is too slow
-// misses something and is told how much; nobody waits for it, and it costs no memory.
+// misses something and is told how much: the writer never waits for a reader, and a reader costs no memory.
 // It must satisfy one invariant: the byte at offset n of the stream is at n modulo size in buf.
 type ring struct {
 	size int

@@ -1,6 +1,6 @@
-// Package sandbox restricts a command, and all it starts, to what it may write and reach. It knows neither rules nor
-// programs: the caller says which places are writable and which are protected, the package works out the rest of the
-// boundary and enters it. It leaves the starting of processes to package run.
+// Package sandbox restricts a command, and all it starts, to what it may write and reach. It knows neither permission rules nor
+// programs: the caller says which places are writable and which are protected, the package works out the rest of the boundary
+// and restricts a process to it. Package run starts the processes.
 package sandbox
 
 import (

@@ -102,14 +102,15 @@ func sweepCaches(base string) {
 			continue
 		}
 		path := filepath.Join(base, e.Name())
-		if unlock := lockFolder(path); unlock != nil { // nobody uses it
+		if unlock := lockFolder(path); unlock != nil { // no command uses it
 			removeOverlay(path)
 			unlock()
 		}
 	}
 }
 
-// removeOverlay removes upper and work folders: overlayfs leaves a folder in work that nobody may read.
+// removeOverlay removes upper and work folders: overlayfs leaves a folder of mode 0 in work, which RemoveAll could
+// not look into.
 func removeOverlay(dir string) {
 	work, _ := filepath.Glob(filepath.Join(dir, "*", "work", "work"))
 	for _, w := range work {

@@ -11,8 +11,8 @@ import (
 
 // Contained is what a command may do that runs without a question: read the project and the system, and write to a
 // temporary folder of its own. It has no socket of any family, cannot change a file's metadata, does not see other
-// programs' memory, environment or arguments, and its processor time, memory, files and processes are limited. It holds whatever the analysis
-// of the command missed: that is its reason.
+// programs' memory, environment or arguments, and its processor time, memory, files and processes are limited. It
+// exists because the analysis of a command may miss something: these limits hold nevertheless.
 //
 //	out, err := runner.Run(ctx, run.Command{Text: "git log", Dir: dir, Contained: &sandbox.ContainOptions{Root: root, Dir: dir, Home: home}})
 //
@@ -275,7 +275,7 @@ const (
 )
 
 // hiddenIn finds files that may not be read near the top of a project: .env and its like.
-// Folders of dependencies are passed by: they hold thousands of files that others wrote.
+// Folders of dependencies are skipped: they hold thousands of files that others wrote.
 func hiddenIn(root string, hidden func(string) bool) (found []string) {
 	left := hiddenEntries
 	var look func(dir string, depth int)

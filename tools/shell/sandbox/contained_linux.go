@@ -207,7 +207,7 @@ func (c *Contained) landlock(version int) error {
 // Others make landlock_add_rule(2) fail with EINVAL.
 const fileRights = ll.AccessFSWriteFile | ll.AccessFSReadFile | ll.AccessFSTruncate | ll.AccessFSIoctlDev
 
-// systemRules are for the system's readable places and the devices that everybody may write to.
+// systemRules are for the system's readable places and the devices that may be written.
 func (c *Contained) systemRules() (rules []rule) {
 	add := func(path string, rights uint64) {
 		if info, err := os.Stat(path); err == nil {

@@ -275,7 +275,7 @@ const (
 	landlockNever = ll.AccessFSMakeChar | ll.AccessFSMakeBlock | ll.AccessFSResolveUnix
 )
 
-// devices are writable whatever the box says: they hold no data of anybody, and programs expect to be able to open them.
+// devices are writable whatever the box says: they hold no data, and programs expect to be able to open them.
 var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx", "/dev/pts/ptmx"}
 
 // landlock allows changes below the writable places only. It is the inner wall: it holds where mounts are missing, and the

@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// Without a view of the file system of its own, a command can change protected files inside the project: Landlock
-// allows folders with all below, and nothing can be taken out again. Allowing each entry instead would forbid new ones
-// beside .git, which nearly every command makes. So what is protected is remembered before the command and put back
-// after it; what the command made of it goes to the quarantine. What it left running may change it later.
+// Where a command cannot be given mounts of its own, it can change protected files inside the project: Landlock allows a
+// folder with all below, and has no rule that excludes a part. A rule for each entry instead would forbid new entries beside
+// .git, which nearly every command makes. So the contents of protected files are remembered before the command and put back
+// after it; what the command made of them goes to the quarantine. Processes that it left running may still change them later.
 
 // Bounds of what is remembered, since it is read before every command and held in memory while that runs. Beyond them whole is
 // false: the rest is not put back, and new files stay where they are.

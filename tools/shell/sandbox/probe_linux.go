@@ -121,7 +121,7 @@ func (b *Box) Attributes(attr *syscall.SysProcAttr) {
 	attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}
 	attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
 	attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP}
-	if len(b.Caches) > 0 { // overlayfs makes a folder that nobody may read, with the rights of who mounts it
+	if len(b.Caches) > 0 { // overlayfs makes a folder of mode 0 with the rights of the process that mounts it
 		attr.AmbientCaps = append(attr.AmbientCaps, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER)
 	}
 	// CAP_NET_ADMIN brings loopback up in the new network; see ownNetwork.

@@ -27,7 +27,7 @@ type Result struct {
 }
 
 // Stopped says, for model and person, which restriction may have made a command fail, or a part of one that ended well;
-// empty when none did. It goes by the words in the output: the kernel tells nobody else.
+// empty when none did. It goes by the words in the output: the kernel reports a refusal only to the program that was refused.
 func (b *Box) Stopped(out Result) string {
 	if b == nil || out.Canceled {
 		return ""

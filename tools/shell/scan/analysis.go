@@ -9,7 +9,7 @@
 //	a.Calls[1].Text // "npm test"
 //	a.External      // [{/tmp/log write}]
 //
-// The analysis is no wall: a program can do more than its words say. It exists to ask less; the sandbox is the boundary.
+// The analysis is no boundary: a program can do more than its words say. It saves questions; the sandbox is the boundary.
 package scan
 
 import (
@@ -46,7 +46,7 @@ type Request struct {
 	ReadDirs []string
 	Home     string                           // for ~ and $HOME
 	Getenv   func(name string) (string, bool) // the environment the command gets; nil: an empty one
-	// Protected says whether an access to a path (absolute, links resolved) must always be asked, and why; nil: none.
+	// Protected says whether an access to a path (absolute, links resolved) must always be asked about, and why; nil: none.
 	Protected func(realPath string, access Access) (reason string, ok bool)
 	// Hidden says whether a file (absolute, links resolved) may not be read without asking; nil: all may.
 	Hidden func(realPath string) bool
@@ -61,7 +61,7 @@ type PathAccess struct {
 	Access Access `json:"access"`
 }
 
-// ProtectedPath is a path that must always be asked.
+// ProtectedPath is a path that is always asked about, whatever the permission rules allow.
 type ProtectedPath struct {
 	Path   string `json:"path"`
 	Access Access `json:"access"`
@@ -86,14 +86,14 @@ type Call struct {
 }
 
 // Analysis is what could be found out about a command.
-// Its lists are in the order in which bash would come to the commands, as far as there is one.
+// Its lists are in the order of the walk, which goes through the script from its start to its end.
 type Analysis struct {
 	Command   string
 	Calls     []Call
 	External  []PathAccess    // outside the project
 	Protected []ProtectedPath // inside or outside
 	Reads     []string        // files inside the project that are named and read, absolute, links resolved
-	// Found are files that nobody names and the command may print: hidden ones below the folders that it searches.
+	// Found are files that the command may print without naming them: hidden ones below the folders that it searches.
 	Found  []string
 	Writes []string // files inside the project that are named and written
 	// Redirected are those of Writes that the shell itself writes (> file), whatever the programs do.

@@ -199,9 +199,9 @@ func (w *walker) cd(args []Word, st *state) (fail state) {
 	return fail
 }
 
-// targets are the folders cd may go to; nil when nobody can tell. sure: it cannot fail.
-// CDPATH, which could lead a relative name elsewhere, is no concern: package run takes it out of the environment, and
-// setting it in the command is opaque.
+// targets are the folders cd may go to; nil when they cannot be known. sure: it cannot fail.
+// CDPATH, by which a relative name could mean another folder, does not matter: package run takes it out of the environment, and
+// setting it in the command makes that opaque.
 func (w *walker) targets(a Word, st *state) (dirs []string, sure bool) {
 	sure = !w.removes
 	for _, v := range a.Values {

@@ -176,7 +176,7 @@ func program(a Word) (string, bool) {
 	}
 	for i := range len(s) {
 		if s[i] >= 0x80 {
-			return "", false // a look-alike, or a program nobody types
+			return "", false // a look-alike; programs have ASCII names
 		}
 	}
 	// A tilde is the one expansion that always says the same.

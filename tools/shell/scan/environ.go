@@ -137,7 +137,7 @@ func (w *walker) declare(c *syntax.DeclClause, st *state) {
 }
 
 // declared checks an argument of export and the like that is only known after expansion.
-// export "$(cat env)" sets a variable that nobody can name beforehand: it may be PATH or LD_PRELOAD.
+// export "$(cat env)" sets a variable whose name is known only when it runs: it may be PATH or LD_PRELOAD.
 func (w *walker) declared(a Word) {
 	for _, v := range a.Values {
 		name, val, assigned := strings.Cut(v.Text, "=")
@@ -152,9 +152,9 @@ func (w *walker) declared(a Word) {
 	}
 }
 
-// listText looks at a value given to declare that is no list by its syntax: one in parentheses is read as a list all
-// the same, and what stands in it is expanded. array: by an option it surely is.
-// declare -a x='($(cmd))' runs cmd: bash expands the text between the parentheses again.
+// listText looks at a value given to declare that the parser takes for plain text. Bash reads one in parentheses as a list
+// nevertheless and expands the text between them again: declare -a x='($(cmd))' runs cmd. array: an option (-a, -A) makes the
+// variable an array in any case.
 func (w *walker) listText(vals []Value, array bool) {
 	for _, v := range vals {
 		if array && !v.Exact() || strings.HasPrefix(v.Text, "(") && (strings.ContainsAny(v.Text, "$`") || !v.Exact()) {

@@ -46,10 +46,9 @@ func (w *walker) function(c *syntax.FuncDecl, st *state) {
 	w.inFunc--
 }
 
-// calledFunction walks every body that a function of this name has anywhere in the script. sure is true when the name
-// cannot mean anything else. It can when the declaration stands behind a condition or in a subshell, was unset, or belongs
-// to another shell: then the name may be the program, and the caller looks at that too. The same holds for a builtin's
-// name.
+// calledFunction walks every body that a function of this name has anywhere in the script. sure is true when the name can
+// only mean the function. It may mean the program instead when the declaration depends on a condition, is in a subshell or in
+// another shell, or was unset: the caller then looks at the program too. Of the name of a builtin sure is never true.
 // A name may be declared in two branches; whichever ran last counts in bash, so all bodies are walked and merged.
 func (w *walker) calledFunction(name string, c *Visit) (after state, sure bool) {
 	sure = slices.Contains(c.st.funcs, name) && !isBuiltin(name)

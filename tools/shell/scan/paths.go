@@ -99,7 +99,7 @@ func within(path string, roots []string) bool {
 	return false
 }
 
-// inside reports whether a resolved path needs no asking because of where it is.
+// inside reports whether a resolved path lies where this access needs no question: in the project, or for reading in ReadDirs.
 func (p *paths) inside(real string, access Access) bool {
 	return within(real, p.roots) || access == Read && within(real, p.readRoots)
 }
@@ -140,7 +140,7 @@ func (p *paths) add(abs string, access Access) bool {
 			p.outside[real] = access
 		}
 	} else if access == Write || !p.stat(real).dir {
-		// A thousand names are more than anybody reads; the limit keeps Contains from making a long command quadratic.
+		// A thousand names are more than a person reads; the limit keeps Contains from making a long command quadratic.
 		if list := p.list(access); len(*list) < 1000 && !slices.Contains(*list, real) {
 			*list = append(*list, real)
 		}

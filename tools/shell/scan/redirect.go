@@ -65,8 +65,8 @@ func (w *walker) redirects(s *syntax.Stmt, st *state, in input) input {
 	return in
 }
 
-// writeTo notes a file that the shell itself writes. Analysis.Redirected lists those apart: they are written even when the
-// program is known to write nothing.
+// writeTo notes a file that the shell itself writes. Analysis.Redirected lists these once more: they are written even when the
+// program writes nothing.
 func (w *walker) writeTo(word *syntax.Word, st *state) {
 	before := len(w.paths.writes)
 	if w.pathWord(word, Write, st) {

@@ -50,9 +50,8 @@ func (r *report) addCall(c Call) {
 // maxSalvaged is how much of a text that cannot be parsed is looked at, in bytes.
 const maxSalvaged = 4096
 
-// salvage names the programs of a text that cannot be parsed as well as possible, so that rules that deny have
-// something to match. The command is opaque already.
-// The cut at operators knows no quotes, so a call may be named that never runs: that can only deny more.
+// salvage guesses the calls in a text that cannot be parsed, so that rules that deny have something to match. The caller has
+// made the command opaque. The cut at operators knows no quotes, so a call may be named that never runs: that can only deny more.
 func (r *report) salvage(text string) {
 	if len(text) > maxSalvaged {
 		text = text[:maxSalvaged]

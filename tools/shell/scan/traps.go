@@ -1,7 +1,7 @@
 package scan
 
-// trap looks at the text that the builtin trap will run later. It is walked twice: here, with the present directory, and
-// at the end, with all directories that the shell has come to.
+// trap looks at the text that the builtin trap will run later. It is walked twice: here, from the present directory, and at the
+// end of the analysis (runTraps), from all directories that the shell was in.
 func (w *walker) trap(c *Visit) {
 	args := c.Args[1:]
 	if len(args) > 0 && args[0].Text == "--" {

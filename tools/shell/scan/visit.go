@@ -11,8 +11,8 @@ import (
 type Programs interface {
 	// Call looks at one call. It notes on v which paths the program touches, what it runs, and what cannot be determined.
 	Call(v *Visit)
-	// Variable says why an assignment to an environment variable must be asked, because programs run or load something
-	// else with it. Empty: it is harmless.
+	// Variable says why an assignment to an environment variable must be asked about: programs run or load something else
+	// with it. Empty: it is harmless.
 	Variable(a Assignment) (why string)
 	// PlainAnswer reports a command whose output holds no slash and is neither "." nor "..": a number, a date, a revision.
 	PlainAnswer(words []string) bool
@@ -27,7 +27,7 @@ type Assignment struct {
 }
 
 // Inside reports whether all values are lists of paths, joined by ":", that lie in the project.
-// A folder outside the project, or a value that is not known, must be asked: a library there could take the place of one
+// A folder outside the project, or a value that is not known, must be asked about: a library there could take the place of one
 // that the program expects.
 func (a Assignment) Inside() bool {
 	for _, v := range a.Values {
@@ -347,5 +347,5 @@ func (c *Visit) Exists(abs string) (exists, folder bool) {
 	return l.exists, l.dir
 }
 
-// Inside reports whether a resolved path needs no asking because of where it is.
+// Inside reports whether a resolved path lies where this access needs no question.
 func (c *Visit) Inside(real string, access Access) bool { return c.w.paths.inside(real, access) }

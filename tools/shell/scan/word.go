@@ -89,8 +89,8 @@ func Unknown() Word { return Word{Values: anything, many: true, Hidden: true} }
 // anything is the value of a word that nothing is known of. It is shared, so it must not be changed.
 var anything = []Value{{Text: Wild, Pattern: Wild}}
 
-// expander finds out what words may expand to. It holds what that depends on besides the state: the request and the
-// script that the words stand in.
+// expander finds out what words may expand to. It holds what that depends on besides the state: the request and the text of the
+// script.
 // Nothing it does changes the state; only the walker moves the shell.
 type expander struct {
 	*report

@@ -75,8 +75,8 @@ func Acts(r rune) bool {
 	return unicode.In(r, unicode.Cc, unicode.Cf)
 }
 
-// Printable is text of a program or a file with what Acts spelled out as ‹U+…›. A CRLF line end becomes a plain one. Other
-// than Text it leaves unusual blanks and look-alike letters alone, which are no deception in the prose of their languages.
+// Printable is text of a program or a file with what Acts spelled out as ‹U+…›. A CRLF line end becomes a plain one. Unlike
+// Text it leaves unusual blanks and look-alike letters alone, which are no deception in the prose of their languages.
 func Printable(s string) string {
 	if strings.IndexFunc(s, Acts) < 0 {
 		return s
