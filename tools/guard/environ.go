@@ -88,6 +88,7 @@ type KeyPolicy struct {
 	Known func(value string) bool
 }
 
+// policy is what SetKeyPolicy was given last; nil before the first call: then no key is handed on.
 var policy atomic.Pointer[KeyPolicy]
 
 // SetKeyPolicy replaces the policy for children that are started from now on.

@@ -12,13 +12,16 @@ import (
 // Without /proc a family is its process group, which is also its mark. A process that leaves the group on purpose (setsid,
 // a daemon) is not found again.
 
+// familyMarks is how a family is known: the process group of its first process; 0 before the start.
 type familyMarks struct{ group int }
 
+// The watcher is started by the path of this program, and the program itself has no mark: start tells the watcher of each group.
 func program(self string) string { return self }
 func enable()                    {}
 func firstMark() string          { return "" }
 func unmark()                    {}
 
+// start starts a command in a group of its own, which the watcher kills at the end as it does a family's.
 func start(cmd *exec.Cmd) error { return new(Family).start(cmd) }
 
 // start starts a command in a group of its own and tells the watcher of the group.

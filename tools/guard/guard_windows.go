@@ -12,6 +12,7 @@ import (
 // Windows ends all processes of a job object when its last handle closes, which the system does when this program ends,
 // however it ends.
 
+// familyMarks is empty: the job object knows its processes.
 type familyMarks struct{}
 
 // all is the one job object, made at the first start. Its handle is never closed by this program: the system does that.
@@ -52,8 +53,10 @@ func start(cmd *exec.Cmd) error {
 	return nil
 }
 
+// A family is not told apart from the rest: all are in the one job.
 func (f *Family) start(cmd *exec.Cmd) error { return start(cmd) }
 
+// forgetMarks has nothing to forget.
 func (f *Family) forgetMarks() {}
 
 // Close has nothing to do: the system closes the job's handle.

@@ -73,6 +73,7 @@ func shell(name string, c *scan.Visit) {
 			return
 		}
 		c.Script(args[0], name+" -c")
+	// A script file. With -s, or with "-" in its place, the script comes from the input and the words are its arguments.
 	case len(args) > 0 && !stdin && args[0].Text != "-":
 		c.Touch(args[0], scan.Read)
 		c.MadeHere(args[0].Text)
@@ -114,6 +115,7 @@ func interpreter(name string, c *scan.Visit) {
 	switch name {
 	case "awk", "gawk", "mawk", "nawk", "sed", "gsed":
 		c.ReadOnly = readOnly(name, c)
+		// A copy: the kinds of its words are replaced below.
 		s := recordOf(c, name).spec
 		// The script is no path, whatever it looks like; the files behind it are read.
 		if c.ReadOnly {
@@ -212,6 +214,7 @@ func interpreter(name string, c *scan.Visit) {
 		}
 		if code(c, name, s) {
 			c.Opaque(name + " runs code that is given as text: " + s)
+			// The code of an editor names files without quotes: vim -c "w /etc/x".
 			if recordOf(c, name).Editor {
 				for _, b := range args[i:] {
 					codePaths(b.Text, scan.Write, c)

@@ -62,6 +62,7 @@ func (at reached) behindOptions(args []scan.Word) int {
 			i++
 			break
 		}
+		// Its value is the next word, and must not be taken for the subcommand.
 		if o, ok := s.option(t); ok && o.kind != kindFlag && !o.glued && !strings.Contains(t, "=") {
 			i++
 		}

@@ -135,6 +135,7 @@ func applySpec(c *scan.Visit, s spec) {
 	for i := 0; i < len(args); i++ {
 		a := args[i]
 		t := a.Text
+		// What the program is given decides, not how it was written: "-o"x is -ox.
 		if v, ok := a.One(); ok {
 			t = v
 		}
@@ -154,6 +155,7 @@ func applySpec(c *scan.Visit, s spec) {
 		}
 		behind = ""
 		if o, ok := s.colonOption(t); ok {
+			// The file ends at "=", behind which stand options of the agent.
 			take(o, a.From(len(o.name)).Before("="))
 			continue
 		}
@@ -169,6 +171,7 @@ func applySpec(c *scan.Visit, s spec) {
 			o, ok := s.option(key)
 			switch {
 			case ok && o.kind == kindFlag:
+			// All words behind such an option are the other call, so the loop ends here.
 			case ok && o.kind == kindCall:
 				call := args[i+1:]
 				if has {

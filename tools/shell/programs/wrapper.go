@@ -124,6 +124,7 @@ func (at reached) nested(name string, c *scan.Visit) {
 			rest = behind
 		}
 	}
+	// "--" may also follow the words in front of the call: flock FILE -- CALL.
 	if r.Skip > 0 && len(rest) > 0 && rest[0].Text == "--" {
 		rest = rest[1:]
 	}
@@ -357,6 +358,7 @@ func env(args []scan.Word, c *scan.Visit) {
 		switch {
 		case !ok:
 			c.Opaque("an option of env cannot be read off the command")
+		// The next word is a name and not the command. Taking a variable away is not judged.
 		case s == "-u" || s == "--unset":
 			if len(args) > 0 {
 				args = args[1:]
@@ -370,6 +372,7 @@ func env(args []scan.Word, c *scan.Visit) {
 			moveTo(scan.Plain(s[len("--chdir="):]), moved)
 		case strings.HasPrefix(s, "-C"):
 			moveTo(scan.Plain(s[2:]), moved)
+		// In a cluster too: env -iS '…'.
 		case strings.HasPrefix(s, "-S") || strings.HasPrefix(s, "--split-string") || !strings.HasPrefix(s, "--") && strings.ContainsRune(s, 'S'):
 			c.Opaque("env -S takes a string apart by its own rules")
 			for _, a := range args {

@@ -147,6 +147,7 @@ func (c *collector) add(p []byte) {
 		close(c.waiting)
 		c.waiting = nil
 	}
+	// From here on the output is too long to be given back whole. What came before is still in the ring.
 	if c.total <= maxWhole && c.total+int64(len(p)) > maxWhole && c.path == "" && c.failed == "" {
 		c.openSpill()
 	}
@@ -307,6 +308,7 @@ func (c *collector) tail(n int) string {
 	cut := c.total > int64(len(raw))
 	c.mu.Unlock()
 	text := []rune(visible.Output(raw))
+	// 5 characters are those of the "..." line that is put in front.
 	if len(text) > n-5 {
 		text, cut = text[len(text)-(n-5):], true
 	}

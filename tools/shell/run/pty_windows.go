@@ -13,8 +13,10 @@ func (ts *Terminals) Start(TerminalCommand) (*Terminal, error) {
 // Resize fails, since there are no terminals to resize.
 func (t *Terminal) Resize(rows, cols int) error { return ErrTerminalEnded }
 
+// openPTY fails: see Start.
 func openPTY() (ours, theirs *os.File, err error) {
 	return nil, nil, errors.New("there are none on Windows; run it without pty")
 }
 
+// resize is never called, since openPTY gives nothing to resize.
 func resize(*os.File, int, int) error { return nil }

@@ -7,6 +7,7 @@ import (
 	"syscall"
 )
 
+// selfProgram is the path of this program. It may be the one of a later version when an update has replaced the file.
 func selfProgram() string {
 	p, err := os.Executable()
 	if err != nil {

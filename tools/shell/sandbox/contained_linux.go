@@ -39,6 +39,7 @@ func Layers() string {
 	return strings.Join(append(parts, "limits of processor time, memory, files and processes"), "; ")
 }
 
+// canContain is tried once for the life of this program, since it costs a thread.
 var canContain = sync.OnceValue(func() error { return tryContain(landlockVersion()) })
 
 // landlockVersion is the version of Landlock's interface; 0: there is none.

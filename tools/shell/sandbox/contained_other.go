@@ -21,6 +21,7 @@ func (c *Contained) Restrict() error { return errors.New("commands cannot be con
 // Same reports whether two commands are contained alike.
 func (c *Contained) Same(*Contained) bool { return false }
 
+// rule is what Contained holds of a restricted thread; there is none here.
 type rule struct{}
 
 // Limits are the resource limits of the command.

@@ -26,6 +26,7 @@ func Main(args []string) int {
 		fmt.Print(probed)
 		return 0
 	}
+	// enter returns only when it failed: otherwise this process is the program by then.
 	err := enter(args)
 	fmt.Fprintln(os.Stderr, "pillion: the sandbox could not be set up, so the command was not run:", err)
 	return 126

@@ -174,6 +174,7 @@ func outermost(paths []string, home string) []string {
 	real := realDir(home)
 	var out []string
 	for _, p := range paths {
+		// A temporary folder or a cache that a variable sets to the home folder must not make all of it writable.
 		if p == "/" || home != "" && below(p, real) || home != "" && p == real {
 			if len(out) > 0 || p == "/" { // only the project itself, named first, may be the home folder
 				continue

@@ -23,6 +23,7 @@ func selfProgram() string { return "/proc/self/exe" }
 // Probe says what the system offers. It tries it for real, once, in a process of its own.
 func Probe() Support { return probe() }
 
+// probe asks once in the life of this program: each try costs a process.
 var probe = sync.OnceValue(func() Support { return probeWith([]string{selfProgram(), Arg}) })
 
 // probeWith tries mounts and networks with a helper: whether they are allowed depends on more than the kernel's version.

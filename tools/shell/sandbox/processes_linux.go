@@ -111,6 +111,7 @@ func ownTasks() uint64 {
 	return counted.tasks
 }
 
+// counted is the last answer of ownTasks; at and tasks are guarded by mu.
 var counted struct {
 	mu    sync.Mutex
 	at    time.Time

@@ -4,6 +4,7 @@ package sandbox
 
 import "golang.org/x/sys/unix"
 
+// seccompArch is the architecture as struct seccomp_data names it (linux/audit.h).
 const seccompArch = unix.AUDIT_ARCH_AARCH64
 
 // oldMetadataCalls exist beside their *at forms on old architectures only.

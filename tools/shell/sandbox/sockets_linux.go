@@ -173,6 +173,7 @@ type notification struct {
 	args       [6]uint64
 }
 
+// response carries the id of the notification that it answers; errno is 0 for a connection that was made.
 type response struct {
 	id    uint64
 	val   int64

@@ -29,6 +29,7 @@ type Result struct {
 // Stopped says, for model and person, which restriction may have made a command fail, or a part of one that ended well;
 // empty when none did. It goes by the words in the output: the kernel reports a refusal only to the program that was refused.
 func (b *Box) Stopped(out Result) string {
+	// A command that was cancelled failed because of that, whatever it printed before.
 	if b == nil || out.Canceled {
 		return ""
 	}

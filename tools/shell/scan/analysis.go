@@ -178,6 +178,8 @@ const (
 	shortPatience = time.Second
 )
 
+// refuse makes the command one that must not run at all. A refused command is opaque as well, so callers that look at one
+// of the two fields are right.
 func (a *Analysis) refuse(why string) {
 	a.Refused, a.Opaque, a.Why = true, true, why
 }

@@ -73,6 +73,7 @@ func (w *walker) builtin(name string, c *Visit, entry *Call) (fail state) {
 		w.trap(c)
 	case "alias":
 		for _, a := range c.Args[1:] {
+			// alias NAME only prints; NAME=value gives every later NAME another meaning where aliases are expanded.
 			if strings.Contains(a.Source, "=") || !a.Known() {
 				w.opaque("an alias changes what words mean")
 			}
@@ -110,6 +111,7 @@ func (w *walker) builtin(name string, c *Visit, entry *Call) (fail state) {
 			c.st.funcs = nil // which of them is gone does not matter: the others are looked at as programs too
 			fail.funcs = nil
 		}
+	// let takes each word for arithmetic, in which the index of an array may run a command; see arithm.
 	case "let":
 		w.opaque("let evaluates its words")
 	}
@@ -152,6 +154,7 @@ func (w *walker) cd(args []Word, st *state) (fail state) {
 		}
 		target = &args[i]
 	}
+	// cd alone goes to $HOME, which the command may have set.
 	if target == nil {
 		home := Plain(w.req.Home)
 		home.Values = w.variable("HOME", st)
@@ -232,6 +235,7 @@ func (w *walker) targets(a Word, st *state) (dirs []string, sure bool) {
 		}
 	}
 	for _, d := range dirs {
+		// A folder that is there now can still be entered then, unless a program before may remove it (removes).
 		sure = sure && w.paths.stat(w.paths.real(d)).dir
 	}
 	if a.many {
@@ -349,11 +353,13 @@ func (w *walker) setsNames(name string, c *Visit) {
 		switch {
 		case skip:
 			skip = false
+		// getopts OPTIONS NAME WORDS…: only NAME is a variable.
 		case name == "getopts" && i == 0:
 		case strings.HasPrefix(a.Text, "-") && len(a.Text) > 1:
 			if strings.ContainsRune(a.Text, 'C') && name != "read" {
 				w.opaque(name + " -C runs a command")
 			}
+			// read -n 5 takes the next word; in read -n5 the value is glued on.
 			skip = name != "wait" && len(a.Text) == 2 && strings.IndexByte(takesValue, a.Text[1]) >= 0
 		case name == "wait":
 			if i > 0 && strings.HasSuffix(c.Args[i].Text, "p") && strings.HasPrefix(c.Args[i].Text, "-") && (!ok || !syntax.ValidName(s)) {

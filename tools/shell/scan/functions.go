@@ -8,8 +8,8 @@ import (
 
 // function is a shell function with the script it stands in.
 type function struct {
-	body *syntax.Stmt
-	text scriptText // where it was declared
+	body *syntax.Stmt // with its redirections
+	text scriptText   // where it was declared
 }
 
 // declaredFirst splits f() { …; } && more, and f() { …; } | more, as bash does: it declares f and then runs more. The

@@ -38,6 +38,7 @@ type deadlineReader struct {
 	end  time.Time
 }
 
+// Read gives the next piece, or errSlow when the time is up.
 func (r *deadlineReader) Read(p []byte) (int, error) {
 	if r.text == "" {
 		return 0, io.EOF

@@ -39,11 +39,11 @@ type paths struct {
 	files   int             // how many files the program at hand reads
 
 	// What the analysis reports. Paths are absolute with links resolved, each once, in the order they were found.
-	outside   map[string]Access
-	order     []string
+	outside   map[string]Access // paths outside the project; Write when any access writes
+	order     []string          // the keys of outside as they were found: the order of Analysis.External
 	protected []ProtectedPath
-	reads     []string
-	writes    []string
+	reads     []string // inside the project
+	writes    []string // inside the project
 }
 
 // late reports that the time is up. It reads the clock on every 16th call: reading it is slower than most steps.
@@ -57,10 +57,11 @@ func (p *paths) late() bool {
 // link is what a path is on disk.
 type link struct {
 	target string // of a symbolic link
-	exists bool
-	dir    bool
+	exists bool   // something is there, be it a dangling link
+	dir    bool   // a folder itself, not a link to one
 }
 
+// newPaths resolves the folders of the request once. The time for the analysis starts here.
 func newPaths(r Request) *paths {
 	p := &paths{req: r, end: time.Now().Add(max(walkTime, r.Patience)), links: map[string]link{}, outside: map[string]Access{}}
 	if r.Root == "" || filepath.Clean(r.Root) == "/" { // "/" means that there is no project around the directory

@@ -22,8 +22,8 @@ type Programs interface {
 type Assignment struct {
 	Name   string
 	Values []Value // what it may be; nil: any value, or it is unset
-	dir    string
-	paths  *paths
+	dir    string  // for relative values: where the request began
+	paths  *paths  // for Inside
 }
 
 // Inside reports whether all values are lists of paths, joined by ":", that lie in the project.
@@ -55,10 +55,10 @@ type Visit struct {
 
 	Manner  Manner
 	w       *walker
-	st      *state
-	in      input
-	wrapped bool // a program that decides how it runs started it: no function of the shell's
-	more    bool // unknown words are added: xargs
+	st      *state // where the call runs; a builtin changes it
+	in      input  // its standard input
+	wrapped bool   // a program that decides how it runs started it: no function of the shell's
+	more    bool   // unknown words are added: xargs
 }
 
 // Manner says how a program goes about the paths that it touches.

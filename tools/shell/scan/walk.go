@@ -24,9 +24,9 @@ type walker struct {
 	programs Programs
 	traps    traps
 
-	inFunc  int // functions around what is walked
-	steps   int
-	depth   int
+	inFunc  int  // functions around what is walked
+	steps   int  // see maxSteps
+	depth   int  // see maxDepth
 	quoted  bool // what is walked stands in double quotes, a here document or arithmetic
 	removes bool // something before may have removed a directory
 	writes  bool // a redirection or a program writes a named file
@@ -41,6 +41,7 @@ type input struct {
 	ok   bool         // text is known
 }
 
+// newWalker makes the walker of one analysis, whose results go to a.
 func newWalker(r Request, p Programs, a *Analysis) *walker {
 	rep := &report{a: a, calls: map[string]int{}}
 	return &walker{programs: p, expander: &expander{report: rep, req: r, programs: p, paths: newPaths(r), visiting: map[string]bool{},
@@ -119,6 +120,7 @@ func (w *walker) stmts(list []*syntax.Stmt, st *state, in input) state {
 	fail := *st
 	for _, s := range list {
 		fail = w.stmt(s, st, in)
+		// Only the last failure is returned; that of one before counts for the statements that follow it.
 		if s != list[len(list)-1] {
 			*st = merge(*st, fail)
 		}
@@ -200,6 +202,7 @@ func (w *walker) command(s *syntax.Stmt, st *state, in input) state {
 		w.inside(c.Word, st)
 		after := *st
 		for _, item := range c.Items {
+			// Patterns are expanded, so a substitution in one runs: case x in $(cmd)) …
 			for _, p := range item.Patterns {
 				w.inside(p, st)
 			}

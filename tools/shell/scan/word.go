@@ -275,6 +275,7 @@ func (x *expander) parts(parts []syntax.WordPart, quoted bool, st *state) []Valu
 		if lit, ok := p.(*syntax.Lit); ok && i == 0 && !quoted && strings.HasPrefix(lit.Value, "~") {
 			vals = x.tilde(lit.Value, len(parts) > 1, st)
 		}
+		// Checked before the product is made, which could be huge.
 		if len(out)*len(vals) > maxValues {
 			return anything
 		}

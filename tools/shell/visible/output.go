@@ -51,6 +51,7 @@ func Output(p []byte) string {
 		case b == '\t' || b >= ' ' && b < 0x7f:
 			out = append(out, b)
 			i++
+		// Other control characters show nothing.
 		case b < 0x80:
 			i++
 		default:
