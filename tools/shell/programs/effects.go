@@ -9,8 +9,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/shell/scan"
 )
 
-// A remembered "always" covers calls by their first words: git clean *. It was given for what that call did, and must
-// not come to cover more: git clean -fdx deletes what git clean -n listed. So a call whose words have a stronger effect
+// A grant, which a person gives by answering "always", covers calls by their first words: git clean *. It was given for what
+// one call did, and must not cover more: git clean -fdx deletes what git clean -n listed. So a call whose words have a stronger effect
 // than the program has without them is covered by a grant of exactly its text only, and asking for it offers no more.
 
 // The classes of effects, in words that a person reads.
@@ -214,8 +214,8 @@ func remember(c *scan.Visit, r *Record, args []scan.Word) {
 // They are parts of names between dashes, or whole names: --dry-run, --check, --just-print.
 var tameWords = []string{"dry", "check", "simulate", "noop", "preview", "whatif", "no-act", "just-print"}
 
-// withTame keeps an option that makes a program harmless in what is remembered: black --check * does not cover black. When
-// the option does not stand directly behind the first words, the call is remembered as it is.
+// withTame keeps an option that makes a program harmless in the pattern of a grant: black --check * does not cover black. When
+// the option does not directly follow the first words, the pattern is the exact text of the call.
 // Otherwise an "always" given to a dry run would cover the run that writes.
 func withTame(always, text string, r *Record, args []scan.Word) string {
 	prefix, ok := strings.CutSuffix(always, " *")
@@ -262,7 +262,7 @@ func exactText(text string) string {
 	return text
 }
 
-// Limits lists, for the person who is about to answer "always", options that the remembered pattern will not cover: "-f -x".
+// Limits lists, for the person who is about to answer "always", options that the pattern of the grant will not cover: "-f -x".
 // Empty when the record lists none.
 // program is a name without its folder; words are those behind it.
 func (s *Set) Limits(program string, words []string) string {

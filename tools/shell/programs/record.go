@@ -66,8 +66,8 @@ type Record struct {
 	Code    string   `yaml:"code" json:"code"`               // letters of an interpreter's options that carry code
 	Shell   bool     `yaml:"shell" json:"shell"`             // it runs scripts in a language like bash's
 
-	// What a remembered "always" covers, and what a person is told that the call does at most.
-	Always string            `yaml:"always" json:"always"` // how many words a remembered "always" keeps; "never"; "none"
+	// What a grant covers, and what a person is told that the call does at most.
+	Always string            `yaml:"always" json:"always"` // how many words of a call the grant from "always" keeps; "never"; "none"
 	Effect map[string]string `yaml:"effect" json:"effect"` // options that do more than the program does without them, by class: see stronger
 	Base   string            `yaml:"base" json:"base"`     // the class of the program without such options
 
@@ -136,7 +136,8 @@ const (
 // "always" is not offered for a call of it.
 const never = "never"
 
-// none, as Record.Always, says that nothing remembered covers the program either: any word makes it run other code.
+// none, as Record.Always, says that no grant covers the program, not even one of the exact text: any word makes it run other
+// code.
 const none = "none"
 
 // optionKinds are the keys of Options. "first" and "optional" list options that stand in another list too.

@@ -10,7 +10,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/shell/scan"
 )
 
-// wrapper looks at a program that runs another one: both get a pattern, and nothing that is remembered covers it.
+// wrapper looks at a program that runs another one: both calls are listed for the rules, and no grant covers the outer one.
 // The inner call is looked at as if it stood alone, with the wrapper's environment and folder. A grant for "timeout *" or "sudo *"
 // would cover every program, so NoGrant is set first and lifted only where both only read.
 func wrapper(name string, r *Record, c *scan.Visit) {

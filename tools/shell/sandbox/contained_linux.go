@@ -140,7 +140,8 @@ type rule struct {
 	dev, ino uint64 // of the file that the path meant
 }
 
-// rules works out the rules, without the system's: what is there now of what may be read.
+// rules works out the rules for the project and the temporary folder, from what exists now. Those for the system are
+// systemRules.
 func (c *Contained) rules() (rules []rule) {
 	add := func(path string, rights uint64) {
 		var st unix.Stat_t

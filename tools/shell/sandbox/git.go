@@ -64,7 +64,7 @@ func gitPlaces(root string) gitFiles {
 	return g
 }
 
-// common adds a repository's folder: what is in it, and its other worktrees.
+// common adds the folder of a repository, its hooks and settings, and those of its other worktrees and its submodules.
 // info/attributes is read-only because it decides on which files git runs filters.
 func (g *gitFiles) common(dir string) {
 	g.dirs = append(g.dirs, dir)

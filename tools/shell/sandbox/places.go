@@ -127,7 +127,7 @@ func expandHome(paths []string, home string) []string {
 	return out
 }
 
-// existing resolves what is there and leaves the rest out.
+// existing resolves the paths that exist and drops the others.
 // All lists of a Box hold real paths, since below compares them as texts.
 func existing(paths []string) []string {
 	var out []string
@@ -142,7 +142,7 @@ func existing(paths []string) []string {
 	return out
 }
 
-// resolveAll resolves what is there and keeps the rest by name: a path that the person allowed may not exist yet.
+// resolveAll resolves the paths that exist and keeps the others as they are: one that the person allowed may not exist yet.
 func resolveAll(paths []string) []string {
 	var out []string
 	for _, p := range paths {

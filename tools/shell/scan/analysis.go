@@ -77,7 +77,7 @@ type Call struct {
 	ReadOnly bool     // known to change nothing, with these options
 	Silent   bool     // changes nothing but the shell (cd, export): asked only where a rule denies it
 	Complete bool     // ReadOnly, and every option of it is enumerated: it runs unasked where commands cannot be contained
-	NoGrant  bool     // wrappers, shells, interpreters: no remembered pattern may cover it
+	NoGrant  bool     // wrappers, shells, interpreters: no grant may cover it
 	Always   string   // what "always" would remember; empty: nothing
 	Exact    bool     // does more than its program does without some of its words: only a grant of this very text covers it
 	Class    string   // what it does at most, in words: "deletes", "reaches elsewhere"; empty: it reads, or changes the project

@@ -207,7 +207,7 @@ func (c *Visit) Script(a Word, by string) {
 	c.w.script(s, &inner)
 }
 
-// Mention lists a call that is known by its text only. Nothing remembered covers it. It reports whether it is new.
+// Mention lists a call that is known by its text only. No grant covers it. It reports whether the text is new.
 // It is for rules that deny and for the person, where the same words were walked in another form: find's {}.
 func (c *Visit) Mention(text, program string) bool {
 	if _, ok := c.w.calls[text]; ok {

@@ -95,7 +95,8 @@ func Printable(s string) string {
 }
 
 // mixed reports a word with Latin letters beside letters that are made to be mistaken for them.
-// A word wholly in another script is left alone: it is how people write in that script. Latin letters of another width count as the other script.
+// A word wholly in another script is left alone: it is how people write in that script. Latin letters of another width count as
+// the other script.
 func mixed(word string) bool {
 	latin, other := false, false
 	for _, r := range word {
