@@ -180,7 +180,7 @@ func openPTY() (ours, theirs *os.File, err error) {
 
 // resize sets the size in character cells; the kernel sends SIGWINCH to the program.
 func resize(f *os.File, rows, cols int) error {
-	// SyscallConn and not Fd, which would set the file to blocking mode again.
+	// SyscallConn and not Fd, after which the deadlines of the file may stop working (see os.File.Fd).
 	conn, err := f.SyscallConn()
 	if err != nil {
 		return err

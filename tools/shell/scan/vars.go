@@ -104,7 +104,7 @@ type chainSpan struct{ chain, from, to int }
 // a link of the chain too, but what is assigned within it is no leaf: its body may not run.
 // Within such a chain a later call runs only when all before it have succeeded, so an assignment in it has surely happened.
 func chain(s *syntax.Stmt, leaves map[syntax.Node]bool) bool {
-	// ! x=1 && y and x=1 & y: the next call runs although this one failed, or before it has run.
+	// ! x=1 && y: the next call runs although this one failed. x=1 & y: the assignment stays in a subshell.
 	if s.Negated || s.Background {
 		return false
 	}

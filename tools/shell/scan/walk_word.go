@@ -132,8 +132,8 @@ func (w *walker) lists(words []*syntax.Word, st *state) {
 	}
 }
 
-// listed notes the folders outside the project that the wildcards of one value list. echo /root/* opens no file and prints names all the
-// same, so the folder counts as read for any program.
+// listed notes the folders outside the project that the wildcards of one value list. echo /root/* opens no file and prints
+// names all the same, so the folder counts as read for any program.
 func (w *walker) listed(v Value, st *state) {
 	switch {
 	case !v.Glob || !v.Known():
