@@ -45,7 +45,8 @@ type Command struct {
 	Raw func(output []byte)
 	// Sandbox, when set, is what the command may do.
 	Sandbox *sandbox.Box
-	// Contained, when set, is what the command may read: it runs contained, since the person was not asked about it. Not beside Sandbox.
+	// Contained, when set, is what the command may read: it runs contained, since the person was not asked about it. It excludes
+	// Sandbox.
 	Contained *sandbox.ContainOptions
 	// Stdin, when set, is the command's input; it is closed when the command ends.
 	Stdin io.ReadCloser
