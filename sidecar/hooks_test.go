@@ -93,8 +93,9 @@ func exists(path string) bool {
 func TestAHookGuardsFiles(t *testing.T) {
 	const guard = `f=$(sed -n 's/.*"file_path":"\([^"]*\)".*/\1/p'); case "$f" in "$CLAUDE_PROJECT_DIR"/secret/*) echo "secret is not yours" >&2; exit 2;; esac`
 	patch := `{"patchText":"*** Begin Patch\n*** Add File: ok.txt\n+x\n*** Add File: secret/b.txt\n+x\n*** End Patch\n"}`
+	unified := `{"patchText":"--- /dev/null\n+++ b/secret/b.txt\n@@ -0,0 +1 @@\n+x\n"}`
 	for name, step := range map[string]wiretest.Step{
-		"write": calls("write", `{"filePath":"secret/n.txt","content":"x"}`), "apply_patch": calls("apply_patch", patch), "edit": calls("edit", `{"filePath":"./secret/../secret/n.txt","oldString":"","newString":"x"}`),
+		"write": calls("write", `{"filePath":"secret/n.txt","content":"x"}`), "apply_patch": calls("apply_patch", patch), "unified apply_patch": calls("apply_patch", unified), "edit": calls("edit", `{"filePath":"./secret/../secret/n.txt","oldString":"","newString":"x"}`),
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHooked(t, true, hook("PreToolUse", "Edit|Write|MultiEdit", guard), step, wiretest.Step{Text: "Done."})

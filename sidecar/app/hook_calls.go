@@ -3,12 +3,12 @@ package app
 import (
 	"encoding/json"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"unicode"
 
 	"github.com/pillion-dev/pillion/sidecar/config"
 	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/patch"
 )
 
 // claudeCall is a call as hooks know it: by Claude Code's name of the tool, with its names of the arguments.
@@ -35,9 +35,6 @@ var claudeNames = map[string]string{
 	"symbol_replace": "Edit", "symbol_insert_before": "Edit", "symbol_insert_after": "Edit", "symbol_delete": "Edit", "symbol_rename": "Edit",
 }
 
-// patchFile finds the files of a patch: every one of them is a call of its own to a hook, as it looks at file_path.
-var patchFile = regexp.MustCompile(`(?m)^\s*\*\*\* (Add File|Update File|Delete File|Move to): (.+?)\s*$`)
-
 // claudeCalls is a call as hooks see it: usually one, a patch one for each file. Paths are absolute, as there.
 func claudeCalls(tool string, input json.RawMessage, cwd string, conf *config.Config) []claudeCall {
 	var in map[string]any
@@ -47,13 +44,16 @@ func claudeCalls(tool string, input json.RawMessage, cwd string, conf *config.Co
 		c.Name = serverName(tool, conf)
 	}
 	for k, v := range in {
-		c.Input[snake(k)] = v
+		if claudeNames[tool] != "" { // the arguments of other tools are named by their servers
+			k = snake(k)
+		}
+		c.Input[k] = v
 	}
 	absolute := func(p string) string {
 		if !filepath.IsAbs(p) {
 			p = filepath.Join(cwd, p)
 		}
-		return p
+		return filepath.Clean(p) // a hook that compares paths must not be led astray by ..
 	}
 	for _, key := range []string{"file_path", "path"} {
 		if p, ok := c.Input[key].(string); ok && p != "" && claudeNames[tool] != "" {
@@ -82,14 +82,22 @@ func claudeCalls(tool string, input json.RawMessage, cwd string, conf *config.Co
 			c.Input["edits"] = edits
 		}
 	case "apply_patch":
+		// Every file is a call of its own: hooks look at file_path. The tool's own parser says which they are; what it refuses
+		// changes nothing.
 		text, _ := in["patchText"].(string)
 		var out []claudeCall
-		for _, m := range patchFile.FindAllStringSubmatch(text, -1) {
-			x := claudeCall{Name: "Edit", tool: tool, Input: map[string]any{"file_path": absolute(m[2]), "patch_text": text}}
-			if m[1] == "Add File" {
-				x.Name = "Write"
+		if parsed, err := patch.Parse(text); err == nil {
+			added := map[string]bool{}
+			for _, op := range parsed.Ops {
+				added[op.Path] = op.Kind == patch.Add
 			}
-			out = append(out, x)
+			for _, path := range parsed.Paths() {
+				x := claudeCall{Name: "Edit", tool: tool, Input: map[string]any{"file_path": absolute(path), "patch_text": text}}
+				if added[path] {
+					x.Name = "Write"
+				}
+				out = append(out, x)
+			}
 		}
 		if len(out) > 0 {
 			return out

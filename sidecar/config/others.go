@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/pillion-dev/pillion/tools/permission"
@@ -194,8 +195,10 @@ func (l *loader) codexServer(server member) *node {
 			headers.members = append(headers.members, member{"Authorization", m.at, &v})
 		case "tool_timeout_sec":
 			v := *m.value
-			v.text, _, _ = strings.Cut(v.text, ".")
-			v.text += "000" // milliseconds
+			// Seconds, with a fraction or without; ours are milliseconds. A number that is none is left for the check of its type.
+			if seconds, err := strconv.ParseFloat(v.text, 64); err == nil && seconds >= 0 && seconds < 1e9 {
+				v.text = strconv.FormatInt(int64(seconds*1000), 10)
+			}
 			put("timeout", m, &v)
 		default:
 			l.note(m.at, "mcp_servers."+server.key+"."+m.key, "there is no such setting here")

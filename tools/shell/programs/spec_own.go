@@ -17,7 +17,7 @@ func remote(c *scan.Visit, s spec) {
 			continue
 		}
 		// An e counts only as the first of these letters: behind one that takes a value it is a part of that value.
-		if at := strings.IndexAny(a.Text, "efTBMsP"); at > 1 && a.Text[at] == 'e' { // -ae 'ssh …'
+		if at := strings.IndexAny(a.Text, "efTBM"); at > 1 && a.Text[at] == 'e' { // -ae 'ssh …'
 			c.Opaque("rsync -e runs another program")
 			if c.Salvage(a.Text[at+1:]); at+1 == len(a.Text) && i+2 < len(c.Args) {
 				c.Salvage(c.Args[i+2].Text)

@@ -34,13 +34,15 @@ type keptFile struct {
 type protectedState struct {
 	files []keptFile
 	dirs  []string // folders among them: what comes into being in them goes
-	whole bool     // everything was remembered
+	// left are files that were there and were not read: unreadable ones, pipes, sockets, devices. They are not new.
+	left  map[string]bool
+	whole bool // everything was remembered
 }
 
-// keep reads what is at paths, folders with all below. A file that cannot be read, a pipe and a socket are left out without
-// making whole false: they are not put back, and in a folder that is kept putBack takes them for new.
+// keep reads what is at paths, folders with all below. A file that cannot be read, a pipe and a socket are not put back when the
+// command changes them, and that does not make whole false.
 func keep(paths []string) *protectedState {
-	k := &protectedState{whole: true}
+	k := &protectedState{whole: true, left: map[string]bool{}}
 	size := 0
 	for _, root := range paths {
 		_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
@@ -53,6 +55,7 @@ func keep(paths []string) *protectedState {
 			}
 			info, err := d.Info()
 			if err != nil {
+				k.left[path] = true
 				return nil
 			}
 			f := keptFile{path: path, mode: info.Mode()}
@@ -66,12 +69,15 @@ func keep(paths []string) *protectedState {
 			case info.Mode().IsRegular():
 				f.data, err = os.ReadFile(path)
 			default:
+				k.left[path] = true
 				return nil
 			}
-			if err == nil {
-				size += len(f.data)
-				k.files = append(k.files, f)
+			if err != nil {
+				k.left[path] = true
+				return nil
 			}
+			size += len(f.data)
+			k.files = append(k.files, f)
 			return nil
 		})
 	}
@@ -139,7 +145,7 @@ func (k *protectedState) putBack(quarantine string) (notes []string) {
 		entries, _ := os.ReadDir(dir)
 		for _, e := range entries {
 			path := filepath.Join(dir, e.Name())
-			known := slices.Contains(k.dirs, path) || slices.ContainsFunc(k.files, func(f keptFile) bool { return f.path == path })
+			known := k.left[path] || slices.Contains(k.dirs, path) || slices.ContainsFunc(k.files, func(f keptFile) bool { return f.path == path })
 			if !known {
 				told(path, "came into being", aside(path))
 			}

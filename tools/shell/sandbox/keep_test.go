@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,6 +25,12 @@ func TestProtectedFilesArePutBack(t *testing.T) {
 	write(".git/hooks/pre-commit", "mine", 0o755)
 	write(".git/hooks/other", "same", 0o755)
 	write(".envrc", "export A=1\n", 0o600)
+	// A socket cannot be kept; it is the person's all the same (fsmonitor--daemon.ipc of Git).
+	socket, err := net.Listen("unix", filepath.Join(root, ".git/s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer socket.Close()
 	quarantine := t.TempDir()
 	box := New(Options{Root: root, Dir: root, Home: t.TempDir(), Quarantine: quarantine,
 		Support:   func() Support { return Support{Landlock: minLandlock} },
@@ -53,6 +60,9 @@ func TestProtectedFilesArePutBack(t *testing.T) {
 	}
 	if info, err := os.Stat(filepath.Join(root, ".git/hooks/pre-commit")); err != nil || info.Mode().Perm() != 0o755 {
 		t.Errorf("%v %v", info.Mode(), err)
+	}
+	if _, err := os.Lstat(filepath.Join(root, ".git/s")); err != nil || strings.Contains(notes, ".git/s,") {
+		t.Errorf("a socket that was there before: %v\n%s", err, notes)
 	}
 	if _, err := os.Lstat(filepath.Join(root, ".git/hooks/post-commit")); err == nil {
 		t.Error("the new hook stays")
