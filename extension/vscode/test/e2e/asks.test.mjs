@@ -1,4 +1,6 @@
 // Asked where the work is: at the cursor, for the terminal's failed command, for a failed test.
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import assert from "node:assert/strict";
 import { world } from "./world.mjs";
 
@@ -69,8 +71,10 @@ test("the terminal's failed command is handed over with its exit code and the en
 });
 
 driven.test("a failed test is handed over with its message, what it expected and where it is", async (t) => {
-  const host = `const vscode = require("vscode"), path = require("path");
+  const host = `const vscode = require("vscode"), path = require("path"), fs = require("fs");
 exports.run = async () => {
+  // The model has nothing to say before the window is open: the request must not come earlier.
+  while (!fs.existsSync(path.join(__dirname, "go"))) await new Promise((ok) => setTimeout(ok, 50));
   const uri = vscode.Uri.file(path.join(__dirname, "sum_test.txt"));
   const tests = vscode.tests.createTestController("probe", "Probe");
   const suite = tests.createTestItem("suite", "Sums", uri), item = tests.createTestItem("one", "adds two", uri);
@@ -82,10 +86,9 @@ exports.run = async () => {
   await vscode.commands.executeCommand("pillion.fixTest", { test: item, message });
   await new Promise(() => {}); // the host lives as long as its window
 };`;
-  await driven.before();
-  driven.steps.push("I see the test.");
   const p = await driven.open(t, { "sum_test.txt": long, "host.cjs": host }, { host: "host.cjs" });
   driven.steps.push("I see the test.");
+  writeFileSync(join(p.folder, "go"), "");
   await p.bench.webview("pillion-dev.pillion").getByText("I see the test.").first().waitFor();
   assert.match(asked(driven), /The test Sums › adds two \(sum_test\.txt:4\) failed at sum_test\.txt:5:.*sums differ.*Expected:.*3.*Actual:.*4/s);
 });
