@@ -17,8 +17,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
-// draftCommands are the slash commands about drafts, the same in every editor and in the terminal: work begun in the background has
-// no other place there from which it could be reviewed.
+// draftCommands are the slash commands about drafts. As slash commands they exist in every ACP editor and in the terminal, where work in the
+// background has no other place from which it could be reviewed.
 func (d *Drafts) draftCommands() []slash.Command {
 	return []slash.Command{
 		{Name: "bg", Description: "Work on a prompt in the background, in a draft of its own", Hint: "prompt", Run: d.runBackground},
@@ -26,7 +26,8 @@ func (d *Drafts) draftCommands() []slash.Command {
 	}
 }
 
-// runBackground implements /bg. The session's model and agent go with the prompt.
+// runBackground implements /bg: it starts a process for the prompt and returns at once, with the text for the person. The session's model and agent go
+// with the prompt; its conversation does not.
 func (d *Drafts) runBackground(_ context.Context, h slash.Host, args string) (string, *agent.Prompt, error) {
 	if strings.TrimSpace(args) == "" {
 		return "", nil, errors.New("/bg needs a prompt: /bg add a test for the parser")
@@ -39,7 +40,8 @@ func (d *Drafts) runBackground(_ context.Context, h slash.Host, args string) (st
 	return "It works in the background now, in a draft of its own; this project is not touched. `/drafts` lists what is ready, `/drafts land ID` reviews it. What it says goes to " + log + ".\n", nil, nil
 }
 
-// runDrafts implements /drafts. Landing asks in this session, with the same review as at the end of a turn.
+// runDrafts implements /drafts, "/drafts show ID", "land ID" and "drop ID"; an id may be cut short (see draft.Find). Landing asks in this session, with
+// the same review as at the end of a turn. show and drop take drafts of other projects as well, as pillion drafts does.
 func (d *Drafts) runDrafts(ctx context.Context, h slash.Host, args string) (string, *agent.Prompt, error) {
 	words := strings.Fields(args)
 	if len(words) == 0 || words[0] == "list" {
@@ -66,6 +68,7 @@ func (d *Drafts) runDrafts(ctx context.Context, h slash.Host, args string) (stri
 		for strings.Contains(text, fence) {
 			fence += "`"
 		}
+		// visible: a text from a file must not move or hide what stands around it on the screen.
 		return fence + "diff\n" + visible.Text(text) + fence + "\n", nil, nil
 	case "land":
 		// A draft of another project is not this session's to review: its rules and servers are others.
@@ -91,7 +94,7 @@ func (d *Drafts) runDrafts(ctx context.Context, h slash.Host, args string) (stri
 	return "", nil, fmt.Errorf("/drafts has no %q: use show, land or drop", words[0])
 }
 
-// draftTable is a list of drafts as Markdown.
+// draftTable is a list of drafts as Markdown, one line each: id, state, files, when it was used last, title.
 func draftTable(list []*draft.Draft) string {
 	if len(list) == 0 {
 		return "There are no drafts of this project.\n"
@@ -126,7 +129,7 @@ func DraftDiff(d *draft.Draft, p *draft.Proposal) string {
 	return b.String()
 }
 
-// DropDraft removes a draft in which nobody works.
+// DropDraft removes a draft. It fails with draft.ErrBusy while a session works in it, whose files would be removed under its tools.
 func DropDraft(d *draft.Draft) error {
 	release, err := d.Acquire()
 	if err != nil {
@@ -136,14 +139,15 @@ func DropDraft(d *draft.Draft) error {
 	return d.Drop()
 }
 
-// Background is a prompt that is worked on by a process of its own.
+// Background is a prompt that is worked on by a process of its own. Without Model or Agent the configured one is used.
 type Background struct {
 	Cwd, Model, Agent, Prompt string
 	More                      []string // further arguments of pillion run
 }
 
-// StartBackground starts pillion run in a process that goes on when this one ends. Its turn works in a draft, asks nobody, and leaves
-// the draft for pillion drafts land. The result is the file that gets its output.
+// StartBackground starts pillion run in a process that goes on when this one ends. Its turn works in a draft (--review draft), is refused what
+// needs approval, as nobody is there to answer (--approve none), and leaves the draft for pillion drafts land (--hold). log is the file that gets
+// its output; only this user may read it, since it has what the agent says of the project.
 func StartBackground(place *Workplace, b Background) (log string, err error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -165,6 +169,7 @@ func StartBackground(place *Workplace, b Background) (log string, err error) {
 	if b.Agent != "" {
 		args = append(args, "--agent", b.Agent)
 	}
+	// After "--", so that a prompt that begins with a dash is no option.
 	args = append(append(args, b.More...), "--", b.Prompt)
 	cmd := guard.Command(guard.Person, append([]string{self}, args...)...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = b.Cwd, out, out

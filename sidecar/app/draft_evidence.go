@@ -17,22 +17,26 @@ import (
 	"github.com/pillion-dev/pillion/tools/whole"
 )
 
-// ledger is what a draft remembers of its checks: it lies beside the draft, so that landing it later shows the same evidence.
+// ledger is what a draft remembers of its checks. It lies beside the draft as evidence.json, so that landing it later, in another process, shows
+// the same evidence. A version in it is change.Version of the draft's texts.
 type ledger struct {
 	Runs   []evidence.Ran `json:"runs,omitempty"`   // commands of the agent that check something, oldest first
 	Checks []change.Check `json:"checks,omitempty"` // as of the last proposal
-	Words  string         `json:"words,omitempty"`  // what the agent said last
-	// Insists is the agent's reason to propose what it was told to be wrong.
+	Words  string         `json:"words,omitempty"`  // what the agent said last: its claims are read from it
+	// Insists is the agent's reason to propose what it was told to be wrong; empty where nothing was wrong.
 	Insists string `json:"insists,omitempty"`
-	Back    string `json:"back,omitempty"` // version that went back to the agent last
+	// Back is the version that went back to the agent last. A draft that comes with the same version again is not sent back: the agent has
+	// read what is wrong and changed nothing.
+	Back string `json:"back,omitempty"`
 }
 
-// maxRuns is how many commands a ledger keeps; the last one about a subject counts.
+// maxRuns is how many commands a ledger keeps. Of several about the same subject only the last counts, so older ones are seldom missed; without
+// a limit the file would grow with every command of a long session.
 const maxRuns = 50
 
 func (o *openDraft) ledgerPath() string { return filepath.Join(o.Dir, "evidence.json") }
 
-// ledger reads what is kept. What cannot be read is no evidence.
+// ledger reads what is kept. What cannot be read is no evidence, and no reason to keep a draft from being landed.
 func (o *openDraft) ledger() (l ledger) {
 	if b, err := os.ReadFile(o.ledgerPath()); err == nil && json.Unmarshal(b, &l) != nil {
 		return ledger{}
@@ -40,7 +44,8 @@ func (o *openDraft) ledger() (l ledger) {
 	return l
 }
 
-// version names the draft's texts; "" where they cannot be read.
+// version is the hash that names the draft's texts; "" where they cannot be read. Callers compare it with one from before, so "" must not count
+// as equal to "".
 func (o *openDraft) version() string {
 	p, err := o.proposal()
 	if err != nil {
@@ -49,6 +54,8 @@ func (o *openDraft) version() string {
 	return change.Version(p.Files)
 }
 
+// setLedger writes the ledger whole: a crash leaves the old one or the new one. Only the person may read it, as it holds command lines. A caller
+// that changes what is there holds noting.
 func (o *openDraft) setLedger(l ledger) error {
 	b, err := json.Marshal(l)
 	if err != nil {
@@ -57,12 +64,14 @@ func (o *openDraft) setLedger(l ledger) error {
 	return whole.Write(o.ledgerPath(), b, 0o600)
 }
 
-// noteRun keeps a command of the agent that checks something, with the version of the texts that it ran on. A command may
-// change them: those that it leaves behind are what counts.
+// noteRun keeps a command of the agent that checks something, with the version of the texts that it ran on: that of the texts which it left
+// behind, since "gofmt -w . && go test" is no evidence about what was there before it. input are the arguments of bash, r is its result. A command
+// that did not end by itself has no exit code and is not kept.
 func (o *openDraft) noteRun(input json.RawMessage, r tools.Result) {
 	var p struct {
 		Command string `json:"command"`
 	}
+	// Metadata that came from the worker has been JSON, and its numbers are float64; bash in this process gives an int.
 	exit, ok := r.Metadata["exit"].(float64)
 	if n, whole := r.Metadata["exit"].(int); whole {
 		exit, ok = float64(n), true
@@ -88,12 +97,13 @@ func (o *openDraft) noteRun(input json.RawMessage, r tools.Result) {
 	}
 }
 
-// evidenceBudget is how long language servers are asked about uses and mechanical hunks: somebody waits for the proposal.
+// evidenceBudget is how long language servers are asked about uses and mechanical hunks: somebody waits for the proposal. What they have not
+// answered by then is missing from the evidence, and the proposal is shown without it.
 const evidenceBudget = 20 * time.Second
 
-// evidenceOf is what is known of a draft's proposal when it is landed. tested is the version of the texts in the draft: where
-// the project has changed meanwhile, what is proposed differs from what was tested. made are the paths of generated files that came
-// out as proposed, with the command.
+// evidenceOf returns what is known of a draft's proposal, for builtin.Landing. It is called with the merged change set: where the project has changed
+// since the draft began, what is proposed differs from what was tested. tested is the version of the texts in the draft. made are the paths of
+// generated files that came out as proposed, with the command; see regenerated.
 func (d *Drafts) evidenceOf(s *agent.Session, o *openDraft, l ledger, tested string, made map[string]string) func(context.Context, *change.Set) *change.Evidence {
 	return func(ctx context.Context, set *change.Set) *change.Evidence {
 		ctx, cancel := context.WithTimeout(ctx, evidenceBudget)
@@ -102,6 +112,7 @@ func (d *Drafts) evidenceOf(s *agent.Session, o *openDraft, l ledger, tested str
 		runs := slices.Clone(l.Runs)
 		for i := range e.Checks {
 			c := &e.Checks[i]
+			// Stale: it ran on other texts than those proposed, because the draft or the project has changed since.
 			c.Stale = c.Ran() && (c.Version != tested || tested != e.Version)
 			// Pillion's own checks support a claim like the agent's.
 			if about := evidence.AboutTests; c.Ran() {
@@ -112,6 +123,7 @@ func (d *Drafts) evidenceOf(s *agent.Session, o *openDraft, l ledger, tested str
 			}
 		}
 		if tested != e.Version {
+			// No run counts for a merged text. Without its version a run is shown as one of other texts.
 			for i := range runs {
 				runs[i].Version = ""
 			}

@@ -35,20 +35,23 @@ type Drafts struct {
 	app   *App
 	asked outsideAsked
 
+	// mu is held while a draft is made, which takes a while where the project is cloned. It is never held over a tool call, a check or a question.
 	mu   sync.Mutex
 	open map[string]*openDraft // guarded by mu; by the session that a person talks to
 }
 
-// openDraft is a session's draft, and the worker in which its tools run.
+// openDraft is a session's draft, and the worker in which its tools run. ReadDraft, LandStored, verify's baseline and regenerated make one of
+// their own, which Drafts.open does not have; of those only one that runs commands has a worker.
 type openDraft struct {
 	*draft.Draft
-	app     *App
-	root    string
-	release func() // gives the draft back to other processes
+	app  *App   // nil in ReadDraft, which starts nothing
+	root string // the worktree as the session names it; Head().Project has its links resolved
+	// release gives the draft back to other processes. It is nil for a draft that is not in Drafts.open.
+	release func()
 
 	mu   sync.Mutex        // held while a worker is started or ended; calls run beside each other
 	work *worker.Client    // guarded by mu; nil: none runs
-	read map[string]string // guarded by mu; what the last worker's tools had read
+	read map[string]string // guarded by mu; what the last worker's tools had read, for the next one: edits need a read before
 
 	noting sync.Mutex // held while the ledger is read and written
 }
@@ -92,6 +95,7 @@ func (d *Drafts) of(ctx context.Context, info agent.SessionInfo) (*openDraft, er
 	}
 	// The whole worktree, not the session's folder: a build in a subfolder reads files above it.
 	root := paths.Worktree(top.Cwd)
+	// A turn that was cut off is continued where it stopped; its draft has work that the person has paid for.
 	x, err := d.left(ctx, root, top.ID)
 	if err == nil && x == nil {
 		x, err = draft.Create(ctx, draft.Options{Dir: d.Dir(), Project: root, Session: top.ID, Title: top.Title, Ignored: search.Ignored(root)})
@@ -104,6 +108,7 @@ func (d *Drafts) of(ctx context.Context, info agent.SessionInfo) (*openDraft, er
 		return nil, &tools.Error{Kind: "draft", Message: err.Error(), Err: err}
 	}
 	o := &openDraft{Draft: x, app: d.app, root: root, release: release}
+	// Before the first call, also into a draft that an earlier turn left: the person has typed since.
 	if err := o.layIn(d.app.Sessions.Env(top)); err != nil {
 		release()
 		return nil, fmt.Errorf("unsaved changes of the editor could not be taken into the draft: %w", err)
@@ -115,9 +120,9 @@ func (d *Drafts) of(ctx context.Context, info agent.SessionInfo) (*openDraft, er
 	return o, nil
 }
 
-// left is the draft that an earlier turn of the session did not land; nil: there is none. It is open again from here
-// on. A rejected one stays as it is, for pillion drafts. So does one in which a prompt worked that has been undone since, or before which
-// a checkpoint was restored: what the person took back must not come again with the next proposal.
+// left is the newest draft that an earlier turn of the session did not land; nil: there is none. It is open again from here
+// on. A rejected one stays as it is, for pillion drafts. A draft that was used before the person undid a prompt or restored a checkpoint is
+// rejected here, with a notice: what the person took back must not come again with the next proposal.
 func (d *Drafts) left(ctx context.Context, root, session string) (*draft.Draft, error) {
 	list, err := draft.List(d.Dir(), "")
 	if err != nil {
@@ -140,14 +145,15 @@ func (d *Drafts) left(ctx context.Context, root, session string) (*draft.Draft, 
 	return nil, nil
 }
 
-// restoredSince reports that the session was last taken back, and not forward again, after a draft was used. A session whose events cannot be
-// read counts as restored: its draft is kept, and not continued.
+// restoredSince reports that the session was restored after a draft was used (used: Head.Used), and that this was not undone again: the last
+// restore decides. A session whose events cannot be read counts as restored: its draft is kept, and not continued.
 func restoredSince(ctx context.Context, s *agent.Session, used time.Time) (back bool) {
 	err := s.Events(ctx, 0, func(e agent.Event) error {
 		if e.Type != agent.EventRestore || e.Time.Before(used) {
 			return nil
 		}
 		if r, ok := agent.Value[agent.RestoreData](e); ok && r.State == agent.RestoreDone {
+			// A restore that undoes another one is a redo: the prompts are part of the conversation again.
 			back = r.Undoes == ""
 		}
 		return nil
@@ -174,7 +180,8 @@ func (o *openDraft) layIn(env builtin.Env) error {
 }
 
 // wrap makes the tools of worker.Tools run in the session's draft whenever it works in one. It is asked at each call,
-// so a change of the review style needs no other list of tools. list is changed in place.
+// so a change of the review style needs no other list of tools. list is changed in place. A session that does not work in a draft runs the
+// tools as they were.
 func (d *Drafts) wrap(list []tools.Tool, info agent.SessionInfo) []tools.Tool {
 	for i, t := range list {
 		if !slices.Contains(worker.Tools, t.ID) {
@@ -207,6 +214,7 @@ func (o *openDraft) call(ctx context.Context, tool string, input json.RawMessage
 	if err != nil {
 		return tools.Result{}, &tools.Error{Kind: "draft", Message: "the draft cannot be worked in: " + err.Error(), Err: err}
 	}
+	// A copy: the caller's call keeps the session's own gate.
 	inside := *call
 	inside.Host.Gate = draftGate{call.Host.Gate, o.Root()}
 	names := o.translation()
@@ -214,7 +222,7 @@ func (o *openDraft) call(ctx context.Context, tool string, input json.RawMessage
 	inside.OnMetadata = func(u tools.Update) {
 		call.Report(names.update(u))
 	}
-	start := time.Now()
+	start := time.Now() // Record marks files that the project has written since as Unsure
 	r, err := w.Call(ctx, tool, input, &inside)
 	// Without the base a landing could not merge, so the call counts as failed even if the tool succeeded.
 	if e := o.Record(start, o.ignored()); e != nil {
@@ -229,14 +237,15 @@ func (o *openDraft) call(ctx context.Context, tool string, input json.RawMessage
 	return names.result(r), names.error(err)
 }
 
-// worker is the process in which the draft's tools run; it is started with the first call, and again when it has died.
-// It outlives the call that starts it, hence the context without its cancellation.
+// worker is the process in which the draft's tools run. It is started with the first call, and again when it has died: an out-of-memory kill
+// must not end the turn. It outlives the call that starts it, hence the context without its cancellation; stop ends it.
 func (o *openDraft) worker(ctx context.Context, info agent.SessionInfo) (*worker.Client, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.work != nil && o.work.Alive() {
 		return o.work, nil
 	}
+	// Not by its path: where this program lies in the project, as when Pillion is developed with Pillion, the view may have another file there.
 	cmd, err := o.Command("/proc/self/exe", worker.Arg)
 	if err != nil {
 		return nil, err
@@ -245,6 +254,7 @@ func (o *openDraft) worker(ctx context.Context, info agent.SessionInfo) (*worker
 	if self, err := os.Executable(); err == nil && o.Head().View == draft.Copy {
 		cmd.Path, cmd.Args[0] = self, self
 	}
+	// The worker serves all sessions of the draft, sub-agents too, so it has the settings of the top one.
 	info = o.app.Drafts.top(info)
 	set := o.settings(info)
 	cmd.Env = set.environ
@@ -253,6 +263,7 @@ func (o *openDraft) worker(ctx context.Context, info agent.SessionInfo) (*worker
 		set.Read = o.app.Sessions.Env(info).Tracker.States()
 	}
 	env := o.app.Sessions.Env(info)
+	// The language servers stay with this process; the worker asks them over its connection.
 	host := worker.Host{Environ: env.Shell.More}
 	if env.Bridge != nil {
 		host.Bridge = draftServers{env.Bridge, o}
@@ -268,10 +279,11 @@ func (o *openDraft) worker(ctx context.Context, info agent.SessionInfo) (*worker
 // workerSettings are a worker's settings and the environment of its process, which the settings do not carry.
 type workerSettings struct {
 	worker.Settings
-	environ []string
+	environ []string // NAME=value, as commands of the session get it
 }
 
-// settings are those of the person and of the trusted project, as they are outside the draft.
+// settings are those of the person and of the trusted project, as they are outside the draft: a tool must behave alike in both. Paths of the project
+// are given as the worker finds them.
 func (o *openDraft) settings(info agent.SessionInfo) workerSettings {
 	c := o.app.ConfigOf(info.Cwd)
 	env := o.app.Sessions.Env(info)
@@ -312,10 +324,12 @@ func (o *openDraft) stop() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.work != nil {
+		// A worker that has died answers nothing: what an earlier one had read still holds.
 		if read := o.work.Close(); read != nil {
 			o.read = read
 		}
 		o.work = nil
+		// By these sizes a later Create decides what it has room for.
 		if err := o.Measure(); err != nil {
 			o.app.O.Log.Warn("measuring a draft", "draft", o.Dir, "err", err)
 		}
@@ -327,7 +341,8 @@ func ReadDraft(d *draft.Draft) (*draft.Proposal, error) {
 	return (&openDraft{Draft: d, root: d.Head().Project}).proposal()
 }
 
-// DraftProject is the project whose drafts those of a folder are, as their heads name it.
+// DraftProject is the project to which the drafts of a folder belong, as their heads name it: the root of its worktree, links resolved. Callers
+// compare it with Head.Project; without the resolution a folder reached through a link would have no drafts.
 func DraftProject(dir string) string {
 	root := paths.Worktree(dir)
 	if real, err := filepath.EvalSymlinks(root); err == nil {
@@ -336,11 +351,12 @@ func DraftProject(dir string) string {
 	return root
 }
 
-// ignored says what Git would not show of the draft: by the project's own ignore files, and for what is new by the draft's,
-// so that no file that is there now can be hidden by a line in a new .gitignore.
+// ignored says what Git would not show of the draft. The project's own ignore files decide and, for files that the project does not have,
+// the draft's. An agent could otherwise hide a change of an existing file from review with a line in .gitignore.
 func (o *openDraft) ignored() func(abs string, dir bool) bool {
 	h := o.Head()
 	tree := search.Ignored(h.Project)
+	// The folders of a draft on the disk: upper is the overlay's writable layer, tree a clone.
 	layer := filepath.Join(o.Dir, "upper")
 	if h.View != draft.Overlay {
 		layer = filepath.Join(o.Dir, "tree")
@@ -390,8 +406,9 @@ func (o *openDraft) proposal() (*draft.Proposal, error) {
 	return o.Propose(ignored, umaskOnce())
 }
 
-// overlaid are the draft's texts as the language servers are told of them, those of more over them. A draft that cannot
-// be read leaves more alone: a check of less than the whole is better than none, and the landing reports the error.
+// overlaid returns the draft's texts as the language servers are told of them. A path that is in more has the text from there: the edit that is
+// being checked is later than the draft. If the draft cannot be read, more alone is returned: a check of less than the whole is better than
+// none, and the landing reports the error. Binary files and links have no text for a server.
 func (o *openDraft) overlaid(more []lspbridge.Proposal) []lspbridge.Proposal {
 	known := map[string]bool{}
 	for _, m := range more {
@@ -411,8 +428,8 @@ func (o *openDraft) overlaid(more []lspbridge.Proposal) []lspbridge.Proposal {
 	return out
 }
 
-// unseen says what of a draft no language server can see; "" for nothing. Servers get the draft's texts over their documents, but packages that
-// were installed in it, and what else Git ignores, lie on no disk of theirs.
+// unseen says what of a draft no language server can see, as the reason of a partial verdict; "" for nothing. Servers get the draft's texts as open
+// documents, but they look for packages on the disk, and what was installed in the draft (node_modules, anything that Git ignores) is not on theirs.
 func unseen(p *draft.Proposal) string {
 	for i := range p.Bulk {
 		if p.Bulk[i].Now != draft.None {
@@ -422,7 +439,7 @@ func unseen(p *draft.Proposal) string {
 	return ""
 }
 
-// partialServers are language servers whose verdict is not the whole truth, for a reason. A fresh one is a partial one then: an
+// partialServers are language servers that do not see the whole draft, for the reason why. Their fresh verdicts become partial ones: an
 // import of a package that was just installed must neither go back to the model as an error nor count as checked.
 type partialServers struct {
 	builtin.Bridge
@@ -465,7 +482,8 @@ func (b draftServers) Changed(ctx context.Context, files []lspbridge.Proposal) l
 	return b.Check(ctx, files)
 }
 
-// Diagnostics implements builtin.Bridge: of a file as the draft has it.
+// Diagnostics implements builtin.Bridge: those of a file as the draft has it. They come from a check of the whole draft, since an unchanged file can
+// have new errors by a change in another.
 func (b draftServers) Diagnostics(ctx context.Context, path string) lspbridge.FileReport {
 	all := b.o.overlaid(nil)
 	if len(all) == 0 {
@@ -476,6 +494,7 @@ func (b draftServers) Diagnostics(ctx context.Context, path string) lspbridge.Fi
 			all = append(all, lspbridge.Proposal{Path: path, Text: string(text), Old: string(text)})
 		}
 	}
+	// The bridge itself and not b.Check, which would lay the draft's texts over it a second time.
 	d := b.Bridge.Check(ctx, all)
 	for _, r := range d.Files {
 		if r.Path == path {
@@ -516,15 +535,16 @@ func (q draftQueries) ProjectDiagnostics(ctx context.Context, list ...string) []
 	return out
 }
 
-// draftGate answers for what touches nothing but the draft. Everything else goes to the session's gate: what is outside the
-// project, the network, and what a rule denies.
+// draftGate allows edits that stay in the draft: the person decides about them all at the end, and a question for each would make a draft
+// pointless. Everything else goes to the session's gate: what is outside the project, the network, and what a rule denies.
 type draftGate struct {
 	gate tools.Gate
-	root string
+	root string // the project as the draft's tools see it
 }
 
-// held reports an edit that stays in the draft. Its protected files are asked about when the draft is landed. Also has the
-// absolute spellings of its paths; every one must lie in the project, or a link could lead the edit out of it.
+// held reports an edit that stays in the draft. Protected files are held too; they are asked about when the draft is landed. Request.Also has the
+// absolute spellings of the paths, links resolved; every one must lie in the project, or a link could lead the edit out of it. A request
+// without any is not held.
 func (g draftGate) held(r permission.Request) bool {
 	if r.Permission != "edit" || len(r.Also) == 0 {
 		return false
@@ -543,7 +563,7 @@ func (g draftGate) Ask(ctx context.Context, r permission.Request) (permission.Re
 	return g.gate.Ask(ctx, r)
 }
 
-// Would implements tools.Foreteller, in agreement with Ask.
+// Would implements tools.Foreteller, in agreement with Ask: it asks nobody.
 func (g draftGate) Would(ctx context.Context, r permission.Request) permission.Action {
 	f, ok := g.gate.(tools.Foreteller)
 	if !ok {
@@ -556,8 +576,8 @@ func (g draftGate) Would(ctx context.Context, r permission.Request) permission.A
 	return a
 }
 
-// Interrupted implements agent.Drafts: a turn was cancelled or failed, so nothing is proposed. A draft without changes
-// goes, others stay, and the next prompt continues in them.
+// Interrupted implements agent.Drafts: a turn was cancelled or failed, so nothing is proposed, as half a piece of work is not worth a review. A draft
+// without changes is removed; any other is kept, and the next prompt continues in it (see left).
 func (d *Drafts) Interrupted(s *agent.Session) {
 	d.mu.Lock()
 	o := d.open[s.ID()]
@@ -594,7 +614,9 @@ func (d *Drafts) Land(ctx context.Context, s *agent.Session, round int, may, tur
 		return "", data, false
 	}
 	again, data, made = d.land(ctx, s, o, round, may, turn)
-	if again != "" && data.CallID == "" { // sent back: the turn goes on in it
+	// Sent back before the person was asked: there is no card, and the turn goes on in the same draft. After a decision again is set as well, but
+	// that draft is over.
+	if again != "" && data.CallID == "" {
 		return again, data, made
 	}
 	d.mu.Lock()
@@ -604,8 +626,9 @@ func (d *Drafts) Land(ctx context.Context, s *agent.Session, round int, may, tur
 	return again, data, made
 }
 
-// LandStored proposes a draft that lies there, in a session of its project, as pillion drafts land does: no model takes
-// it back. It fails with draft.ErrBusy while a session works in it. The evidence is what the turn has left beside the draft.
+// LandStored proposes a stored draft in a session of its project: pillion drafts land and /drafts land. There is no model to which it could go
+// back, so it is proposed with the errors it has. It fails with draft.ErrBusy while a session works in it. The evidence is what the turn has left
+// beside the draft. made is false where the draft changes nothing; it is removed then.
 func (d *Drafts) LandStored(ctx context.Context, s *agent.Session, x *draft.Draft) (data agent.ToolData, made bool, err error) {
 	release, err := x.Acquire()
 	if err != nil {
@@ -619,8 +642,8 @@ func (d *Drafts) LandStored(ctx context.Context, s *agent.Session, x *draft.Draf
 }
 
 // land is the end of a draft, in this order: problems that language servers are sure of, then the commands of verify,
-// then the question to the person, then the writing. The first two may send the draft back to the model. Whatever
-// fails, the draft is kept.
+// then the question to the person, then the writing. The first two may send the draft back to the model: they cost nobody's attention. Whatever
+// fails, the draft is kept, with a notice that names it. Results are those of Land.
 func (d *Drafts) land(ctx context.Context, s *agent.Session, o *openDraft, round int, may, turn bool) (again string, data agent.ToolData, made bool) {
 	fail := func(err error) (string, agent.ToolData, bool) {
 		s.Notice("error", "The draft "+o.Head().ID+" could not be proposed: "+err.Error()+". It is kept; see pillion drafts.")
@@ -669,6 +692,7 @@ func (d *Drafts) land(ctx context.Context, s *agent.Session, o *openDraft, round
 	if p, err := o.proposal(); err == nil && turn {
 		remade = d.regenerated(ctx, s, o, p)
 	}
+	// Nothing may write to the draft while the person reads the proposal: commands in the background end here.
 	o.stop()
 	for path, state := range o.read { // the session's tools in the project know what those in the draft had read
 		if h := o.Head(); h.View != draft.Copy {
@@ -679,6 +703,7 @@ func (d *Drafts) land(ctx context.Context, s *agent.Session, o *openDraft, round
 	if err != nil {
 		return fail(err)
 	}
+	// What cannot be landed (a socket, a device) is said with the proposal, so that its absence is no surprise.
 	for _, why := range p.Left {
 		p.Notes = append(p.Notes, why+".")
 	}
@@ -686,6 +711,7 @@ func (d *Drafts) land(ctx context.Context, s *agent.Session, o *openDraft, round
 		d.app.O.Log.Warn("keeping a draft's evidence", "draft", o.Dir, "err", err)
 	}
 	if p.Empty() {
+		// Tests that were run and a draft without changes: the results are all that the turn has to show.
 		for i := range l.Checks {
 			p.Notes = append(p.Notes, l.Checks[i].String())
 		}
@@ -703,6 +729,7 @@ func (d *Drafts) land(ctx context.Context, s *agent.Session, o *openDraft, round
 	}); err != nil {
 		return fail(err)
 	}
+	// pillion run --hold: nobody is there to review it now, so the draft stays proposed.
 	if d.app.O.Hold {
 		s.Notice("info", fmt.Sprintf("The draft %s with %s is ready: pillion drafts show %[1]s, then pillion drafts land %[1]s.", o.Head().ID, textutil.Plural(len(p.Files), "changed file")))
 		return "", data, true
@@ -711,17 +738,20 @@ func (d *Drafts) land(ctx context.Context, s *agent.Session, o *openDraft, round
 	for i := range p.Bulk {
 		landing.Bulk = append(landing.Bulk, p.Bulk[i].Summary())
 	}
+	// Empty folders alone still need a decision; with files they come along with them.
 	if len(p.Files) == 0 {
 		for _, f := range p.Folders {
 			landing.Bulk = append(landing.Bulk, f.Rel+"/ (a folder)")
 		}
 	}
+	// Called after the files were written. Where only some hunks were kept, folders are left out: they may have been made for the others.
 	landing.Take = func(_ context.Context, bulk, partly bool) error {
 		var errs []error
 		if !partly && (bulk || len(p.Files) > 0) {
 			errs = append(errs, o.LandFolders(p.Folders))
 		}
 		if bulk {
+			// A crash while a large tree is copied leaves the head in this state, which says that the project may have a part of it.
 			_ = o.Set(func(h *draft.Head) { h.State = draft.Landing })
 			errs = append(errs, o.LandBulk(p.Bulk))
 		}
@@ -740,8 +770,10 @@ func (d *Drafts) land(ctx context.Context, s *agent.Session, o *openDraft, round
 			d.app.O.Log.Warn("removing a draft", "draft", o.Dir, "err", err)
 		}
 		if data.Metadata["partly"] == true {
+			// The model must know which hunks are not in the project, or its next edits would build on them.
 			again = "About your proposal: " + data.Output
 		}
+	// Rejected is the person's word: the draft is set aside and not continued. Any other failure leaves it open for the next turn.
 	case data.ErrorKind == "rejected":
 		_ = o.Set(func(h *draft.Head) { h.State = draft.Rejected })
 		s.Notice("info", "The project is as it was. The draft is kept for a while: pillion drafts show "+o.Head().ID)
@@ -753,8 +785,8 @@ func (d *Drafts) land(ctx context.Context, s *agent.Session, o *openDraft, round
 	return again, data, true
 }
 
-// repairRounds is how often a draft that introduces errors goes back to the model before a person is asked, unless the
-// setting says otherwise. Without a limit a model that cannot mend an error would go on at the person's cost.
+// repairRounds is how often a draft with errors or failed checks goes back to the model before a person is asked, unless the setting
+// repair_rounds says otherwise. Without a limit a model that cannot fix an error would go on at the person's cost.
 const repairRounds = 3
 
 // repair asks the language servers for a verdict on the whole draft and returns what the model is to mend, "" for
@@ -782,7 +814,8 @@ func (d *Drafts) repair(ctx context.Context, env builtin.Env, o *openDraft) stri
 		"Mend them. If they are meant to be there, say why in one sentence and change nothing; the user will see the errors and your sentence with your proposal."
 }
 
-// Ended ends the worker of a session that is closed. Its draft stays, for the session when it is opened again.
+// Ended ends the worker of a session that is closed, and gives its draft back to other processes. The draft stays, for the session when it is
+// opened again.
 func (d *Drafts) Ended(session string) {
 	d.mu.Lock()
 	o := d.open[session]
@@ -794,7 +827,7 @@ func (d *Drafts) Ended(session string) {
 	}
 }
 
-// close ends all workers. The drafts stay.
+// close ends all workers. The drafts stay. The list is copied because Ended takes mu itself.
 func (d *Drafts) close() {
 	d.mu.Lock()
 	ids := slices.Collect(maps.Keys(d.open))
@@ -804,21 +837,23 @@ func (d *Drafts) close() {
 	}
 }
 
-// translation maps names between a clone under another path and the project, in what the tools are given and what the
-// model and the person read. It does nothing where the draft shows the project under its own path.
+// translation maps paths between the project and a clone of it that lies elsewhere: in what the tools are given, and in what the
+// model and the person read. Nobody but the tools should see the clone's path: a link in the editor must open the project's file, and the model would
+// go on using a path that is gone after the turn. The zero value does nothing, for a draft that shows the project under its own path.
 type translation struct {
-	there, here *regexp.Regexp // paths in the project, and in the clone
+	there, here *regexp.Regexp // paths in the project, and in the clone; nil in the zero value
 	project     string
 	clone       string
 }
 
+// translation makes the one of this draft.
 func (o *openDraft) translation() translation {
 	h := o.Head()
 	if h.View != draft.Copy {
 		return translation{}
 	}
-	// Without it, /home/ann/app would also match in /home/ann/app-old.
-	ends := `($|[^A-Za-z0-9_.-])` // not a part of a longer name
+	// The path must end there: /home/ann/app would also match in /home/ann/app-old. The byte after it is put back as $1.
+	ends := `($|[^A-Za-z0-9_.-])`
 	t := translation{project: h.Project, clone: o.Root()}
 	t.there, t.here = regexp.MustCompile(regexp.QuoteMeta(t.project)+ends), regexp.MustCompile(regexp.QuoteMeta(t.clone)+ends)
 	return t
@@ -841,7 +876,8 @@ func (t translation) in(b json.RawMessage) json.RawMessage {
 	return t.there.ReplaceAll(b, []byte(strings.ReplaceAll(t.clone, "$", "$$")+"$1"))
 }
 
-// error keeps the kind, by which the loop and the editors act.
+// error translates the message of a tool's error. It keeps the kind, by which the loop and the editors act, and the cause, so that errors.Is still
+// finds a rejection. Other errors have no text for the model and stay as they are.
 func (t translation) error(err error) error {
 	var known *tools.Error
 	if t.here == nil || err == nil {
@@ -853,7 +889,7 @@ func (t translation) error(err error) error {
 	return err
 }
 
-// metadata goes through JSON, as its values are nested; what does not come back is left as it was.
+// metadata translates texts at any depth, by way of JSON. What cannot be written as JSON, or read again, is left as it was.
 func (t translation) metadata(m map[string]any) map[string]any {
 	if t.here == nil || m == nil {
 		return m
@@ -869,6 +905,7 @@ func (t translation) metadata(m map[string]any) map[string]any {
 	return out
 }
 
+// locations are translated in a copy: the caller's list may be shared.
 func (t translation) locations(list []tools.Location) []tools.Location {
 	if t.here == nil {
 		return list

@@ -31,19 +31,20 @@ type settingsHooks struct {
 	cwd string
 
 	mu    sync.Mutex
-	calls map[string]*hookedCall // guarded by mu; by call id, from before a call until after it
+	calls map[string]*hookedCall // guarded by mu; by session and call id, from before a call until after it
 	shown map[string]bool        // guarded by mu; by session and command: the person was told that it runs
 }
 
 // hookedCall is what is known of a call that runs.
 type hookedCall struct {
-	calls    []claudeCall // as hooks see it
-	decision string       // of PreToolUse: allow or ask
-	insisted bool         // guarded by settingsHooks.mu: its first question was made one that is asked
-	context  []string     // for the model, added to the result
+	calls    []claudeCall // as hooks see it, after PreToolUse may have changed its input
+	decision string       // of PreToolUse: allow, ask or empty
+	insisted bool         // guarded by settingsHooks.mu; insist has claimed a question, and the call's other questions follow the rules
+	context  []string     // from PreToolUse for the model; after adds it to the result, as a call has no other place for it
 }
 
-// maxHookedCalls bounds calls: one whose end was never seen (it was abandoned) must not stay for good.
+// maxHookedCalls bounds settingsHooks.calls: a call that was abandoned has no after, and must not stay for good. All are dropped at once
+// when it is reached; a running call then gets no PostToolUse.
 const maxHookedCalls = 512
 
 // over adds the hooks of the settings to what plugins add; base may be nil. The hooks run inside the plugins': they judge the
@@ -53,10 +54,12 @@ func (h *settingsHooks) over(base *agent.Extensions) *agent.Extensions {
 	if base != nil {
 		x = *base
 	}
+	// Plugins are heard first: a Deny of theirs ends it, and an Allow is not asked about by hooks.
 	advise := x.Permission
 	x.Hooks = append(slices.Clone(x.Hooks), tools.Hook{Before: h.before, After: h.after})
 	x.Insist = h.insist
 	x.Permission = func(ctx context.Context, r permission.Request) permission.Action {
+		// Ask means no decision; the gate then asks the person.
 		action := permission.Ask
 		if advise != nil {
 			action = advise(ctx, r)
@@ -74,6 +77,7 @@ func (h *settingsHooks) over(base *agent.Extensions) *agent.Extensions {
 	x.Stop = h.stop
 	compacting := x.Compacting
 	x.Compacting = func(ctx context.Context, s agent.SessionInfo, auto bool, focus string) ([]string, string) {
+		// Both are Claude Code's words for trigger, which a matcher of PreCompact is compared with.
 		trigger := "manual"
 		if auto {
 			trigger = "auto"
@@ -85,6 +89,7 @@ func (h *settingsHooks) over(base *agent.Extensions) *agent.Extensions {
 		return compacting(ctx, s, auto, focus)
 	}
 	x.End = func(s agent.SessionInfo) {
+		// The session is closed by now and has no context to give; the limit is what ends the commands.
 		ctx, cancel := context.WithTimeout(context.Background(), endLimit)
 		defer cancel()
 		h.run(ctx, s.ID, hooks.SessionEnd, []string{"other"}, hooks.Input{"reason": "other"})
@@ -99,7 +104,10 @@ func (h *settingsHooks) run(ctx context.Context, session, event string, names []
 	if len(commands) == 0 {
 		return hooks.Output{}
 	}
+	// Scripts lie in the project and are named by its root, also in a session that was opened in a subfolder.
 	root := paths.Worktree(h.cwd)
+	// The fields that every event of Claude Code's has. Sessions are not stored as transcript files, so that path is empty; the key is
+	// there for scripts that require it.
 	in := hooks.Input{"session_id": session, "transcript_path": "", "cwd": h.cwd, "permission_mode": h.mode(session), "hook_event_name": event}
 	for k, v := range fields {
 		in[k] = v
@@ -107,6 +115,7 @@ func (h *settingsHooks) run(ctx context.Context, session, event string, names []
 	for i, c := range commands {
 		commands[i].Dir = h.cwd
 		commands[i].Env = append(conf.Environ(guard.Hook, c.Command), "CLAUDE_PROJECT_DIR="+root, "PILLION_PROJECT_DIR="+root)
+		// The person should know what runs beside the agent; a line for each call would hide everything else.
 		if h.firstRun(session, c.Command) {
 			h.notice(session, "info", fmt.Sprintf("Running the %s hook %s (%s)", event, shortened(c.Command), c.Reason.Place))
 		}
@@ -120,7 +129,7 @@ func (h *settingsHooks) run(ctx context.Context, session, event string, names []
 	return out
 }
 
-// firstRun reports whether the person was not told yet that this command runs in this session.
+// firstRun reports whether the person was not told yet that this command runs in this session, and notes that they are told.
 func (h *settingsHooks) firstRun(session, command string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -130,13 +139,14 @@ func (h *settingsHooks) firstRun(session, command string) bool {
 	return first
 }
 
+// notice shows the person a line. In a session that was closed meanwhile there is nobody to show it to.
 func (h *settingsHooks) notice(session, level, text string) {
 	if s, ok := h.app.Runtime.Session(session); ok {
 		s.Notice(level, text)
 	}
 }
 
-// mode is Claude Code's word for how a session asks.
+// mode is permission_mode, Claude Code's word for how a session asks. Pillion has nothing like bypassPermissions, so it is never sent.
 func (h *settingsHooks) mode(session string) string {
 	s, ok := h.app.Runtime.Session(session)
 	if !ok {
@@ -152,12 +162,14 @@ func (h *settingsHooks) mode(session string) string {
 	return "default"
 }
 
-// before implements tools.Hook: PreToolUse.
+// before implements tools.Hook: it runs PreToolUse and returns the input, perhaps changed. A hook that blocks fails the call, and the model reads
+// why; one that ends the turn does so as a person's rejection does.
 func (h *settingsHooks) before(ctx context.Context, call *tools.Call, input json.RawMessage) (json.RawMessage, error) {
 	as := claudeCalls(call.Tool, input, h.cwd, h.app.ConfigOf(h.cwd))
 	state := &hookedCall{calls: as}
 	for _, c := range as {
 		out := h.run(ctx, call.SessionID, hooks.PreToolUse, c.names(), hooks.Input{"tool_name": c.Name, "tool_input": c.Input, "tool_use_id": call.CallID})
+		// A cancelled turn has ended the commands: that they did not block says nothing.
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -169,13 +181,16 @@ func (h *settingsHooks) before(ctx context.Context, call *tools.Call, input json
 			h.notice(call.SessionID, "warning", fmt.Sprintf("A hook blocked %s: %s", c.Name, out.Reason))
 			return nil, &tools.Error{Kind: "hook", Message: "A hook of the user's settings blocked this call: " + out.Reason}
 		}
-		if out.Decision == "ask" || out.Decision == "allow" && len(as) == 1 { // one hook speaks for one file of a patch only
+		// An allow is about one file: it must not let the other files of a patch through. An ask about any of them asks about all.
+		if out.Decision == "ask" || out.Decision == "allow" && len(as) == 1 {
 			if out.Decision == "ask" && out.Reason != "" {
 				h.notice(call.SessionID, "info", "A hook wants you to be asked: "+out.Reason)
 			}
+			// Ask is stricter than an allow that another file's hook has given, and stays.
 			state.decision = cmp.Or(strings.Replace(state.decision, "allow", out.Decision, 1), out.Decision)
 		}
 		state.context = append(state.context, out.Context...)
+		// A changed input of one file of a patch cannot be put back into the patch, so it is ignored there.
 		if out.Updated != nil && len(as) == 1 {
 			input = ourInput(call.Tool, out.Updated)
 			state.calls = claudeCalls(call.Tool, input, h.cwd, h.app.ConfigOf(h.cwd))
@@ -190,14 +205,16 @@ func (h *settingsHooks) before(ctx context.Context, call *tools.Call, input json
 	return input, nil
 }
 
-// call is what is known of the call that a question belongs to; nil: nothing. Its fields do not change any more, but for insisted.
+// call is what is known of the call that a question belongs to; nil: nothing. Only insisted changes after before has returned, so the
+// other fields may be read without mu.
 func (h *settingsHooks) call(r permission.Request) *hookedCall {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.calls[r.SessionID+r.CallID]
 }
 
-// insist reports the first question of a call that a hook wants to be asked about.
+// insist implements agent.Extensions.Insist: true for the first question of a call that a hook wants to be asked about. A call may ask more than once (a
+// folder outside, then the command); the person is made to answer one question that the rules would have allowed, not each.
 func (h *settingsHooks) insist(r permission.Request) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -209,7 +226,8 @@ func (h *settingsHooks) insist(r permission.Request) bool {
 	return true
 }
 
-// permission runs the PermissionRequest hooks when the person would be asked, then those of Notification.
+// permission runs the PermissionRequest hooks when the person would be asked, then those of Notification. The gate lets no Allow pass a
+// protected path or an opaque command; see permission.GateOptions.Advise.
 func (h *settingsHooks) permission(ctx context.Context, r permission.Request, action permission.Action) permission.Action {
 	if action != permission.Ask {
 		return action
@@ -224,6 +242,7 @@ func (h *settingsHooks) permission(ctx context.Context, r permission.Request, ac
 			case out.Block:
 				h.notice(r.SessionID, "warning", fmt.Sprintf("A hook denied %s: %s", c.Name, out.Reason))
 				return permission.Deny
+			// As in before: an allow of one file does not count for the other files of a patch.
 			case out.Decision == "allow" && len(state.calls) == 1:
 				return permission.Allow
 			}
@@ -233,7 +252,8 @@ func (h *settingsHooks) permission(ctx context.Context, r permission.Request, ac
 	return permission.Ask
 }
 
-// after implements tools.Hook: PostToolUse, or PostToolUseFailure.
+// after implements tools.Hook: it runs PostToolUse or PostToolUseFailure and adds to the result what hooks say to the model. The call has
+// happened, so a hook that blocks takes nothing back: its objection is read by the model.
 func (h *settingsHooks) after(ctx context.Context, call *tools.Call, _ json.RawMessage, r tools.Result, err error) (tools.Result, error) {
 	h.mu.Lock()
 	state := h.calls[call.SessionID+call.CallID]
@@ -268,6 +288,7 @@ func (h *settingsHooks) after(ctx context.Context, call *tools.Call, _ json.RawM
 	}
 	text := "\n\n<system-reminder>\n" + strings.Join(add, "\n\n") + "\n</system-reminder>"
 	if err != nil {
+		// The kind stays: the loop and the editors act by it. The hooks' words come after the message.
 		kind := "error"
 		var known *tools.Error
 		if errors.As(err, &known) && known.Kind != "" {
@@ -279,7 +300,7 @@ func (h *settingsHooks) after(ctx context.Context, call *tools.Call, _ json.RawM
 	return r, nil
 }
 
-// begin runs SessionStart.
+// begin implements agent.Extensions.Begin with SessionStart. source is startup, resume or compact; a matcher is compared with it.
 func (h *settingsHooks) begin(ctx context.Context, s agent.SessionInfo, source string) []string {
 	if s.Parent != "" { // a sub-agent's session is not one that the person began
 		return nil
@@ -291,7 +312,8 @@ func (h *settingsHooks) begin(ctx context.Context, s agent.SessionInfo, source s
 	return out.Context
 }
 
-// prompt runs UserPromptSubmit.
+// prompt implements agent.Extensions.Prompt with UserPromptSubmit. Only what the person wrote is shown to the hooks, without the parts that Pillion
+// adds. An error refuses the prompt. The prompt of a sub-agent is the model's, so it has no such event.
 func (h *settingsHooks) prompt(ctx context.Context, e agent.Entering) ([]string, error) {
 	if e.Session.Parent != "" {
 		return nil, nil
@@ -312,7 +334,9 @@ func (h *settingsHooks) prompt(ctx context.Context, e agent.Entering) ([]string,
 	return out.Context, nil
 }
 
-// stop runs Stop, or SubagentStop. A hook that blocks the end keeps the turn going with its reason.
+// stop implements agent.Extensions.Stop with Stop, or SubagentStop. A hook that blocks the end keeps the turn going with its reason; one that says
+// "continue": false ends it whatever the others want. The loop bounds how often (maxKeptGoing); again becomes stop_hook_active, by which a
+// script can avoid blocking for ever.
 func (h *settingsHooks) stop(ctx context.Context, s agent.SessionInfo, last string, again bool) string {
 	event := hooks.Stop
 	if s.Parent != "" {
@@ -326,8 +350,8 @@ func (h *settingsHooks) stop(ctx context.Context, s agent.SessionInfo, last stri
 	return "A hook of the user's settings says that the work is not finished: " + out.Reason
 }
 
-// hooked are the extensions of a directory with the hooks of its settings; base is what plugins add. The result is kept while
-// both stay the same, because it is asked for often.
+// hooked are the extensions of a directory with the hooks of its settings; base is what plugins add. The result is kept until base is
+// another one, because it is asked for often. settingsHooks is kept longer: it has the calls that run, and what the person was told.
 func (c *Plugins) hooked(cwd string, conf *config.Config, base *agent.Extensions) *agent.Extensions {
 	c.mu.Lock()
 	defer c.mu.Unlock()

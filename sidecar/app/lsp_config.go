@@ -57,7 +57,7 @@ func problemAt(c *config.Config, path, text string) config.Problem {
 }
 
 // cutLast removes the number after the last colon. Paths of Windows contain colons too, so the number is looked for
-// from the end.
+// from the end. ok is false where no number follows; rest is then to be ignored.
 func cutLast(s string) (rest string, n int, ok bool) {
 	i := strings.LastIndexByte(s, ':')
 	if i < 0 {

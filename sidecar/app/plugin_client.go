@@ -47,6 +47,7 @@ var clientMethods = map[string]func(p pluginClient, ctx context.Context, args cu
 		if _, err := p.session(ctx, args.ID); err != nil {
 			return nil, err
 		}
+		// Not nil: a plugin gets [] for a session without a plan.
 		todos := []any{}
 		err := p.app.Runtime.StoredOf(ctx, args.ID, 0, []agent.EventType{agent.EventPlan}, func(e agent.Event) error {
 			d, _ := agent.Value[agent.PlanData](e)
@@ -79,6 +80,7 @@ var clientMethods = map[string]func(p pluginClient, ctx context.Context, args cu
 	"path.get": func(p pluginClient, _ context.Context, _ custom.Args) (any, error) {
 		return map[string]string{"state": p.app.Place.State, "config": p.app.Place.User, "worktree": paths.Worktree(p.cwd), "directory": p.cwd}, nil
 	},
+	// Pillion has no table of projects, so the worktree is the id and there is no time of creation.
 	"project.current": func(p pluginClient, _ context.Context, _ custom.Args) (any, error) {
 		return map[string]any{"id": paths.Worktree(p.cwd), "worktree": paths.Worktree(p.cwd), "time": map[string]int{"created": 0}}, nil
 	},
@@ -154,6 +156,7 @@ func (h *customHost) chatMessage(ctx context.Context, e agent.Entering) []provid
 	if !h.Has(ctx, "chat.message") {
 		return e.Parts
 	}
+	// A model is named VENDOR/MODEL; the model's own name may have slashes too, so the first one counts.
 	vendor, model, _ := strings.Cut(e.Session.Model, "/")
 	m := custom.Message{ID: e.MessageID, SessionID: e.Session.ID, Agent: e.Session.Agent, Provider: vendor, Model: model}
 	// Parts are told apart by these ids; a plugin that changes an id adds a part and drops the old one.

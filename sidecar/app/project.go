@@ -24,8 +24,8 @@ import (
 // before, since sub-agents begin by the dozen.
 type project struct {
 	app   *App
-	pages instructionPages
-	trees recentTrees
+	pages instructionPages // fetched instructions
+	trees recentTrees      // file trees, by directory
 
 	mu      sync.Mutex
 	finders map[string]*skill.Finder    // guarded by mu; by the places they look in
@@ -55,12 +55,14 @@ func (p *project) Instructions(cwd string) []string {
 	})...)
 }
 
-// maxRuleBytes is how much the rules that always count may take of the system prompt, in bytes; configured instructions
-// have the same limit. A rule that does not fit is left out, and shorter ones after it still count.
+// maxRuleBytes is how much the rules that always count may take of the system prompt together, in bytes; configured instructions
+// have a limit of their own of the same size. A rule that does not fit is left out whole, as half a rule may say the opposite; shorter ones
+// after it still count.
 const maxRuleBytes = 192 << 10
 
-// ruleBlocks are the rules of other agents' folders for the system prompt: those that always count, and which files to read for the
-// work that the others are about. Rules for certain files are shown when such a file is read.
+// ruleBlocks are the rules of other agents' folders below root for the system prompt: the text of those that always count, and one block that
+// names those with a description only, for the model to read when it does such work. Rules for certain files are not here: the read tool shows them
+// with such a file.
 func ruleBlocks(root string) (blocks []string) {
 	size, more := 0, ""
 	for _, r := range rules.Find(root) {
@@ -102,6 +104,7 @@ func (p *project) Tree(ctx context.Context, cwd string) string {
 	}
 	ctx, cancel := context.WithTimeout(ctx, treeTimeout)
 	defer cancel()
+	// A failure is not kept: the next session tries again.
 	l, err := p.searcher(p.app.ConfigOf(cwd).Ripgrep).Tree(ctx, search.TreeQuery{Root: cwd, Limit: treeEntries})
 	if err != nil || l.Root == nil || l.Entries == 0 {
 		return ""
@@ -158,7 +161,9 @@ func (p *project) searcher(ripgrep string) *search.Searcher {
 	return s
 }
 
-// skills are those of a directory; its sessions share the list, so that the folders are read once.
+// skills finds the skills of a directory: those of the project, of the person, of OpenCode's configuration and of the setting skills.paths, where ~/ is
+// the home folder and other relative paths begin at root. Directories that look in the same places share one Finder, so that the folders are read
+// once.
 func (p *project) skills(cwd, root string, c *config.Config) *skill.Finder {
 	at := skill.Places{Cwd: cwd, Root: root, Home: p.app.Place.Home, Config: []string{p.app.Place.User}}
 	if p.app.Place.Home != "" {

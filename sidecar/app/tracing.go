@@ -77,8 +77,8 @@ func (t *traces) close() {
 // every two seconds, which is how often spans are sent.
 type collector struct {
 	sdktrace.SpanExporter
-	where    string
-	notify   func(string)
+	where    string       // the address as notices name it, without a password
+	notify   func(string) // tells the person
 	mu       sync.Mutex
 	reported bool // guarded by mu
 }
@@ -89,6 +89,7 @@ func newCollector(c config.Tracing, say func(string)) (*collector, error) {
 	// The gate's client and not the exporter's own: every request passes the gate, under the name of this setting.
 	client := guard.Client(guard.Reason{Who: guard.Traces, Setting: "tracing"}, guard.Network{})
 	client.Timeout = deliveryLimit // the exporter does not set it on a client that it is given
+	// No retries: a batch that is not accepted is dropped, see traces.
 	opts := []otlptracehttp.Option{otlptracehttp.WithHTTPClient(client), otlptracehttp.WithTimeout(deliveryLimit), otlptracehttp.WithRetry(otlptracehttp.RetryConfig{})}
 	where := "the address of OTEL_EXPORTER_OTLP_ENDPOINT"
 	switch {
