@@ -119,7 +119,7 @@ func checkStruct(n *node, t reflect.Type, path string) []Problem {
 	})
 }
 
-// fieldsOf are a struct's fields by their names in JSON.
+// fieldsOf are a struct's exported fields by their names in JSON; a field without a json tag has none. The rest field is among them, as restName.
 func fieldsOf(t reflect.Type) map[string]reflect.StructField {
 	fields := map[string]reflect.StructField{}
 	for i := range t.NumField() {
@@ -173,7 +173,7 @@ func checkElems(n *node, t reflect.Type, path string) []Problem {
 // actionAuto, as the value of the whole permission section, decides commands by their effects (see Permission.Auto).
 const actionAuto = "auto"
 
-// actions are the actions of a rule.
+// actions are the actions of a rule, as people write them.
 var actions = []string{"allow", "ask", "deny"}
 
 // checkPermission checks OpenCode's grammar: an action, or an object whose values are actions or {pattern:
@@ -241,7 +241,7 @@ func oneOf(values []string) string {
 }
 
 // didYouMean names the closest known word, if at most two letters differ, as the end of a message; "" when there
-// is none. d < len(k) keeps it from suggesting a word that shares no letter.
+// is none. Case does not count. d < len(k) keeps it from suggesting a short word of which every letter differs.
 func didYouMean(word string, known []string) string {
 	best, at := 3, ""
 	for _, k := range known {

@@ -68,11 +68,12 @@ type Config struct {
 
 	origins      map[string]string // by dotted path: file:line:column
 	projectFiles map[string]string // by file of a project: its worktree
-	trustedNow   func(root string) bool
-	held         []Held
-	unsupported  []Unsupported
-	trusted      bool
-	included     map[string]string // files of {file:…}, with their marks when they were read
+	// trustedNow asks about trust at the moment of use: a configuration may be older than a decision of the person.
+	trustedNow  func(root string) bool
+	held        []Held            // what an untrusted project may not set, in the order of reading
+	unsupported []Unsupported     // settings of other programs that have no effect
+	trusted     bool              // as it was when this was loaded
+	included    map[string]string // files of {file:…}, with their state when they were read; see Current
 }
 
 // Provider is one model provider. Options is OpenCode's nesting of the same settings.
@@ -105,7 +106,8 @@ type Quirks struct {
 	NoCache         bool   `json:"no_cache,omitempty" doc:"anthropic format: no cache_control"`
 }
 
-// ProviderOptions is where OpenCode keeps a provider's settings.
+// ProviderOptions is where OpenCode keeps a provider's settings. Names that are not known here are not mistakes: they are options of the
+// provider's API and are sent with every request (Rest).
 type ProviderOptions struct {
 	BaseURL string            `json:"baseURL,omitempty" doc:"base URL of the API"`
 	APIKey  string            `json:"apiKey,omitempty" doc:"API key"`
@@ -123,7 +125,8 @@ type ProviderOptions struct {
 	Rest map[string]Any `json:"*"` // what is sent with every request
 }
 
-// restName is the JSON name of a field that keeps the members without a field of their own.
+// restName is the JSON name of a field that keeps the members without a field of their own. encoding/json knows no such thing, so a type with
+// it reads and writes itself; check and the schema accept any key there.
 const restName = "*"
 
 // UnmarshalJSON keeps what has no field of its own in Rest.
@@ -141,7 +144,7 @@ func (o *ProviderOptions) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// MarshalJSON writes the form that was read.
+// MarshalJSON writes the form that was read: the members of Rest beside the known ones, and no member "*".
 func (o ProviderOptions) MarshalJSON() ([]byte, error) {
 	type plain ProviderOptions
 	known := plain(o)
@@ -161,7 +164,8 @@ func (o ProviderOptions) MarshalJSON() ([]byte, error) {
 	return json.Marshal(all)
 }
 
-// Millis is a time-out in milliseconds; false means none, which is a day. It is 0 when nothing valid is given.
+// Millis is a time-out in milliseconds; false means none, which is a day: callers need no special case for it. It is 0 when nothing valid is given.
+// 1e9 ms are eleven days; more is taken for a mistake, and much more would not fit into a Duration.
 func (a Any) Millis() time.Duration {
 	if string(a) == "false" {
 		return 24 * time.Hour
@@ -192,7 +196,7 @@ type Model struct {
 	Headers   map[string]string         `json:"headers,omitempty" doc:"HTTP headers sent with its requests, besides the provider's"`
 }
 
-// Limit is OpenCode's nesting of a model's limits, in tokens.
+// Limit is OpenCode's nesting of a model's limits, in tokens; 0: not known. Context and Output beside it mean the same.
 type Limit struct {
 	Context int `json:"context,omitempty" doc:"context window in tokens"`
 	Input   int `json:"input,omitempty" doc:"longest request in tokens, where that is less than the window"`
@@ -282,7 +286,7 @@ type WebSearch struct {
 	Key      string `json:"key,omitempty" doc:"API key; better {env:NAME} than the key itself"`
 }
 
-// Any is a value that is passed on unchanged.
+// Any is a value that is passed on unchanged, as JSON text; empty: the key was absent.
 type Any json.RawMessage
 
 // MarshalJSON writes the value as it was read.
@@ -296,7 +300,7 @@ func (a Any) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON keeps the value as it is.
 func (a *Any) UnmarshalJSON(b []byte) error { *a = append((*a)[:0], b...); return nil }
 
-// Switch is either a bool or an object of definitions by id.
+// Switch is either a bool or an object of definitions by id. An object turns the feature on, also where it only changes one entry.
 type Switch[T any] struct {
 	Set bool // given at all
 	On  bool // true, or an object
@@ -324,7 +328,8 @@ func (s Switch[T]) MarshalJSON() ([]byte, error) {
 // IsZero reports whether the key was absent.
 func (s Switch[T]) IsZero() bool { return !s.Set }
 
-// Models are a provider's models: an object by id, or a plain list of ids.
+// Models are a provider's models: an object by id, or a plain list of ids, each of which becomes a Model without settings. It is always written
+// as an object.
 type Models map[string]Model
 
 // UnmarshalJSON reads either form.
@@ -345,7 +350,7 @@ type Permission struct {
 	Rules permission.Ruleset
 	// Auto is "permission": "auto": commands whose effects stay in the sandbox, and can be undone, need no approval.
 	Auto bool
-	raw  json.RawMessage
+	raw  json.RawMessage // the section as JSON; only IsZero looks at it, as Rules come from the tree
 }
 
 // MarshalJSON writes the section as rules, for people.
@@ -384,7 +389,7 @@ func (c *Config) Reason(settings ...string) guard.Reason {
 	return r
 }
 
-// Origins returns every leaf's origin by dotted path.
+// Origins returns every leaf's origin by dotted path. The map is the configuration's own: callers must not change it.
 func (c *Config) Origins() map[string]string { return c.origins }
 
 // Problem is something wrong in a configuration file. Line and Column count from 1, Column in bytes.

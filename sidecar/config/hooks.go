@@ -29,8 +29,8 @@ type Hook struct {
 	place string // where it was written; "" in a configuration that was not loaded
 }
 
-// noteHooks leaves out of a layer's hooks what does not exist here, with a note, and remembers where each of the others was
-// written: lists lose that when they are joined. It comes after check, so all types are right.
+// noteHooks removes from a layer's hooks the events that do not exist here, with a note, and remembers where each of the other hooks was
+// written: merge joins the lists, and the Config that is decoded from them has no places. It comes after check, so all types are right.
 func (l *loader) noteHooks(n *node) {
 	section := n.get("hooks")
 	if section == nil {
@@ -54,7 +54,8 @@ func (l *loader) noteHooks(n *node) {
 	section.members = kept
 }
 
-// placeHooks gives each hook the place that noteHooks has seen, in the same order.
+// placeHooks gives each hook the place that noteHooks has seen. Both go through the hooks in the order of the layers; a hook without a
+// place would count as the person's own, so the two must skip the same ones.
 func (c *Config) placeHooks(places map[string][]string) {
 	for event, groups := range c.Hooks {
 		all := places[event]
@@ -80,6 +81,7 @@ func (c *Config) HooksOf(event string, names ...string) (out []hooks.Command) {
 			continue
 		}
 		for _, h := range g.Hooks {
+			// The same script in the person's settings and in the project's is not run twice. The first one counts, with the trust of its folder.
 			key := strings.Join(append([]string{h.Command}, h.Args...), "\x00")
 			if h.Command == "" || seen[key] {
 				continue
@@ -105,8 +107,9 @@ func (c *Config) Environ(who, program string) []string {
 	return guard.WithoutKeys(out, who, program)
 }
 
-// claudeHooks makes a layer's hooks of Claude Code's. Handlers of other types than commands are noted: an HTTP address or a model's
-// judgement in the place of a command is another gate, and is not taken for one.
+// claudeHooks copies the hooks section of a settings file of Claude Code's into ours; the shape is the same. Keys that are not known are noted
+// and left out, because check would report them as mistakes in a file that was not written for Pillion. Handlers of other types than commands (an HTTP
+// address, a prompt for a model) are noted too and do not run. ok is false where nothing is left.
 func (l *loader) claudeHooks(m member) (member, bool) {
 	out := &node{file: m.value.file, line: m.value.line, column: m.value.column, kind: kindObject}
 	for _, event := range m.value.members {
@@ -126,6 +129,7 @@ func (l *loader) claudeHooks(m member) (member, bool) {
 						}
 					}
 					group.members = append(group.members, member{f.key, f.at, &list})
+				// A matcher that is no string is dropped: without one the group is about everything, which is the strict side of a guard.
 				case f.key != "matcher" && f.key != "description":
 					l.note(f.at, "hooks."+event.key+"."+f.key, "there is no such setting here")
 				}
@@ -137,7 +141,8 @@ func (l *loader) claudeHooks(m member) (member, bool) {
 	return member{"hooks", m.at, out}, len(out.members) > 0
 }
 
-// claudeHook keeps of one handler what Pillion knows; nil: nothing of it is run.
+// claudeHook copies of one handler what Pillion knows; nil: it is not run, and a note says why. where is its dotted path. The node is copied: the tree
+// of the file is read by others as well.
 func (l *loader) claudeHook(h *node, where string) *node {
 	if kind := h.get("type"); kind != nil && kind.text != "command" {
 		l.note(h, where, "hooks of the type "+kind.text+" are not run; commands are")

@@ -15,22 +15,25 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
-// Programs are those whose settings Import translates.
+// Programs are those whose settings Import translates. claude and opencode have readers of their own; for each of the others there is at least one row
+// in otherFiles.
 var Programs = []string{"claude", "opencode", "cursor", "codex", "gemini"}
 
-// Imported is what Import has made.
+// Imported is what Import has made. Nothing of it is written yet.
 type Imported struct {
 	Path  string   // the file of settings that Text is for
 	Old   string   // what it holds now; empty: it does not exist
-	Text  string   // what it would hold
+	Text  string   // what it would hold; empty: it cannot be changed, see Problems
 	Files []string // what was read
-	Left  []Unsupported
+	// Left are the settings that have no translation, each with its place and the reason.
+	Left []Unsupported
 	// Problems are mistakes in the files that were read, or in the file of settings, which is then left alone.
 	Problems []Problem
 }
 
 // Import translates the settings of another program into Pillion's. It reads the project's files, or the person's with own, and
-// changes nothing: a person reviews the text. What the file of settings says already stays as it is, with its comments.
+// changes nothing: a person reviews the text, so it may translate what loosens as well. What the file of settings says already stays as it is, with
+// its comments. It fails for an unknown program, and where there are no settings of it; mistakes in the files are in Problems.
 func Import(s Sources, program string, own bool) (Imported, error) {
 	if !slices.Contains(Programs, program) {
 		return Imported{}, fmt.Errorf("%s is not a program whose settings can be imported; it takes %s", program, oneOf(Programs))
@@ -40,6 +43,7 @@ func Import(s Sources, program string, own bool) (Imported, error) {
 		dir = s.Home
 	}
 	l := loader{Sources: s, origins: map[string]string{}, included: map[string]string{}, hookPlaces: map[string][]string{}}
+	// As in Load, whatever the caller set.
 	l.MaxBytes = 4 << 20
 	if l.Env == nil {
 		l.Env = os.Getenv
@@ -47,6 +51,7 @@ func Import(s Sources, program string, own bool) (Imported, error) {
 	out := Imported{}
 	var layers []*node
 	var denies permission.Ruleset
+	// Only what exists is named as read: the list goes into the file's first line.
 	read := func(paths ...string) {
 		for _, p := range paths {
 			if _, err := os.Stat(p); err == nil {
@@ -67,6 +72,7 @@ func Import(s Sources, program string, own bool) (Imported, error) {
 		}
 		layers = append(layers, l.claudeLayers(dir)...)
 		layers = append(layers, l.claudeModels(dir)...)
+		// claudeDenies reads the folders of a session; here it is to read this one folder, not the person's beside it.
 		only := l
 		only.Root, only.Cwd, only.Home = dir, dir, ""
 		denies = only.claudeDenies()
@@ -86,6 +92,7 @@ func Import(s Sources, program string, own bool) (Imported, error) {
 		}
 	default:
 		for _, f := range otherFiles {
+			// A person's settings lie in the home folder, where some of these files have no meaning.
 			if f.program != program || own && !f.home {
 				continue
 			}
@@ -111,6 +118,8 @@ func Import(s Sources, program string, own bool) (Imported, error) {
 		return out, fmt.Errorf("no settings of %s were found in %s", program, dir)
 	}
 	tree := (&node{file: program, line: 1, column: 1}).object()
+	// Rules are collected over all layers: merge would put a later rule about a known permission at the place of the first one,
+	// and the order decides.
 	var rules []member
 	for _, n := range layers {
 		if p := n.get("permission"); p != nil && p.kind == kindObject {
@@ -120,6 +129,7 @@ func Import(s Sources, program string, own bool) (Imported, error) {
 		tree = merge(tree, n, "")
 	}
 	at := tree.object()
+	// Denies come last, so they win over every allow that was translated.
 	for _, r := range denies {
 		addRule(at, tree, r.Permission, r.Pattern, permission.Deny)
 	}
@@ -153,7 +163,7 @@ func Import(s Sources, program string, own bool) (Imported, error) {
 	return out, nil
 }
 
-// readOther reads a file of another program; nil when there is none, or a mistake in it, which is reported.
+// readOther reads a file of another program; nil when there is none, or when it has a mistake, which is added to the problems.
 func (l *loader) readOther(path string) *node {
 	src, ok := l.read(path, false)
 	if !ok {
@@ -167,12 +177,14 @@ func (l *loader) readOther(path string) *node {
 	return n
 }
 
-// left are the notes without those that name this import as the way: it is what has just been done.
+// left are the notes without those that advise to run this import: it has just been done. They are found by the command in their text, so a note
+// that advises it must name it as "pillion import PROGRAM".
 func (l *loader) left(program string) []Unsupported {
 	return slices.DeleteFunc(l.unsupported, func(u Unsupported) bool { return strings.Contains(u.Why, "pillion import "+program) })
 }
 
-// header says in the new file where it comes from.
+// header is the comment at the top of a new file that says where its settings come from. Paths below dir are shown relative to it. printable replaces
+// line breaks in a name, which would end the comment.
 func header(program string, files []string, dir string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "// Imported from %s:", program)
@@ -186,7 +198,8 @@ func header(program string, files []string, dir string) string {
 }
 
 // groupRules writes rules as people do: one section for each permission. The sections stand in the order of their last rules, so a
-// deny, which came last, still comes after an allow under a wildcard.
+// deny, which came last, still comes after an allow under a wildcard. Within a section a repeated pattern moves to its end for the same reason. at is
+// where the new nodes are said to be.
 func groupRules(at *node, rules []member) *node {
 	out := at.object()
 	for _, r := range rules {
@@ -208,7 +221,8 @@ func groupRules(at *node, rules []member) *node {
 	return out
 }
 
-// laidInto adds to a file of settings what it does not say yet. Without a file it is the tree itself, below a comment.
+// laidInto returns the text of a file of settings with what it does not say yet added to it. An empty file becomes the tree itself, below a comment.
+// A value that both have stays as it is in the file; objects are completed key by key. The error says why the file cannot be changed.
 func laidInto(old []byte, tree *node, comment string) (string, error) {
 	var b bytes.Buffer
 	if len(bytes.TrimSpace(old)) == 0 {
@@ -224,6 +238,7 @@ func laidInto(old []byte, tree *node, comment string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	// One operation of a JSON Patch (RFC 6902), which hujson applies without losing comments.
 	type operation struct {
 		Op    string          `json:"op"`
 		Path  string          `json:"path"`
@@ -233,6 +248,7 @@ func laidInto(old []byte, tree *node, comment string) (string, error) {
 	var add func(have, want *node, path string)
 	add = func(have, want *node, path string) {
 		for _, m := range want.members {
+			// A JSON Pointer (RFC 6901): ~ and / of a key are escaped.
 			at := path + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(m.key)
 			switch was := have.get(m.key); {
 			case was == nil:
@@ -258,8 +274,8 @@ func laidInto(old []byte, tree *node, comment string) (string, error) {
 	return formatted([]byte(v.String()), indentOf(old))
 }
 
-// formatted is JSON with comments in hujson's form, which is stable: a later import changes only the lines that it adds. It indents
-// with tabs, and people's files seldom do.
+// formatted is JSON with comments in hujson's form, which is stable: a later import changes only the lines that it adds. hujson indents
+// with tabs, which are replaced by indent.
 func formatted(src []byte, indent string) (string, error) {
 	out, err := hujson.Format(src)
 	if err != nil {
@@ -273,7 +289,7 @@ func formatted(src []byte, indent string) (string, error) {
 	return strings.Join(lines, ""), nil
 }
 
-// indentOf is how a file is indented: as its first indented line.
+// indentOf is the indentation of a file's first indented line, two blanks without one. With another one an import would change every line.
 func indentOf(src []byte) string {
 	for line := range strings.Lines(string(src)) {
 		if rest := strings.TrimLeft(line, " \t"); rest != line && strings.TrimSpace(rest) != "" {
@@ -283,7 +299,9 @@ func indentOf(src []byte) string {
 	return "  "
 }
 
-// claudeModels are the settings with which Claude Code chooses its model and service, as ours.
+// claudeModels are the settings with which Claude Code chooses its model and service, as ours, a layer for each file. They are only imported: an
+// address from another program's file counts after a person has read it. Aliases such as "sonnet" have no
+// counterpart and are left out.
 func (l *loader) claudeModels(dir string) (out []*node) {
 	for _, name := range claudeSettings {
 		n := l.readOther(filepath.Join(dir, name))
@@ -312,7 +330,8 @@ func (l *loader) claudeModels(dir string) (out []*node) {
 	return out
 }
 
-// codexChoices are the settings of Codex that loosen or redirect, which count here only after a person has read them.
+// codexChoices are the settings of Codex's config.toml that loosen or redirect: model, service and sandbox. codexLayer leaves them out, because they
+// count here only after a person has read them.
 func codexChoices(n *node) *node {
 	out := n.object()
 	put := func(path, value string) { setText(out, n, strings.Split(path, "."), value) }
@@ -325,11 +344,13 @@ func codexChoices(n *node) *node {
 	}
 	vendor := text("model_provider")
 	if vendor == "" {
+		// Codex's default.
 		vendor = "openai"
 	}
 	if m := text("model"); m != "" {
 		put("model", vendor+"/"+m)
 		if e := text("model_reasoning_effort"); e != "" {
+			// The dots of a name such as gpt-5.1 are no separators; see setText.
 			put("provider."+vendor+".models."+strings.ReplaceAll(m, ".", "\x00")+".options.reasoningEffort", e)
 		}
 	}
@@ -344,6 +365,7 @@ func codexChoices(n *node) *node {
 				case "env_key":
 					put("provider."+p.key+".key", "{env:"+m.value.text+"}")
 				case "wire_api":
+					// Its other value is chat, the format that a provider has here without the setting.
 					if m.value.text == "responses" {
 						put("provider."+p.key+".api", "responses")
 					}
@@ -353,6 +375,7 @@ func codexChoices(n *node) *node {
 	}
 	yes := func() *node { v := n.object(); v.kind, v.text = kindBool, "true"; return v }
 	switch text("sandbox_mode") {
+	// Codex asks to leave the sandbox unless its policy is never; untrusted asks about commands in it as well.
 	case "workspace-write":
 		if text("approval_policy") == "never" {
 			put("sandbox", "on")
@@ -362,6 +385,7 @@ func codexChoices(n *node) *node {
 		if text("approval_policy") != "untrusted" {
 			put1("sandbox_auto_allow", yes())
 		}
+	// The agent plan changes nothing, which is as near as a setting comes.
 	case "read-only":
 		put("default_agent", "plan")
 	}
@@ -376,7 +400,8 @@ func codexChoices(n *node) *node {
 	return out
 }
 
-// setText sets a text in a tree, with the objects on the way to it. A NUL in a key stands for a dot.
+// setText sets a text in a tree and makes the objects on the way to it. at is the place that the new nodes name. A NUL in a key stands for a dot, as
+// callers split a dotted path; the last key may have none. A value that is there already is not replaced but followed by a second one, which wins.
 func setText(to, at *node, path []string, value string) {
 	for _, key := range path[:len(path)-1] {
 		key = strings.ReplaceAll(key, "\x00", ".")

@@ -124,10 +124,10 @@ type loader struct {
 
 	unsupported []Unsupported
 
+	problems []Problem
 	// origins maps a dotted path to the place of its value, as file:line:column, for "config show --origin" and
 	// Config.Origin.
-	problems []Problem
-	origins  map[string]string
+	origins map[string]string
 	// included maps the path of a {file:…} to its state when it was read (see Current).
 	included     map[string]string
 	hookPlaces   map[string][]string // by event: where its hooks stand, in their order
@@ -198,7 +198,7 @@ func (l *loader) project() {
 	l.untrustedLayer = false
 }
 
-// file adds a file as a layer. must reports a missing one; without it, a missing file is an empty layer.
+// file adds a file as a layer. With must a missing file is reported; without it, it is an empty layer.
 func (l *loader) file(path string, must bool) {
 	if src, ok := l.read(path, must); ok {
 		l.text(path, src)
@@ -259,6 +259,7 @@ func (l *loader) folders(name string, src []byte) {
 	}
 }
 
+// within reports whether path is dir or lies below it, by the text of both.
 func within(dir, path string) bool {
 	rel, err := filepath.Rel(dir, path)
 	return err == nil && filepath.IsLocal(rel)
@@ -288,9 +289,9 @@ func (l *loader) add(n *node) {
 	l.tree = merge(l.tree, n, "")
 }
 
-// takeRules collects the permission sections layer by layer: merging them as objects would lose the order of the
-// rules, which decides.
-// In an untrusted project "auto" is held back: it lets commands run that would otherwise be asked about.
+// takeRules collects the permission sections of a layer, the general one and those of agents, behind those of earlier layers: merging them as objects
+// would lose the order of the rules, which decides. Of an untrusted project's layer, rules that loosen are left out or weakened (see projectRules), and
+// "auto" is held back: it lets commands run that would otherwise be asked about.
 func (l *loader) takeRules(n *node) {
 	if p := n.get("permission"); p != nil && p.kind == kindString && p.text == actionAuto {
 		if l.untrustedLayer {
@@ -350,7 +351,8 @@ func rules(n *node) permission.Ruleset {
 	return out
 }
 
-// finish turns the merged tree into a Config, with the origins of its values and the rules in their final order.
+// finish turns the merged tree into a Config, with the origins of its values and the rules in their final order: the layers', then what other programs
+// deny. An agent's rules are those of an untrusted project first, as far as agentRules lets them pass, then the person's, then the denies again.
 func (l *loader) finish() (*Config, []Problem) {
 	c := &Config{}
 	if l.tree != nil {
@@ -419,7 +421,7 @@ func place(origin string) (file string, line, column int) {
 	return file, line, column
 }
 
-// cause is an error without the path, which the problem names already.
+// cause is the text of an error without the path and the operation: the problem names the file already.
 func cause(err error) string {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
@@ -503,6 +505,7 @@ func Stamp(s Sources) string {
 // fileState tells versions of a file apart, by size in bytes and time; "" when there is none.
 func fileState(path string) string { return stateOf(os.Stat(path)) }
 
+// stateOf is fileState of a file that was looked at already.
 func stateOf(info os.FileInfo, err error) string {
 	if err != nil {
 		return ""

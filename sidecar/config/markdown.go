@@ -23,7 +23,7 @@ type markdownKind struct {
 	convert func(m *markdown) *node
 }
 
-// markdownKinds are the folders of Markdown files. OpenCode once called primary agents modes.
+// markdownKinds are the folders of Markdown files. Both the singular and the plural are read, as OpenCode does.
 var markdownKinds = []markdownKind{
 	{"agent", []string{"agent", "agents", "mode", "modes"}, (*markdown).agent}, // modes are what OpenCode once called primary agents
 	{"command", []string{"command", "commands"}, (*markdown).command},
@@ -35,7 +35,7 @@ const (
 	maxMarkdownFiles = 500     // of one folder
 )
 
-// markdown is one file.
+// markdown is one file of an agent or a command, with its front matter parsed.
 type markdown struct {
 	path   string
 	name   string // its path below the folder, without .md
@@ -173,10 +173,12 @@ func (m *markdown) body(out *node, key string) {
 	out.members = append(out.members, member{key, n, n})
 }
 
-// SmallModel stands for the configured small model, or the small one of the session's provider, as the model of an agent.
+// SmallModel stands for the configured small model, or the small one of the session's provider, as the model of an agent. It has no slash, so
+// it cannot be the name of a real model (provider/model).
 const SmallModel = "small"
 
-// agent reads an agent, in the keys of Pillion, OpenCode and Claude Code.
+// agent reads an agent, in the keys of Pillion, OpenCode and Claude Code. The text below the front matter is its prompt. It changes m.name where the
+// file names the agent itself.
 func (m *markdown) agent() *node {
 	mode := false
 	out := m.object(func(key string, v *yaml.Node) (string, *node) {
@@ -232,7 +234,8 @@ var claudeTools = map[string][]string{
 	"todowrite": {"todowrite", "todoread"}, "task": {"task"}, "agent": {"task"}, "skill": {"skill"}, "askuserquestion": {"question"}, "lsp": {"lsp"},
 }
 
-// switchableTools are the tools that a list of tools turns off when it does not name them.
+// switchableTools are the tools that a list of tools turns off when it does not name them. A built-in tool that is missing here stays on for an agent
+// whose list leaves it out.
 var switchableTools = []string{"read", "write", "edit", "multiedit", "apply_patch", "list", "glob", "grep", "bash", "bash_output", "bash_input", "bash_kill",
 	"lsp", "symbol_find", "symbol_read", "symbol_references", "symbol_replace", "symbol_insert_before", "symbol_insert_after", "symbol_rename", "symbol_delete",
 	"webfetch", "websearch", "codesearch", "task", "skill", "question", "todowrite", "todoread", "batch"}
@@ -304,7 +307,8 @@ func (m *markdown) command() *node {
 	return out
 }
 
-// text is a value as it was written, where YAML sees a list: an argument hint such as [file].
+// text turns n, the node of v, into a string where YAML sees a list: an argument hint such as [file] is written without quotes, and means its
+// brackets. Other nodes are returned as they are.
 func text(n *node, v *yaml.Node) *node {
 	if v.Kind == yaml.SequenceNode {
 		var parts []string

@@ -11,7 +11,8 @@ import (
 	"github.com/pillion-dev/pillion/agent/provider"
 )
 
-// Unsupported is a setting of OpenCode that Pillion does not use. Line and Column count from 1, Column in bytes.
+// Unsupported is a setting in a file of another program (OpenCode, Claude Code, Codex and others) that Pillion does not use. Line and Column count
+// from 1, Column in bytes.
 type Unsupported struct {
 	File    string `json:"file"`
 	Line    int    `json:"line"`
@@ -25,7 +26,7 @@ func (u Unsupported) String() string {
 	return fmt.Sprintf("%s:%d:%d: %s is not used: %s", printable(u.File), u.Line, u.Column, printable(u.Setting), u.Why)
 }
 
-// Unsupported lists the settings in OpenCode's files that Pillion does not use, in the order of reading.
+// Unsupported lists the settings in other programs' files that Pillion does not use, in the order of reading.
 func (c *Config) Unsupported() []Unsupported { return c.unsupported }
 
 // openCodeFiles are OpenCode's configuration files, in the order of reading in a folder; ours come after them and
@@ -267,7 +268,7 @@ func joinMembers(members []member, name string) []member {
 	return out
 }
 
-// noteExperimental notes the experimental settings that have no effect.
+// noteExperimental notes the experimental settings that have no effect. They stay in the tree: the section is passed on as it is.
 func noteExperimental(n *node, note func(*node, string, string)) {
 	for _, m := range n.members {
 		why, known := experimentalSwitches[m.key]
@@ -287,10 +288,10 @@ func convertProvider(p *node) {
 		switch {
 		case m.key == "api" && strings.Contains(m.value.text, "://"):
 			if p.get("baseURL") == nil && (p.get("options") == nil || p.get("options").get("baseURL") == nil) {
-				// An address under baseURL wins; this one would be a second one of the same name. The loop starts
-				// again, because its slice has changed.
 				p.members[i].key = "baseURL"
 			} else {
+				// An address under baseURL wins; this one would be a second one of the same name. The loop starts
+				// again, because its slice has changed.
 				p.members = slices.Delete(slices.Clone(p.members), i, i+1)
 				convertProvider(p)
 				return
@@ -361,7 +362,7 @@ func convertModel(n *node) {
 	n.members = out
 }
 
-// elements are the elements of the list key.
+// elements are the elements of the list under key; nil without one.
 func (n *node) elements(key string) []*node {
 	if list := n.get(key); list != nil {
 		return list.elems
@@ -369,7 +370,8 @@ func (n *node) elements(key string) []*node {
 	return nil
 }
 
-// why says why a setting is not used. known are the names at its place, for the suggestion.
+// why is the reason that a setting is not used: the known one, else that there is no such setting. known are the names at its place, for the
+// suggestion.
 func why(path []string, known []string) string {
 	if text := whyUnused(path); text != "" {
 		return text
@@ -392,7 +394,7 @@ func whyUnused(path []string) string {
 	return ""
 }
 
-// pathMatch matches a pattern in which * stands for one name.
+// pathMatch reports whether a dotted pattern, in which * stands for one name, matches a whole path.
 func pathMatch(pattern string, path []string) bool {
 	parts := strings.Split(pattern, ".")
 	if len(parts) != len(path) {

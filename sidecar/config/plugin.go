@@ -5,10 +5,10 @@ import (
 	"errors"
 )
 
-// Plugin is a plugin as it is written: its name or path, or a list of that and options.
+// Plugin is a plugin as it is written: its name or path, or a list of that and options. The two forms are OpenCode's.
 type Plugin struct {
-	Name    string
-	Options map[string]any
+	Name    string         // of an npm package, perhaps with @version, or the path of a file
+	Options map[string]any // given to the plugin's function; nil: the short form
 }
 
 // UnmarshalJSON reads either form.

@@ -9,7 +9,8 @@ import (
 // SchemaID is where the generated schema says it lives; editors only use it as a name.
 const SchemaID = "https://pillion.dev/schema/pillion.json"
 
-// JSONSchema describes the configuration file for editors (JSON Schema 2020-12), made from Config's own fields.
+// JSONSchema describes the configuration file for editors (JSON Schema 2020-12), made from Config's own fields and their doc and enum tags, so
+// that a new setting cannot be missing in it. The text ends in a line break and is the same at each call.
 func JSONSchema() []byte {
 	s := schemaOf(reflect.TypeFor[Config]())
 	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
@@ -25,13 +26,14 @@ func schemaOf(t reflect.Type) map[string]any {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
+	// Types that read themselves: their fields say nothing about the JSON that they accept.
 	switch t {
 	case reflect.TypeFor[Any]():
 		return map[string]any{}
 	case reflect.TypeFor[Plugin]():
 		return map[string]any{"anyOf": []any{map[string]any{"type": "string"}, map[string]any{"type": "array", "minItems": 1, "maxItems": 2}}}
 	case reflect.TypeFor[Permission]():
-		// The forms of checkPermission: an action, or by permission an action or actions by pattern.
+		// The forms that checkPermission accepts: an action, or by permission an action or actions by pattern.
 		action := map[string]any{"enum": actions}
 		byPattern := map[string]any{"type": "object", "additionalProperties": action}
 		return map[string]any{"anyOf": []any{action, map[string]any{"const": actionAuto}, map[string]any{"type": "object", "additionalProperties": map[string]any{"anyOf": []any{action, byPattern}}}}}
@@ -40,6 +42,7 @@ func schemaOf(t reflect.Type) map[string]any {
 			map[string]any{"type": "array", "items": map[string]any{"type": "string"}},
 			map[string]any{"type": "object", "additionalProperties": schemaOf(reflect.TypeFor[Model]())}}}
 	}
+	// A generic type's name has its argument in brackets.
 	if strings.HasPrefix(t.Name(), "Switch[") {
 		by, _ := t.FieldByName("By")
 		return map[string]any{"anyOf": []any{map[string]any{"type": "boolean"}, schemaOf(by.Type)}}

@@ -13,6 +13,7 @@ func parseTOML(file string, src []byte) (*node, *Problem) {
 	t := tomlReader{file: file, src: src}
 	t.p.Reset(src)
 	root := t.at(0, kindObject)
+	// Keys before the first [header] belong to the file itself.
 	section := root
 	for t.p.NextExpression() {
 		e := t.p.Expression()
@@ -36,20 +37,22 @@ func parseTOML(file string, src []byte) (*node, *Problem) {
 	return root, nil
 }
 
-// tomlReader makes nodes of a parser's expressions.
+// tomlReader makes nodes of a parser's expressions. It uses the unstable package of go-toml because the stable one gives values without places.
 type tomlReader struct {
 	file string
 	src  []byte
 	p    unstable.Parser
 }
 
-// at is an empty node for the byte offset. Files are short, so lines are counted from the beginning each time.
+// at is an empty node for a byte offset, with line and column from 1, the column in bytes. Files are short, so lines are counted from the beginning
+// each time.
 func (t *tomlReader) at(offset int, kind byte) *node {
 	before := string(t.src[:min(offset, len(t.src))])
 	return &node{file: t.file, line: 1 + strings.Count(before, "\n"), column: len(before) - strings.LastIndexByte(before, '\n'), kind: kind}
 }
 
-// place is at for a key or a value. The parser keeps the offset in Raw or, where it has unescaped the text, in neither.
+// place is at for a key or a value, by the parser's Raw range. Where the parser gives no range the place is the file's first line; set corrects that for
+// values.
 func (t *tomlReader) place(n *unstable.Node, kind byte) *node { return t.at(int(n.Raw.Offset), kind) }
 
 // table finds or makes the object that a [header] or a dotted key names; list: a new element of the list at its end.
@@ -105,6 +108,8 @@ func (t *tomlReader) value(v *unstable.Node) *node {
 	case unstable.Bool:
 		n.kind, n.text = kindBool, string(v.Data)
 	case unstable.Integer, unstable.Float:
+		// TOML allows what JSON does not: digits grouped by _, a sign +, other bases, inf and nan. The last two kinds stay strings,
+		// which check then reports.
 		n.kind, n.text = kindNumber, strings.ReplaceAll(string(v.Data), "_", "")
 		if strings.HasPrefix(n.text, "0x") || strings.HasPrefix(n.text, "0o") || strings.HasPrefix(n.text, "0b") || strings.ContainsAny(n.text, "nN") {
 			n.kind = kindString // no number of JSON's
@@ -123,6 +128,7 @@ func (t *tomlReader) value(v *unstable.Node) *node {
 	default:
 		n.text = string(v.Data)
 	}
+	// A value of a kind without text must not look like an empty string that somebody wrote.
 	if n.kind == kindString && n.text == "" && v.Kind != unstable.String {
 		n.text = fmt.Sprint(v.Kind)
 	}

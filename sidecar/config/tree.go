@@ -13,16 +13,16 @@ import (
 // node is a JSON value that remembers the place it was written. Sources other than JSON (Markdown, OpenCode,
 // Claude Code) are turned into nodes too, so that every layer is checked, merged and explained in the same way.
 type node struct {
-	file    string
-	line    int // 1-based
-	column  int // 1-based, bytes
+	file    string // a path, or what people read in its place: "editor settings", a variable's name
+	line    int    // 1-based
+	column  int    // 1-based, bytes
 	kind    byte
-	text    string // string: decoded; number, true, false, null: as written
-	raw     bool   // references in the text are not replaced
-	unset   string // the environment variable of a {env:…} in it that is not set
-	members []member
-	elems   []*node
-	// offset and source let the permission section be read with its own positions.
+	text    string   // string: decoded; number, true, false, null: as written
+	raw     bool     // references in the text are not replaced: it is prose, a shell's, or another program's
+	unset   string   // the environment variable of a {env:…} in it that is not set
+	members []member // of an object, in the order of the file; a key can be there twice, see get
+	elems   []*node  // of a list
+	// offset is where the value begins in source, the whole file, in bytes. Only nodes that were read from JSON have them.
 	offset int
 	source []byte
 }
@@ -250,7 +250,7 @@ func kindName(k byte) string {
 	return "null"
 }
 
-// isInteger reports a number without a fraction that fits into 64 bits.
+// isInteger reports a number without a fraction or an exponent that fits into 64 bits, which is what decoding into an int accepts.
 func isInteger(s string) bool {
 	_, err := strconv.ParseInt(s, 10, 64)
 	return err == nil

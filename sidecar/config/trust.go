@@ -69,7 +69,7 @@ func (u *untrusted) hold(at *node, setting, reason string) {
 }
 
 // harmless are the top-level settings that need no trust. The rules of permission and agent are judged one by one
-// elsewhere.
+// elsewhere (see projectRules and agentRules). A setting that is listed here by mistake works in every repository that a person opens.
 var harmless = []string{"compaction", "$schema", "default_agent", "steps", "log_level", "permission", "sandbox", "mcp_budget", "repair_rounds"}
 
 // prune removes what is held back from a file. A new setting is held back until it gets a case here or is listed
@@ -159,7 +159,8 @@ func (u *untrusted) prune(n *node) {
 	})
 }
 
-// keep removes the members of an object that f refuses. f reports what it refuses itself.
+// keep removes the members of an object that f refuses. f reports what it refuses itself, by hold. A node that is no object has no members, and
+// nothing happens.
 func (u *untrusted) keep(n *node, path string, f func(member) bool) {
 	kept := n.members[:0:0]
 	for _, m := range n.members {
@@ -392,7 +393,7 @@ func (u *untrusted) reads(n *node) bool {
 	}
 }
 
-// known reports a key of the configuration; unknown ones are reported as mistakes by check.
+// known reports a top-level key of the configuration; unknown ones are reported as mistakes by check.
 func known(key string) bool {
 	t := reflect.TypeFor[Config]()
 	for i := range t.NumField() {
