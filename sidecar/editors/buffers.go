@@ -19,16 +19,17 @@ type Buffers struct {
 	docs map[string]*document // by cleaned path; guarded by mu
 	real map[string]string    // path without symlinks → the path the editor uses; guarded by mu
 
-	touched func(path string) // hears of every change of a text, under all its paths; nil: nobody
+	// touched is called after every change of a text, once for each of its paths; nil: nobody. It is set once and needs no lock.
+	touched func(path string)
 }
 
 // document is one open buffer. uri is as the editor spelled it: answers must name the document in its own words.
 type document struct {
-	path    string
+	path    string // cleaned
 	uri     string
 	text    string
-	version int32
-	dirty   bool
+	version int32 // the editor's, as in LSP; edits that we send name it
+	dirty   bool  // has changes that are not on the disk
 }
 
 var _ files.Buffers = (*Buffers)(nil)
@@ -38,7 +39,7 @@ func NewBuffers(touched func(path string)) *Buffers {
 	return &Buffers{docs: map[string]*document{}, real: map[string]string{}, touched: touched}
 }
 
-// Buffer implements files.Buffers.
+// Buffer implements files.Buffers. The path of the answer is the one that the editor uses, which may lead to the file by a link.
 func (b *Buffers) Buffer(path string) (files.Buffer, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -49,7 +50,7 @@ func (b *Buffers) Buffer(path string) (files.Buffer, bool) {
 	return files.Buffer{Path: d.path, Text: d.text, Version: d.version, Dirty: d.dirty}, true
 }
 
-// Dirty implements files.Buffers.
+// Dirty implements files.Buffers: the documents with unsaved changes, in no order.
 func (b *Buffers) Dirty() []files.Buffer {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -84,8 +85,8 @@ func (b *Buffers) URI(path string) string {
 	return PathURI(path)
 }
 
-// notifyTouched says that the text of a document is another one, under its own path and under those that lead to it by links. b.mu must not be held:
-// touched may ask for the text.
+// notifyTouched calls touched for a document whose text has changed, with its own path and with its path without links. Language servers may know the
+// file by either. b.mu must not be held: touched may ask for the text.
 func (b *Buffers) notifyTouched(path string) {
 	if b.touched == nil {
 		return
@@ -188,7 +189,8 @@ func (b *Buffers) DidClose(p protocol.DidCloseParams) {
 	}
 }
 
-// applied sets what a workspace edit left in a buffer, until the editor's own didChange says so too.
+// applied sets what a workspace edit left in a buffer, before the editor's own didChange says so. Where that was faster, the version is known already and
+// nothing happens: the text may be later than this one.
 func (b *Buffers) applied(path, text string, version int32) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

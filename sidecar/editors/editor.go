@@ -32,6 +32,8 @@ type Caller interface {
 
 // Person is whoever sits in front of an editor: their decisions, and what they must know of them.
 type Person interface {
+	// AskPermission and AskQuestions return when the person has answered; the end of ctx withdraws the question. session is as the editor knows
+	// it, while the request names the session that asks.
 	AskPermission(ctx context.Context, session string, r permission.Request) (permission.Reply, error)
 	AskQuestions(ctx context.Context, session string, call *tools.Call, qs []tools.Question) ([][]string, error)
 	// AnsweredElsewhere: another editor of the session answered first.
@@ -113,7 +115,7 @@ func (ed *Editor) File(session, path string) (files.Buffer, bool) { return ed.do
 // errNoAnswer: the editor did not answer in time.
 var errNoAnswer = errors.New("the editor did not answer in time")
 
-// Ask calls the editor for data, within DataTimeout.
+// Ask calls the editor for data, within DataTimeout or what SetLimit says. An editor that is too slow is errNoAnswer; the end of ctx is not.
 func (ed *Editor) Ask(ctx context.Context, method string, params, result any) error {
 	ed.mu.Lock()
 	limit := ed.limit

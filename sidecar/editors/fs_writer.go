@@ -13,7 +13,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/files"
 )
 
-// fsWriter writes through an editor that has only ACP's fs methods, and asks it first what it shows.
+// fsWriter writes through an editor that has only ACP's fs methods (fs/read_text_file and fs/write_text_file), and asks it first what it shows. These
+// methods know no versions: between the question and the write the person may type, so each write is read back.
 type fsWriter struct{ ed *Editor }
 
 // guard compares what a generic editor shows with what the change was computed from and with the disk. On any
@@ -125,7 +126,7 @@ func (w fsWriter) writeFile(ctx context.Context, session, path, old, now string,
 	return nil
 }
 
-// look is the text that the editor shows before a write.
+// look is the text that the editor shows before a write. With looked it is old, without a question: guard has just compared the two.
 func (w fsWriter) look(ctx context.Context, session, path, old string, looked bool) (string, error) {
 	if looked {
 		return old, nil
@@ -133,8 +134,8 @@ func (w fsWriter) look(ctx context.Context, session, path, old string, looked bo
 	return w.ed.docs.shownText(ctx, session, path, old)
 }
 
-// withBases says which bytes each file of a set was compared with. Without them the disk refuses to delete a file, so
-// that one that a set had created would stay.
+// withBases sets the hash of what each file has now as its base. Without a base the disk refuses to delete a file, so
+// that one which the set had created would stay.
 func withBases(set *change.Set) {
 	for i, f := range set.Files {
 		if b, err := os.ReadFile(f.Path); err == nil {
@@ -143,8 +144,9 @@ func withBases(set *change.Set) {
 	}
 }
 
-// putBack restores a set whose last file of written failed with cause: the editor may have written it all the same, as
-// something else. What the person typed meanwhile is not undone: then the editor shows another text than the disk.
+// putBack undoes a set after a failure, cause, and returns it, with what could not be undone. written are the files that were sent to the editor; the
+// last one failed, but the editor may have written it all the same, as something else. rest was written by disk. alone says that the set has one file.
+// What the person typed meanwhile is not undone: then the editor shows another text than the disk.
 func (w fsWriter) putBack(ctx context.Context, session string, written []change.File, rest *change.Set, disk Applier, alone bool, cause error) error {
 	ctx = context.WithoutCancel(ctx) // a turn that was stopped leaves no half of a set behind
 	var failed []error

@@ -15,7 +15,7 @@ type lagging struct {
 
 // lag is one file that was written. Hashes stand for the older texts, which may be long.
 type lag struct {
-	before []string // hashes of plain texts the editor may still show
+	before []string // hashes of plain texts the editor may still show, oldest first
 	now    string   // what the disk holds, as we wrote it
 	editor bool     // it was written by the editor
 }

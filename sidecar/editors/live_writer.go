@@ -12,11 +12,12 @@ import (
 	"github.com/pillion-dev/pillion/tools/change"
 )
 
-// liveWriter writes through an editor that reports its buffers: one versioned workspace edit.
+// liveWriter writes through an editor that reports its buffers, by one versioned workspace edit in LSP's shape. The person can undo it there like
+// their own typing.
 type liveWriter struct{ ed *Editor }
 
-// applyEdit applies what is open as one versioned workspace edit. Nothing of the set is written when the editor refuses;
-// when the disk fails after it, the edit is taken back.
+// applyEdit applies what is open in the editor as one versioned workspace edit, then the rest by disk. The editor comes first because it is the one that
+// may refuse: nothing of the set is written then. When disk fails afterwards, the edit is undone in the buffers.
 func (w liveWriter) applyEdit(ctx context.Context, session string, set *change.Set, disk Applier) error {
 	open, rest := split(set, func(f change.File) bool {
 		_, ok := w.ed.Buffers.Buffer(f.Path)
@@ -36,6 +37,7 @@ func (w liveWriter) applyEdit(ctx context.Context, session string, set *change.S
 		return nil
 	}
 	if err := disk.Apply(ctx, rest); err != nil {
+		// Against the buffers as they are now, so that what the person has typed since is kept.
 		back, berr := open.Undo(open.ID+"-back", nil, func(path string) (string, bool) {
 			b, ok := w.ed.Buffers.Buffer(path)
 			return b.Text, ok
@@ -43,6 +45,7 @@ func (w liveWriter) applyEdit(ctx context.Context, session string, set *change.S
 		if berr == nil {
 			var e protocol.WorkspaceEdit
 			if e, berr = w.workspaceEdit(back); berr == nil {
+				// Also after the turn was cancelled: half of a set must not stay.
 				berr = w.sendEdit(context.WithoutCancel(ctx), session, back, e)
 			}
 		}
@@ -54,8 +57,8 @@ func (w liveWriter) applyEdit(ctx context.Context, session string, set *change.S
 	return nil
 }
 
-// sendEdit sends one workspace edit and checks the hashes that the editor answers with. Ask may fail after the editor has applied it; unsure
-// then looks which of the two it was.
+// sendEdit sends one workspace edit and compares the hashes that the editor answers with. The error is a tools.Error: stale (the editor did not apply
+// it), changed (the buffer has another text than was sent), or that of unsure, where the request failed and may have been carried out all the same.
 func (w liveWriter) sendEdit(ctx context.Context, session string, set *change.Set, edit protocol.WorkspaceEdit) error {
 	label := set.Title
 	if label == "" {
@@ -81,6 +84,7 @@ func (w liveWriter) sendEdit(ctx context.Context, session string, set *change.Se
 		if want, ok := got.Sha256[uri]; ok && want != hash(f.New) {
 			return &tools.Error{Kind: "changed", Message: fmt.Sprintf("the editor applied the edit to %s, but its text is not what was sent (a formatter, perhaps); read it again", f.Path)}
 		}
+		// The mirror knows the text at once: the next tool may read it before the editor's didChange arrives.
 		if v, ok := got.Versions[uri]; ok {
 			w.ed.Buffers.applied(f.Path, f.New, v)
 		}
@@ -88,8 +92,8 @@ func (w liveWriter) sendEdit(ctx context.Context, session string, set *change.Se
 	return nil
 }
 
-// unsure is what an edit that was never answered means. Where a buffer is no longer as it was, the edit may have been made: the model must
-// look before it repeats it. Otherwise nothing was written.
+// unsure is the error of an edit that was never answered, for the reason err. Where a buffer is no longer as it was, the edit may have been applied: the
+// model must read the file before it repeats the edit (kind unknown). Otherwise nothing was written (kind refused).
 func (w liveWriter) unsure(set *change.Set, err error) error {
 	for _, f := range set.Files {
 		if b, ok := w.ed.Buffers.Buffer(f.Path); ok && b.Text != f.Old {
@@ -99,7 +103,8 @@ func (w liveWriter) unsure(set *change.Set, err error) error {
 	return &tools.Error{Kind: "refused", Err: err, Message: fmt.Sprintf("the editor could not apply the edit: %v", err)}
 }
 
-// workspaceEdit is a change set in LSP's shape, checked against the buffers as they are now.
+// workspaceEdit is a change set as LSP's WorkspaceEdit with documentChanges, in the order of the files. It fails with kind stale where a buffer no longer
+// has the text that the change was computed from.
 func (w liveWriter) workspaceEdit(set *change.Set) (protocol.WorkspaceEdit, error) {
 	edit := protocol.WorkspaceEdit{DocumentChanges: []protocol.DocumentChange{}}
 	add := func(kind string, value any) {
@@ -134,7 +139,8 @@ func (w liveWriter) workspaceEdit(set *change.Set) (protocol.WorkspaceEdit, erro
 	return edit, nil
 }
 
-// textEdits are a file's hunks as LSP edits of the old text.
+// textEdits are a file's hunks as LSP edits, all of them relative to the old text: lines from 0, characters in UTF-16 units. Hunks come in the order of
+// lines, so the old text is scanned once.
 func textEdits(f change.File) []protocol.TextEdit {
 	var out []protocol.TextEdit
 	line, offset := 1, 0

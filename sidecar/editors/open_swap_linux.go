@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// openSwap finds the swap file of one of the names wherever 'directory' puts it: a running Vim holds its swap files
-// open, and the first block of each says whose it is. Processes of other users cannot be looked into.
+// openSwap finds the swap file of one of the names wherever the option 'directory' puts it: a running Vim holds its swap files
+// open, and the first block of each says whose it is (see dirtySwap). It looks at the open files in /proc/PID/fd (proc(5)) and so finds only this
+// user's processes: the folder of another user's cannot be read. names are the absolute paths of one file, with and without links resolved.
 func openSwap(names []string) (holder, bool) {
 	processes, err := os.ReadDir("/proc")
 	if err != nil {
@@ -19,15 +20,18 @@ func openSwap(names []string) (holder, bool) {
 		if _, err := strconv.Atoi(p.Name()); err != nil {
 			continue
 		}
+		// The name first: reading every descriptor of every process would take long, and this runs before each write.
 		comm, err := os.ReadFile(filepath.Join("/proc", p.Name(), "comm"))
 		name := strings.TrimSpace(string(comm))
 		if err != nil || !strings.Contains(name, "vi") { // vi, vim, vim.basic, gvim, view, nvim, neovide: few others
 			continue
 		}
 		descriptors := filepath.Join("/proc", p.Name(), "fd")
+		// The process may have ended, or belong to another user: then there is nothing to see.
 		open, _ := os.ReadDir(descriptors)
 		for _, fd := range open {
 			swap, err := os.Readlink(filepath.Join(descriptors, fd.Name()))
+			// .swp, .swo and so on. A pipe or a socket has no such name.
 			if err != nil || !strings.HasPrefix(filepath.Ext(swap), ".sw") {
 				continue
 			}
@@ -35,6 +39,7 @@ func openSwap(names []string) (holder, bool) {
 			if !dirty {
 				continue
 			}
+			// Vim may have the file by another of its names.
 			if real, err := filepath.EvalSymlinks(file); slices.Contains(names, file) || err == nil && slices.Contains(names, real) {
 				return h, true
 			}

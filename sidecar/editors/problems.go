@@ -15,20 +15,21 @@ import (
 	"github.com/pillion-dev/pillion/tools/paths"
 )
 
-// Problems are what the editors themselves say is wrong with files. They count where none of our servers covers
-// a file, and are marked as the editor's.
+// Problems are the diagnostics that editors report by themselves, from their own extensions. They count where none of our servers covers
+// a file, and are marked as the editor's. It is safe for concurrent use.
 type Problems struct {
 	mu   sync.Mutex
 	said map[string]*editorWord // by path; guarded by mu
 	news chan struct{}          // closed and replaced when something is said; guarded by mu
 }
 
-// editorWord is what an editor says of one file. It is copied out under Problems.mu; its lists are replaced, never written to.
+// editorWord is what an editor says of one file. It is copied out under Problems.mu; its lists are replaced, never written to, so a copy may be
+// read without the lock.
 type editorWord struct {
 	version *int32 // of the buffer; nil when it does not say
 	items   []change.Problem
 	before  []change.Problem // what was said of an older version
-	// Counts what was said, to tell a repeated word from an old one where the editor names no version.
+	// nth counts the reports of this file, to tell a new report from an old one where the editor names no version.
 	nth int
 }
 
@@ -85,7 +86,7 @@ func (e *Problems) of(path string) (w editorWord, news <-chan struct{}, ok bool)
 	return editorWord{}, e.news, false
 }
 
-// speaks: some editor tells its problems at all.
+// speaks reports whether some editor has reported anything: where none does, Changed need not wait for one.
 func (e *Problems) speaks() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -150,7 +151,7 @@ func (b Bridge) Check(ctx context.Context, proposed []lspbridge.Proposal) lspbri
 		if !ok {
 			continue
 		}
-		// The editor's word is the first one; what the servers could not say is no reason any more.
+		// Nothing is known yet but what the editor says: the servers' reason for having no verdict no longer applies.
 		if d.Certainty == change.Unavailable {
 			d.Verdict = change.Verdict{Certainty: change.Partial}
 		}
@@ -167,7 +168,8 @@ func (b Bridge) Check(ctx context.Context, proposed []lspbridge.Proposal) lspbri
 // editorLate is the reason of a report when the editor has not looked at the present text yet.
 const editorLate = "no language server of Pillion's covers this file, and the editor has not said what it thinks of its present text"
 
-// word is what the editor says of a file as it is now: pending until it has seen the buffer's present version.
+// word is what the editor says of a file, with its certainty: pending until the editor has checked the buffer's present version, partial where it names no
+// version. ok is false where it has said nothing of the file.
 func (b Bridge) word(path string) (lspbridge.FileReport, editorWord, bool) {
 	w, _, ok := b.theirs.of(path)
 	if !ok {
@@ -217,10 +219,12 @@ func (b Bridge) ProjectDiagnostics(ctx context.Context, paths ...string) []lspbr
 	return all
 }
 
-// editorWait is how long an edit waits for the editor's own checks when its context has no deadline.
+// editorWait is how long an edit waits for the editor's own checks when its context has no deadline. An extension that never checks this file
+// again would otherwise hold up the turn.
 const editorWait = 1500 * time.Millisecond
 
-// Changed says what a change did. Where no server looks, the editor does: it is waited for, within the budget.
+// Changed is the verdict on a change that was written. Where no server covers the files the editor's diagnostics are waited for, until ctx or
+// editorWait ends. Files that no editor shows, or of which none has ever said anything, are left out.
 func (b Bridge) Changed(ctx context.Context, changed []lspbridge.Proposal) lspbridge.Delta {
 	d := b.Manager.Changed(ctx, changed)
 	if d.Certainty != change.Unavailable || !b.theirs.speaks() {

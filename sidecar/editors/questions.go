@@ -10,16 +10,17 @@ import (
 )
 
 // openAsk is a question that waits for the person, in every editor that has its session open, those that open it
-// later included. The first answer counts; the others are told.
+// later included. The first answer counts, and the other editors withdraw the question.
 type openAsk struct {
-	session string
-	put     func(ed *Editor) // asks one editor
+	session string           // as its editors know it: of a sub-agent's question, the session that a person started
+	put     func(ed *Editor) // asks one editor and returns at once
 
 	mu    sync.Mutex
-	asked []*Editor // guarded by mu
+	asked []*Editor // guarded by mu; every editor that has got the question, also those that have gone since
 }
 
-// offer puts the question to an editor, once.
+// offer puts the question to an editor, once: askAll and Registry.Offer may both find an editor that opens the session just now. put runs
+// without the lock.
 func (q *openAsk) offer(ed *Editor) {
 	q.mu.Lock()
 	again := slices.Contains(q.asked, ed)
@@ -32,7 +33,7 @@ func (q *openAsk) offer(ed *Editor) {
 	}
 }
 
-// questions are those that wait for a person now.
+// questions are those that wait for a person now, of all sessions, so that an editor that opens a session later can be asked too.
 type questions struct {
 	mu   sync.Mutex
 	open []*openAsk // guarded by mu
@@ -62,15 +63,17 @@ func (x *questions) of(session string) (waiting []*openAsk) {
 	return waiting
 }
 
-// Offer puts the open questions of a session to an editor that has just opened it. An editor is asked each only once.
+// Offer puts the open questions of a session to an editor that has just opened it: without it a person who comes back could not answer what the
+// turn waits for. An editor is asked each question only once.
 func (r *Registry) Offer(session string, ed *Editor) {
 	for _, q := range r.questions.of(session) {
 		q.offer(ed)
 	}
 }
 
-// askAll asks every editor of a session by ask and takes the first answer; verdict says it to the others. An editor
-// that goes away, or cannot ask, leaves the question to the rest.
+// askAll puts a question to every editor of a session by ask and returns the first answer; verdict words it for the other editors. An editor
+// that disconnects, or cannot ask, leaves the question to the rest. It fails with errNoEditor where the session has none at the beginning, with
+// context.Canceled when the last one has gone, else with the error of the last editor that could not ask or with that of ctx.
 func askAll[T any](ctx context.Context, r *Registry, session string, ask func(ctx context.Context, ed *Editor, session string) (T, error), verdict func(T) string) (T, error) {
 	type answer struct {
 		from *Editor
@@ -84,6 +87,7 @@ func askAll[T any](ctx context.Context, r *Registry, session string, ask func(ct
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	// Not buffered: after the first answer nobody reads on, and the goroutines of put end with ctx.
 	answers := make(chan answer)
 	q := &openAsk{session: known, put: func(ed *Editor) {
 		go func() {
@@ -133,7 +137,8 @@ func askAll[T any](ctx context.Context, r *Registry, session string, ask func(ct
 	}
 }
 
-// others reports whether an editor still has the question, or gets it as soon as it has opened the session.
+// others reports whether an editor besides those in out still has the question, or gets it as soon as it has opened the session. The locks are taken one
+// after the other, never both.
 func (r *Registry) others(q *openAsk, out []*Editor) bool {
 	left := func(ed *Editor) bool { return !slices.Contains(out, ed) && !ed.Gone() }
 	q.mu.Lock()

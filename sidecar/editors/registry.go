@@ -210,7 +210,7 @@ func (r *Registry) Readers(session string) int {
 // errNoEditor means that a question has no editor to go to. It counts as a rejection: nothing is done without an answer.
 var errNoEditor = errors.New("no editor is connected to this session")
 
-// MaxParents is how deep sub-agents may nest before a cycle is assumed.
+// MaxParents is how many parents of a session are followed to find its editors; more are taken for a cycle.
 const MaxParents = 16
 
 // First is the editor that opened a session first, and the id under which it knows the session: the session's own, or that
@@ -223,7 +223,8 @@ func (r *Registry) First(session string) (*Editor, string, bool) {
 	return all[0], session, true
 }
 
-// all finds every editor of a session, and the session they know.
+// all finds every editor of a session, and the session they know: its own, or the nearest parent that an editor has open. The list is never written
+// to, so it may be used without the lock. Sessions.Parent is called without it.
 func (r *Registry) all(session string) ([]*Editor, string) {
 	r.mu.Lock()
 	sessions := r.sessions
@@ -245,7 +246,8 @@ func (r *Registry) all(session string) ([]*Editor, string) {
 	return nil, ""
 }
 
-// AskPermission implements permission.Asker.
+// AskPermission implements permission.Asker: the first decision of any of the session's editors. Without an editor it fails as a rejection that
+// says so, see errNoEditor.
 func (r *Registry) AskPermission(ctx context.Context, q permission.Request) (permission.Reply, error) {
 	r.remember(q)
 	reply, err := askAll(ctx, r, q.SessionID, func(ctx context.Context, ed *Editor, session string) (permission.Reply, error) {
@@ -279,7 +281,7 @@ func (r *Registry) AskQuestions(ctx context.Context, call *tools.Call, qs []tool
 	}, func([][]string) string { return "answered" })
 }
 
-// Tools are those that a session's editors lend it.
+// Tools are those that a session's editors lend it, of all editors together; two may offer the same one.
 func (r *Registry) Tools(session string) []tools.Tool {
 	all, _ := r.all(session)
 	var out []tools.Tool
@@ -297,7 +299,7 @@ func (r *Registry) Applier(session string, disk Applier) Applier {
 	return sessionApplier{r, session, disk}
 }
 
-// AnyBuffer is a document as some editor shows it, unsaved text before saved: what language servers are told, which know no
+// AnyBuffer is a document as some editor shows it, unsaved text before saved: it is for language servers, which know no
 // sessions.
 func (r *Registry) AnyBuffer(path string) (files.Buffer, bool) {
 	r.mu.Lock()

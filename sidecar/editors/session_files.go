@@ -41,7 +41,8 @@ func (f sessionFiles) Dirty() []files.Buffer {
 	return out
 }
 
-// sessionApplier writes where the session's editor shows it.
+// sessionApplier writes each file through the session's editor that shows it, and the rest through disk. Which editors there are is looked up at each
+// call.
 type sessionApplier struct {
 	r       *Registry
 	session string
@@ -69,7 +70,8 @@ func (a sessionApplier) CanApply(set *change.Set) error {
 // nothing that comes later; the card shows the proposal meanwhile. Longer, and a person would think it hangs.
 const genericVerdictWait = 10 * time.Second
 
-// VerdictWait implements builtin.VerdictWaiter.
+// VerdictWait implements builtin.VerdictWaiter. It is 0, the usual wait, where all editors understand a verdict that comes
+// after the request.
 func (a sessionApplier) VerdictWait() time.Duration {
 	all, _ := a.r.all(a.session)
 	if slices.ContainsFunc(all, func(ed *Editor) bool { return !ed.Client().ShowsHunks() }) {
@@ -143,7 +145,7 @@ func (a sessionApplier) Apply(ctx context.Context, set *change.Set) error {
 	return a.disk.Apply(ctx, set)
 }
 
-// split takes the files apart that belong to the editor.
+// split divides a set in two: the files that theirs accepts, and the rest. Both keep the set's id and title; either may have no files.
 func split(set *change.Set, theirs func(change.File) bool) (editor, disk *change.Set) {
 	e, d := *set, *set
 	e.Files, d.Files = nil, nil
@@ -157,10 +159,8 @@ func split(set *change.Set, theirs func(change.File) bool) (editor, disk *change
 	return &e, &d
 }
 
-// Several editors may show the same file. What one of them has not saved counts before what the others show; among
-// equals the editor that opened the session first does.
-
-// firstDirty chooses among what editors say of a path.
+// firstDirty chooses among what several editors show of a path: what one of them has not saved counts before what the others show; among
+// equals the first of all does, the editor that opened the session first.
 func firstDirty(all []*Editor, say func(*Editor) (files.Buffer, bool)) (best files.Buffer, ok bool) {
 	for _, ed := range all {
 		b, open := say(ed)

@@ -13,20 +13,21 @@ type unsavedTexts struct {
 	texts map[string]shownText // by path; guarded by mu
 }
 
-// shownText is one such text; session is the one in which the editor was asked, and can be asked again.
+// shownText is an unsaved text; session is the one in which the editor was asked, and can be asked again.
 type shownText struct {
 	session, text string
 	changed       time.Time // of the file on disk then: once it is another, the text has been saved or overtaken
-	size          int64
-	asked         time.Time
+	size          int64     // of that file, in bytes
+	asked         time.Time // when the editor answered
 }
 
 const (
-	shownFor  = time.Second // so long an answer is taken as it is
-	shownWait = time.Second // what the editor gets for another one
+	shownFor  = time.Second // how long an answer is taken as it is
+	shownWait = time.Second // how long the editor may take for another one
 )
 
-// keep takes note of what the editor shows of a file; dirty says that it is not the disk's text.
+// keep notes what the editor shows of a file, which was disk at that moment. dirty says that it is not the disk's text; without it the file is
+// forgotten, and the other arguments do not matter.
 func (k *unsavedTexts) keep(path, session, text string, disk os.FileInfo, dirty bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
