@@ -91,7 +91,7 @@ func addFiles(list []protocol.CheckpointFile, set *change.Set) []protocol.Checkp
 	return list
 }
 
-// addCount adds to a count that may be absent.
+// addCount returns the sum as a new pointer; nil counts as 0. On the wire a count that is absent is not 0.
 func addCount(n *int64, m int) *int64 {
 	sum := int64(m)
 	if n != nil {
@@ -227,7 +227,7 @@ func (r *Reviewer) Restore(ctx context.Context, w Restoring) (*Restored, error) 
 	return out, nil
 }
 
-// isStale reports that a file was written between the comparison and the write.
+// isStale reports the errors of the writer that mean: a file was written, or created, between the comparison and the write. Another attempt may succeed.
 func isStale(err error) bool {
 	var t *tools.Error
 	return errors.As(err, &t) && (t.Kind == "stale" || t.Kind == "exists")

@@ -25,8 +25,8 @@ type Ledger struct {
 // NewLedger is empty: it is given events in their order.
 func NewLedger() *Ledger { return &Ledger{now: newLedger()} }
 
-// Take takes an event in. It returns a copy of the change that the event is about, if any. The copy can be used
-// without the lock; its lists of hunks must not be changed.
+// Take updates the ledger by the session's next event. Events must come in their order, each once. It returns a copy of the change that the event is
+// about, nil for other events. The copy can be used without the lock; its lists of hunks must not be changed.
 func (l *Ledger) Take(e agent.Event) *Change {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -38,7 +38,7 @@ func (l *Ledger) Take(e agent.Event) *Change {
 	return &cp
 }
 
-// read gives the state to f, which must not keep it.
+// read calls f with the state while the lock is held. f must not keep the state, or call a method of l.
 func (l *Ledger) read(f func(*ledger)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -88,8 +88,8 @@ func (l *Ledger) Applied() (out []*change.Set) {
 
 // ledger is the state of a Ledger.
 type ledger struct {
-	changes map[string]*Change
-	order   []string // of changes
+	changes map[string]*Change // by id of the set
+	order   []string           // ids of changes, as they were first mentioned
 	// points are in the order of their events: checkpoints() and the undo commands rely on it.
 	points   []*checkpointView
 	turn     string // messageID of the last prompt
@@ -102,9 +102,9 @@ type Change struct {
 	Set *change.Set // packed when the store keeps its texts
 	// Call is the tool call that proposed the set; the editor shows the set on its card.
 	Call  string
-	turn  string
+	turn  string // messageID of the prompt it belongs to
 	State change.State
-	seq   int64 // of the event that applied it
+	seq   int64 // number of the event that applied it; 0: not written
 	// A hunk is in one of the two lists at most; a hunk in neither is open.
 	kept   []string
 	undone []string
@@ -124,7 +124,7 @@ type checkpointView struct {
 // newLedger is empty.
 func newLedger() *ledger { return &ledger{changes: map[string]*Change{}} }
 
-// take takes an event in. It returns the change the event is about, if any.
+// take updates the state by an event. It returns the change the event is about; nil for other events.
 func (l *ledger) take(e agent.Event) *Change {
 	switch e.Type {
 	case agent.EventPrompt:
@@ -161,7 +161,7 @@ func (l *ledger) prompt(e agent.Event, d agent.PromptData) {
 	l.points = append(l.points, &checkpointView{id: d.MessageID, seq: e.Seq, time: e.Time, title: promptTitle(d.Parts), prompt: &d})
 }
 
-// promptTitle is a prompt's first line.
+// promptTitle is the first line of what the person wrote, at most 100 characters; "" for a prompt without text, such as an image alone.
 func promptTitle(parts []provider.Part) string {
 	for _, p := range parts {
 		if p.Type != provider.PartText || p.Synthetic {
@@ -274,7 +274,7 @@ func (l *ledger) steps(after int64) []checkpoint.Step {
 	return out
 }
 
-// hunks are the ids of a set's hunks.
+// hunks are the ids of a set's hunks, of all files.
 func (c *Change) hunks() []string {
 	var all []string
 	for _, f := range c.Set.Files {

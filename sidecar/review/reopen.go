@@ -137,12 +137,12 @@ func (o *Reopener) reportOutcome(ctx context.Context, u *unanswered, words, pers
 	o.person.Notice("info", person)
 }
 
-// outdated reports a change that no longer fits the files.
+// outdated reports a change that no longer fits the files, or whose texts are gone.
 func (o *Reopener) outdated(ctx context.Context, u *unanswered, why string) {
 	o.reportLost(ctx, u, fmt.Sprintf("The change “%s”%s was pending when this session was interrupted, and no longer fits the files: %s. Nothing was written; ask for it again.", u.set.Title, u.ofTask(), why))
 }
 
-// reportLost reports, once, a request that cannot be asked again.
+// reportLost closes a request that cannot be asked again, and reports it once, to the model and to the person. why is for both.
 func (o *Reopener) reportLost(ctx context.Context, u *unanswered, why string) {
 	// The reply closes the request in the log; without it every start would report it again.
 	u.ask.Reply = "lost"
@@ -166,7 +166,7 @@ func (o *Reopener) tellModel(ctx context.Context, u *unanswered, words string) {
 	_ = o.session.Tell(ctx, []provider.Part{{Type: provider.PartText, Synthetic: true, Text: text + ": " + words}})
 }
 
-// withReport adds the outcome of single hunks.
+// withReport adds to words what the tool reported of single hunks, if anything.
 func withReport(words, report string) string {
 	if report == "" {
 		return words

@@ -26,7 +26,7 @@ type Reviewer struct {
 	ledger *Ledger
 }
 
-// Changes are the session's change sets.
+// Changes are the session's change sets; see Ledger.Changes.
 func (r *Reviewer) Changes() []protocol.ChangeInfo { return r.ledger.Changes() }
 
 // Checkpoints are the states that the session can be taken back to.
@@ -88,7 +88,8 @@ func toSet(list []string) map[string]bool {
 	return m
 }
 
-// Keep marks hunks as seen and wanted; none named means all.
+// Keep marks hunks as seen and wanted; none named means all that are not undone. It writes no file. It fails with NotFound or InvalidParams for a change
+// or a hunk that cannot be kept.
 func (r *Reviewer) Keep(ctx context.Context, id string, hunks []string) (protocol.ChangeInfo, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -104,8 +105,8 @@ func (r *Reviewer) Keep(ctx context.Context, id string, hunks []string) (protoco
 	return r.info(id), err
 }
 
-// Undo undoes hunks, merged with what was written since. It fails, and names the place, where the same lines have
-// changed. The person has asked for it, so it needs no approval.
+// Undo undoes hunks, merged with what was written since; none named means all that are not undone. It fails, names the place and writes nothing where
+// the same lines have changed. The person has asked for it, so it needs no approval.
 func (r *Reviewer) Undo(ctx context.Context, id string, hunks []string) (protocol.ChangeInfo, error) {
 	if err := r.undo(ctx, id, hunks); err != nil {
 		return protocol.ChangeInfo{}, err
@@ -148,9 +149,9 @@ func (r *Reviewer) undo(ctx context.Context, id string, hunks []string) error {
 // attempts at one set and not several sets.
 type job struct {
 	id     string
-	call   string
+	call   string // on whose card it is shown; empty: on none
 	title  string
-	undoes string
+	undoes string // the set that it undoes; empty for a restore
 	// after is the number of the event to go back to. It does not count where want names sets or hunks.
 	after int64
 	want  checkpoint.Want

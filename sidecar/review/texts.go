@@ -10,7 +10,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/change"
 )
 
-// maxChangeText is what both texts of a file may have together: JSON escapes can double them, and a message has 32 MiB.
+// maxChangeText is how long both texts of a file may be together, in bytes: JSON escapes can double them, and a message may have 32 MiB.
 const maxChangeText = 14 << 20
 
 // Texts are the change sets of open approval requests. A request leaves out the texts of a large change set; the editor
@@ -20,7 +20,7 @@ type Texts struct {
 	sets map[string]*change.Set // by session and id; guarded by mu
 }
 
-// Hold keeps a set until the returned function is called.
+// Hold keeps a set until release is called, when its approval request has ended. nil is nothing to keep. The set must not be changed meanwhile.
 func (a *Texts) Hold(session string, set *change.Set) (release func()) {
 	if set == nil {
 		return func() {}
@@ -48,7 +48,8 @@ func (a *Texts) get(session, id string) (*change.Set, bool) {
 	return set, ok
 }
 
-// Decided returns a change set whose approval is pending, and what would be written of it with these decisions.
+// Decided returns a change set whose approval is pending, and what would be written of it with these decisions. It fails with InvalidParams for a set
+// that has none pending, and for decisions about hunks that it does not have.
 func (a *Texts) Decided(session, id string, d change.Decisions) (set, decided *change.Set, err error) {
 	set, ok := a.get(session, id)
 	if !ok {

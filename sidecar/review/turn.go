@@ -9,7 +9,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/change"
 )
 
-// info is a change set for the wire.
+// info is a change set for the wire, as it is now; empty for an unknown id.
 func (r *Reviewer) info(id string) (info protocol.ChangeInfo) {
 	r.ledger.read(func(l *ledger) {
 		if c := l.changes[id]; c != nil {

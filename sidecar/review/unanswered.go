@@ -13,13 +13,13 @@ import (
 type unanswered struct {
 	ask  agent.AskData
 	tool agent.ToolData // the call that asked, as it is now
-	// The set is the latest proposal of the call, so that a person who answers late sees what would be written.
-	set *change.Set        // what it was about; nil for a question about no change
+	// set is the latest proposal of the call, so that a person who answers late sees what would be written; nil for a question about no change.
+	set *change.Set
 	of  *agent.SessionInfo // the sub-agent that asked; nil: the session itself
-	at  time.Time
+	at  time.Time          // when it was asked first
 }
 
-// openAsks collects the pending requests from a session's events. A prompt or a restore makes earlier ones obsolete.
+// openAsks collects the pending requests from a session's events, in their order, by take. A prompt or a restore makes earlier ones obsolete.
 type openAsks struct {
 	since agent.Event // where the last turn begins
 	list  []*unanswered
@@ -130,7 +130,8 @@ func (o *Reopener) unanswered(ctx context.Context) ([]*unanswered, error) {
 	return all, err
 }
 
-// unansweredBelow are the requests of sub-agents. A sub-agent that still works asks for itself.
+// unansweredBelow are the pending requests of sub-agents at any depth, own being those of the session itself. A sub-agent that still works is left out:
+// it asks for itself.
 func (o *Reopener) unansweredBelow(ctx context.Context, own openAsks) ([]*unanswered, error) {
 	rt := o.rt
 	sessions, err := rt.List(ctx, o.session.Info().Cwd)

@@ -11,7 +11,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/shell/visible"
 )
 
-// FileChanges are the files of a change set for the wire, without their texts.
+// FileChanges are the files of a change set for the wire, without their texts. Lines count from 1. The list is never nil, which would be null
+// on the wire.
 func FileChanges(set *change.Set) []protocol.FileChange {
 	out := []protocol.FileChange{}
 	// While an approval request is open, an editor gets the whole texts with _pillion/change/text.
@@ -64,6 +65,7 @@ func VerdictText(set *change.Set) string {
 	return strings.TrimSpace(problemsText(set) + "\n" + visible.Text(set.EvidenceText()))
 }
 
+// problemsText is the part of VerdictText about problems; "" where there is no verdict.
 func problemsText(set *change.Set) string {
 	d := set.Verdict
 	if d == nil {
@@ -98,7 +100,7 @@ func problemsText(set *change.Set) string {
 	return b.String()
 }
 
-// Because appends a reason to a statement.
+// Because is a reason as the end of a statement, ": reason"; "" without one.
 func Because(reason string) string {
 	if reason == "" {
 		return ""
