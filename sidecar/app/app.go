@@ -69,7 +69,7 @@ type App struct {
 	project  *project
 	traces   *traces // nil: not traced
 
-	// background is of what nobody waits for (asynchronous hooks); end, which Close calls, ends it.
+	// background is the context of what nobody waits for, such as asynchronous hooks. Close ends it by end.
 	background context.Context
 	end        context.CancelFunc
 }

@@ -29,9 +29,9 @@ type Changes struct {
 	ephemeral bool      // nothing is stored, so nothing can be restored
 	runtime   *agent.Runtime
 
-	recover sync.Once
-	prune   sync.Once
-	pruning sync.WaitGroup
+	recover sync.Once      // of RecoverOnce
+	prune   sync.Once      // of pruneContents
+	pruning sync.WaitGroup // the removal that runs in the background; App.Close waits for it
 
 	mu    sync.Mutex
 	trees map[string]*checkpoint.Tree // guarded by mu; by worktree root: sessions share what was copied
@@ -128,7 +128,7 @@ func (k *Changes) RecoverOnce(ctx context.Context) {
 // their texts are beside the sessions.
 type KeptChanges struct{ App *App }
 
-// Files implements review.Store.
+// Files implements review.Store; nil for a session that is not open.
 func (k KeptChanges) Files(session string) review.Files {
 	s, ok := k.App.Runtime.Session(session)
 	if !ok {
@@ -137,7 +137,7 @@ func (k KeptChanges) Files(session string) review.Files {
 	return builtin.NewWriter(k.App.Sessions.Env(s.Info()))
 }
 
-// Reopen implements review.Store.
+// Reopen implements review.Store; false for a session that is not open.
 func (k KeptChanges) Reopen(session string, set *change.Set, ask string) (tools.Tool, bool) {
 	s, ok := k.App.Runtime.Session(session)
 	if !ok {

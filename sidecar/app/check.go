@@ -28,7 +28,8 @@ func (p *Workplace) Check(ctx context.Context, plan *check.Plan, conf *config.Co
 }
 
 // Review checks a change that a person named, for an editor: what the language servers say of it, those of its changed lines
-// first. target is that of /review; one that names no change of the repository (a file, words) gives nothing.
+// first. target is the argument of /review. It fails where that names no change of the repository (a file that is
+// no patch, words).
 func (a *App) Review(ctx context.Context, cwd, target string) ([]check.Finding, error) {
 	root := trust.RealPath(paths.Worktree(cwd))
 	plan, err := check.Target(ctx, root, cwd, target, true)
@@ -45,8 +46,9 @@ func (a *App) Staged(ctx context.Context, cwd string) (diff, earlier string, err
 	return check.Staged(ctx, paths.Worktree(cwd))
 }
 
-// NextEdit asks the language servers of a folder what an edit that a person made by hand leaves to be done elsewhere. Nothing
-// is started for it: a person who types has not asked for anything yet.
+// NextEdit asks the language servers of a folder what an edit that a person made by hand leaves to be done elsewhere. before is the file's
+// text before that edit. The result is nil where nothing is left to do, and where no server runs: none is started, since a person who types
+// has not asked for anything yet.
 func (a *App) NextEdit(ctx context.Context, cwd, path, before string) (*lspbridge.NextEdit, error) {
 	m := a.Servers.of(paths.Worktree(cwd), a.ConfigOf(cwd))
 	if m == nil || !m.Running() {

@@ -21,9 +21,9 @@ import (
 // to its turn and can be undone like an edit of the agent. Without it `sed -i` would be invisible to the review.
 type commandWatch struct {
 	session func(id string) (*agent.Session, bool)
-	tree    *checkpoint.Tree
-	whole   func(*change.Set) (*change.Set, error)
-	buffers files.Buffers // nil without an editor
+	tree    *checkpoint.Tree                       // copies of the worktree's files, shared by its sessions
+	whole   func(*change.Set) (*change.Set, error) // gives a stored set its texts
+	buffers files.Buffers                          // nil without an editor
 }
 
 // watch makes the watch of one session; nil when nothing is stored. The tree belongs to the worktree: sessions share
@@ -149,8 +149,8 @@ func linkChange(c checkpoint.Change) (change.File, bool) {
 	return f, f.Old != f.New || oldKind != nowKind
 }
 
-// set is what the command did, as a change set. A file that the person saved meanwhile is left out when its text is
-// the buffer's.
+// set is what the command did, as a change set. told are the files that other change sets have written meanwhile, see writtenSince; unsaved
+// are the texts of buffers before the command, by path. A file that has its buffer's text afterwards was saved by the person and is left out.
 func (w *commandWatch) set(run builtin.CommandRun, changes []checkpoint.Change, told map[string]change.File, unsaved map[string]string) *change.Set {
 	var list []change.File
 	for _, c := range changes {

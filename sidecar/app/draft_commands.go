@@ -26,8 +26,8 @@ func (d *Drafts) draftCommands() []slash.Command {
 	}
 }
 
-// runBackground implements /bg: it starts a process for the prompt and returns at once, with the text for the person. The session's model and agent go
-// with the prompt; its conversation does not.
+// runBackground implements /bg: it starts a process for the prompt and returns at once, with the text for the person. The session's model
+// and agent go with the prompt; its conversation does not.
 func (d *Drafts) runBackground(_ context.Context, h slash.Host, args string) (string, *agent.Prompt, error) {
 	if strings.TrimSpace(args) == "" {
 		return "", nil, errors.New("/bg needs a prompt: /bg add a test for the parser")
@@ -40,8 +40,8 @@ func (d *Drafts) runBackground(_ context.Context, h slash.Host, args string) (st
 	return "It works in the background now, in a draft of its own; this project is not touched. `/drafts` lists what is ready, `/drafts land ID` reviews it. What it says goes to " + log + ".\n", nil, nil
 }
 
-// runDrafts implements /drafts, "/drafts show ID", "land ID" and "drop ID"; an id may be cut short (see draft.Find). Landing asks in this session, with
-// the same review as at the end of a turn. show and drop take drafts of other projects as well, as pillion drafts does.
+// runDrafts implements /drafts, "/drafts show ID", "land ID" and "drop ID"; an id may be cut short (see draft.Find). Landing asks in this
+// session, with the same review as at the end of a turn. show and drop take drafts of other projects as well, as pillion drafts does.
 func (d *Drafts) runDrafts(ctx context.Context, h slash.Host, args string) (string, *agent.Prompt, error) {
 	words := strings.Fields(args)
 	if len(words) == 0 || words[0] == "list" {
@@ -145,9 +145,9 @@ type Background struct {
 	More                      []string // further arguments of pillion run
 }
 
-// StartBackground starts pillion run in a process that goes on when this one ends. Its turn works in a draft (--review draft), is refused what
-// needs approval, as nobody is there to answer (--approve none), and leaves the draft for pillion drafts land (--hold). log is the file that gets
-// its output; only this user may read it, since it has what the agent says of the project.
+// StartBackground starts pillion run in a process that goes on when this one ends. Its turn works in a draft (--review draft), is refused
+// what needs approval, as nobody is there to answer (--approve none), and leaves the draft for pillion drafts land (--hold). log is the
+// file that gets its output; only this user may read it, since it has what the agent says of the project.
 func StartBackground(place *Workplace, b Background) (log string, err error) {
 	self, err := os.Executable()
 	if err != nil {

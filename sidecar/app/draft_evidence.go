@@ -17,8 +17,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/whole"
 )
 
-// ledger is what a draft remembers of its checks. It lies beside the draft as evidence.json, so that landing it later, in another process, shows
-// the same evidence. A version in it is change.Version of the draft's texts.
+// ledger is what a draft remembers of its checks. It lies beside the draft as evidence.json, so that landing it later, in another process,
+// shows the same evidence. A version in it is change.Version of the draft's texts.
 type ledger struct {
 	Runs   []evidence.Ran `json:"runs,omitempty"`   // commands of the agent that check something, oldest first
 	Checks []change.Check `json:"checks,omitempty"` // as of the last proposal
@@ -30,8 +30,8 @@ type ledger struct {
 	Back string `json:"back,omitempty"`
 }
 
-// maxRuns is how many commands a ledger keeps. Of several about the same subject only the last counts, so older ones are seldom missed; without
-// a limit the file would grow with every command of a long session.
+// maxRuns is how many commands a ledger keeps. Of several about the same subject only the last counts, so older ones are seldom missed;
+// without a limit the file would grow with every command of a long session.
 const maxRuns = 50
 
 func (o *openDraft) ledgerPath() string { return filepath.Join(o.Dir, "evidence.json") }
@@ -44,8 +44,8 @@ func (o *openDraft) ledger() (l ledger) {
 	return l
 }
 
-// version is the hash that names the draft's texts; "" where they cannot be read. Callers compare it with one from before, so "" must not count
-// as equal to "".
+// version is the hash that names the draft's texts; "" where they cannot be read. Callers compare it with one from before, so "" must not
+// count as equal to "".
 func (o *openDraft) version() string {
 	p, err := o.proposal()
 	if err != nil {
@@ -54,8 +54,8 @@ func (o *openDraft) version() string {
 	return change.Version(p.Files)
 }
 
-// setLedger writes the ledger whole: a crash leaves the old one or the new one. Only the person may read it, as it holds command lines. A caller
-// that changes what is there holds noting.
+// setLedger writes the ledger whole: a crash leaves the old one or the new one. Only the person may read it, as it holds command lines. A
+// caller that changes what is there holds noting.
 func (o *openDraft) setLedger(l ledger) error {
 	b, err := json.Marshal(l)
 	if err != nil {
@@ -65,8 +65,8 @@ func (o *openDraft) setLedger(l ledger) error {
 }
 
 // noteRun keeps a command of the agent that checks something, with the version of the texts that it ran on: that of the texts which it left
-// behind, since "gofmt -w . && go test" is no evidence about what was there before it. input are the arguments of bash, r is its result. A command
-// that did not end by itself has no exit code and is not kept.
+// behind, since "gofmt -w . && go test" is no evidence about what was there before it. input are the arguments of bash, r is its result. A
+// command that did not end by itself has no exit code and is not kept.
 func (o *openDraft) noteRun(input json.RawMessage, r tools.Result) {
 	var p struct {
 		Command string `json:"command"`
@@ -101,9 +101,9 @@ func (o *openDraft) noteRun(input json.RawMessage, r tools.Result) {
 // answered by then is missing from the evidence, and the proposal is shown without it.
 const evidenceBudget = 20 * time.Second
 
-// evidenceOf returns what is known of a draft's proposal, for builtin.Landing. It is called with the merged change set: where the project has changed
-// since the draft began, what is proposed differs from what was tested. tested is the version of the texts in the draft. made are the paths of
-// generated files that came out as proposed, with the command; see regenerated.
+// evidenceOf returns what is known of a draft's proposal, for builtin.Landing. It is called with the merged change set: where the project
+// has changed since the draft began, what is proposed differs from what was tested. tested is the version of the texts in the draft. made
+// are the paths of generated files that came out as proposed, with the command; see regenerated.
 func (d *Drafts) evidenceOf(s *agent.Session, o *openDraft, l ledger, tested string, made map[string]string) func(context.Context, *change.Set) *change.Evidence {
 	return func(ctx context.Context, set *change.Set) *change.Evidence {
 		ctx, cancel := context.WithTimeout(ctx, evidenceBudget)

@@ -26,8 +26,8 @@ const maxGenerators = 5
 // regenerated runs the generators of the generated files in a proposal once more, in a fresh draft that has the proposal without
 // those files. It returns the files whose text comes out as proposed: path → the command that made it. A header that says "generated" is no
 // proof, since an agent can edit below it; only a text that was made again need not be read line by line. It runs the project's
-// code, so it is asked for like the tests. It knows go:generate; files of other generators are reviewed hunk by hunk. Whatever fails here only
-// means that fewer files are folded to one decision.
+// code, so it is asked for like the tests. It knows go:generate; files of other generators are reviewed hunk by hunk. Whatever fails here
+// only means that fewer files are folded to one decision.
 func (d *Drafts) regenerated(ctx context.Context, s *agent.Session, o *openDraft, p *draft.Proposal) map[string]string {
 	folders := map[string][]change.File{}
 	for _, f := range p.Files {
@@ -40,7 +40,8 @@ func (d *Drafts) regenerated(ctx context.Context, s *agent.Session, o *openDraft
 	if len(folders) == 0 || len(folders) > maxGenerators {
 		return nil
 	}
-	// Not in the draft itself: what the agent left beside the sources there could change what comes out, and a generator would write into the proposal.
+	// Not in the draft itself: what the agent left beside the sources there could change what comes out, and a generator would write into
+	// the proposal.
 	fresh, err := draft.Create(ctx, draft.Options{Dir: d.Dir(), Project: o.root, Title: "generators", View: o.Head().View, Ignored: search.Ignored(o.root)})
 	if err != nil {
 		return nil // the files are read like all others
@@ -93,8 +94,8 @@ func (d *Drafts) regenerated(ctx context.Context, s *agent.Session, o *openDraft
 	return out
 }
 
-// hasDirective reports a folder one of whose files, as proposed, says how to generate. The directive may stand in another file than the generated
-// one, and the proposal may be what adds or removes it.
+// hasDirective reports a folder one of whose files, as proposed, says how to generate. The directive may stand in another file than the
+// generated one, and the proposal may be what adds or removes it.
 func hasDirective(dir string, p *draft.Proposal) bool {
 	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {
@@ -116,8 +117,8 @@ func hasDirective(dir string, p *draft.Proposal) bool {
 	})
 }
 
-// generatedGroups makes one decision of the files that a generator made once more, a group for each command. made is what regenerated returned.
-// The groups are sorted by command, so that the same proposal always looks the same.
+// generatedGroups makes one decision of the files that a generator made once more, a group for each command. made is what regenerated
+// returned. The groups are sorted by command, so that the same proposal always looks the same.
 func generatedGroups(set *change.Set, made map[string]string) (out []change.Group) {
 	hunks, files := map[string][]string{}, map[string]int{}
 	for _, f := range set.Files {

@@ -22,8 +22,8 @@ type outsideAsked struct {
 
 // outside are tools of MCP servers, of the person's own code and of editors as they are called in a session. Their processes
 // see the project and not the draft, and what they write is in the project at once. A draft promises that nothing is written before its
-// end, so each is asked about when a session that works in a draft uses it for the first time, also where a rule allows the tool: the rule was not
-// made with that promise in mind. The model is told as well, or it would look for such a tool's output in the draft.
+// end, so each is asked about when a session that works in a draft uses it for the first time, also where a rule allows the tool: the rule
+// was not made with that promise in mind. The model is told as well, or it would look for such a tool's output in the draft.
 func (d *Drafts) outside(list []tools.Tool) []tools.Tool {
 	out := slices.Clone(list)
 	for i, t := range out {

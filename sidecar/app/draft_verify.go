@@ -31,10 +31,10 @@ const (
 // maxTestFiles is how many files a project may have for its affected tests to be looked for: all of them are listed at the end of each turn.
 const maxTestFiles = 100_000
 
-// verify runs the commands of the setting verify in the draft. Without the setting it runs the tests that the draft's changes can affect, but only
-// where turn says that a model worked in it: a script that makes tool calls knows what it wants to run. Each command is asked for under the
-// permission verify, runs in the sandbox and has a card of its own. An empty list in the settings turns all of it off, as it is not nil.
-// What ran before ctx ended is returned.
+// verify runs the commands of the setting verify in the draft. Without the setting it runs the tests that the draft's changes can affect,
+// but only where turn says that a model worked in it: a script that makes tool calls knows what it wants to run. Each command is asked for
+// under the permission verify, runs in the sandbox and has a card of its own. An empty list in the settings turns all of it off, as it is
+// not nil. What ran before ctx ended is returned.
 func (d *Drafts) verify(ctx context.Context, s *agent.Session, o *openDraft, turn bool) (out []change.Check) {
 	p, err := o.proposal()
 	if err != nil || len(p.Files)+len(p.Bulk) == 0 {
@@ -80,8 +80,8 @@ func (d *Drafts) verify(ctx context.Context, s *agent.Session, o *openDraft, tur
 	return out
 }
 
-// affectedRuns are the commands that test what a draft can affect, by the files as the draft has them. A project that cannot be listed, or that is
-// larger than maxTestFiles, has none: a part of the list would miss tests that the change breaks.
+// affectedRuns are the commands that test what a draft can affect, by the files as the draft has them. A project that cannot be listed, or
+// that is larger than maxTestFiles, has none: a part of the list would miss tests that the change breaks.
 func affectedRuns(ctx context.Context, o *openDraft, p *draft.Proposal) []affected.Run {
 	root := o.Head().Project
 	list, more, err := (&search.Searcher{}).Files(ctx, root, maxTestFiles)
@@ -117,8 +117,8 @@ func affectedRuns(ctx context.Context, o *openDraft, p *draft.Proposal) []affect
 	return affected.Plan(&affected.Project{Root: root, Files: p.Files, List: list, Read: read, Exists: exists})
 }
 
-// readSource is a file of the project as text. A link is not followed, since it could lead out of the project, and a file beyond files.MaxText
-// is no source. ok is false for both, and for what cannot be read.
+// readSource is a file of the project as text. A link is not followed, since it could lead out of the project, and a file beyond
+// files.MaxText is no source. ok is false for both, and for what cannot be read.
 func readSource(path string) (string, bool) {
 	fi, err := os.Lstat(path)
 	if err != nil || !fi.Mode().IsRegular() || fi.Size() > files.MaxText {
@@ -128,9 +128,9 @@ func readSource(path string) (string, bool) {
 	return string(text), err == nil
 }
 
-// baseline runs the tests that failed once more without the draft's changes, in a fresh draft that is thrown away, and notes in x how each of them
-// ended (Before). A test that failed before is not this change's doing, and must not send the model after it. It costs nothing where all tests
-// pass. Before stays empty where nothing could be compared; the test then counts as the change's.
+// baseline runs the tests that failed once more without the draft's changes, in a fresh draft that is thrown away, and notes in x how each
+// of them ended (Before). A test that failed before is not this change's doing, and must not send the model after it. It costs nothing
+// where all tests pass. Before stays empty where nothing could be compared; the test then counts as the change's.
 func (d *Drafts) baseline(ctx context.Context, s *agent.Session, o *openDraft, run affected.Run, x *change.Check) {
 	var failed []change.TestResult
 	for _, t := range x.Tests {
@@ -178,9 +178,9 @@ func (d *Drafts) baseline(ctx context.Context, s *agent.Session, o *openDraft, r
 	}
 }
 
-// run runs one command in a draft as a tool call beside the turn, so that it is asked for, shown and stored like any other. It returns the check
-// without its tests, and the whole output, from which the caller reads them. name is what people read of it; the command may be too long for that.
-// A refusal is no error: the check then says that it did not run, and why.
+// run runs one command in a draft as a tool call beside the turn, so that it is asked for, shown and stored like any other. It returns the
+// check without its tests, and the whole output, from which the caller reads them. name is what people read of it; the command may be too
+// long for that. A refusal is no error: the check then says that it did not run, and why.
 func (d *Drafts) run(ctx context.Context, s *agent.Session, o *openDraft, command, name string) (e change.Check, whole string) {
 	e = change.Check{Command: name, Line: command, Status: change.EvidenceNotRun}
 	// A tool of its own, so that rules about verify are not those about bash. Its input is empty: the command is fixed here.
@@ -232,8 +232,8 @@ func (d *Drafts) run(ctx context.Context, s *agent.Session, o *openDraft, comman
 // maxWhole is how large a file of output may be to be read for a check's results, in bytes. Beyond it only what the model got of it is read.
 const maxWhole = 64 << 20
 
-// wholeOutput is what a command printed: bash adds what it knows of the run below it, and stores an output that is too long for the model in a file,
-// whose name is in the metadata (outputPath). The results of most tests of a large suite are only there.
+// wholeOutput is what a command printed: bash adds what it knows of the run below it, and stores an output that is too long for the model
+// in a file, whose name is in the metadata (outputPath). The results of most tests of a large suite are only there.
 func (d *Drafts) wholeOutput(r tools.Result) string {
 	text, _, _ := strings.Cut(r.Output, "\n\n<bash_metadata>\n")
 	path, _ := r.Metadata["outputPath"].(string)
@@ -250,7 +250,8 @@ func (d *Drafts) wholeOutput(r tools.Result) string {
 	return text
 }
 
-// outputEnd keeps the last 4 KiB of an output: failures stand there. A character that the cut has split is removed, so that the text is valid UTF-8.
+// outputEnd keeps the last 4 KiB of an output: failures stand there. A character that the cut has split is removed, so that the text is
+// valid UTF-8.
 func outputEnd(s string) string {
 	if cut := len(s) - 4<<10; cut > 0 {
 		s = "…" + strings.ToValidUTF8(s[cut:], "")
@@ -278,8 +279,8 @@ func (g asked) Would(ctx context.Context, r permission.Request) permission.Actio
 	return permission.Ask
 }
 
-// failures is what the model reads of checks that failed, at most ten tests of each; empty where none did, or where all that failed had failed
-// before. A check that did not run (refused, too late) is not listed: the model cannot fix that.
+// failures is what the model reads of checks that failed, at most ten tests of each; empty where none did, or where all that failed had
+// failed before. A check that did not run (refused, too late) is not listed: the model cannot fix that.
 func failures(checks []change.Check) string {
 	var b strings.Builder
 	for i := range checks {

@@ -35,7 +35,8 @@ type Drafts struct {
 	app   *App
 	asked outsideAsked
 
-	// mu is held while a draft is made, which takes a while where the project is cloned. It is never held over a tool call, a check or a question.
+	// mu is held while a draft is made, which takes a while where the project is cloned. It is never held over a tool call, a check or a
+	// question.
 	mu   sync.Mutex
 	open map[string]*openDraft // guarded by mu; by the session that a person talks to
 }
@@ -245,7 +246,8 @@ func (o *openDraft) worker(ctx context.Context, info agent.SessionInfo) (*worker
 	if o.work != nil && o.work.Alive() {
 		return o.work, nil
 	}
-	// Not by its path: where this program lies in the project, as when Pillion is developed with Pillion, the view may have another file there.
+	// Not by its path: where this program lies in the project, as when Pillion is developed with Pillion, the view may have another file
+	// there.
 	cmd, err := o.Command("/proc/self/exe", worker.Arg)
 	if err != nil {
 		return nil, err
@@ -282,8 +284,8 @@ type workerSettings struct {
 	environ []string // NAME=value, as commands of the session get it
 }
 
-// settings are those of the person and of the trusted project, as they are outside the draft: a tool must behave alike in both. Paths of the project
-// are given as the worker finds them.
+// settings are those of the person and of the trusted project, as they are outside the draft: a tool must behave alike in both. Paths of
+// the project are given as the worker finds them.
 func (o *openDraft) settings(info agent.SessionInfo) workerSettings {
 	c := o.app.ConfigOf(info.Cwd)
 	env := o.app.Sessions.Env(info)
@@ -341,8 +343,8 @@ func ReadDraft(d *draft.Draft) (*draft.Proposal, error) {
 	return (&openDraft{Draft: d, root: d.Head().Project}).proposal()
 }
 
-// DraftProject is the project to which the drafts of a folder belong, as their heads name it: the root of its worktree, links resolved. Callers
-// compare it with Head.Project; without the resolution a folder reached through a link would have no drafts.
+// DraftProject is the project to which the drafts of a folder belong, as their heads name it: the root of its worktree, links resolved.
+// Callers compare it with Head.Project; without the resolution a folder reached through a link would have no drafts.
 func DraftProject(dir string) string {
 	root := paths.Worktree(dir)
 	if real, err := filepath.EvalSymlinks(root); err == nil {
@@ -406,9 +408,9 @@ func (o *openDraft) proposal() (*draft.Proposal, error) {
 	return o.Propose(ignored, umaskOnce())
 }
 
-// overlaid returns the draft's texts as the language servers are told of them. A path that is in more has the text from there: the edit that is
-// being checked is later than the draft. If the draft cannot be read, more alone is returned: a check of less than the whole is better than
-// none, and the landing reports the error. Binary files and links have no text for a server.
+// overlaid returns the draft's texts as the language servers are told of them. A path that is in more has the text from there: the edit
+// that is being checked is later than the draft. If the draft cannot be read, more alone is returned: a check of less than the whole is
+// better than none, and the landing reports the error. Binary files and links have no text for a server.
 func (o *openDraft) overlaid(more []lspbridge.Proposal) []lspbridge.Proposal {
 	known := map[string]bool{}
 	for _, m := range more {
@@ -428,8 +430,9 @@ func (o *openDraft) overlaid(more []lspbridge.Proposal) []lspbridge.Proposal {
 	return out
 }
 
-// unseen says what of a draft no language server can see, as the reason of a partial verdict; "" for nothing. Servers get the draft's texts as open
-// documents, but they look for packages on the disk, and what was installed in the draft (node_modules, anything that Git ignores) is not on theirs.
+// unseen says what of a draft no language server can see, as the reason of a partial verdict; "" for nothing. Servers get the draft's texts
+// as open documents, but they look for packages on the disk, and what was installed in the draft (node_modules, anything that Git ignores)
+// is not on theirs.
 func unseen(p *draft.Proposal) string {
 	for i := range p.Bulk {
 		if p.Bulk[i].Now != draft.None {
@@ -482,8 +485,8 @@ func (b draftServers) Changed(ctx context.Context, files []lspbridge.Proposal) l
 	return b.Check(ctx, files)
 }
 
-// Diagnostics implements builtin.Bridge: those of a file as the draft has it. They come from a check of the whole draft, since an unchanged file can
-// have new errors by a change in another.
+// Diagnostics implements builtin.Bridge: those of a file as the draft has it. They come from a check of the whole draft, since an unchanged
+// file can have new errors by a change in another.
 func (b draftServers) Diagnostics(ctx context.Context, path string) lspbridge.FileReport {
 	all := b.o.overlaid(nil)
 	if len(all) == 0 {
@@ -542,9 +545,9 @@ type draftGate struct {
 	root string // the project as the draft's tools see it
 }
 
-// held reports an edit that stays in the draft. Protected files are held too; they are asked about when the draft is landed. Request.Also has the
-// absolute spellings of the paths, links resolved; every one must lie in the project, or a link could lead the edit out of it. A request
-// without any is not held.
+// held reports an edit that stays in the draft. Protected files are held too; they are asked about when the draft is landed. Request.Also
+// has the absolute spellings of the paths, links resolved; every one must lie in the project, or a link could lead the edit out of it. A
+// request without any is not held.
 func (g draftGate) held(r permission.Request) bool {
 	if r.Permission != "edit" || len(r.Also) == 0 {
 		return false
@@ -576,8 +579,8 @@ func (g draftGate) Would(ctx context.Context, r permission.Request) permission.A
 	return a
 }
 
-// Interrupted implements agent.Drafts: a turn was cancelled or failed, so nothing is proposed, as half a piece of work is not worth a review. A draft
-// without changes is removed; any other is kept, and the next prompt continues in it (see left).
+// Interrupted implements agent.Drafts: a turn was cancelled or failed, so nothing is proposed, as half a piece of work is not worth a
+// review. A draft without changes is removed; any other is kept, and the next prompt continues in it (see left).
 func (d *Drafts) Interrupted(s *agent.Session) {
 	d.mu.Lock()
 	o := d.open[s.ID()]
@@ -614,8 +617,8 @@ func (d *Drafts) Land(ctx context.Context, s *agent.Session, round int, may, tur
 		return "", data, false
 	}
 	again, data, made = d.land(ctx, s, o, round, may, turn)
-	// Sent back before the person was asked: there is no card, and the turn goes on in the same draft. After a decision again is set as well, but
-	// that draft is over.
+	// Sent back before the person was asked: there is no card, and the turn goes on in the same draft. After a decision again is set as
+	// well, but that draft is over.
 	if again != "" && data.CallID == "" {
 		return again, data, made
 	}
@@ -626,9 +629,9 @@ func (d *Drafts) Land(ctx context.Context, s *agent.Session, round int, may, tur
 	return again, data, made
 }
 
-// LandStored proposes a stored draft in a session of its project: pillion drafts land and /drafts land. There is no model to which it could go
-// back, so it is proposed with the errors it has. It fails with draft.ErrBusy while a session works in it. The evidence is what the turn has left
-// beside the draft. made is false where the draft changes nothing; it is removed then.
+// LandStored proposes a stored draft in a session of its project: pillion drafts land and /drafts land. There is no model to which it could
+// go back, so it is proposed with the errors it has. It fails with draft.ErrBusy while a session works in it. The evidence is what the turn
+// has left beside the draft. made is false where the draft changes nothing; it is removed then.
 func (d *Drafts) LandStored(ctx context.Context, s *agent.Session, x *draft.Draft) (data agent.ToolData, made bool, err error) {
 	release, err := x.Acquire()
 	if err != nil {
@@ -642,8 +645,8 @@ func (d *Drafts) LandStored(ctx context.Context, s *agent.Session, x *draft.Draf
 }
 
 // land is the end of a draft, in this order: problems that language servers are sure of, then the commands of verify,
-// then the question to the person, then the writing. The first two may send the draft back to the model: they cost nobody's attention. Whatever
-// fails, the draft is kept, with a notice that names it. Results are those of Land.
+// then the question to the person, then the writing. The first two may send the draft back to the model: they cost nobody's attention.
+// Whatever fails, the draft is kept, with a notice that names it. Results are those of Land.
 func (d *Drafts) land(ctx context.Context, s *agent.Session, o *openDraft, round int, may, turn bool) (again string, data agent.ToolData, made bool) {
 	fail := func(err error) (string, agent.ToolData, bool) {
 		s.Notice("error", "The draft "+o.Head().ID+" could not be proposed: "+err.Error()+". It is kept; see pillion drafts.")
@@ -838,8 +841,9 @@ func (d *Drafts) close() {
 }
 
 // translation maps paths between the project and a clone of it that lies elsewhere: in what the tools are given, and in what the
-// model and the person read. Nobody but the tools should see the clone's path: a link in the editor must open the project's file, and the model would
-// go on using a path that is gone after the turn. The zero value does nothing, for a draft that shows the project under its own path.
+// model and the person read. Nobody but the tools should see the clone's path: a link in the editor must open the project's file, and the
+// model would go on using a path that is gone after the turn. The zero value does nothing, for a draft that shows the project under its own
+// path.
 type translation struct {
 	there, here *regexp.Regexp // paths in the project, and in the clone; nil in the zero value
 	project     string
@@ -876,8 +880,8 @@ func (t translation) in(b json.RawMessage) json.RawMessage {
 	return t.there.ReplaceAll(b, []byte(strings.ReplaceAll(t.clone, "$", "$$")+"$1"))
 }
 
-// error translates the message of a tool's error. It keeps the kind, by which the loop and the editors act, and the cause, so that errors.Is still
-// finds a rejection. Other errors have no text for the model and stay as they are.
+// error translates the message of a tool's error. It keeps the kind, by which the loop and the editors act, and the cause, so that
+// errors.Is still finds a rejection. Other errors have no text for the model and stay as they are.
 func (t translation) error(err error) error {
 	var known *tools.Error
 	if t.here == nil || err == nil {

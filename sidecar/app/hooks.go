@@ -146,7 +146,8 @@ func (h *settingsHooks) notice(session, level, text string) {
 	}
 }
 
-// mode is permission_mode, Claude Code's word for how a session asks. Pillion has nothing like bypassPermissions, so it is never sent.
+// mode is permission_mode, Claude Code's word for how a session asks. Of its words only default, plan
+// and acceptEdits are used.
 func (h *settingsHooks) mode(session string) string {
 	s, ok := h.app.Runtime.Session(session)
 	if !ok {
@@ -162,8 +163,8 @@ func (h *settingsHooks) mode(session string) string {
 	return "default"
 }
 
-// before implements tools.Hook: it runs PreToolUse and returns the input, perhaps changed. A hook that blocks fails the call, and the model reads
-// why; one that ends the turn does so as a person's rejection does.
+// before implements tools.Hook: it runs PreToolUse and returns the input, perhaps changed. A hook that blocks fails the call, and the model
+// reads why; one that ends the turn does so as a person's rejection does.
 func (h *settingsHooks) before(ctx context.Context, call *tools.Call, input json.RawMessage) (json.RawMessage, error) {
 	as := claudeCalls(call.Tool, input, h.cwd, h.app.ConfigOf(h.cwd))
 	state := &hookedCall{calls: as}
@@ -213,8 +214,8 @@ func (h *settingsHooks) call(r permission.Request) *hookedCall {
 	return h.calls[r.SessionID+r.CallID]
 }
 
-// insist implements agent.Extensions.Insist: true for the first question of a call that a hook wants to be asked about. A call may ask more than once (a
-// folder outside, then the command); the person is made to answer one question that the rules would have allowed, not each.
+// insist implements agent.Extensions.Insist: true for the first question of a call that a hook wants to be asked about. A call may ask more
+// than once (a folder outside, then the command); the person is made to answer one question that the rules would have allowed, not each.
 func (h *settingsHooks) insist(r permission.Request) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -312,8 +313,8 @@ func (h *settingsHooks) begin(ctx context.Context, s agent.SessionInfo, source s
 	return out.Context
 }
 
-// prompt implements agent.Extensions.Prompt with UserPromptSubmit. Only what the person wrote is shown to the hooks, without the parts that Pillion
-// adds. An error refuses the prompt. The prompt of a sub-agent is the model's, so it has no such event.
+// prompt implements agent.Extensions.Prompt with UserPromptSubmit. Only what the person wrote is shown to the hooks, without the parts that
+// Pillion adds. An error refuses the prompt. The prompt of a sub-agent is the model's, so it has no such event.
 func (h *settingsHooks) prompt(ctx context.Context, e agent.Entering) ([]string, error) {
 	if e.Session.Parent != "" {
 		return nil, nil
@@ -334,9 +335,9 @@ func (h *settingsHooks) prompt(ctx context.Context, e agent.Entering) ([]string,
 	return out.Context, nil
 }
 
-// stop implements agent.Extensions.Stop with Stop, or SubagentStop. A hook that blocks the end keeps the turn going with its reason; one that says
-// "continue": false ends it whatever the others want. The loop bounds how often (maxKeptGoing); again becomes stop_hook_active, by which a
-// script can avoid blocking for ever.
+// stop implements agent.Extensions.Stop with Stop, or SubagentStop. A hook that blocks the end keeps the turn going with its reason; one
+// that says "continue": false ends it whatever the others want. The loop bounds how often (maxKeptGoing); again becomes stop_hook_active,
+// by which a script can avoid blocking for ever.
 func (h *settingsHooks) stop(ctx context.Context, s agent.SessionInfo, last string, again bool) string {
 	event := hooks.Stop
 	if s.Parent != "" {

@@ -6,7 +6,8 @@ import (
 	"sync"
 )
 
-const maxLog = 8 << 20 // bytes of a log; with the one before it there are never more than twice as many
+// maxLog is how long a log may get, in bytes; with the one before it there are about twice as many on the disk.
+const maxLog = 8 << 20
 
 // logFile is a log that is opened by the first write, so that a start that logs nothing touches no file. Beyond max
 // bytes it is renamed to .1, replacing the one before, and begun anew. err is kept: a log that could not be opened once
@@ -32,7 +33,6 @@ func (l *logFile) Write(b []byte) (int, error) {
 	if l.f == nil && l.err == nil {
 		l.open()
 	}
-	// The caller must not fail because its log does.
 	if l.err != nil {
 		return len(b), nil
 	}

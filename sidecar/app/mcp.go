@@ -212,7 +212,7 @@ func (m *MCPServers) tools(ctx context.Context, s agent.SessionInfo) []tools.Too
 }
 
 // find finds a tool that exists but is not offered, because the tools of all servers together would take too much of
-// the context.
+// the context (mcp_budget). A model learns its name by tool_search.
 func (m *MCPServers) find(s agent.SessionInfo, name string) (tools.Tool, bool) {
 	set := m.of(s.Cwd)
 	if set == nil {

@@ -36,9 +36,9 @@ const absentFor = 2 * time.Second
 // customHost is a host and what it was made from.
 type customHost struct {
 	*custom.Host
-	config *config.Config // guarded by Plugins.mu
-	key    string         // what of it the host was made from
-	ext    *agent.Extensions
+	config *config.Config    // guarded by Plugins.mu; compared by identity, the quick way to see that nothing has changed
+	key    string            // what of it the host was made from, see Plugins.key
+	ext    *agent.Extensions // made once: hooked compares it by identity
 
 	mu        sync.Mutex
 	announced map[string]bool       // guarded by mu: replacements that the person was told of
@@ -209,8 +209,8 @@ func (h *customHost) firstUse(id string) bool {
 }
 
 // define is the tool as plugins describe it (hook tool.definition). The answer is kept, because it is asked for at
-// every step; the key holds the original's text, so a changed original is asked about anew. It runs outside of mu, and the
-// worst of two calls at once is one question too many.
+// every step; the key holds the original's text, so a changed original is asked about anew. The plugins are called without mu, so two
+// calls at once may both ask.
 func (h *customHost) define(ctx context.Context, t tools.Tool) tools.Tool {
 	if !h.Has(ctx, "tool.definition") {
 		return t
@@ -229,7 +229,8 @@ func (h *customHost) define(ctx context.Context, t tools.Tool) tools.Tool {
 	return t
 }
 
-// Extensions implements agent.Plugins.
+// Extensions implements agent.Plugins: what plugins and the hooks of the settings add in a directory; nil where there are neither. Two
+// calls give the same pointer as long as nothing has changed.
 func (c *Plugins) Extensions(cwd string) *agent.Extensions {
 	var ext *agent.Extensions
 	if h := c.of(cwd); h != nil {

@@ -56,13 +56,13 @@ func (p *project) Instructions(cwd string) []string {
 }
 
 // maxRuleBytes is how much the rules that always count may take of the system prompt together, in bytes; configured instructions
-// have a limit of their own of the same size. A rule that does not fit is left out whole, as half a rule may say the opposite; shorter ones
-// after it still count.
+// have a limit of their own of the same size. A rule that does not fit is left out whole; shorter ones after it
+// still count.
 const maxRuleBytes = 192 << 10
 
 // ruleBlocks are the rules of other agents' folders below root for the system prompt: the text of those that always count, and one block that
-// names those with a description only, for the model to read when it does such work. Rules for certain files are not here: the read tool shows them
-// with such a file.
+// names those with a description only, for the model to read when it does such work. Rules for certain files are not here: the read tool
+// shows them with such a file.
 func ruleBlocks(root string) (blocks []string) {
 	size, more := 0, ""
 	for _, r := range rules.Find(root) {
@@ -161,9 +161,9 @@ func (p *project) searcher(ripgrep string) *search.Searcher {
 	return s
 }
 
-// skills finds the skills of a directory: those of the project, of the person, of OpenCode's configuration and of the setting skills.paths, where ~/ is
-// the home folder and other relative paths begin at root. Directories that look in the same places share one Finder, so that the folders are read
-// once.
+// skills finds the skills of a directory: those of the project, of the person, of OpenCode's configuration and of the setting skills.paths,
+// where ~/ is the home folder and other relative paths begin at root. Directories that look in the same places share one Finder, so that
+// the folders are read once.
 func (p *project) skills(cwd, root string, c *config.Config) *skill.Finder {
 	at := skill.Places{Cwd: cwd, Root: root, Home: p.app.Place.Home, Config: []string{p.app.Place.User}}
 	if p.app.Place.Home != "" {

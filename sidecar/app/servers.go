@@ -147,7 +147,7 @@ type servers struct {
 	undelivered []agent.NoticeData // notices that arrived before the first session
 }
 
-// errNoSession refuses an edit that a server sends while no session could ask about it.
+// errNoSession is the answer to an edit that a server sends while no session is open in which a person could be asked about it.
 var errNoSession = errors.New("this needs approval, but no session is open for this project; nothing was changed")
 
 // use keeps the servers running for a session. It returns the notices that arrived before there was one.

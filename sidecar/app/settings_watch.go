@@ -111,8 +111,8 @@ func (s *SettingsWatch) run(w *fsnotify.Watcher) {
 	}
 }
 
-// fileChanged notes which directories a changed file concerns, and restarts the pause before they are read. Folders
-// of projects are full of other files, which config.Concerns sorts out.
+// fileChanged notes which directories a changed file concerns, and restarts the pause before their settings are read. Folders
+// of projects are full of other files; config.Concerns tells which names matter.
 func (s *SettingsWatch) fileChanged(path string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,7 +130,7 @@ func (s *SettingsWatch) fileChanged(path string) {
 	s.timer = time.AfterFunc(settleTime, s.applyDue)
 }
 
-// applyDue reads and applies what has changed. It counts in wg, so that Close waits for it.
+// applyDue reads and applies the settings that have changed, for each directory in due. It counts in wg, so that Close waits for it.
 func (s *SettingsWatch) applyDue() {
 	s.mu.Lock()
 	due := s.due
