@@ -119,7 +119,8 @@ func checkStruct(n *node, t reflect.Type, path string) []Problem {
 	})
 }
 
-// fieldsOf are a struct's exported fields by their names in JSON; a field without a json tag has none. The rest field is among them, as restName.
+// fieldsOf are a struct's exported fields by their names in JSON; a field without a json tag has none. The rest field is among them, as
+// restName.
 func fieldsOf(t reflect.Type) map[string]reflect.StructField {
 	fields := map[string]reflect.StructField{}
 	for i := range t.NumField() {

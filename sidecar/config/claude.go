@@ -48,7 +48,8 @@ func (l *loader) claudeDenies() (out permission.Ruleset) {
 	return out
 }
 
-// denyingFolders are the folders whose denies count: those of the project from its root down to Cwd, and the home folder. Trust does not matter.
+// denyingFolders are the folders whose denies count: those of the project from its root down to Cwd, and the home folder. Trust does not
+// matter.
 func (l *loader) denyingFolders() []string {
 	dirs := Between(l.Root, l.Cwd)
 	if l.Home != "" {

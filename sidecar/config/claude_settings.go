@@ -35,8 +35,8 @@ func (l *loader) claudeLayers(dir string) (out []*node) {
 	return out
 }
 
-// note records a setting of another program's file that has no effect here. It is no mistake: the person is told of it, and everything else of the file
-// is used.
+// note records a setting of another program's file that has no effect here. It is no mistake: the person is told of it, and everything else
+// of the file is used.
 func (l *loader) note(at *node, setting, why string) {
 	l.unsupported = append(l.unsupported, Unsupported{File: at.file, Line: at.line, Column: at.column, Setting: setting, Why: why})
 }
@@ -49,8 +49,8 @@ var claudeElsewhere = map[string]string{
 	"cleanupPeriodDays": "sessions are kept until they are deleted", "includeCoAuthoredBy": "commits are what the agent writes",
 }
 
-// claudeLayer makes a layer of one settings file: its hooks, its variables, and the rules that allow or ask. Settings without a counterpart are
-// noted.
+// claudeLayer makes a layer of one settings file: its hooks, its variables, and the rules that allow or ask. Settings without a counterpart
+// are noted.
 func (l *loader) claudeLayer(n *node) *node {
 	out := &node{file: n.file, line: n.line, column: n.column, kind: kindObject}
 	rules := &node{file: n.file, line: n.line, column: n.column, kind: kindObject}
@@ -213,8 +213,8 @@ func addRule(to, at *node, name, pattern string, action permission.Action) {
 	to.members = append(to.members, member{name, key, section})
 }
 
-// serversLayer makes a layer of a .mcp.json file: {"mcpServers": {NAME: {"command", "args", "env"} or {"type", "url", "headers"}}}. Cursor, Gemini and
-// VS Code use the same shape; other keys of the file are not looked at.
+// serversLayer makes a layer of a .mcp.json file: {"mcpServers": {NAME: {"command", "args", "env"} or {"type", "url", "headers"}}}. Cursor,
+// Gemini and VS Code use the same shape; other keys of the file are not looked at.
 func (l *loader) serversLayer(n *node) *node {
 	out := &node{file: n.file, line: n.line, column: n.column, kind: kindObject}
 	servers := n.get("mcpServers")

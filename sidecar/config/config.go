@@ -164,8 +164,8 @@ func (o ProviderOptions) MarshalJSON() ([]byte, error) {
 	return json.Marshal(all)
 }
 
-// Millis is a time-out in milliseconds; false means none, which is a day: callers need no special case for it. It is 0 when nothing valid is given.
-// 1e9 ms are eleven days; more is taken for a mistake, and much more would not fit into a Duration.
+// Millis is a time-out in milliseconds; false means none, which is a day: callers need no special case for it. It is 0 when nothing valid
+// is given. 1e9 ms are eleven days; more is taken for a mistake, and much more would not fit into a Duration.
 func (a Any) Millis() time.Duration {
 	if string(a) == "false" {
 		return 24 * time.Hour
@@ -328,8 +328,8 @@ func (s Switch[T]) MarshalJSON() ([]byte, error) {
 // IsZero reports whether the key was absent.
 func (s Switch[T]) IsZero() bool { return !s.Set }
 
-// Models are a provider's models: an object by id, or a plain list of ids, each of which becomes a Model without settings. It is always written
-// as an object.
+// Models are a provider's models: an object by id, or a plain list of ids, each of which becomes a Model without settings. It is always
+// written as an object.
 type Models map[string]Model
 
 // UnmarshalJSON reads either form.

@@ -81,7 +81,8 @@ func (c *Config) HooksOf(event string, names ...string) (out []hooks.Command) {
 			continue
 		}
 		for _, h := range g.Hooks {
-			// The same script in the person's settings and in the project's is not run twice. The first one counts, with the trust of its folder.
+			// The same script in the person's settings and in the project's is not run twice. The first one counts, with the trust of its
+			// folder.
 			key := strings.Join(append([]string{h.Command}, h.Args...), "\x00")
 			if h.Command == "" || seen[key] {
 				continue
@@ -107,9 +108,9 @@ func (c *Config) Environ(who, program string) []string {
 	return guard.WithoutKeys(out, who, program)
 }
 
-// claudeHooks copies the hooks section of a settings file of Claude Code's into ours; the shape is the same. Keys that are not known are noted
-// and left out, because check would report them as mistakes in a file that was not written for Pillion. Handlers of other types than commands (an HTTP
-// address, a prompt for a model) are noted too and do not run. ok is false where nothing is left.
+// claudeHooks copies the hooks section of a settings file of Claude Code's into ours; the shape is the same. Keys that are not known are
+// noted and left out, because check would report them as mistakes in a file that was not written for Pillion. Handlers of other types than
+// commands (an HTTP address, a prompt for a model) are noted too and do not run. ok is false where nothing is left.
 func (l *loader) claudeHooks(m member) (member, bool) {
 	out := &node{file: m.value.file, line: m.value.line, column: m.value.column, kind: kindObject}
 	for _, event := range m.value.members {
@@ -141,8 +142,8 @@ func (l *loader) claudeHooks(m member) (member, bool) {
 	return member{"hooks", m.at, out}, len(out.members) > 0
 }
 
-// claudeHook copies of one handler what Pillion knows; nil: it is not run, and a note says why. where is its dotted path. The node is copied: the tree
-// of the file is read by others as well.
+// claudeHook copies of one handler what Pillion knows; nil: it is not run, and a note says why. where is its dotted path. The node is
+// copied: the tree of the file is read by others as well.
 func (l *loader) claudeHook(h *node, where string) *node {
 	if kind := h.get("type"); kind != nil && kind.text != "command" {
 		l.note(h, where, "hooks of the type "+kind.text+" are not run; commands are")

@@ -15,8 +15,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
-// Programs are those whose settings Import translates. claude and opencode have readers of their own; for each of the others there is at least one row
-// in otherFiles.
+// Programs are those whose settings Import translates. claude and opencode have readers of their own; for each of the others there is at
+// least one row in otherFiles.
 var Programs = []string{"claude", "opencode", "cursor", "codex", "gemini"}
 
 // Imported is what Import has made. Nothing of it is written yet.
@@ -32,8 +32,8 @@ type Imported struct {
 }
 
 // Import translates the settings of another program into Pillion's. It reads the project's files, or the person's with own, and
-// changes nothing: a person reviews the text, so it may translate what loosens as well. What the file of settings says already stays as it is, with
-// its comments. It fails for an unknown program, and where there are no settings of it; mistakes in the files are in Problems.
+// changes nothing: a person reviews the text, so it may translate what loosens as well. What the file of settings says already stays as it
+// is, with its comments. It fails for an unknown program, and where there are no settings of it; mistakes in the files are in Problems.
 func Import(s Sources, program string, own bool) (Imported, error) {
 	if !slices.Contains(Programs, program) {
 		return Imported{}, fmt.Errorf("%s is not a program whose settings can be imported; it takes %s", program, oneOf(Programs))
@@ -177,14 +177,14 @@ func (l *loader) readOther(path string) *node {
 	return n
 }
 
-// left are the notes without those that advise to run this import: it has just been done. They are found by the command in their text, so a note
-// that advises it must name it as "pillion import PROGRAM".
+// left are the notes without those that advise to run this import: it has just been done. They are found by the command in their text, so a
+// note that advises it must name it as "pillion import PROGRAM".
 func (l *loader) left(program string) []Unsupported {
 	return slices.DeleteFunc(l.unsupported, func(u Unsupported) bool { return strings.Contains(u.Why, "pillion import "+program) })
 }
 
-// header is the comment at the top of a new file that says where its settings come from. Paths below dir are shown relative to it. printable replaces
-// line breaks in a name, which would end the comment.
+// header is the comment at the top of a new file that says where its settings come from. Paths below dir are shown relative to it.
+// printable replaces line breaks in a name, which would end the comment.
 func header(program string, files []string, dir string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "// Imported from %s:", program)
@@ -198,8 +198,8 @@ func header(program string, files []string, dir string) string {
 }
 
 // groupRules writes rules as people do: one section for each permission. The sections stand in the order of their last rules, so a
-// deny, which came last, still comes after an allow under a wildcard. Within a section a repeated pattern moves to its end for the same reason. at is
-// where the new nodes are said to be.
+// deny, which came last, still comes after an allow under a wildcard. Within a section a repeated pattern moves to its end for the same
+// reason. at is where the new nodes are said to be.
 func groupRules(at *node, rules []member) *node {
 	out := at.object()
 	for _, r := range rules {
@@ -221,8 +221,9 @@ func groupRules(at *node, rules []member) *node {
 	return out
 }
 
-// laidInto returns the text of a file of settings with what it does not say yet added to it. An empty file becomes the tree itself, below a comment.
-// A value that both have stays as it is in the file; objects are completed key by key. The error says why the file cannot be changed.
+// laidInto returns the text of a file of settings with what it does not say yet added to it. An empty file becomes the tree itself, below a
+// comment. A value that both have stays as it is in the file; objects are completed key by key. The error says why the file cannot be
+// changed.
 func laidInto(old []byte, tree *node, comment string) (string, error) {
 	var b bytes.Buffer
 	if len(bytes.TrimSpace(old)) == 0 {
@@ -299,8 +300,8 @@ func indentOf(src []byte) string {
 	return "  "
 }
 
-// claudeModels are the settings with which Claude Code chooses its model and service, as ours, a layer for each file. They are only imported: an
-// address from another program's file counts after a person has read it. Aliases such as "sonnet" have no
+// claudeModels are the settings with which Claude Code chooses its model and service, as ours, a layer for each file. They are only
+// imported: an address from another program's file counts after a person has read it. Aliases such as "sonnet" have no
 // counterpart and are left out.
 func (l *loader) claudeModels(dir string) (out []*node) {
 	for _, name := range claudeSettings {
@@ -330,8 +331,8 @@ func (l *loader) claudeModels(dir string) (out []*node) {
 	return out
 }
 
-// codexChoices are the settings of Codex's config.toml that loosen or redirect: model, service and sandbox. codexLayer leaves them out, because they
-// count here only after a person has read them.
+// codexChoices are the settings of Codex's config.toml that loosen or redirect: model, service and sandbox. codexLayer leaves them out,
+// because they count here only after a person has read them.
 func codexChoices(n *node) *node {
 	out := n.object()
 	put := func(path, value string) { setText(out, n, strings.Split(path, "."), value) }
@@ -400,8 +401,9 @@ func codexChoices(n *node) *node {
 	return out
 }
 
-// setText sets a text in a tree and makes the objects on the way to it. at is the place that the new nodes name. A NUL in a key stands for a dot, as
-// callers split a dotted path; the last key may have none. A value that is there already is not replaced but followed by a second one, which wins.
+// setText sets a text in a tree and makes the objects on the way to it. at is the place that the new nodes name. A NUL in a key stands for
+// a dot, as callers split a dotted path; the last key may have none. A value that is there already is not replaced but followed by a second
+// one, which wins.
 func setText(to, at *node, path []string, value string) {
 	for _, key := range path[:len(path)-1] {
 		key = strings.ReplaceAll(key, "\x00", ".")

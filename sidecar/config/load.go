@@ -289,9 +289,9 @@ func (l *loader) add(n *node) {
 	l.tree = merge(l.tree, n, "")
 }
 
-// takeRules collects the permission sections of a layer, the general one and those of agents, behind those of earlier layers: merging them as objects
-// would lose the order of the rules, which decides. Of an untrusted project's layer, rules that loosen are left out or weakened (see projectRules), and
-// "auto" is held back: it lets commands run that would otherwise be asked about.
+// takeRules collects the permission sections of a layer, the general one and those of agents, behind those of earlier layers: merging them
+// as objects would lose the order of the rules, which decides. Of an untrusted project's layer, rules that loosen are left out or weakened
+// (see projectRules), and "auto" is held back: it lets commands run that would otherwise be asked about.
 func (l *loader) takeRules(n *node) {
 	if p := n.get("permission"); p != nil && p.kind == kindString && p.text == actionAuto {
 		if l.untrustedLayer {
@@ -351,8 +351,9 @@ func rules(n *node) permission.Ruleset {
 	return out
 }
 
-// finish turns the merged tree into a Config, with the origins of its values and the rules in their final order: the layers', then what other programs
-// deny. An agent's rules are those of an untrusted project first, as far as agentRules lets them pass, then the person's, then the denies again.
+// finish turns the merged tree into a Config, with the origins of its values and the rules in their final order: the layers', then what
+// other programs deny. An agent's rules are those of an untrusted project first, as far as agentRules lets them pass, then the person's,
+// then the denies again.
 func (l *loader) finish() (*Config, []Problem) {
 	c := &Config{}
 	if l.tree != nil {

@@ -177,8 +177,8 @@ func (m *markdown) body(out *node, key string) {
 // it cannot be the name of a real model (provider/model).
 const SmallModel = "small"
 
-// agent reads an agent, in the keys of Pillion, OpenCode and Claude Code. The text below the front matter is its prompt. It changes m.name where the
-// file names the agent itself.
+// agent reads an agent, in the keys of Pillion, OpenCode and Claude Code. The text below the front matter is its prompt. It changes m.name
+// where the file names the agent itself.
 func (m *markdown) agent() *node {
 	mode := false
 	out := m.object(func(key string, v *yaml.Node) (string, *node) {
@@ -234,8 +234,8 @@ var claudeTools = map[string][]string{
 	"todowrite": {"todowrite", "todoread"}, "task": {"task"}, "agent": {"task"}, "skill": {"skill"}, "askuserquestion": {"question"}, "lsp": {"lsp"},
 }
 
-// switchableTools are the tools that a list of tools turns off when it does not name them. A built-in tool that is missing here stays on for an agent
-// whose list leaves it out.
+// switchableTools are the tools that a list of tools turns off when it does not name them. A built-in tool that is missing here stays on
+// for an agent whose list leaves it out.
 var switchableTools = []string{"read", "write", "edit", "multiedit", "apply_patch", "list", "glob", "grep", "bash", "bash_output", "bash_input", "bash_kill",
 	"lsp", "symbol_find", "symbol_read", "symbol_references", "symbol_replace", "symbol_insert_before", "symbol_insert_after", "symbol_rename", "symbol_delete",
 	"webfetch", "websearch", "codesearch", "task", "skill", "question", "todowrite", "todoread", "batch"}

@@ -11,8 +11,8 @@ import (
 	"github.com/pillion-dev/pillion/agent/provider"
 )
 
-// Unsupported is a setting in a file of another program (OpenCode, Claude Code, Codex and others) that Pillion does not use. Line and Column count
-// from 1, Column in bytes.
+// Unsupported is a setting in a file of another program (OpenCode, Claude Code, Codex and others) that Pillion does not use. Line and
+// Column count from 1, Column in bytes.
 type Unsupported struct {
 	File    string `json:"file"`
 	Line    int    `json:"line"`

@@ -9,8 +9,8 @@ import (
 // SchemaID is where the generated schema says it lives; editors only use it as a name.
 const SchemaID = "https://pillion.dev/schema/pillion.json"
 
-// JSONSchema describes the configuration file for editors (JSON Schema 2020-12), made from Config's own fields and their doc and enum tags, so
-// that a new setting cannot be missing in it. The text ends in a line break and is the same at each call.
+// JSONSchema describes the configuration file for editors (JSON Schema 2020-12), made from Config's own fields and their doc and enum tags,
+// so that a new setting cannot be missing in it. The text ends in a line break and is the same at each call.
 func JSONSchema() []byte {
 	s := schemaOf(reflect.TypeFor[Config]())
 	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"

@@ -37,22 +37,23 @@ func parseTOML(file string, src []byte) (*node, *Problem) {
 	return root, nil
 }
 
-// tomlReader makes nodes of a parser's expressions. It uses the unstable package of go-toml because the stable one gives values without places.
+// tomlReader makes nodes of a parser's expressions. It uses the unstable package of go-toml because the stable one gives values without
+// places.
 type tomlReader struct {
 	file string
 	src  []byte
 	p    unstable.Parser
 }
 
-// at is an empty node for a byte offset, with line and column from 1, the column in bytes. Files are short, so lines are counted from the beginning
-// each time.
+// at is an empty node for a byte offset, with line and column from 1, the column in bytes. Files are short, so lines are counted from the
+// beginning each time.
 func (t *tomlReader) at(offset int, kind byte) *node {
 	before := string(t.src[:min(offset, len(t.src))])
 	return &node{file: t.file, line: 1 + strings.Count(before, "\n"), column: len(before) - strings.LastIndexByte(before, '\n'), kind: kind}
 }
 
-// place is at for a key or a value, by the parser's Raw range. Where the parser gives no range the place is the file's first line; set corrects that for
-// values.
+// place is at for a key or a value, by the parser's Raw range. Where the parser gives no range the place is the file's first line; set
+// corrects that for values.
 func (t *tomlReader) place(n *unstable.Node, kind byte) *node { return t.at(int(n.Raw.Offset), kind) }
 
 // table finds or makes the object that a [header] or a dotted key names; list: a new element of the list at its end.

@@ -26,8 +26,8 @@ func projectRules(rules permission.Ruleset, hold func(permission.Rule, string)) 
 	return out
 }
 
-// narrowAllow is what remains of an untrusted project's allow rule: all of it where the defaults allow the same, an ask elsewhere, nothing where the
-// permission is a wildcard. whole is false when it is not used as it was written, which the person is told.
+// narrowAllow is what remains of an untrusted project's allow rule: all of it where the defaults allow the same, an ask elsewhere, nothing
+// where the permission is a wildcard. whole is false when it is not used as it was written, which the person is told.
 func narrowAllow(r permission.Rule) (out permission.Ruleset, whole bool) {
 	if strings.ContainsAny(r.Permission, "*?") {
 		return nil, false // it would cover every permission
