@@ -85,8 +85,8 @@ func (b *Buffers) URI(path string) string {
 	return PathURI(path)
 }
 
-// notifyTouched calls touched for a document whose text has changed, with its own path and with its path without links. Language servers may know the
-// file by either. b.mu must not be held: touched may ask for the text.
+// notifyTouched calls touched for a document whose text has changed, with its own path and with its path without links. Language servers
+// may know the file by either. b.mu must not be held: touched may ask for the text.
 func (b *Buffers) notifyTouched(path string) {
 	if b.touched == nil {
 		return
@@ -189,8 +189,8 @@ func (b *Buffers) DidClose(p protocol.DidCloseParams) {
 	}
 }
 
-// applied sets what a workspace edit left in a buffer, before the editor's own didChange says so. Where that was faster, the version is known already and
-// nothing happens: the text may be later than this one.
+// applied sets what a workspace edit left in a buffer, before the editor's own didChange says so. Where that was faster, the version is
+// known already and nothing happens: the text may be later than this one.
 func (b *Buffers) applied(path, text string, version int32) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -48,10 +48,11 @@ func NewClient(p protocol.InitializeRequest) *Client {
 // Does reports whether the editor answers a _pillion method.
 func (c *Client) Does(method string) bool { return slices.Contains(c.Pillion.Methods, method) }
 
-// ShowsHunks: a permission request is shown with everything that _meta.pillion says of it, whatever the client's name.
+// ShowsHunks reports whether the client shows a permission request with everything that _meta.pillion says of it, whatever its name.
 func (c *Client) ShowsHunks() bool { return c.Pillion.Version > 0 || c.Pillion.Hunks }
 
-// liveBuffers: the editor tells what it has open.
+// liveBuffers reports whether the editor sends its open documents and their changes: then Editor.Buffers is their mirror, and tools read that
+// instead of asking.
 func (c *Client) liveBuffers() bool { return c.Pillion.Buffers }
 
 // readsFiles reports whether fs/read_text_file tells what the person sees. A client that answers with the disk's text

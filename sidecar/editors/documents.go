@@ -37,8 +37,8 @@ func (d *documents) file(session, path string) (files.Buffer, bool) {
 	return d.asksFile(d.ed.ctx, session, path)
 }
 
-// asksFile asks a generic editor what it shows, or takes what it said a moment ago, and remembers an unsaved text. ok is false where the editor shows the
-// disk's text, does not answer, or the file is none that an editor could be asked about.
+// asksFile asks a generic editor what it shows, or takes what it said a moment ago, and remembers an unsaved text. ok is false where the
+// editor shows the disk's text, does not answer, or the file is none that an editor could be asked about.
 func (d *documents) asksFile(ctx context.Context, session, path string) (files.Buffer, bool) {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > MaxAsked {
@@ -74,8 +74,8 @@ func (d *documents) readText(ctx context.Context, session, path string) (string,
 	return got.Content, err
 }
 
-// shownText is what an editor that must be asked shows of a file, or the disk's text where the editor only lags behind it. Unlike asksFile it always asks:
-// fsWriter compares with it before a write.
+// shownText is what an editor that must be asked shows of a file, or the disk's text where the editor only lags behind it. Unlike asksFile
+// it always asks: fsWriter compares with it before a write.
 func (d *documents) shownText(ctx context.Context, session, path, disk string) (string, error) {
 	text, err := d.readText(ctx, session, path)
 	if err != nil {
@@ -87,8 +87,8 @@ func (d *documents) shownText(ctx context.Context, session, path, disk string) (
 	return text, nil
 }
 
-// wroteDisk notes what an applier wrote on the disk behind the editor, so that the editor's old text does not count as unsaved work until it has
-// loaded the files again. A file that has another text by now was written by somebody else and is left out.
+// wroteDisk notes what an applier wrote on the disk behind the editor, so that the editor's old text does not count as unsaved work until
+// it has loaded the files again. A file that has another text by now was written by somebody else and is left out.
 func (d *documents) wroteDisk(set *change.Set) {
 	for _, f := range set.Files {
 		if f.Kind != change.Edit {
@@ -100,8 +100,8 @@ func (d *documents) wroteDisk(set *change.Set) {
 	}
 }
 
-// knownUnsaved is an unsaved text that is known from an earlier question. After shownFor the editor is asked again, for at most shownWait: language
-// servers wait for it. A text is forgotten when the file on the disk has changed since.
+// knownUnsaved is an unsaved text that is known from an earlier question. After shownFor the editor is asked again, for at most shownWait:
+// language servers wait for it. A text is forgotten when the file on the disk has changed since.
 func (d *documents) knownUnsaved(path string) (files.Buffer, bool) {
 	d.unsaved.mu.Lock()
 	t, ok := d.unsaved.texts[path]
@@ -121,7 +121,8 @@ func (d *documents) knownUnsaved(path string) (files.Buffer, bool) {
 	return files.Buffer{Path: path, Text: t.text, Dirty: true}, true
 }
 
-// sameText compares what an editor says with the disk, apart from what editors change on the way: line endings, byte order mark, last newline.
+// sameText compares what an editor says with the disk, apart from what editors change on the way: line endings, byte order mark, last
+// newline.
 func sameText(editor, disk string) bool { return editor == disk || plain(editor) == plain(disk) }
 
 // plain is a text without what editors change on their own: byte order mark, line endings, one final newline.

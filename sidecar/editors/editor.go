@@ -32,8 +32,8 @@ type Caller interface {
 
 // Person is whoever sits in front of an editor: their decisions, and what they must know of them.
 type Person interface {
-	// AskPermission and AskQuestions return when the person has answered; the end of ctx withdraws the question. session is as the editor knows
-	// it, while the request names the session that asks.
+	// AskPermission and AskQuestions return when the person has answered; the end of ctx withdraws the question. session is as the editor
+	// knows it, while the request names the session that asks.
 	AskPermission(ctx context.Context, session string, r permission.Request) (permission.Reply, error)
 	AskQuestions(ctx context.Context, session string, call *tools.Call, qs []tools.Question) ([][]string, error)
 	// AnsweredElsewhere: another editor of the session answered first.

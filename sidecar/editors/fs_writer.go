@@ -13,8 +13,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/files"
 )
 
-// fsWriter writes through an editor that has only ACP's fs methods (fs/read_text_file and fs/write_text_file), and asks it first what it shows. These
-// methods know no versions: between the question and the write the person may type, so each write is read back.
+// fsWriter writes through an editor that has only ACP's fs methods (fs/read_text_file and fs/write_text_file), and asks it first what it
+// shows. These methods know no versions: between the question and the write the person may type, so each write is read back.
 type fsWriter struct{ ed *Editor }
 
 // guard compares what a generic editor shows with what the change was computed from and with the disk. On any
@@ -53,7 +53,8 @@ func (w fsWriter) guard(ctx context.Context, session string, f change.File) (exa
 	return string(disk) == f.Old && text == f.Old && (!lags || byEditor), nil
 }
 
-// errUnsavedInEditor: an editor that was asked shows another text than the disk has.
+// errUnsavedInEditor is the error for a file of which an editor that was asked shows another text than the disk has. Where an editor has
+// left a mark on the disk, it names that one.
 func errUnsavedInEditor(ed *Editor, path string) error {
 	if h, ok := unsavedElsewhere(path); ok { // it has left a mark that says more
 		return h.refuse(path)
@@ -144,9 +145,9 @@ func withBases(set *change.Set) {
 	}
 }
 
-// putBack undoes a set after a failure, cause, and returns it, with what could not be undone. written are the files that were sent to the editor; the
-// last one failed, but the editor may have written it all the same, as something else. rest was written by disk. alone says that the set has one file.
-// What the person typed meanwhile is not undone: then the editor shows another text than the disk.
+// putBack undoes a set after a failure, cause, and returns it, with what could not be undone. written are the files that were sent to the
+// editor; the last one failed, but the editor may have written it all the same, as something else. rest was written by disk. alone says
+// that the set has one file. What the person typed meanwhile is not undone: then the editor shows another text than the disk.
 func (w fsWriter) putBack(ctx context.Context, session string, written []change.File, rest *change.Set, disk Applier, alone bool, cause error) error {
 	ctx = context.WithoutCancel(ctx) // a turn that was stopped leaves no half of a set behind
 	var failed []error

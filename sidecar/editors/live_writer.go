@@ -12,12 +12,12 @@ import (
 	"github.com/pillion-dev/pillion/tools/change"
 )
 
-// liveWriter writes through an editor that reports its buffers, by one versioned workspace edit in LSP's shape. The person can undo it there like
-// their own typing.
+// liveWriter writes through an editor that reports its buffers, by one versioned workspace edit in LSP's shape. The person can undo it
+// there like their own typing.
 type liveWriter struct{ ed *Editor }
 
-// applyEdit applies what is open in the editor as one versioned workspace edit, then the rest by disk. The editor comes first because it is the one that
-// may refuse: nothing of the set is written then. When disk fails afterwards, the edit is undone in the buffers.
+// applyEdit applies what is open in the editor as one versioned workspace edit, then the rest by disk. The editor comes first because it is
+// the one that may refuse: nothing of the set is written then. When disk fails afterwards, the edit is undone in the buffers.
 func (w liveWriter) applyEdit(ctx context.Context, session string, set *change.Set, disk Applier) error {
 	open, rest := split(set, func(f change.File) bool {
 		_, ok := w.ed.Buffers.Buffer(f.Path)
@@ -57,8 +57,9 @@ func (w liveWriter) applyEdit(ctx context.Context, session string, set *change.S
 	return nil
 }
 
-// sendEdit sends one workspace edit and compares the hashes that the editor answers with. The error is a tools.Error: stale (the editor did not apply
-// it), changed (the buffer has another text than was sent), or that of unsure, where the request failed and may have been carried out all the same.
+// sendEdit sends one workspace edit and compares the hashes that the editor answers with. The error is a tools.Error: stale (the editor did
+// not apply it), changed (the buffer has another text than was sent), or that of unsure, where the request failed and may have been carried
+// out all the same.
 func (w liveWriter) sendEdit(ctx context.Context, session string, set *change.Set, edit protocol.WorkspaceEdit) error {
 	label := set.Title
 	if label == "" {
@@ -92,8 +93,8 @@ func (w liveWriter) sendEdit(ctx context.Context, session string, set *change.Se
 	return nil
 }
 
-// unsure is the error of an edit that was never answered, for the reason err. Where a buffer is no longer as it was, the edit may have been applied: the
-// model must read the file before it repeats the edit (kind unknown). Otherwise nothing was written (kind refused).
+// unsure is the error of an edit that was never answered, for the reason err. Where a buffer is no longer as it was, the edit may have been
+// applied: the model must read the file before it repeats the edit (kind unknown). Otherwise nothing was written (kind refused).
 func (w liveWriter) unsure(set *change.Set, err error) error {
 	for _, f := range set.Files {
 		if b, ok := w.ed.Buffers.Buffer(f.Path); ok && b.Text != f.Old {
@@ -103,8 +104,8 @@ func (w liveWriter) unsure(set *change.Set, err error) error {
 	return &tools.Error{Kind: "refused", Err: err, Message: fmt.Sprintf("the editor could not apply the edit: %v", err)}
 }
 
-// workspaceEdit is a change set as LSP's WorkspaceEdit with documentChanges, in the order of the files. It fails with kind stale where a buffer no longer
-// has the text that the change was computed from.
+// workspaceEdit is a change set as LSP's WorkspaceEdit with documentChanges, in the order of the files. It fails with kind stale where a
+// buffer no longer has the text that the change was computed from.
 func (w liveWriter) workspaceEdit(set *change.Set) (protocol.WorkspaceEdit, error) {
 	edit := protocol.WorkspaceEdit{DocumentChanges: []protocol.DocumentChange{}}
 	add := func(kind string, value any) {
@@ -139,8 +140,8 @@ func (w liveWriter) workspaceEdit(set *change.Set) (protocol.WorkspaceEdit, erro
 	return edit, nil
 }
 
-// textEdits are a file's hunks as LSP edits, all of them relative to the old text: lines from 0, characters in UTF-16 units. Hunks come in the order of
-// lines, so the old text is scanned once.
+// textEdits are a file's hunks as LSP edits, all of them relative to the old text: lines from 0, characters in UTF-16 units. Hunks come in
+// the order of lines, so the old text is scanned once.
 func textEdits(f change.File) []protocol.TextEdit {
 	var out []protocol.TextEdit
 	line, offset := 1, 0

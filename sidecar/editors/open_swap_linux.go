@@ -9,8 +9,9 @@ import (
 )
 
 // openSwap finds the swap file of one of the names wherever the option 'directory' puts it: a running Vim holds its swap files
-// open, and the first block of each says whose it is (see dirtySwap). It looks at the open files in /proc/PID/fd (proc(5)) and so finds only this
-// user's processes: the folder of another user's cannot be read. names are the absolute paths of one file, with and without links resolved.
+// open, and the first block of each says whose it is (see dirtySwap). It looks at the open files in /proc/PID/fd (proc(5)) and so finds
+// only this user's processes: the folder of another user's cannot be read. names are the absolute paths of one file, with and without links
+// resolved.
 func openSwap(names []string) (holder, bool) {
 	processes, err := os.ReadDir("/proc")
 	if err != nil {

@@ -2,5 +2,6 @@
 
 package editors
 
-// openSwap: which files a process holds open is not to be had without privileges or a program of the system.
+// openSwap finds nothing here: other systems do not tell which files a process holds open without privileges or a program such as lsof. A
+// swap file in a folder that the person has chosen stays unseen then.
 func openSwap([]string) (holder, bool) { return holder{}, false }

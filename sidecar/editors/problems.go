@@ -23,8 +23,8 @@ type Problems struct {
 	news chan struct{}          // closed and replaced when something is said; guarded by mu
 }
 
-// editorWord is what an editor says of one file. It is copied out under Problems.mu; its lists are replaced, never written to, so a copy may be
-// read without the lock.
+// editorWord is what an editor says of one file. It is copied out under Problems.mu; its lists are replaced, never written to, so a copy
+// may be read without the lock.
 type editorWord struct {
 	version *int32 // of the buffer; nil when it does not say
 	items   []change.Problem
@@ -168,8 +168,8 @@ func (b Bridge) Check(ctx context.Context, proposed []lspbridge.Proposal) lspbri
 // editorLate is the reason of a report when the editor has not looked at the present text yet.
 const editorLate = "no language server of Pillion's covers this file, and the editor has not said what it thinks of its present text"
 
-// word is what the editor says of a file, with its certainty: pending until the editor has checked the buffer's present version, partial where it names no
-// version. ok is false where it has said nothing of the file.
+// word is what the editor says of a file, with its certainty: pending until the editor has checked the buffer's present version, partial
+// where it names no version. ok is false where it has said nothing of the file.
 func (b Bridge) word(path string) (lspbridge.FileReport, editorWord, bool) {
 	w, _, ok := b.theirs.of(path)
 	if !ok {

@@ -6,7 +6,7 @@ import "strings"
 // person approves must be on their screen, so an unknown client has the zero profile, which assumes the least of what it
 // shows: the title and the first diff of a permission request, and options by kind alone.
 //
-// What it assumes of files is the protocol's word, that fs/read_text_file gives unsaved text: each write compares that
+// For files it assumes what the protocol promises, that fs/read_text_file gives unsaved text: each write compares that
 // text with the disk, and refuseUnsavedElsewhere catches the clients that break the promise in Vim and Emacs.
 //
 // A client that announces _meta.pillion shows hunks and needs none of what is said here of requests (see

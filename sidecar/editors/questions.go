@@ -63,8 +63,8 @@ func (x *questions) of(session string) (waiting []*openAsk) {
 	return waiting
 }
 
-// Offer puts the open questions of a session to an editor that has just opened it: without it a person who comes back could not answer what the
-// turn waits for. An editor is asked each question only once.
+// Offer puts the open questions of a session to an editor that has just opened it: without it a person who comes back could not answer what
+// the turn waits for. An editor is asked each question only once.
 func (r *Registry) Offer(session string, ed *Editor) {
 	for _, q := range r.questions.of(session) {
 		q.offer(ed)
@@ -72,8 +72,8 @@ func (r *Registry) Offer(session string, ed *Editor) {
 }
 
 // askAll puts a question to every editor of a session by ask and returns the first answer; verdict words it for the other editors. An editor
-// that disconnects, or cannot ask, leaves the question to the rest. It fails with errNoEditor where the session has none at the beginning, with
-// context.Canceled when the last one has gone, else with the error of the last editor that could not ask or with that of ctx.
+// that disconnects, or cannot ask, leaves the question to the rest. It fails with errNoEditor where the session has none at the beginning,
+// with context.Canceled when the last one has gone, else with the error of the last editor that could not ask or with that of ctx.
 func askAll[T any](ctx context.Context, r *Registry, session string, ask func(ctx context.Context, ed *Editor, session string) (T, error), verdict func(T) string) (T, error) {
 	type answer struct {
 		from *Editor
@@ -137,8 +137,8 @@ func askAll[T any](ctx context.Context, r *Registry, session string, ask func(ct
 	}
 }
 
-// others reports whether an editor besides those in out still has the question, or gets it as soon as it has opened the session. The locks are taken one
-// after the other, never both.
+// others reports whether an editor besides those in out still has the question, or gets it as soon as it has opened the session. The locks
+// are taken one after the other, never both.
 func (r *Registry) others(q *openAsk, out []*Editor) bool {
 	left := func(ed *Editor) bool { return !slices.Contains(out, ed) && !ed.Gone() }
 	q.mu.Lock()

@@ -223,8 +223,8 @@ func (r *Registry) First(session string) (*Editor, string, bool) {
 	return all[0], session, true
 }
 
-// all finds every editor of a session, and the session they know: its own, or the nearest parent that an editor has open. The list is never written
-// to, so it may be used without the lock. Sessions.Parent is called without it.
+// all finds every editor of a session, and the session they know: its own, or the nearest parent that an editor has open. The list is never
+// written to, so it may be used without the lock. Sessions.Parent is called without it.
 func (r *Registry) all(session string) ([]*Editor, string) {
 	r.mu.Lock()
 	sessions := r.sessions
@@ -246,8 +246,8 @@ func (r *Registry) all(session string) ([]*Editor, string) {
 	return nil, ""
 }
 
-// AskPermission implements permission.Asker: the first decision of any of the session's editors. Without an editor it fails as a rejection that
-// says so, see errNoEditor.
+// AskPermission implements permission.Asker: the first decision of any of the session's editors. Without an editor it fails as a rejection
+// that says so, see errNoEditor.
 func (r *Registry) AskPermission(ctx context.Context, q permission.Request) (permission.Reply, error) {
 	r.remember(q)
 	reply, err := askAll(ctx, r, q.SessionID, func(ctx context.Context, ed *Editor, session string) (permission.Reply, error) {

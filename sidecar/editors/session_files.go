@@ -41,8 +41,8 @@ func (f sessionFiles) Dirty() []files.Buffer {
 	return out
 }
 
-// sessionApplier writes each file through the session's editor that shows it, and the rest through disk. Which editors there are is looked up at each
-// call.
+// sessionApplier writes each file through the session's editor that shows it, and the rest through disk. Which editors there are is looked
+// up at each call.
 type sessionApplier struct {
 	r       *Registry
 	session string

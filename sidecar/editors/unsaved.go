@@ -26,8 +26,8 @@ const (
 	shownWait = time.Second // how long the editor may take for another one
 )
 
-// keep notes what the editor shows of a file, which was disk at that moment. dirty says that it is not the disk's text; without it the file is
-// forgotten, and the other arguments do not matter.
+// keep notes what the editor shows of a file, which was disk at that moment. dirty says that it is not the disk's text; without it the file
+// is forgotten, and the other arguments do not matter.
 func (k *unsavedTexts) keep(path, session, text string, disk os.FileInfo, dirty bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
