@@ -227,7 +227,8 @@ func (r *Reviewer) Restore(ctx context.Context, w Restoring) (*Restored, error) 
 	return out, nil
 }
 
-// isStale reports the errors of the writer that mean: a file was written, or created, between the comparison and the write. Another attempt may succeed.
+// isStale reports the errors of the writer that mean: a file was written, or created, between the comparison and the write. Another attempt
+// may succeed.
 func isStale(err error) bool {
 	var t *tools.Error
 	return errors.As(err, &t) && (t.Kind == "stale" || t.Kind == "exists")

@@ -50,8 +50,8 @@ func Diffs(set *change.Set) []protocol.ToolCallContent {
 	return out
 }
 
-// excerpts are the changed places of a file that is too large to show whole, each under a line that says where it is, at most maxDiffText bytes together.
-// The two sides have the same number of such lines, so that a client's diff shows them as unchanged.
+// excerpts are the changed places of a file that is too large to show whole, each under a line that says where it is, at most maxDiffText
+// bytes together. The two sides have the same number of such lines, so that a client's diff shows them as unchanged.
 func excerpts(f change.File) (old, now string) {
 	var a, b strings.Builder
 	for _, h := range f.Hunks {

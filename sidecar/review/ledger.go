@@ -25,8 +25,8 @@ type Ledger struct {
 // NewLedger is empty: it is given events in their order.
 func NewLedger() *Ledger { return &Ledger{now: newLedger()} }
 
-// Take updates the ledger by the session's next event. Events must come in their order, each once. It returns a copy of the change that the event is
-// about, nil for other events. The copy can be used without the lock; its lists of hunks must not be changed.
+// Take updates the ledger by the session's next event. Events must come in their order, each once. It returns a copy of the change that the
+// event is about, nil for other events. The copy can be used without the lock; its lists of hunks must not be changed.
 func (l *Ledger) Take(e agent.Event) *Change {
 	l.mu.Lock()
 	defer l.mu.Unlock()

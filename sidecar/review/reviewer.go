@@ -88,8 +88,8 @@ func toSet(list []string) map[string]bool {
 	return m
 }
 
-// Keep marks hunks as seen and wanted; none named means all that are not undone. It writes no file. It fails with NotFound or InvalidParams for a change
-// or a hunk that cannot be kept.
+// Keep marks hunks as seen and wanted; none named means all that are not undone. It writes no file. It fails with NotFound or InvalidParams
+// for a change or a hunk that cannot be kept.
 func (r *Reviewer) Keep(ctx context.Context, id string, hunks []string) (protocol.ChangeInfo, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -105,8 +105,8 @@ func (r *Reviewer) Keep(ctx context.Context, id string, hunks []string) (protoco
 	return r.info(id), err
 }
 
-// Undo undoes hunks, merged with what was written since; none named means all that are not undone. It fails, names the place and writes nothing where
-// the same lines have changed. The person has asked for it, so it needs no approval.
+// Undo undoes hunks, merged with what was written since; none named means all that are not undone. It fails, names the place and writes
+// nothing where the same lines have changed. The person has asked for it, so it needs no approval.
 func (r *Reviewer) Undo(ctx context.Context, id string, hunks []string) (protocol.ChangeInfo, error) {
 	if err := r.undo(ctx, id, hunks); err != nil {
 		return protocol.ChangeInfo{}, err

@@ -20,7 +20,8 @@ type Texts struct {
 	sets map[string]*change.Set // by session and id; guarded by mu
 }
 
-// Hold keeps a set until release is called, when its approval request has ended. nil is nothing to keep. The set must not be changed meanwhile.
+// Hold keeps a set until release is called, when its approval request has ended. nil is nothing to keep. The set must not be changed
+// meanwhile.
 func (a *Texts) Hold(session string, set *change.Set) (release func()) {
 	if set == nil {
 		return func() {}
@@ -48,8 +49,8 @@ func (a *Texts) get(session, id string) (*change.Set, bool) {
 	return set, ok
 }
 
-// Decided returns a change set whose approval is pending, and what would be written of it with these decisions. It fails with InvalidParams for a set
-// that has none pending, and for decisions about hunks that it does not have.
+// Decided returns a change set whose approval is pending, and what would be written of it with these decisions. It fails with InvalidParams
+// for a set that has none pending, and for decisions about hunks that it does not have.
 func (a *Texts) Decided(session, id string, d change.Decisions) (set, decided *change.Set, err error) {
 	set, ok := a.get(session, id)
 	if !ok {

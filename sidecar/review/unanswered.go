@@ -13,7 +13,8 @@ import (
 type unanswered struct {
 	ask  agent.AskData
 	tool agent.ToolData // the call that asked, as it is now
-	// set is the latest proposal of the call, so that a person who answers late sees what would be written; nil for a question about no change.
+	// set is the latest proposal of the call, so that a person who answers late sees what would be written; nil for a question about no
+	// change.
 	set *change.Set
 	of  *agent.SessionInfo // the sub-agent that asked; nil: the session itself
 	at  time.Time          // when it was asked first
@@ -130,8 +131,8 @@ func (o *Reopener) unanswered(ctx context.Context) ([]*unanswered, error) {
 	return all, err
 }
 
-// unansweredBelow are the pending requests of sub-agents at any depth, own being those of the session itself. A sub-agent that still works is left out:
-// it asks for itself.
+// unansweredBelow are the pending requests of sub-agents at any depth, own being those of the session itself. A sub-agent that still works
+// is left out: it asks for itself.
 func (o *Reopener) unansweredBelow(ctx context.Context, own openAsks) ([]*unanswered, error) {
 	rt := o.rt
 	sessions, err := rt.List(ctx, o.session.Info().Cwd)

@@ -57,8 +57,8 @@ func (r *Reviewer) RedoLast(ctx context.Context) (string, error) {
 	return r.restoreTo(ctx, id)
 }
 
-// restoreTo restores files and conversation to a checkpoint and describes the result in Markdown: what was done, each file that was written or left
-// with the reason, and how to undo it.
+// restoreTo restores files and conversation to a checkpoint and describes the result in Markdown: what was done, each file that was written
+// or left with the reason, and how to undo it.
 func (r *Reviewer) restoreTo(ctx context.Context, id string) (string, error) {
 	done, err := r.Restore(ctx, Restoring{Checkpoint: id, Scope: scopeBoth})
 	if err != nil {
