@@ -109,8 +109,8 @@ func (t *tomlReader) value(v *unstable.Node) *node {
 	case unstable.Bool:
 		n.kind, n.text = kindBool, string(v.Data)
 	case unstable.Integer, unstable.Float:
-		// TOML allows what JSON does not: digits grouped by _, a sign +, other bases, inf and nan. The last two kinds stay strings,
-		// which check then reports.
+		// TOML allows what JSON does not: digits grouped by _, a sign +, other bases, inf and nan. Other bases, inf and nan stay
+		// strings, which check then reports where a number is expected.
 		n.kind, n.text = kindNumber, strings.ReplaceAll(string(v.Data), "_", "")
 		if strings.HasPrefix(n.text, "0x") || strings.HasPrefix(n.text, "0o") || strings.HasPrefix(n.text, "0b") || strings.ContainsAny(n.text, "nN") {
 			n.kind = kindString // no number of JSON's
