@@ -11,7 +11,7 @@ const bash = (command) => ({ tool: "bash", input: { command, description: "works
 
 test("a draft: commands leave the tree alone, one proposal over all files comes with its evidence, some of it is written", async (t) => {
   const p = await w.open(t, { "a.txt": text, "b.txt": text }, {
-    machine: { "pillion.review.mode": "draft", "pillion.config": { verify: ["grep -c LINE a.txt", "grep nothing b.txt"], repair_rounds: 0, permission: { verify: "allow", bash: "allow" } } },
+    machine: { "pillion.review.mode": "draft", "pillion.config": { verify: ["grep -c LINE a.txt", "! grep LINE b.txt"], repair_rounds: 0, permission: { verify: "allow", bash: "allow" } } },
   });
   await p.bench.openFile("a.txt");
   const panel = await p.panel();
@@ -21,7 +21,7 @@ test("a draft: commands leave the tree alone, one proposal over all files comes 
   assert.equal(p.read("a.txt") + p.read("b.txt"), text + text, "the tree was touched before the decision");
   const tree = card.getByRole("tree");
   await tree.getByRole("treeitem", { name: /^grep -c LINE a\.txt, passed/ }).waitFor();
-  await tree.getByRole("treeitem", { name: /^grep nothing b\.txt, failed · exit 1/ }).waitFor();
+  await tree.getByRole("treeitem", { name: /^! grep LINE b\.txt, failed · exit 1/ }).waitFor();
   await p.shot("draft-card");
   await card.getByRole("button", { name: "Review 3 hunks" }).click();
   await p.page.locator(".multiDiffEntry").nth(2).waitFor();
@@ -39,7 +39,7 @@ test("a draft: commands leave the tree alone, one proposal over all files comes 
   await p.onDisk("c.txt", "new\n");
   await panel.idle();
   assert.equal(p.read("b.txt"), text);
-  assert.match(panel.told(), /FAILED: grep nothing b\.txt/, "the model hears what was run");
+  assert.match(panel.told(), /NOT written.*b\.txt line 8.*LINE 8/s, "the model hears what was rejected");
 });
 
 test("a draft that is rejected leaves nothing behind in the project", async (t) => {
