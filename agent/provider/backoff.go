@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Backoff is how long to wait before attempt number attempt (1: the first repetition): 1 s doubled each time up to
-// 30 s, of which up to a quarter is taken off at random, but never shorter than the provider asked for.
+// Backoff is how long to wait before attempt number attempt (1: the first repetition): 1 s, doubled each time up to 30 s, less up to a
+// quarter at random. It is never shorter than the provider asked for, of which at most an hour counts.
 func Backoff(attempt int, err *Error) time.Duration {
 	d := maxBackoff
 	if attempt < 1 {
@@ -18,11 +18,10 @@ func Backoff(attempt int, err *Error) time.Duration {
 	if attempt < 6 {
 		d = time.Second << (attempt - 1)
 	}
-	// Jitter, or all sessions that failed together would come back together.
-	// rand.N panics for 0, so one nanosecond is added.
+	// Without jitter all sessions that failed together would come back together. rand.N panics for 0, so one nanosecond is added.
 	d -= rand.N(d/4 + 1)
 	if err != nil && err.RetryAfter > 0 {
-		// All clients were told the same second: each adds a little.
+		// The provider told all clients the same second, so each adds a little.
 		d = max(d, min(err.RetryAfter, maxRetryAfter)+rand.N(250*time.Millisecond))
 	}
 	return d
@@ -48,11 +47,10 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 	if err != nil {
 		return 0
 	}
-	// the date is in whole seconds: the result may be off by one
+	// The date is in whole seconds, so the result may be off by one.
 	sent, err := http.ParseTime(h.Get("Date"))
 	if err != nil {
-		// The local clock may be wrong by hours. A wait of more than ten minutes that only it supports is not
-		// believed.
+		// The local clock may be wrong by hours: a wait of more than ten minutes that only it supports is not believed.
 		if sent = now; t.Sub(now) > 10*time.Minute {
 			return 0
 		}
@@ -62,7 +60,7 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 
 // seconds is a wait of s seconds, bounded.
 func seconds(s float64) time.Duration {
-	// A day or more is a wrong clock or a typo; see absurdRetryAfter.
+	// More than a day is a wrong clock or a typo; see absurdRetryAfter.
 	if !(s > 0 && s <= absurdRetryAfter.Seconds()) { // written so that NaN is refused too
 		return 0
 	}

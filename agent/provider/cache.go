@@ -10,31 +10,28 @@ import (
 )
 
 const (
-	// maxCached bounds the encoded bytes one provider keeps for all its conversations, besides the one in use.
+	// maxCached bounds the encoded bytes that one provider keeps for all its conversations together; the one in use stays in any case.
 	maxCached = 16 << 20
-	// idleConversation is when an unused conversation's encoding is dropped.
-	// A session that is resumed later is encoded once more.
+	// idleConversation is when the encoding of an unused conversation is dropped. A session that is resumed later is encoded once more.
 	idleConversation = 10 * time.Minute
 )
 
-// cache keeps what was encoded of each conversation, so that a step encodes only what is new. It belongs to one
-// provider instance; a conversation is one session with one model, because the model decides what is sent (images,
-// signatures). An entry is used again only for the same message: the same place, id, role and parts slice (by
-// address; messages are immutable). A compacted or forked history therefore encodes again what changed, and nothing
-// has to be told to forget. The parts of the cached entries stay reachable until their conversation is dropped: ended,
-// idle for 10 minutes, or least recently used when all together hold more than 16 MiB.
+// cache keeps what was encoded of each conversation, so that a step encodes only what is new. It belongs to one provider instance. A
+// conversation is one session with one model, because the model decides what is sent (images, signatures). An entry is used again only
+// for the same message: the same place, id, role and parts slice (by address; messages are immutable). After a compaction or a fork the
+// changed messages therefore are encoded again without anyone telling the cache. The parts of cached messages stay in memory until their
+// conversation is dropped: closed, idle for 10 minutes, or least recently used when all together hold more than 16 MiB.
 type cache struct {
-	// conversation.mu is taken after it is released, so that one session that encodes for long does not hold up
-	// the others.
+	// mu is released before the mutex of a conversation is taken, so that one session that encodes for long does not hold up the others.
 	mu    sync.Mutex // guards what follows; never held while encoding
 	convs map[string]*conversation
-	tools []block // guarded by mu: those of late conversations, the last first; a new session's are most often the same
+	tools []block // guarded by mu: lists of late conversations, the last first; a new session's are most often among them
 }
 
 // conversation is the encoding of one session with one model. Its mutex is held from acquire to
 // release, while a body is built from it, so two requests of a session never share half-written bytes.
 type conversation struct {
-	// the cache that it belongs to, for the shared tools
+	// of is the cache that the conversation belongs to; encodeTools shares lists of tools through it.
 	of      *cache
 	mu      sync.Mutex
 	entries []entry
@@ -49,19 +46,19 @@ type conversation struct {
 
 // entry is one encoded message. What the bytes are is the adapter's business.
 type entry struct {
-	// address of the first part: with the count it identifies the parts
+	// first is the address of the first part; together with the number of parts it identifies them.
 	first *Part
 	parts int
 	id    string
 	role  Role
 	enc   []byte
-	// marks are what the adapter must know of a message to put it together with its neighbours.
+	// thinking and calls are what the Anthropic adapter asks of a message after it was encoded; see thinkingMayStart.
 	thinking bool // holds signed thinking
 	calls    int  // tool calls
 }
 
-// is reports whether the entry was made of this message. The address of the first part is compared, not the contents: messages are
-// immutable, and comparing a long history byte by byte at each step is what the cache is there to avoid.
+// is reports whether the entry was made of this message. It compares the address of the first part and not the contents: messages are
+// immutable, and comparing a long history byte by byte at each step is the work that the cache saves.
 func (e *entry) is(m *Message) bool {
 	return e.parts == len(m.Parts) && e.role == m.Role && e.id == m.ID &&
 		(e.parts == 0 || e.first == &m.Parts[0])
@@ -74,10 +71,10 @@ type block struct {
 	enc    []byte
 }
 
-// acquire returns the conversation, locked; release must follow. It also drops what is idle, and the
-// least recently used beyond maxCached: a sidecar runs for days.
+// acquire returns the conversation, locked; the caller must release it. It also drops idle conversations, and the least recently used
+// ones beyond maxCached.
 func (c *cache) acquire(session, model string) *conversation {
-	// a NUL occurs in neither, so two pairs cannot give one key
+	// A NUL is in neither part, so two pairs cannot give one key.
 	key := session + "\x00" + model
 	now := time.Now()
 	c.mu.Lock()
@@ -91,7 +88,6 @@ func (c *cache) acquire(session, model string) *conversation {
 	}
 	conv.used = now
 	total := 0
-	// idle conversations go first, whatever they hold
 	for k, o := range c.convs {
 		if o != conv && now.Sub(o.used) > idleConversation {
 			delete(c.convs, k)
@@ -99,7 +95,7 @@ func (c *cache) acquire(session, model string) *conversation {
 		}
 		total += o.size
 	}
-	// The one that was asked for stays, also when it alone is above the limit.
+	// The conversation that was asked for stays, also when it alone exceeds the limit.
 	for total > maxCached && len(c.convs) > 1 {
 		oldest := ""
 		for k, o := range c.convs {
@@ -110,7 +106,7 @@ func (c *cache) acquire(session, model string) *conversation {
 		total -= c.convs[oldest].size
 		delete(c.convs, oldest)
 	}
-	// Outside c.mu: the mutex of a conversation is held while a body is built.
+	// Not under c.mu: the mutex of a conversation is held while a body is built, and the others would wait for that.
 	c.mu.Unlock()
 	conv.mu.Lock()
 	return conv
@@ -118,7 +114,7 @@ func (c *cache) acquire(session, model string) *conversation {
 
 // release unlocks a conversation and notes its size, by which acquire decides what to drop.
 func (c *cache) release(conv *conversation) {
-	// the shared tools are counted in each conversation, so the limit errs on the small side
+	// Shared lists of tools are counted in each conversation, so the cache holds less than it counts.
 	size := len(conv.system.enc) + len(conv.tools.enc)
 	for i := range conv.entries {
 		size += len(conv.entries[i].enc)
@@ -129,7 +125,8 @@ func (c *cache) release(conv *conversation) {
 	c.mu.Unlock()
 }
 
-// forget drops a session's conversations with all models, and those about it ("session-title").
+// forget drops a session's conversations with all models, and those of the requests about it, whose id is the session's with a suffix
+// ("session-title").
 func (c *cache) forget(session string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -138,18 +135,17 @@ func (c *cache) forget(session string) {
 	})
 }
 
-// reset drops all encodings, after a server refused a parameter or a shape: what was encoded is no
-// longer what must be sent. Streams under way keep the bytes that they hold.
+// reset drops all encodings after a server refused a parameter or a shape, since what was encoded may contain it. Requests under way keep
+// the bytes that they hold.
 func (c *cache) reset() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.convs, c.tools = nil, nil
 }
 
-// encode brings the entries up to date with the messages and returns them. Usually all but the last two
-// are unchanged; after a compaction the first change shifts everything behind it, which is then encoded
-// again.
-// enc is the adapter's and gets a message's index, because some encodings depend on the place.
+// encode brings the entries up to date with the messages and returns them. Usually only the last two are new; after a compaction
+// everything behind the first change is encoded again. enc is the adapter's; it gets the message's index, because some encodings depend
+// on the place.
 func (c *conversation) encode(messages []Message, enc func(i int, m *Message, e *entry)) []entry {
 	for i := range messages {
 		m := &messages[i]
@@ -167,7 +163,7 @@ func (c *conversation) encode(messages []Message, enc func(i int, m *Message, e 
 			c.entries = append(c.entries, e)
 		}
 	}
-	// clears what a shorter history left behind, so that its parts can be collected
+	// What a shorter history left behind is cleared, so that its parts can be collected.
 	clear(c.entries[len(messages):])
 	c.entries = c.entries[:len(messages)]
 	return c.entries
@@ -177,7 +173,7 @@ func (c *conversation) encode(messages []Message, enc func(i int, m *Message, e 
 func (c *conversation) encodeSystem(system []string, enc func() []byte) []byte {
 	same := len(system) == len(c.system.system) && c.system.enc != nil
 	for i := 0; same && i < len(system); i++ {
-		// blocks are compared as texts: they are few, and equal strings mostly share their bytes
+		// Comparing whole texts is cheap: blocks are few, and equal ones mostly share their bytes.
 		same = system[i] == c.system.system[i]
 	}
 	if !same {
@@ -201,7 +197,7 @@ func (c *conversation) encodeTools(tools []ToolSpec, enc func() []byte) []byte {
 
 // offers reports whether b is what the tools encode to.
 func (b *block) offers(tools []ToolSpec) bool {
-	// nothing was encoded yet: an empty list of tools is not the same as none
+	// Nothing was encoded yet. Without this check an empty list of tools would match.
 	if b.enc == nil {
 		return false
 	}
@@ -213,7 +209,7 @@ func (b *block) offers(tools []ToolSpec) bool {
 // sharedTools finds a list that another conversation has encoded.
 func (c *cache) sharedTools(tools []ToolSpec) (block, bool) {
 	c.mu.Lock()
-	// The slice is replaced and never changed, so it may be read outside the lock.
+	// The slice is replaced and never changed in place, so it may be read after unlocking.
 	late := c.tools
 	c.mu.Unlock()
 	for _, b := range late {
@@ -224,9 +220,9 @@ func (c *cache) sharedTools(tools []ToolSpec) (block, bool) {
 	return block{}, false
 }
 
-// shareTools keeps a list for later conversations. A few lists, because agents and projects have different ones.
+// shareTools keeps a list for later conversations.
 func (c *cache) shareTools(b block) {
-	// an agent and its subagents offer different tools
+	// A few, because an agent, its subagents and other projects offer different tools.
 	const few = 4
 	c.mu.Lock()
 	defer c.mu.Unlock()

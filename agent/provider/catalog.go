@@ -21,8 +21,7 @@ type catalogEntry struct {
 	longIn, longOut float64 // factors
 }
 
-// catalog is parsed on first use (5 KB, about 50 µs), not at start: most commands of the binary need no
-// model.
+// catalog is parsed at the first use (5 KB, about 50 µs), not when the program starts: most commands of the binary need no model.
 var catalog = sync.OnceValue(func() []catalogEntry {
 	var out []catalogEntry
 	for line := range strings.Lines(catalogText) {
@@ -66,11 +65,10 @@ const (
 // localProviders are the ids Discover gives.
 var localProviders = []string{"ollama", "lmstudio", "llamacpp", "vllm", "local"}
 
-// Lookup is what is known of a model. provider is the configuration's id. A dated or aliased id finds
-// its base (claude-haiku-4-5-20251001), and a gateway's id its maker's model (openrouter:
-// anthropic/claude-sonnet-5.5), then without prices, which the gateway sets. An unknown model gets safe
-// limits, text only, and no price.
-// The result keeps the id that was asked for, since that is what the API knows.
+// Lookup is what is known of a model. provider is the configuration's id. An id with a date or "-latest" finds its base
+// (claude-haiku-4-5-20251001), and a gateway's id finds the maker's model (openrouter: anthropic/claude-sonnet-5.5), without prices,
+// which the gateway sets. An unknown model gets cautious limits and no price. The result keeps the id that was asked for, because that is
+// the one the API knows.
 func Lookup(provider, id string) Model {
 	if e := find(provider, id); e != nil {
 		m := e.Model
@@ -78,7 +76,7 @@ func Lookup(provider, id string) Model {
 		return m
 	}
 	name := id
-	// gateways put the maker before the name
+	// Gateways put the maker before the name, as in anthropic/claude-….
 	if i := strings.LastIndexByte(name, '/'); i >= 0 {
 		name = name[i+1:]
 	}
@@ -98,6 +96,7 @@ func Lookup(provider, id string) Model {
 			}
 		}
 	}
+	// Not in the catalogue: a guess from the provider and the name.
 	m := Model{Provider: provider, ID: id, Name: id, Context: unknownContext, Output: unknownOutput}
 	lower := strings.ToLower(id)
 	switch {
@@ -134,7 +133,7 @@ func find(provider, id string) *catalogEntry {
 // withoutDate cuts -20251001, -2025-08-07 or @20251001 off an id.
 func withoutDate(id string) string {
 	for _, n := range []int{len("-2006-01-02"), len("-20060102")} {
-		// longer than the date, or nothing would be left
+		// With no more bytes than a date, nothing would be left of the id.
 		if len(id) <= n {
 			continue
 		}
@@ -173,8 +172,8 @@ func DefaultModel(provider string) string {
 	return ""
 }
 
-// SmallModel is a cheap model for titles and summaries. Empty: use the session's own, since a small
-// model of an unknown provider cannot be guessed.
+// SmallModel is a cheap model for titles and summaries. Empty: the caller uses the session's own model, since a small model of an unknown
+// provider cannot be guessed.
 func SmallModel(provider string) string {
 	switch provider {
 	case "anthropic":
@@ -187,8 +186,8 @@ func SmallModel(provider string) string {
 	return ""
 }
 
-// DefaultKind is the wire format of a well-known provider id; all others are OpenAI-compatible. A
-// caller that points openai at another base URL takes KindOpenAI: few other servers speak Responses.
+// DefaultKind is the wire format of a well-known provider id; all others are OpenAI-compatible. A caller that points openai at another
+// base URL uses KindOpenAI instead: few other servers know the Responses API.
 func DefaultKind(provider string) Kind {
 	switch provider {
 	case "anthropic":
@@ -205,8 +204,8 @@ func DefaultKind(provider string) Kind {
 	return KindCompatible
 }
 
-// isGPT5 reports GPT-5 and later by an id in lower case, which may carry a gateway's prefix. The
-// gpt-oss models share the name and not the settings.
+// isGPT5 reports GPT-5 and later by an id in lower case, which may carry a gateway's prefix. The gpt-oss models share the name but not
+// the settings.
 func isGPT5(id string) bool {
 	if strings.Contains(id, "oss") {
 		return false
@@ -229,7 +228,7 @@ func isGPT5(id string) bool {
 func Cost(m Model, u Usage) float64 {
 	in, out := 1.0, 1.0
 	if e := find(m.Provider, m.ID); e != nil && e.longAt > 0 && u.Input+u.CacheRead+u.CacheWrite > e.longAt &&
-		// prices that the person has configured are taken as they are
+		// Prices that the person has configured count as they are, without the catalogue's surcharge.
 		e.CostIn == m.CostIn && e.CostOut == m.CostOut {
 		in, out = e.longIn, e.longOut
 	}

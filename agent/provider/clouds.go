@@ -13,13 +13,13 @@ import (
 	"github.com/openai/openai-go/v3/option"
 )
 
-// openaiAddress is where an OpenAI client sends its requests and how it signs in. Azure has two
-// addresses: deployments with a version of the API, and the newer v1 API, which is OpenAI's own format.
+// openaiAddress returns the options for the address and the sign-in of an OpenAI client. Azure has two kinds of address: deployments with
+// an api-version, and the newer v1 API, which is OpenAI's own format.
 func (b *base) openaiAddress() (opts []option.RequestOption) {
 	at := strings.TrimRight(b.cfg.BaseURL, "/")
 	if b.cfg.Cloud == CloudAzure {
 		key := b.cfg.Key
-		// The deployment's name goes into the path, which azure.WithEndpoint's middleware does.
+		// The deployment's name goes into the path: the middleware of azure.WithEndpoint puts it there.
 		if b.cfg.Version != "" { // deployments: …/openai/deployments/NAME/chat/completions?api-version=…
 			opts = append(opts, azure.WithEndpoint(at, b.cfg.Version))
 			if u, err := url.Parse(at); err == nil && u.Scheme == "http" {
@@ -40,7 +40,7 @@ func (b *base) openaiAddress() (opts []option.RequestOption) {
 	if at != "" {
 		opts = append(opts, option.WithBaseURL(at+"/"))
 	}
-	// a token from a gateway or a sign-in wins over a key
+	// A token from a gateway or a sign-in takes the place of a key: both are sent as a bearer token.
 	key := b.cfg.Token
 	if key == "" {
 		key = b.cfg.Key
@@ -53,22 +53,21 @@ func (b *base) openaiAddress() (opts []option.RequestOption) {
 
 // azureV1 is the address of a resource's v1 API, which speaks OpenAI's own format.
 func azureV1(at string) string {
-	// A path is taken as written: gateways in front of Azure have their own.
+	// A path in the address is kept as it is: gateways in front of Azure have their own.
 	if u, err := url.Parse(at); err == nil && strings.Trim(u.Path, "/") == "" {
 		at += "/openai/v1"
 	}
 	return at + "/"
 }
 
-// errCloudSignIn means that no valid sign-in to a cloud was found; the message then names the cloud's own command.
-// It is a type of its own so that explain can tell it from a network failure.
+// errCloudSignIn means that no valid sign-in to a cloud was found. It is a type of its own so that explain can name the cloud's command
+// for signing in, instead of reporting a network failure.
 type errCloudSignIn struct{ err error }
 
 func (e errCloudSignIn) Error() string { return e.err.Error() }
 
-// bedrockClient signs in with the configured key, else with what the AWS SDK finds: variables,
-// profiles, roles. Without a region the SDK's error would come at the first request and name neither
-// setting.
+// bedrockClient signs in with the configured key, else with what the AWS SDK finds: variables, profiles, roles. A missing region is
+// reported here, because the SDK would report it at the first request and name neither setting.
 func (b *base) bedrockClient(ctx context.Context, opts []anthropicoption.RequestOption) (anthropic.Client, error) {
 	if b.cfg.Region == "" && b.cfg.BaseURL == "" {
 		return anthropic.Client{}, errCloudSignIn{errors.New("no region; set AWS_REGION")}
@@ -77,6 +76,6 @@ func (b *base) bedrockClient(ctx context.Context, opts []anthropicoption.Request
 	if err != nil {
 		return anthropic.Client{}, errCloudSignIn{err}
 	}
-	// Only Messages is used; the other services of the client stay unset.
+	// Only the Messages API is used, so the client's other services stay unset.
 	return anthropic.Client{Options: c.Options, Messages: c.Messages}, nil
 }

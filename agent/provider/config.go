@@ -26,7 +26,7 @@ const (
 	KindCompatible Kind = "openai-compatible"
 )
 
-// Kinds are all of them, in the order a person would list them.
+// Kinds are all wire formats, in the order in which a person would list them.
 func Kinds() []Kind {
 	return []Kind{KindAnthropic, KindOpenAI, KindResponses, KindGemini, KindCompatible}
 }
@@ -51,8 +51,8 @@ type Config struct {
 	Reason guard.Reason
 
 	HTTPClient *http.Client // nil: connections are shared by all providers
-	// Idle ends a stream that says nothing for so long; 0: 5 minutes. First is how long its first byte may take; 0:
-	// twice that, since a local model may read a long prompt before it speaks.
+	// Idle is how long a stream may say nothing before it is closed; 0: 5 minutes. First is how long its first byte may take; 0: twice
+	// Idle, since a local model may read a long prompt before it answers.
 	Idle, First time.Duration
 }
 
@@ -65,10 +65,9 @@ const (
 	CloudBedrock Cloud = "bedrock"
 )
 
-// Quirks are what an OpenAI-compatible server does differently. The zero value lets the adapter find out: a
-// parameter that the server refuses by name is left out from then on, and a conversation that its chat template
-// refuses gets another shape.
-// Each of them can also be set by hand, which saves the one refused request by which the adapter learns it.
+// Quirks are what an OpenAI-compatible server does differently. With the zero value the adapter finds out by itself: a parameter that the
+// server refuses by name is left out from then on, and a conversation that its chat template refuses is sent in another shape. Setting a
+// quirk in the configuration saves the one refused request by which the adapter learns it.
 type Quirks struct {
 	NoStreamUsage   bool   // refuses stream_options
 	NoStream        bool   // the answer is asked for in one piece
@@ -123,31 +122,30 @@ func New(cfg Config) (Provider, error) {
 	return nil, fmt.Errorf("provider %s: unknown kind %q; use one of %s", cfg.ID, cfg.Kind, strings.Join(names, ", "))
 }
 
-// base is what the adapters share.
+// base is the part that all adapters share: the configuration, the encodings and what a server has refused.
 type base struct {
-	// The configuration is never changed after New, so it is read without a lock.
+	// cfg is never changed after New, so it is read without a lock.
 	cfg   Config
 	cache cache
 
-	mu      sync.Mutex
-	dropped map[string][]string // guarded by mu; by model: parameters the server refused. Kept for the life of the process only: a
-	// server that is updated is asked again after the next start.
+	mu sync.Mutex
+	// dropped are the parameters that servers refused, by model. They are kept for the life of the process only, so that an updated
+	// server is asked again after the next start.
+	dropped map[string][]string // guarded by mu
 }
 
 // Forget implements Forgetter.
 func (b *base) Forget(session string) { b.cache.forget(session) }
 
-// refused are the parameters that this model's server refused so far.
-// A copy, because another request may learn of a parameter meanwhile.
+// refused returns the parameters that this model's server has refused so far. It is a copy: another request may add one meanwhile.
 func (b *base) refused(model string) []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.dropped[model])
 }
 
-// noteRefused notes a refused parameter. It reports false when the parameter was known already, which ends
-// the retries of attempt.
-// model is the id, since two models behind one gateway differ in what they take.
+// noteRefused notes a refused parameter. It reports false when the parameter was known already, which ends the retries of attempt. model
+// is part of the key because two models behind one gateway accept different parameters.
 func (b *base) noteRefused(model, param string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -161,8 +159,8 @@ func (b *base) noteRefused(model, param string) bool {
 	return true
 }
 
-// httpClient is the configured client, or one over the connections that all providers share. It has no time-out of its own,
-// because a stream may take long; run ends one that is silent for too long.
+// httpClient is the configured client, or one over the connections that all providers share. It has no time-out of its own, because a
+// stream may take long; run closes a stream that stays silent.
 func (b *base) httpClient() *http.Client {
 	if b.cfg.HTTPClient != nil {
 		return b.cfg.HTTPClient
@@ -171,8 +169,9 @@ func (b *base) httpClient() *http.Client {
 	r.Who = guard.Model
 	return &http.Client{
 		Transport: guard.Gate(r, sharedTransport()),
-		// A key must not follow a redirect to another host; net/http knows only Authorization as a secret.
-		// five redirects within one host are enough for a moved path
+		// A key must not follow a redirect to another host: net/http drops only the headers that it knows as secret, such as
+		// Authorization, and keys travel in x-api-key, api-key and x-goog-api-key as well. Five redirects within one host are enough for
+		// a path that moved.
 		CheckRedirect: func(req *http.Request, via []*http.Request) error {
 			if first := via[0].URL; req.URL.Host != first.Host || req.URL.Scheme != first.Scheme || len(via) > 5 {
 				return errRedirect
@@ -182,38 +181,40 @@ func (b *base) httpClient() *http.Client {
 	}
 }
 
-// sharedTransport keeps connections of all providers, so that a step does not pay for a handshake.
-// One host gets up to 16 idle connections, for sessions that run side by side.
+// sharedTransport keeps the connections of all providers, so that a step does not pay for a TLS handshake. One host gets up to 16 idle
+// connections, for sessions that run side by side.
 var sharedTransport = sync.OnceValue(func() http.RoundTripper {
 	return unpacking{guard.Transport(guard.Reason{Who: guard.Model}, guard.Network{Timeout: 15 * time.Second, Tune: func(t *http.Transport) {
-		// 0: a request is not held back for a 100-continue
+		// ExpectContinueTimeout 0: the body is sent at once, without waiting for "100 Continue".
 		t.MaxIdleConns, t.MaxIdleConnsPerHost, t.ExpectContinueTimeout = 64, 16, 0
 		t.TLSHandshakeTimeout = 15 * time.Second
 		t.WriteBufferSize, t.ReadBufferSize = 64<<10, 32<<10
-		t.DisableCompression = true // a compressed stream is held back by the compressor
+		t.DisableCompression = true // a proxy that compresses collects events before it sends them
 	}})}
 })
 
 var errRedirect = errors.New("the server redirects to another place; set the provider's baseURL to that place if it is right")
 
-// attempt streams, and streams again when the server refused a parameter by name that the request can do without.
-// stream is told what to leave out and says which optional parameters it sent. A refused attempt has emitted
-// nothing.
+// attempt calls stream, and calls it again without a parameter that the server refused by name and the request can do without. stream is
+// told what to leave out and returns the optional parameters that it sent. A refused request has emitted nothing, so the caller sees one
+// stream.
 func (b *base) attempt(ctx context.Context, model string, stream func(without []string) (sent []string, err error)) error {
-	// ends because each round notes a parameter that was not known yet
+	// The loop ends: each round notes a parameter that was not known yet, and sent is finite.
 	for {
 		sent, err := stream(b.refused(model))
 		e, ok := err.(*Error)
-		// A few servers answer a template's refusal with 500, so its words are looked at too.
+		// Some servers answer with 500 when their chat template fails, so those are looked at too: shape is set by the words of a
+		// template.
 		if !ok || e.Kind != ErrInvalid && e.Status != http.StatusInternalServerError || ctx.Err() != nil {
 			return err
 		}
-		// Only an adapter that can change the shape lists it as sent.
+		// A shape is listed in sent only by an adapter that can send another one.
 		param := e.shape
 		if !slices.Contains(sent, param) {
 			param = ""
 		}
-		// "max_tokens" must not be found in "max_completion_tokens", so whole words are compared.
+		// Whole words are compared: "max_tokens" must not be found in "max_completion_tokens". The first match wins, so adapters list a
+		// narrower parameter first.
 		for _, p := range sent {
 			if param == "" && e.Kind == ErrInvalid && refusesParameter(e.Message) && containsWord(e.Message, p) {
 				param = p
@@ -222,13 +223,13 @@ func (b *base) attempt(ctx context.Context, model string, stream func(without []
 		if param == "" || !b.noteRefused(model, param) {
 			return err
 		}
-		// what was encoded may contain the parameter or have the wrong shape
+		// What was encoded may contain the parameter or have the old shape.
 		b.cache.reset()
 	}
 }
 
-// refusesParameter tells a refusal of a parameter from a complaint that only mentions one. The words
-// are those that providers are known to use; no format has a code for it.
+// refusesParameter tells a refusal of a parameter from a complaint that only mentions one ("temperature must be below 2"). No format has
+// a code for it, so the words are those that providers use.
 func refusesParameter(message string) bool {
 	m := strings.ToLower(message)
 	for _, w := range []string{"support", "recognized", "unknown", "unexpected", "not permitted", "not allowed", "cannot", "deprecated", "invalid", "must be verified", "extra", "additional propert"} {

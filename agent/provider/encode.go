@@ -12,9 +12,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
-// appendField appends ,"name": or, after an opening brace and at the start of a fragment, the same
-// without its comma. Bodies are appended, not marshalled: a history of megabytes would otherwise be
-// copied at every step.
+// appendField appends ,"name": and leaves the comma out after an opening bracket and at the start of a fragment. Bodies are appended and
+// not marshalled: encoding/json would encode and copy a history of megabytes at every step.
 func appendField(b []byte, name string) []byte {
 	b = appendComma(b)
 	b = append(b, '"')
@@ -50,7 +49,7 @@ func appendFloatField(b []byte, name string, value float64) []byte {
 // appendDataURL appends "data:<mime>;base64,…" as a JSON string.
 func appendDataURL(b []byte, f File) []byte {
 	b = textutil.AppendJSON(b, "data:"+f.Mime+";base64,")
-	b = b[:len(b)-1] // without the closing quote: base64 needs no escapes, and a copy of it as a string would be large
+	b = b[:len(b)-1] // without the closing quote; base64 is appended to it, which needs no escapes
 	b = base64.StdEncoding.AppendEncode(b, f.Data)
 	return append(b, '"')
 }
@@ -62,9 +61,9 @@ func appendBase64(b []byte, data []byte) []byte {
 	return append(b, '"')
 }
 
-// objectInput is a call's arguments as a JSON object: providers, and model servers that parse the history, take
-// nothing else. Arguments that are none are kept under one key, so that the model sees what it wrote.
-// input may also be a JSON string that holds what the model wrote, when that was no JSON at all.
+// objectInput is a call's arguments as a JSON object: providers, and model servers that parse the history, accept nothing else. Arguments
+// that are no object are kept under one key, so that the model sees what it wrote. input may be a JSON string that holds the model's
+// words, when those were no JSON at all.
 func objectInput(input json.RawMessage) []byte {
 	in := strings.TrimSpace(string(input))
 	if in == "" {
@@ -90,8 +89,8 @@ func wrapArguments(args string) string {
 	return args
 }
 
-// callID makes an id acceptable to a provider: letters, digits, _ and -, at most max bytes. The same id
-// always becomes the same, so a call and its result, encoded at different times, still agree.
+// callID makes an id acceptable to a provider: letters, digits, _ and -, at most max bytes. It is a function of id alone, so a call and
+// its result, which are encoded at different times, still agree.
 func callID(id string, max int) string {
 	ok := id != "" && len(id) <= max
 	for i := 0; ok && i < len(id); i++ {
@@ -100,12 +99,12 @@ func callID(id string, max int) string {
 	if ok {
 		return id
 	}
-	// the result is no longer than max, which must be greater than 5
+	// max must be greater than 5, the length of "call_".
 	return "call_" + hashID(id, min(16, max-5))
 }
 
 // hashID is n letters and digits made of id.
-// FNV-128a: stable over processes and versions, which a random or seeded hash is not. It need not be secret.
+// FNV-128a gives the same in every process and version, which a random or seeded hash does not. It need not be secret.
 func hashID(id string, n int) string {
 	const digits = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 	h := fnv.New128a()
@@ -129,15 +128,14 @@ func isImage(mime string) bool {
 
 func isPDF(mime string) bool { return mime == "application/pdf" }
 
-// isText reports an attachment that can be sent as part of the prompt.
-// Files whose bytes are no UTF-8 are not sent as text: JSON cannot hold them, and replaced bytes would mislead the
-// model.
+// isText reports an attachment that can be sent as part of the prompt. Bytes that are no UTF-8 are not sent as text: JSON cannot hold
+// them, and replacement characters would mislead the model.
 func isText(f File) bool {
 	return (strings.HasPrefix(f.Mime, "text/") || f.Mime == "application/json") && utf8.Valid(f.Data)
 }
 
-// fileText is what a model is told about an attachment it cannot be given: the text itself, or why it is missing.
-// The model is told rather than left to guess, so that it can say so to the person.
+// fileText is what a model gets instead of an attachment that it cannot read: the text itself, or why the file is missing, so that it can
+// tell the person.
 func fileText(m Model, f File) string {
 	name := f.Name
 	if name == "" {
@@ -154,21 +152,21 @@ func fileText(m Model, f File) string {
 	return "[file " + name + " left out: files of type " + f.Mime + " cannot be sent to a model]"
 }
 
-// sendable reports whether a file goes as it is.
+// sendable reports whether the model can be given the file itself.
 func sendable(m Model, f File) bool {
 	return isImage(f.Mime) && m.Images || isPDF(f.Mime) && m.PDF
 }
 
-// sameProvider reports whether m's opaque state (signatures) was made by the provider that will read
-// it. Another one refuses it.
+// sameProvider reports whether the opaque state in m (signatures) was made by the provider that will read it; another provider refuses
+// it.
 func sameProvider(m Message, model Model) bool {
-	// A message that names no model counts as the same provider's.
+	// A message that names no model counts as written by the same provider.
 	provider, _, _ := strings.Cut(m.Model, "/")
 	return m.Model == "" || provider == model.Provider
 }
 
-// newCallID makes an id for a call that came without one. It is unique beyond one answer.
-// It has 80 random bits.
+// newCallID makes an id for a call that came without one. Its 80 random bits make it unique in the whole conversation, not only in one
+// answer.
 func newCallID() string { return "call_" + rand.Text()[:16] }
 
 func appendIntValue(b []byte, v int) []byte { return strconv.AppendInt(b, int64(v), 10) }

@@ -17,18 +17,18 @@ import (
 
 const (
 	maxBackoff = 30 * time.Second
-	// maxRetryAfter bounds what a provider may ask for. A wait this long is for the person to decide about.
+	// maxRetryAfter bounds the wait that a provider may ask for. Whether to wait longer is for the person to decide.
 	maxRetryAfter = time.Hour
-	// absurdRetryAfter is a wrong clock or a typo, and is ignored.
+	// absurdRetryAfter is where a wait is taken for a wrong clock or a typo, and ignored.
 	absurdRetryAfter = 24 * time.Hour
-	// maxErrorBody is how much of a failure's body is read, in bytes.
+	// maxErrorBody is how much of a failure's body is read, in bytes. A proxy's error page may have no end.
 	maxErrorBody = 64 << 10
 )
 
 // errNoAPI is a web page where an API was expected.
 var errNoAPI = errors.New("the server answered with a web page")
 
-// cutBy is the error of a stream that ended early: its cause where that says more than "cut off".
+// cutBy is the error of a stream that ended early: its cause, where that says more than errCut does.
 func cutBy(cause error) error {
 	if errors.Is(cause, errEventTooLong) || errors.Is(cause, errBadEvent) {
 		return cause
@@ -36,8 +36,8 @@ func cutBy(cause error) error {
 	return errCut
 }
 
-// fail makes the *Error a caller gets; nil stays nil and what emit returned stays what it was.
-// Every *Error passes here, so this is the one place where secrets are taken out of messages.
+// fail turns err into the *Error that the caller gets. nil stays nil, and an error of emit is returned unchanged. Every *Error passes
+// here, so this is the one place where secrets are removed from messages.
 func (b *base) fail(ctx context.Context, model string, err error) error {
 	if err == nil {
 		return nil
@@ -50,19 +50,18 @@ func (b *base) fail(ctx context.Context, model string, err error) error {
 	if !errors.As(err, &e) {
 		e = b.explain(ctx, model, err)
 	}
-	// providers quote a wrong key back in their message
+	// Providers quote a wrong key in their message.
 	e.Message = b.redact(e.Message)
 	return e
 }
 
-// explain turns a failure into an *Error with the next step for a person. The order of its cases matters: a cancelled ctx also looks
-// like a network failure, so it is asked first.
+// explain turns a failure into an *Error with the next step for a person. The order of its cases matters: a cancelled ctx also looks like
+// a network failure, so it comes first.
 func (b *base) explain(ctx context.Context, model string, err error) *Error {
 	id := b.cfg.ID
 	if ctx.Err() != nil {
-		// run cancels with these causes: the person has cancelled nothing
+		// run cancels with one of these causes when one of its limits is reached; then the person has not cancelled anything.
 		if cause := context.Cause(ctx); cause == errIdle || cause == errLate {
-			// the two limits have two lengths
 			silence := b.cfg.Idle
 			if cause == errLate {
 				silence = b.cfg.First
@@ -80,7 +79,7 @@ func (b *base) explain(ctx context.Context, model string, err error) *Error {
 	case errors.As(err, &signIn), b.cfg.Cloud == CloudBedrock && strings.Contains(err.Error(), "credential"):
 		return &Error{Kind: ErrAuth, Message: fmt.Sprintf("%s: not signed in to AWS: %s; set AWS_REGION and AWS_BEARER_TOKEN_BEDROCK, or sign in with the AWS CLI (aws sso login)", id, shorten(err.Error()))}
 	case errors.Is(err, errNoAPI):
-		// the address is the usual mistake: a gateway's home page, or a proxy's sign-in page
+		// The usual mistake is in the address: it is a gateway's home page, or a proxy's sign-in page is in between.
 		return &Error{Kind: ErrInvalid, Message: fmt.Sprintf("%s answered with a web page, not with a model's answer; check the provider's baseURL (%s)", id, b.where())}
 	case errors.Is(err, errRedirect):
 		return &Error{Kind: ErrInvalid, Message: fmt.Sprintf("%s: %v (%s)", id, errRedirect, b.where())}
@@ -94,8 +93,8 @@ func (b *base) explain(ctx context.Context, model string, err error) *Error {
 	return &Error{Kind: ErrNetwork, Message: b.network(err)}
 }
 
-// network says for a person what is wrong with a connection. It never contains the URL's query, which
-// may hold a key, nor a Go error where the cause is known: "dial tcp: lookup" helps few people.
+// network describes for a person what is wrong with a connection. It never contains the URL's query, which may hold a key. Where the
+// cause is known, Go's error is left out: "dial tcp: lookup" helps few people.
 func (b *base) network(err error) string {
 	id, where := b.cfg.ID, b.where()
 	var dns *net.DNSError
@@ -131,9 +130,9 @@ func (b *base) where() string {
 	return redactURL(b.cfg.BaseURL)
 }
 
-// classify is the *Error of a failure that the provider reported: its kind, what was said, and what the person can do.
+// classify makes the *Error of a failure that the provider reported: its kind, the provider's words, and what the person can do.
 func (b *base) classify(model string, f *apiFailure) *Error {
-	// The provider may say how long to wait in the body or in a header; the longer one counts.
+	// A provider may say how long to wait in the body and in a header; the longer wait counts.
 	e := &Error{Status: f.status, RetryAfter: max(f.delay, retryAfter(f.header, time.Now())), shape: complaint(f.message)}
 	e.RetryAfter = min(e.RetryAfter, maxRetryAfter)
 	e.Kind = failureKind(f)
@@ -152,7 +151,7 @@ func (b *base) classify(model string, f *apiFailure) *Error {
 		} else {
 			e.Message = fmt.Sprintf("%s refused the API key%s; correct %s", id, said, b.keyPlace())
 		}
-		// 403: the key is right and lacks a right
+		// 403: the key is valid, but has no permission for this.
 		if f.status == http.StatusForbidden {
 			e.Message = fmt.Sprintf("%s does not allow this key to use %s%s; check the key's rights and region, or choose another model", id, name, said)
 		}
@@ -175,11 +174,11 @@ func (b *base) classify(model string, f *apiFailure) *Error {
 		e.Message = fmt.Sprintf("the conversation is too long for %s%s", name, said) // the agent compacts it, and gives advice when that fails
 	default:
 		e.Message = fmt.Sprintf("%s refused the request%s%s", id, statusText(f.status), said)
-		// Ollama's "does not support tools", and similar: the same request will never work.
+		// Ollama says "does not support tools", for example: the same request will never work with that model.
 		if containsWord(strings.ToLower(f.message), "tools") && strings.Contains(f.message, "support") {
 			e.Message += "; the model cannot use tools, choose one that can"
 		} else if filtered(f) {
-			// advice to choose another model is all that helps against a filter
+			// Only other words or another filter can help, and the person chooses either.
 			e.Message += "; a filter stopped it: put the request another way, or choose another model"
 		} else {
 			e.Message += "; choose another model, or start a new session if this continues"
@@ -208,8 +207,7 @@ func statusText(status int) string {
 	return fmt.Sprintf(" (HTTP %d)", status)
 }
 
-// keyPlace names where the key comes from, or the variable where it was looked for: the person corrects
-// it there.
+// keyPlace names the setting or the variable that the key comes from, or was looked for in: that is where the person corrects it.
 func (b *base) keyPlace() string {
 	if from := b.cfg.KeyFrom; from != "" {
 		// "file:line:column" contains a colon, a variable's name does not

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// apiFailure is a failure as a provider reported it, before it has a kind.
+// apiFailure is a failure as the provider reported it. classify gives it a kind and makes an *Error of it.
 type apiFailure struct {
 	status  int // 0: reported inside a stream
 	header  http.Header
@@ -19,16 +19,17 @@ type apiFailure struct {
 	delay   time.Duration // RetryInfo in the body
 }
 
-// Error makes it an error, so that open can return it; the text is the provider's own.
+// Error is the provider's own text. It lets open return an apiFailure as an error, of which fail makes an *Error.
 func (f *apiFailure) Error() string { return f.message }
 
-// failureKind classifies a failure by its status and, where the same status means several things, by the words that providers are
-// known to use. The order is what decides: "quota" and "too long" come with statuses 400, 402, 403, 413 and 429, and retrying either
-// cannot help, so they are looked for before the status is.
+// failureKind classifies a failure by its status and, where one status means several things, by the words that providers use. The order
+// of the cases decides: messages about quota and about a prompt that is too long come with statuses 400, 402, 403, 413 and 429, and a
+// retry helps against neither, so they are looked for before the status counts.
 func failureKind(f *apiFailure) ErrorKind {
-	// The status inside a stream is 0, so a number between 400 and 599 in code can only be meant as one.
+	// Inside a stream there is no HTTP status (f.status is 0). A number from 400 to 599 in code is then the status of a failure that a
+	// gateway passes on.
 	if code, err := strconv.Atoi(f.code); err == nil && f.status == 0 && code >= 400 && code < 600 {
-		g := *f // a gateway's failure in the stream carries its status as the code
+		g := *f
 		g.status, g.code = code, ""
 		return failureKind(&g)
 	}
@@ -52,7 +53,7 @@ func failureKind(f *apiFailure) ErrorKind {
 		return ErrQuota
 	case f.status == http.StatusPaymentRequired:
 		return ErrQuota
-	// A 403 or 404 that quotes a long prompt is about rights or the model.
+	// A 403 or a 404 is about permissions or the model, also when its text quotes a long prompt.
 	case f.status != http.StatusForbidden && f.status != http.StatusNotFound && tooLong(text, words):
 		return ErrContextLength
 	case has("api key not valid", "api_key_invalid", "invalid_api_key", "invalid api key", "incorrect api key", "authentication_error", "unauthenticated"):
@@ -69,27 +70,26 @@ func failureKind(f *apiFailure) ErrorKind {
 	// 529 is Anthropic's own status for overload; no RFC has it
 	case f.status == http.StatusServiceUnavailable, f.status == 529, has("overloaded", "slow_down", "engine is currently overloaded", "unavailable") && f.status != http.StatusBadRequest:
 		return ErrOverloaded
-	// a proxy gave up waiting for the provider, which may have been about to answer
+	// A proxy gave up waiting for the provider, which may have been about to answer: a retry may help.
 	case f.status == http.StatusRequestTimeout, f.status == http.StatusGatewayTimeout:
 		return ErrNetwork
 	case f.status == http.StatusConflict, f.status == http.StatusTooEarly, f.status >= 500:
 		return ErrServer
 	case f.status == 0 && !has("invalid", "bad_request", "bad request", "not supported", "unsupported"):
-		return ErrServer // a failure in the middle of an answer that nobody blames on the request
+		return ErrServer // a failure in the middle of an answer, with no word that blames the request
 	}
 	return ErrInvalid
 }
 
-// tooLong recognises a context overflow in the words of the providers and of the usual model servers.
-// Each line names where the words come from; a miss shows as an error that the agent could have
-// answered by compacting.
+// tooLong recognises in the words of providers and model servers that a prompt exceeds the context. The comments name the sources. When a
+// message is not recognised, the person sees an error that compacting could have avoided.
 func tooLong(text, words string) bool {
 	for _, w := range []string{"context_length_exceeded", "request_too_large", "exceed_context_size", "context_window_exceeded", "model_max_prompt_tokens_exceeded"} {
 		if strings.Contains(words, w) || strings.Contains(text, w) {
 			return true
 		}
 	}
-	// Pieces of sentences, because whole ones change between versions of a server.
+	// Parts of sentences, because whole ones change between versions of a server.
 	for _, w := range []string{
 		"prompt is too long", "input is too long", "prompt too long", // Anthropic, Bedrock
 		"exceed context limit", "exceeds the context window", "exceeds the context limit", // Anthropic, OpenAI Responses
@@ -127,7 +127,7 @@ func parseFailure(status int, header http.Header, body []byte) *apiFailure {
 		Code    json.RawMessage `json:"code"`
 	}
 	if json.Unmarshal(body, &top) != nil {
-		// a proxy's page or plain text: the caller shortens it
+		// A proxy's page or plain text: classify shortens it.
 		f.message = string(body)
 		return f
 	}
@@ -180,8 +180,7 @@ func parseFailure(status int, header http.Header, body []byte) *apiFailure {
 	return f
 }
 
-// rawText is a JSON string's value, or the JSON as it is.
-// Codes are strings at some providers and numbers at others.
+// rawText is the value of a JSON string, or the JSON as it is written: a code is a string at some providers and a number at others.
 func rawText(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil {
@@ -193,21 +192,22 @@ func rawText(raw json.RawMessage) string {
 	return string(raw)
 }
 
-// failedResponse reads a failure that an SDK left in its response; the SDK has read and replaced the body.
+// failedResponse reads the failure from a response that an SDK returned with its error. The SDK has read the body and put a copy in its
+// place.
 func failedResponse(resp *http.Response) *apiFailure {
 	var body []byte
 	if resp.Body != nil {
-		// The limit holds also where boundErrorBody was not in between.
+		// The limit is repeated here for a response that boundErrorBody has not seen.
 		body, _ = io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 	}
 	return parseFailure(resp.StatusCode, resp.Header, body)
 }
 
-// boundErrorBody is SDK middleware that limits the body of a failure: the SDKs read it whole, and a
-// proxy's error page may have no end.
+// boundErrorBody is SDK middleware that limits the body of a failure to maxErrorBody: the SDKs read it whole, and a proxy's error page
+// may have no end.
 func boundErrorBody(req *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
 	resp, err := next(req)
-	// streams are not limited: their length is watched by run
+	// Streams are not limited in length; run closes one that stays silent.
 	if err == nil && resp.StatusCode >= 400 {
 		resp.Body = struct {
 			io.Reader

@@ -5,14 +5,14 @@ import (
 	"io"
 )
 
-// jsonValues reads an answer that is not an event stream: one JSON value, a list of them, or one after
-// the other. Gateways send those where a stream was asked for.
+// jsonValues reads an answer that is not an event stream: one JSON value, a list of them, or several one after the other. Some gateways
+// send those where a stream was asked for.
 type jsonValues struct {
 	dec  *json.Decoder
 	list bool // within the brackets of a list
 }
 
-// newJSONValues continues where an sseReader stopped; first is the first byte that it has not used.
+// newJSONValues continues where s stopped; first is the first byte that s has not used.
 func newJSONValues(s *sseReader, first byte) *jsonValues {
 	// The limit holds for the whole answer, not for one value.
 	v := &jsonValues{dec: json.NewDecoder(io.LimitReader(unread{s}, maxEvent))}
@@ -23,8 +23,8 @@ func newJSONValues(s *sseReader, first byte) *jsonValues {
 	return v
 }
 
-// next is the next value; the error is io.EOF behind the last one.
-// last is only true together with an error: a value that was decoded is whole.
+// next has the contract of sseReader.next: the next value, or an error, which is io.EOF after the last one. last is only true together
+// with an error, because a value that was decoded is whole.
 func (v *jsonValues) next() (data []byte, last bool, err error) {
 	if v.list && !v.dec.More() {
 		if _, err := v.dec.Token(); err != nil && err != io.EOF {
@@ -39,7 +39,7 @@ func (v *jsonValues) next() (data []byte, last bool, err error) {
 	return raw, false, nil
 }
 
-// notJSON replaces a syntax error by errBadEvent; other errors are the connection's and stay.
+// notJSON replaces a syntax error by errBadEvent; other errors are those of the connection and stay.
 func notJSON(err error) error {
 	if _, ok := err.(*json.SyntaxError); ok {
 		return errBadEvent
@@ -47,8 +47,8 @@ func notJSON(err error) error {
 	return err
 }
 
-// unread reads what an sseReader has buffered, then the rest of its source.
-// The reader has looked at the first bytes already to find out what the body is.
+// unread reads what an sseReader has buffered, then the rest of its source: the reader has looked at the first bytes to find out what the
+// body is.
 type unread struct{ s *sseReader }
 
 func (u unread) Read(p []byte) (int, error) {

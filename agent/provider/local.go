@@ -35,8 +35,8 @@ type Probe struct {
 	URL      string // without a path
 }
 
-// DefaultProbes are the ports that the usual model servers listen on unless told otherwise.
-// A server on another port is added by hand, in the configuration.
+// DefaultProbes are the addresses on which the usual model servers listen unless told otherwise. A server on another port has to be
+// configured.
 func DefaultProbes() []Probe {
 	return []Probe{
 		{ID: "ollama", Name: "Ollama", URL: "http://127.0.0.1:11434"},
@@ -47,7 +47,7 @@ func DefaultProbes() []Probe {
 }
 
 const (
-	// A closed port answers at once; 200 ms are for a busy machine.
+	// A closed port answers at once; 200 ms are for a server that is busy.
 	probeTimeout  = 200 * time.Millisecond // to connect, and again to begin to answer
 	probeListTime = 500 * time.Millisecond // all of it
 	maxModelList  = 1 << 20                // bytes
@@ -60,11 +60,11 @@ func Discover(ctx context.Context, probes []Probe) []LocalServer {
 		t.Proxy = nil // this is about this machine
 		t.ResponseHeaderTimeout, t.DisableKeepAlives = probeTimeout, true
 	}})
-	// A redirect would lead away from this machine.
+	// A redirect would lead away from this machine, to an address that nobody has configured.
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	found := make([]*LocalServer, len(probes))
 	var wg sync.WaitGroup
-	// Each goroutine ends with probeListTime, so no probe holds up the others.
+	// Each ends within probeListTime, so a server that does not answer delays the others by no more than that.
 	for i, p := range probes {
 		wg.Go(func() { found[i] = ask(ctx, client, p) })
 	}
@@ -85,7 +85,7 @@ func ask(ctx context.Context, client *http.Client, p Probe) *LocalServer {
 	s := &LocalServer{ID: p.ID, Name: p.Name, BaseURL: strings.TrimRight(p.URL, "/") + "/v1"}
 	list, err := listModels(ctx, client, s.BaseURL+"/models", "", s.ID)
 	if err != nil && !refusedConnection(err) {
-		// Ollama before it spoke OpenAI's format.
+		// Older versions of Ollama list their models on this path only.
 		list, err = listModels(ctx, client, strings.TrimRight(p.URL, "/")+"/api/tags", "", s.ID)
 	}
 	if err != nil {
@@ -95,7 +95,7 @@ func ask(ctx context.Context, client *http.Client, p Probe) *LocalServer {
 	return s
 }
 
-// refusedConnection reports that no connection was made, so that another path on the same port cannot answer either.
+// refusedConnection reports that no connection was made: then another path on the same port cannot answer either.
 func refusedConnection(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "dial"
@@ -115,7 +115,7 @@ func listModels(ctx context.Context, client *http.Client, url, key, provider str
 		return nil, err
 	}
 	defer resp.Body.Close()
-	// Any program may listen there and answer without end.
+	// Any program may listen on the port and answer without end.
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxModelList))
 	if err != nil {
 		return nil, err
@@ -126,9 +126,8 @@ func listModels(ctx context.Context, client *http.Client, url, key, provider str
 	return parseModels(body, provider)
 }
 
-// parseModels reads {"data":[{"id":…}]} and Ollama's {"models":[{"name":…}]}, with the context size where the server
-// reports it. Names are not trusted, because any program may listen on the port: those with blanks or control characters
-// are left out.
+// parseModels reads {"data":[{"id":…}]} and Ollama's {"models":[{"name":…}]}, with the context size in tokens where the server reports
+// it. Any program may listen on the port, so an id with white space or control characters is left out: people would see it in a list.
 func parseModels(body []byte, provider string) ([]Model, error) {
 	type entry struct {
 		ID       string `json:"id"`
@@ -161,8 +160,8 @@ func parseModels(body []byte, provider string) ([]Model, error) {
 			continue
 		}
 		m := Lookup(provider, id)
-		// The first that is reported counts: what the server was started with, before what the model was trained
-		// for.
+		// The first size that is reported counts: the one that the server was started with comes before the one that the model was
+		// trained for.
 		for _, n := range []int{e.MaxModel, e.Length, e.Meta.Context, e.Meta.Train} {
 			if n > 0 {
 				m.Context = n
@@ -174,9 +173,9 @@ func parseModels(body []byte, provider string) ([]Model, error) {
 	return out, nil
 }
 
-// notForChat leaves out embedding models, which every local server lists among the others.
+// notForChat reports models that cannot hold a conversation: embeddings, rerankers, speech recognition. Servers list them among the
+// others, and they would fail at the first prompt.
 func notForChat(id string) bool {
 	id = strings.ToLower(id)
-	// They are listed by the same call and fail at the first prompt.
 	return strings.Contains(id, "embed") || strings.Contains(id, "rerank") || strings.Contains(id, "whisper")
 }

@@ -9,29 +9,30 @@ import (
 // reasoningDetails marks a signature that is OpenRouter's reasoning_details array.
 const reasoningDetails = "details:"
 
-// chatAnswer reads Chat Completions chunks, with the differences between the many servers that speak
-// the format.
+// chatAnswer reads Chat Completions chunks, with the differences between the many servers that speak the format. It is used by one
+// goroutine, that of run.
 type chatAnswer struct {
 	out     emitter
 	calls   []*chatCall
-	last    *chatCall // the one the last piece belonged to
+	last    *chatCall // the call of the last piece
 	ids     idSet
 	tags    thinkTags
 	details []chatDetail
 	finish  string
 	said    bool // anything came: text, thinking, a call
-	pieces  bool // deltas came: a message behind them says it all once more
+	pieces  bool // deltas came: a whole message after them repeats what they said
+	// refused: text came in the field refusal.
 	refused bool
 	usage   Usage
 	counted bool // usage is known and not emitted yet
-	over    bool // [DONE]
+	over    bool // [DONE] came
 	like    template
 }
 
 // chatChunk is the union of all chunks and of the error bodies that servers send inside a stream.
 type chatChunk struct {
 	Choices []struct {
-		// Index is that of the choice, not of the event.
+		// Index is that of the choice; answers have one, index 0.
 		Index        int        `json:"index"`
 		Delta        *chatDelta `json:"delta"`
 		Message      *chatDelta `json:"message"` // a server that does not stream
@@ -51,7 +52,7 @@ type chatChunk struct {
 	Detail  json.RawMessage `json:"detail"`
 }
 
-// chatDelta has RawMessage where servers send null, a string or a list for the same field.
+// chatDelta has RawMessage for fields in which servers send null, a string or a list.
 type chatDelta struct {
 	Content          json.RawMessage `json:"content"`
 	ReasoningContent json.RawMessage `json:"reasoning_content"`
@@ -62,7 +63,7 @@ type chatDelta struct {
 	FunctionCall     *chatFunction   `json:"function_call"`
 }
 
-// chatDetail is an element of OpenRouter's reasoning_details: joined here and sent back unchanged.
+// chatDetail is an element of OpenRouter's reasoning_details. Its pieces are joined and sent back unchanged with the next request.
 type chatDetail struct {
 	Type      string `json:"type"`
 	Text      string `json:"text,omitempty"`
@@ -81,11 +82,13 @@ type chatToolDelta struct {
 	Function chatFunction    `json:"function"`
 }
 
+// chatFunction is a function call or a piece of one. Arguments are a JSON string, or an object at small servers.
 type chatFunction struct {
 	Name      string          `json:"name"`
 	Arguments json.RawMessage `json:"arguments"`
 }
 
+// chatUsage is the format's usage; the details are nil where a server has none.
 type chatUsage struct {
 	Prompt     int `json:"prompt_tokens"`
 	Completion int `json:"completion_tokens"`
@@ -99,7 +102,7 @@ type chatUsage struct {
 	} `json:"completion_tokens_details"`
 }
 
-// usage takes apart what Chat Completions counts together: prompt tokens include the cached ones, completion tokens the reasoning.
+// usage separates what Chat Completions counts together: prompt tokens include the cached ones, completion tokens the reasoning.
 func (u *chatUsage) usage() Usage {
 	out := Usage{Input: u.Prompt, Output: u.Completion, CacheRead: u.CacheHit}
 	if u.PromptMore != nil {
@@ -117,7 +120,7 @@ func (u *chatUsage) usage() Usage {
 	return out
 }
 
-// event takes one chunk. Of several choices only the first is read; none is asked for besides it.
+// event implements answer. Only the choice with index 0 is read; requests ask for no other.
 func (a *chatAnswer) event(data []byte) (progress, error) {
 	if bytes.HasPrefix(data, []byte("[DONE]")) {
 		a.over = true
@@ -167,21 +170,22 @@ func (a *chatAnswer) event(data []byte) (progress, error) {
 			}
 		}
 		if c.FinishReason != "" && c.FinishReason != "null" {
+			// "null" is a string at some servers.
 			a.finish = c.FinishReason
 		}
 	}
 	if a.finish != "" {
 		return finished, nil
 	}
+	// Only a chunk with one choice and nothing else is learned: in events like it everything but the text is skipped.
 	if len(ch.Choices) == 1 && ch.Choices[0].Index == 0 && ch.Choices[0].Delta != nil && ch.Usage == nil {
 		a.learn(data, ch.Choices[0].Delta)
 	}
 	return more, nil
 }
 
-// failure reports an error body without an "error" key: no choices, and a message about what went
-// wrong.
-// A message without a type or a code counts only before anything was said.
+// failure reports an error body without an "error" key: no choices, and a message about what went wrong. After the answer has begun, a
+// message counts only with a type or a code beside it.
 func (a *chatAnswer) failure(ch *chatChunk) bool {
 	if ch.Choices != nil || ch.Usage != nil || a.finish != "" {
 		return false
@@ -189,7 +193,8 @@ func (a *chatAnswer) failure(ch *chatChunk) bool {
 	return jsonText(ch.Message) != "" && (!a.said || len(ch.Type)+len(ch.Code) > 0) || len(ch.Detail) > 0 && string(ch.Detail) != "null"
 }
 
-// learn makes an event with one piece of text and nothing else the template for the events after it.
+// learn makes an event with one piece of text and nothing else the template for the events after it. Where a server repeats a thought in
+// both of its fields, none is learned: a template has one string that varies.
 func (a *chatAnswer) learn(data []byte, d *chatDelta) {
 	if len(d.ReasoningDetails) > 0 || d.FunctionCall != nil || jsonText(d.Refusal) != "" {
 		return
@@ -203,7 +208,7 @@ func (a *chatAnswer) learn(data []byte, d *chatDelta) {
 		a.like.learn(data, d.Reasoning, a.think)
 	case thought && !content && calls == 0 && jsonText(d.Reasoning) == "":
 		a.like.learn(data, d.ReasoningContent, a.think)
-	// A piece of the last call, without the id and name that a first piece has: only those are all alike.
+	// A piece of the last call, without an id and a name: first pieces have those, and no event is like them.
 	case calls == 1 && !content && !thought && d.ToolCalls[0].Function.Name == "" && len(jsonText(d.ToolCalls[0].ID)) == 0 && a.last != nil:
 		c := a.last
 		a.like.learn(data, d.ToolCalls[0].Function.Arguments, func(piece string) error { return a.piece(c, piece) })
@@ -257,7 +262,7 @@ func (a *chatAnswer) delta(d *chatDelta) error {
 			return err
 		}
 	}
-	// An answer has one call at most in that API; the zero index keeps its pieces together.
+	// The API before tools had one call in an answer; the zero index keeps its pieces together.
 	if f := d.FunctionCall; f != nil { // the API before tools
 		zero := 0
 		return a.call(&chatToolDelta{Index: &zero, Function: *f})
@@ -265,7 +270,7 @@ func (a *chatAnswer) delta(d *chatDelta) error {
 	return nil
 }
 
-// contentList reads content in parts, as Mistral's thinking models send it.
+// contentList emits the thoughts of content that is a list, as Mistral's thinking models send it, and returns its text.
 func (a *chatAnswer) contentList(raw json.RawMessage) (string, error) {
 	var parts []struct {
 		Type     string          `json:"type"`
@@ -290,7 +295,6 @@ func (a *chatAnswer) contentList(raw json.RawMessage) (string, error) {
 					return "", err
 				}
 			}
-			// thinking blocks of the list are emitted at once, the text is returned
 			continue
 		}
 		text += p.Text
@@ -298,11 +302,11 @@ func (a *chatAnswer) contentList(raw json.RawMessage) (string, error) {
 	return text, nil
 }
 
-// detail adds a piece of reasoning_details; pieces of one text are joined, the rest is kept as it came.
+// detail adds a piece of reasoning_details. Pieces of one text are joined; other elements are kept as they came.
 func (a *chatAnswer) detail(d chatDetail) {
 	if n := len(a.details); n > 0 {
 		last := &a.details[n-1]
-		// They are sent back as the blocks that they were, each with its own signature.
+		// Joined only up to a signature: each block is sent back with its own.
 		if last.Type == d.Type && last.Signature == "" && last.Data == "" && d.Data == "" && sameInt(last.Index, d.Index) &&
 			(d.Type == "reasoning.text" || d.Type == "reasoning.summary") {
 			last.Text += d.Text
@@ -316,14 +320,14 @@ func (a *chatAnswer) detail(d chatDetail) {
 
 func sameInt(a, b *int) bool { return a == b || a != nil && b != nil && *a == *b }
 
-// errEmptyAnswer ends a stream that closed without any content. Overloaded servers do that, so its kind
-// lets the agent retry.
+// errEmptyAnswer ends a stream that was closed properly without any content. Overloaded servers do that; with the kind server_error the
+// agent retries.
 var errEmptyAnswer = &apiFailure{message: "the answer was empty", kind: "server_error"}
 
-// end emits what is known only at the end: complete calls, reasoning to send back, usage, the stop
-// reason.
+// end emits what is known only at the end: the calls, reasoning to send back, usage, the stop reason. The order of calls is that of their
+// first pieces.
 func (a *chatAnswer) end() error {
-	// A stream that ends without a finish reason and without [DONE] was cut, whatever it said.
+	// Without a finish reason and without [DONE] the stream was cut, whatever it said.
 	if a.finish == "" && !a.over {
 		return errCut
 	}
@@ -335,7 +339,7 @@ func (a *chatAnswer) end() error {
 		return &apiFailure{message: "the model's server reported an error and gave no reason", kind: "server_error"}
 	case "insufficient_system_resource":
 		return &apiFailure{message: a.finish, kind: "overloaded"}
-	// vLLM's word for a request that it dropped.
+	// vLLM sends this for a request that it has dropped.
 	case "abort":
 		return errCut
 	}
@@ -362,7 +366,7 @@ func (a *chatAnswer) end() error {
 	return a.out.send(Event{Type: EventStop, Stop: a.stopReason()})
 }
 
-// stopReason is ours. Several servers say "stop" after an answer with calls, so the calls decide.
+// stopReason translates finish_reason. Several servers say "stop" after an answer with calls, so calls decide.
 func (a *chatAnswer) stopReason() StopReason {
 	switch a.finish {
 	case "length", "max_tokens", "model_length":
@@ -379,13 +383,13 @@ func (a *chatAnswer) stopReason() StopReason {
 	return StopEnd
 }
 
-// jsonText is a JSON string's value; "" for anything else. Most strings need no decoding.
+// jsonText is the value of a JSON string; "" for anything else.
 func jsonText(raw json.RawMessage) string {
 	n := len(raw)
 	if n < 2 || raw[0] != '"' {
 		return ""
 	}
-	// A string of ASCII without a backslash is its own value.
+	// The usual string is ASCII without escapes: its bytes are its value, and decoding is not needed.
 	if bytes.IndexByte(raw, '\\') < 0 && asciiOnly(raw) {
 		return string(raw[1 : n-1])
 	}

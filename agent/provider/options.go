@@ -14,8 +14,8 @@ import (
 // is sent as it is written: the provider says when it does not know it either.
 type Options map[string]json.RawMessage
 
-// With lays more over o, key by key; null in it removes a setting. o is not changed.
-// The maps are shared by requests that run at once, so a changed one is a copy.
+// With returns o with the settings of more laid over it, key by key; null in more removes a setting. o is not changed: requests that run
+// at once share the map.
 func (o Options) With(more Options) Options {
 	if len(more) == 0 {
 		return o
@@ -34,9 +34,9 @@ func (o Options) With(more Options) Options {
 	return out
 }
 
-// OptionNames are the options that only shape an answer, in both spellings. They are what an untrusted
-// project may set, and what counts as an option among an agent's settings in OpenCode's files.
-// Options that name places, keys or extra bodies are not among them.
+// OptionNames are the options that only shape an answer, in both spellings. A folder that is not trusted may set these and no others;
+// options that name places, keys or extra bodies are therefore not among them. In OpenCode's agent files they also tell an option from
+// the agent's other settings.
 var OptionNames = []string{
 	"reasoningEffort", "reasoning_effort", "effort", "reasoningSummary", "textVerbosity", "verbosity", "thinking", "thinkingConfig",
 	"temperature", "topP", "top_p", "topK", "top_k", "minP", "min_p", "frequencyPenalty", "frequency_penalty", "presencePenalty",
@@ -53,14 +53,13 @@ var wireNames = map[string]string{
 	"cacheControl": "cache_control",
 }
 
-// Reserved reports an option that the conversation itself decides. A configuration that sets one would
-// send another conversation than the person sees.
-// n is among them, since a second answer would be paid for and not read.
+// Reserved reports an option that the conversation itself decides. A configuration that sets one would send another conversation than the
+// person sees. n is among them because a second answer would be paid for and never read.
 func Reserved(name string) bool {
 	return slices.Contains([]string{"model", "messages", "input", "contents", "tools", "stream", "system", "instructions", "systemInstruction", "n"}, name)
 }
 
-// efforts are the names that formats know.
+// efforts are the values that the formats know. Any other name of an effort is that of a variant in the configuration.
 var efforts = []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}
 
 // extras are the options of a request that have no field of their own, by the format's names.
@@ -70,7 +69,8 @@ type extras struct {
 	values map[string]json.RawMessage
 }
 
-// take returns an option of this name of the format and forgets it; nil where there is none.
+// take removes an option by the format's name and returns it; nil where there is none. Adapters take what they write themselves, because
+// a JSON object with a key twice is refused.
 func (x *extras) take(name string) json.RawMessage {
 	v, ok := x.values[name]
 	if !ok {
@@ -81,11 +81,10 @@ func (x *extras) take(name string) json.RawMessage {
 	return v
 }
 
-// clone is for one body; taking from it leaves the request's own alone.
-// A request is tried again with other parameters left out, and each body takes options away.
+// clone makes the options of one body. attempt may build several bodies of one request, and each takes options out.
 func (x extras) clone() extras { return extras{slices.Clone(x.names), maps.Clone(x.values)} }
 
-// append writes what was not taken.
+// append writes the options that were not taken, as further fields of the object that b ends in.
 func (x *extras) append(b []byte) []byte {
 	for _, n := range x.names {
 		b = append(append(textutil.AppendJSON(appendComma(b), n), ':'), x.values[n]...)
@@ -93,23 +92,22 @@ func (x *extras) append(b []byte) []byte {
 	return b
 }
 
-// resolveOptions is the request with its options in its fields where there is a field for them. What is nearer
-// to the person wins: the chosen variant over the agent's options over the model's. The rest are
-// extras, sent as written.
+// resolveOptions returns the request with its options moved into its fields where there is a field for them; the rest become extras, sent
+// as written. What is nearer to the person wins: the chosen variant over the agent's options over the model's. req is not changed.
 func resolveOptions(req *Request, kind Kind) *Request {
 	all := req.Model.Options
 	variant, chosen := req.Model.Variants[req.Effort]
 	all = all.With(req.Options)
-	if chosen && req.Effort != "" { // by the person, now
+	if chosen && req.Effort != "" { // the person chose this variant for the prompt
 		all = all.With(variant)
 	}
 	if len(all) == 0 {
 		return req
 	}
 	out := *req
-	// the variant's options replace it
+	// An effort that is only the name of a variant is not sent: no provider knows it, and the variant's options replace it.
 	if chosen && !slices.Contains(efforts, req.Effort) {
-		out.Effort = "" // a name of the person's, which no provider knows
+		out.Effort = ""
 	}
 	x := extras{values: map[string]json.RawMessage{}}
 	for _, k := range slices.Sorted(maps.Keys(all)) {
@@ -118,8 +116,8 @@ func resolveOptions(req *Request, kind Kind) *Request {
 		case "reasoningEffort", "reasoning_effort", "effort":
 			var s string
 			if json.Unmarshal(v, &s) == nil {
-				// An effort of the person's own choice wins over one of the agent; one inside the chosen variant
-				// is that choice.
+				// An effort that the person chose for this prompt wins over one of the agent. One inside the chosen variant is that
+				// choice, and wins too.
 				if _, own := variant[k]; out.Effort == "" || own {
 					out.Effort = s
 				}
@@ -139,8 +137,7 @@ func resolveOptions(req *Request, kind Kind) *Request {
 		case "extraBody", "extra_body":
 			var more map[string]json.RawMessage
 			if json.Unmarshal(v, &more) == nil {
-				// extraBody reaches every field of the request, so what the conversation decides is left out here
-				// too.
+				// extraBody can name any field of the request, so the fields that the conversation decides are left out of it as well.
 				for k, v := range more {
 					if !Reserved(k) {
 						x.values[k] = v
@@ -162,8 +159,8 @@ func resolveOptions(req *Request, kind Kind) *Request {
 	return &out
 }
 
-// fill sets a number that is not set yet.
-// What cannot be read as a number is left out without a word: the server would refuse it for the wrong reason.
+// fill sets a number that is not set yet. A value that is not a number is dropped silently: the server would refuse the whole request and
+// name the wrong reason.
 func fill(to **float64, v json.RawMessage) {
 	var f float64
 	if *to == nil && json.Unmarshal(v, &f) == nil {
@@ -199,8 +196,8 @@ func snakeName(s string) string {
 	return b.String()
 }
 
-// nameRefusedOption adds that a refused option comes from the person's configuration: the provider's message names
-// it, and the person would look for it in Pillion.
+// nameRefusedOption adds to a refusal that the option comes from the person's configuration. The provider's message alone reads as if
+// Pillion had made a mistake.
 func nameRefusedOption(err error, req *Request) error {
 	e, ok := err.(*Error)
 	if !ok || e.Kind != ErrInvalid {

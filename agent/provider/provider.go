@@ -11,15 +11,15 @@ import (
 	"time"
 )
 
-// Provider streams one model answer. It calls emit from one goroutine, in order, at the end of each SSE event at
-// the latest; an error from emit ends the stream and is returned as it is. A failure is always an *Error, also a
+// Provider streams one model answer. Stream calls emit from one goroutine and in order, and has called it for all of an SSE event before
+// it reads the next event. An error from emit ends the stream and is returned unchanged. Every other failure is an *Error, also that of a
 // cancelled ctx (ErrCanceled, which unwraps to ctx's error).
 type Provider interface {
 	Stream(ctx context.Context, req *Request, emit func(Event) error) error
 }
 
-// Forgetter is a provider that keeps something of each session, and lets it go when the session has ended.
-// The sidecar runs for days, so what is kept for ended sessions would add up.
+// Forgetter is a provider that keeps something for each session, such as encoded messages, and drops it when the session is closed. The
+// sidecar runs for days: without Forget what is kept for closed sessions would add up.
 type Forgetter interface{ Forget(session string) }
 
 // Request is one step of a conversation.
@@ -56,8 +56,8 @@ const (
 	RoleTool      Role = "tool"
 )
 
-// Message is one entry of the history. It is immutable once appended.
-// Adapters compare the address of its parts to find what they have encoded.
+// Message is one entry of the history. It is immutable once appended: adapters recognise a message that they have encoded by the address
+// of its first part, so a change in place would not be sent.
 type Message struct {
 	ID    string `json:"id"`
 	Role  Role   `json:"role"`
@@ -74,13 +74,14 @@ const (
 	PartThinking   PartType = "thinking"    // Text, Signature
 	PartToolCall   PartType = "tool_call"   // CallID, Name, Input
 	PartToolResult PartType = "tool_result" // CallID, Name, Text, IsError, Files
-	PartFile       PartType = "file"        // Files[0]: an image or PDF from the person
+	PartFile       PartType = "file"        // Files: attachments of the person (images, PDFs, texts)
 )
 
 // Part is one piece of a message.
 type Part struct {
-	Type      PartType        `json:"type"`
-	Text      string          `json:"text,omitempty"`
+	Type PartType `json:"type"`
+	Text string   `json:"text,omitempty"`
+	// Another provider refuses it, or cannot read it: see sameProvider.
 	Signature string          `json:"signature,omitempty"` // opaque provider state: Anthropic's signature, OpenAI's encrypted reasoning item, Gemini's thought signature
 	CallID    string          `json:"callID,omitempty"`
 	Name      string          `json:"name,omitempty"`  // a tool's; of a text that stands for a link, the address
@@ -98,14 +99,14 @@ type Part struct {
 type File struct {
 	Mime string `json:"mime"`
 	Name string `json:"name,omitempty"`
-	// The provider decides by Mime what it can be sent as.
+	// Mime decides what becomes of the file: sent as it is, sent as text, or replaced by a note; see sendable and fileText.
 	Data []byte `json:"data"`
 }
 
 // EventType tells which fields of an Event count.
 type EventType string
 
-// What a stream says.
+// What a stream says, with the fields of Event that are set.
 const (
 	EventText      EventType = "text"       // Text
 	EventThinking  EventType = "thinking"   // Text; Signature when the block ends (with no Text before it: a block of its own)
@@ -140,7 +141,8 @@ const (
 )
 
 // Usage in tokens. Input counts what was neither read from nor written to a cache.
-// Input, CacheRead and CacheWrite together are the size of the prompt.
+// Input, CacheRead and CacheWrite together are the size of the prompt. Cost relies on that, so adapters subtract cached tokens from sums
+// that include them.
 type Usage struct {
 	Input      int `json:"input"`
 	Output     int `json:"output"` // without reasoning
@@ -167,7 +169,7 @@ const (
 	ErrCanceled      ErrorKind = "cancelled" // the caller's ctx ended
 )
 
-// Error is every failure of a provider, in words a person can act on; it never holds a key.
+// Error is every failure of a provider. Its message tells a person what happened and what to do; keys have been removed from it.
 type Error struct {
 	Kind       ErrorKind
 	Status     int // HTTP status, 0 where there was none

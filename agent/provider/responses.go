@@ -10,7 +10,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
-// responsesProvider speaks OpenAI's Responses API. Nothing is stored there: the reasoning items come back encrypted
+// responsesProvider speaks OpenAI's Responses API. Responses are not stored there (store:false): the reasoning items come back encrypted
 // and are sent again with the conversation.
 type responsesProvider struct {
 	base
@@ -28,16 +28,15 @@ func (p *responsesProvider) Stream(ctx context.Context, req *Request, emit func(
 	}), req)
 }
 
-// reasoningItem is what Part.Signature holds: enough to write the item again.
+// reasoningItem is the JSON in Part.Signature: what is needed to send a reasoning item again.
 type reasoningItem struct {
 	ID        string          `json:"id"`
 	Summary   json.RawMessage `json:"summary,omitempty"`
 	Encrypted string          `json:"encrypted_content"`
 }
 
-// body builds the request and names the optional parameters that it sent. store is false unless the
-// configuration says otherwise: a project's code does not stay on a server without the person's
-// decision.
+// body builds the request and names the optional parameters that it sent. store is false unless the configuration says otherwise: without
+// the person's decision no code of a project stays on OpenAI's servers.
 func (p *responsesProvider) body(req *Request, without []string) (body []byte, sent []string) {
 	conv := p.cache.acquire(req.SessionID, req.Model.String())
 	defer p.cache.release(conv)
@@ -45,6 +44,7 @@ func (p *responsesProvider) body(req *Request, without []string) (body []byte, s
 	system := conv.encodeSystem(req.System, func() []byte { return textutil.AppendJSON(nil, strings.Join(req.System, "\n\n")) })
 	tools := conv.encodeTools(req.Tools, func() []byte { return encodeResponsesTools(req.Tools) })
 
+	// Room for the settings (1024 bytes) and a comma for each message: the body is built in one allocation.
 	size := len(system) + len(tools) + 1024
 	for i := range entries {
 		size += len(entries[i].enc) + 1
@@ -58,6 +58,8 @@ func (p *responsesProvider) body(req *Request, without []string) (body []byte, s
 	} else {
 		b = append(b, `,"store":false`...)
 	}
+	// optional writes the configured value of a parameter and returns false, or begins the field and returns true: then the caller writes
+	// our value.
 	optional := func(name string, add bool) bool {
 		if v := x.take(name); v != nil {
 			b = append(appendField(b, name), v...)
@@ -79,16 +81,19 @@ func (p *responsesProvider) body(req *Request, without []string) (body []byte, s
 	if req.TopP != nil && optional("top_p", true) {
 		b = appendFloatValue(b, *req.TopP)
 	}
+	// This API has verbosity inside "text". A "text" that the configuration writes itself wins, and goes out with the other extras.
 	if v := x.take("verbosity"); v != nil && x.values["text"] == nil && optional("text", true) {
 		b = append(append(append(b, `{"verbosity":`...), v...), '}')
 	}
+	// It is taken in any case: sent as an extra it would be an unknown parameter.
 	words := x.take("reasoningSummary")
+	// Models that do not reason refuse both include and reasoning.
 	if thinks := req.Model.Thinking || req.Effort != ""; thinks {
 		include := responsesInclude(x.take("include"))
 		if optional("include", true) {
 			b = append(b, include...)
 		}
-		// Summaries want a verified organisation; a refusal names the summary, and the request goes without.
+		// Summaries need a verified organisation; when the refusal names the summary, the request is repeated without it.
 		summary := !slices.Contains(without, "summary") && !slices.Contains(without, "summaries") && string(words) != `"none"`
 		if words == nil {
 			words = json.RawMessage(`"auto"`)
@@ -99,6 +104,8 @@ func (p *responsesProvider) body(req *Request, without []string) (body []byte, s
 				b = appendStringField(b, "effort", req.Effort)
 			}
 			if summary {
+				// In front: the refusal of a summary also contains the word "reasoning", and attempt leaves out the first name that it
+				// finds.
 				sent = append([]string{"summary", "summaries"}, sent...)
 				b = append(appendField(b, "summary"), words...)
 			}
@@ -117,6 +124,7 @@ func (p *responsesProvider) body(req *Request, without []string) (body []byte, s
 			b = append(b, "false"...)
 		}
 	} else {
+		// Without tools the API refuses both parameters.
 		x.take("parallel_tool_calls")
 		x.take("tool_choice")
 	}
@@ -130,7 +138,7 @@ func (p *responsesProvider) body(req *Request, without []string) (body []byte, s
 	return append(b, ']', '}'), sent
 }
 
-// responsesInclude adds what a configuration wants included to what is needed: the reasoning, to send it back.
+// responsesInclude adds what the configuration wants included to the one thing that is needed: the encrypted reasoning, to send it back.
 func responsesInclude(more json.RawMessage) []byte {
 	names := []string{"reasoning.encrypted_content"}
 	var own []string
@@ -144,8 +152,7 @@ func responsesInclude(more json.RawMessage) []byte {
 	return b
 }
 
-// encodeResponsesTools encodes the functions with strict:false. The API's default is strict, which
-// makes every parameter required.
+// encodeResponsesTools encodes the functions with strict:false. Strict is the API's default and would make every parameter required.
 func encodeResponsesTools(tools []ToolSpec) []byte {
 	b := []byte{}
 	for _, t := range tools {
@@ -158,13 +165,15 @@ func encodeResponsesTools(tools []ToolSpec) []byte {
 	return b
 }
 
-// encodeResponses encodes a message as input items: one for each text, call and result.
+// encodeResponses encodes a message as input items: one for each assistant text, call and result, and one for all parts of a message of
+// the user. Items need no joining, since the API has no rule about turns.
 func encodeResponses(m *Message, e *entry, model Model) {
 	var b []byte
 	content := func(f File) {
 		if isPDF(f.Mime) {
 			name := f.Name
 			if name == "" {
+				// The API requires a name, and pasted files have none.
 				name = "document.pdf"
 			}
 			b = appendStringField(append(appendComma(b), `{"type":"input_file"`...), "filename", name)
@@ -191,10 +200,12 @@ func encodeResponses(m *Message, e *entry, model Model) {
 					files = append(files, f)
 				} else {
 					text += "\n" + fileText(model, f)
+					// 64 characters are the API's limit for a call id.
 				}
 			}
 			b = appendStringField(append(appendComma(b), `{"type":"function_call_output"`...), "call_id", callID(p.CallID, 64))
 			b = appendField(b, "output")
+			// A plain string where there are no files: servers that imitate the API take nothing else.
 			if len(files) == 0 {
 				b = append(textutil.AppendJSON(b, text), '}')
 				continue
@@ -212,7 +223,8 @@ func encodeResponses(m *Message, e *entry, model Model) {
 		for i, p := range m.Parts {
 			switch p.Type {
 			case PartThinking:
-				// An item of reasoning must be followed by what it led to.
+				// The API refuses a reasoning item without the item that followed it, so one at the end of a message, from an answer that
+				// broke off, is left out.
 				if i+1 < len(m.Parts) && sameProvider(*m, model) {
 					b = appendReasoning(b, p.Signature)
 				}
@@ -248,6 +260,7 @@ func encodeResponses(m *Message, e *entry, model Model) {
 				}
 			}
 		}
+		// A message of which nothing can be sent leaves no item behind.
 		if len(b) == empty {
 			b = b[:start]
 		} else {
@@ -257,8 +270,8 @@ func encodeResponses(m *Message, e *entry, model Model) {
 	e.enc = b
 }
 
-// appendReasoning writes a reasoning item from a signature. Without encrypted content the API would look for a stored item, and
-// nothing is stored.
+// appendReasoning writes a reasoning item from a signature. Without encrypted content the API would look the item up by its id, and
+// nothing was stored.
 func appendReasoning(b []byte, signature string) []byte {
 	var item reasoningItem
 	if !strings.HasPrefix(signature, "{") || json.Unmarshal([]byte(signature), &item) != nil || item.Encrypted == "" {

@@ -5,17 +5,18 @@ import (
 	"errors"
 )
 
-// responsesAnswer reads the events of one response.
+// responsesAnswer reads the events of one response. It is used by one goroutine, that of run.
 type responsesAnswer struct {
-	out      emitter
-	calls    map[int]*responsesCall // by output index
-	count    int
-	ids      idSet
-	said     map[int]bool   // output indexes whose text or summary was streamed
-	spoke    bool           // any text came
-	items    bool           // items were told one by one
-	early    map[int]string // by output index: arguments that came before their call
-	thought  bool           // a summary was streamed: the next part of it begins a paragraph
+	out     emitter
+	calls   map[int]*responsesCall // by output index; indexes below 0 are ours, see told
+	count   int                    // calls so far; the next call's Index in our events
+	ids     idSet
+	said    map[int]bool   // output indexes whose text or summary was streamed
+	spoke   bool           // any text came, so that the closing event's messages are known
+	items   bool           // items came one by one, so that the closing event's reasoning is known
+	early   map[int]string // by output index: arguments that came before their call
+	thought bool           // a summary was streamed: the next part of it begins a paragraph
+	// refused: the text is a refusal, which the API reports as a kind of content and not as a reason to stop.
 	refused  bool
 	stop     StopReason
 	over     bool
@@ -26,14 +27,16 @@ type responsesAnswer struct {
 
 // responsesCall is a function call between its first event and its end.
 type responsesCall struct {
+	// at is the call's Index in our events.
 	at       int
 	id, name string
 	key      string // the server's id
 	args     []byte
-	ended    bool
+	// ended: EventToolEnd was emitted, and nothing may be added any more.
+	ended bool
 }
 
-// responsesEvent is an event, or, of a server that does not stream, the response itself.
+// responsesEvent is an event of the stream, or the response itself where a server does not stream.
 type responsesEvent struct {
 	Type        string          `json:"type"`
 	OutputIndex int             `json:"output_index"`
@@ -44,6 +47,7 @@ type responsesEvent struct {
 	Object      string          `json:"object"`
 }
 
+// responsesBody is a response: empty when it is created, complete in the closing event.
 type responsesBody struct {
 	Status     string `json:"status"`
 	Incomplete *struct {
@@ -64,6 +68,7 @@ type responsesBody struct {
 	} `json:"usage"`
 }
 
+// responsesItem is an item of the output, with the fields of all types that are read: message, function_call, reasoning.
 type responsesItem struct {
 	Type      string          `json:"type"`
 	ID        string          `json:"id"`
@@ -81,6 +86,7 @@ type responsesItem struct {
 
 // event takes one event. Gateways that imitate the API leave events out, repeat them, or number all
 // items 0; what each branch tolerates was seen with one of them.
+// event implements answer. Fields of other types are tolerated, since the API adds events and fields without a new version.
 func (a *responsesAnswer) event(data []byte) (progress, error) {
 	if strayDone(data) {
 		return more, nil
@@ -96,6 +102,7 @@ func (a *responsesAnswer) event(data []byte) (progress, error) {
 			return more, errBadEvent
 		}
 	}
+	// A server that does not stream answers with the response object. It is read as the closing event, which has everything.
 	if ev.Type == "" && ev.Object == "response" {
 		ev.Type, ev.Response = "response.completed", &responsesBody{}
 		_ = json.Unmarshal(data, ev.Response)
@@ -108,6 +115,7 @@ func (a *responsesAnswer) event(data []byte) (progress, error) {
 	case "response.refusal.delta":
 		a.refused = true
 		return more, a.text(ev.OutputIndex, jsonText(ev.Delta))
+	// reasoning_text is the thought itself, which servers of open models send; OpenAI sends summaries only.
 	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
 		a.mark(ev.OutputIndex)
 		a.thought = true
@@ -115,10 +123,12 @@ func (a *responsesAnswer) event(data []byte) (progress, error) {
 			return more, a.out.send(Event{Type: EventThinking, Text: t})
 		}
 	case "response.reasoning_summary_part.added":
+		// The parts of a summary are paragraphs; the first needs no blank line before it.
 		if a.thought {
 			return more, a.out.send(Event{Type: EventThinking, Text: "\n\n"})
 		}
 	case "response.function_call_arguments.delta":
+		// Pieces that come after the call has ended would be emitted after its EventToolEnd, so they are dropped.
 		if c := a.calls[ev.OutputIndex]; c != nil && !c.ended {
 			add := func(t string) error {
 				c.args = append(c.args, t...)
@@ -132,8 +142,10 @@ func (a *responsesAnswer) event(data []byte) (progress, error) {
 	case "response.function_call_arguments.done":
 		switch c := a.calls[ev.OutputIndex]; {
 		case ev.Arguments == "":
+		// The whole arguments replace the pieces: a gateway may have left one out.
 		case c != nil && !c.ended:
 			c.args = []byte(ev.Arguments)
+		// The arguments came before their item: begin finds them under the same output index.
 		default:
 			if a.early == nil {
 				a.early = map[int]string{}
@@ -146,11 +158,13 @@ func (a *responsesAnswer) event(data []byte) (progress, error) {
 			_, err := a.begin(ev.OutputIndex, it)
 			return more, err
 		}
+		// Another item begins, so the next summary starts without a blank line.
 		a.thought = false
 	case "response.output_item.done":
 		a.items = true
 		return more, a.item(ev.OutputIndex, ev.Item)
 	case "response.completed", "response.incomplete", "response.done":
+		// Some gateways close a failed response with response.completed; the status is what counts.
 		if r := ev.Response; r != nil && (r.Status == "failed" || r.Status == "cancelled") {
 			return more, responsesFailure(&ev, data)
 		}
@@ -161,13 +175,14 @@ func (a *responsesAnswer) event(data []byte) (progress, error) {
 	return more, nil
 }
 
-// responsesFailure finds the error in any of the places where it may be: in the response, in the event,
-// at the top.
+// responsesFailure finds the error in any of the three places where servers put it: in the response, in the event, or at the top of the
+// event.
 func responsesFailure(ev *responsesEvent, data []byte) error {
 	if ev.Response != nil && len(ev.Response.Error) > 0 && string(ev.Response.Error) != "null" {
 		return parseFailure(0, nil, append(append([]byte(`{"error":`), ev.Response.Error...), '}'))
 	}
 	f := parseFailure(0, nil, data)
+	// parseFailure found none of the known fields and took the whole event for the message.
 	if f.message == string(data) {
 		f.message = "the response ended as " + ev.Type
 	}
@@ -194,11 +209,12 @@ func (a *responsesAnswer) text(index int, t string) error {
 	return a.out.send(Event{Type: EventText, Text: t})
 }
 
-// begin is the call at an output index, made when it is new.
+// begin returns the call at an output index. It makes a new one where there is none, or where a gateway that numbers all items 0 begins
+// another call: the old one has ended and the id differs.
 func (a *responsesAnswer) begin(index int, it *responsesItem) (*responsesCall, error) {
 	id := it.key()
 	if c := a.calls[index]; c != nil && (!c.ended || id == "" || id == c.key) {
-		return c, nil // else a gateway without indexes begins another one
+		return c, nil // the same call
 	}
 	c := &responsesCall{at: a.count, id: a.ids.unique(id), key: id, name: it.Name, args: []byte(a.early[index])}
 	delete(a.early, index)
@@ -210,7 +226,7 @@ func (a *responsesAnswer) begin(index int, it *responsesItem) (*responsesCall, e
 	return c, a.out.send(Event{Type: EventToolStart, Index: c.at, CallID: c.id, Name: c.name})
 }
 
-// item ends an output item. Items that were not streamed piece by piece are told whole.
+// item ends an output item. An item that was not streamed in pieces is emitted whole.
 func (a *responsesAnswer) item(index int, it *responsesItem) error {
 	if it == nil {
 		return nil
@@ -221,6 +237,7 @@ func (a *responsesAnswer) item(index int, it *responsesItem) error {
 		if err != nil || c.ended {
 			return err
 		}
+		// The item has the complete arguments, whatever the pieces were.
 		if it.Arguments != "" {
 			c.args = []byte(it.Arguments)
 		}
@@ -238,6 +255,7 @@ func (a *responsesAnswer) item(index int, it *responsesItem) error {
 				}
 			}
 		}
+		// Without the encrypted content the item cannot be sent back, so no signature is kept; see appendReasoning.
 		sig, err := json.Marshal(reasoningItem{ID: it.ID, Summary: it.Summary, Encrypted: it.Encrypted})
 		if it.Encrypted == "" || err != nil {
 			return nil
@@ -259,6 +277,7 @@ func (a *responsesAnswer) item(index int, it *responsesItem) error {
 	return nil
 }
 
+// summaryTexts are the paragraphs of a reasoning summary; none where it has another shape.
 func summaryTexts(raw json.RawMessage) []string {
 	var list []struct {
 		Text string `json:"text"`
@@ -279,7 +298,7 @@ func (a *responsesAnswer) endCall(c *responsesCall) error {
 	return a.out.send(Event{Type: EventToolEnd, Index: c.at, CallID: c.id, Name: c.name, Text: wrapArguments(string(c.args))})
 }
 
-// close takes the closing event.
+// close reads the closing event: why the response is incomplete, its usage, and items that no event has told of.
 func (a *responsesAnswer) close(ev *responsesEvent) error {
 	a.over = true
 	r := ev.Response
@@ -295,6 +314,7 @@ func (a *responsesAnswer) close(ev *responsesEvent) error {
 		}
 	}
 	if u := r.Usage; u != nil {
+		// The API's sums include the cached and the reasoning tokens. A gateway may count them beside the sums, hence max.
 		a.hasUsage = true
 		a.usage = Usage{
 			Input:  max(0, u.Input-u.InMore.Cached-u.InMore.Write),
@@ -303,6 +323,7 @@ func (a *responsesAnswer) close(ev *responsesEvent) error {
 		}
 	}
 	// A gateway may leave out item events; the closing event has everything, though not always at the same index.
+	// A copy: item sets a.spoke with the first message, and the others must not be skipped for that.
 	spoke := a.spoke
 	for i := range r.Output {
 		it := &r.Output[i]
@@ -313,6 +334,7 @@ func (a *responsesAnswer) close(ev *responsesEvent) error {
 				continue
 			}
 		case "message":
+			// Messages have no id to compare: once any text was streamed, all of it is taken as streamed.
 			known = spoke
 		case "reasoning":
 			known = a.items
@@ -327,8 +349,8 @@ func (a *responsesAnswer) close(ev *responsesEvent) error {
 	return nil
 }
 
-// told looks up a call of the closing event among the streamed ones: its index, and whether it is
-// complete. A call that was never streamed gets an index of its own.
+// told looks up a call of the closing event among the streamed ones: its output index, and whether it has ended. A call that was never
+// streamed gets a free index: -1-i where a streamed call has its own.
 func (a *responsesAnswer) told(i int, it *responsesItem) (index int, whole bool) {
 	if id := it.key(); id != "" {
 		for at, c := range a.calls {
@@ -353,11 +375,12 @@ func (it *responsesItem) key() string {
 	return it.ID
 }
 
-// end closes calls that the server left open, in order, and emits usage and stop.
+// end closes the calls that the server left open and emits usage and stop. Without a closing event the answer was cut.
 func (a *responsesAnswer) end() error {
 	if !a.over {
 		return errCut
 	}
+	// In the order of the calls, which a map does not have: the history keeps that order.
 	for i := 0; i < a.count; i++ {
 		for _, c := range a.calls {
 			if c.at == i && !c.ended {
@@ -372,6 +395,7 @@ func (a *responsesAnswer) end() error {
 			return err
 		}
 	}
+	// The API has no reason for an end with calls: status is "completed" with and without them.
 	stop := a.stop
 	switch {
 	case stop != "":

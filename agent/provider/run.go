@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// progress is how far an answer has come.
+// progress says how much of an answer has been read. run decides by it how long it still waits.
 type progress int
 
 const (
@@ -19,7 +19,7 @@ const (
 	done                     // the closing event: nothing after it counts
 )
 
-// answer turns one stream's events into ours. Adapters make one for each Stream.
+// answer turns one stream's events into ours. It holds the state of one answer, so an adapter makes a new one for each Stream.
 type answer interface {
 	// event takes one event's data, which it must not keep. A syntax error is errBadEvent.
 	event(data []byte) (progress, error)
@@ -38,7 +38,8 @@ var (
 // strayDone reports the [DONE] of Chat Completions, which gateways send at the end of other formats as well.
 func strayDone(data []byte) bool { return len(data) > 0 && data[0] == '[' }
 
-// finishGrace is how long a complete answer may stay open for its usage: costs are worth a wait, not a hang.
+// finishGrace is how long run waits for the usage after the answer itself is complete. Without it the cost of the answer is unknown,
+// which is no reason to let a person wait longer.
 const finishGrace = 5 * time.Second
 
 // emitError marks an error of the caller's emit, which goes back as it is.
@@ -59,9 +60,10 @@ func (e *emitter) send(ev Event) error {
 	return nil
 }
 
-// run opens a stream and feeds it to an answer. open does the request through the SDK and returns its response,
-// whose body run closes.
+// run opens a stream and feeds its events to a. open makes the request through the SDK and returns the response, whose body run closes.
+// run returns an *Error, or the error of emit; nil only after a.end has accepted the answer as complete.
 func (b *base) run(ctx context.Context, model string, open func(context.Context) (*http.Response, error), a answer) error {
+	// The cause of the cancellation tells fail whether the person cancelled or one of run's own limits was reached.
 	ctx, cancel := context.WithCancelCause(ctx)
 	w := &watched{wait: b.cfg.Idle}
 	idle := time.AfterFunc(b.cfg.First, func() {
@@ -74,12 +76,13 @@ func (b *base) run(ctx context.Context, model string, open func(context.Context)
 	resp, err := open(ctx)
 	if err != nil {
 		idle.Stop()
+		// fail comes before cancel: afterwards ctx would look as if the person had cancelled.
 		err = b.fail(ctx, model, err)
 		cancel(nil)
 		return err
 	}
 	w.r, w.idle = resp.Body, idle
-	clean := false
+	clean := false // the closing event was read: the connection can be reused
 	defer func() {
 		idle.Stop()
 		if clean {
@@ -92,8 +95,8 @@ func (b *base) run(ctx context.Context, model string, open func(context.Context)
 	events := newSSEReader(w)
 	defer events.close()
 	next := events.next
-	// What the body begins with says more than its type: proxies and small servers send streams as JSON or as pages,
-	// and the other way round. JSON is a server that does not stream, or a failure with status 200.
+	// The first byte of the body counts more than its Content-Type: proxies and small servers send streams labelled as JSON or as pages,
+	// and JSON labelled as streams. A body that is JSON comes from a server that does not stream, or is a failure with status 200.
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch first := events.first(); {
 	case first == '{', first == '[':
@@ -108,9 +111,11 @@ func (b *base) run(ctx context.Context, model string, open func(context.Context)
 			if none && kind == "text/html" && ctx.Err() == nil {
 				return b.fail(ctx, model, errNoAPI)
 			}
+			// After the answer is complete only its usage was missing: going without it is not a failure.
 			if ctx.Err() != nil && !(state == finished && context.Cause(ctx) == errIdle) {
 				return b.fail(ctx, model, err)
 			}
+			// The stream ended without a closing event. The adapter knows whether the answer was whole all the same.
 			end := a.end()
 			if end == errCut && err != io.EOF {
 				end = cutBy(err)
@@ -129,6 +134,7 @@ func (b *base) run(ctx context.Context, model string, open func(context.Context)
 			clean = true
 			return b.fail(ctx, model, a.end())
 		}
+		// Only the first finished event starts the grace period: later ones must not prolong it.
 		if p == finished && state == more {
 			state = finished
 			w.wait = finishGrace
@@ -137,8 +143,8 @@ func (b *base) run(ctx context.Context, model string, open func(context.Context)
 	}
 }
 
-// watched resets the idle timer at each read. began tells a stream that went silent from one that never
-// began, which are two messages for the person.
+// watched is the response body; each read restarts the idle timer. began tells a stream that went silent from one that never began: the
+// limits differ (Config.Idle and First), and so do the messages for the person.
 type watched struct {
 	r    io.Reader
 	idle *time.Timer
@@ -150,6 +156,7 @@ type watched struct {
 func (w *watched) Read(p []byte) (int, error) {
 	n, err := w.r.Read(p)
 	w.began.Store(true)
+	// During the grace period keep-alives must not restart the timer, or a server that sends them for ever would hold the answer open.
 	if w.wait != finishGrace {
 		w.idle.Reset(w.wait)
 	}
@@ -158,9 +165,10 @@ func (w *watched) Read(p []byte) (int, error) {
 
 var draining atomic.Int32 // streams whose connection is being kept for the next request
 
-// drain reads the few bytes after the closing event, so that the connection can be reused for the next
-// step, and gives up on a server that keeps sending. It does not make the caller wait.
+// drain reads the few bytes after the closing event, so that the connection can be reused for the next step. It works in the background
+// and gives up after 200 ms or 16 KiB, on a server that keeps sending.
 func drain(body io.ReadCloser, cancel context.CancelCauseFunc) {
+	// 16 is as many idle connections as sharedTransport keeps for one host; a connection beyond that would be closed anyway.
 	if draining.Add(1) > 16 {
 		draining.Add(-1)
 		cancel(nil)

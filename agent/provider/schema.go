@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// maxRefDepth ends the inlining of a schema that refers to itself; deeper down anything is accepted.
-// MCP servers describe trees in this way; six levels of references are kept.
+// maxRefDepth ends the inlining of a schema that refers to itself: deeper down any object is accepted. MCP servers describe trees with
+// such references; six levels of them are kept.
 const maxRefDepth = 6
 
-// maxSchemaNodes bounds what inlining may blow a schema up to.
-// Each reference is copied where it is used, so a small schema with many of them may grow exponentially.
+// maxSchemaNodes bounds how many schemas inlining may produce. A reference is copied wherever it is used, so a small schema with many of
+// them can grow exponentially.
 const maxSchemaNodes = 4000
 
 // TransformSchema makes a tool's JSON Schema one that the provider accepts and that means the same as far as it
@@ -29,7 +29,7 @@ const maxSchemaNodes = 4000
 func TransformSchema(kind Kind, schema json.RawMessage) json.RawMessage {
 	var root any
 	dec := json.NewDecoder(bytes.NewReader(schema))
-	// Numbers stay as they are written: 64-bit limits would lose digits as float64.
+	// Numbers stay as they are written: float64 would round the limits of 64-bit integers.
 	dec.UseNumber()
 	if dec.Decode(&root) != nil {
 		root = nil
@@ -44,7 +44,7 @@ func TransformSchema(kind Kind, schema json.RawMessage) json.RawMessage {
 	out = t.topLevel(out)
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
-	// HTML escapes make patterns and descriptions harder to read for a model, and longer.
+	// HTML escapes would make patterns and descriptions longer, and harder to read for a model.
 	enc.SetEscapeHTML(false)
 	if enc.Encode(out) != nil {
 		return json.RawMessage(`{"type":"object","properties":{}}`)
@@ -56,7 +56,7 @@ func TransformSchema(kind Kind, schema json.RawMessage) json.RawMessage {
 type transformer struct {
 	kind Kind
 	root map[string]any
-	// nodes is shared by the copies of the transformer, which is passed by value
+	// nodes counts all schemas of one transformation; a pointer, because the transformer is passed by value.
 	nodes *int
 }
 
@@ -74,16 +74,15 @@ func (t transformer) topLevel(s map[string]any) map[string]any {
 	if _, ok := s["properties"].(map[string]any); !ok {
 		s["properties"] = map[string]any{}
 	}
-	// Keywords that restrict the whole object mean nothing where properties are what counts, and providers refuse
-	// them there.
+	// At the top these keywords mean nothing, since arguments are always an object, and providers refuse them there.
 	delete(s, "nullable")
 	delete(s, "enum")
 	delete(s, "not")
 	return s
 }
 
-// merge puts the variants' properties into s, because no provider accepts anyOf at the top of a tool's
-// schema. A property is required when every variant (or, for allOf, any) requires it.
+// merge puts the properties of the variants into s, because no provider accepts anyOf at the top of a tool's schema. A property is
+// required when every variant requires it, or, for allOf, any.
 func merge(s map[string]any, variants []any, all bool) {
 	props, _ := s["properties"].(map[string]any)
 	if props == nil {
@@ -121,8 +120,8 @@ func merge(s map[string]any, variants []any, all bool) {
 	}
 }
 
-// Keywords that the formats refuse, from their documentation and from their error messages; for Gemini those that
-// it knows.
+// The keywords that the formats refuse, from the providers' documentation and error messages. Of Gemini's the list has those that it
+// accepts.
 var (
 	metaKeywords   = []string{"$schema", "$id", "$anchor", "$comment", "$defs", "definitions", "$vocabulary", "$dynamicRef", "$dynamicAnchor"}
 	openaiDropped  = []string{"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength", "pattern", "format", "minItems", "maxItems", "uniqueItems", "contains", "minContains", "maxContains", "minProperties", "maxProperties", "patternProperties", "propertyNames", "unevaluatedProperties", "unevaluatedItems", "dependentRequired", "dependentSchemas", "dependencies", "if", "then", "else", "not", "examples", "contentEncoding", "contentMediaType", "readOnly", "writeOnly", "deprecated"}
@@ -133,7 +132,7 @@ var (
 
 // schema transforms one schema and those below it.
 func (t transformer) schema(in map[string]any, depth int) map[string]any {
-	// depth grows with each reference that is followed, not with nesting, which the tool's author has written out
+	// depth grows with each reference that is followed and not with nesting: nesting ends where the author's text does.
 	in = t.resolve(in, &depth)
 	*t.nodes++
 	if depth > maxRefDepth || *t.nodes > maxSchemaNodes {
@@ -198,7 +197,7 @@ func (t transformer) schema(in map[string]any, depth int) map[string]any {
 	case KindGemini:
 		t.gemini(out)
 	}
-	// Gemini refuses a required name without a property; a reference that was cut off leaves such names.
+	// Gemini refuses a required name without a property, and a reference that was cut off at maxRefDepth leaves such names behind.
 	if list := stringsOf(out["required"]); out["required"] != nil {
 		if props, ok := out["properties"].(map[string]any); ok || t.kind == KindGemini {
 			list = slices.DeleteFunc(list, func(name string) bool { _, ok := props[name]; return !ok })
@@ -212,11 +211,11 @@ func (t transformer) schema(in map[string]any, depth int) map[string]any {
 	return out
 }
 
-// sub transforms a schema in any of its spellings; true and false become the empty one.
-// "false" accepts nothing and becomes the empty schema as well, since no format has a word for it.
+// sub transforms a schema in any of its spellings. true and false become the empty schema: no format has a word for "nothing is valid".
 func (t transformer) sub(v any, depth int) any {
 	if m, ok := v.(map[string]any); ok {
 		return t.schema(m, depth+boolInt(m["$ref"] != nil))
+		// Gemini demands a type, so it cannot have the empty schema.
 	}
 	if t.kind == KindGemini {
 		return map[string]any{"type": "string"}
@@ -231,8 +230,8 @@ func boolInt(b bool) int {
 	return 0
 }
 
-// resolve follows a $ref within the schema; the keywords beside it (a description) stay. An unknown
-// reference accepts anything: a tool must not become unusable because of its schema.
+// resolve replaces a $ref by its target; keywords beside it (such as a description) win over the target's. A reference that leads nowhere
+// accepts anything: a flaw in its schema must not make a tool unusable.
 func (t transformer) resolve(in map[string]any, depth *int) map[string]any {
 	// A chain of more than 16 references is taken for a circle.
 	for range 16 {
@@ -258,7 +257,8 @@ func (t transformer) resolve(in map[string]any, depth *int) map[string]any {
 	return map[string]any{}
 }
 
-// lookup follows a JSON pointer (#/$defs/…) in the root; nil when it leads nowhere or out of the document: nothing is fetched.
+// lookup follows a JSON pointer (#/$defs/…; RFC 6901, whose escapes are ~0 and ~1) in the root. It returns nil for one that leads nowhere
+// or out of the document: nothing is fetched.
 func (t transformer) lookup(ref string) map[string]any {
 	path, ok := strings.CutPrefix(ref, "#")
 	if !ok {
@@ -279,7 +279,7 @@ func (t transformer) lookup(ref string) map[string]any {
 	return m
 }
 
-// tupleItem is one schema that accepts what any of a tuple's schemas accepts; no provider takes tuples.
+// tupleItem is one schema that accepts what any schema of a tuple accepts: no provider takes tuples.
 func tupleItem(list []any) any {
 	if len(list) == 1 {
 		return list[0]

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// constToEnum writes a const as an enum with one value, which means the same and is understood everywhere.
+// constToEnum writes a const as an enum with one value: it means the same, and more servers know it.
 func constToEnum(s map[string]any) {
 	if c, ok := s["const"]; ok {
 		delete(s, "const")
@@ -13,9 +13,8 @@ func constToEnum(s map[string]any) {
 	}
 }
 
-// singleType turns a list of types into one type; null among them becomes nullable where the provider has that word,
-// and is left out otherwise.
-// A list of several types becomes anyOf, unless the schema has one of its own.
+// singleType turns a list of types into one type. null in it becomes nullable where the provider has that keyword, and is dropped
+// otherwise. Several types become an anyOf, unless the schema has one already: there can be only one, and the author's says more.
 func (t transformer) singleType(s map[string]any, nullable bool) {
 	list, ok := s["type"].([]any)
 	if !ok {
@@ -38,6 +37,7 @@ func (t transformer) singleType(s map[string]any, nullable bool) {
 		variants := make([]any, len(types))
 		for i, ty := range types {
 			variant := map[string]any{"type": ty}
+			// An array needs items, here as well.
 			if ty == "array" {
 				variant["items"] = map[string]any{"type": "string"}
 			}
@@ -52,20 +52,21 @@ func (t transformer) singleType(s map[string]any, nullable bool) {
 	}
 }
 
-// gemini reduces a schema to Gemini's subset of OpenAPI 3.0. Every rule below answers a 400 of the API:
-// it refuses the whole request for one keyword that it does not know.
+// gemini reduces a schema to Gemini's subset of OpenAPI 3.0. Each rule answers a failure with status 400: the API refuses the whole
+// request for one keyword that it does not know.
 func (t transformer) gemini(s map[string]any) {
 	constToEnum(s)
 	t.singleType(s, true)
-	// oneOf becomes the weaker anyOf; the tools validate their arguments in any case.
+	// oneOf becomes the weaker anyOf; that is safe, because the tools validate their arguments themselves.
 	if list, ok := s["oneOf"].([]any); ok && s["anyOf"] == nil {
 		s["anyOf"] = list
 	}
-	// What is required by one part of an allOf is required by the whole.
+	// The parts of an allOf are merged into s. What one part requires, the whole requires.
 	if list, ok := s["allOf"].([]any); ok {
 		for _, v := range list {
 			if m, ok := v.(map[string]any); ok {
 				for k, v := range m {
+					// The schema's own keywords win over those of a part.
 					if _, ok := s[k]; !ok {
 						s[k] = v
 					}
@@ -73,6 +74,7 @@ func (t transformer) gemini(s map[string]any) {
 			}
 		}
 		merge(s, list, true)
+		// merge adds properties also where no part has any.
 		if props, _ := s["properties"].(map[string]any); len(props) == 0 && s["type"] != "object" {
 			delete(s, "properties")
 		}
@@ -80,18 +82,19 @@ func (t transformer) gemini(s map[string]any) {
 	if list, ok := s["anyOf"].([]any); ok {
 		t.geminiAnyOf(s, list)
 	}
-	// A keyword that is not on the list makes the API refuse every tool of the request.
+	// For one keyword that is not on the list the API refuses all tools of the request.
 	for k := range s {
 		if !slices.Contains(geminiKept, k) {
 			delete(s, k)
 		}
 	}
-	// Enums are of strings only; other values are written as JSON.
+	// An enum has strings only. Other values are written as JSON; the tool's validation then tells the model of a wrong type.
 	if enum, ok := s["enum"].([]any); ok {
 		var words []any
 		for _, v := range enum {
 			switch v := v.(type) {
 			case string:
+				// The API refuses an empty string in an enum.
 				if v != "" {
 					words = append(words, v)
 				}
@@ -108,7 +111,7 @@ func (t transformer) gemini(s map[string]any) {
 			delete(s, "enum")
 		}
 	}
-	// The API demands a type; what the schema has besides says which one was meant.
+	// The API demands a type. The other keywords say which one was meant.
 	if s["type"] == nil && s["anyOf"] == nil {
 		switch {
 		case s["properties"] != nil:
@@ -125,12 +128,14 @@ func (t transformer) gemini(s map[string]any) {
 			s["items"] = map[string]any{"type": "string"}
 		}
 	case "string":
+		// These are the two formats that the API accepts for strings.
 		if f := s["format"]; f != "enum" && f != "date-time" {
 			delete(s, "format")
 		}
 	default:
 		delete(s, "format")
 	}
+	// The rest removes keywords that belong to other types than the one that s has now.
 	if s["type"] != "object" {
 		delete(s, "properties")
 		delete(s, "required")
@@ -146,8 +151,8 @@ func (t transformer) gemini(s map[string]any) {
 	}
 }
 
-// geminiAnyOf takes null out of the variants, dissolves a single one, and leaves nothing but a description beside
-// several: Gemini refuses other siblings.
+// geminiAnyOf removes null from the variants, replaces a single variant by its keywords, and leaves nothing but descriptions beside
+// several: Gemini refuses other keywords next to anyOf.
 func (t transformer) geminiAnyOf(s map[string]any, list []any) {
 	var variants []any
 	for _, v := range list {
@@ -161,7 +166,7 @@ func (t transformer) geminiAnyOf(s map[string]any, list []any) {
 	switch len(variants) {
 	case 0:
 	case 1:
-		// A single variant is the schema itself.
+		// A single variant is the schema itself; keywords that s has already win.
 		if m, ok := variants[0].(map[string]any); ok {
 			for k, v := range m {
 				if _, ok := s[k]; !ok {

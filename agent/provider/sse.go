@@ -7,18 +7,17 @@ import (
 	"sync"
 )
 
-// maxEvent bounds one SSE event in bytes. A 20 MB delta passes; a server that never ends an event does not eat the
-// machine.
+// maxEvent bounds one SSE event in bytes. Real events of 20 MB pass; a server that never ends an event cannot fill the memory.
 const maxEvent = 64 << 20
 
 var errEventTooLong = errors.New("an event of the stream is longer than 64 MiB")
 
-// sseReader reads server-sent events: LF, CRLF or CR, comments, several data lines. It holds nothing back: an event is
-// returned at its blank line. It allocates only when an event outgrows its buffers.
+// sseReader reads server-sent events: LF, CRLF or CR, comments, several data lines. An event is returned as soon as its blank line has
+// arrived. It allocates only when an event outgrows its buffers.
 type sseReader struct {
 	r   io.Reader
 	buf []byte
-	// buf is compacted by fill, so slices of it are valid until the next read only
+	// fill moves the unread bytes to the front of buf, so slices of it are valid until the next read only.
 	start, end int // unread bytes of buf
 	seen       int // bytes after start that hold no newline
 	data       []byte
@@ -30,7 +29,8 @@ type sseReader struct {
 
 const sseBuffer = 32 << 10 // bytes
 
-// sseBuffers are those of streams that are over: twenty sessions' steps would make the collector run for them alone.
+// sseBuffers are the buffers of streams that are over. With twenty sessions at work, new ones for each step would keep the garbage
+// collector busy.
 var sseBuffers = sync.Pool{New: func() any { return new([sseBuffer]byte) }}
 
 // newSSEReader takes a buffer from the pool; close gives it back.
@@ -39,7 +39,7 @@ func newSSEReader(r io.Reader) *sseReader {
 	return &sseReader{r: r, buf: b[:], pooled: b}
 }
 
-// close gives the buffer back; nothing that next returned may be used after it.
+// close gives the buffer back; what next returned must not be used after it.
 func (s *sseReader) close() {
 	if s.pooled != nil {
 		sseBuffers.Put(s.pooled)
@@ -48,9 +48,8 @@ func (s *sseReader) close() {
 	*s = sseReader{err: io.EOF}
 }
 
-// next returns the data of the next event; it is valid until the next call. At the end of the stream an event
-// without its blank line is returned too (some servers leave it out after the last one), with last set, and then
-// the error: io.EOF, or what cut the stream.
+// next returns the data of the next event, valid until the next call. Some servers leave out the blank line after the last event: at the
+// end of the stream such an event is returned with last set. The call after it returns the error: io.EOF, or what cut the stream.
 func (s *sseReader) next() (data []byte, last bool, err error) {
 	s.data, s.has = s.data[:0], false
 	for {
@@ -63,7 +62,7 @@ func (s *sseReader) next() (data []byte, last bool, err error) {
 			return nil, true, s.err
 		}
 		if len(line) == 0 {
-			// an event without data is a comment or a keep-alive
+			// An event without data is a keep-alive.
 			if s.has && len(s.data) > 0 {
 				return s.data, false, nil
 			}
@@ -72,8 +71,8 @@ func (s *sseReader) next() (data []byte, last bool, err error) {
 		}
 		value, ok := bytes.CutPrefix(line, []byte("data"))
 		if !ok {
-			// event, id, retry and comments: the formats repeat what matters in the data. A body that is no event
-			// stream at all (an error as plain JSON) is taken as data, so that its message is found.
+			// The lines event, id, retry and comments are passed over: the formats repeat in the data what matters. A line that begins
+			// with { is data without its field name: an error as plain JSON, whose message must be found.
 			if line[0] != '{' {
 				continue
 			}
@@ -97,16 +96,15 @@ func (s *sseReader) next() (data []byte, last bool, err error) {
 	}
 }
 
-// first is the first byte that is not white space or a byte order mark; it stays unread. 0 when there
-// is none.
-// run chooses by it how the body is read, before any event.
+// first returns the first byte that is not white space or a byte order mark, without reading it; 0 at the end of the stream. run chooses
+// by it how the body is read.
 func (s *sseReader) first() byte {
 	for {
 		s.start += len(s.buf[s.start:s.end]) - len(bytes.TrimLeft(s.buf[s.start:s.end], " \t\r\n"))
 		rest := s.buf[s.start:s.end]
 		mark := min(len(rest), len(byteOrderMark))
 		switch {
-		// The mark may be cut between two reads: it is compared as far as it has come.
+		// The mark may be cut between two reads: what has come of it is compared.
 		case mark > 0 && string(rest[:mark]) == byteOrderMark[:mark]:
 			if mark == len(byteOrderMark) {
 				s.start += mark
@@ -124,8 +122,8 @@ func (s *sseReader) first() byte {
 
 const byteOrderMark = "\ufeff"
 
-// lineEnd finds the end of the next line. The first line decides what ends all lines, since a lone CR
-// inside CRLF text would cut lines.
+// lineEnd finds the end of the next line; -1 when it has not come. The first line decides what ends all lines: a lone CR inside CRLF text
+// must not cut a line.
 func (s *sseReader) lineEnd(b []byte) int {
 	// WHATWG HTML, "Parsing an event stream": lines end with CRLF, LF or CR.
 	if s.eol == 0 {
@@ -151,6 +149,7 @@ func (s *sseReader) line() ([]byte, bool) {
 			s.seen = 0
 			return bytes.TrimSuffix(line, []byte("\r")), true
 		}
+		// A CR at the very end is looked at again: the next byte tells whether it is half of a CRLF.
 		if s.seen = s.end - s.start; s.eol == 0 && s.seen > 0 && s.buf[s.end-1] == '\r' {
 			s.seen--
 		}
@@ -167,8 +166,8 @@ func (s *sseReader) line() ([]byte, bool) {
 	}
 }
 
-// fill reads more into buf, which grows only when an event does not fit. It sets err at the end of the stream.
-// Unread bytes move to the front first; a buffer that grew stays with the reader and does not go back to the pool.
+// fill reads more into buf and sets err at the end of the stream. Unread bytes move to the front; the buffer grows only when an event
+// does not fit, and a grown one does not go back to the pool.
 func (s *sseReader) fill() {
 	if s.start > 0 {
 		copy(s.buf, s.buf[s.start:s.end])

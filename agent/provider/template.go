@@ -6,15 +6,15 @@ import (
 	"unicode/utf8"
 )
 
-// template recognises the events of a stream that are like the last one but for one string (and a running number):
-// nearly all of them. Decoding such an event is a comparison of bytes, many times cheaper than decoding JSON. It is
-// exact: what surrounds the string is the same bytes, and the string is a JSON string, so the event means the same
-// with another text. Every event that is decoded in full replaces or clears the template.
+// template recognises events that differ from an earlier one only in one string (and a running number): nearly all of a stream. Such an
+// event is recognised by comparing bytes, many times faster than decoding JSON. It is exact: the bytes around the string are the same,
+// and the string is a JSON string, so the event means the same with another text. Every event that is decoded in full replaces or clears
+// the template.
 type template struct {
 	a, b, c []byte // the event's bytes: a, the string, b, c — with the number between a and b, or between b and c
 	number  numberPlace
 	apply   func(text string) error
-	off     bool // tests compare
+	off     bool // tests switch it off to compare with full decoding
 }
 
 // numberPlace says where an event's running number is: the Responses API counts its events.
@@ -34,7 +34,7 @@ func (t *template) clear() { t.apply = nil }
 // learn makes data the template; raw is the string in it, with its quotes, as it was decoded. A string that occurs
 // twice in the event teaches nothing.
 func (t *template) learn(data, raw []byte, apply func(text string) error) {
-	// Below three bytes the string is empty, and would be found everywhere.
+	// With fewer than three bytes the string is empty, and would be found everywhere.
 	if t.off || len(raw) < 3 || raw[0] != '"' {
 		return
 	}
@@ -45,7 +45,7 @@ func (t *template) learn(data, raw []byte, apply func(text string) error) {
 	from, to := at+1, at+len(raw)-1 // inside the quotes
 	t.number, t.apply = noNumber, apply
 	a, b, c := data[:from], []byte(nil), data[to:]
-	// A number that occurs twice may be part of a text.
+	// A second "sequence_number" may be part of a text, so then no number is expected.
 	if n := bytes.Index(data, sequenceNumber); n >= 0 && bytes.LastIndex(data, sequenceNumber) == n {
 		start := n + len(sequenceNumber)
 		end := start
@@ -53,7 +53,7 @@ func (t *template) learn(data, raw []byte, apply func(text string) error) {
 			end++
 		}
 		switch {
-		// no digits, or the event ends with them: the template goes without a number
+		// No digits, or nothing after them: the template is made without a number.
 		case end == start || end == len(data):
 		case end <= at:
 			t.number, a, b = numberBefore, data[:start], data[end:from]
@@ -61,7 +61,7 @@ func (t *template) learn(data, raw []byte, apply func(text string) error) {
 			t.number, b, c = numberAfter, data[to:start], data[end:]
 		}
 	}
-	// The slices are copied, since the reader uses its buffer again.
+	// Copies, because the reader uses its buffer again.
 	t.a, t.b, t.c = append(t.a[:0], a...), append(t.b[:0], b...), append(t.c[:0], c...)
 }
 

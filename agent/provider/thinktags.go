@@ -2,22 +2,22 @@ package provider
 
 import "strings"
 
-// thinkTags takes a leading <think>…</think> out of a text: local servers without a reasoning parser leave it in the
-// answer. Only text that may still become a tag is held back, at most eight bytes.
-// A tag in the middle of an answer is text: people ask about HTML and about models.
+// thinkTags takes a leading <think>…</think> out of a text: local servers without a reasoning parser leave it in the answer. A tag later
+// in an answer is text: people ask about HTML and about models. Only bytes that may still become a tag are held back; inside a thought
+// that is at most seven.
 type thinkTags struct {
 	state int    // 0: at the start, 1: inside, 2: after
 	held  string // what may be the beginning of a tag
 }
 
-// The form in which DeepSeek-R1 and Qwen models write their thoughts.
+// thinkOpen and thinkClose are the form in which DeepSeek-R1 and Qwen models write their thoughts.
 const (
 	thinkOpen  = "<think>"
 	thinkClose = "</think>"
 )
 
-// split sends a piece of the answer as thought or text. A tag may be cut between two pieces, so what may be its beginning waits for the
-// next piece or for flush.
+// split sends a piece of the answer as thought or text. A tag may be cut between two pieces, so bytes that may be the beginning of one
+// wait for the next piece or for flush.
 func (t *thinkTags) split(text string, send func(Event) error) error {
 	if t.state == 2 {
 		return send(Event{Type: EventText, Text: text})
@@ -31,7 +31,7 @@ func (t *thinkTags) split(text string, send func(Event) error) error {
 			t.state = 1
 			text = strings.TrimPrefix(trimmed[len(thinkOpen):], "\n")
 		case strings.HasPrefix(thinkOpen, trimmed): // also nothing but white space
-			// 64 bytes of white space are no beginning of a thought: they are shown.
+			// After more than 64 bytes of white space no thought is expected: they are shown as text.
 			if len(text)-len(trimmed) > 64 {
 				break
 			}
@@ -55,7 +55,7 @@ func (t *thinkTags) split(text string, send func(Event) error) error {
 	}
 	if closed {
 		t.state = 2
-		// the blank lines behind the thought belong to its tag
+		// The newlines after the closing tag belong to it.
 		if after = strings.TrimLeft(after, "\n"); after != "" {
 			return send(Event{Type: EventText, Text: after})
 		}

@@ -7,15 +7,16 @@ import (
 	"strings"
 )
 
-// unpacking decompresses answers that a proxy compressed although the request did not accept that
-// (DisableCompression).
+// unpacking decompresses answers that a proxy compressed although the request did not accept that: sharedTransport sets
+// DisableCompression, so net/http does not decompress them.
 type unpacking struct{ http.RoundTripper }
 
+// RoundTrip implements http.RoundTripper. Other encodings than gzip pass unchanged and fail as "not JSON".
 func (u unpacking) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := u.RoundTripper.RoundTrip(req)
 	if err == nil && strings.EqualFold(resp.Header.Get("Content-Encoding"), "gzip") {
 		resp.Header.Del("Content-Encoding")
-		// the length that was announced is that of the packed bytes
+		// The announced length is that of the packed bytes.
 		resp.ContentLength = -1
 		resp.Body = &packedBody{ReadCloser: resp.Body}
 	}
@@ -28,6 +29,7 @@ type packedBody struct {
 	z *gzip.Reader
 }
 
+// Read starts the decompressor at its first call. A body that is no gzip in spite of its header fails here, with gzip's error.
 func (b *packedBody) Read(p []byte) (int, error) {
 	if b.z == nil {
 		z, err := gzip.NewReader(b.ReadCloser)
