@@ -5,50 +5,48 @@ import (
 	"database/sql"
 )
 
-// backend is the database behind a Store: a file of SQLite, or a PostgreSQL server. Everything else, above all the
-// queue and its one writer, is the same for both.
+// backend is the database behind a Store: a file of SQLite, or a PostgreSQL server. The queue and its one writer are the same for both.
 type backend interface {
-	// open connects and brings the database to our version. All writes go through the result, one at a time.
+	// open connects and migrates the database to the present schema. All writes go through the result, which has one connection.
 	open() (*sql.DB, error)
-	// reader is the pool that reads, given what open made.
+	// reader returns the pool for reading, given the result of open.
 	reader(write *sql.DB) (*sql.DB, error)
 	// begin starts a writing transaction on what open made.
 	begin(ctx context.Context, s *Store, d *sql.DB) (*sql.Tx, error)
-	// bind writes a query's ? the way the database wants them.
+	// bind rewrites a query's ? into the placeholders of the database.
 	bind(query string) string
-	// clean is a text as the database can hold it.
+	// clean replaces what the database cannot hold in a text.
 	clean(text string) string
-	// insert stores events whose keys are free and says how many those were.
+	// insert stores the events whose keys are free and returns how many it stored.
 	insert(t tx, rows []row) (int64, error)
-	// explain turns a failure into a Problem with the next move.
+	// explain turns a failure into a *Problem that tells a person what to do.
 	explain(err error) error
-	// broken reports failures of the database rather than of one statement.
+	// broken reports a failure of the database rather than of one statement: then the whole transaction has to be repeated.
 	broken(err error) bool
-	// lock makes the caller a session's only writer; see Store.Lock.
+	// lock makes the caller a session's only writer among all processes; see Store.Lock.
 	lock(ctx context.Context, s *Store, session string) (unlock func(), err error)
-	// fenced returns those of the sessions that another process has continued meanwhile.
+	// fenced returns those of the sessions that another process has continued meanwhile. It runs inside the writing transaction.
 	fenced(t tx, sessions []string) ([]*FencedError, error)
-	// name is the database, for people.
+	// name is the database as people know it, without secrets.
 	name() string
 }
 
-// row is an event with its key; see eventKey.
-// The event's number is in the key's low 32 bits, so a row has no column for it.
+// row is an event with its key; see eventKey. The event's number is the key's low 32 bits and needs no column.
 type row struct {
 	key int64
 	*Event
 }
 
-// tx is a transaction that takes ? in every database.
-// ready is nil where the driver keeps statements itself.
+// tx is a transaction in whose queries ? stands for arguments in every database. ready is nil where the driver prepares statements
+// itself.
 type tx struct {
 	t     *sql.Tx
 	b     backend
 	ready *prepared
 }
 
-// Exec uses a prepared statement where there is one. One that is missing is made before the next transaction, not now: SQLite's
-// only writing connection is busy with this one.
+// Exec uses a prepared statement where there is one. A missing one is prepared before the next transaction and not at once: SQLite's only
+// writing connection is busy with this transaction.
 func (t tx) Exec(q string, args ...any) (sql.Result, error) {
 	q = t.b.bind(q)
 	if st, _ := t.ready.look(q, true); st != nil {
@@ -57,6 +55,7 @@ func (t tx) Exec(q string, args ...any) (sql.Result, error) {
 	return t.t.Exec(q, args...)
 }
 
+// Query is not prepared: inside a transaction only rare calls ask for many rows.
 func (t tx) Query(q string, args ...any) (*sql.Rows, error) { return t.t.Query(t.b.bind(q), args...) }
 
 func (t tx) QueryRow(q string, args ...any) *sql.Row {
@@ -67,7 +66,7 @@ func (t tx) QueryRow(q string, args ...any) *sql.Row {
 	return t.t.QueryRow(q, args...)
 }
 
-// db is the pool of reading connections, with ? for arguments in every database.
+// db is the pool of reading connections, with ? for arguments in every database. Its methods prepare a statement at its first use.
 type db struct {
 	d     *sql.DB
 	b     backend

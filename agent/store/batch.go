@@ -8,24 +8,24 @@ import (
 	"time"
 )
 
-// rowsPerInsert: one statement with many rows costs a third of as many statements.
+// rowsPerInsert is how many rows one statement inserts into SQLite: one statement with 32 rows takes a third of the time of 32
+// statements.
 const rowsPerInsert = 32
 
-// batch gathers the events of one transaction into few statements.
-// It belongs to the writer's goroutine and ends with the transaction.
+// batch gathers the events of one transaction into few statements. It belongs to the writer's goroutine and ends with its transaction.
 type batch struct {
 	tx   tx
-	nums map[string]int64 // session id → number, looked up once a transaction: another process may have deleted it
+	nums map[string]int64 // session id → number; looked up again in each transaction, because another process may delete a session
 	rows []row
 }
 
 func newBatch(t tx) *batch { return &batch{tx: t, nums: map[string]int64{}} }
 
-// forget drops the session numbers: a call inside the transaction may have deleted a session.
-// An event for a number that is gone would be stored and never found.
+// forget drops the session numbers after a call, which may have deleted a session: an event under its old number would be stored and
+// never found.
 func (b *batch) forget() { clear(b.nums) }
 
-// addEvent adds an event of a session, which is made when it has no head yet: events may be queued before the head.
+// addEvent adds an event of a session. A session without a head is created: its events may be queued before its head.
 func (b *batch) addEvent(session string, e *Event) error {
 	num, ok := b.nums[session]
 	if !ok {
@@ -35,7 +35,7 @@ func (b *batch) addEvent(session string, e *Event) error {
 		}
 		b.nums[session] = num
 	}
-	// The rows are inserted when the statement is full, and before anything that reads them.
+	// The rows are inserted when they fill a statement, and by flush before anything reads them.
 	b.rows = append(b.rows, row{eventKey(num, e.Seq), e})
 	if len(b.rows) == maxRows(b.tx.b) {
 		return b.flush()
@@ -43,16 +43,16 @@ func (b *batch) addEvent(session string, e *Event) error {
 	return nil
 }
 
-// maxRows is how many rows go into one statement.
+// maxRows is how many rows go into one statement. A server counts round trips, so there all rows of a batch go at once.
 func maxRows(b backend) int {
 	if _, ok := b.(*postgres); ok {
-		return maxBatch // what counts there is how often a message crosses the network
+		return maxBatch
 	}
 	return rowsPerInsert
 }
 
-// flush inserts the gathered rows. A number that is taken (two processes on one session, against the lock) is no
-// reason to lose what was said: the event gets the next free one.
+// flush inserts the gathered rows. When a number is taken (two processes wrote one session in spite of the lock), the event gets the
+// session's next free number: nothing that was said is lost.
 func (b *batch) flush() error {
 	if len(b.rows) == 0 {
 		return nil
@@ -63,8 +63,7 @@ func (b *batch) flush() error {
 	if err != nil || int(done) == len(rows) {
 		return err
 	}
-	// Some keys are taken: each row is looked at alone, and those that this statement stored are recognised as
-	// stored.
+	// Some keys are taken. Each row is looked at alone; those that this statement stored are recognised as equal.
 	for _, r := range rows {
 		if err := insertFree(b.tx, r); err != nil {
 			return err
@@ -77,15 +76,15 @@ func (b *batch) flush() error {
 func insertFree(t tx, r row) error {
 	same, err := stored(t, r)
 	if same {
-		return nil // a commit whose answer was lost is written again
+		return nil // the commit succeeded and its answer was lost, so it is written again
 	}
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return err
 	}
 	key := r.key
 	if err == nil {
-		// The next free number is behind the last one of the session, not in a gap: readers ask for what comes
-		// after a number.
+		// The next free number is the one after the session's last: a gap would be passed over by readers, who ask for events after a
+		// number.
 		if err := t.QueryRow("SELECT max(key) + 1 FROM events WHERE key BETWEEN ? AND ?", r.key&^maxSeq, r.key|maxSeq).Scan(&key); err != nil {
 			return err
 		}
@@ -94,7 +93,7 @@ func insertFree(t tx, r row) error {
 	return err
 }
 
-// stored says that the very event has this key; the error is sql.ErrNoRows when none has it.
+// stored reports whether this very event is stored under the key; the error is sql.ErrNoRows when no event is.
 func stored(t tx, r row) (same bool, err error) {
 	var typ string
 	var data []byte
@@ -105,15 +104,15 @@ func stored(t tx, r row) (same bool, err error) {
 	return typ == t.b.clean(r.Type) && string(data) == string(r.Data), nil
 }
 
-// putHead inserts or replaces a head. Info that is not JSON is replaced by {}: it is only a copy of what the events say, and a
-// failed insert would stop the whole queue.
+// putHead inserts or replaces a head. Info that is not JSON is replaced by {}: it is only a summary of the events, and a failed insert
+// would hold up the whole queue.
 func (b *batch) putHead(h *Session) error {
 	info := h.Info
 	if !json.Valid(info) {
 		info = []byte("{}")
 	}
 	clean := b.tx.b.clean
-	// Only queued heads come here, in their order, so the last one that the agent wrote wins.
+	// Heads come in the order in which they were queued, so the latest wins.
 	_, err := b.tx.Exec(`INSERT INTO sessions(id, cwd, title, parent, created, updated, info) VALUES (?,?,?,?,?,?,?)
 		ON CONFLICT(id) DO UPDATE SET cwd = excluded.cwd, title = excluded.title, parent = excluded.parent,
 		created = excluded.created, updated = excluded.updated, info = excluded.info`,
@@ -130,8 +129,8 @@ func sessionNum(t tx, id string) (num int64, err error) {
 	err = t.QueryRow("SELECT num FROM sessions WHERE id = ?", id).Scan(&num)
 	if errors.Is(err, sql.ErrNoRows) {
 		now := time.Now().UnixMicro()
-		// DO UPDATE changes nothing; with DO NOTHING a row that another process has just made would not be
-		// returned.
+		// DO UPDATE changes nothing, but makes RETURNING give a row that another process has created a moment ago; DO NOTHING would give
+		// none.
 		err = t.QueryRow(`INSERT INTO sessions(id, cwd, title, parent, created, updated, info) VALUES (?,'','','',?,?,'{}')
 			ON CONFLICT(id) DO UPDATE SET id = excluded.id RETURNING num`, id, now, now).Scan(&num)
 	}

@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// database is the backend while it is open: its connections, and what is known of it.
+// database is a backend with its open connections, and what is known of its state.
 type database struct {
 	b        backend
-	damage   func()           // hears that a read has found the file damaged; the writer repairs it
-	salvaged func(done error) // hears what a repair could save; openMu is held
+	damage   func()           // called when a read finds the file damaged; the writer repairs it
+	salvaged func(done error) // called with the result of a repair, while openMu is held
 
-	openMu sync.Mutex // its own, because opening may take seconds
-	// guarded by openMu: salvage was tried
+	openMu sync.Mutex // a mutex of its own, because opening may take seconds
+	// repaired: a repair was tried; there is one in the life of a store.
 	repaired bool
 	write    *sql.DB // guarded by openMu; one connection, the writer's
 	read     *sql.DB // guarded by openMu
-	// guarded by openMu: their statements; nil where the driver keeps them
+	// writes and reads are the statements of the two pools, guarded by openMu; nil where the driver prepares them itself.
 	writes, reads *prepared
 
 	awayMu    sync.Mutex
@@ -26,17 +26,17 @@ type database struct {
 	awayUntil time.Time // guarded by awayMu
 }
 
-// open opens the database once and brings it to the present schema. A failure is not remembered: the disk may have space, or the
-// server may answer, at the next use.
+// open opens the database once and migrates it. A failure is not remembered: at the next use the disk may have space, or the server may
+// answer.
 func (d *database) open() (*sql.DB, error) {
-	// openMu is held for the whole opening, so that several readers at once open one database.
+	// openMu is held all the time, so that several readers at once open one database.
 	d.openMu.Lock()
 	defer d.openMu.Unlock()
 	if d.write != nil {
 		return d.write, nil
 	}
 	db, err := d.b.open()
-	// A damaged file is salvaged here, before anybody reads from it.
+	// A damaged file is repaired before anything reads from it.
 	if err != nil && d.repair(d.b.explain(err)) {
 		db, err = d.b.open()
 	}
@@ -51,15 +51,15 @@ func (d *database) open() (*sql.DB, error) {
 	return db, nil
 }
 
-// statements are the prepared ones of the writing connection; nil for PostgreSQL.
+// statements are the prepared statements of the writing connection; nil for PostgreSQL.
 func (d *database) statements() *prepared {
 	d.openMu.Lock()
 	defer d.openMu.Unlock()
 	return d.writes
 }
 
-// repair salvages a damaged file, once in the life of a store. openMu is held. It reports whether there is a new file; why there is none
-// is part of later Problems.
+// repair replaces a damaged file by what can be read of it, once in the life of a store. The caller holds openMu. It reports whether
+// there is a new file; the reason why there is none becomes part of later Problems.
 func (d *database) repair(problem error) bool {
 	b, ok := d.b.(*sqlite)
 	var p *Problem
@@ -73,7 +73,7 @@ func (d *database) repair(problem error) bool {
 		}
 	}
 	d.read, d.write, d.reads, d.writes = nil, nil, nil, nil
-	// both pools are closed first: salvage works on the file, and a connection would write on into the old one
+	// Both pools are closed by now: salvage replaces the file, and an open connection would go on writing to the old one.
 	done, err := salvage(b.path, b.busyTimeout)
 	if err != nil {
 		b.unsalvaged = err
@@ -83,7 +83,7 @@ func (d *database) repair(problem error) bool {
 	return true
 }
 
-// close closes the connections; what uses the database later opens it anew.
+// close closes the connections. A later use opens them again.
 func (d *database) close() {
 	d.openMu.Lock()
 	defer d.openMu.Unlock()
@@ -96,24 +96,23 @@ func (d *database) close() {
 	d.read, d.write, d.reads, d.writes = nil, nil, nil, nil
 }
 
-// repairNow is repair for a file that turned out to be damaged while it was used.
+// repairNow is repair for damage that showed while the file was in use.
 func (d *database) repairNow(problem error) bool {
 	d.openMu.Lock()
 	defer d.openMu.Unlock()
 	return d.repair(problem)
 }
 
-// explain turns a failure into a Problem. A server that is away is remembered for awayPause (see away), and a damaged file is repaired
-// by the writer.
+// explain turns a failure into a Problem. It also starts the pause after a server did not answer (see away), and has the writer repair a
+// damaged file.
 func (d *database) explain(err error) error {
-	var p *Problem
+	var p *Problem              // an error that away returned must not prolong the pause
 	known := errors.As(err, &p) // an error that away gave does not make the pause longer
 	err = d.b.explain(err)
-	// A read has found the damage. Only the writer repairs, because it owns the connection that writes.
+	// Only the writer repairs, because it owns the connection that writes.
 	if errors.As(err, &p) && p.Kind == ProblemDamaged {
 		d.damage()
 	}
-	// Only a failure of its own starts the pause.
 	if !known && isAway(err) {
 		d.awayMu.Lock()
 		d.awayErr, d.awayUntil = err, time.Now().Add(awayPause)
@@ -122,7 +121,8 @@ func (d *database) explain(err error) error {
 	return err
 }
 
-// away is why the server did not answer a moment ago; nil when it is worth asking. The writer asks all the same, at its own pace.
+// away returns why the server did not answer a moment ago; nil when it is worth asking. Readers fail at once with it. The writer asks at
+// its own pace all the same.
 func (d *database) away() error {
 	d.awayMu.Lock()
 	defer d.awayMu.Unlock()
@@ -132,7 +132,7 @@ func (d *database) away() error {
 	return nil
 }
 
-// answered ends what away says: a commit has come through.
+// answered ends the pause of away after a successful commit.
 func (d *database) answered() {
 	d.awayMu.Lock()
 	defer d.awayMu.Unlock()

@@ -6,12 +6,12 @@ import (
 	"slices"
 )
 
-// Append queues events of a session; it never waits for the disk. Data must not be changed afterwards.
+// Append queues events of a session and never waits for the disk. Data must not be changed afterwards, since it is not copied.
 func (s *Store) Append(session string, events ...Event) {
 	if s.forgetful {
 		return
 	}
-	// The usual case is one event, which needs no slice.
+	// One event is the usual case, and needs no slice.
 	if len(events) == 1 {
 		e := events[0]
 		s.enqueue(op{session: session, event: &e})
@@ -24,31 +24,31 @@ func (s *Store) Append(session string, events ...Event) {
 	s.enqueue(ops...)
 }
 
-// pageSize is how many rows are read at a time: a reader must not hold a read transaction while its consumer
-// thinks, or the WAL grows without end.
+// pageSize is how many rows are read at a time. A consumer may be slow, and a read transaction that stays open would keep SQLite from
+// emptying the write-ahead log.
 const pageSize = 256
 
-// Events yields a session's events after from (0: all), in order: those on disk and those still queued. yield may
-// use the store. A session that does not exist has none.
+// Events yields the events of a session after number from (0: all) in order, first those on disk, then those still queued. yield may use
+// the store. A session that does not exist has no events.
 func (s *Store) Events(ctx context.Context, session string, from int64, yield func(Event) error) error {
 	return s.EventsOf(ctx, session, from, nil, yield)
 }
 
-// EventsOf is Events for some types only; nil is all. The data of others is not read.
+// EventsOf is Events for some types only (nil: all). The database does not read the data of other types.
 func (s *Store) EventsOf(ctx context.Context, session string, from int64, types []string, yield func(Event) error) error {
-	// An event that is in both is yielded once, because its number is not above next any more.
-	queued := s.queuedEvents(session) // before the disk is read, so that what is committed meanwhile is in either
+	// An event that is found in both is yielded once: its number is then not greater than next.
+	queued := s.queuedEvents(session) // before the disk is read, so that an event that is committed meanwhile is in one of the two at least
 	next := from
 	err := s.storedEvents(ctx, session, from, types, func(e Event) error {
 		next = e.Seq
 		return yield(e)
 	})
-	// With events in memory a session can still be shown, so the error alone does not end the reading.
+	// With queued events a session can still be shown, so a failure of the disk alone does not end the reading.
 	if err != nil && len(queued) == 0 {
 		return err
 	}
 	if err != nil && s.Problem() == nil {
-		return err // the consumer's own error, or the context's; with a problem, what is in memory is still delivered
+		return err // the consumer's own error, or that of ctx
 	}
 	for _, e := range queued {
 		if e.Seq <= next || types != nil && !slices.Contains(types, e.Type) {
@@ -62,8 +62,8 @@ func (s *Store) EventsOf(ctx context.Context, session string, from int64, types 
 	return nil
 }
 
-// LastSeq is the number of a session's last event, on disk or queued; 0 when there is none. The error means that the disk could
-// not be read and nothing is queued.
+// LastSeq is the number of a session's last event, on disk or queued; 0 when it has none. The error means that the disk could not be read
+// and nothing is queued.
 func (s *Store) LastSeq(ctx context.Context, session string) (int64, error) {
 	var last int64
 	for _, e := range s.queuedEvents(session) {
@@ -76,12 +76,12 @@ func (s *Store) LastSeq(ctx context.Context, session string) (int64, error) {
 		err, last = s.explain(err), max(last, stored)
 	}
 	if err != nil && last > 0 {
-		err = nil // it lives in memory
+		err = nil // the events in memory come after all others
 	}
 	return last, err
 }
 
-// lastStored is the number of the last event on disk: one step in the b-tree of the keys, whatever the session's length.
+// lastStored is the number of the last event on disk. It takes one step in the b-tree of the keys, however long the session is.
 func lastStored(ctx context.Context, db db, session string) (int64, error) {
 	var num, key int64
 	err := db.QueryRow(ctx, "SELECT num FROM sessions WHERE id = ?", session).Scan(&num)
@@ -95,8 +95,8 @@ func lastStored(ctx context.Context, db db, session string) (int64, error) {
 	return key & maxSeq, err
 }
 
-// queuedEvents are a session's events that are not committed yet, in order. The writer does not change them, so they are not copied.
-// The writer may commit them while the caller reads; they stay valid.
+// queuedEvents are a session's events that are not committed yet, in order. They are not copied: the writer does not change events, and
+// they stay valid when it commits them meanwhile.
 func (s *Store) queuedEvents(session string) []*Event {
 	s.adopt()
 	s.mu.Lock()
@@ -110,7 +110,7 @@ func (s *Store) queuedEvents(session string) []*Event {
 	return out
 }
 
-// storedEvents yields the events on disk, page by page, without a transaction around them: yield may write to the store.
+// storedEvents yields the events on disk, page by page. No transaction is open between pages, so yield may write to the store.
 func (s *Store) storedEvents(ctx context.Context, session string, from int64, types []string, yield func(Event) error) error {
 	db, err := s.reader()
 	if err != nil {
@@ -123,7 +123,7 @@ func (s *Store) storedEvents(ctx context.Context, session string, from int64, ty
 		}
 		return s.explain(err)
 	}
-	// Each page is a query of its own that continues after the last key.
+	// Each page is a query that continues after the last key.
 	for {
 		page, err := readPage(ctx, db, num, from, types)
 		if err != nil {
@@ -143,7 +143,7 @@ func (s *Store) storedEvents(ctx context.Context, session string, from int64, ty
 
 // readPage reads at most pageSize events after from.
 func readPage(ctx context.Context, db db, num, from int64, types []string) ([]Event, error) {
-	// The range of keys is the session's, so the query reads one piece of the table, whatever else the file holds.
+	// The keys of a session are one range, so the query reads one part of the table, whatever else the database holds.
 	args, only := []any{eventKey(num, from), eventKey(num, maxSeq)}, ""
 	if len(types) > 0 {
 		only = " AND type IN (" + marks(len(types)) + ")"

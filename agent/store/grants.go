@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// AddGrant remembers a permission for a project; the same one twice is one. It returns when it is committed.
+// AddGrant remembers a permission for a project and returns when it is committed. Adding the same grant again changes nothing and returns
+// the stored one.
 func (s *Store) AddGrant(ctx context.Context, g Grant) (Grant, error) {
 	if g.Created.IsZero() {
 		g.Created = time.Now()
@@ -13,25 +14,24 @@ func (s *Store) AddGrant(ctx context.Context, g Grant) (Grant, error) {
 	g.Project, g.Permission, g.Pattern = s.b.clean(g.Project), s.b.clean(g.Permission), s.b.clean(g.Pattern)
 	err := s.do(ctx, func(tx tx) error {
 		var created int64
-		// The update changes nothing: it makes RETURNING give the grant that is there, with its first time.
+		// The update changes nothing: it makes RETURNING give the stored grant, with the time of its first call.
 		err := tx.QueryRow(`INSERT INTO grants(project, permission, pattern, created) VALUES (?,?,?,?)
 			ON CONFLICT(project, permission, pattern) DO UPDATE SET pattern = excluded.pattern RETURNING id, created`,
 			g.Project, g.Permission, g.Pattern, g.Created.UnixMicro()).Scan(&g.ID, &created)
-		// the time that is stored, which is that of the first call
 		g.Created = unixMicro(created)
 		return err
 	})
 	return g, err
 }
 
-// Grants lists what is remembered for a project ("" is all), the oldest first.
+// Grants lists the grants of a project ("" is all), the oldest first.
 func (s *Store) Grants(ctx context.Context, project string) ([]Grant, error) {
 	project = s.b.clean(project)
 	db, err := s.reader()
 	if err != nil {
 		return nil, err
 	}
-	// One statement for both questions, so that it is prepared once.
+	// One statement serves both questions, so that it is prepared once.
 	rows, err := db.Query(ctx, "SELECT id, project, permission, pattern, created FROM grants WHERE ? = '' OR project = ? ORDER BY id", project, project)
 	if err != nil {
 		return nil, s.explain(err)
@@ -50,8 +50,8 @@ func (s *Store) Grants(ctx context.Context, project string) ([]Grant, error) {
 	return all, s.explain(rows.Err())
 }
 
-// RevokeGrant removes a grant and returns when that is committed: a permission that was taken back must not come back after a
-// crash. ErrNotFound.
+// RevokeGrant removes a grant and returns when that is committed: a revoked permission must not return after a crash. It returns
+// ErrNotFound where there is none.
 func (s *Store) RevokeGrant(ctx context.Context, id int64) error {
 	return s.do(ctx, func(tx tx) error {
 		res, err := tx.Exec("DELETE FROM grants WHERE id = ?", id)

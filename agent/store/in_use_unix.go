@@ -8,12 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inUse reports that another process has the database open: in WAL mode SQLite holds a shared lock on byte 128 of the -shm file while
-// it has ("Deadman switch", wal.c). Locks of this process do not count.
-// Closing any descriptor of a file drops the process's own POSIX locks on it (fcntl(2)), so the caller has closed
-// the database first.
+// inUse reports that another process has the database open: in WAL mode each connection of SQLite holds a shared lock on byte 128 of the
+// -shm file ("Deadman switch", wal.c). F_GETLK does not see locks of this process. Closing any descriptor of a file drops the process's
+// own POSIX locks on it (fcntl(2)), so the caller has closed the database before.
 func inUse(path string) bool {
-	// A connection in WAL mode has made the -shm file: without it nobody has the database open.
+	// Without a -shm file nothing has the database open in WAL mode.
 	f, err := os.OpenFile(path+"-shm", os.O_RDWR, 0)
 	if err != nil {
 		return false

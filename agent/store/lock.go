@@ -28,12 +28,12 @@ func (e *LockedError) Error() string {
 	return fmt.Sprintf("session %s is running a turn in %s; wait until that turn has ended, or cancel it there", e.Session, who)
 }
 
-// errHeld is what tryLock returns when another process, or another open file of this one, has the lock.
+// errHeld is what tryLock returns when another process, or another open file of this process, has the lock.
 var errHeld = errors.New("held")
 
-// FencedError means that another process continued a session that this process was writing, after this one's connection to
-// the server was lost. What this process added since then is not stored, because two histories cannot be merged.
-// It is given to OnProblem once, and to each Lock of the session from then on.
+// FencedError means that another process continued a session that this process was writing, after this one had lost its connection to the
+// server. What this process added since then is not stored, because two histories cannot be merged. OnProblem gets it once; every later
+// Lock of the session returns it.
 type FencedError struct {
 	Session string
 	Host    string
@@ -45,22 +45,22 @@ func (e *FencedError) Error() string {
 		e.Session, e.Host, e.PID)
 }
 
-// Lock makes this caller the session's only writer among all processes until unlock, which must be called once. The operating system,
-// or the server, releases the lock when the process ends. Lock waits a moment (300 ms for a file, 2 s for a server) for a turn that is
-// just ending, then gives a *LockedError, or *FencedError when the session was lost to another machine. When the store cannot be
-// written the lock is granted all the same: the session then lives in memory only.
+// Lock makes this caller the session's only writer among all processes until unlock, which must be called. The operating system or the
+// server releases the lock when the process ends, however it ends. Lock waits a moment for a turn that is just ending (300 ms for a file,
+// 2 s for a server) and then returns a *LockedError, or a *FencedError when the session was lost to another machine. When the store
+// cannot be written, the lock is granted all the same: the session then lives in memory only.
 func (s *Store) Lock(ctx context.Context, session string) (unlock func(), err error) {
 	return s.b.lock(ctx, s, session)
 }
 
-// lock locks a file per session beside the database, because a lock inside SQLite would be held by a transaction and block every
-// other session. The operating system releases it when the process ends, however it ends.
+// lock locks a file for each session beside the database. A lock inside SQLite would be a transaction, and would block all other
+// sessions.
 func (s *sqlite) lock(ctx context.Context, _ *Store, session string) (unlock func(), err error) {
 	if s.path == "" {
 		return func() {}, nil
 	}
 	dir := filepath.Join(filepath.Dir(s.path), "locks")
-	// Without a folder for locks there is no way to exclude others, and no reason to refuse work.
+	// Without a folder for locks nothing can be excluded, and that is no reason to refuse work.
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return func() {}, nil
 	}
@@ -70,18 +70,18 @@ func (s *sqlite) lock(ctx context.Context, _ *Store, session string) (unlock fun
 		f, err := lockFile(path)
 		if err == nil {
 			return func() {
-				os.Remove(path) // first, so that whoever opens it next makes a new one
+				os.Remove(path) // before the lock is released: the next process makes a new file, see lockFile
 				f.Close()
 			}, nil
 		}
-		// The file system knows no locks, or the file cannot be made: the session runs without.
+		// The file system has no locks, or the file cannot be created: the session runs without a lock.
 		if !errors.Is(err, errHeld) {
 			return func() {}, nil
 		}
 		if time.Now().After(deadline) {
 			return nil, &LockedError{Session: session, PID: readPID(path)}
 		}
-		// flock(2) has no wait with a time limit, so it is asked again every 10 ms.
+		// flock(2) cannot wait with a time limit, so it is tried every 10 ms.
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
@@ -90,13 +90,13 @@ func (s *sqlite) lock(ctx context.Context, _ *Store, session string) (unlock fun
 	}
 }
 
-// lockPatience is how long lock waits: the process that has it may be just about to unlock after its last turn.
+// lockPatience is how long lock waits: the other process may be about to unlock after its last turn.
 func (s *sqlite) lockPatience() time.Duration { return min(s.busyTimeout, 300*time.Millisecond) }
 
-// lockName is the file name for a session id. An id from outside may hold slashes or dots; they are replaced, so that the file stays
-// in the folder.
+// lockName is the name of a session's lock file. An id that comes from outside may hold slashes or dots; they are replaced, so that the
+// file stays in its folder.
 func lockName(session string) string {
-	// Two ids that differ in replaced characters only share a lock, which is safe.
+	// Two ids that differ in replaced characters only share a lock. That is safe, if slow.
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' {
 			return r
@@ -105,9 +105,9 @@ func lockName(session string) string {
 	}, session) + ".lock"
 }
 
-// lockFile opens and locks a file and writes the process id into it, for LockedError. The previous owner may have removed the file
-// between our open and our lock; then the lock is on a file without a name, which excludes nobody, and errHeld makes the caller try
-// again with a new file.
+// lockFile opens and locks a file and writes the process id into it, for LockedError. The previous owner may remove the file between our
+// open and our lock: then the lock is on a file without a name, which excludes nobody, and errHeld makes the caller try again with a new
+// file.
 func lockFile(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -123,13 +123,14 @@ func lockFile(path string) (*os.File, error) {
 		f.Close()
 		return nil, errHeld
 	}
-	// the process id of the last owner, which did not remove the file
+	// The file may hold the id of an owner that crashed before it could remove the file.
 	f.Truncate(0)
 	fmt.Fprintf(f, "%d\n", os.Getpid())
 	return f, nil
 }
 
-// readPID is the process id in a lock file; 0 when the owner has not written it yet or the file is gone.
+// readPID is the process id in a lock file; 0 when the owner has not written it yet or the file is gone. It is for messages only: the
+// lock decides, not the number.
 func readPID(path string) (pid int) {
 	f, err := os.Open(path)
 	if err != nil {

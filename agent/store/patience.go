@@ -10,9 +10,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/guard"
 )
 
-// serverPatience is how long a server may be silent while we wait for its answer. TCP and Unix sockets say nothing of a server that is
-// stopped (SIGSTOP, a frozen machine, a full disk): without it every call would wait for ever.
-// A variable for tests only.
+// serverPatience is how long a server may be silent while we wait for its answer. TCP and Unix sockets do not report a server that is
+// stopped (SIGSTOP, a frozen machine, a full disk), so without this limit a call could wait for ever. It is a variable for tests only.
 var serverPatience = newPatience(5 * time.Second)
 
 // newPatience makes a duration that tests can change while connections read it.
@@ -22,20 +21,20 @@ func newPatience(d time.Duration) *atomic.Int64 {
 	return p
 }
 
-// awayPause is how long calls fail at once after the server was silent, instead of waiting once more each.
+// awayPause is how long calls fail at once after the server was silent, instead of each waiting for serverPatience.
 const awayPause = 3 * time.Second
 
-// impatient is a connection whose single reads and writes have a deadline. It keeps to an earlier one that its user sets: pgx
-// interrupts a call by a deadline in the past.
+// impatient is a connection each of whose reads and writes has a deadline. It respects an earlier deadline of its user: pgx interrupts a
+// call by setting one in the past.
 type impatient struct {
 	net.Conn
 	mu          sync.Mutex
 	read, write time.Time // guarded by mu: the user's deadlines; zero for none
 }
 
-// impatientDialer dials as pgx does, and gives each connection its deadlines.
+// impatientDialer dials as pgx does, through the guard, and gives each connection its deadlines.
 func impatientDialer() func(ctx context.Context, network, addr string) (net.Conn, error) {
-	// Only the person's own settings name a store, so this reason has no folder that could lose its trust.
+	// The setting store counts only in the person's own configuration, so no folder can lose its trust for it.
 	dial := guard.Dialer(guard.Reason{Who: guard.Storage, Setting: "store"}, guard.Network{})
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		c, err := dial(ctx, network, addr)
@@ -47,7 +46,7 @@ func impatientDialer() func(ctx context.Context, network, addr string) (net.Conn
 }
 
 func (c *impatient) Read(p []byte) (int, error) {
-	// Each read has its own patience: an answer may take longer in all, as long as something arrives.
+	// Each read gets the whole patience: an answer may take longer, as long as something arrives.
 	c.arm(&c.read, c.Conn.SetReadDeadline)
 	return c.Conn.Read(p)
 }
@@ -57,7 +56,8 @@ func (c *impatient) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// arm sets the earlier of the user's deadline and ours. The lock makes sure that a deadline set meanwhile is not overwritten.
+// arm sets the earlier of the user's deadline and ours. Under the lock, so that it cannot overwrite a deadline that the user sets
+// meanwhile.
 func (c *impatient) arm(user *time.Time, set func(time.Time) error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -65,7 +65,7 @@ func (c *impatient) arm(user *time.Time, set func(time.Time) error) {
 	if !user.IsZero() && user.Before(at) {
 		at = *user
 	}
-	_ = set(at) // fails on a closed connection only; then the read says so
+	_ = set(at) // fails on a closed connection only; the read or write after it reports that
 }
 
 func (c *impatient) SetDeadline(t time.Time) error {

@@ -13,8 +13,8 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// postgres is a schema of a PostgreSQL database: "pillion", or the URL's search_path. One connection writes and holds the locks of
-// the sessions that run in this process. The server releases them when the connection ends, so after a lost connection begin takes
+// postgres is a schema of a PostgreSQL database: "pillion", or the URL's search_path. One connection writes and holds the locks of the
+// sessions that run in this process. The server releases those locks when the connection ends, so after a lost connection begin takes
 // them again before anything is written.
 type postgres struct {
 	url string
@@ -29,13 +29,15 @@ func newPostgres(url string) *postgres {
 	return &postgres{url: url, held: map[string]*hold{}, gone: map[string]*FencedError{}}
 }
 
-// How long a server may take.
+// connectPatience bounds the connection and each question about locks; lockPatience is how long lock waits for a turn that is just
+// ending, over a network longer than beside a file.
 const (
 	connectPatience = 5 * time.Second
 	lockPatience    = 2 * time.Second
 )
 
-// config parses the address. It is parsed at each use, so that a wrong one is an error of the store and not of New.
+// config parses the address. It does so at each use and not in New, so that a wrong address is an error of the store, which people are
+// told.
 func (p *postgres) config() (c *pgx.ConnConfig, schema string, err error) {
 	if c, err = pgx.ParseConfig(p.url); err != nil {
 		return nil, "", err // pgx takes the password out of it
@@ -49,12 +51,11 @@ func (p *postgres) config() (c *pgx.ConnConfig, schema string, err error) {
 	if s := c.RuntimeParams["search_path"]; s != "" {
 		schema = s
 	}
-	delete(c.RuntimeParams, "search_path") // poolers refuse it there
+	delete(c.RuntimeParams, "search_path") // connection poolers such as PgBouncer refuse it as a startup parameter
 	return c, schema, nil
 }
 
-// name is the address without user, password and settings.
-// It is shown to people and is part of messages, so it has no secret in it.
+// name is the address without user, password and settings: it is shown to people and is part of messages.
 func (p *postgres) name() string {
 	c, schema, err := p.config()
 	if err != nil {
@@ -63,18 +64,18 @@ func (p *postgres) name() string {
 	return fmt.Sprintf("postgres://%s/%s (schema %s)", c.Host, c.Database, schema)
 }
 
-// pool makes a pool of at most conns connections in our schema; connected is called for each new one. Nothing is dialled here.
+// pool makes a pool of at most conns connections in our schema. connected is called for each connection that is made, which happens at
+// the first use and after each loss.
 func (p *postgres) pool(conns int, connected func()) (*sql.DB, string, error) {
 	c, schema, err := p.config()
 	if err != nil {
 		return nil, "", err
 	}
-	// The schema's name comes from a setting and becomes part of statements.
+	// The schema's name comes from a setting and becomes part of statements, so it is quoted.
 	path := pgx.Identifier{schema}.Sanitize()
 	d := stdlib.OpenDB(*c, stdlib.OptionAfterConnect(func(ctx context.Context, conn *pgx.Conn) error {
-		// A machine that vanishes must not keep its locks for hours: the server asks after it.
-		// 30 s of silence and three questions 10 s apart: after a minute the server drops the connection, and its
-		// locks.
+		// The server asks after a silent client: 30 s of silence, then three questions 10 s apart. A machine that vanishes loses its
+		// connection, and with it its locks, after a minute and not after hours.
 		_, err := conn.Exec(ctx, `SELECT set_config('search_path', $1, false), set_config('tcp_keepalives_idle', '30', false),
 			set_config('tcp_keepalives_interval', '10', false), set_config('tcp_keepalives_count', '3', false)`, path)
 		if err == nil && connected != nil {
@@ -82,19 +83,19 @@ func (p *postgres) pool(conns int, connected func()) (*sql.DB, string, error) {
 		}
 		return err
 	}))
-	// An idle connection is kept, because the next turn comes soon and a TLS handshake costs round trips.
+	// An idle connection is kept: the next turn comes soon, and a TLS handshake costs round trips.
 	d.SetMaxOpenConns(conns)
 	d.SetMaxIdleConns(1)
 	return d, schema, nil
 }
 
-// open brings the schema to the present version, in at most twice connectPatience: a server that does not answer must not block
-// the writer, since the queue is kept in memory.
+// open migrates the schema, in at most twice connectPatience: a server that does not answer must not block the writer, which has the
+// queue to keep.
 func (p *postgres) open() (*sql.DB, error) {
 	d, schema, err := p.pool(1, func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		// holds that were taken on the connection before have another number now
+		// Locks that were taken on the connection before have an older number now, by which stale finds them.
 		p.gen++
 	})
 	if err != nil {
@@ -110,7 +111,7 @@ func (p *postgres) open() (*sql.DB, error) {
 }
 
 func (p *postgres) reader(*sql.DB) (*sql.DB, error) {
-	// Four readers: sessions that open at once, each with short queries.
+	// Four readers, so that sessions which are opened at once do not wait for each other.
 	d, _, err := p.pool(4, nil)
 	if err == nil {
 		d.SetConnMaxIdleTime(time.Minute)
@@ -118,7 +119,7 @@ func (p *postgres) reader(*sql.DB) (*sql.DB, error) {
 	return d, err
 }
 
-// bind replaces each ? by $1, $2 …; no query of this package has a question mark in a text.
+// bind replaces each ? by $1, $2 and so on. No query of this package has a question mark in a text.
 func (p *postgres) bind(query string) string {
 	if !strings.Contains(query, "?") {
 		return query
@@ -138,19 +139,19 @@ func (p *postgres) bind(query string) string {
 	}
 }
 
-// clean replaces what a PostgreSQL text cannot hold, invalid UTF-8 and NUL, by U+FFFD. Without it one path with such bytes would fail
-// to insert, and stop the whole queue behind it.
+// clean replaces by U+FFFD what a PostgreSQL text cannot hold: invalid UTF-8 and NUL. Otherwise one path with such bytes could not be
+// inserted and would hold up the whole queue behind it.
 func (p *postgres) clean(text string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
 }
 
-// insert sends the rows as four arrays: one statement and one round trip for any number of them. Rows whose key is taken are left
-// out and not counted.
+// insert sends the rows as four arrays: one statement and one round trip for any number of rows. Rows whose key is taken are left out and
+// not counted.
 func (p *postgres) insert(t tx, rows []row) (int64, error) {
 	keys, times := make([]int64, len(rows)), make([]int64, len(rows))
 	types, data := make([]string, len(rows)), make([][]byte, len(rows))
 	for i, r := range rows {
-		// nil would be sent as NULL, which the column refuses.
+		// A nil slice would be sent as NULL, which the column refuses.
 		keys[i], times[i], types[i], data[i] = r.key, r.Time.UnixMicro(), p.clean(r.Type), r.Data
 		if data[i] == nil {
 			data[i] = []byte{}
@@ -164,7 +165,8 @@ func (p *postgres) insert(t tx, rows []row) (int64, error) {
 	return res.RowsAffected()
 }
 
-// pgMigrations lead forward only; the index plus one is the version. A line that was released is never changed.
+// pgMigrations only lead forward; the index plus one is the version. An entry that was released is never changed, since its databases
+// exist.
 var pgMigrations = []string{
 	`CREATE TABLE sessions(
 		num bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -187,12 +189,12 @@ var pgMigrations = []string{
 		session text PRIMARY KEY, fence bigint NOT NULL, host text NOT NULL, pid bigint NOT NULL, since bigint NOT NULL);`,
 }
 
-// migrate brings the schema to the present version in one transaction, under an advisory lock, so that programs which start together
-// do it one after the other. A newer schema, or one with tables of another program, is a *Problem and is not changed. The schema is
-// created only when it is missing, because a user without CREATE on the database may use one that an administrator made.
+// migrate brings the schema to the present version in one transaction, under an advisory lock, so that programs which start together take
+// turns. A newer schema, or one with tables of another program, is a *Problem and is not changed. The schema is created only when it is
+// missing: a user without CREATE on the database may use one that an administrator has made.
 func (p *postgres) migrate(ctx context.Context, d *sql.DB, schema string) error {
 	v, err := p.version(ctx, d)
-	// The usual start asks only this question, and takes no lock.
+	// The usual start only reads the version, and takes no lock.
 	if err != nil || v == len(pgMigrations) {
 		return err
 	}
@@ -201,7 +203,7 @@ func (p *postgres) migrate(ctx context.Context, d *sql.DB, schema string) error 
 		return err
 	}
 	defer t.Rollback()
-	// the lock's number is ours alone, and ends with the transaction
+	// The number is that of our advisory locks; the lock ends with the transaction.
 	if _, err := t.ExecContext(ctx, "SELECT pg_advisory_xact_lock(7526175)"); err != nil {
 		return err
 	}
@@ -214,7 +216,7 @@ func (p *postgres) migrate(ctx context.Context, d *sql.DB, schema string) error 
 			return err
 		}
 	}
-	// another program may have done the work while this one waited for the lock
+	// Another program may have migrated while this one waited for the lock.
 	if v, err = p.version(ctx, t); err != nil {
 		return err
 	}
@@ -223,7 +225,7 @@ func (p *postgres) migrate(ctx context.Context, d *sql.DB, schema string) error 
 			"%s was written by a newer Pillion (schema %d, this one knows %d). It is left as it is: update Pillion", p.name(), v, len(pgMigrations))}
 	}
 	if v == 0 {
-		// Without our version table, any table in the schema is somebody else's.
+		// Without our version table, any table in the schema belongs to another program.
 		var n int
 		if err := t.QueryRowContext(ctx, "SELECT count(*) FROM pg_tables WHERE schemaname = $1", schema).Scan(&n); err != nil {
 			return err

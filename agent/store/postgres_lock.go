@@ -12,25 +12,25 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// hold is a session's lock in this process; its fields are guarded by postgres.mu. The lock itself is an advisory lock of the server
-// and ends with the connection. The fence is a number that grows with every holder: after a reconnect it shows whether another
-// process has held the session meanwhile.
+// hold is a session's lock in this process; its fields are guarded by postgres.mu. The lock itself is an advisory lock of the server,
+// which ends with the connection. The fence is a number in the table writers that grows with every holder: after a reconnect it shows
+// whether another process has held the session meanwhile.
 type hold struct {
-	fence     int64 // 0: granted while the server was away
-	gen       int64 // the connection that has the lock
-	pending   bool  // the request for it is under way
-	releasing bool  // to be released once the queue is stored
+	fence     int64 // 0: granted while the server was away, so never recorded there
+	gen       int64 // postgres.gen of the connection that has the lock
+	pending   bool  // the server was asked and has not answered yet
+	releasing bool  // to be released once the queue is stored; see unlock
 }
 
-// The key of the advisory lock is a hash of schema and session; 7526175 is a seed of our own, so that other programs' locks on the
-// same server do not collide with ours.
+// The key of the advisory lock is a hash of schema and session. 7526175 is a seed of our own, so that locks of other programs on the same
+// server do not collide with ours.
 const (
 	tryLockSQL = "SELECT pg_try_advisory_lock(hashtextextended(current_schema() || '/' || $1, 7526175))"
 	unlockSQL  = "SELECT pg_advisory_unlock(hashtextextended(current_schema() || '/' || $1, 7526175))"
 )
 
-// lock is Store.Lock. While the server does not answer, the lock is granted; relock decides when the server is back whether this
-// process or another one keeps the session.
+// lock is Store.Lock. While the server does not answer, the lock is granted, so that people can work; relock decides when the server is
+// back whether this process or another one keeps the session.
 func (p *postgres) lock(ctx context.Context, s *Store, session string) (unlock func(), err error) {
 	deadline := time.Now().Add(lockPatience)
 	for {
@@ -53,11 +53,11 @@ func (p *postgres) lock(ctx context.Context, s *Store, session string) (unlock f
 	}
 }
 
-// try takes the lock without waiting. With errHeld it says who has it. A session that is being released in this process is taken back
-// without asking the server, because the connection still has its lock.
+// try asks for the lock once. With errHeld it returns who has it. A session that this process is just releasing is taken back without
+// asking the server, because the connection still has the lock.
 func (p *postgres) try(ctx context.Context, s *Store, session string) (*LockedError, error) {
 	p.mu.Lock()
-	// A session that was lost stays lost in this process: its copy of the history is not the stored one.
+	// A session that was lost stays lost for this process: its copy of the history is not the stored one.
 	if f := p.gone[session]; f != nil {
 		p.mu.Unlock()
 		return nil, f
@@ -85,7 +85,7 @@ func (p *postgres) try(ctx context.Context, s *Store, session string) (*LockedEr
 		return nil, nil
 	}
 	err = p.onWriter(ctx, s, func(ctx context.Context, c *pgx.Conn) (err error) {
-		// the number of the connection that answers, which may be newer than the one at the start
+		// The connection that answers may be newer than the one at the start, so its number is read here.
 		p.mu.Lock()
 		gen = p.gen
 		p.mu.Unlock()
@@ -99,7 +99,7 @@ func (p *postgres) try(ctx context.Context, s *Store, session string) (*LockedEr
 	case err == nil:
 		return nil, nil
 	case errors.Is(err, errHeld):
-		// The entry goes, or the session could never be locked again by this process.
+		// Without this the session could never be locked again by this process.
 		delete(p.held, session)
 		return &LockedError{Session: session, PID: who.pid, Host: who.otherHost()}, errHeld
 	case ctx.Err() != nil:
@@ -110,22 +110,22 @@ func (p *postgres) try(ctx context.Context, s *Store, session string) (*LockedEr
 	return nil, nil
 }
 
-// onWriter runs f on the writing connection, between two transactions. A caller whose ctx ends does not interrupt f: pgx closes a
-// connection that is interrupted, and with it every lock would be lost. connectPatience bounds f instead.
+// onWriter runs f on the writing connection, between two transactions. The end of ctx does not interrupt f: pgx closes a connection that
+// is interrupted, and all locks would be lost with it. connectPatience bounds f instead.
 func (p *postgres) onWriter(ctx context.Context, s *Store, f func(context.Context, *pgx.Conn) error) error {
 	d, err := s.open()
 	if err != nil {
 		return err
 	}
-	// d has one connection. Waiting for it is bounded too.
-	soon, stop := context.WithTimeout(ctx, connectPatience) // a transaction that waits for a silent server has the connection
+	// d has one connection, and a transaction that waits for a silent server may have it: the wait for it is bounded as well.
+	soon, stop := context.WithTimeout(ctx, connectPatience)
 	defer stop()
 	conn, err := d.Conn(soon)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	// The values of ctx stay, its end does not.
+	// f keeps the values of ctx and not its end.
 	slow, cancel := context.WithTimeout(context.WithoutCancel(ctx), connectPatience)
 	defer cancel()
 	return conn.Raw(func(c any) error { return f(slow, c.(*stdlib.Conn).Conn()) })
@@ -145,7 +145,7 @@ func (w writer) otherHost() string {
 	return w.host
 }
 
-// hostname is never empty: the writers table wants one.
+// hostname is never empty, because the column of the table is shown to people.
 func hostname() string {
 	name, err := os.Hostname()
 	if err != nil || name == "" {
@@ -154,19 +154,19 @@ func hostname() string {
 	return name
 }
 
-// take locks a session, raises its fence and records who has it. With errHeld, who is the process that holds the lock.
+// take locks a session, raises its fence and records this process as its writer. With errHeld, who is the process that has the lock.
 func take(ctx context.Context, c *pgx.Conn, session string) (fence int64, who writer, err error) {
 	var mine bool
 	if err := c.QueryRow(ctx, tryLockSQL, session).Scan(&mine); err != nil {
 		return 0, who, err
 	}
-	// Another connection holds the lock. Who that is, its row says; the row may be missing when the holder is just
-	// beginning.
+	// Another connection has the lock. The row says which process that is; it is missing when the holder has not written it yet.
 	if !mine {
 		_, who, err := lastWriter(ctx, c, session)
 		return 0, who, errors.Join(errHeld, err)
 	}
-	// The fence grows by one with each holder, also when the same process takes the session again.
+	// The fence grows with each holder, also when the same process takes the session again: a lost connection may have had a holder in
+	// between.
 	err = c.QueryRow(ctx, `INSERT INTO writers(session, fence, host, pid, since) VALUES ($1, 1, $2, $3, $4)
 		ON CONFLICT(session) DO UPDATE SET fence = writers.fence + 1, host = excluded.host, pid = excluded.pid, since = excluded.since
 		RETURNING fence`, session, hostname(), os.Getpid(), time.Now().UnixMicro()).Scan(&fence)
@@ -182,14 +182,14 @@ func lastWriter(ctx context.Context, c *pgx.Conn, session string) (fence int64, 
 	return fence, who, err
 }
 
-// unlock releases the session once everything queued is stored: a machine that continues it must see all of it.
+// unlock releases the session once everything queued is stored: another machine that continues it must see all of it.
 func (p *postgres) unlock(s *Store, session string) {
 	p.mu.Lock()
 	if h := p.held[session]; h != nil {
 		h.releasing = true
 	}
 	p.mu.Unlock()
-	// The op is queued behind all events of the session, so the lock is released after they are committed.
+	// The op comes behind all events of the session, so it runs after they are committed.
 	s.enqueue(op{after: func() {
 		p.mu.Lock()
 		h := p.held[session]
@@ -199,7 +199,7 @@ func (p *postgres) unlock(s *Store, session string) {
 		}
 		delete(p.held, session)
 		p.mu.Unlock()
-		// A failure means that the connection is gone, and the lock with it.
+		// A failure means that the connection is lost, and the lock with it.
 		_ = p.onWriter(context.Background(), s, func(ctx context.Context, c *pgx.Conn) error {
 			_, err := c.Exec(ctx, unlockSQL, session)
 			return err
@@ -207,11 +207,11 @@ func (p *postgres) unlock(s *Store, session string) {
 	}})
 }
 
-// begin starts a transaction once the locks are this connection's.
+// begin starts a transaction after making sure that all locks belong to the present connection.
 func (p *postgres) begin(ctx context.Context, s *Store, d *sql.DB) (*sql.Tx, error) {
 	if p.stale() {
-		// A connection that was lost is made anew here, and gets its number.
-		if err := d.PingContext(ctx); err != nil { // the connection, with its number
+		// The ping makes a lost connection anew, which then gets its number.
+		if err := d.PingContext(ctx); err != nil {
 			return nil, err
 		}
 		if err := p.onWriter(ctx, s, func(ctx context.Context, c *pgx.Conn) error { return p.relock(ctx, s, c) }); err != nil {
@@ -219,8 +219,7 @@ func (p *postgres) begin(ctx context.Context, s *Store, d *sql.DB) (*sql.Tx, err
 		}
 	}
 	t, err := d.BeginTx(ctx, nil)
-	// The pool may have replaced the connection between relock and here; a transaction on it would write without
-	// locks.
+	// The pool may have replaced the connection after relock. A transaction on it would write without locks.
 	if err == nil && p.stale() {
 		t.Rollback()
 		return nil, errReconnected
@@ -228,7 +227,7 @@ func (p *postgres) begin(ctx context.Context, s *Store, d *sql.DB) (*sql.Tx, err
 	return t, err
 }
 
-// stale reports whether the connection was made anew since a lock was taken, so that locks are lost.
+// stale reports whether a lock belongs to an earlier connection and is therefore lost.
 func (p *postgres) stale() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -240,12 +239,12 @@ func (p *postgres) stale() bool {
 	return false
 }
 
-// relock takes again the locks that were lost with a connection, unless another process has continued the session.
+// relock takes the lost locks again, except those of sessions that another process has continued: these are noted in gone.
 func (p *postgres) relock(ctx context.Context, s *Store, c *pgx.Conn) error {
 	p.mu.Lock()
 	gen := p.gen
 	var todo []string
-	// The ids are collected first: p.mu must not be held while the server is asked.
+	// The ids are collected first, because p.mu must not be held while the server is asked.
 	for id, h := range p.held {
 		if !h.pending && h.gen != gen {
 			todo = append(todo, id)
@@ -256,7 +255,7 @@ func (p *postgres) relock(ctx context.Context, s *Store, c *pgx.Conn) error {
 		p.mu.Lock()
 		h := p.held[id]
 		p.mu.Unlock()
-		// unlocked meanwhile
+		// The session was unlocked meanwhile.
 		if h == nil {
 			continue
 		}
@@ -276,9 +275,9 @@ func (p *postgres) relock(ctx context.Context, s *Store, c *pgx.Conn) error {
 	return nil
 }
 
-// again takes one lock again after a lost connection. fence is what it had; 0 when it was granted while the server was away. A
-// *FencedError says that another machine has written the session meanwhile; then its events win and ours are dropped, because two
-// histories cannot be merged.
+// again takes one lock again after a lost connection. fence is the number it had, or 0 when it was granted while the server was away. A
+// *FencedError means that another machine has written the session meanwhile: its events count and ours are dropped, because two histories
+// cannot be merged.
 func (p *postgres) again(ctx context.Context, s *Store, c *pgx.Conn, session string, fence int64) (int64, *FencedError, error) {
 	var mine bool
 	if err := c.QueryRow(ctx, tryLockSQL, session).Scan(&mine); err != nil {
@@ -297,17 +296,17 @@ func (p *postgres) again(ctx context.Context, s *Store, c *pgx.Conn, session str
 		return 0, taken, err
 	}
 	if fence != 0 {
-		// Somebody has held the session since, and has released it. The lock that was just taken is given back.
+		// Another process has held the session since and has released it, so the lock just taken is given back.
 		if now != fence {
 			return give()
 		}
 		return fence, nil, nil
 	}
-	// The turn began while the server was away, so there is no fence to compare. A stored event with one of our numbers is another
-	// process's.
+	// The turn began while the server was away, so there is no fence to compare. A stored event with one of our numbers comes from
+	// another process.
 	if mine := s.queuedEvents(session); len(mine) > 0 {
 		var last int64
-		// 4294967295 is maxSeq
+		// 4294967295 is maxSeq, the part of a key that is the event's number.
 		err := c.QueryRow(ctx, `SELECT coalesce(max(key) & 4294967295, 0) FROM events, (SELECT num FROM sessions WHERE id = $1) AS s
 			WHERE key BETWEEN num << 32 AND num << 32 | 4294967295`, session).Scan(&last)
 		if err != nil {
@@ -318,18 +317,18 @@ func (p *postgres) again(ctx context.Context, s *Store, c *pgx.Conn, session str
 		}
 	}
 	fence, _, err = take(ctx, c, session)
-	if err == nil { // taken twice on this connection; once is enough
+	if err == nil { // the server counts the lock twice for this connection; once is enough
 		_, err = c.Exec(ctx, unlockSQL, session)
 	}
 	return fence, nil, err
 }
 
-// fenced compares the fences inside the transaction that writes: whoever takes over waits for its end.
+// fenced compares the fences inside the writing transaction, which makes a process that takes a session over wait for its end.
 func (p *postgres) fenced(t tx, sessions []string) ([]*FencedError, error) {
 	var lost []*FencedError
 	fences := map[string]int64{}
 	var ask []string
-	// Sessions whose fence is 0 were granted while the server was away and are judged by relock, before this.
+	// A fence of 0 was granted while the server was away; relock has judged those sessions before this.
 	p.mu.Lock()
 	for _, id := range sessions {
 		if f := p.gone[id]; f != nil {
@@ -343,7 +342,7 @@ func (p *postgres) fenced(t tx, sessions []string) ([]*FencedError, error) {
 	if len(ask) == 0 {
 		return lost, nil
 	}
-	// FOR SHARE keeps a new holder from raising the fence until this transaction has ended.
+	// FOR SHARE keeps another holder from raising the fence until this transaction has ended.
 	rows, err := t.t.Query("SELECT session, fence, host, pid FROM writers WHERE session = ANY($1) FOR SHARE", ask)
 	if err != nil {
 		return nil, err

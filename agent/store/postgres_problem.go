@@ -8,10 +8,12 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// errReconnected: the writing connection was made anew between relock and the transaction; the writer tries again.
+// errReconnected means that the connection was replaced between relock and the transaction, so its locks are missing; the writer tries
+// again.
 var errReconnected = errors.New("the connection was made anew")
 
-// explain turns what the server or the network says into a Problem with the next move.
+// explain turns what the server or the network says into a Problem that tells a person what to do. Errors that callers compare, and
+// Problems, pass unchanged.
 func (p *postgres) explain(err error) error {
 	var known *Problem
 	if err == nil || errors.As(err, &known) || errors.Is(err, context.Canceled) || errors.Is(err, ErrNotFound) || errors.Is(err, ErrClosed) {
@@ -24,7 +26,7 @@ func (p *postgres) explain(err error) error {
 	if errors.As(err, &parse) {
 		return say(ProblemOther, "the setting store is no PostgreSQL address (postgres://user@host/database): %v", err)
 	}
-	// No code means that the server did not answer at all.
+	// Without a code the server did not answer at all.
 	switch code := sqlState(err); { // PostgreSQL, Appendix A: the first two characters are the class
 	case code == "":
 		return say(ProblemAway, "%s does not answer (%v); check the network and the server; the session is saved by itself once it does", p.name(), err)
@@ -51,7 +53,7 @@ func (p *postgres) explain(err error) error {
 	return say(ProblemOther, "the session store %s failed: %v", p.name(), err)
 }
 
-// sqlState is empty for failures that are not the server's answer: the network's.
+// sqlState is the five-character code of an answer of the server; empty for failures of the network.
 func sqlState(err error) string {
 	var e *pgconn.PgError
 	if errors.As(err, &e) && len(e.Code) == 5 {
@@ -60,8 +62,8 @@ func sqlState(err error) string {
 	return ""
 }
 
-// broken reports failures of the connection or the server. The others are answers about the statement itself, which only its caller
-// must hear about; after one of these the whole transaction is tried again.
+// broken reports failures of the connection or the server, after which the whole transaction has to be repeated. All others are answers
+// about one statement, which concern only the caller of that statement.
 func (p *postgres) broken(err error) bool {
 	if errors.Is(err, ErrNotFound) {
 		return false

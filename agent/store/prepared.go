@@ -6,40 +6,42 @@ import (
 	"sync"
 )
 
-// maxPrepared bounds the statements one pool keeps; the few whose text varies (lists of types) are not worth more.
+// maxPrepared bounds the statements that one pool keeps. The fixed queries need fewer; those whose text varies (lists of types) are not
+// worth more.
 const maxPrepared = 32
 
-// prepared keeps what is asked again and again ready to run: SQLite takes longer to parse a query than to answer it. A nil one
-// keeps nothing: PostgreSQL's driver does so itself.
-// The writer's pool and the readers' pool have one each, since a statement belongs to its pool.
+// prepared keeps frequent statements ready to run: SQLite takes longer to parse a query than to answer it. The writer's pool and the
+// readers' pool have one each, because a statement belongs to its pool. A nil prepared keeps nothing: PostgreSQL's driver prepares by
+// itself.
 type prepared struct {
 	d *sql.DB
 
 	mu     sync.Mutex
 	ready  map[string]*sql.Stmt // guarded by mu
-	wanted map[string]bool      // guarded by mu: seen in a transaction, which holds the connection they would be made on
+	wanted map[string]bool      // guarded by mu: queries seen in a transaction, which occupies the connection that would prepare them
 }
 
 func newPrepared(d *sql.DB) *prepared {
 	return &prepared{d: d, ready: map[string]*sql.Stmt{}, wanted: map[string]bool{}}
 }
 
-// get is the prepared statement of a query, made when it is missing. nil means that there is no room or that it failed to parse: the
-// caller runs the text, which gives the error.
+// get returns the prepared statement of a query and prepares it when it is missing. nil means that there is no room or that preparing
+// failed: then the caller runs the text, which gives the error.
 func (p *prepared) get(ctx context.Context, q string) *sql.Stmt {
-	// The lock is not held while a statement is prepared, so two readers may both prepare it; put keeps one.
+	// The lock is not held while a statement is prepared, so two readers may prepare the same one; put keeps one.
 	st, room := p.look(q, false)
 	if st != nil || !room {
 		return st
 	}
 	st, err := p.d.PrepareContext(ctx, q)
 	if err != nil {
-		return nil // the query itself says what is wrong
+		return nil // running the text gives the error
 	}
 	return p.put(q, st)
 }
 
-// look is get within a transaction: what is not ready will be before the next one begins.
+// look returns a statement that is ready, without preparing any. With want a missing one is noted, and prepared before the next
+// transaction.
 func (p *prepared) look(q string, want bool) (st *sql.Stmt, room bool) {
 	if p == nil {
 		return nil, false
@@ -53,7 +55,7 @@ func (p *prepared) look(q string, want bool) (st *sql.Stmt, room bool) {
 	return st, room
 }
 
-// put keeps the first of two that were made at once.
+// put keeps the first of two statements that were prepared at once, and closes the other.
 func (p *prepared) put(q string, st *sql.Stmt) *sql.Stmt {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -71,7 +73,7 @@ func (p *prepared) prepare(ctx context.Context) {
 		return
 	}
 	p.mu.Lock()
-	// The map is taken as a whole; what is asked for meanwhile goes into the next one.
+	// The map is taken as a whole; queries that are seen meanwhile go into the next one.
 	wanted := p.wanted
 	if len(wanted) > 0 {
 		p.wanted = map[string]bool{}

@@ -28,22 +28,21 @@ const (
 	ProblemOther    ProblemKind = "other"
 )
 
-// Problem is a failure of the database, in words a person can act on.
+// Problem is a failure of the database. Its message tells a person what happened and what to do.
 type Problem struct {
 	Kind    ProblemKind
 	Path    string // the file, or the server and database
 	Message string
-	// A process that ends now loses nothing that is in this file.
-	Kept string // the file of this machine that holds what could not be stored; empty: memory only
-	Err  error
+	Kept    string // the file on this machine that keeps what the server could not take, also over the end of the process; empty: memory only
+	Err     error
 }
 
 func (p *Problem) Error() string { return p.Message }
 func (p *Problem) Unwrap() error { return p.Err }
 
-// explain turns what SQLite or the system says into a Problem with the next move.
+// explain turns what SQLite or the operating system says into a Problem that tells a person what to do.
 func (s *sqlite) explain(err error) error {
-	// These are not failures of the database, and their callers compare them.
+	// These are no failures of the database, and callers compare them.
 	var p *Problem
 	if err == nil || errors.As(err, &p) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrNotFound) {
 		return err
@@ -52,7 +51,7 @@ func (s *sqlite) explain(err error) error {
 		return &Problem{Kind: kind, Path: s.path, Message: fmt.Sprintf(format, args...), Err: err}
 	}
 	switch code := sqliteCode(err); {
-	// Both SQLite and the system may be the first to notice each of these.
+	// SQLite or the system may be the first to notice each of these, so both are looked at.
 	case code == lib.SQLITE_FULL || errors.Is(err, syscall.ENOSPC):
 		return say(ProblemFull, "the disk is full: %s cannot grow; free some space and the session is saved by itself", s.path)
 	case code == lib.SQLITE_BUSY || code == lib.SQLITE_LOCKED:
@@ -79,14 +78,14 @@ func sqliteCode(err error) int {
 	return 0
 }
 
-// isBusy reports that another process is writing. The driver gives the text without a code when the switch to WAL is refused.
+// isBusy reports that another process is writing. When the switch to WAL is refused, the driver gives the text without a code.
 func isBusy(err error) bool {
 	c := sqliteCode(err)
 	return c == lib.SQLITE_BUSY || c == lib.SQLITE_LOCKED || err != nil && strings.Contains(err.Error(), "database is locked")
 }
 
-// broken reports failures of the file; the others are answers about one statement, and leave the transaction usable.
-// After one of these the transaction cannot go on.
+// broken reports failures of the file, after which the transaction cannot go on. All others are answers about one statement and leave the
+// transaction usable.
 func (s *sqlite) broken(err error) bool {
 	switch sqliteCode(err) {
 	case lib.SQLITE_FULL, lib.SQLITE_BUSY, lib.SQLITE_LOCKED, lib.SQLITE_READONLY, lib.SQLITE_NOTADB, lib.SQLITE_CORRUPT, lib.SQLITE_CANTOPEN, lib.SQLITE_IOERR:

@@ -14,14 +14,14 @@ import (
 	"time"
 )
 
-// salvage carries what can be read of a damaged file to a new one at its path, and keeps the damaged one beside it. The caller has
-// closed the file. It changes nothing when another process has the file open, because that one would write on into the old file.
+// salvage carries what can be read of a damaged file to a new file at its path, and keeps the damaged one beside it. The caller has
+// closed the file. While another process has the file open nothing is changed, because that process would go on writing to the old file.
 //
-// SQLite reads every page that it reaches from a sound one. So the tables are read by ranges of their keys, from both ends up to the
-// first page that fails, and what is between in halves, until single keys fail. A first page that is lost (with it the schema) is
-// taken from a new file: the schema is ours, so its tables begin at the same pages.
+// SQLite reads every page that it can reach through sound ones. So each table is read by ranges of its keys: from both ends up to the
+// first page that fails, then what lies between in halves, down to single keys. When the first page is lost, and the schema with it, it
+// is taken from a new file: the schema is always ours, so its tables begin at the same pages.
 func salvage(path string, patience time.Duration) (*Problem, error) {
-	// Two processes that find the same damage would each replace the other's new file.
+	// Two processes that find the same damage at once would each replace the other's new file.
 	lock, err := lockFile(path + ".salvage")
 	if err != nil {
 		return nil, fmt.Errorf("another process is saving what can be read of %s: %w", path, err)
@@ -39,8 +39,8 @@ func salvage(path string, patience time.Duration) (*Problem, error) {
 	}
 	defer os.RemoveAll(work)
 	from, to := &sqlite{path: filepath.Join(work, "old.db"), busyTimeout: patience}, &sqlite{path: filepath.Join(work, "new.db"), busyTimeout: patience}
-	// The write-ahead log may hold the last commits, so it is copied too.
-	for _, end := range []string{"", "-wal"} { // never work on the only copy; -shm is made anew
+	// The write-ahead log may hold the last commits, so it is copied as well.
+	for _, end := range []string{"", "-wal"} { // work on a copy only; -shm is made anew
 		if err := copyFile(path+end, from.path+end); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return nil, err
 		}
@@ -56,7 +56,7 @@ func salvage(path string, patience time.Duration) (*Problem, error) {
 	if err = errors.Join(err, dst.Close()); err != nil {
 		return nil, err
 	}
-	// local time to the second, for the person who looks for it
+	// Local time, since a person will look for the file.
 	aside := fmt.Sprintf("%s.damaged-%s", path, time.Now().Format("20060102-150405"))
 	for _, end := range []string{"-wal", ""} { // the old log first: it must never be applied to the new file
 		if err := os.Rename(path+end, aside+end); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -73,14 +73,14 @@ func salvage(path string, patience time.Duration) (*Problem, error) {
 		path, saved.sessions, saved.events, saved.grants, saved.missing(), aside)}, nil
 }
 
-// saved counts rows that were carried over.
-// Rows that two ways of reading find are counted once.
+// saved counts the rows that were carried over; a row that both ways of reading find counts once.
 type saved struct {
 	sessions, events, grants int
-	heads                    int // sessions whose head was lost: their events tell what they were
+	heads                    int // sessions whose head was lost, and which were made up from their events
 	holes                    int // ranges of keys that could not be read
 }
 
+// missing tells a person what is known to be lost. The number of rows in a hole is not known, hence "at least".
 func (s saved) missing() string {
 	switch {
 	case s.holes == 0 && s.heads == 0:
@@ -91,7 +91,7 @@ func (s saved) missing() string {
 	return fmt.Sprintf("at least %d places could not be read, and %d sessions have lost their titles", s.holes, s.heads)
 }
 
-// carry copies the rows of all tables.
+// carry copies the rows of all tables into dst, in one transaction, and counts them.
 func carry(from *sqlite, dst *sql.DB, work string) (saved, error) {
 	src, err := sql.Open("sqlite", from.dsn(true))
 	if err != nil {
@@ -99,14 +99,14 @@ func carry(from *sqlite, dst *sql.DB, work string) (saved, error) {
 	}
 	defer func() { src.Close() }()
 	src.SetMaxOpenConns(1)
-	// A text file at this path may be the person's: it is left alone.
+	// The setting may name a file of the person by mistake, such as a text; that is not replaced.
 	if file, err := openPages(from.path); err != nil {
 		return saved{}, err
 	} else if !file.ours() {
 		return saved{}, errors.New("it is no database")
 	}
 	var n int
-	// Without a readable schema SQLite finds no table. Ours is always the same, so a new file's first page serves.
+	// Without a readable schema SQLite finds no tables. Ours is the same in every file, so the first page of a new one serves.
 	if err := src.QueryRow("SELECT count(*) FROM sqlite_master WHERE name IN ('sessions', 'events', 'grants')").Scan(&n); err != nil || n < 3 {
 		src.Close()
 		if err := firstPage(from.path, work); err != nil {
@@ -124,16 +124,16 @@ func carry(from *sqlite, dst *sql.DB, work string) (saved, error) {
 	defer tx.Rollback()
 	var s saved
 	budget := 20_000 // queries; a file that fails everywhere must end too
-	// put inserts what was read; IGNORE drops a row that was found before.
+	// IGNORE drops a row that was found before.
 	table := func(name, key, columns string, put string, count *int) error {
 		width := strings.Count(columns, ",") + 1
 		t := &salvagedTable{src: src, name: name, key: key, columns: columns, width: width, budget: &budget, put: func(row []any) error {
-			if name == "events" && !isJSON(row[3]) { // damage inside a text that SQLite does not notice
+			if name == "events" && !isJSON(row[3]) { // damage inside a text, which SQLite does not notice
 				return nil
 			}
 			res, err := tx.Exec(put, row...)
 			if err != nil {
-				return nil // a row whose bytes are damaged breaks a rule of the table: it is not ours any more
+				return nil // damaged bytes that break a rule of the table are no row of ours
 			}
 			added, _ := res.RowsAffected()
 			*count += int(added)
@@ -147,7 +147,7 @@ func carry(from *sqlite, dst *sql.DB, work string) (saved, error) {
 	if err := table("sessions", "num", "num, id, cwd, title, parent, created, updated, info", "INSERT OR IGNORE INTO sessions(num, id, cwd, title, parent, created, updated, info) VALUES (?,?,?,?,?,?,?,?)", &s.sessions); err != nil {
 		return s, err
 	}
-	// Without a hole among the heads all were read; events without a head then belong to deleted sessions.
+	// No hole among the heads means that all of them were read. Events without a head then belong to deleted sessions; see pages.
 	holes = s.holes
 	if err := table("events", "key", "key, time, type, data", "INSERT OR IGNORE INTO events(key, time, type, data) VALUES (?,?,?,?)", &s.events); err != nil {
 		return s, err
@@ -160,8 +160,8 @@ func carry(from *sqlite, dst *sql.DB, work string) (saved, error) {
 			return s, err
 		}
 	}
-	// Events whose session's head is lost would be found by nobody.
-	// They get a session each, under the number in their keys.
+	// Events whose head is lost could not be opened by anyone, so they get a session each, under the number in their keys. The time in
+	// the id keeps the ids of two repairs apart.
 	now := time.Now()
 	res, err := tx.Exec(`INSERT INTO sessions(num, id, cwd, title, parent, created, updated, info)
 		SELECT DISTINCT key >> 32, 'recovered_' || (key >> 32) || '_' || ?, '', 'Recovered session', '', ?, ?, '{}' FROM events
@@ -175,11 +175,11 @@ func carry(from *sqlite, dst *sql.DB, work string) (saved, error) {
 	return s, tx.Commit()
 }
 
-// pages adds the rows that SQLite does not reach any more but whose pages are whole. Pages that were freed still have the rows of
-// deleted sessions: with known, all heads were read, and events of others are not wanted.
+// pages adds rows that SQLite can no longer reach although their pages are whole. Freed pages still hold rows of deleted sessions: when
+// all heads were read (known), events of other sessions are left out.
 func (s *saved) pages(src *sql.DB, path string, tx *sql.Tx, known bool) error {
-	// Only pages in the file are looked at, so the log is moved into it first.
-	var a, b, c any
+	// Only the pages of the file are read, so the log is moved into it first.
+	var a, b, c any                                                      // what cannot be moved is lost for this way of reading
 	_ = src.QueryRow("PRAGMA wal_checkpoint(TRUNCATE)").Scan(&a, &b, &c) // what it cannot move is lost here
 	file, err := openPages(path)
 	if err != nil {
@@ -195,12 +195,11 @@ func (s *saved) pages(src *sql.DB, path string, tx *sql.Tx, known bool) error {
 		if key <= 0 || len(row) < 4 || row[0] != nil { // the key's own column is empty in our tables
 			return
 		}
-		// The shapes are those of sessions (id, cwd, title, parent, created, updated, info) and of events (time,
-		// type, data).
+		// The shape tells the table: sessions have id, cwd, title, parent, created, updated and info, events have time, type and data.
 		switch kind := shape(row[1:]); {
 		case kind == "ssssiib" && !known:
 			add(&s.sessions, "INSERT OR IGNORE INTO sessions(num, id, cwd, title, parent, created, updated, info) VALUES (?,?,?,?,?,?,?,?)", append([]any{key}, row[1:]...)...)
-		// an event whose data is damaged
+		// An event whose data is damaged is left out.
 		case kind == "isb" && !isJSON(row[3]):
 		case kind == "isb" && known:
 			add(&s.events, "INSERT OR IGNORE INTO events(key, time, type, data) SELECT ?,?,?,? WHERE EXISTS (SELECT 1 FROM sessions WHERE num = ?)", key, row[1], row[2], row[3], key>>32)
@@ -211,7 +210,7 @@ func (s *saved) pages(src *sql.DB, path string, tx *sql.Tx, known bool) error {
 	return nil
 }
 
-// isJSON reports whether a column has JSON, as every event's data does.
+// isJSON reports whether a column holds JSON, as the data of every event does.
 func isJSON(column any) bool {
 	switch data := column.(type) {
 	case []byte:
@@ -222,8 +221,8 @@ func isJSON(column any) bool {
 	return false
 }
 
-// shape is a letter a column: i for an integer, s for a text, b for bytes, ? for anything else. A blob that was stored from a text
-// counts as bytes in the last column.
+// shape has one letter for each column: i for an integer, s for a text, b for bytes, ? for anything else. In the last column a text
+// counts as bytes: SQLite stores what was bound, whatever the column's type.
 func shape(row []any) string {
 	var b strings.Builder
 	for i, v := range row {
@@ -245,7 +244,7 @@ func shape(row []any) string {
 	return b.String()
 }
 
-// salvagedTable reads one table of a damaged file by its integer key.
+// salvagedTable reads one table of a damaged file by its integer key, in ever smaller ranges.
 type salvagedTable struct {
 	src                *sql.DB
 	name, key, columns string
@@ -255,8 +254,8 @@ type salvagedTable struct {
 	holes              int
 }
 
-// read gives put every row with lo <= key <= hi that can be read. depth is how often the range was halved.
-// What lies between the last key of the way up and the last key of the way down is halved.
+// read passes every row with lo <= key <= hi that can be read to put. depth is how often the range was halved. The part between the last
+// key on the way up and the last key on the way down is halved again.
 func (t *salvagedTable) read(lo, hi int64, depth int) error {
 	if lo > hi {
 		return nil
@@ -278,7 +277,7 @@ func (t *salvagedTable) read(lo, hi int64, depth int) error {
 	if last >= 0 {
 		hi = last - 1
 	}
-	// 63 halvings reach a single key.
+	// 63 halvings of the range of int64 reach a single key.
 	if lo >= hi || depth > 64 || *t.budget <= 0 {
 		t.holes++
 		return nil
@@ -290,15 +289,15 @@ func (t *salvagedTable) read(lo, hi int64, depth int) error {
 	return t.read(mid+1, hi, depth+1)
 }
 
-// scan reads in one direction until it fails. last is the key of the last row, -1 without one; whole says that it did not fail. The
-// error is put's.
+// scan reads in one direction until it fails. last is the key of the last row, or -1; whole means that it did not fail. err is the error
+// of put only.
 func (t *salvagedTable) scan(lo, hi int64, order string) (last int64, whole bool, err error) {
 	last = -1
-	// each scan is a query, and each hole costs two
+	// Each scan is a query and each hole takes two; see budget in carry.
 	if *t.budget--; *t.budget < 0 {
 		return last, false, nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // a page that points back at itself is read for ever
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // a page that points back at itself would be read for ever
 	defer cancel()
 	rows, err := t.src.QueryContext(ctx, fmt.Sprintf("SELECT %s FROM %s WHERE %s BETWEEN ? AND ? ORDER BY %s %s", t.columns, t.name, t.key, t.key, order), lo, hi)
 	if err != nil {
@@ -310,13 +309,13 @@ func (t *salvagedTable) scan(lo, hi int64, order string) (last int64, whole bool
 		for i := range row {
 			at[i] = &row[i]
 		}
-		// a value that cannot be read ends this direction
+		// A value that cannot be read ends this direction.
 		if err := rows.Scan(at...); err != nil {
 			return last, false, nil
 		}
 		key, ok := row[0].(int64)
 		if !ok || key < lo || key > hi || last >= 0 && (order == "ASC") == (key <= last) {
-			return last, false, nil // rows out of order: the page is not what it seems
+			return last, false, nil // keys out of order or range: the page is not what it claims to be
 		}
 		last = key
 		if err := t.put(row); err != nil {
@@ -326,7 +325,7 @@ func (t *salvagedTable) scan(lo, hi int64, order string) (last int64, whole bool
 	return last, rows.Err() == nil, nil
 }
 
-// firstPage writes the first page of a new file over a damaged one's: the header and the schema.
+// firstPage overwrites the first page of a damaged copy, the header and the schema, with that of a new file.
 func firstPage(path, work string) error {
 	fresh := &sqlite{path: filepath.Join(work, "first.db"), busyTimeout: time.Second}
 	d, err := fresh.open()
@@ -337,7 +336,7 @@ func firstPage(path, work string) error {
 	if err = errors.Join(err, d.Close()); err != nil {
 		return err
 	}
-	// 4096 is SQLite's default page size; another one is refused below.
+	// 4096 bytes are SQLite's default page size; a file with another one is refused below.
 	page := make([]byte, 4096)
 	f, err := os.Open(fresh.path)
 	if err != nil {
@@ -347,7 +346,7 @@ func firstPage(path, work string) error {
 	if _, err := io.ReadFull(f, page); err != nil {
 		return err
 	}
-	// path is the copy in the work folder, never the file of the person
+	// path is the copy in the work folder, never the person's file.
 	old, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		return err
@@ -364,9 +363,9 @@ func firstPage(path, work string) error {
 	if size != len(page) {
 		return fmt.Errorf("pages of %d bytes are not expected", size)
 	}
-	binary.BigEndian.PutUint32(page[28:], uint32((info.Size()+int64(size)-1)/int64(size))) // pages in the file
-	copy(page[92:96], page[24:28])                                                         // and the size is valid
-	binary.BigEndian.PutUint32(page[32:], 0)                                               // no free pages are known
+	binary.BigEndian.PutUint32(page[28:], uint32((info.Size()+int64(size)-1)/int64(size))) // offset 28: pages in the file
+	copy(page[92:96], page[24:28])                                                         // offset 92 repeats the change counter at 24: the size at 28 is valid
+	binary.BigEndian.PutUint32(page[32:], 0)                                               // offsets 32 and 36: the list of free pages and its length, none
 	binary.BigEndian.PutUint32(page[36:], 0)
 	_, err = old.WriteAt(page, 0)
 	return err

@@ -10,13 +10,13 @@ import (
 // pageSize4k is the page size of our files, SQLite's own choice since 2016.
 const pageSize4k = 4096
 
-// pages is a database file read page by page, below SQLite: when the page is lost by which SQLite reaches a table, its rows are still on
-// their pages. The layout is that of SQLite's file format, sections 1.6 (b-tree pages), 2.1 (records) and 1.5 (overflow).
+// pages is a database file that is read page by page, without SQLite: rows whose table can no longer be reached are still on their pages.
+// The layout is that of SQLite's file format, sections 1.6 (b-tree pages), 2.1 (records) and 1.5 (overflow).
 type pages struct {
 	data []byte
 }
 
-// openPages reads the whole file into memory; that happens once, after damage.
+// openPages reads the whole file into memory, which is acceptable because it happens once, after damage.
 func openPages(path string) (*pages, error) {
 	data, err := os.ReadFile(path)
 	return &pages{data}, err
@@ -30,15 +30,15 @@ func (p *pages) page(n uint32) []byte {
 	return p.data[(int64(n)-1)*pageSize4k:][:pageSize4k]
 }
 
-// ours reports that the bytes are pages of a database, as far as can be told without the first: most begin like one, and at least one
-// holds rows. A text file at our path is left alone.
+// ours reports that the bytes are pages of a database, as far as that can be told when the first page is lost: most pages begin like one,
+// and at least one holds rows. A text file at our path is none and is left alone.
 func (p *pages) ours() bool {
 	if bytes.HasPrefix(p.data, []byte("SQLite format 3\x00")) {
 		return true
 	}
 	all, like, leaves := 0, 0, 0
-	// The types are those of the file format, section 1.6: 0x0d is a leaf of a table, 0x05 its inner pages, 0x02
-	// and 0x0a are pages of an index, and overflow pages begin with 0.
+	// Section 1.6: 0x0d is a leaf of a table, 0x05 an inner page of one; 0x02 and 0x0a are pages of an index. Overflow pages begin with
+	// 0.
 	for n := uint32(2); p.page(n) != nil; n++ {
 		all++
 		switch p.page(n)[0] {
@@ -52,11 +52,11 @@ func (p *pages) ours() bool {
 	return leaves > 0 && 2*like > all
 }
 
-// rows yields the rows of every leaf page of a table with integer keys: the key and the columns. What does not read as a record is
+// rows yields the key and the columns of each row on each leaf page of a table with integer keys. Cells that do not read as a record are
 // skipped.
 func (p *pages) rows(yield func(key int64, columns []any)) {
 	for n := uint32(1); p.page(n) != nil; n++ {
-		// page 1 begins with the file's header of 100 bytes
+		// Page 1 begins with the file's header of 100 bytes.
 		page, head := p.page(n), 0
 		if n == 1 {
 			head = 100
@@ -64,7 +64,7 @@ func (p *pages) rows(yield func(key int64, columns []any)) {
 		if page[head] != 0x0d {
 			continue
 		}
-		// A leaf's header has 8 bytes, with the number of cells at offset 3; offsets of 2 bytes follow.
+		// The header of a leaf has 8 bytes, with the number of cells at offset 3; the offsets of the cells follow, 2 bytes each.
 		cells := int(binary.BigEndian.Uint16(page[head+3:]))
 		for i := range cells {
 			at := head + 8 + 2*i
@@ -80,12 +80,12 @@ func (p *pages) rows(yield func(key int64, columns []any)) {
 	}
 }
 
-// cell is the key and the whole payload of the cell at an offset of a page, its overflow pages included.
+// cell reads the cell at an offset of a page: its key and its whole payload, with the overflow pages that hold the rest.
 func (p *pages) cell(page []byte, at int) (key int64, payload []byte, ok bool) {
 	if at < 8 || at >= len(page) {
 		return 0, nil, false
 	}
-	// Everything that is read is bounded by the file: damaged bytes may say anything.
+	// Each number is checked against the size of the file: damaged bytes may say anything.
 	size, n := varint(page[at:])
 	at += n
 	if n == 0 || size < 0 || size > int64(len(p.data)) || at >= len(page) {
@@ -93,8 +93,8 @@ func (p *pages) cell(page []byte, at int) (key int64, payload []byte, ok bool) {
 	}
 	key, n = varint(page[at:])
 	at += n
-	// U-35 and (U-12)*32/255-23 of section 1.6, with U the page size.
-	const most, least = pageSize4k - 35, (pageSize4k-12)*32/255 - 23 // of a payload on the leaf itself
+	// Section 1.6, with U the page size: U-35 and (U-12)*32/255-23 bytes of a payload are on the leaf itself.
+	const most, least = pageSize4k - 35, (pageSize4k-12)*32/255 - 23
 	local := int(size)
 	if size > most {
 		local = least + int((size-least)%(pageSize4k-4))
@@ -113,7 +113,7 @@ func (p *pages) cell(page []byte, at int) (key int64, payload []byte, ok bool) {
 		return 0, nil, false
 	}
 	next := binary.BigEndian.Uint32(page[at+local:])
-	for int64(len(payload)) < size { // ends: each page adds at least a byte, and size is bounded
+	for int64(len(payload)) < size { // ends: each page adds a byte at least, and size is bounded
 		more := p.page(next)
 		if more == nil {
 			return 0, nil, false
@@ -124,10 +124,10 @@ func (p *pages) cell(page []byte, at int) (key int64, payload []byte, ok bool) {
 	return key, payload, true
 }
 
-// record takes a payload apart into int64, float64, string, []byte and nil.
+// record decodes a payload (section 2.1) into int64, float64, string, []byte and nil.
 func record(b []byte) (columns []any, ok bool) {
 	head, n := varint(b)
-	// Eight columns at most have a header of far less than 64 bytes; a longer one is not a row of ours.
+	// Our rows have eight columns at most, whose header is far shorter than 64 bytes.
 	if n == 0 || head < int64(n) || head > int64(len(b)) || head > 64 {
 		return nil, false
 	}
@@ -139,8 +139,8 @@ func record(b []byte) (columns []any, ok bool) {
 		}
 		types = types[n:]
 		size := int64(0)
-		// The serial types of section 2.1: 1 to 6 are integers, 7 a float, 8 and 9 the constants 0 and 1, 12 and
-		// more blobs (even) or texts (odd).
+		// The serial types: 1 to 6 are integers, 7 is a float, 8 and 9 are the constants 0 and 1, from 12 on blobs (even) and texts
+		// (odd). 10 and 11 do not occur in files.
 		switch {
 		case kind >= 12:
 			size = (kind - 12) / 2
@@ -162,7 +162,7 @@ func record(b []byte) (columns []any, ok bool) {
 		case kind == 8, kind == 9:
 			columns = append(columns, kind-8)
 		case kind <= 6:
-			// big-endian two's complement; the first byte has the sign
+			// Big-endian two's complement: the first byte has the sign.
 			v := int64(int8(value[0]))
 			for _, c := range value[1:] {
 				v = v<<8 | int64(c)
@@ -179,7 +179,8 @@ func record(b []byte) (columns []any, ok bool) {
 	return columns, len(body) == 0
 }
 
-// varint is SQLite's variable-length integer: seven bits a byte, the ninth has eight; n is 0 when it is cut off.
+// varint is SQLite's variable-length integer: seven bits in each byte, eight in the ninth. n is its length in bytes, 0 when it is cut
+// off.
 func varint(b []byte) (v int64, n int) {
 	for i := range min(len(b), 9) {
 		if i == 8 {

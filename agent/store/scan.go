@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// scanPage is how many events Scan reads at a time.
-// The page bounds the memory that a scan needs.
+// scanPage is how many events Scan reads at a time; it bounds the memory of a scan.
 const scanPage = 1024
 
 // Scan yields the stored events of some types since a moment (the zero time is all), session after session and in order within one,
@@ -29,7 +28,7 @@ func (s *Store) Scan(ctx context.Context, since time.Time, types []string, yield
 			return s.explain(err)
 		}
 		for _, r := range page {
-			// the session was made after the heads were read
+			// A session that was created after the heads were read is not part of this scan.
 			h, ok := heads[r.key>>32]
 			if !ok {
 				continue // made meanwhile
@@ -73,8 +72,8 @@ func micro(t time.Time) int64 {
 	return t.UnixMicro()
 }
 
-// scan reads one page of events after a key; last is where the next page begins.
-// The types are checked by the database, so that the data of others is not read.
+// scan reads one page of events after a key; last is the key after which the next page begins. The database checks the types, so that the
+// data of other events is not read.
 func scan(ctx context.Context, db db, after int64, since time.Time, types []string) (page []row, last int64, err error) {
 	args := []any{after, micro(since)}
 	for _, t := range types {

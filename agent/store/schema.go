@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// migrations lead forward only; the index plus one is the version. A line that was released is never changed.
+// migrations only lead forward; the index plus one is the version. An entry that was released is never changed, since its files exist.
 var migrations = []string{
 	`CREATE TABLE sessions(
 		num INTEGER PRIMARY KEY AUTOINCREMENT, -- never used again, so a straggler's events cannot reach another session
@@ -27,18 +27,17 @@ var migrations = []string{
 		PRIMARY KEY(session, id));`,
 }
 
-// maxSeq is the largest number of an event: the low 32 bits of its key.
-// With 31 bits left for the session's number a key stays positive.
+// maxSeq is the largest number of an event: the low 32 bits of its key. The session's number has 31 bits, so that a key stays positive.
 const maxSeq = 1<<32 - 1
 
-// eventKey joins a session's number and an event's. One integer key makes the table itself the index: a session's events lie together
-// in reading order.
+// eventKey joins the numbers of a session and an event. With one integer as the key the table itself is the index, and the events of a
+// session lie together in reading order.
 func eventKey(num, seq int64) int64 { return num<<32 | seq }
 
-// migrate brings the file to the present version. Two processes that start together take turns: the version is read again inside the
-// transaction, because the other may have done the work. A newer file, or one of another program, is a *Problem and is not changed.
+// migrate brings the file to the present version. Two processes that start together take turns, and the version is read again inside the
+// transaction, because the other one may have migrated. A newer file, or one of another program, is a *Problem and is not changed.
 func migrate(ctx context.Context, db *sql.DB, path string) error {
-	// read without a transaction, so that the usual start does not wait for a writer
+	// Read without a transaction, so that the usual start does not wait for a writer.
 	v, err := version(ctx, db)
 	if err != nil {
 		return err
@@ -54,8 +53,8 @@ func migrate(ctx context.Context, db *sql.DB, path string) error {
 		if err := refuseForeign(ctx, db, path); err != nil {
 			return err
 		}
-		// WAL is a property of the file, set once; a file that is not ours must not even change its header.
-		// SQLite cannot change the journal mode inside a transaction.
+		// WAL is a property of the file and is set once, outside a transaction, where SQLite allows it. refuseForeign comes before it:
+		// not even the header of another program's file may change.
 		if _, err := db.ExecContext(ctx, "PRAGMA journal_mode = WAL"); err != nil {
 			return err
 		}
@@ -89,7 +88,7 @@ type queryer interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// version is 0 for a file without our tables.
+// version is the schema's version; 0 for a file without our tables.
 func version(ctx context.Context, db queryer) (v int, err error) {
 	var n int
 	if err := db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_master WHERE name = 'schema_version'").Scan(&n); err != nil || n == 0 {
@@ -99,8 +98,8 @@ func version(ctx context.Context, db queryer) (v int, err error) {
 	return v, err
 }
 
-// refuseForeign gives a *Problem for a database that has other tables than ours: a wrong path in the settings must not change another
-// program's data.
+// refuseForeign returns a *Problem for a database with other tables than ours: a wrong path in the settings must not change the data of
+// another program.
 func refuseForeign(ctx context.Context, db queryer, path string) error {
 	var n int
 	if err := db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name <> 'schema_version'").Scan(&n); err != nil {

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// unixMicro is a stored time. UTC, so that times compare equal before and after they were stored.
+// unixMicro is a stored time, in UTC, so that a time is equal before and after it was stored.
 func unixMicro(us int64) time.Time { return time.UnixMicro(us).UTC() }
 
-// PutSession queues a head: it is made or replaced.
+// PutSession queues a head, which creates the session or replaces its head.
 func (s *Store) PutSession(h Session) { s.enqueue(op{head: &h}) }
 
 // Session reads one head, queued or stored. ErrNotFound.
@@ -28,8 +28,8 @@ func (s *Store) Session(ctx context.Context, id string) (Session, error) {
 	return all[0], nil
 }
 
-// Sessions lists the heads of a directory ("" is all), the last used first. Queued heads are among them, so the list is whole also
-// while the disk cannot be read; then the error is dropped.
+// Sessions lists the heads of a directory ("" is all), the last used first. Queued heads are among them, so that sessions can be listed
+// while the disk cannot be read; the error is returned only when nothing is queued.
 func (s *Store) Sessions(ctx context.Context, cwd string) ([]Session, error) {
 	queued := s.queuedHeads()
 	where, args := "", []any(nil)
@@ -40,7 +40,7 @@ func (s *Store) Sessions(ctx context.Context, cwd string) ([]Session, error) {
 	if err != nil && len(queued) == 0 {
 		return nil, err
 	}
-	// What is queued is newer than what is stored.
+	// A queued head is newer than the stored one of its session.
 	for i := range all {
 		if h, ok := queued[all[i].ID]; ok {
 			all[i] = *h
@@ -52,16 +52,17 @@ func (s *Store) Sessions(ctx context.Context, cwd string) ([]Session, error) {
 			all = append(all, *h)
 		}
 	}
-	// Ids break ties, so that two lists are in the same order.
+	// Ids break ties, so that two lists have the same order.
 	slices.SortFunc(all, func(a, b Session) int { return cmp.Or(b.Updated.Compare(a.Updated), cmp.Compare(b.ID, a.ID)) })
 	return all, nil
 }
 
 // Delete removes a session with its events and its child sessions, and returns when that is committed. ErrNotFound.
 func (s *Store) Delete(ctx context.Context, id string) error {
-	// In the writer's transaction, behind all that was queued for the session.
+	// Delete runs in the writer's transaction, behind everything that is queued for the session: events that came later would create it
+	// again.
 	return s.do(ctx, func(tx tx) error {
-		// UNION instead of UNION ALL ends a circle of parents.
+		// UNION, unlike UNION ALL, ends also where parents form a circle.
 		rows, err := tx.Query(`WITH RECURSIVE t(num, id) AS (SELECT num, id FROM sessions WHERE id = ?
 			UNION SELECT s.num, s.id FROM sessions s JOIN t ON s.parent = t.id) SELECT num, id FROM t`, id)
 		if err != nil {
@@ -75,7 +76,7 @@ func (s *Store) Delete(ctx context.Context, id string) error {
 		for rows.Next() {
 			var one session
 			if err := rows.Scan(&one.num, &one.id); err != nil {
-				// the transaction cannot run another statement while rows are open
+				// The connection can run no other statement while rows are open.
 				rows.Close()
 				return err
 			}
@@ -92,7 +93,7 @@ func (s *Store) Delete(ctx context.Context, id string) error {
 				q    string
 				args []any
 			}{
-				// The events are one range of the table, which is fast for any number of them.
+				// The events are one range of keys, which SQLite deletes without searching.
 				{"DELETE FROM events WHERE key BETWEEN ? AND ?", []any{eventKey(one.num, 0), eventKey(one.num, maxSeq)}},
 				{"DELETE FROM changes WHERE session = ?", []any{one.id}},
 				{"DELETE FROM sessions WHERE num = ?", []any{one.num}},
@@ -120,7 +121,7 @@ func (s *Store) queuedHeads() map[string]*Session {
 	return heads
 }
 
-// heads reads heads; where is a clause of this package's own, never text from outside.
+// heads reads heads. where is a clause of this package and never a text from outside: it becomes part of the statement.
 func (s *Store) heads(ctx context.Context, where string, args ...any) ([]Session, error) {
 	db, err := s.reader()
 	if err != nil {

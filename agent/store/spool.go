@@ -14,15 +14,15 @@ import (
 	"time"
 )
 
-// spool keeps what a server could not take yet in a file of this machine, so that a prompt which was acknowledged is not lost with the
-// process. It holds the queue's events and heads in their order, one JSON object a line, each batch flushed to the disk before anybody
-// is told that it is safe. The file is locked while its process lives; what a dead process left is stored by the next one that uses the
-// same server. Only the writer's goroutine uses a spool, but for path.
+// spool keeps in a file of this machine what a server could not take yet, so that an acknowledged prompt is not lost when the process
+// ends. The file holds the queue's events and heads in their order, one JSON object on each line, and each batch is synced to the disk
+// before anyone is told that it is safe. The file is locked while its process lives; what a dead process left behind is stored by the
+// next process that uses the same server. Except for path, only the writer's goroutine uses a spool.
 type spool struct {
-	dir    string // made when it is needed
-	server string // its name without secrets; files of other servers are left alone
+	dir    string // made at the first save
+	server string // Store.Path; files of other servers are left alone
 	file   *os.File
-	failed error // why the file cannot be written; then everything is in memory only, and Problem says so
+	failed error // why the file cannot be written; until clear everything is in memory only, as Problem then says
 }
 
 // spooled is one line of the file. Exactly one of Event and Head is set.
@@ -32,24 +32,23 @@ type spooled struct {
 	Head    *Session `json:"head,omitempty"`
 }
 
-// SpoolIn makes a store on a server keep what it cannot send in files below a folder of this machine. A store on a file needs none.
-// It is called before the first use.
+// SpoolIn makes a store on a server keep what it cannot send in files below a folder of this machine. It must be called before the first
+// use. For a store on a file it does nothing.
 func (s *Store) SpoolIn(dir string) {
 	if p, ok := s.b.(*postgres); ok {
 		s.spool = &spool{dir: dir, server: p.name()}
 	}
 }
 
-// prefix begins the names of a server's files.
-// The hash keeps user names and slashes of an address out of file names; 52 bits are enough for a few servers.
+// prefix begins the names of a server's files. The hash keeps user names and slashes of the address out of file names; its 52 bits are
+// enough to tell a few servers apart.
 func (sp *spool) prefix() string {
 	return fmt.Sprintf("%x-", sha256.Sum256([]byte(sp.server)))[:13] + "-"
 }
 
-// save writes ops to the file and flushes it. Calls are left out: who waits for one is answered with the problem.
+// save writes ops to the file and syncs it. Calls are left out: whoever waits for one gets the problem as the answer.
 func (sp *spool) save(ops []*op) error {
-	// One file for the life of the process, until clear; the time makes the name unique after a process id was
-	// used again.
+	// One file serves until clear. The time makes its name unique, because a process id may be used again.
 	if sp.file == nil {
 		if err := os.MkdirAll(sp.dir, 0o700); err != nil {
 			return err
@@ -58,7 +57,7 @@ func (sp *spool) save(ops []*op) error {
 		if err != nil {
 			return err
 		}
-		err = f.Truncate(0) // without the process id that lock files have
+		err = f.Truncate(0) // lockFile has written the process id into it
 		if err == nil {
 			_, err = f.Seek(0, io.SeekStart)
 		}
@@ -70,7 +69,7 @@ func (sp *spool) save(ops []*op) error {
 	}
 	w := bufio.NewWriter(sp.file)
 	enc := json.NewEncoder(w)
-	// Source code is mostly what is in it; HTML escapes would make it longer.
+	// The texts are mostly source code, which HTML escapes would make longer.
 	enc.SetEscapeHTML(false)
 	for _, o := range ops {
 		if o.event == nil && o.head == nil {
@@ -83,15 +82,15 @@ func (sp *spool) save(ops []*op) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	// the promise of Sync: it survives a power failure
+	// Sync promises that it survives a power failure.
 	return sp.file.Sync()
 }
 
 // clear removes the file once the server has everything that is in it.
 func (sp *spool) clear() {
 	if sp.file != nil {
-		// no event is lost if the process ends between the two: the server has them
-		os.Remove(sp.file.Name()) // before the lock goes with Close, so that nobody takes it for a dead process's
+		// A crash between the two lines loses nothing: the server has the events.
+		os.Remove(sp.file.Name()) // before Close releases the lock, or another process would take the file for a dead process's
 		sp.file.Close()
 		sp.file = nil
 	}
@@ -101,10 +100,11 @@ func (sp *spool) clear() {
 // leftover is the spool file of a process that ended before the server was back.
 type leftover struct {
 	file    *os.File
-	strange map[string]bool // sessions that somebody else has continued since: theirs is the history that counts
+	strange map[string]bool // sessions that another process has continued since: its history counts
 }
 
-// adopt queues what dead processes left, before anything of this one. It runs once, at the first use, and never waits for the server.
+// adopt queues what dead processes left behind, in front of everything of this one. It runs once, at the first use, and does not wait for
+// the server.
 func (s *Store) adopt() {
 	if s.spool == nil {
 		return
@@ -112,13 +112,13 @@ func (s *Store) adopt() {
 	s.adopted.Do(func() {
 		names, _ := filepath.Glob(filepath.Join(s.spool.dir, s.spool.prefix()+"*.spool"))
 		var ops []op
-		for _, name := range names { // sorted by process and time; a session is in one of them only, as a rule
+		for _, name := range names { // sorted by process and time; as a rule a session is in one of them only
 			f, err := os.OpenFile(name, os.O_RDWR, 0)
 			if err != nil {
 				continue
 			}
-			// The lock ends with its process, so a lock that can be taken means that the process is gone.
-			if tryLock(f) != nil { // its process lives
+			// The lock ends with its process, so a file that can be locked belongs to a dead process.
+			if tryLock(f) != nil {
 				f.Close()
 				continue
 			}
@@ -127,11 +127,11 @@ func (s *Store) adopt() {
 			for dec := json.NewDecoder(bufio.NewReader(f)); ; {
 				var line spooled
 				if dec.Decode(&line) != nil {
-					break // the end, or a line that was being written when the process died: nobody was told it is safe
+					break // the end, or a line that was being written when the process died and was never acknowledged
 				}
 				mine = append(mine, op{session: line.Session, event: line.Event, head: line.Head, from: l, spooled: true})
 			}
-			// nothing was acknowledged: the process ended before its first line
+			// The process ended before it acknowledged anything.
 			if len(mine) == 0 {
 				l.done()
 				continue
@@ -143,7 +143,7 @@ func (s *Store) adopt() {
 			return
 		}
 		s.mu.Lock()
-		// In front of the queue: this process may go on with the same session.
+		// In front of the queue: this process may continue one of these sessions.
 		s.queue = append(ops, s.queue...)
 		s.startLocked()
 		s.mu.Unlock()
@@ -151,8 +151,8 @@ func (s *Store) adopt() {
 	})
 }
 
-// done removes a leftover that is stored. One with strange sessions is kept under another name: it is the only copy.
-// The lock is released with Close, after the file has its last name.
+// done removes a leftover that is stored. One with strange sessions is kept under another name, because it is the only copy of their
+// events. Close releases the lock, after the file has its last name.
 func (l *leftover) done() (kept string) {
 	if len(l.strange) > 0 {
 		kept = strings.TrimSuffix(l.file.Name(), ".spool") + ".kept"
@@ -166,7 +166,7 @@ func (l *leftover) done() (kept string) {
 	return kept
 }
 
-// leftoverStored tells when a part of a leftover could not be stored.
+// leftoverStored ends a leftover, and reports it when a part of it could not be stored.
 func (s *Store) leftoverStored(l *leftover) {
 	n := len(l.strange)
 	kept := l.done()
@@ -190,15 +190,15 @@ func sessionsWere(n int) string {
 	return fmt.Sprintf("%d sessions were", n)
 }
 
-// keep puts what is queued into the spool, answers those who only wait for it to be safe, and the others with the problem. It reports
-// whether everything is in the file.
+// keep saves what is queued in the spool. It answers the callers who only wait for it to be safe, and the others with the problem. It
+// reports whether everything is in the file.
 func (s *Store) keep(problem error) bool {
-	// A spool that failed is left alone until clear: a file with a gap in it would be taken for the whole.
+	// A spool that failed is not used again before clear: a file with a gap would later be stored as if it were whole.
 	if s.spool == nil || s.spool.failed != nil {
 		return false
 	}
 	s.mu.Lock()
-	n := len(s.queue) // only the writer, which runs this, removes from the queue: what is added meanwhile comes behind
+	n := len(s.queue) // only the writer, which runs this, removes from the queue; later ops are behind these
 	var fresh []*op
 	for _, o := range s.queue[:n] {
 		if !o.spooled {
@@ -211,7 +211,7 @@ func (s *Store) keep(problem error) bool {
 	}
 	if err := s.spool.save(fresh); err != nil {
 		s.spool.failed = err
-		// A failure leaves everything in memory; the problem that people see says so.
+		// Everything stays in memory; the problem that people see says so.
 		return false
 	}
 	var waiting []op
@@ -222,7 +222,7 @@ func (s *Store) keep(problem error) bool {
 			waiting = append(waiting, o)
 			continue
 		}
-		// It stays queued: the file is for a crash, and the server is still to get it.
+		// The op stays queued: the file is for a crash, and the server still has to get it.
 		o.spooled = o.spooled || i < n
 		kept = append(kept, o)
 	}
@@ -238,8 +238,8 @@ func (s *Store) keep(problem error) bool {
 	return true
 }
 
-// replay stores one op of a leftover, exactly once: what is there already is left, and a session that others have continued is not
-// mixed with theirs.
+// replay stores one op of a leftover. What is stored already is left out, so that a leftover may be replayed twice, and a session that
+// another process has continued is not mixed with it.
 func (b *batch) replay(o *op) error {
 	id := o.session
 	if o.head != nil {
@@ -248,12 +248,12 @@ func (b *batch) replay(o *op) error {
 	if o.from.strange[id] {
 		return nil
 	}
-	// what was gathered before must be there when this op is compared with the stored events
+	// The rows gathered so far must be stored before this op is compared with the stored events.
 	if err := b.flush(); err != nil {
 		return err
 	}
-	var mine bool // the lock of this transaction's connection, held by nobody else
-	// The key is that of tryLockSQL. The lock ends with the transaction.
+	var mine bool // the session's lock was free, and is this transaction's now
+	// The key is that of tryLockSQL: a process that runs the session holds it. This lock ends with the transaction.
 	if err := b.tx.QueryRow("SELECT pg_try_advisory_xact_lock(hashtextextended(current_schema() || '/' || ?, 7526175))", id).Scan(&mine); err != nil {
 		return err
 	}
@@ -264,7 +264,7 @@ func (b *batch) replay(o *op) error {
 	if o.head != nil {
 		var updated int64
 		err := b.tx.QueryRow("SELECT updated FROM sessions WHERE id = ?", b.tx.b.clean(id)).Scan(&updated)
-		// A newer head is from a process that went on with the session.
+		// A newer head is that of a process which continued the session.
 		if err == nil && updated > o.head.Updated.UnixMicro() {
 			return nil
 		}
@@ -279,7 +279,7 @@ func (b *batch) replay(o *op) error {
 	if err := b.tx.QueryRow("SELECT coalesce(max(key), 0) FROM events WHERE key BETWEEN ? AND ?", eventKey(num, 0), eventKey(num, maxSeq)).Scan(&last); err != nil {
 		return err
 	}
-	// Behind the last stored event there is nothing to compare with.
+	// An event after the last stored one cannot be in conflict.
 	if last < r.key {
 		_, err := b.tx.b.insert(b.tx, []row{r})
 		return err
@@ -293,13 +293,13 @@ func (b *batch) replay(o *op) error {
 	return nil
 }
 
-// explain says in a Problem where the events are meanwhile.
+// explain adds to a Problem in which file the events are until the server is back.
 func (sp *spool) explain(err error) error {
 	var p *Problem
 	if sp == nil || sp.file == nil || !errors.As(err, &p) {
 		return err
 	}
-	// a copy, because the problem is shared by all who wait
+	// A copy, because all who wait share the problem.
 	q := *p
 	q.Kept = sp.file.Name()
 	return &q

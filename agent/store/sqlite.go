@@ -16,8 +16,8 @@ import (
 	_ "modernc.org/sqlite" // the driver "sqlite": SQLite without cgo
 )
 
-// readers is how many connections read at once. In WAL mode readers do not wait for the writer, nor it for them.
-// Four sessions may be opened at once without waiting for each other.
+// readers is how many connections read at once; in WAL mode readers and the writer do not wait for each other. Four sessions can be
+// opened at once without waiting.
 const readers = 4
 
 // sqlite is one file; the empty path is a database in memory.
@@ -42,10 +42,10 @@ func (s *sqlite) open() (*sql.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	// One connection, since SQLite has one writer at a time in any case.
+	// One connection: SQLite has one writer at a time in any case.
 	d.SetMaxOpenConns(1)
 	d.SetMaxIdleConns(1)
-	// The first connection to a new file may find another process switching it to WAL or creating the tables.
+	// On a new file another process may be switching it to WAL or creating the tables at this moment.
 	deadline := time.Now().Add(s.busyTimeout)
 	for {
 		err = migrate(context.Background(), d, s.path)
@@ -61,7 +61,7 @@ func (s *sqlite) open() (*sql.DB, error) {
 	return d, nil
 }
 
-// reader makes the reading pool. A database in memory exists within one connection only, so there it is the writer's.
+// reader makes the reading pool. A database in memory exists in one connection only, so its reader is the writer.
 func (s *sqlite) reader(write *sql.DB) (*sql.DB, error) {
 	if s.path == "" {
 		return write, nil
@@ -71,7 +71,7 @@ func (s *sqlite) reader(write *sql.DB) (*sql.DB, error) {
 		return nil, err
 	}
 	d.SetMaxOpenConns(readers)
-	d.SetMaxIdleConns(readers) // a connection costs a hundred times what it is asked
+	d.SetMaxIdleConns(readers) // opening a connection takes a hundred times as long as a query
 	d.SetConnMaxIdleTime(5 * time.Second)
 	return d, nil
 }
@@ -80,12 +80,12 @@ func (s *sqlite) begin(ctx context.Context, _ *Store, d *sql.DB) (*sql.Tx, error
 	return d.BeginTx(ctx, nil)
 }
 
-// insert takes the rows by powers of two: six statements, which are kept ready, do for every number.
+// insert divides the rows into powers of two: six statements, which stay prepared, serve every number of rows.
 func (s *sqlite) insert(t tx, rows []row) (done int64, err error) {
 	texts := insertTexts()
 	args := make([]any, 0, 4*min(len(rows), rowsPerInsert))
 	for len(rows) > 0 {
-		// the largest power of two that is not above the number of rows
+		// The largest power of two that is not above the number of rows left.
 		power := min(bits.Len(uint(len(rows)))-1, len(texts)-1)
 		args = args[:0]
 		for _, r := range rows[:1<<power] {
@@ -105,7 +105,7 @@ func (s *sqlite) insert(t tx, rows []row) (done int64, err error) {
 	return done, nil
 }
 
-// insertTexts insert 1, 2, 4 … rowsPerInsert rows.
+// insertTexts are the statements that insert 1, 2, 4 … rowsPerInsert rows.
 var insertTexts = sync.OnceValue(func() (texts []string) {
 	for n := 1; n <= rowsPerInsert; n *= 2 {
 		texts = append(texts, "INSERT OR IGNORE INTO events(key, time, type, data) VALUES "+strings.Repeat("(?,?,?,?),", n-1)+"(?,?,?,?)")
@@ -113,34 +113,34 @@ var insertTexts = sync.OnceValue(func() (texts []string) {
 	return texts
 })
 
-// fenced: the lock of a file is the system's and is not lost while the process lives.
+// fenced is always empty: the operating system's lock on a file is not lost while the process lives.
 func (s *sqlite) fenced(tx, []string) ([]*FencedError, error) { return nil, nil }
 
-// dsn is the driver's address of the file. A writing transaction takes the lock at its start (immediate): one that began as a reader
-// and then writes fails at once with SQLITE_BUSY when another process has written meanwhile, whatever the timeout.
+// dsn is the address of the file for the driver. A writing transaction takes the lock at its start (immediate): one that begins as a
+// reader and writes later fails at once with SQLITE_BUSY when another process has written meanwhile, whatever the timeout.
 func (s *sqlite) dsn(write bool) string {
 	q := url.Values{}
-	// Per connection, because SQLite does not store it in the file.
+	// The timeout belongs to the connection; SQLite does not store it in the file.
 	q.Add("_pragma", fmt.Sprintf("busy_timeout(%d)", s.busyTimeout.Milliseconds()))
 	q.Add("_pragma", "cache_size(-1024)") // KiB a connection: idle memory counts
 	if s.path == "" {
 		return "file::memory:?" + q.Encode()
 	}
 	if write {
-		// In WAL mode NORMAL syncs at checkpoints only, which the package comment describes.
+		// In WAL mode NORMAL syncs at checkpoints only; the package comment says what a power failure may cost.
 		q.Add("_pragma", "synchronous(NORMAL)")
 		q.Add("_pragma", "journal_size_limit(16777216)") // bytes the WAL keeps after a big session
 		q.Set("_txlock", "immediate")
 	} else {
-		// a mistake in a query must not write behind the writer's back
+		// A mistake in a query must not write past the writer.
 		q.Add("_pragma", "query_only(1)")
 	}
 	// A path may contain ? and #, which would end it in the address.
 	return (&url.URL{Scheme: "file", OmitHost: true, Path: filepath.ToSlash(s.path), RawQuery: q.Encode()}).String()
 }
 
-// prepareFile makes the folder (0700) and the file (0600): sessions quote source code and commands. SQLite gives
-// its -wal and -shm files the mode of the file.
+// prepareFile makes the folder (mode 0700) and the file (0600), because sessions quote source code and commands. SQLite gives its -wal
+// and -shm files the mode of the file.
 func prepareFile(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
@@ -158,8 +158,7 @@ func prepareFile(path string) error {
 	if !info.Mode().IsRegular() {
 		return fmt.Errorf("%s is not a file", path)
 	}
-	// A file from a copy or a backup may be open to others. On a file of another owner chmod is refused, which is
-	// no reason to fail.
+	// A file from a copy or a backup may be readable by others. chmod is refused on a file of another owner, which is no reason to fail.
 	if info.Mode().Perm()&0o077 != 0 {
 		if err := f.Chmod(0o600); err != nil && !errors.Is(err, os.ErrPermission) {
 			return err

@@ -52,10 +52,10 @@ type Grant struct {
 	Created    time.Time
 }
 
-// ErrNotFound: no such session or grant.
+// ErrNotFound means that there is no such session or grant.
 var ErrNotFound = errors.New("not in the store")
 
-// ErrClosed: the store was closed.
+// ErrClosed means that the store was closed; queued calls are answered with it.
 var ErrClosed = errors.New("the session store is closed")
 
 // Store is the database. The zero value is not usable; see New.
@@ -72,11 +72,11 @@ type Store struct {
 	onProblem func(error)     // guarded by mu
 	done      chan struct{}   // closed when the writer has ended
 	lost      map[string]bool // guarded by mu: sessions taken over by others, told once
-	damaged   bool            // guarded by mu: a read found it; the writer repairs the file
-	unsaid    error           // guarded by mu: what OnProblem is told first
+	damaged   bool            // guarded by mu: a read found the file damaged; the writer repairs it
+	unsaid    error           // guarded by mu: a problem from before OnProblem was set, which is told first
 
-	spool   *spool    // nil: a file, or no folder was given
-	adopted sync.Once // the spool files of dead processes were queued
+	spool   *spool    // nil: the store is a file, or SpoolIn was not called
+	adopted sync.Once // done once the spool files of dead processes are queued
 }
 
 // New makes a store on a file that need not exist. Nothing is opened before the first use. The empty path keeps
@@ -84,7 +84,7 @@ type Store struct {
 //
 // A PostgreSQL URL (postgres://user@host/database) makes a store on that server, for those who work on many machines.
 func New(path string) *Store {
-	// busyTimeout: longer than any transaction of another process should take
+	// busyTimeout is longer than a transaction of another process should take.
 	var b backend = &sqlite{path: path, busyTimeout: 5 * time.Second}
 	if IsServer(path) {
 		b = newPostgres(path)
@@ -94,8 +94,8 @@ func New(path string) *Store {
 	return s
 }
 
-// NewForgetful makes a store for sessions that nobody comes back to: it keeps what New("") keeps but for the events,
-// which would fill the memory with every text that was ever edited.
+// NewForgetful makes a store for sessions that are never resumed. It is New("") without the events, which would fill the memory with
+// every text that was ever edited.
 func NewForgetful() *Store {
 	s := New("")
 	s.forgetful = true
@@ -113,12 +113,12 @@ func IsServer(path string) bool {
 // Path is the file; of a server it is the host and database, without secrets.
 func (s *Store) Path() string { return s.b.name() }
 
-// OnProblem sets what is called when writing begins to fail, with the reason and the next move for a person, and
-// with nil when all that waited is on disk after all. It is called from the writer's goroutine.
+// OnProblem sets the function that is called when writing begins to fail, with a reason that tells a person what to do, and with nil when
+// everything that waited is on disk after all. It is called from the writer's goroutine.
 func (s *Store) OnProblem(f func(error)) {
 	s.mu.Lock()
 	s.onProblem = f
-	// what was found before anybody listened, such as a salvaged file
+	// Found before this call, such as a salvaged file.
 	unsaid := s.unsaid
 	s.unsaid = nil
 	s.mu.Unlock()
@@ -127,7 +127,7 @@ func (s *Store) OnProblem(f func(error)) {
 	}
 }
 
-// tellSalvaged tells what a repair could save. Nobody may listen yet: OnProblem tells it when it is set.
+// tellSalvaged reports what a repair could save. Before OnProblem was called it is kept, and reported then.
 func (s *Store) tellSalvaged(done error) {
 	s.mu.Lock()
 	tell := s.onProblem
@@ -140,15 +140,16 @@ func (s *Store) tellSalvaged(done error) {
 	}
 }
 
-// Problem is the reason why writing fails now; nil when it does not. Unlike OnProblem it also tells those who come later.
+// Problem is the reason why writing fails at present; nil when it works. A caller that comes too late for OnProblem learns of the problem
+// here.
 func (s *Store) Problem() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.problem
 }
 
-// Sync waits until everything queued before it is committed, or says why that is not possible now.
-// When nothing is queued, no writer is started.
+// Sync waits until everything queued before it is committed, or returns why that is not possible now. With an empty queue it returns at
+// once and starts no writer.
 func (s *Store) Sync(ctx context.Context) error {
 	s.mu.Lock()
 	idle := len(s.queue) == 0
@@ -159,8 +160,8 @@ func (s *Store) Sync(ctx context.Context) error {
 	return s.do(ctx, nil)
 }
 
-// Close tries once more to write what waits, then closes the database. The error says why something could not be saved; nil means
-// that everything is on disk, be it in the spool. After Close, Append does nothing.
+// Close tries once more to write what is queued, then closes the database. The error says why something could not be saved; nil means
+// that everything is on disk, if only in the spool. After Close, Append does nothing.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	if s.closed {
@@ -171,24 +172,24 @@ func (s *Store) Close() error {
 	running := s.running
 	s.mu.Unlock()
 	s.poke()
-	// The writer makes a last try with what is queued.
+	// The writer makes a last attempt with what is queued.
 	if running {
 		<-s.done
 	}
 	s.database.close()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// What is in the spool is on a disk and is stored by the next start.
+	// Ops in the spool are on a disk, and the next start stores them.
 	if slices.ContainsFunc(s.queue, func(o op) bool { return !o.spooled }) {
 		return s.problem
 	}
 	return nil
 }
 
-// reader is the pool that reads.
+// reader returns the pool for reading and opens it at the first use.
 func (s *Store) reader() (db, error) {
 	s.adopt()
-	// while a server is away, a reader fails at once and does not wait for a time-out
+	// While a server is away, readers fail at once instead of each waiting for a time-out.
 	if err := s.away(); err != nil {
 		return db{}, err
 	}
@@ -199,14 +200,14 @@ func (s *Store) reader() (db, error) {
 	s.openMu.Lock()
 	defer s.openMu.Unlock()
 	if s.read == nil {
-		// Close came between open and here
+		// Close came after open.
 		if s.write == nil {
 			return db{}, ErrClosed
 		}
 		if s.read, err = s.b.reader(w); err != nil {
 			return db{}, s.explain(err)
 		}
-		// A database in memory has one connection for both, and one set of statements.
+		// A database in memory has one connection for both, so it has one set of statements.
 		if s.reads = s.writes; s.read != w && s.writes != nil {
 			s.reads = newPrepared(s.read)
 		}

@@ -7,22 +7,22 @@ import (
 	"time"
 )
 
-// op is one thing to write. Exactly one of event (with session), head, call and after counts.
+// op is one entry of the queue. Exactly one of event (with session), head, call and after counts.
 type op struct {
 	session string
 	event   *Event
 	head    *Session
-	call    func(tx tx) error // nil with done set: a barrier
+	call    func(tx tx) error // nil with done set: a barrier, which Sync waits for
 	after   func()            // called when all before it is committed
-	done    chan error        // answered once; nil for events and heads, which are kept until they are written
-	spooled bool              // it is in the spool's file
+	done    chan error        // answered once; nil for events and heads, which stay queued until they are written
+	spooled bool              // it is in the spool's file, and so survives a crash
 	from    *leftover         // a dead process queued it; nil: this one
 }
 
-// maxBatch is how many ops one transaction takes; a reader waits at most that long for the writer.
+// maxBatch is how many ops one transaction takes. It bounds how long a call or Sync waits for the ops before it to be written.
 const maxBatch = 4096
 
-// enqueue appends ops in order. After Close they are dropped, and answered when somebody waits.
+// enqueue appends ops in order and wakes the writer. After Close ops are dropped, and callers who wait get ErrClosed.
 func (s *Store) enqueue(ops ...op) {
 	s.adopt()
 	s.mu.Lock()
@@ -41,7 +41,7 @@ func (s *Store) enqueue(ops ...op) {
 	s.poke()
 }
 
-// startLocked starts the writer with the first op: commands that only read need no goroutine. mu is held.
+// startLocked starts the writer's goroutine with the first op: commands that only read need none. The caller holds mu.
 func (s *Store) startLocked() {
 	if !s.running && !s.closed {
 		s.running = true
@@ -49,8 +49,7 @@ func (s *Store) startLocked() {
 	}
 }
 
-// repairSoon has the writer repair the file, which it does before its next commit. It may never have been started, if nothing was
-// appended so far.
+// repairSoon has the writer repair the file before its next commit. It starts the writer where nothing was appended so far.
 func (s *Store) repairSoon() {
 	s.mu.Lock()
 	s.damaged = true
@@ -59,7 +58,7 @@ func (s *Store) repairSoon() {
 	s.poke()
 }
 
-// poke wakes the writer. The channel holds one signal, which is enough: the writer looks at the whole queue.
+// poke wakes the writer. One signal in the channel is enough, because the writer then looks at the whole queue.
 func (s *Store) poke() {
 	select {
 	case s.wake <- struct{}{}:
@@ -67,10 +66,10 @@ func (s *Store) poke() {
 	}
 }
 
-// do runs f in the writer's transaction, after everything queued before it, and returns when that is committed. nil for f only waits
-// (Sync). When ctx ends first, f may still run.
+// do runs f in the writer's transaction, after everything queued before it, and returns its error when that is committed. A nil f only
+// waits (Sync). When ctx ends first, f may still run.
 func (s *Store) do(ctx context.Context, f func(tx tx) error) error {
-	// The buffer of one lets the writer answer after the caller has gone.
+	// The buffer lets the writer answer after the caller has gone.
 	done := make(chan error, 1)
 	s.enqueue(op{call: f, done: done})
 	select {
@@ -81,22 +80,21 @@ func (s *Store) do(ctx context.Context, f func(tx tx) error) error {
 	}
 }
 
-// writer is the one goroutine that writes. A failed commit keeps events and heads queued, answers those who wait
-// with the reason, and tries again after a pause, or at once when somebody asks again.
+// writer is the one goroutine that writes. After a failed commit events and heads stay queued, callers who wait get the reason, and the
+// writer tries again after a pause, or at once when another caller waits.
 func (s *Store) writer() {
 	defer close(s.done)
 	pause := time.Duration(0)
-	var again time.Time // when a server that did not answer is asked again; until then ops go to the spool
+	var again time.Time // when a server that did not answer is tried again; until then ops go to the spool
 	for {
 		s.mu.Lock()
 		n := min(len(s.queue), maxBatch)
-		// The slice shares the queue's array. Only this goroutine removes from the queue, so the elements stay
-		// where they are.
+		// The slice shares the queue's array: only this goroutine removes from the queue, so the elements stay where they are.
 		batch := s.queue[:n:n]
 		closed, damaged := s.closed, s.damaged
 		s.damaged = false
 		s.mu.Unlock()
-		// A reader found the damage; the file is repaired before the next commit.
+		// A read has found the damage.
 		if damaged {
 			s.repairNow(&Problem{Kind: ProblemDamaged})
 		}
@@ -107,7 +105,7 @@ func (s *Store) writer() {
 			<-s.wake
 			continue
 		}
-		// The server is known to be away: what is new goes to the spool, so that nobody waits for a time-out.
+		// The server did not answer a moment ago: new ops go to the spool, so that no caller waits for another time-out.
 		if time.Now().Before(again) && !closed && s.keep(s.Problem()) {
 			s.waitRetry(time.Until(again), true)
 			continue
@@ -119,7 +117,7 @@ func (s *Store) writer() {
 		kept := isAway(err) && s.keep(err)
 		if kept {
 			err = s.spool.explain(err)
-			n = 0 // keep has answered and removed what need not stay
+			n = 0 // keep has answered the callers and removed their ops
 		}
 		s.finishBatch(n, err)
 		if err == nil {
@@ -130,7 +128,7 @@ func (s *Store) writer() {
 		if closed {
 			return
 		}
-		// half a second, doubled with each failure up to 30 s
+		// Half a second, doubled with each failure up to 30 s.
 		pause = min(max(2*pause, 500*time.Millisecond), 30*time.Second)
 		if kept {
 			again = time.Now().Add(pause)
@@ -139,18 +137,19 @@ func (s *Store) writer() {
 	}
 }
 
-// isAway says that a server did not answer.
+// isAway reports that a server did not answer.
 func isAway(err error) bool {
 	var p *Problem
 	return errors.As(err, &p) && p.Kind == ProblemAway
 }
 
-// waitRetry returns after the pause, at Close, or when an op arrives that somebody waits for; with any at each op.
+// waitRetry returns after the pause, at Close, or when an op arrives that a caller waits for; with anyOp at any op that is not in the
+// spool.
 func (s *Store) waitRetry(pause time.Duration, anyOp bool) {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	for {
-		// A poke for an event that nobody waits for does not end the pause.
+		// A poke for an event, which no caller waits for, does not end the pause.
 		select {
 		case <-timer.C:
 			return
@@ -165,9 +164,9 @@ func (s *Store) waitRetry(pause time.Duration, anyOp bool) {
 	}
 }
 
-// finishBatch removes the first n ops of the queue after they were committed. After a failure it answers those who wait with err and
-// removes their ops, and keeps events and heads for the next try. It reports the first failure, and the first time that everything is
-// on disk again. onProblem is called without the lock, because it may append events.
+// finishBatch removes the first n ops of the queue after they were committed. After a failure it answers the callers with err and removes
+// their ops; events and heads stay for the next attempt. It reports the first failure, and later that everything is on disk again.
+// onProblem is called without the lock, because it may append events.
 func (s *Store) finishBatch(n int, err error) {
 	s.mu.Lock()
 	var waiting []chan error
@@ -183,7 +182,7 @@ func (s *Store) finishBatch(n int, err error) {
 			s.queue = nil
 		}
 		s.answered()
-		// The spool is emptied when nothing of this process is in it any more; leftovers have their own files.
+		// The spool is emptied once none of its ops is queued any more; leftovers have files of their own.
 		if s.spool != nil && !slices.ContainsFunc(s.queue, func(o op) bool { return o.spooled && o.from == nil }) {
 			s.spool.clear()
 		}
@@ -197,7 +196,7 @@ func (s *Store) finishBatch(n int, err error) {
 		s.queue = kept
 	}
 	var tell func(error)
-	// The end of a problem is reported only when the queue is empty, so that "saved" means everything.
+	// The end of a problem is reported only when the queue is empty: "saved" then means everything.
 	if (err == nil) != (s.problem == nil) && (err != nil || len(s.queue) == 0) {
 		tell = s.onProblem
 		s.problem = err
@@ -213,11 +212,11 @@ func (s *Store) finishBatch(n int, err error) {
 	}
 }
 
-// commit writes a batch in one transaction. When it succeeds, answer tells the callers who wait, each with the result of its own
-// call. It is called once the ops have left the queue: a caller that reads before that would still find them there, and so the
-// events of a session that it has just deleted. The error is about the batch.
+// commit writes a batch in one transaction. answer then tells each caller who waits the result of its own call. It must be called after
+// the ops have left the queue: a caller that reads earlier would still find them there, for example the events of a session that it has
+// just deleted. The error is about the whole batch.
 func (s *Store) commit(ops []op) (answer func(), err error) {
-	// Opening is part of the commit: a failure is retried like any other.
+	// Opening is part of the commit, so that a failure is retried like any other.
 	d, err := s.open()
 	if err != nil {
 		return nil, err
@@ -225,15 +224,15 @@ func (s *Store) commit(ops []op) (answer func(), err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), commitPatience)
 	defer cancel()
 	ready := s.statements()
-	// Statements are made between two transactions, since they need the connection.
+	// Statements are prepared between two transactions, since they need the same connection.
 	ready.prepare(ctx)
 	begun, err := s.b.begin(ctx, s, d)
 	if err != nil {
 		return nil, s.explain(err)
 	}
-	defer begun.Rollback() // after Commit it does nothing
+	defer begun.Rollback() // no effect after Commit
 	b := newBatch(tx{begun, s.b, ready})
-	// In the transaction, so that no other machine can take a session over before the commit.
+	// Inside the transaction: until it has ended no other machine can take a session over.
 	taken, err := s.takenOver(b.tx, ops)
 	if err != nil {
 		return nil, s.explain(err)
@@ -248,7 +247,7 @@ func (s *Store) commit(ops []op) (answer func(), err error) {
 		case o.head != nil && taken[o.head.ID] == nil:
 			err = b.putHead(o.head)
 		case o.call != nil:
-			// A call must see the events before it, and Delete may remove their session.
+			// A call must see the events before it. It may also remove their session (Delete), which b.forget accounts for.
 			if err = b.flush(); err == nil {
 				answers[i], err = savepoint(b.tx, o.call)
 				b.forget()
@@ -280,12 +279,12 @@ func (s *Store) commit(ops []op) (answer func(), err error) {
 	}, nil
 }
 
-// commitPatience bounds a transaction on a connection that was lost without a notice. A file needs a fraction of a second for
-// maxBatch rows.
+// commitPatience bounds a transaction on a connection that was lost without notice. A file needs a fraction of a second for maxBatch
+// rows.
 const commitPatience = 30 * time.Second
 
-// takenOver finds the sessions of a batch that another machine has taken over, and reports each once. Their ops are dropped: mixed
-// into the other machine's events they would make a history that never happened.
+// takenOver returns the sessions of a batch that another machine has taken over, and reports each of them once. Their ops are dropped:
+// mixed with the other machine's events they would make up a history that never happened.
 func (s *Store) takenOver(t tx, ops []op) (map[string]error, error) {
 	seen := map[string]bool{}
 	var sessions []string
@@ -294,7 +293,7 @@ func (s *Store) takenOver(t tx, ops []op) (map[string]error, error) {
 		if o.head != nil {
 			id = o.head.ID
 		}
-		// calls and barriers belong to no session
+		// Calls and barriers belong to no session.
 		if id != "" && !seen[id] {
 			seen[id] = true
 			sessions = append(sessions, id)
@@ -306,7 +305,7 @@ func (s *Store) takenOver(t tx, ops []op) (map[string]error, error) {
 	}
 	out := map[string]error{}
 	s.mu.Lock()
-	// The callback is called without the lock: it may use the store.
+	// It is called without the lock, because it may use the store.
 	tell := s.onProblem
 	var fresh []error
 	for _, f := range lost {
@@ -328,7 +327,8 @@ func (s *Store) takenOver(t tx, ops []op) (map[string]error, error) {
 	return out, nil
 }
 
-// savepoint runs f so that its failure undoes only its own work. broken is an error of the transaction itself.
+// savepoint runs f so that a failure undoes only the work of f. failed is the error of f for its caller; broken means that the
+// transaction cannot go on.
 func savepoint(tx tx, f func(tx tx) error) (failed, broken error) {
 	// Calls do not nest, so one name is enough.
 	if _, err := tx.Exec("SAVEPOINT one"); err != nil {
