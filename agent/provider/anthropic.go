@@ -16,13 +16,12 @@ import (
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
-// redactedThinking marks a signature that is the data of a redacted_thinking block. The API wants such
-// a block back unchanged, and our Part has one field for opaque state.
+// redactedThinking marks a signature that is the data of a redacted_thinking block. The API wants such a block back unchanged, and Part
+// has one field for all opaque state.
 const redactedThinking = "redacted:"
 
-// anthropicProvider speaks the Messages API. The SDK does transport, authentication and headers; the body comes
-// encoded from the conversation's cache, and the events are decoded here, because the SDK's generic decoding is the
-// slowest part of a stream.
+// anthropicProvider speaks the Messages API. The SDK does transport, authentication and headers. The body comes encoded from the
+// conversation's cache, and events are decoded in this package, because the SDK's generic decoding is the slowest part of a stream.
 type anthropicProvider struct {
 	base
 	mu     sync.Mutex
@@ -31,12 +30,11 @@ type anthropicProvider struct {
 
 // Stream implements Provider.
 func (p *anthropicProvider) Stream(ctx context.Context, req *Request, emit func(Event) error) error {
-	// From here on the options have the format's names; nameRefusedOption needs the same request.
+	// resolveOptions gives the options the format's names; nameRefusedOption needs the same request to find them.
 	req = resolveOptions(req, KindAnthropic)
-	// What a server may refuse by name and the model can do without. attempt leaves out the one that a refusal
-	// names.
+	// Parameters that a server may refuse by name and the model can do without; attempt leaves out the one that a refusal names.
 	optional := []string{"output_config", "effort", "display", "temperature", "top_p", "cache_control"}
-	// The body is encoded within the attempt, because what was refused changes it.
+	// The body is encoded within the attempt, because it depends on what was refused.
 	try := func() error {
 		return p.attempt(ctx, req.Model.ID, func(without []string) ([]string, error) {
 			body := p.body(req, without)
@@ -46,28 +44,26 @@ func (p *anthropicProvider) Stream(ctx context.Context, req *Request, emit func(
 		})
 	}
 	err := try()
-	// Thinking is bound to the conversation it came from; after a compaction or with another account it is refused.
+	// Signed thinking is bound to its conversation; the API refuses it after a compaction or with another account.
 	if e, ok := err.(*Error); ok && e.Kind == ErrInvalid && refusesThinking(e.Message) && p.dropThinking(req) {
 		err = try()
 	}
 	return nameRefusedOption(err, req)
 }
 
-// refusesThinking reports that the API refused a thinking block or its signature (an invalid_request_error in words only).
-// The words "signature" and "block" are those of the two refusals that are known; any other mention of thinking is
-// an ordinary error.
+// refusesThinking reports that the API refused a thinking block or its signature, an invalid_request_error that differs from others in
+// its words only. Each of the two known refusals has "signature" or "block"; any other mention of thinking is another error.
 func refusesThinking(message string) bool {
 	m := strings.ToLower(message)
 	return strings.Contains(m, "thinking") && (strings.Contains(m, "signature") || strings.Contains(m, "block"))
 }
 
-// dropThinking leaves the signed thinking of the messages so far out of this conversation from now on;
-// false when it was left out already, so that the caller repeats the request once and no more.
-// The encodings made so far are dropped with it, since they contain the thinking.
+// dropThinking leaves the signed thinking of all messages so far out of this conversation from now on, and drops the encodings that
+// contain it. It returns false when it did that before, so that the caller repeats a request only once.
 func (p *anthropicProvider) dropThinking(req *Request) bool {
 	conv := p.cache.acquire(req.SessionID, req.Model.String())
 	defer p.cache.release(conv)
-	// It was dropped for all messages already: the refusal has another reason.
+	// The thinking of all messages is left out already: the refusal has another reason.
 	if conv.thinkFrom >= len(req.Messages) {
 		return false
 	}
@@ -76,15 +72,14 @@ func (p *anthropicProvider) dropThinking(req *Request) bool {
 	return true
 }
 
-// open sends the request and gives the response whose body is the stream. A failure is an *apiFailure.
+// open sends the request and returns the response whose body is the stream. A failure that the API reported is an *apiFailure.
 func (p *anthropicProvider) open(ctx context.Context, req *Request, body []byte) (*http.Response, error) {
 	client, err := p.sdk(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var opts []option.RequestOption
-	// Between tool calls these models think only with this beta header; from 4.6 on they do so without it.
-	// Compatible servers may refuse an unknown beta.
+	// Models before 4.6 think between tool calls only with this beta header. Compatible servers may refuse an unknown beta.
 	if claudeVersion(req.Model.ID) < 460 && req.Effort != "" && len(req.Tools) > 0 && p.official() {
 		opts = append(opts, option.WithHeaderAdd("anthropic-beta", "interleaved-thinking-2025-05-14"))
 	}
@@ -93,7 +88,7 @@ func (p *anthropicProvider) open(ctx context.Context, req *Request, body []byte)
 	}
 	var resp *http.Response
 	err = client.Execute(ctx, http.MethodPost, "v1/messages", body, &resp, opts...)
-	// Anything else, such as a failed dial, stays as it is: fail turns it into words.
+	// Other errors, such as a failed dial, stay as they are: fail explains them.
 	var api *anthropic.Error
 	if errors.As(err, &api) && api.Response != nil {
 		return nil, failedResponse(api.Response)
@@ -101,8 +96,7 @@ func (p *anthropicProvider) open(ctx context.Context, req *Request, body []byte)
 	return resp, err
 }
 
-// sdk makes the client once. A failed sign-in to a cloud is not kept: the person may sign in while the
-// session is open.
+// sdk makes the client once. A failed sign-in to a cloud is not remembered: the person may sign in while the session is open.
 func (p *anthropicProvider) sdk(ctx context.Context) (*anthropic.Client, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -120,7 +114,7 @@ func (p *anthropicProvider) sdk(ctx context.Context) (*anthropic.Client, error) 
 	for k, v := range p.cfg.Headers {
 		opts = append(opts, option.WithHeader(k, v))
 	}
-	// Bedrock has its own addresses and its own sign-in, which a package of the SDK knows.
+	// Bedrock has its own addresses and its own sign-in, for which the SDK has a package.
 	if p.cfg.Cloud == CloudBedrock {
 		client, err := p.bedrockClient(ctx, opts)
 		if err == nil {
@@ -129,7 +123,7 @@ func (p *anthropicProvider) sdk(ctx context.Context) (*anthropic.Client, error) 
 		return p.client, err
 	}
 	if p.cfg.BaseURL != "" {
-		// People write the base URL with or without /v1; the SDK adds it to every path.
+		// People write the base URL with and without /v1, which the SDK adds to every path.
 		opts = append(opts, option.WithBaseURL(strings.TrimSuffix(strings.TrimRight(p.cfg.BaseURL, "/"), "/v1")))
 	}
 	if p.cfg.Token != "" {
@@ -143,16 +137,15 @@ func (p *anthropicProvider) sdk(ctx context.Context) (*anthropic.Client, error) 
 	return p.client, nil
 }
 
-// official reports Anthropic's own API. Compatible servers do not know the newer settings, so they get fewer.
+// official reports Anthropic's own API. Compatible servers do not know the newer headers, so they are not sent to them.
 func (p *anthropicProvider) official() bool {
 	// An empty base URL is Anthropic's own, and has no host.
 	u, err := url.Parse(p.cfg.BaseURL)
 	return err == nil && (u.Host == "" || strings.HasSuffix(u.Hostname(), "anthropic.com"))
 }
 
-// claudeVersion is 460 for claude-opus-4-6, 500 for claude-sonnet-5, 370 for claude-3-7-sonnet. A
-// Claude without a number (mythos-preview) counts as new; other makers' models are 0 and get no
-// settings of newer versions.
+// claudeVersion is 460 for claude-opus-4-6, 500 for claude-sonnet-5, 370 for claude-3-7-sonnet. A Claude without a number
+// (mythos-preview) counts as 500; models of other makers are 0 and get no settings of newer versions.
 func claudeVersion(id string) int {
 	i := strings.Index(id, "claude-")
 	if i < 0 {
@@ -161,12 +154,12 @@ func claudeVersion(id string) int {
 	version, digits := 0, 0
 	for _, part := range strings.FieldsFunc(id[i+len("claude-"):], func(r rune) bool { return r == '-' || r == '.' || r == '@' || r == ':' }) {
 		n, err := strconv.Atoi(part)
-		// Dates (20251001) come after the version and must not be read as its minor part.
-		if err != nil || n > 99 { // a date
+		// A date (20251001) comes after the version and must not be read as its minor part.
+		if err != nil || n > 99 {
 			if digits > 0 {
 				break
 			}
-			// A name before the number (opus-4-6). In the old order (3-7-sonnet) the name behind it ends the loop.
+			// A name before the number (opus-4-6) is passed over; behind the number (3-7-sonnet) it ends the version.
 			continue
 		}
 		if digits == 0 {
@@ -184,16 +177,14 @@ func claudeVersion(id string) int {
 	return version
 }
 
-// body builds the request from the encoded messages; without names the optional parameters that the
-// server refused. Options of the configuration that we set ourselves are taken out of x first, because
-// a JSON object with a key twice is refused.
-// Prompt caching compares prefixes (tools, system, messages), so what an earlier step has sent must come out as
-// the same bytes.
+// body builds the request from the encoded messages; without names the optional parameters that the server refused. Options that this
+// package writes itself are taken out of x first, because a JSON object with a key twice is refused. The API caches prefixes (tools,
+// system, messages), so everything that an earlier step has sent must come out as the same bytes.
 func (p *anthropicProvider) body(req *Request, without []string) []byte {
 	conv := p.cache.acquire(req.SessionID, req.Model.String())
 	defer p.cache.release(conv)
 	if conv.thinkFrom > len(req.Messages) {
-		conv.thinkFrom = 0 // the history was rewritten
+		conv.thinkFrom = 0 // the history became shorter, so the messages are other ones
 	}
 	entries := conv.encode(req.Messages, func(i int, m *Message, e *entry) {
 		encodeAnthropic(m, e, req.Model, i >= conv.thinkFrom)
@@ -202,7 +193,7 @@ func (p *anthropicProvider) body(req *Request, without []string) []byte {
 	system := conv.encodeSystem(req.System, func() []byte { return encodeAnthropicSystem(req.System, caching) })
 	tools := conv.encodeTools(req.Tools, func() []byte { return encodeAnthropicTools(req.Tools) })
 
-	// 1024 bytes for the settings, 96 for each message's frame: the body is built in one allocation.
+	// Room for the settings (1024 bytes) and each message's frame (96): the body is built in one allocation.
 	size := len(system) + len(tools) + 1024
 	for i := range entries {
 		size += len(entries[i].enc) + 96
@@ -222,8 +213,8 @@ func (p *anthropicProvider) body(req *Request, without []string) []byte {
 	if len(tools) == 0 {
 		x.take("tool_choice")
 	}
-	// Parallel calls are a field of their own in OpenAI's formats and a part of tool_choice in this one; a choice
-	// that the person has configured wins.
+	// In OpenAI's formats parallel calls are a field of their own, here a part of tool_choice. A tool_choice that the person has
+	// configured wins.
 	if string(x.take("disableParallelToolUse")) == "true" && len(tools) > 0 && x.values["tool_choice"] == nil {
 		b = append(appendField(b, "tool_choice"), `{"type":"auto","disable_parallel_tool_use":true}`...)
 	}
@@ -233,16 +224,15 @@ func (p *anthropicProvider) body(req *Request, without []string) []byte {
 	return append(b, ']', '}')
 }
 
-// anthropicSettings appends max_tokens, thinking and sampling as this version of the model takes them:
-// adaptive thinking from 4.6 on, a budget in tokens before; no sampling parameters from 4.7 on or while
-// thinking.
+// anthropicSettings appends max_tokens, thinking and sampling as this version of the model takes them: adaptive thinking from 4.6 on, a
+// budget in tokens before; sampling parameters only before 4.7 and without thinking.
 func anthropicSettings(b []byte, req *Request, x *extras, entries []entry, without []string) []byte {
 	limit := req.MaxOutput
 	if limit <= 0 {
 		limit = req.Model.Output
 	}
 	if limit <= 0 {
-		// tokens, where neither the caller nor the catalogue has a limit
+		// In tokens. The API requires a limit, and neither the caller nor the catalogue has one.
 		limit = 8192
 	}
 	leave := func(param string) bool { return slices.Contains(without, param) }
@@ -257,12 +247,12 @@ func anthropicSettings(b []byte, req *Request, x *extras, entries []entry, witho
 		if own, limit, thinks = anthropicThinking(x.take("thinking"), limit, thinkingMayStart(entries)); own != nil {
 			b = append(appendField(b, "thinking"), own...)
 		}
-		// Versions before 4.5 know no effort.
+		// Models before 4.5 have no effort.
 		if effort && !leave("effort") && !leave("output_config") && x.values["output_config"] == nil && version >= 450 {
 			b = append(textutil.AppendJSON(append(appendField(b, "output_config"), `{"effort":`...), anthropicEffort(req.Effort)), '}')
 		}
-	// From 5 on thinking is always asked for, from 4.6 on where an effort was chosen.
-	case version >= 500 || version >= 460 && effort: // the model decides how much, within an effort
+	// Thinking is always requested from 5 on, and from 4.6 on where an effort was chosen. The model decides how much.
+	case version >= 500 || version >= 460 && effort:
 		thinks = true
 		b = append(appendField(b, "thinking"), `{"type":"adaptive"`...)
 		if !leave("display") {
@@ -274,7 +264,7 @@ func anthropicSettings(b []byte, req *Request, x *extras, entries []entry, witho
 			b = append(textutil.AppendJSON(b, anthropicEffort(req.Effort)), '}')
 		}
 	case effort && limit >= 4096 && thinkingMayStart(entries):
-		// tokens of thinking; high and above get the most
+		// The budget of thinking in tokens; "high" and above get the most.
 		budget := map[string]int{"minimal": 1024, "low": 4096, "medium": 12000}[req.Effort]
 		if budget == 0 {
 			budget = 31999
@@ -286,7 +276,7 @@ func anthropicSettings(b []byte, req *Request, x *extras, entries []entry, witho
 		b = append(strconv.AppendInt(b, int64(budget), 10), '}')
 	}
 	b = appendIntField(b, "max_tokens", limit)
-	if sampling := version < 470 && !thinks; sampling { // newer models refuse sampling parameters
+	if sampling := version < 470 && !thinks; sampling { // newer models refuse sampling parameters, and thinking excludes them
 		if req.Temperature != nil && !leave("temperature") {
 			b = appendFloatField(b, "temperature", *req.Temperature)
 		} else if req.TopP != nil && !leave("top_p") { // one of the two at most
@@ -296,8 +286,7 @@ func anthropicSettings(b []byte, req *Request, x *extras, entries []entry, witho
 	return b
 }
 
-// anthropicEffort is an effort in the format's words.
-// The format has no "minimal".
+// anthropicEffort is an effort in the format's words, which have no "minimal".
 func anthropicEffort(effort string) string {
 	if effort == "minimal" {
 		return "low"
@@ -305,17 +294,16 @@ func anthropicEffort(effort string) string {
 	return effort
 }
 
-// anthropicThinking is the thinking that the configuration asks for, as it is written. Where its budget
-// leaves no room for an answer, the limit of the answer is raised: the API refuses a budget that is not
-// below max_tokens.
+// anthropicThinking is the thinking that the configuration asks for, in the format's names. Where its budget leaves no room for an
+// answer, the limit of the answer is raised: the API refuses a budget that is not below max_tokens. own is nil when thinking may not
+// start now.
 func anthropicThinking(v json.RawMessage, limit int, mayStart bool) (own json.RawMessage, newLimit int, thinks bool) {
 	own = snake(v)
 	var t struct {
 		Type   string `json:"type"`
 		Budget int    `json:"budget_tokens"`
 	}
-	// An object of another shape is sent as it is, and counts as thinking, so that no sampling parameter
-	// contradicts it.
+	// An object of another shape is sent as it is. It counts as thinking, so that no sampling parameter is sent beside it.
 	if json.Unmarshal(own, &t) != nil {
 		return own, limit, true
 	}
@@ -326,18 +314,18 @@ func anthropicThinking(v json.RawMessage, limit int, mayStart bool) (own json.Ra
 		return nil, limit, false
 	}
 	if t.Budget >= limit {
-		// tokens left for the answer
+		// 4096 tokens are left for the answer.
 		limit = t.Budget + 4096
 	}
 	return own, limit, true
 }
 
-// thinkingMayStart reports whether thinking with a budget may be switched on now. While tool results
-// are being answered, the assistant message with the calls must begin with signed thinking; one of
-// another model, or made without thinking, does not, and the API would refuse the request.
+// thinkingMayStart reports whether thinking with a budget may be switched on now. While tool results are answered, the assistant message
+// with the calls must begin with signed thinking. A message of another model, or one made without thinking, does not, and the API would
+// refuse the request.
 func thinkingMayStart(entries []entry) bool {
 	for i := len(entries) - 1; i >= 0; i-- {
-		// Messages of RoleTool are passed over: they come between the calls and the question.
+		// Messages of RoleTool are passed over: they come between the calls and this question.
 		switch e := &entries[i]; e.role {
 		case RoleUser:
 			return true

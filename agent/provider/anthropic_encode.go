@@ -6,14 +6,13 @@ import (
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
-// cacheMark ends a prefix that the API caches for five minutes. A request may have four marks; two are
-// used for the system prompt, two for the messages.
-// The five minutes start again at each use, so a working session keeps its cache.
+// cacheMark ends a prefix that the API caches for five minutes, which begin again at each use. A request may have four marks: two are in
+// the system prompt, two in the messages.
 const cacheMark = `,"cache_control":{"type":"ephemeral"}`
 
-// encodeAnthropicSystem marks the first and the last block as ends of cached prefixes: the first is the
-// most stable one, shared by all sessions. Tools come before the system prompt in the prefix, so the
-// marks cover them.
+// encodeAnthropicSystem marks the first and the last block as ends of cached prefixes. The first is the most stable one and the same in
+// all sessions; the last adds what belongs to this session. In the API's prefix the tools come before the system prompt, so the marks
+// cover them too.
 func encodeAnthropicSystem(system []string, caching bool) []byte {
 	var b []byte
 	var blocks []string
@@ -26,7 +25,6 @@ func encodeAnthropicSystem(system []string, caching bool) []byte {
 	for i, s := range blocks {
 		b = append(appendComma(b), `{"type":"text","text":`...)
 		b = textutil.AppendJSON(b, s)
-		// The last block holds what this session adds to the shared part.
 		if caching && (i == 0 || i == len(blocks)-1) {
 			b = append(b, cacheMark...)
 		}
@@ -42,15 +40,15 @@ func encodeAnthropicTools(tools []ToolSpec) []byte {
 		b = append(appendComma(b), '{')
 		b = appendStringField(b, "name", t.Name)
 		b = appendStringField(b, "description", t.Description)
-		// Tool schemas are transformed here and not when they are registered: each format refuses other keywords.
+		// Schemas are transformed for each format and not at registration: every format refuses other keywords.
 		b = append(appendField(b, "input_schema"), TransformSchema(KindAnthropic, t.Parameters)...)
 		b = append(b, '}')
 	}
 	return b
 }
 
-// encodeAnthropic encodes a message's blocks, without the brackets, so that neighbours of one role can be joined.
-// It notes in e what thinkingMayStart asks: the number of calls, and whether signed thinking comes before them.
+// encodeAnthropic encodes the blocks of a message without the brackets, so that neighbours of one role can be joined. It notes in e what
+// thinkingMayStart asks: the number of calls, and whether there is signed thinking.
 func encodeAnthropic(m *Message, e *entry, model Model, keepThinking bool) {
 	var b []byte
 	open := func(kind string) {
@@ -87,8 +85,7 @@ func encodeAnthropic(m *Message, e *entry, model Model, keepThinking bool) {
 				file(f)
 			}
 		case PartThinking:
-			// Unsigned thinking, and that of another provider, is refused. It is left out: a model does without
-			// its old thoughts.
+			// Thinking without a signature, or of another provider, is refused. A model can do without its earlier thoughts.
 			if p.Signature == "" || !keepThinking || m.Role != RoleAssistant || !sameProvider(*m, model) {
 				continue
 			}
@@ -104,7 +101,7 @@ func encodeAnthropic(m *Message, e *entry, model Model, keepThinking bool) {
 		case PartToolCall:
 			e.calls++
 			open("tool_use")
-			// The API takes letters, digits, _ and - only.
+			// The API takes ids of letters, digits, _ and - only.
 			b = appendStringField(b, "id", callID(p.CallID, 64))
 			b = appendStringField(b, "name", p.Name)
 			b = append(append(appendField(b, "input"), objectInput(p.Input)...), '}')
@@ -125,14 +122,12 @@ func encodeAnthropic(m *Message, e *entry, model Model, keepThinking bool) {
 	e.enc = b
 }
 
-// appendAnthropicMessages joins neighbours of one role and marks the ends of the last two turns of the
-// user as ends of cached prefixes: the one before is what the last request cached, the last one is what
-// the next request will read.
+// appendAnthropicMessages joins neighbours of one role and marks the ends of the last two turns of the user as ends of cached prefixes:
+// the one before the last is what the previous request has cached, the last one is what the next request will read.
 func appendAnthropicMessages(b []byte, entries []entry, caching bool) []byte {
 	marks := map[int]bool{}
 	if caching {
-		// The first message of a run of one role would end the wrong prefix: only the last one before a change of
-		// role is marked.
+		// Only the last message of a run of user messages is marked: the run becomes one message, and its end is the end of the prefix.
 		for i, last := len(entries)-1, ""; i >= 0 && len(marks) < 2; i-- {
 			if len(entries[i].enc) == 0 {
 				continue
@@ -145,7 +140,7 @@ func appendAnthropicMessages(b []byte, entries []entry, caching bool) []byte {
 		}
 	}
 	current := ""
-	// A message of which nothing was sendable has no encoding and must not leave an empty block.
+	// A message of which nothing could be sent has no encoding; an empty one would be refused.
 	for i := range entries {
 		e := &entries[i]
 		if len(e.enc) == 0 {

@@ -6,12 +6,12 @@ import (
 	"strconv"
 )
 
-// anthropicAnswer reads the events of one answer. It is used by one goroutine, run's.
+// anthropicAnswer reads the events of one answer. It is used by one goroutine, that of run.
 type anthropicAnswer struct {
 	out emitter
-	// by the API's content index
+	// blocks are the open content blocks, by the API's index.
 	blocks map[int]*anthropicBlock
-	// tool calls so far; the index that our events carry
+	// calls counts the tool calls so far; the next call's Index in our events.
 	calls int
 	ids   idSet
 	usage Usage
@@ -26,13 +26,13 @@ type anthropicBlock struct {
 	id, name  string
 	index     int // of the call
 	args      []byte
-	whole     int // bytes of args that came with the block's start
+	whole     int // bytes of args that came with the block's start, in place of or besides pieces
 	signature string
 }
 
 // anthropicContent is the union of all content blocks, with the fields that are read.
 type anthropicContent struct {
-	// Fields of other blocks (citations, server tools) are not read: the blocks pass without an event.
+	// Other blocks (citations, server tools) have more fields; they pass without an event.
 	Type      string          `json:"type"`
 	ID        string          `json:"id"`
 	Name      string          `json:"name"`
@@ -70,22 +70,22 @@ type anthropicUsage struct {
 	CacheWrite *int `json:"cache_creation_input_tokens"`
 }
 
-// event takes one event. Unknown types are ignored, as the API's versioning policy asks of clients.
-// It may not keep data: the reader uses the buffer again.
+// event implements answer. Unknown types are ignored, as the API's versioning policy asks of clients.
 func (a *anthropicAnswer) event(data []byte) (progress, error) {
 	if ok, err := a.like.try(data); ok {
 		return more, err
 	}
 	a.like.clear()
-	// a gateway ends every format with [DONE]
+	// Some gateways end every format with [DONE].
 	if strayDone(data) {
 		return more, nil
 	}
 	var ev anthropicEvent
 	if err := json.Unmarshal(data, &ev); err != nil {
 		var typeErr *json.UnmarshalTypeError
-		// Go fills the other fields in spite of a type error, so what was understood counts.
-		if !errors.As(err, &typeErr) { // events and blocks that are new may have fields of other types
+		// encoding/json fills the other fields in spite of a type error, so what was understood counts: new events and blocks may have
+		// fields of other types.
+		if !errors.As(err, &typeErr) {
 			return more, errBadEvent
 		}
 	}
@@ -100,7 +100,7 @@ func (a *anthropicAnswer) event(data []byte) (progress, error) {
 		if ev.Message != nil {
 			return more, a.count(ev.Message.Usage)
 		}
-	// With a stop reason the answer is complete, whether or not message_stop follows.
+	// With a stop reason the answer is complete, also where message_stop does not follow.
 	case "message_delta":
 		if r := ev.Delta.StopReason; r != "" {
 			a.stop, a.over = anthropicStop(r), true
@@ -117,7 +117,7 @@ func (a *anthropicAnswer) event(data []byte) (progress, error) {
 		a.over = true
 		return done, nil
 	case "error", "":
-		// An event without a type may still be an error: proxies send {"error": …} alone.
+		// An event without a type may be an error: some proxies send {"error": …} alone.
 		f := parseFailure(0, nil, data)
 		if ev.Type == "" && f.message == string(data) {
 			return more, nil // an object that says nothing
@@ -127,8 +127,8 @@ func (a *anthropicAnswer) event(data []byte) (progress, error) {
 	return more, nil
 }
 
-// whole reads a message that came at once.
-// Its blocks go through start and close, so that a call in it gets the same events as a streamed one.
+// whole reads a message that came at once. Its blocks pass through start and close, so that a call in it gets the same events as a
+// streamed one.
 func (a *anthropicAnswer) whole(data []byte) error {
 	var m struct {
 		Content []anthropicContent `json:"content"`
@@ -153,7 +153,7 @@ func anthropicStop(reason string) StopReason {
 	switch reason {
 	case "tool_use":
 		return StopTools
-	// the window of the model is full: as with max_tokens, the answer breaks off
+	// The context window is full: as with max_tokens, the answer was cut.
 	case "max_tokens", "model_context_window_exceeded":
 		return StopMaxTokens
 	case "refusal":
@@ -167,7 +167,7 @@ func (a *anthropicAnswer) count(u *anthropicUsage) error {
 	if u == nil {
 		return nil
 	}
-	// Zero is a count too, so pointers tell a zero from a field that is not there.
+	// A count of zero differs from a missing one, hence the pointers.
 	for _, f := range []struct {
 		to   *int
 		from *int
@@ -179,7 +179,7 @@ func (a *anthropicAnswer) count(u *anthropicUsage) error {
 	return a.out.send(Event{Type: EventUsage, Usage: a.usage})
 }
 
-// start opens a content block.
+// start opens a content block. Text that comes with it is emitted; a call is announced.
 func (a *anthropicAnswer) start(ev *anthropicEvent) error {
 	c := ev.ContentBlock
 	if c == nil {
@@ -188,7 +188,7 @@ func (a *anthropicAnswer) start(ev *anthropicEvent) error {
 	if a.blocks == nil {
 		a.blocks = map[int]*anthropicBlock{}
 	}
-	if err := a.close(ev.Index); err != nil { // compatible servers forget content_block_stop
+	if err := a.close(ev.Index); err != nil { // some compatible servers leave out content_block_stop
 		return err
 	}
 	bl := &anthropicBlock{kind: c.Type, signature: c.Signature}
@@ -213,15 +213,15 @@ func (a *anthropicAnswer) start(ev *anthropicEvent) error {
 		// Some compatible servers put the whole input here instead of streaming it.
 		if in := string(c.Input); in != "" && in != "{}" && in != "null" {
 			bl.args, bl.whole = append(bl.args, in...), len(in)
-			// the editor shows arguments as they come, also when they come at once
+			// Editors show arguments while they arrive, so the whole input is one piece.
 			return a.out.send(Event{Type: EventToolDelta, Index: bl.index, Text: in})
 		}
 	}
 	return nil
 }
 
-// delta emits a piece of a block. Pieces whose surroundings never change are learned as a template, so
-// that most events of a long answer are not parsed as JSON at all.
+// delta emits a piece of a block. It makes the event the template for those after it, so that most events of a long answer are not parsed
+// as JSON.
 func (a *anthropicAnswer) delta(ev *anthropicEvent, data []byte) error {
 	d := &ev.Delta
 	var raw json.RawMessage
@@ -235,7 +235,7 @@ func (a *anthropicAnswer) delta(ev *anthropicEvent, data []byte) error {
 		index := ev.Index
 		raw, apply = d.PartialJSON, func(t string) error { return a.arguments(index, t) }
 	case "signature_delta":
-		// a signature may be cut into pieces
+		// A signature may be cut into pieces.
 		if bl := a.blocks[ev.Index]; bl != nil {
 			bl.signature += d.Signature
 		}
@@ -247,14 +247,13 @@ func (a *anthropicAnswer) delta(ev *anthropicEvent, data []byte) error {
 	if text == "" {
 		return nil
 	}
-	// From here on, events that differ only in this text are applied without a decode.
 	a.like.learn(data, raw, apply)
 	return apply(text)
 }
 
 // arguments adds a piece of a call's input; the pieces are JSON only when joined.
 func (a *anthropicAnswer) arguments(index int, piece string) error {
-	// Text in a block that was not opened, or is no call, has nowhere to go.
+	// Arguments for a block that was not opened, or is no call, are dropped.
 	bl := a.blocks[index]
 	if bl == nil || bl.kind != "tool_use" {
 		return nil
@@ -272,9 +271,9 @@ func (a *anthropicAnswer) close(index int) error {
 	delete(a.blocks, index)
 	switch bl.kind {
 	case "tool_use":
-		// A server that gives the input at once and in pieces would otherwise double it, which is not JSON.
+		// A server that sends the input with the start and once more in pieces would double it, which is no JSON.
 		args := bl.args
-		if again := args[bl.whole:]; json.Valid(again) { // the input came with the start, and in pieces once more
+		if again := args[bl.whole:]; json.Valid(again) { // the pieces alone are the arguments
 			args = again
 		}
 		return a.out.send(Event{Type: EventToolEnd, Index: bl.index, CallID: bl.id, Name: bl.name, Text: wrapArguments(string(args))})
@@ -286,20 +285,20 @@ func (a *anthropicAnswer) close(index int) error {
 	return nil
 }
 
-// end closes the blocks that the stream left open, in order, and emits usage and stop. Without a stop reason the answer was cut.
-// A stream that ends in the middle of a call must not run the call with half of its arguments.
+// end closes the blocks that the stream left open, and emits the stop. Without a stop reason the answer was cut: a call with half of its
+// arguments must not run.
 func (a *anthropicAnswer) end() error {
 	if !a.over {
 		return errCut
 	}
-	// the bound ends a walk over indexes that a broken server made huge
+	// The bound ends the search for indexes that a broken server made huge.
 	for i := 0; len(a.blocks) > 0 && i <= 1<<16; i++ { // in order, because the history keeps the order of calls
 		if err := a.close(i); err != nil {
 			return err
 		}
 	}
 	switch {
-	// Compatible servers say end_turn after calls, and tool_use without any.
+	// Some compatible servers say end_turn after calls, and tool_use without any.
 	case a.calls > 0 && (a.stop == StopEnd || a.stop == ""):
 		a.stop = StopTools
 	case a.calls == 0 && a.stop == StopTools, a.stop == "":
@@ -308,10 +307,10 @@ func (a *anthropicAnswer) end() error {
 	return a.out.send(Event{Type: EventStop, Stop: a.stop})
 }
 
-// idSet makes the call ids of one answer unique, and makes one up where there is none.
+// idSet makes the call ids of one answer unique, and makes one where there is none: calls and results are matched by id.
 type idSet struct{ seen map[string]bool }
 
-// unique is the id, or a new one when it is empty or was used already: two calls with one id could not be told apart.
+// unique returns the id, or another one when it is empty or taken.
 func (s *idSet) unique(id string) string {
 	if s.seen == nil {
 		s.seen = map[string]bool{}
@@ -319,7 +318,7 @@ func (s *idSet) unique(id string) string {
 	if id == "" {
 		id = newCallID()
 	}
-	// both the server's id and the made-up ones are tried, so _2 cannot collide either
+	// The made-up ids are tried as well, because a server may use the same form.
 	base := id
 	for n := 2; s.seen[id]; n++ {
 		id = base + "_" + strconv.Itoa(n)

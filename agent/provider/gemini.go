@@ -17,14 +17,13 @@ import (
 	"google.golang.org/genai"
 )
 
-// noSignature is Google's documented placeholder: Gemini 3 refuses a history in which a call has no
-// thought signature, and calls of other models have none.
+// noSignature is the placeholder in Google's documentation. Gemini 3 refuses a history whose calls have no thought signature, and calls
+// of other models have none.
 const noSignature = "skip_thought_signature_validator"
 
-// geminiProvider speaks generateContent. The SDK makes the URL, the headers and the authentication; it allows no
-// encoded body and decodes every event into maps, so a transport of ours puts the body in and takes the response
-// out. The SDK's own retries are off by default.
-// client and err are written once and read after once.Do only.
+// geminiProvider speaks generateContent. The SDK makes URL, headers and authentication, but it takes no encoded body and decodes every
+// event into maps. So geminiTransport replaces the body and takes the response out before the SDK reads it. The SDK's own retries are off
+// by default. client and err are written once, in once, and only read afterwards.
 type geminiProvider struct {
 	base
 	once   sync.Once
@@ -43,8 +42,8 @@ func (p *geminiProvider) Stream(ctx context.Context, req *Request, emit func(Eve
 	}), req)
 }
 
-// geminiCall travels in the request's context to the transport: the SDK hands through nothing else untouched.
-// The SDK would otherwise encode the conversation a second time from its own types.
+// geminiCall travels to the transport in the request's context, the only thing that the SDK passes through. Without it the SDK would
+// encode the conversation a second time from its own types.
 type geminiCall struct {
 	body    []byte
 	headers map[string]string
@@ -54,23 +53,23 @@ type geminiCall struct {
 
 type geminiCallKey struct{}
 
-// geminiTransport sends the call's body instead of the SDK's and keeps a good response for itself; the SDK sees an
-// empty one. Failures go through the SDK as they are, but for their headers and status, which are noted.
+// geminiTransport sends the call's body instead of the SDK's, and keeps a good response: the SDK sees an empty one. A failure is noted in
+// the call with its status and headers, and passes through the SDK unchanged.
 type geminiTransport struct {
 	next  http.RoundTripper
 	keyed bool
 }
 
 func (t geminiTransport) RoundTrip(req *http.Request) (*http.Response, error) {
-	// a request that open did not make
+	// Requests that open did not make pass unchanged.
 	call, ok := req.Context().Value(geminiCallKey{}).(*geminiCall)
 	if !ok {
 		return t.next.RoundTrip(req)
 	}
-	// RoundTrip must not change the request that it is given (net/http's contract)
+	// RoundTrip must not change the request that it is given (contract of http.RoundTripper).
 	req = req.Clone(req.Context())
 	if !t.keyed {
-		// The SDK insists on a key; without one the gateway's token or header is what counts.
+		// The SDK insists on a key (see open). Without a configured one only the gateway's token or header counts.
 		req.Header.Del("x-goog-api-key")
 	}
 	for k, v := range call.headers {
@@ -86,7 +85,7 @@ func (t geminiTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if resp.StatusCode < 300 {
-		// The SDK gets an answer without a body and ends its loop; the real body is read by run.
+		// With an empty body the SDK ends its loop; run reads the real one.
 		call.resp = resp
 		empty := *resp
 		empty.Body = http.NoBody
@@ -99,12 +98,11 @@ func (t geminiTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// open makes the request through the SDK and takes the response from the transport before the SDK reads
-// it.
+// open makes the request through the SDK and returns the response that the transport kept.
 func (p *geminiProvider) open(ctx context.Context, model Model, body []byte) (*http.Response, error) {
 	p.once.Do(func() {
 		client := *p.httpClient()
-		// A client of the configuration may have no transport of its own.
+		// A client from the configuration may have no transport of its own.
 		next := client.Transport
 		if next == nil {
 			next = sharedTransport()
@@ -112,9 +110,9 @@ func (p *geminiProvider) open(ctx context.Context, model Model, body []byte) (*h
 		client.Transport = geminiTransport{next: next, keyed: p.cfg.Key != ""}
 		cc := &genai.ClientConfig{Backend: genai.BackendGeminiAPI, APIKey: p.cfg.Key, HTTPClient: &client}
 		if cc.APIKey == "" {
-			cc.APIKey = "none" // without one the SDK takes the environment's; the transport removes it
+			cc.APIKey = "none" // without one the SDK takes the environment's; the transport removes this one
 		}
-		// The SDK adds v1beta itself; people copy the address with it.
+		// The SDK adds v1beta, and people often copy the address with it.
 		cc.HTTPOptions.BaseURL = strings.TrimSuffix(strings.TrimRight(p.cfg.BaseURL, "/"), "/v1beta")
 		if cc.HTTPOptions.BaseURL == "" {
 			cc.HTTPOptions.BaseURL = "https://generativelanguage.googleapis.com/"
@@ -133,7 +131,7 @@ func (p *geminiProvider) open(ctx context.Context, model Model, body []byte) (*h
 	}
 	call := &geminiCall{body: body, headers: model.Headers}
 	var err error
-	// Driving the sequence makes the request; with an empty answer it yields an error at most.
+	// Iterating makes the request. With an empty response the sequence yields at most an error.
 	for _, e := range p.client.Models.GenerateContentStream(context.WithValue(ctx, geminiCallKey{}, call), model.ID, nil, nil) {
 		err = e
 	}
@@ -142,14 +140,15 @@ func (p *geminiProvider) open(ctx context.Context, model Model, body []byte) (*h
 		return call.resp, nil
 	case call.err != nil:
 		return nil, call.err
-	// The transport was not reached: the SDK refused the request itself.
+	// The transport was not reached: the SDK itself has refused the request.
 	case err == nil:
 		err = errors.New("no request was made")
 	}
 	return nil, err
 }
 
-// body builds the request and names its optional parameters. Neighbours of one role are joined: the API wants the roles in turns.
+// body builds the request and names its optional parameters. Neighbours of one role are joined, because the API wants the roles to take
+// turns.
 func (p *geminiProvider) body(req *Request, without []string) (body []byte, sent []string) {
 	conv := p.cache.acquire(req.SessionID, req.Model.String())
 	defer p.cache.release(conv)
@@ -158,7 +157,7 @@ func (p *geminiProvider) body(req *Request, without []string) (body []byte, sent
 	system := conv.encodeSystem(req.System, func() []byte { return encodeGeminiSystem(req.System) })
 	tools := conv.encodeTools(req.Tools, func() []byte { return encodeGeminiTools(req.Tools) })
 
-	// 1024 bytes for the settings, 40 for each message's frame
+	// Room for the settings (1024 bytes) and each message's frame (40).
 	size := len(system) + len(tools) + 1024
 	for i := range entries {
 		size += len(entries[i].enc) + 40
@@ -171,7 +170,7 @@ func (p *geminiProvider) body(req *Request, without []string) (body []byte, sent
 		b = append(append(append(appendField(b, "tools"), `[{"functionDeclarations":[`...), tools...), `]}]`...)
 	}
 	x := req.rest.clone()
-	// What remains in x goes into generationConfig.
+	// The options that remain in x go into generationConfig.
 	for _, name := range geminiTop {
 		if v := x.take(name); v != nil {
 			b = append(appendField(b, name), v...)
@@ -188,8 +187,7 @@ func (p *geminiProvider) body(req *Request, without []string) (body []byte, sent
 	if req.TopP != nil {
 		b = appendFloatField(b, "topP", *req.TopP)
 	}
-	// Models without thinking refuse the field, so it is sent where it is known or wanted, and left out after a
-	// refusal.
+	// Models that do not think refuse the field. It is sent where thinking is known or wanted, and left out after a refusal.
 	if (req.Model.Thinking || req.Effort != "" || thinking != nil) && !slices.ContainsFunc(without, isThinkingConfig) {
 		sent = append(sent, "thinking_config", "thinkingConfig", "Thinking")
 		b = append(appendField(b, "thinkingConfig"), geminiThinking(thinking, req.Effort, version)...)
@@ -227,18 +225,17 @@ func (p *geminiProvider) body(req *Request, without []string) (body []byte, sent
 // geminiTop are the options that belong beside generationConfig, not in it.
 var geminiTop = []string{"safetySettings", "cachedContent", "labels", "toolConfig", "serviceTier"}
 
-// geminiThinking is a thinkingConfig: the configuration's fields, except those that the chosen effort
-// replaces.
+// geminiThinking is a thinkingConfig: the configuration's fields, without those that the chosen effort replaces.
 func geminiThinking(own json.RawMessage, effort string, version int) []byte {
 	var set map[string]json.RawMessage
 	_ = json.Unmarshal(own, &set)
 	b := []byte{'{'}
-	// thinking is shown to the person unless the configuration says no
+	// People see the thoughts unless the configuration says no.
 	if set["includeThoughts"] == nil {
 		b = append(b, `"includeThoughts":true`...)
 	}
 	for _, k := range slices.Sorted(maps.Keys(set)) {
-		// budget and level exclude each other: the effort of this prompt replaces both
+		// The API refuses budget and level together, so the chosen effort replaces both.
 		if effort == "" || k != "thinkingBudget" && k != "thinkingLevel" {
 			b = append(append(textutil.AppendJSON(appendComma(b), k), ':'), set[k]...)
 		}
@@ -246,7 +243,7 @@ func geminiThinking(own json.RawMessage, effort string, version int) []byte {
 	return append(appendGeminiEffort(b, effort, version), '}')
 }
 
-// isThinkingConfig reports the parameter under any of the names that refusals use.
+// isThinkingConfig reports the parameter under each of the names that refusals use.
 func isThinkingConfig(param string) bool {
 	return param == "thinking_config" || param == "thinkingConfig" || param == "Thinking"
 }
@@ -260,15 +257,14 @@ func geminiVersion(id string) int {
 	number, _, _ := strings.Cut(rest, "-")
 	v, err := strconv.ParseFloat(number, 64)
 	if err != nil {
-		// an id without a version means the newest model
-		return 30 // gemini-flash-latest
+		// An id without a version, such as gemini-flash-latest, means the newest model.
+		return 30
 	}
 	return int(v*10 + 0.5)
 }
 
-// appendGeminiEffort says how much to think: in levels from Gemini 3 on, in tokens before.
-// The levels are those of thinkingLevel. The budgets are ours; 24576 tokens is the maximum of Gemini 2.5 Flash,
-// the smallest of that generation.
+// appendGeminiEffort says how much to think: by thinkingLevel from Gemini 3 on, by a budget in tokens before. The budgets are ours, up to
+// 24576 tokens, the maximum of Gemini 2.5 Flash, which is the smallest of that generation.
 func appendGeminiEffort(b []byte, effort string, version int) []byte {
 	if effort == "" {
 		return b
@@ -287,8 +283,8 @@ func appendGeminiEffort(b []byte, effort string, version int) []byte {
 	return appendIntField(b, "thinkingBudget", budget)
 }
 
-// encodeGeminiSystem encodes the blocks as parts, without the brackets.
-// A slice that is not nil: an empty encoding must be remembered too.
+// encodeGeminiSystem encodes the blocks as parts, without the brackets. The result is never nil, because nil would mean "not encoded yet"
+// to the cache.
 func encodeGeminiSystem(system []string) []byte {
 	b := []byte{}
 	for _, s := range system {
@@ -306,7 +302,7 @@ func encodeGeminiTools(tools []ToolSpec) []byte {
 		b = append(appendComma(b), '{')
 		b = appendStringField(b, "name", t.Name)
 		b = appendStringField(b, "description", t.Description)
-		// A function without parameters must not have an empty object of them.
+		// The API refuses an empty object as the parameters of a function; without parameters the field is left out.
 		if s := TransformSchema(KindGemini, t.Parameters); !bytes.Contains(s, []byte(`"properties":{}`)) || bytes.Count(s, []byte(`"properties"`)) > 1 {
 			b = append(appendField(b, "parameters"), s...)
 		}
@@ -315,7 +311,7 @@ func encodeGeminiTools(tools []ToolSpec) []byte {
 	return b
 }
 
-// encodeGemini encodes a message's parts without the brackets, so that neighbours of one role can be joined.
+// encodeGemini encodes the parts of a message without the brackets, so that neighbours of one role can be joined.
 func encodeGemini(m *Message, e *entry, model Model, version int) {
 	var b []byte
 	text := func(s string) {
@@ -342,7 +338,7 @@ func encodeGemini(m *Message, e *entry, model Model, version int) {
 				file(f)
 			}
 		case PartThinking:
-			// Summaries stay here; a signature that came with text goes back in its place.
+			// Summaries of thoughts are not sent back; a signature that came with text is, in the same place.
 			if sig, ok := strings.CutPrefix(p.Signature, textSignature); ok && own {
 				b = append(textutil.AppendJSON(append(appendComma(b), `{"text":"","thoughtSignature":`...), sig), '}')
 			}
@@ -354,7 +350,7 @@ func encodeGemini(m *Message, e *entry, model Model, version int) {
 			switch {
 			case own && p.Signature != "":
 				b = appendStringField(b, "thoughtSignature", p.Signature)
-			// The first call of a message must have a signature; the others of the same message have none.
+			// The first call of a message must have a signature; the others have none.
 			case calls == 0 && version >= 30:
 				b = appendStringField(b, "thoughtSignature", noSignature)
 			}
@@ -364,7 +360,7 @@ func encodeGemini(m *Message, e *entry, model Model, version int) {
 			b = append(appendComma(b), `{"functionResponse":{`...)
 			b = appendStringField(b, "id", callID(p.CallID, 64))
 			b = appendStringField(b, "name", p.Name)
-			// The API has no flag for a failed call; these two keys are the ones that its documentation names.
+			// The API has no flag for a failed call; its documentation names these two keys.
 			key := "output"
 			if p.IsError {
 				key = "error"
@@ -372,7 +368,7 @@ func encodeGemini(m *Message, e *entry, model Model, version int) {
 			b = append(appendStringField(append(appendField(b, "response"), '{'), key, p.Text), '}', '}', '}')
 		}
 	}
-	for _, p := range m.Parts { // after all responses, which must come together
+	for _, p := range m.Parts { // all responses of a message must come together, so files follow them
 		if p.Type == PartToolResult {
 			for _, f := range p.Files {
 				file(f)

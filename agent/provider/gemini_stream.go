@@ -6,8 +6,7 @@ import (
 	"fmt"
 )
 
-// textSignature marks a thought signature that came with text, not with a call: it must be sent back at
-// the same place.
+// textSignature marks a thought signature that came with text and not with a call: it must be sent back in the same place.
 const textSignature = "text:"
 
 // geminiAnswer reads the chunks of one answer. Calls are not streamed: each comes whole in one chunk.
@@ -15,15 +14,14 @@ type geminiAnswer struct {
 	out   emitter
 	calls int
 	ids   idSet
-	// candidates' last finishReason; empty until the answer has ended
+	// finish is the last finishReason; empty until the answer has ended. blocked is why the prompt was refused.
 	finish  string
 	blocked string
 	usage   *geminiUsage
 	like    template
 }
 
-// geminiChunk is a GenerateContentResponse with the parts that are new in it. Error is what a proxy sends in its
-// place.
+// geminiChunk is a GenerateContentResponse with only what is new in it. Error is what a proxy sends instead.
 type geminiChunk struct {
 	Candidates []struct {
 		Index   int `json:"index"`
@@ -52,7 +50,7 @@ type geminiPart struct {
 	} `json:"functionCall"`
 }
 
-// geminiUsage counts tokens. Prompt contains what was read from a cache; thoughts are counted beside the answer.
+// geminiUsage is in tokens. Prompt includes what was read from a cache; Thoughts are not part of Answer.
 type geminiUsage struct {
 	Prompt   int `json:"promptTokenCount"`
 	Tools    int `json:"toolUsePromptTokenCount"`
@@ -61,13 +59,13 @@ type geminiUsage struct {
 	Thoughts int `json:"thoughtsTokenCount"`
 }
 
-// event takes one chunk. Of several candidates only the first is read; none is asked for besides it.
+// event implements answer. Only the candidate with index 0 is read; requests ask for no other.
 func (a *geminiAnswer) event(data []byte) (progress, error) {
 	if ok, err := a.like.try(data); ok {
 		return more, err
 	}
 	a.like.clear()
-	// a gateway ends every format with [DONE]
+	// Some gateways end every format with [DONE].
 	if strayDone(data) {
 		return more, nil
 	}
@@ -78,7 +76,7 @@ func (a *geminiAnswer) event(data []byte) (progress, error) {
 			return more, errBadEvent
 		}
 	}
-	// The failure's code and status are inside the object, so the HTTP status is not needed.
+	// The code and the status of the failure are inside the object.
 	if len(ch.Error) > 0 && string(ch.Error) != "null" {
 		f := parseFailure(0, nil, data)
 		return more, f
@@ -86,7 +84,7 @@ func (a *geminiAnswer) event(data []byte) (progress, error) {
 	if ch.PromptFeedback != nil && ch.PromptFeedback.BlockReason != "" {
 		a.blocked = ch.PromptFeedback.BlockReason
 	}
-	// each chunk repeats the counts so far
+	// Each chunk repeats the counts so far.
 	if ch.Usage != nil {
 		a.usage = ch.Usage
 	}
@@ -110,8 +108,7 @@ func (a *geminiAnswer) event(data []byte) (progress, error) {
 	if a.finish != "" || a.blocked != "" {
 		return finished, nil
 	}
-	// A template is learned only from a chunk whose one part is text: anything else in it would be lost in those
-	// that are like it.
+	// Only a chunk with one part of text and nothing else is learned: in chunks like it everything but the text is skipped.
 	if len(ch.Candidates) == 1 && ch.Candidates[0].Index == 0 && len(ch.Candidates[0].Content.Parts) == 1 {
 		if p := &ch.Candidates[0].Content.Parts[0]; p.Signature == "" && p.FunctionCall == nil {
 			kind := p.kind()
@@ -121,7 +118,7 @@ func (a *geminiAnswer) event(data []byte) (progress, error) {
 	return more, nil
 }
 
-// kind of event a part's text makes.
+// kind is the type of event that the part's text becomes.
 func (p *geminiPart) kind() EventType {
 	if p.Thought {
 		return EventThinking
@@ -129,9 +126,8 @@ func (p *geminiPart) kind() EventType {
 	return EventText
 }
 
-// geminiFailure is an error for the finish reasons which mean that the model made a malformed answer:
-// the agent retries those, as it does server errors. nil for all others.
-// Its kind, server_error, is what makes it retriable.
+// geminiFailure is an error for the finish reasons which mean that the model made a malformed answer; nil for all others. The kind
+// server_error makes it retriable, like a failure of the server.
 func geminiFailure(reason, message string) error {
 	switch reason {
 	case "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "OTHER", "MISSING_THOUGHT_SIGNATURE", "MALFORMED_RESPONSE":
@@ -140,7 +136,7 @@ func geminiFailure(reason, message string) error {
 	return nil
 }
 
-// part emits one part. A thought signature that came with text or alone becomes an event of its own, since it must be sent back in the
+// part emits one part. A thought signature that came with text or alone becomes an event of its own, because it must be sent back in the
 // same place.
 func (a *geminiAnswer) part(p *geminiPart) error {
 	if f := p.FunctionCall; f != nil {
@@ -151,8 +147,7 @@ func (a *geminiAnswer) part(p *geminiPart) error {
 		if args == "null" {
 			args = "{}"
 		}
-		// A call comes whole, and yet is emitted in three events, so that the loop sees the same order from every
-		// provider.
+		// A call arrives whole and is still emitted in three events: consumers see the same order from every provider.
 		for _, ev := range []Event{
 			{Type: EventToolStart, Index: at, CallID: id, Name: f.Name},
 			{Type: EventToolDelta, Index: at, Text: args},
@@ -169,20 +164,20 @@ func (a *geminiAnswer) part(p *geminiPart) error {
 			return err
 		}
 	}
-	// The signature of a thought itself is not wanted back; only those of text and calls are.
+	// Signatures of thoughts are not wanted back; those of text and calls are.
 	if p.Signature != "" && !p.Thought {
 		return a.out.send(Event{Type: EventThinking, Signature: textSignature + p.Signature})
 	}
 	return nil
 }
 
-// end emits usage and stop. A blocked prompt ends without a finish reason, and is whole all the same.
+// end emits usage and stop. A blocked prompt has no finish reason, and its answer is complete all the same.
 func (a *geminiAnswer) end() error {
 	if a.finish == "" && a.blocked == "" {
 		return errCut
 	}
 	if u := a.usage; u != nil {
-		// max keeps Input from becoming negative where a server counts cached tokens beside the prompt.
+		// max: some servers count cached tokens beside the prompt.
 		usage := Usage{Input: max(0, u.Prompt+u.Tools-u.Cached), Output: u.Answer, Reasoning: u.Thoughts, CacheRead: u.Cached}
 		if err := a.out.send(Event{Type: EventUsage, Usage: usage}); err != nil {
 			return err
@@ -191,7 +186,7 @@ func (a *geminiAnswer) end() error {
 	return a.out.send(Event{Type: EventStop, Stop: a.stopReason()})
 }
 
-// stopReason is ours. The API says STOP also for an answer with calls, so calls decide.
+// stopReason translates finishReason. The API says STOP for answers with calls too, so calls decide.
 func (a *geminiAnswer) stopReason() StopReason {
 	if a.blocked != "" {
 		return StopRefusal

@@ -20,15 +20,14 @@ type chatProvider struct {
 	openaiClient
 }
 
-// openaiClient is the SDK's client for Chat Completions and Responses. It is made without the SDK's defaults from
-// the environment: they would send OpenAI's key and organisation to any base URL.
-// It is embedded by both adapters and made at the first request.
+// openaiClient is the SDK's client for Chat Completions and Responses, which both adapters embed. It is made at the first request, and
+// without the SDK's defaults from the environment, which would send OpenAI's key and organisation to any base URL.
 type openaiClient struct {
 	once   sync.Once
 	client openai.Client
 }
 
-// open sends the request and gives the response whose body is the stream. A failure is an *apiFailure, or the network's error.
+// open sends the request and returns the response whose body is the stream. A failure is an *apiFailure, or an error of the network.
 func (c *openaiClient) open(ctx context.Context, b *base, model Model, path string, body []byte) (*http.Response, error) {
 	c.once.Do(func() {
 		opts := []option.RequestOption{
@@ -46,7 +45,7 @@ func (c *openaiClient) open(ctx context.Context, b *base, model Model, path stri
 		}
 		c.client = openai.Client{Options: opts}
 	})
-	// It was learned from a 404 of an earlier request.
+	// An earlier request got a 404 without it.
 	if slices.Contains(b.refused(baseURLQuirk), "/v1") {
 		path = "v1/" + path
 	}
@@ -59,8 +58,8 @@ func (c *openaiClient) open(ctx context.Context, b *base, model Model, path stri
 	var api *openai.Error
 	if errors.As(err, &api) && api.Response != nil {
 		f := failedResponse(api.Response)
-		// A base URL without a path is tried as it is written, and then with the usual /v1.
-		// The quirk is noted first, so the second 404 is returned and no third request is made.
+		// A base URL without a path is tried as it is written and then with the usual /v1. noteRefused comes first, so a second 404 is
+		// returned and no third request is made.
 		if f.status == http.StatusNotFound && b.cfg.Cloud == "" && b.bareURL() && b.noteRefused(baseURLQuirk, "/v1") {
 			return c.open(ctx, b, model, path, body)
 		}
@@ -69,8 +68,8 @@ func (c *openaiClient) open(ctx context.Context, b *base, model Model, path stri
 	return resp, err
 }
 
-// baseURLQuirk is the key under which base.noteRefused keeps that the base URL needs "/v1". A NUL cannot be in a
-// model's name.
+// baseURLQuirk is the key under which noteRefused remembers that the base URL needs "/v1". Models are the other keys; none has a NUL in
+// its name.
 const baseURLQuirk = "\x00url"
 
 // bareURL reports a configured base URL without a path.
@@ -90,16 +89,15 @@ func (p *chatProvider) Stream(ctx context.Context, req *Request, emit func(Event
 	}), req)
 }
 
-// body builds the request and names the optional parameters that it sent, so that attempt knows which
-// of them a refusal can be about.
+// body builds the request and names the optional parameters that it sent: attempt looks for them in a refusal.
 func (p *chatProvider) body(req *Request, without []string) (body []byte, sent []string) {
 	conv := p.cache.acquire(req.SessionID, req.Model.String())
 	defer p.cache.release(conv)
 	enc := chatEncoder{model: req.Model, short: p.shortIDs(req.Model.ID), reasoning: p.returnsReasoning(req.Model.ID)}
-	// The shape comes before the encoding: it decides which messages there are.
+	// The shape comes before the encoding, because it decides which messages there are.
 	shape := p.shape(without)
 	messages, words := shape.apply(req.Messages, req.System)
-	// Shapes count as sent always: the server complains about them, not about a parameter's name.
+	// Shapes always count as sent: a template complains about the conversation, and not about a parameter.
 	sent = append(sent, shapeNoSystem, shapeAlternate, shapeOneCall)
 	entries := conv.encode(messages, func(_ int, m *Message, e *entry) { enc.message(m, e) })
 	system := conv.encodeSystem(words, func() []byte { return encodeChatSystem(words, p.cfg.Quirks.SystemRole) })
@@ -117,8 +115,8 @@ func (p *chatProvider) body(req *Request, without []string) (body []byte, sent [
 		b = append(b, `,"stream":true`...)
 	}
 	x := req.rest.clone()
-	// optional writes a setting of the configuration as it is, and reports whether the caller is to write the
-	// value of a field of ours.
+	// optional writes the configured value of a parameter and returns false, or begins the field and returns true: then the caller writes
+	// our value.
 	optional := func(name string, add bool) bool {
 		if v := x.take(name); v != nil {
 			b = append(appendField(b, name), v...)
@@ -131,7 +129,7 @@ func (p *chatProvider) body(req *Request, without []string) (body []byte, sent [
 		b = appendField(b, name)
 		return true
 	}
-	// Without it a stream has no usage, and costs are unknown.
+	// Without stream_options a stream has no usage, and the cost is unknown.
 	if optional("stream_options", !p.cfg.Quirks.NoStreamUsage && !p.cfg.Quirks.NoStream) {
 		b = append(b, `{"include_usage":true}`...)
 	}
@@ -147,18 +145,18 @@ func (p *chatProvider) body(req *Request, without []string) (body []byte, sent [
 	if optional("reasoning_effort", req.Effort != "") {
 		b = textutil.AppendJSON(b, req.Effort)
 	}
-	// OpenAI routes requests with one key to the machine that has their prefix cached.
+	// OpenAI routes requests with the same key to the machine that has their prefix cached.
 	if optional("prompt_cache_key", p.cfg.Kind == KindOpenAI && req.SessionID != "") {
 		b = textutil.AppendJSON(b, req.SessionID)
 	}
 	if len(tools) > 0 {
 		b = append(append(append(appendField(b, "tools"), '['), tools...), ']')
-		// false is sent only where the server's template cannot take several calls.
+		// false is sent only where the server's template cannot express several calls.
 		if optional("parallel_tool_calls", shape.oneCall) {
 			b = append(b, "false"...)
 		}
 	} else {
-		// Without tools the API refuses both.
+		// Without tools the API refuses both parameters.
 		x.take("parallel_tool_calls")
 		x.take("tool_choice")
 	}
@@ -173,8 +171,8 @@ func (p *chatProvider) body(req *Request, without []string) (body []byte, sent [
 	return append(b, ']', '}'), sent
 }
 
-// maxTokensField is the name of the output limit. OpenAI's newer models take only the long one, most
-// other servers only the short one; when one is refused, the other is tried.
+// maxTokensField is the name of the output limit. OpenAI's newer models take only the long one, most other servers only the short one;
+// after a refusal the other one is used.
 func (p *chatProvider) maxTokensField(without []string) string {
 	long, short := "max_completion_tokens", "max_tokens"
 	if f := p.cfg.Quirks.MaxTokensField; f != "" {
@@ -192,13 +190,13 @@ func (p *chatProvider) maxTokensField(without []string) string {
 // shortIDs reports a model that takes call ids of exactly nine letters and digits: Mistral's API refuses all others.
 func (p *chatProvider) shortIDs(model string) bool {
 	m := strings.ToLower(model)
-	// by the server, or by the model where a gateway serves it
+	// By the server's address, or by the model's name where a gateway serves it.
 	return p.cfg.Quirks.ShortCallIDs || strings.Contains(p.cfg.BaseURL, "mistral.ai") ||
 		strings.Contains(m, "mistral") || strings.Contains(m, "devstral") || strings.Contains(m, "codestral")
 }
 
-// returnsReasoning reports a model that wants its reasoning back together with the calls: DeepSeek and
-// Kimi refuse, or loop, without it.
+// returnsReasoning reports a model that wants its reasoning back with its calls: without it DeepSeek and Kimi refuse the request or
+// repeat themselves.
 func (p *chatProvider) returnsReasoning(model string) bool {
 	m := strings.ToLower(model)
 	return p.cfg.Quirks.ReturnReasoning || strings.Contains(m, "deepseek") || strings.Contains(m, "kimi")

@@ -5,34 +5,31 @@ import (
 	"strings"
 )
 
-// chatCall is a call whose pieces are still coming. Servers disagree on how pieces are numbered and
-// repeated; each field below is there because some server needs it.
+// chatCall is a call while its pieces arrive. Servers number and repeat pieces in different ways; the fields are what is needed to tell
+// their habits apart.
 type chatCall struct {
-	index int // the server's, -1 when it gives none
-	at    int // ours
+	index int // the server's number, -1 where it gives none
+	at    int // the call's Index in our events
 	id    string
-	// Servers repeat the id in later pieces or leave it out; it is compared as it was written, before unique
-	// changed it.
-	rawID  string // as the server wrote it
+	// Some servers repeat the id in later pieces, others leave it out. It is compared as the server wrote it, before unique changed it.
+	rawID  string
 	name   string
 	args   []byte
 	last   int // where the last piece begins in args
 	pieces int
-	// grows and repeats are guesses until the arguments end, since a real argument may look alike; arguments
-	// decides.
+	// grows and repeats are guesses while pieces arrive, because real arguments may look the same; arguments decides at the end.
 	grows   bool // each piece so far repeats the one before and adds to it
-	repeats bool // the last piece is everything before it, once more
+	repeats bool // the last piece repeats everything before it
 }
 
-// call adds a piece of a call. A piece belongs to the call with its index or, where servers give none or the same to
-// all, to the one with its id; without either it belongs to the last call, unless that one is whole and the piece
-// names a tool again.
+// call adds a piece of a call. The piece belongs to the call with its index, or with its id where a server gives no index or the same one
+// to all. With neither it belongs to the last call, unless that one is complete and the piece names a tool again.
 func (a *chatAnswer) call(d *chatToolDelta) error {
 	a.said = true
 	id := jsonText(d.ID)
-	// a number stands for an id at some servers, and must be the same text each time
+	// Some servers send a number as the id. It is kept as it is written, so that it is the same text each time.
 	if id == "" && len(d.ID) > 0 && d.ID[0] != '"' && string(d.ID) != "null" {
-		id = string(d.ID) // a number
+		id = string(d.ID)
 	}
 	index := -1
 	if d.Index != nil {
@@ -40,9 +37,9 @@ func (a *chatAnswer) call(d *chatToolDelta) error {
 	}
 	args := d.Function.Arguments
 	piece := jsonText(args)
-	// Small servers send the arguments as an object, as a call in one piece.
+	// Small servers send the arguments at once, as an object instead of a string.
 	if piece == "" && len(args) > 0 && args[0] == '{' {
-		piece = string(args) // an object instead of a string
+		piece = string(args)
 	}
 	c := a.find(index, id, d.Function.Name, piece)
 	if c == nil {
@@ -52,9 +49,8 @@ func (a *chatAnswer) call(d *chatToolDelta) error {
 			return err
 		}
 	} else if name := d.Function.Name; name != "" && name != c.name && len(c.args) == 0 {
-		// A name may come in pieces only before the arguments begin; afterwards another name would be another
-		// call.
-		c.name += name // a name in pieces; a repeated one is equal
+		// A name comes in pieces only before the arguments begin; a repeated name is equal.
+		c.name += name
 	}
 	a.last = c
 	if piece == "" {
@@ -63,10 +59,8 @@ func (a *chatAnswer) call(d *chatToolDelta) error {
 	return a.piece(c, piece)
 }
 
-// piece adds to a call's arguments. Some servers repeat all that was said with every piece, or once
-// more at the end; that is noted here and resolved in arguments.
-// The piece is emitted in any case but the last, as it may be new; EventToolEnd has the arguments without
-// repetition.
+// piece adds to a call's arguments. Some servers repeat with every piece everything before it, or send everything once more at the end.
+// Here that is only noted, since a piece may be new after all; EventToolEnd has the arguments without repetition, see arguments.
 func (a *chatAnswer) piece(c *chatCall, piece string) error {
 	previous := c.args[c.last:]
 	c.repeats = c.pieces > 0 && piece == string(c.args)
@@ -80,7 +74,7 @@ func (a *chatAnswer) piece(c *chatCall, piece string) error {
 	return a.out.send(Event{Type: EventToolDelta, Index: c.at, Text: piece})
 }
 
-// find is the call that a piece belongs to; nil when it begins a new one. index is -1 when the server gives none.
+// find returns the call that a piece belongs to; nil when the piece begins a new one. index is -1 where the server gives none.
 func (a *chatAnswer) find(index int, id, name, piece string) *chatCall {
 	if len(a.calls) == 0 {
 		return nil
@@ -88,7 +82,7 @@ func (a *chatAnswer) find(index int, id, name, piece string) *chatCall {
 	last := a.calls[len(a.calls)-1]
 	if index < 0 {
 		if id != "" {
-			// Matching an id beats the order: pieces of two calls may alternate.
+			// An equal id counts more than the order, because pieces of two calls may alternate.
 			for _, c := range a.calls {
 				if c.rawID == id {
 					return c
@@ -106,8 +100,8 @@ func (a *chatAnswer) find(index int, id, name, piece string) *chatCall {
 		if c.index != index {
 			continue
 		}
-		// Several calls under one index differ by their ids alone.
-		if id != "" && c.rawID != "" && c.rawID != id { // all calls at index 0
+		// Some servers give all calls the index 0, so only their ids differ.
+		if id != "" && c.rawID != "" && c.rawID != id {
 			for _, o := range a.calls {
 				if o.index == index && o.rawID == id {
 					return o
@@ -116,31 +110,31 @@ func (a *chatAnswer) find(index int, id, name, piece string) *chatCall {
 			return nil
 		}
 		if id == "" && name != "" && c.followedBy(piece) {
-			continue // another call under the same index
+			continue // a call before it may have the same index
 		}
 		return c
 	}
 	return nil
 }
 
-// followedBy reports whether a piece that names a tool begins another call: this one is whole, and the piece is not
-// its arguments once more.
+// followedBy reports whether a piece that names a tool begins another call: this one is complete, and the piece is not a repetition of
+// its arguments.
 func (c *chatCall) followedBy(piece string) bool {
 	n := len(c.args)
 	return n > 0 && c.args[n-1] == '}' && strings.HasPrefix(piece, "{") && !strings.HasPrefix(piece, string(c.args)) && json.Valid(c.args)
 }
 
-// arguments are a call's arguments as written, without the repetitions some servers add.
+// arguments are the call's arguments as the model wrote them, without the repetitions that some servers add.
 func (c *chatCall) arguments() string {
 	whole := string(c.args)
-	// Valid JSON is taken as it is: repairs are only for what could not be run anyway.
+	// Valid JSON is kept: repairs are for arguments that could not be used anyway.
 	if c.pieces < 2 || json.Valid(c.args) {
 		return wrapArguments(whole)
 	}
 	if rest, ok := strings.CutPrefix(whole, "{}"); ok && json.Valid([]byte(rest)) {
-		return rest // begun as none, and then told in pieces
+		return rest // first {} for "none", then the pieces
 	}
-	// The last piece is the whole where each repeats the one before, or where all of it came once more.
+	// Where each piece repeats the one before, or everything came once more, the last piece is the whole.
 	if last := whole[c.last:]; (c.grows || c.repeats || last == whole[:c.last]) && strings.HasPrefix(last, "{") && json.Valid([]byte(last)) {
 		return last
 	}

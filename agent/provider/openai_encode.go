@@ -8,8 +8,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
-// encodeChatSystem makes one system message of all blocks: many chat templates allow only one.
-// The role is that of the server's template; see Quirks.SystemRole.
+// encodeChatSystem makes one system message of all blocks, because many chat templates allow only one. role is that of Quirks.SystemRole;
+// "" is "system".
 func encodeChatSystem(system []string, role string) []byte {
 	text := joinSystem(system)
 	if text == "" {
@@ -22,8 +22,7 @@ func encodeChatSystem(system []string, role string) []byte {
 	return append(appendStringField(b, "content", text), '}')
 }
 
-// joinSystem is the system prompt as one text, without empty blocks.
-// A copy is made, because DeleteFunc changes the slice that it is given.
+// joinSystem is the system prompt as one text, without empty blocks. It clones the slice, which DeleteFunc would change.
 func joinSystem(system []string) string {
 	return strings.Join(slices.DeleteFunc(slices.Clone(system), func(s string) bool { return strings.TrimSpace(s) == "" }), "\n\n")
 }
@@ -41,16 +40,15 @@ func encodeChatTools(kind Kind, tools []ToolSpec) []byte {
 	return b
 }
 
-// chatEncoder encodes messages for one model. A RoleTool message becomes one message for each result,
-// as the format wants.
+// chatEncoder encodes messages for one model. A message of RoleTool becomes one message for each result, as the format requires.
 type chatEncoder struct {
-	// short is for ids of nine letters and digits, reasoning for a model that wants its thoughts back.
+	// short asks for call ids of nine letters and digits, reasoning for thoughts to be sent back; see shortIDs and returnsReasoning.
 	model     Model
 	short     bool
 	reasoning bool
 }
 
-// id is a call's id as the server takes it. It depends on the id alone, so that call and result still agree.
+// id is a call's id in a form that the server takes. It depends on the id alone, so that a call and its result agree.
 func (c chatEncoder) id(id string) string {
 	if c.short && (len(id) != 9 || strings.ContainsAny(id, "_-")) {
 		return hashID(id, 9)
@@ -58,8 +56,8 @@ func (c chatEncoder) id(id string) string {
 	return callID(id, 40) // OpenAI's limit
 }
 
-// message encodes one message of ours, which may become several of the format's.
-// A message of which nothing remains gets no encoding, and body leaves it out.
+// message encodes one message of ours, which may become several of the format's. A message of which nothing can be sent gets no encoding,
+// and body leaves it out.
 func (c chatEncoder) message(m *Message, e *entry) {
 	switch m.Role {
 	case RoleAssistant:
@@ -83,9 +81,9 @@ func (c chatEncoder) message(m *Message, e *entry) {
 			b = appendStringField(b, "tool_call_id", c.id(p.CallID))
 			b = append(appendStringField(b, "content", text), '}')
 		}
-		// The results must directly follow their calls, so the files come behind all of them, in a message of the
-		// user.
-		if len(files) > 0 { // tool messages carry text only
+		// The format's tool messages have only text. The files come in a user message behind all results, because results must directly
+		// follow their calls.
+		if len(files) > 0 {
 			parts := []Part{{Type: PartText, Text: "The tool's result contains:"}}
 			for _, f := range files {
 				parts = append(parts, Part{Type: PartFile, Files: []File{f}})
@@ -98,7 +96,7 @@ func (c chatEncoder) message(m *Message, e *entry) {
 	}
 }
 
-// user encodes a message of the user: as a plain string where there is only text, because many servers take nothing else.
+// user encodes a message of the user. Text alone is a plain string, because many servers take nothing else.
 func (c chatEncoder) user(parts []Part) []byte {
 	var text []string
 	var files []File
@@ -118,7 +116,7 @@ func (c chatEncoder) user(parts []Part) []byte {
 			}
 		}
 	}
-	// Texts are joined to one: a server that takes only a string would refuse a list.
+	// The texts become one, because a list of several would not be a plain string.
 	joined := strings.Join(text, "\n\n")
 	b := []byte(`{"role":"user"`)
 	if len(files) == 0 {
@@ -149,11 +147,11 @@ func (c chatEncoder) user(parts []Part) []byte {
 	return append(b, ']', '}')
 }
 
-// assistant encodes an answer. Reasoning goes back only where it was made by the same provider and is
-// wanted there; nil for an answer with neither text nor calls, which servers refuse.
+// assistant encodes an answer. Reasoning is sent back only to the provider that made it, and only where that wants it. It returns nil for
+// an answer with neither text nor calls, which servers refuse.
 func (c chatEncoder) assistant(m *Message) []byte {
 	var text, reasoning strings.Builder
-	// Where several parts carry details, the last counts: end emits the whole array at once.
+	// The last part with details counts, because end emits the whole array at once.
 	var details string
 	var calls []byte
 	for _, p := range m.Parts {
@@ -172,7 +170,7 @@ func (c chatEncoder) assistant(m *Message) []byte {
 			calls = append(textutil.AppendJSON(calls, string(objectInput(p.Input))), '}', '}')
 		}
 	}
-	// such as an answer that was broken off while it was thinking
+	// This is an answer that broke off while the model was thinking, for example.
 	if text.Len() == 0 && len(calls) == 0 {
 		return nil
 	}
@@ -180,7 +178,7 @@ func (c chatEncoder) assistant(m *Message) []byte {
 	if text.Len() > 0 {
 		b = appendStringField(b, "content", text.String())
 	} else {
-		// Servers refuse a missing content; null stands for none where there are calls.
+		// Servers refuse a message without content; with calls null means "none".
 		b = append(b, `,"content":null`...)
 	}
 	if details != "" {

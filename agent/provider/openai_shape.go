@@ -5,21 +5,21 @@ import (
 	"strings"
 )
 
-// shape is what a server's chat template demands of a conversation besides what the format says.
+// shape is what a server's chat template demands of a conversation beyond the format.
 type shape struct {
 	noSystem  bool // no message of role system: its words go before the first request
-	alternate bool // user and assistant in turns, tools and their results not counted
+	alternate bool // user and assistant take turns; calls and their results do not count
 	oneCall   bool // one call in an assistant message
 }
 
-// The shapes as base.noteRefused keeps them, named so that no server's words can be taken for them.
+// The shapes as keys for base.noteRefused. They begin with NUL, so that no parameter's name can be equal.
 const (
 	shapeNoSystem  = "\x00system"
 	shapeAlternate = "\x00alternate"
 	shapeOneCall   = "\x00one call"
 )
 
-// shape is what was configured, and what the server complained about before.
+// shape is what the configuration sets, together with what the server has complained about before.
 func (p *chatProvider) shape(without []string) shape {
 	q := p.cfg.Quirks
 	return shape{
@@ -29,8 +29,8 @@ func (p *chatProvider) shape(without []string) shape {
 	}
 }
 
-// complaint finds in a failure's text the shape that a chat template demands. vLLM, llama.cpp and LM
-// Studio return the template's own exception, so the words are the templates'.
+// complaint finds in a failure's text the shape that a chat template demands. vLLM, llama.cpp and LM Studio return the template's own
+// exception, so the words are those of templates.
 func complaint(message string) string {
 	m := strings.ToLower(message)
 	for _, c := range [...]struct{ words, shape string }{
@@ -50,9 +50,8 @@ func complaint(message string) string {
 	return ""
 }
 
-// apply gives a conversation its shape. Messages that stay as they are keep their parts, so that what was encoded of
-// them is found again.
-// The order matters: splitting comes before joining, and the preface must be there before roles are counted.
+// apply gives a conversation its shape. Messages that need no change keep their parts, so that the cache finds their encodings. The order
+// matters: calls are split before messages are joined, and the preface must exist before roles are compared.
 func (s shape) apply(messages []Message, system []string) ([]Message, []string) {
 	if s == (shape{}) {
 		return messages, system
@@ -69,9 +68,8 @@ func (s shape) apply(messages []Message, system []string) ([]Message, []string) 
 	return messages, system
 }
 
-// splitCalls splits an answer with several calls into one answer for each call, followed by its result.
-// The parts are slices of the original ones: nothing is copied, and the cache finds the encodings by their
-// addresses.
+// splitCalls splits an answer with several calls into one answer for each call, followed by its result. The new parts are slices of the
+// old ones, so that the cache recognises them by their addresses.
 func splitCalls(all []Message) []Message {
 	out := make([]Message, 0, len(all))
 	for i := 0; i < len(all); i++ {
@@ -93,7 +91,7 @@ func splitCalls(all []Message) []Message {
 		i++
 		results, from := all[i], 0
 		for n, end := range ends {
-			// what follows the last call, such as a text, stays with it
+			// What follows the last call, such as a text, stays with it.
 			if n == len(ends)-1 {
 				end = len(m.Parts)
 			}
@@ -101,7 +99,7 @@ func splitCalls(all []Message) []Message {
 			one.Parts = m.Parts[from:end]
 			id := m.Parts[ends[n]-1].CallID
 			k := slices.IndexFunc(results.Parts, func(p Part) bool { return p.CallID == id })
-			// A call without a result gets an empty message, which is left out when it is encoded.
+			// A call without a result gets an empty message, which the encoder leaves out.
 			if its.Parts = nil; k >= 0 {
 				its.Parts = results.Parts[k : k+1]
 			}
@@ -112,15 +110,14 @@ func splitCalls(all []Message) []Message {
 	return out
 }
 
-// preface puts the system prompt in front of the first request's text, for templates without a system
-// role.
+// preface puts the system prompt before the text of the first request, for templates without a system role.
 func preface(all []Message, system []string) []Message {
 	text := joinSystem(system)
 	if text == "" {
 		return all
 	}
 	words := Part{Type: PartText, Text: text}
-	// Without a first request to put it before, the prompt becomes one of its own.
+	// Without a first request the prompt becomes a message of its own.
 	if len(all) == 0 || all[0].Role != RoleUser {
 		return append([]Message{{ID: "system", Role: RoleUser, Parts: []Part{words}}}, all...)
 	}
@@ -129,12 +126,11 @@ func preface(all []Message, system []string) []Message {
 	return out
 }
 
-// filler is the assistant's text where a template requires an answer between two requests and there is
-// none.
+// filler is the assistant's text where a template requires an answer between two requests and there is none.
 const filler = "(noted)"
 
-// alternateRoles joins consecutive messages of one side, and puts filler between a tool's result and the next
-// request: templates do not count tool messages, so they would see two requests in a row.
+// alternateRoles joins consecutive messages of one role and puts filler between a tool's result and the next request. Templates do not
+// count tool messages, so they would see two requests in a row.
 func alternateRoles(all []Message) []Message {
 	var out []Message
 	for _, m := range all {
@@ -144,7 +140,7 @@ func alternateRoles(all []Message) []Message {
 		}
 		switch {
 		case before == nil:
-		// Calls and their results stay as they are: joined, results would come after the wrong calls.
+		// Answers with calls are not joined, because their results would follow the wrong calls.
 		case m.Role == before.Role && m.Role != RoleTool && (m.Role == RoleUser || !calls(*before)):
 			before.Parts = slices.Concat(before.Parts, m.Parts)
 			continue
@@ -156,7 +152,7 @@ func alternateRoles(all []Message) []Message {
 	return out
 }
 
-var fillerParts = []Part{{Type: PartText, Text: filler}} // one for all, so that its encoding is found again
+var fillerParts = []Part{{Type: PartText, Text: filler}} // one slice for all, so that the cache finds its encoding
 
 func calls(m Message) bool {
 	return slices.ContainsFunc(m.Parts, func(p Part) bool { return p.Type == PartToolCall })

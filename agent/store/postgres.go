@@ -203,7 +203,7 @@ func (p *postgres) migrate(ctx context.Context, d *sql.DB, schema string) error 
 		return err
 	}
 	defer t.Rollback()
-	// The number is that of our advisory locks; the lock ends with the transaction.
+	// The number is ours alone, so that no other program waits for this lock. It ends with the transaction.
 	if _, err := t.ExecContext(ctx, "SELECT pg_advisory_xact_lock(7526175)"); err != nil {
 		return err
 	}

@@ -145,7 +145,7 @@ func (w writer) otherHost() string {
 	return w.host
 }
 
-// hostname is never empty, because the column of the table is shown to people.
+// hostname is never empty: an empty host in LockedError means this machine.
 func hostname() string {
 	name, err := os.Hostname()
 	if err != nil || name == "" {
@@ -165,8 +165,7 @@ func take(ctx context.Context, c *pgx.Conn, session string) (fence int64, who wr
 		_, who, err := lastWriter(ctx, c, session)
 		return 0, who, errors.Join(errHeld, err)
 	}
-	// The fence grows with each holder, also when the same process takes the session again: a lost connection may have had a holder in
-	// between.
+	// The fence grows with each holder, also when the same process takes the session again.
 	err = c.QueryRow(ctx, `INSERT INTO writers(session, fence, host, pid, since) VALUES ($1, 1, $2, $3, $4)
 		ON CONFLICT(session) DO UPDATE SET fence = writers.fence + 1, host = excluded.host, pid = excluded.pid, since = excluded.since
 		RETURNING fence`, session, hostname(), os.Getpid(), time.Now().UnixMicro()).Scan(&fence)

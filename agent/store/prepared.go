@@ -6,8 +6,7 @@ import (
 	"sync"
 )
 
-// maxPrepared bounds the statements that one pool keeps. The fixed queries need fewer; those whose text varies (lists of types) are not
-// worth more.
+// maxPrepared bounds the statements that one pool keeps: the text of some varies with their lists of types, and those are not worth more.
 const maxPrepared = 32
 
 // prepared keeps frequent statements ready to run: SQLite takes longer to parse a query than to answer it. The writer's pool and the

@@ -19,7 +19,7 @@ type op struct {
 	from    *leftover         // a dead process queued it; nil: this one
 }
 
-// maxBatch is how many ops one transaction takes. It bounds how long a call or Sync waits for the ops before it to be written.
+// maxBatch is how many ops one transaction takes. It bounds how long other processes wait until they can write to the same file.
 const maxBatch = 4096
 
 // enqueue appends ops in order and wakes the writer. After Close ops are dropped, and callers who wait get ErrClosed.
