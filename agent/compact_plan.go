@@ -10,27 +10,27 @@ import (
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
-// How much of the newest messages stays, in tokens: a quarter of the window within these bounds.
+// How much of the newest messages stays, in tokens: a quarter of the window, within these bounds.
 const (
 	tailLeast = 2_000
 	tailMost  = 15_000
 )
 
-// cutPlan says what a compaction removes. With no messages to remove there may still be
-// results to trim.
+// cutPlan says what a compaction removes. When no message can be removed, results may still be trimmed.
 type cutPlan struct {
 	gone     []provider.Message // what the summary replaces
 	messages int                // len(gone)
 	tokens   int                // of gone, plus what trimming saves; estimated
-	prompt   string
-	from     string
-	trimmed  map[string]int
+	// prompt and from are message ids, as in CompactionData.
+	prompt  string
+	from    string
+	trimmed map[string]int // call id → bytes that stay of its result
 }
 
-// plan decides what a compaction takes out. What stays begins at a prompt or at a step, so that a call is never separated from
-// its result: providers refuse that. While a turn runs, the newest step and the prompt it works on always stay. limit is what
-// usable gives, in tokens; 0 is unknown, and the smallest budget is used. A hard one (the provider refused the request) keeps a
-// quarter of that.
+// plan decides what a compaction removes. What stays begins at a prompt or at an answer, so that a call is never separated from its
+// result: providers refuse that. While a turn runs, the newest step and the prompt that it works on always stay. limit is that of usable,
+// in tokens; 0 is unknown and gives the smallest budget. A hard compaction, after the provider refused the request, keeps a quarter of
+// the budget.
 func (h *history) plan(limit int, o CompactionOptions, c compaction) (p cutPlan) {
 	all := h.messages
 	if len(all) == 0 {
@@ -48,11 +48,13 @@ func (h *history) plan(limit int, o CompactionOptions, c compaction) (p cutPlan)
 	if running {
 		from = lastStep(all)
 	}
+	// The newest messages stay as long as the budget lasts. A result is taken together with its calls, which come before it.
 	left, turns := budget-estimateAll(all[from:]), 0
 	for i := from - 1; i >= 0; i-- {
 		if left -= estimateMessage(all[i]); left < 0 || o.TailTurns > 0 && turns == o.TailTurns {
 			break
 		}
+		// A cut here would leave results without their calls.
 		if all[i].Role == provider.RoleTool {
 			continue
 		}
@@ -61,7 +63,9 @@ func (h *history) plan(limit int, o CompactionOptions, c compaction) (p cutPlan)
 			turns++
 		}
 	}
-	if from == 0 || from == 1 && strings.HasPrefix(all[0].ID, "cmp_") { // all of it fits
+	if from == 0 || from == 1 && strings.HasPrefix(all[0].ID, "cmp_") { // everything fits the budget, except for an earlier summary
+		// A compaction that Pillion began has nothing to do here. One that a person asked for, or that must help, removes everything
+		// except a step that is still to be answered.
 		if c.auto && !c.hard {
 			return p
 		}
@@ -69,7 +73,8 @@ func (h *history) plan(limit int, o CompactionOptions, c compaction) (p cutPlan)
 			from = lastStep(all)
 		}
 	}
-	// Whole turns read better than the end of one; a turn that is longer than the budget keeps its prompt.
+	// Whole turns read better than the end of one, so the cut moves to the next prompt. When the running turn alone exceeds the budget,
+	// its prompt is kept apart.
 	if i := slices.IndexFunc(all[from:], func(m provider.Message) bool { return m.Role == provider.RoleUser }); i > 0 {
 		from += i
 	} else if i < 0 && running {
@@ -87,7 +92,7 @@ func (h *history) plan(limit int, o CompactionOptions, c compaction) (p cutPlan)
 		}
 	}
 	p.messages = len(p.gone)
-	if p.messages == 1 && strings.HasPrefix(p.gone[0].ID, "cmp_") || p.messages == 0 { // a summary of a summary
+	if p.messages == 1 && strings.HasPrefix(p.gone[0].ID, "cmp_") || p.messages == 0 { // nothing, or only an earlier summary, is left to summarise
 		p = cutPlan{from: all[0].ID}
 		p.trim(all, limit)
 		return p
@@ -105,7 +110,7 @@ func (h *history) running() bool {
 	return last.Role == provider.RoleTool || last.Role == provider.RoleUser
 }
 
-// lastStep is where the newest step begins: the person's words, or the answer whose results come last.
+// lastStep is the index at which the newest step begins: the person's message, or the answer whose results come last.
 func lastStep(all []provider.Message) int {
 	i := len(all) - 1
 	for i > 0 && all[i].Role == provider.RoleTool {
@@ -114,17 +119,18 @@ func lastStep(all []provider.Message) int {
 	return i
 }
 
-// synthetic reports that Pillion wrote the whole message: it is not the prompt that the turn works on.
+// synthetic reports that Pillion wrote the whole message, so it is not the prompt that the turn works on.
 func synthetic(m provider.Message) bool {
 	return !slices.ContainsFunc(m.Parts, func(p provider.Part) bool { return !p.Synthetic })
 }
 
-// trim cuts the results of what stays when they alone would fill half of the window: the largest first, each to an equal share.
-// Without it one output of a whole window could never be compacted, because the newest step always stays.
+// trim cuts the results of the messages that stay when they alone would fill half of the window: the largest first, each to an equal
+// share. Without it one output as large as the window could never be compacted, because the newest step always stays.
 func (p *cutPlan) trim(tail []provider.Message, limit int) {
 	if limit <= 0 {
 		return
 	}
+	// Half of the window, so that the prompt, the tools and the answer have the other half.
 	most := limit / 2
 	size := estimateAll(tail)
 	type result struct {
@@ -143,7 +149,7 @@ func (p *cutPlan) trim(tail []provider.Message, limit int) {
 		return
 	}
 	slices.SortStableFunc(results, func(a, b result) int { return b.size - a.size })
-	fair := max(most/2/len(results), 100) // tokens for each
+	fair := max(most/2/len(results), 100) // tokens that each result may keep
 	for _, r := range results {
 		if size <= most || r.size <= fair {
 			break
@@ -151,26 +157,27 @@ func (p *cutPlan) trim(tail []provider.Message, limit int) {
 		if p.trimmed == nil {
 			p.trimmed = map[string]int{}
 		}
-		p.trimmed[r.id] = fair * 4
+		p.trimmed[r.id] = fair * 4 // trimmed is in bytes; four bytes are about one token
 		size -= r.size - fair
 		p.tokens += r.size - fair
 	}
 }
 
-// Bytes shown of one message's parts in a transcript.
+// How many bytes of each part a transcript shows. Results are the longest and the least needed: a summary tells what was done with them.
 const (
 	shownText   = 8_000
 	shownInput  = 600
 	shownResult = 2_000
 )
 
-// transcriptFor is the request for a summary, in at most about room bytes: of a long conversation the newest part, with the
-// summary that an earlier compaction made, since nothing else remembers what was before it.
+// transcriptFor is the request for a summary, in about room bytes. Of a long conversation it has the newest part, and the summary of an
+// earlier compaction, because nothing else remembers what came before.
 func transcriptFor(all []provider.Message, focus string, room int) string {
 	var parts []string
 	size, first := 0, 0
 	for i, m := range slices.Backward(all) {
 		text := shown(m)
+		// At least one message is shown, however long it is.
 		if size+len(text) > room && i > 0 && len(parts) > 0 {
 			first = i + 1
 			break
@@ -198,7 +205,7 @@ func transcriptFor(all []provider.Message, focus string, room int) string {
 	return b.String()
 }
 
-// shown is a message as a transcript has it. Its parts are cut, because a summary needs what was done, not whole files.
+// shown is a message in a transcript. Its parts are cut, because a summary needs to know what was done, not whole files.
 func shown(m provider.Message) string {
 	var b strings.Builder
 	for _, p := range m.Parts {
@@ -227,8 +234,8 @@ func shown(m provider.Message) string {
 	return b.String()
 }
 
-// cutMiddle keeps the beginning and the end, about most bytes together, and says how many bytes are missing. A character that
-// the cut splits is dropped.
+// cutMiddle keeps the beginning and the end of s, about most bytes together, and says how many bytes are missing. A character that the
+// cut splits is dropped.
 func cutMiddle(s string, most int) string {
 	if len(s) <= most {
 		return s
@@ -237,9 +244,8 @@ func cutMiddle(s string, most int) string {
 	return strings.ToValidUTF8(s[:half], "") + "\n… (" + fmt.Sprint(len(s)-2*half) + " bytes left out) …\n" + strings.ToValidUTF8(s[len(s)-half:], "")
 }
 
-// digest is a summary without a model: the last prompts, the last answers, and which calls
-// were made how often. It is used where no model can summarise (the conversation is too
-// long for it, or there is only the built-in one): a poor summary is better than a session
+// digest is a summary without a model: the last prompts, the last answers, and which calls were made how often. It is used where no model
+// can summarise, because the conversation is too long for it or there is only the built-in one: a poor summary is better than a session
 // that cannot continue.
 func digest(all []provider.Message) string {
 	var asked, said []string
@@ -278,7 +284,7 @@ func digest(all []provider.Message) string {
 	return strings.TrimSpace(b.String())
 }
 
-// pathIn is the file, command or pattern that a call is about, one short line; empty when it has none.
+// pathIn is the file, command or pattern that a call is about, as one short line; empty when it has none.
 func pathIn(p provider.Part) string {
 	in := decodeInput(p.Input)
 	for _, key := range []string{"filePath", "path", "command", "pattern"} {
@@ -289,7 +295,7 @@ func pathIn(p provider.Part) string {
 	return ""
 }
 
-// decodeInput gives a call's arguments; nil when they are not a JSON object, since a model may write anything.
+// decodeInput is a call's arguments; nil when they are not a JSON object, because a model may write anything.
 func decodeInput(raw json.RawMessage) (in map[string]any) {
 	_ = json.Unmarshal(raw, &in)
 	return in

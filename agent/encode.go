@@ -9,14 +9,16 @@ import (
 	"unicode/utf8"
 )
 
+// An event with a text of megabytes, such as a build's output or a large file, is encoded by encodeLong and not by json.Marshal.
 const (
 	longText  = 256 << 10 // bytes from which a text is written into its event by itself
 	quoteStep = 64 << 10  // bytes of a long text that are quoted at a time
 )
 
-// encodeLong is json.Marshal for a value with long texts, in memory for the result and little more. Marshal lets a buffer grow by
-// copying, and copies it once more at the end: an event of 32 MB took 200 MB. Here the value is encoded with short marks in the place
-// of its long texts, and these are quoted into a result that was made as large as it must be. ok is false when there is no long text.
+// encodeLong is json.Marshal for a value with long texts that needs little more memory than its result. json.Marshal grows a buffer by
+// copying and copies it once more at the end: an event of 32 MB took 200 MB. Here the value is encoded with short marks in the place of
+// the long texts, which are then quoted into a result of the right size. ok is false when there is no long text, or when the marks cannot
+// be trusted; the caller then uses json.Marshal.
 func encodeLong(v any) (data []byte, ok bool) {
 	long := map[int]string{}
 	short := withMarks(reflect.ValueOf(v), long)
@@ -28,6 +30,7 @@ func encodeLong(v any) (data []byte, ok bool) {
 		return nil, false // json.Marshal says the same of v
 	}
 	size := len(frame)
+	// Quoting runs twice, first for the size alone: that costs less memory than a buffer that grows.
 	for _, s := range long {
 		quotedParts(s, func(part []byte) { size += len(part) })
 	}
@@ -36,7 +39,7 @@ func encodeLong(v any) (data []byte, ok bool) {
 		at := bytes.Index(rest, markHead)
 		if at < 0 {
 			if len(long) > 0 {
-				return nil, false // a mark was left out
+				return nil, false // a mark was left out by omitempty or a field's tag
 			}
 			return append(data, rest...), true
 		}
@@ -45,7 +48,7 @@ func encodeLong(v any) (data []byte, ok bool) {
 		n, err := strconv.Atoi(string(number))
 		s, known := long[n]
 		if err != nil || !known {
-			return nil, false // another text looks like a mark
+			return nil, false // a text that looks like a mark
 		}
 		delete(long, n)
 		data = append(data, '"')
@@ -55,23 +58,25 @@ func encodeLong(v any) (data []byte, ok bool) {
 	}
 }
 
-// A mark as JSON. NUL does not occur in what models and tools write; where it does, the value is encoded the usual way.
+// markHead and markTail surround the number of a mark as JSON writes it. Models and tools do not write NUL; where a text has such a mark
+// all the same, the value is encoded in the usual way.
 var (
 	markHead = []byte(`"\u0000long text `)
 	markTail = []byte(`\u0000"`)
 )
 
-// mark stands for the i-th long text.
+// mark stands for the i-th long text until it is quoted.
 func mark(i int) string { return fmt.Sprintf("\x00long text %d\x00", i) }
 
-// quotedParts gives a text as JSON, without the quotation marks, part by part. Marshal does the quoting, so that the result is the same.
+// quotedParts passes a text as JSON, without its quotation marks, to yield piece by piece. encoding/json does the quoting, so that the
+// result is the same as that of json.Marshal.
 func quotedParts(s string, yield func([]byte)) {
-	var buf bytes.Buffer // kept from part to part: garbage of the size of the text would be the memory this is to save
+	var buf bytes.Buffer // reused for all pieces: otherwise garbage of the size of the text would be made
 	enc := json.NewEncoder(&buf)
 	for s != "" {
 		n := min(len(s), quoteStep)
 		for n < len(s) && n > quoteStep-utf8.UTFMax && !utf8.RuneStart(s[n]) {
-			n-- // a character is not cut
+			n-- // not inside a character, which would be quoted as U+FFFD twice
 		}
 		buf.Reset()
 		_ = enc.Encode(s[:n]) // a string always encodes
@@ -81,8 +86,8 @@ func quotedParts(s string, yield func([]byte)) {
 	}
 }
 
-// withMarks is a copy of v in which long texts are replaced by marks; what has none is not copied. Types that encode themselves are
-// left as they are.
+// withMarks returns a copy of v with marks for its long texts, which it adds to long; a value without any is returned unchanged. Types
+// that encode themselves are not looked into: nobody knows where their texts go.
 func withMarks(v reflect.Value, long map[int]string) reflect.Value {
 	if !v.IsValid() || v.Type().Implements(reflect.TypeFor[json.Marshaler]()) || reflect.PointerTo(v.Type()).Implements(reflect.TypeFor[json.Marshaler]()) {
 		return v
@@ -121,6 +126,7 @@ func withMarks(v reflect.Value, long map[int]string) reflect.Value {
 		}
 		return out
 	case reflect.Slice:
+		// A []byte is written as base64, which needs no quoting.
 		if v.IsNil() || v.Type().Elem().Kind() == reflect.Uint8 {
 			return v
 		}
@@ -134,7 +140,7 @@ func withMarks(v reflect.Value, long map[int]string) reflect.Value {
 			return v
 		}
 		out := reflect.MakeMapWithSize(v.Type(), v.Len())
-		for _, k := range v.MapKeys() { // Marshal sorts them: the marks may come in another order
+		for _, k := range v.MapKeys() { // in any order: a mark is found by its number
 			out.SetMapIndex(k, withMarks(v.MapIndex(k), long))
 		}
 		return out

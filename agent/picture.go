@@ -16,17 +16,16 @@ import (
 )
 
 const (
-	// longestEdge is the size, in pixels, to which providers scale a picture down themselves; a larger one costs time and
-	// is refused from 8000 on (Anthropic's limits, the strictest of those supported).
+	// longestEdge is the size in pixels to which providers scale a picture down themselves, so that more is only slower. Above 8000
+	// pixels they refuse it. The figures are Anthropic's, the strictest of the supported providers.
 	longestEdge = 1568
-	refusedEdge = 7000     // larger pictures are scaled whatever their size in bytes
-	maxPicture  = 3 << 20  // bytes; base64 adds a third, and 5 MB are refused
-	maxPixels   = 90 << 20 // a larger picture is not decoded: it would take more than 400 MB
+	refusedEdge = 7000     // pixels; a larger picture is scaled, whatever its size in bytes
+	maxPicture  = 3 << 20  // bytes; base64 adds a third, and Anthropic refuses more than 5 MB
+	maxPixels   = 90 << 20 // pixels; a larger picture is not decoded, since that takes more than 400 MB
 )
 
-// fitPictures scales the pictures of a part down to what every provider takes. A refused picture would stay in the
-// conversation and be refused with every request after it, so this is done before a part is stored. A picture that
-// cannot be scaled is replaced by a note.
+// fitPictures scales the pictures of a part down to what every provider takes, and replaces one that cannot be scaled by a note. It must
+// run before a part is stored: a picture that a provider refuses would be sent and refused with every later request of the session.
 func fitPictures(p provider.Part) provider.Part {
 	var kept []provider.File
 	for _, f := range p.Files {
@@ -40,22 +39,24 @@ func fitPictures(p provider.Part) provider.Part {
 		}
 		kept = append(kept, small)
 	}
+	// A part without files must not stay a file: it is a text, the note.
 	if p.Files = kept; p.Type == provider.PartFile && len(kept) == 0 {
 		p.Type = provider.PartText
 	}
 	return p
 }
 
-// fitPicture is a picture that providers take, or a note for the model in its place.
+// fitPicture returns a picture that providers take, or a note for the model in its place. The file's type may change with the scaling.
 func fitPicture(f provider.File) (small provider.File, note string) {
 	c, format, err := image.DecodeConfig(bytes.NewReader(f.Data))
 	if err != nil {
-		return f, "" // no picture, or a format that we do not know: the provider judges it
+		return f, "" // no picture, or an unknown format: the provider judges it
 	}
 	if c.Width <= refusedEdge && c.Height <= refusedEdge && len(f.Data) <= maxPicture {
 		return f, ""
 	}
 	note = fmt.Sprintf("(The picture %s of %d×%d pixels is too large to be sent. Scale it down, for example to %d pixels, and read it again.)", f.Name, c.Width, c.Height, longestEdge)
+	// The sizes come from the picture's header, so a few bytes can claim any number of pixels.
 	if c.Width*c.Height > maxPixels {
 		return f, note
 	}
@@ -64,6 +65,7 @@ func fitPicture(f provider.File) (small provider.File, note string) {
 		return f, note
 	}
 	var out bytes.Buffer
+	// PNG keeps text on screenshots sharp; a GIF becomes its first frame.
 	if scaled := scaleDown(full, longestEdge); format == "png" || format == "gif" {
 		err = png.Encode(&out, scaled)
 		f.Mime = "image/png"
@@ -78,8 +80,8 @@ func fitPicture(f provider.File) (small provider.File, note string) {
 	return f, ""
 }
 
-// scaleDown makes the longer edge at most edge pixels; each pixel is the mean of those it replaces (a box filter: text on a
-// screenshot stays readable, which nearest-neighbour scaling would break). A small picture is returned as it is.
+// scaleDown makes the longer edge at most edge pixels. Each pixel is the mean of those it replaces (a box filter), so that text on a
+// screenshot stays readable, which nearest-neighbour scaling would destroy. A small picture is returned unchanged.
 func scaleDown(src image.Image, edge int) image.Image {
 	b := src.Bounds()
 	long := max(b.Dx(), b.Dy())
@@ -93,6 +95,7 @@ func scaleDown(src image.Image, edge int) image.Image {
 		for x := range w {
 			x0, x1 := b.Min.X+x*b.Dx()/w, b.Min.X+(x+1)*b.Dx()/w
 			var r, g, bl, a, n uint64
+			// At least one source pixel for each pixel, where rounding leaves none.
 			for sy := y0; sy < max(y1, y0+1); sy++ {
 				for sx := x0; sx < max(x1, x0+1); sx++ {
 					cr, cg, cb, ca := src.At(sx, sy).RGBA()
@@ -105,9 +108,10 @@ func scaleDown(src image.Image, edge int) image.Image {
 	return dst
 }
 
-// dropFiles replaces the files that no provider has accepted yet by a note that says why, and returns their names. A file that is refused
-// would be refused with every later request too, and the session could not continue. None is returned where there is none left.
+// dropFiles replaces the files that no provider has accepted yet by a note with the reason, and returns their names. A refused file would
+// be refused with every later request, and the session could not continue. Without such a file the result is empty and nothing changes.
 func (h *history) dropFiles(why string) (names []string) {
+	// Messages are values that never change, since a request may be reading them: the changed ones are copies in a new list.
 	out := slices.Clone(h.messages)
 	for i := min(h.accepted, len(out)); i < len(out); i++ {
 		parts := slices.Clone(out[i].Parts)

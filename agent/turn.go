@@ -13,11 +13,12 @@ import (
 	"github.com/pillion-dev/pillion/tools"
 )
 
-// turn is one prompt's way through the loop. The session's runner owns it.
+// turn is one prompt on its way through the loop. Only the session's runner uses it, so it needs no lock; rejected is set by calls, which
+// run in goroutines of their own.
 type turn struct {
 	s      *Session
 	system []string
-	agent  string // whose system is
+	agent  string // the agent that system was made for; another one gets a new prompt
 	loop   loopWatch
 	end    TurnData
 	step   int  // counts from 1; a request that is repeated after a compaction is the same step
@@ -26,31 +27,34 @@ type turn struct {
 	drafts int  // how often the turn's draft was sent back to the model
 	shrunk bool // a request was too long and the conversation was compacted for it; a second refusal ends the turn
 	kept   int  // how often Extensions.Stop kept it going
-	guess  int  // tokens of context, where the provider does not count
+	guess  int  // estimated tokens of context, where the provider does not count
 	limits Limits
 
-	// rejected: the person said no without a word; the turn ends and what has not run does not run.
+	// rejected: the person rejected a call without a message. Calls that have not run do not run, and the turn ends.
 	rejected atomic.Bool
 }
 
-// setup is what one step runs with. It is made anew for each step, because the person may change agent and model while a turn runs.
+// setup is what one step runs with. It is made anew for each step, because the person may change agent, model and settings while a turn
+// runs.
 type setup struct {
 	info    SessionInfo
 	agent   Agent
 	model   provider.Model
 	via     provider.Provider
 	offered []tools.Tool
-	within  tools.OfferOptions // what decides which are
+	within  tools.OfferOptions // by which offered was chosen; find asks it about a tool that came later
 	specs   []provider.ToolSpec
 
 	compaction CompactionOptions
 }
 
-// turn runs a prompt to its stop reason. Everything it says is an event.
+// turn runs a prompt to its end and returns it as TurnData; everything on the way is an event. A prompt that an extension refuses becomes
+// no part of the conversation.
 func (s *Session) turn(ctx context.Context, p Prompt) TurnData {
 	if p.MessageID == "" {
 		p.MessageID = newID("msg_")
 	}
+	// An agent or model of this prompt only is lent to the head, so that approvals, rules and tools see it too.
 	if p.Agent != "" || p.Model != "" {
 		l := loan{p.Agent, p.Model}
 		if a, ok := s.rt.agent(s.Info().Cwd, p.Agent); ok && l.model == "" {
@@ -83,6 +87,7 @@ func (s *Session) turn(ctx context.Context, p Prompt) TurnData {
 	}
 	s.touch()
 
+	// The span and the steering begin after the prompt is stored: what is steered must come behind the prompt.
 	ctx, span := s.spans.turnSpan(ctx, s.acting(), p)
 	t := &turn{s: s, limits: p.Limits}
 	s.steering()
@@ -91,16 +96,19 @@ func (s *Session) turn(ctx context.Context, p Prompt) TurnData {
 	if err != nil {
 		t.end.Error = t.s.mask(err.Error())
 	}
+	// A failure after a cancel is a consequence of it, so the person is shown the cancel and no error.
 	if ctx.Err() != nil && stop != TurnEnd {
 		t.end.Stop, t.end.Error = TurnCancelled, ""
 	}
 	if t.end.ContextUsed == 0 && t.guess > 0 { // a server that does not count
 		t.end.ContextUsed, s.hist.usedAt = t.guess, len(s.hist.messages)
 	}
+	// No step was counted: the context is as large as after the turn before.
 	if t.end.ContextUsed == 0 {
 		t.end.ContextUsed = s.hist.used
 	}
 	s.hist.used = t.end.ContextUsed
+	// A cancelled turn may have left background tasks; after a regular end await has waited for all of them.
 	s.tasks.stop()
 	t.end.Diff = s.ChangeRecorder.diffs.take()
 	s.hist.did.add(t.end.Diff)
@@ -112,9 +120,9 @@ func (s *Session) turn(ctx context.Context, p Prompt) TurnData {
 	return t.end
 }
 
-// run takes step after step until the turn is over. An error comes with TurnError only. The order matters: results of background
-// tasks and the person's messages are added before the conversation is measured and compacted, so that they are part of what is
-// measured; the step after the last allowed one is offered no tools, so that the model has to sum up.
+// run takes step after step until the turn is over. It returns an error only with TurnError. The order matters: results of background
+// tasks and the person's messages are added before the conversation is measured, so that makeRoom counts them. The step after the last
+// allowed one is offered no tools, so that the model has to sum up.
 func (t *turn) run(ctx context.Context) (StopReason, error) {
 	for {
 		if ctx.Err() != nil {
@@ -126,6 +134,7 @@ func (t *turn) run(ctx context.Context) (StopReason, error) {
 		}
 		t.reportTasks()
 		t.takeSteers()
+		// The system prompt is made once for an agent, since every change of it costs the provider's prompt cache.
 		if t.system == nil || t.agent != set.agent.Name {
 			t.system, t.agent = t.s.systemPrompt(ctx, set.agent, set.model), set.agent.Name
 		}
@@ -141,10 +150,12 @@ func (t *turn) run(ctx context.Context) (StopReason, error) {
 		if errors.As(err, &refused) && ctx.Err() == nil {
 			span.End()
 			if err = t.shrink(ctx, set, refused); err == nil {
+				// The same step is tried again with the compacted conversation, so it does not count twice.
 				t.step--
 				continue
 			}
 		}
+		// An error without an answer: nothing was said that could be stored as a step.
 		if err != nil && a == nil {
 			span.End()
 			if ctx.Err() != nil {
@@ -154,19 +165,23 @@ func (t *turn) run(ctx context.Context) (StopReason, error) {
 		}
 		stop, over := t.finish(in, set, a, err)
 		span.End()
+		// The loop guard asked for approval, and no user could give it.
 		if t.loop.stuck != "" && stop != TurnCancelled {
 			return TurnError, errors.New(t.loop.stuck + " No user could approve that it continues, so the turn ends here")
 		}
+		// The limit is checked between steps only, so a turn may exceed it by one step.
 		if spent := t.end.Cost + t.s.tasks.cost(); !over && t.limits.Cost > 0 && spent >= t.limits.Cost {
 			t.s.Notice("warning", fmt.Sprintf("The turn has cost $%.2f, and its limit is $%.2f. Prompt again to continue.", spent, t.limits.Cost))
 			return TurnMaxSteps, nil
 		}
+		// After the last step the turn is over, whatever the model wants: it was asked to sum up.
 		if last && !over {
 			stop, over = TurnMaxSteps, true
 		}
 		if last && stop == TurnEnd {
 			stop = TurnMaxSteps
 		}
+		// Before a regular end: results of background tasks, then the extensions, may give the model more to do.
 		if over && !last && stop == TurnEnd && !t.rejected.Load() {
 			if t.await(ctx) {
 				continue
@@ -181,6 +196,7 @@ func (t *turn) run(ctx context.Context) (StopReason, error) {
 		if over && t.finishDraft(ctx, stop, !last) {
 			continue
 		}
+		// stopSteering is false when a message came meanwhile; otherwise the turn accepts no more from here on.
 		if over && !last && stop != TurnError && stop != TurnCancelled && !t.s.stopSteering() {
 			continue // words for this turn came meanwhile
 		}
@@ -193,13 +209,15 @@ func (t *turn) run(ctx context.Context) (StopReason, error) {
 	}
 }
 
-// finishDraft proposes what the turn has done in a draft. It reports whether the turn continues: the draft was sent back to the
-// model. A sub-agent works in the draft of the session it works for, which proposes the work of all.
+// finishDraft proposes what the turn has done in a draft, and reports whether the turn continues because the draft was sent back to the
+// model. more says that the turn may take another step. A sub-agent works in the draft of the session above it, which proposes the work
+// of all.
 func (t *turn) finishDraft(ctx context.Context, stop StopReason, more bool) bool {
 	d := t.s.rt.o.Drafts
 	if d == nil || t.s.of.parent != nil {
 		return false
 	}
+	// An interrupted turn proposes nothing: the draft stays, and the session's next turn goes on in it.
 	if stop == TurnError || stop == TurnCancelled || ctx.Err() != nil {
 		d.Interrupted(t.s)
 		return false
@@ -213,7 +231,7 @@ func (t *turn) finishDraft(ctx context.Context, stop StopReason, more bool) bool
 	return more && stop == TurnEnd && ctx.Err() == nil
 }
 
-// steps is the agent's own limit.
+// steps is the limit of steps that the agent sets, or DefaultSteps.
 func steps(a Agent) int {
 	if a.Steps > 0 {
 		return a.Steps
@@ -221,7 +239,7 @@ func steps(a Agent) int {
 	return DefaultSteps
 }
 
-// steps is how many the turn may take.
+// steps is how many steps this turn may take: a limit of the prompt lowers the agent's and never raises it.
 func (t *turn) steps(a Agent) int {
 	if n := t.limits.Steps; n > 0 {
 		return min(n, steps(a))
@@ -229,7 +247,8 @@ func (t *turn) steps(a Agent) int {
 	return steps(a)
 }
 
-// setup reads agent and model as they are now and chooses the tools.
+// setup reads the agent, the model and the settings as they are at this moment, and chooses the tools. Its errors are for a person: an
+// unknown agent, no model, a provider without a key.
 func (t *turn) setup(ctx context.Context) (*setup, error) {
 	s := t.s
 	set := &setup{info: s.acting()}
@@ -245,12 +264,13 @@ func (t *turn) setup(ctx context.Context) (*setup, error) {
 	if set.via, set.model, err = s.rt.o.Models.Resolve(ctx, set.info.Cwd, set.info.Model); err != nil {
 		return nil, err
 	}
-	if set.info.Model == "" { // the default could not be told when the session was made
+	if set.info.Model == "" { // no default could be resolved when the session was made
 		s.change(func(i *SessionInfo) { i.Model = set.model.String() })
 	}
 	if err := s.makeTools(ctx); err != nil {
 		return nil, err
 	}
+	// The tools are made before they are chosen: an MCP server may have come or gone since the last step.
 	set.within = s.offerOptions(set.agent, set.model.ID)
 	set.offered = tools.Offer(s.tools, set.within)
 	if e := s.rt.extensions(set.info.Cwd); e.Define != nil {
@@ -266,7 +286,8 @@ func (t *turn) setup(ctx context.Context) (*setup, error) {
 	return set, nil
 }
 
-// find is a tool that is not offered for want of room, unless it would not be anyway.
+// find finds a tool that was left out because there are too many. It does not find what would not be offered for other reasons: in the
+// step without tools, or against the rules.
 func (set *setup) find(s *Session, name string) (tools.Tool, bool) {
 	if len(set.offered) == 0 {
 		return tools.Tool{}, false
@@ -278,10 +299,11 @@ func (set *setup) find(s *Session, name string) (tools.Tool, bool) {
 	return t, true
 }
 
-// finish makes the answer's message final, runs its calls, stores the step and says whether the turn is over.
-// failed is why the answer is not whole.
+// finish runs the answer's calls, stores the step and decides whether the turn is over. failed is why the answer is not complete; nil
+// when it is. An empty stop with over false means another step.
 func (t *turn) finish(ctx context.Context, set *setup, a *answer, failed error) (stop StopReason, over bool) {
 	t.calls(ctx, set, a, failed)
+	// A message is built only now, because it needs the results of its calls.
 	message, results := a.messages(set.model.String(), failed == nil && ctx.Err() == nil)
 	step := StepData{Message: message, Results: results, Usage: a.usage, Cost: provider.Cost(set.model, a.usage), Stop: a.stop}
 	switch {
@@ -294,19 +316,23 @@ func (t *turn) finish(ctx context.Context, set *setup, a *answer, failed error) 
 	t.s.hist.add(step.Message, step.Results)
 	t.end.Steps++
 	t.spend(step)
+	// The provider counts nothing, so the size of the context is estimated.
 	if step.Usage == (provider.Usage{}) {
 		t.guess = t.tokens(set)
 	}
 
+	// The order of the cases is the rule: a cancel and a rejection end the turn whatever the model said, and an answer with calls goes on
+	// whatever its stop reason is.
 	answered := len(a.calls) > 0
 	switch {
 	case ctx.Err() != nil:
 		return TurnCancelled, true
 	case t.rejected.Load() && t.s.steered():
-		return "", false // the person has said how to go on
+		return "", false // the person has sent a message, which says how to go on
 	case t.rejected.Load():
 		t.s.Notice("info", "The call was rejected, so the turn ends here. Say how to continue.")
 		return TurnEnd, true
+	// The result of the cut call tells the model to send smaller calls; a model that does not learn it is stopped at the third time.
 	case answered && a.stop == provider.StopMaxTokens && a.cutCalls():
 		if t.cut++; t.cut >= 3 {
 			t.s.Notice("warning", "The model's answers were cut at its output limit three times in a row, in the middle of a call.")
@@ -318,6 +344,7 @@ func (t *turn) finish(ctx context.Context, set *setup, a *answer, failed error) 
 		return "", false
 	case failed != nil:
 		return TurnError, true
+	// Cut in its text: the model is asked to go on. An answer with thought only would be cut in the same way again.
 	case a.stop == provider.StopMaxTokens:
 		if t.cut++; t.cut > maxContinued || a.onlyThought() || len(message.Parts) == 0 {
 			return TurnMaxTokens, true
@@ -327,9 +354,10 @@ func (t *turn) finish(ctx context.Context, set *setup, a *answer, failed error) 
 	case a.stop == provider.StopRefusal:
 		t.s.Notice("warning", "The model declined to answer, or its provider's filter stopped it. Put the request another way, or choose another model.")
 		return TurnRefusal, true
+	// Some models answer tool results with nothing; a second request usually gets an answer.
 	case len(message.Parts) == 0 || a.onlyThought():
 		if t.empty++; t.empty < 2 {
-			return "", false // it happens after tool results; asking again helps
+			return "", false
 		}
 		t.s.Notice("warning", "The model gave an empty answer twice. Ask again, or choose another model.")
 		t.end.Undone = true
@@ -339,7 +367,7 @@ func (t *turn) finish(ctx context.Context, set *setup, a *answer, failed error) 
 	return TurnEnd, true
 }
 
-// spend adds a step's tokens to the turn.
+// spend adds a step's tokens and cost to the turn, and notes the size of the context, from which later steps estimate theirs.
 func (t *turn) spend(step StepData) {
 	t.end.Usage = sum(t.end.Usage, step.Usage)
 	t.end.Cost += step.Cost
@@ -347,7 +375,7 @@ func (t *turn) spend(step StepData) {
 		t.end.ContextUsed = u.Input + u.CacheRead + u.CacheWrite + u.Output + u.Reasoning
 		h := t.s.hist
 		if h.used, h.usedAt = t.end.ContextUsed, len(h.messages); step.Results != nil && len(step.Results.Parts) > 0 {
-			h.usedAt-- // the results have not been counted yet
+			h.usedAt-- // the request that was counted did not have these results yet
 		}
 	}
 }
@@ -364,14 +392,15 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// takeSteers adds the prompts that were sent while the turn runs to its conversation; any says whether there were any.
+// takeSteers adds the messages that the person has sent for this turn to the conversation, and reports whether there were any. It is
+// called between two steps: a provider refuses a message between a call and its result.
 func (t *turn) takeSteers() (any bool) {
 	jobs := t.s.readSteers()
 	for _, j := range jobs {
 		t.s.listen(PromptData{MessageID: j.item.ID, Parts: j.item.Parts})
 	}
 	if len(jobs) > 0 {
-		t.rejected.Store(false) // the user has said how to go on
+		t.rejected.Store(false) // the message says how to go on after the rejection
 		t.s.watchers.notify()
 	}
 	return len(jobs) > 0
