@@ -10,23 +10,23 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
-// DefaultSteps is how many model steps a turn may take when the agent sets no limit. It only stops a turn that would never end:
-// long jobs take 50 to 100 steps.
+// DefaultSteps is how many model steps a turn may take when the agent sets no limit. It only stops a turn that would never end: long jobs
+// take 50 to 100 steps.
 const DefaultSteps = 200
 
 // DefaultAgent is used where none is named.
 const DefaultAgent = "build"
 
-// PlanAgent is the one that plans; plan_enter and plan_exit lead to it and away from it.
+// PlanAgent is the agent that plans. The tools plan_enter and plan_exit switch to it and back.
 const PlanAgent = "plan"
 
-// DefaultAgents are the agents that are always there. A configured one of the same name changes what it sets.
+// DefaultAgents are the agents that always exist. A configured agent of the same name changes only what it sets.
 func DefaultAgents() []Agent { return slices.Clone(defaultAgents()) }
 
-// defaultAgents are made once, with rules that nothing can append to: every step of every session asks for its agent.
+// defaultAgents are made once, since every step of every session looks for its agent. Their rules are clipped, so that appending to them
+// makes a copy.
 var defaultAgents = sync.OnceValue(func() []Agent {
-	// pairs are permission, pattern, action, three by three: the table below stays
-	// readable.
+	// The arguments are permission, pattern and action, three by three, which keeps the table readable.
 	rule := func(agent string, pairs ...string) permission.Ruleset {
 		var rules permission.Ruleset
 		for i := 0; i < len(pairs); i += 3 {
@@ -42,7 +42,7 @@ var defaultAgents = sync.OnceValue(func() []Agent {
 		{
 			Name: "plan", Mode: ModePrimary,
 			Description: "Reads and plans; changes nothing but plan files.",
-			// Commands known to change nothing pass; every other one asks, whatever the configuration allows in build.
+			// Commands that are known to change nothing pass. All others ask, even where the configuration allows them for build.
 			Rules: rule("plan", "edit", "*", "deny", "edit", ".pillion/plans/*.md", "ask", "edit", ".opencode/plans/*.md", "ask", "bash", "*", "ask"),
 		},
 		{
@@ -53,8 +53,8 @@ var defaultAgents = sync.OnceValue(func() []Agent {
 		{
 			Name: "explore", Mode: ModeSubagent,
 			Description: "Finds things out in the code base quickly, read-only. Say what to find and how thorough to be.",
-			// Commands known to change nothing pass, every other one is denied. The rule for the empty command
-			// comes last so that the tool is offered: one whose last rule denies "*" is not.
+			// Commands that are known to change nothing pass; all others are denied. The rule for the empty command comes last so that
+			// the tool is offered: a tool whose last rule denies "*" is not.
 			Rules: rule("explore", "*", "*", "deny",
 				"read", "*", "allow", "read", "*.env", "ask", "read", "*.env.*", "ask", "read", "*.envrc", "ask", "read", "*.env.example", "allow",
 				"grep", "*", "allow", "glob", "*", "allow", "list", "*", "allow", "lsp", "*", "allow",
@@ -69,8 +69,8 @@ var defaultAgents = sync.OnceValue(func() []Agent {
 	}
 })
 
-// merge gives the defaults with the configured agents applied in order. A disabled one removes the default of its name, so
-// that a configuration can leave "plan" out. The inputs are not changed.
+// merge returns the defaults with the configured agents applied in order. A disabled one removes the default of its name, so that a
+// configuration can leave "plan" out. The inputs are not changed.
 func merge(defaults, configured []Agent) []Agent {
 	out := slices.Clone(defaults)
 	for _, c := range configured {
@@ -93,8 +93,8 @@ func merge(defaults, configured []Agent) []Agent {
 	return out
 }
 
-// overlay is a with what c sets. A zero value in c means "not set", so a configuration cannot set a text back to empty.
-// Rules are appended, not replaced: the last match decides, so the configured ones win and the defaults still hold for the rest.
+// overlay returns a with the settings of c. A zero value in c means "not set", so a configuration cannot make a text empty again. Rules
+// are appended and not replaced: the last match decides, so the configured ones win, and the defaults hold for everything else.
 func overlay(a, c Agent) Agent {
 	set := func(to *string, v string) {
 		if v != "" {
@@ -124,20 +124,20 @@ func overlay(a, c Agent) Agent {
 	return a
 }
 
-// directories are what the configuration says of directories: agents, rules, switches, the person's own code. It keeps nothing:
-// a changed file counts at the next question.
+// directories answers what the configuration says of a directory: agents, rules, switches, extensions. It keeps nothing, so a changed
+// file counts at the next question.
 type directories struct{ o Options }
 
-// Agents are those of a directory: the defaults with the configuration's over them.
+// Agents are the agents of a directory: the defaults with those of the configuration over them.
 func (r *directories) Agents(cwd string) []Agent {
 	return merge(defaultAgents(), r.o.Configuration.Agents(cwd))
 }
 
-// smallModel as an agent's model means a small one of the session's provider: Claude Code's agents name "haiku", which says
-// how much the work may cost and not whose model it is.
+// smallModel, as an agent's model, means a small model of the session's provider. Claude Code's agents name "haiku", which says how much
+// the work may cost and not whose model it is.
 const smallModel = "small"
 
-// modelOf is an agent's model where the session has the model session; empty: the session's own.
+// modelOf is the model of an agent in a session whose model is session; empty: the session's own.
 func (r *directories) modelOf(cwd, model, session string) string {
 	if model != smallModel {
 		return model
@@ -158,14 +158,14 @@ func (r *directories) agent(cwd, name string) (Agent, bool) {
 	return all[i], true
 }
 
-// rules are the permission rules of an agent in a directory: the defaults, the configuration's, the agent's own. The last
-// match decides. Grants ("always") are not among them: permission.Gate adds those.
+// rules are the permission rules of an agent in a directory: the defaults, then those of the configuration, then the agent's own. The
+// last match decides. Grants ("always") are not among them; permission.Gate adds those.
 func (r *directories) rules(cwd string, a Agent) permission.Ruleset {
 	rules := append(permission.Default(), r.o.Configuration.Rules(cwd)...)
 	return append(rules, a.Rules...)
 }
 
-// defaultAgent is the configured default agent, unless it is unknown, hidden or only for tasks; then it is DefaultAgent.
+// defaultAgent is the configured default agent. When that is unknown, hidden or only for tasks, it is DefaultAgent.
 func (r *directories) defaultAgent(cwd string) string {
 	if a, ok := r.agent(cwd, r.o.Configuration.Preferences(cwd).DefaultAgent); ok && !a.Hidden && a.Mode != ModeSubagent {
 		return a.Name
@@ -173,7 +173,7 @@ func (r *directories) defaultAgent(cwd string) string {
 	return DefaultAgent
 }
 
-// noAgent is ErrNoAgent with the names that exist.
+// noAgent is ErrNoAgent with the names that could have been meant.
 func (r *directories) noAgent(cwd, name string) error {
 	var names []string
 	for _, a := range r.Agents(cwd) {
@@ -184,7 +184,7 @@ func (r *directories) noAgent(cwd, name string) error {
 	return fmt.Errorf("%w %q; there are %v", ErrNoAgent, name, names)
 }
 
-// SubAgents are a directory's agents for tasks.
+// SubAgents are the agents of a directory that the task tool may use.
 func (r *directories) SubAgents(cwd string) (out []tools.SubAgent) {
 	for _, a := range r.Agents(cwd) {
 		if !a.Hidden && a.Mode != ModePrimary {
@@ -194,7 +194,8 @@ func (r *directories) SubAgents(cwd string) (out []tools.SubAgent) {
 	return out
 }
 
-// switches are everybody's, and the agent's own over them.
+// switches are the tool switches of a directory with the agent's own over them. The configuration's map is cloned, because it must not be
+// changed.
 func (r *directories) switches(cwd string, a Agent) map[string]bool {
 	all := maps.Clone(r.o.Configuration.Switches(cwd))
 	if all == nil {
@@ -204,5 +205,5 @@ func (r *directories) switches(cwd string, a Agent) map[string]bool {
 	return all
 }
 
-// maxDepth is how deep sub-agents nest in a directory; 0: there are none.
+// maxDepth is how many levels of sub-agents may nest in a directory; 0: there are none.
 func (r *directories) maxDepth(cwd string) int { return r.o.Configuration.Preferences(cwd).Depth }

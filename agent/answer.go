@@ -11,9 +11,8 @@ import (
 	"github.com/pillion-dev/pillion/agent/provider"
 )
 
-// cancelGrace is how long a stream or a tool may take to end after a cancel. Then the turn
-// ends without waiting for it: a person who cancels must not wait for a provider or a tool
-// that ignores its context.
+// cancelGrace is how long a stream or a tool may take to end after a cancel. The turn then ends without it: a person who cancels must not
+// wait for a provider or a tool that ignores its context.
 const cancelGrace = 50 * time.Millisecond
 
 // answer is one model answer while it streams and until its step is stored.
@@ -23,27 +22,26 @@ type answer struct {
 	id  string // message id
 
 	mu     sync.Mutex
-	closed bool // guarded by mu: the stream was left behind; what it still says is dropped
+	closed bool // guarded by mu: the stream was abandoned; what it still sends is dropped
 
-	// The stream's goroutine writes these under mu; when it has ended or was left behind, they are the runner's.
+	// The stream's goroutine writes these under mu. Once it has ended or was abandoned (closed), only the runner uses them.
 	parts   []part
 	calls   []*call
 	byIndex map[int]*call // by the provider's index; an index may be used again after its call is complete
-	echo    *echo         // takes out what an answer repeats of one that broke off; nil: nothing to take out
+	echo    *echo         // removes what the answer repeats of one that broke off; nil: nothing to remove
 	usage   provider.Usage
 	stop    provider.StopReason
 
 	batch *batch // the calls that run or ran
 }
 
-// part is a piece of the message: text, thought, or a call.
-// The last part grows while text of its type comes, until a signature closes it; a call is always a part of its
-// own.
+// part is a piece of the message: text, thought, or a call. The last part grows while text of its type arrives, until a signature closes
+// it; each call is a part of its own.
 type part struct {
 	typ       provider.PartType
 	text      []byte
 	signature string
-	ended     bool // a signature closed it: more text of this type begins a new part, because the signature covers this one
+	ended     bool // a signature closed the part: it covers this text only, so more text begins another part
 	call      *call
 }
 
@@ -60,11 +58,11 @@ func (a *answer) words() string {
 	return b.String()
 }
 
-// errLeft is what emit returns to a stream that was abandoned: its text has no place to go.
+// errLeft is what emit returns to a stream that was abandoned, so that the provider stops reading.
 var errLeft = errors.New("the turn is over")
 
-// newAnswer begins an answer and emits its EventMessage before the request is sent, so that an editor shows the step at once and
-// a crash leaves a message that repair can close.
+// newAnswer begins an answer. It emits EventMessage before the request is sent: an editor shows the step at once, and after a crash
+// recovery finds a message to close.
 func (t *turn) newAnswer(set *setup) *answer {
 	a := &answer{t: t, set: set, id: newID("msg_"), byIndex: map[int]*call{}}
 	a.batch = newBatch(a)
@@ -72,15 +70,15 @@ func (t *turn) newAnswer(set *setup) *answer {
 	return a
 }
 
-// stream runs the request in a goroutine of its own, so that a provider that ignores its context cannot block the turn. When
-// it returns the answer is closed: a provider that still sends gets errLeft, and nothing of it is added. An answer that ended
-// without a stop reason counts as whole when it has parts; without parts the error is ErrCut, which is retried.
+// stream runs the request in a goroutine of its own, so that a provider that ignores its context cannot block the turn. When it returns
+// the answer is closed, and a provider that still sends gets errLeft. An answer that ended without a stop reason counts as complete when
+// it has parts; without parts the error is ErrCut, which is retried.
 func (a *answer) stream(ctx context.Context, via provider.Provider, req *provider.Request) error {
 	done := make(chan error, 1)
 	go func() {
 		done <- via.Stream(ctx, req, func(e provider.Event) error {
-			// room waits while subscribers are too far behind.
-			if err := a.t.s.room(ctx); err != nil { // before a.mu: an editor that reads slowly must not block a cancel
+			// room waits while subscribers are too far behind. It comes before a.mu, or an editor that reads slowly would block a cancel.
+			if err := a.t.s.room(ctx); err != nil {
 				return err
 			}
 			a.mu.Lock()
@@ -94,7 +92,7 @@ func (a *answer) stream(ctx context.Context, via provider.Provider, req *provide
 	}()
 	var err error
 	select {
-	// The buffer of done lets the provider's goroutine end when nobody reads its result any more.
+	// The buffer of done lets the provider's goroutine end when its result is no longer read.
 	case err = <-done:
 	case <-ctx.Done():
 		timer := time.NewTimer(cancelGrace)
@@ -108,7 +106,7 @@ func (a *answer) stream(ctx context.Context, via provider.Provider, req *provide
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.closed = true
-	// Only now it is known that the held text is all there is.
+	// The end of the stream shows that the text held back by echo is no repetition, but all there is.
 	if a.echo != nil && err == nil && len(a.echo.got) > 0 {
 		held := string(a.echo.got)
 		a.echo = nil
@@ -123,8 +121,8 @@ func (a *answer) stream(ctx context.Context, via provider.Provider, req *provide
 	return err
 }
 
-// addEvent adds one event of the stream to the answer. a.mu is held. A provider may repeat or omit events (a start without
-// an end, an end without a start), so every case must be safe to run twice.
+// addEvent adds one event of the stream. The caller holds a.mu. A provider may repeat or omit events (a start without an end, an end
+// without a start), so every case must be safe to run twice.
 func (a *answer) addEvent(ctx context.Context, e provider.Event) {
 	switch e.Type {
 	case provider.EventText:
@@ -135,7 +133,7 @@ func (a *answer) addEvent(ctx context.Context, e provider.Event) {
 		a.text(provider.PartThinking, EventThinking, e)
 	case provider.EventToolStart:
 		if c := a.byIndex[e.Index]; c != nil && c.complete {
-			delete(a.byIndex, e.Index) // another call under the same number
+			delete(a.byIndex, e.Index) // the provider uses the number for another call
 		}
 		a.callAt(e)
 	case provider.EventToolDelta:
@@ -147,7 +145,7 @@ func (a *answer) addEvent(ctx context.Context, e provider.Event) {
 		if c.complete {
 			return // some servers repeat the end of a call
 		}
-		// the end has the whole arguments, which count more than the pieces
+		// The end has the complete arguments, which count more than the pieces.
 		if e.Text != "" {
 			c.raw.Reset()
 			c.raw.WriteString(e.Text)
@@ -161,8 +159,8 @@ func (a *answer) addEvent(ctx context.Context, e provider.Event) {
 	}
 }
 
-// text adds a piece of text or thought and emits it. Pieces of the same type are one part, as providers want them sent back.
-// An empty piece with a signature closes the part without showing anything.
+// text adds a piece of text or thought and emits it. The caller holds a.mu. Pieces of one type are one part, in the form in which
+// providers want them back. An empty piece with a signature closes the part and shows nothing.
 func (a *answer) text(typ provider.PartType, as EventType, e provider.Event) {
 	if a.echo != nil && typ == provider.PartText {
 		fresh, over := a.echo.next(e.Text)
@@ -173,7 +171,6 @@ func (a *answer) text(typ provider.PartType, as EventType, e provider.Event) {
 			return
 		}
 	}
-	// a.mu is held
 	n := len(a.parts)
 	if n == 0 || a.parts[n-1].typ != typ || a.parts[n-1].ended {
 		a.parts = append(a.parts, part{})
@@ -190,7 +187,7 @@ func (a *answer) text(typ provider.PartType, as EventType, e provider.Event) {
 	}
 }
 
-// callAt finds the call an event is about, or begins it.
+// callAt returns the call that an event is about, and begins it when the provider has sent no start.
 func (a *answer) callAt(e provider.Event) *call {
 	c := a.byIndex[e.Index]
 	if c == nil {
@@ -198,15 +195,15 @@ func (a *answer) callAt(e provider.Event) *call {
 		a.byIndex[e.Index] = c
 		a.calls = append(a.calls, c)
 		a.parts = append(a.parts, part{typ: provider.PartToolCall, call: c})
-		c.show(ToolPending) // at once: long arguments take many seconds to arrive, and the person sees what is coming
+		c.show(ToolPending) // at once: long arguments take many seconds, and the person sees what is coming
 	} else if c.name == "" && e.Name != "" {
 		c.resolve(e.Name)
 	}
 	return c
 }
 
-// completeCalls counts the calls whose arguments arrived whole. With one or more, a broken answer is kept and not requested
-// again: the call may have run already.
+// completeCalls counts the calls whose arguments arrived completely. With one or more of them a broken answer is kept and the request is
+// not repeated: the call may have run already.
 func (a *answer) completeCalls() (n int) {
 	for _, c := range a.calls {
 		if c.complete {
@@ -216,7 +213,7 @@ func (a *answer) completeCalls() (n int) {
 	return n
 }
 
-// cutCalls reports whether the output limit cut a call in its arguments.
+// cutCalls reports whether the output limit cut the arguments of a call.
 func (a *answer) cutCalls() bool {
 	for _, c := range a.calls {
 		if c.cut {
@@ -226,8 +223,8 @@ func (a *answer) cutCalls() bool {
 	return false
 }
 
-// isEmpty reports that the answer has no visible text. Calls and thought do not count: what the person has not read can be
-// requested again.
+// isEmpty reports that the answer has no visible text. Calls and thought do not count: what the person has not read may be requested
+// again.
 func (a *answer) isEmpty() bool {
 	for i := range a.parts {
 		if a.parts[i].typ == provider.PartText && strings.TrimSpace(string(a.parts[i].text)) != "" {
@@ -237,21 +234,19 @@ func (a *answer) isEmpty() bool {
 	return true
 }
 
-// onlyThought reports an answer that a turn cannot end with: the model thought, and neither said nor called anything.
+// onlyThought reports an answer with which a turn cannot end: the model thought, and neither wrote nor called anything.
 func (a *answer) onlyThought() bool { return len(a.calls) == 0 && a.isEmpty() }
 
-// abandonCalls gives the incomplete calls a final state in the transcript, so that no card
-// stays open. They do not reach the history.
+// abandonCalls gives incomplete calls a final state in the transcript, so that no card stays open. These calls do not enter the history.
 func (a *answer) abandonCalls(why string) {
 	for _, c := range a.calls {
 		c.fail("cut", why)
 	}
 }
 
-// messages are the answer and its results as the history keeps them. Calls are in the
-// model's order and each has a result, because providers refuse a conversation where one is
-// missing. Thinking without its signature is left out for the same reason; whole says that
-// the answer ended regularly.
+// messages are the answer and its results as the history keeps them. Calls are in the model's order and each has a result, because
+// providers refuse a conversation in which one is missing; for the same reason thinking without its signature is left out. whole says
+// that the answer ended regularly. The second message is nil without calls.
 func (a *answer) messages(model string, whole bool) (provider.Message, *provider.Message) {
 	m := provider.Message{ID: a.id, Role: provider.RoleAssistant, Model: model}
 	results := &provider.Message{ID: a.id + "r", Role: provider.RoleTool}
@@ -273,9 +268,9 @@ func (a *answer) messages(model string, whole bool) (provider.Message, *provider
 			if p.call.alone {
 				result.ErrorKind = "unanswered"
 			}
-			// The metadata is for machines in this process; see provider.Part.
+			// The built-in model reads results by their metadata; see provider.Part.
 			if a.set.model.Provider == builtinProvider {
-				result.Metadata, _ = json.Marshal(data.Metadata) // without it the model says that it could not read the answer
+				result.Metadata, _ = json.Marshal(data.Metadata) // without metadata it tells the person that it could not read the result
 			}
 			if p.call.note != "" {
 				result.Text += "\n\n" + p.call.note
@@ -293,7 +288,7 @@ func (a *answer) messages(model string, whole bool) (provider.Message, *provider
 		}
 	}
 	if onlyThinking(m.Parts) {
-		m.Parts = nil // an answer without words or calls: nothing to build on
+		m.Parts = nil // nothing to build on, and providers refuse a message with thought only
 	}
 	if len(results.Parts) == 0 {
 		return m, nil
@@ -301,7 +296,7 @@ func (a *answer) messages(model string, whole bool) (provider.Message, *provider
 	return m, results
 }
 
-// onlyThinking reports that there is nothing but thought, or nothing at all.
+// onlyThinking reports that the parts are nothing but thought; also true for no parts at all.
 func onlyThinking(parts []provider.Part) bool {
 	for _, p := range parts {
 		if p.Type != provider.PartThinking {

@@ -11,8 +11,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
-// approvals are the questions of one session to the person: permission requests, which its gate decides on or passes on, and the
-// questions of the question tool. While one waits, the session and those above it are marked as waiting.
+// approvals are the questions of one session to the person: permission requests, which its gate decides or passes on, and those of the
+// question tool. While a question waits, the session and the sessions above it are marked as waiting.
 type approvals struct {
 	rt     *Runtime
 	log    *EventLog
@@ -22,16 +22,16 @@ type approvals struct {
 	gate   *permission.Gate
 }
 
-// newApprovals makes the session's gate. A sub-agent's gate is a child of its parent's, so that it may do what both allow and no
-// more. A sub-agent's session that a person opened by itself has no parent in memory: the gates of the sessions above it are made
-// from their stored heads, the outermost first. root is the Git worktree that grants are remembered for.
+// newApprovals makes the session's gate. A sub-agent's gate is a child of its parent's, so it may do only what both allow. When a person
+// opens a sub-agent's session by itself, its parents are not in memory: their gates are made from the stored heads, the outermost first.
+// root is the Git worktree for which grants are remembered.
 func newApprovals(rt *Runtime, log *EventLog, head *Head, runner *Runner, of lineage, root string) *approvals {
 	a := &approvals{rt: rt, log: log, head: head, runner: runner, of: of}
 	own := permission.GateOptions{
 		Advise: a.advise, Insist: a.insist,
 		Rules: a.rules, Asker: rt.o.Asker, Grants: rt.grants, Project: root, Notify: a.asked, Follow: a.follows,
 	}
-	// Each gate is a child of the one outside it, so that all of them must allow.
+	// Each gate is a child of the one outside it, so that every one of them must allow.
 	for i, head := range slices.Backward(of.heads) { // from the outermost in
 		o := own
 		o.Rules = func() permission.Ruleset { return rt.rulesOf(head) }
@@ -56,18 +56,17 @@ func newApprovals(rt *Runtime, log *EventLog, head *Head, runner *Runner, of lin
 	return a
 }
 
-// rules are read for each request, so that a changed agent or configuration applies
-// immediately.
+// rules are read for each request, so that a changed agent or configuration counts at once.
 func (a *approvals) rules() permission.Ruleset {
 	info := a.head.acting()
 	acting, ok := a.rt.agent(info.Cwd, info.Agent)
-	if !ok { // the agent was removed from the configuration: use the strictest default, which changes nothing
+	if !ok { // the agent was removed from the configuration: "plan" is the strictest default and changes nothing
 		acting, _ = a.rt.agent(info.Cwd, "plan")
 	}
 	return a.rt.rules(info.Cwd, acting)
 }
 
-// advise asks the extensions about a permission. Ask means that they have no opinion; the gate decides what an opinion may do.
+// advise asks the extensions for their opinion on a request; Ask means none. The gate decides how far an opinion counts.
 func (a *approvals) advise(ctx context.Context, r permission.Request) permission.Action {
 	e := a.rt.extensions(a.head.Info().Cwd)
 	if e.Permission == nil {
@@ -76,13 +75,13 @@ func (a *approvals) advise(ctx context.Context, r permission.Request) permission
 	return e.Permission(ctx, r)
 }
 
-// insist is advise's opposite: the extensions want the person to be asked.
+// insist reports that the extensions want the person to be asked although a rule allows the request.
 func (a *approvals) insist(r permission.Request) bool {
 	e := a.rt.extensions(a.head.Info().Cwd)
 	return e.Insist != nil && e.Insist(r)
 }
 
-// asked emits a permission request (end is nil) and its answer, and marks the session as waiting for the person between the two.
+// asked emits a permission request (end is nil) and later its outcome, and marks the session as waiting between the two.
 func (a *approvals) asked(r permission.Request, end *permission.Outcome) {
 	d := AskData{ID: r.ID, CallID: r.CallID, Permission: r.Permission, Patterns: r.Patterns}
 	if end != nil {
@@ -90,10 +89,10 @@ func (a *approvals) asked(r permission.Request, end *permission.Outcome) {
 		switch {
 		case errors.As(end.Err, &rejected):
 			d.Reply, d.Message = string(permission.Reject), rejected.Message
-		// A rule's denial is shown like a person's.
+		// The denial of a rule is shown like a rejection by the person.
 		case errors.Is(end.Err, permission.ErrDenied), errors.Is(end.Err, permission.ErrRejected):
 			d.Reply = string(permission.Reject)
-		// Nobody has decided: a reopened session may ask again.
+		// The session is being closed and the request was not decided, so a reopened session may ask again.
 		case end.Err != nil && a.runner.isClosing():
 			d.Reply = AskInterrupted
 		case end.Err != nil:
@@ -110,21 +109,21 @@ func (a *approvals) asked(r permission.Request, end *permission.Outcome) {
 	}
 }
 
-// SetReview changes the style. Changes that wait for an answer are accepted when it becomes follow.
+// SetReview changes the style of review. When it becomes follow, changes that wait for an answer are judged again, and accepted.
 func (a *approvals) SetReview(style string) error {
 	if !slices.Contains(ReviewStyles, style) {
 		return fmt.Errorf("the review style is %s, not %q", strings.Join(ReviewStyles, ", "), style)
 	}
 	a.head.change(func(i *SessionInfo) { i.Review = style })
-	// What already waits would otherwise still be asked.
+	// What waits already was asked under the old style.
 	if style == ReviewFollow {
 		a.gate.JudgeAgain(context.Background())
 	}
 	return nil
 }
 
-// follows reports whether changes are written at once and reviewed afterwards. A sub-agent has no style of its own: its changes
-// are reviewed like those of the session it works for.
+// follows reports whether changes are written at once and reviewed afterwards. A sub-agent has no style of its own: that of the session
+// which the person talks to counts.
 func (a *approvals) follows() bool {
 	head := a.head
 	if a.of.parent != nil {
@@ -145,7 +144,7 @@ func (q questions) AskQuestions(ctx context.Context, call *tools.Call, qs []tool
 	return q.q.AskQuestions(ctx, call, qs)
 }
 
-// questioner is nil when no editor can show questions; the question tool is not offered then.
+// questioner is nil when no editor can show questions; then the question tool is not offered.
 func (a *approvals) questioner() tools.Questioner {
 	if a.rt.o.Questions == nil {
 		return nil

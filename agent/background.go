@@ -13,39 +13,37 @@ import (
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
-// TaskSpend is what a turn's sub-agents used.
+// TaskSpend is how many sub-agents a turn ran and what they cost.
 type TaskSpend struct {
 	Tasks int            `json:"tasks"`
 	Usage provider.Usage `json:"usage"`
 	Cost  float64        `json:"cost,omitempty"`
 }
 
-// taskSet are a session's sub-agents: how many run, and the results of those in the
-// background. The turn that started them waits for them before it ends, and ends them when
-// it is cancelled, so no sub-agent works for a turn that is over.
+// taskSet keeps a session's sub-agents: how many run, and the results of those in the background. A turn waits for its background tasks
+// before it ends, and cancels them when it is cancelled, so no sub-agent works for a turn that is over.
 type taskSet struct {
 	mu      sync.Mutex
 	slots   chan struct{}      // guarded by mu: made with the first task
 	running int                // guarded by mu: in the background
-	done    []finishedTask     // guarded by mu: not yet told to the model
+	done    []finishedTask     // guarded by mu: results that the model has not read
 	wake    chan struct{}      // guarded by mu: closed and replaced when one ends
 	cancel  context.CancelFunc // guarded by mu: ends those in the background
-	ctx     context.Context    // guarded by mu: theirs; not the call's, which ends before they do
+	ctx     context.Context    // guarded by mu: that of the background tasks, which outlive the call that started them
 	spent   TaskSpend          // guarded by mu: since the turn began
 }
 
-// finishedTask is the result of a background task until the model reads it.
-// It is read between two steps, in the order in which the tasks ended.
+// finishedTask is the result of a background task until the model reads it, between two steps and in the order in which tasks ended.
 type finishedTask struct {
 	id, description string
 	result          tools.TaskResult
 	err             error
 }
 
-// slot waits until one more task may run, or returns the context's error. release must be called once.
+// slot waits until one more task may run, or returns the error of ctx. release must be called exactly once.
 func (ts *taskSet) slot(ctx context.Context) (release func(), err error) {
 	ts.mu.Lock()
-	// A session without tasks has no channel.
+	// The channel is made with the first task, because most sessions have none.
 	if ts.slots == nil {
 		ts.slots = make(chan struct{}, maxTasks)
 	}
@@ -59,7 +57,7 @@ func (ts *taskSet) slot(ctx context.Context) (release func(), err error) {
 	}
 }
 
-// spend adds a sub-agent's turn.
+// spend adds what the turn of a sub-agent has cost.
 func (ts *taskSet) spend(end TurnData) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
@@ -68,7 +66,7 @@ func (ts *taskSet) spend(end TurnData) {
 	ts.spent.Cost += end.Cost
 }
 
-// take returns what was spent since the last call and sets it to zero; nil when no task ran.
+// take returns what was spent since the last call and resets it; nil when no task ran.
 func (ts *taskSet) take() *TaskSpend {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
@@ -87,11 +85,11 @@ func (ts *taskSet) cost() float64 {
 	return ts.spent.Cost
 }
 
-// start runs a task in the background. Its result waits in done until the turn reads it in reportTasks.
+// start runs a task in the background. Its result waits until the turn calls reportTasks.
 func (ts *taskSet) start(s *Session, kid *Session, t tools.Task, run func(context.Context) (tools.TaskResult, error)) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	// Their context is not that of a call, since they outlive the call that started them.
+	// The context is not that of the call, which ends while the task runs.
 	if ts.ctx == nil {
 		ts.ctx, ts.cancel = context.WithCancel(context.Background())
 	}
@@ -106,13 +104,14 @@ func (ts *taskSet) start(s *Session, kid *Session, t tools.Task, run func(contex
 		defer ts.mu.Unlock()
 		ts.running--
 		ts.done = append(ts.done, finishedTask{kid.ID(), t.Description, r, err})
-		// wake is replaced under mu, so that state never gives a closed one for a task that still runs.
-		close(ts.wake) // every waiter wakes, then looks at state again
+		// wake is replaced under mu, so that state never returns a closed channel while tasks run.
+		close(ts.wake) // every waiter wakes up and looks at state again
 		ts.wake = make(chan struct{})
 	}()
 }
 
-// stop cancels the background tasks and does not wait: a cancelled turn answers at once. The next start makes a new context.
+// stop cancels the background tasks without waiting for them, because a cancelled turn must end at once. The next start makes another
+// context.
 func (ts *taskSet) stop() {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
@@ -122,15 +121,15 @@ func (ts *taskSet) stop() {
 	}
 }
 
-// state says how many tasks run, how many results wait to be read, and gives a channel that is closed when the next one ends.
-// All three are read under one lock, so that a task that ends between two reads is not missed.
+// state returns how many tasks run, how many results are unread, and a channel that is closed when the next task ends. All three are read
+// under one lock, or a task that ends in between would be missed.
 func (ts *taskSet) state() (running, done int, wake <-chan struct{}) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	return ts.running, len(ts.done), ts.wake
 }
 
-// reportTasks adds the results of the background tasks that have ended to the conversation; any says whether there were any.
+// reportTasks adds the unread results of background tasks to the conversation, and reports whether there were any.
 func (t *turn) reportTasks() (any bool) {
 	ts := &t.s.tasks
 	ts.mu.Lock()
@@ -143,7 +142,7 @@ func (t *turn) reportTasks() (any bool) {
 	return len(done) > 0
 }
 
-// words is the result as the model reads it, in the tags that the task tool uses, so that it can refer to the id to resume it.
+// words is the result as the model reads it, in the tags of the task tool, with the id by which the task can be resumed.
 func (d finishedTask) words() string {
 	state, tag, text := "completed", "task_result", d.result.Text
 	if d.err != nil {
@@ -157,8 +156,8 @@ func (d finishedTask) words() string {
 	return fmt.Sprintf("The background task %q is over.\n<task id=%q state=%q>\n<%s>\n%s\n</%s>\n</task>", d.description, d.id, state, tag, strings.TrimSpace(text), tag)
 }
 
-// await waits, at the end of a turn, until a background task has ended or the person has sent a message for this turn, and
-// returns true: the turn takes another step. False means that no task runs, or that the turn was cancelled.
+// await waits at the end of a turn until a background task has ended or the person has sent a message for this turn, and returns true:
+// the turn takes another step. It returns false when no task runs or the turn was cancelled.
 func (t *turn) await(ctx context.Context) bool {
 	changed := make(chan struct{}, 1)
 	stop := t.s.Watch(func() {
@@ -168,7 +167,7 @@ func (t *turn) await(ctx context.Context) bool {
 		}
 	})
 	defer stop()
-	// A change that wakes the turn may not be one that it waits for, so the state is looked at again.
+	// Not every change that wakes the loop is one that it waits for, so the state is read again.
 	for told := false; ; told = true {
 		running, done, wake := t.s.tasks.state()
 		switch {
@@ -179,7 +178,7 @@ func (t *turn) await(ctx context.Context) bool {
 		case t.s.steered():
 			return true
 		}
-		// said once, not at each wake-up
+		// Shown once, and not at each wake-up.
 		if !told {
 			t.s.Notice("info", fmt.Sprintf("Waiting for %s in the background.", textutil.Plural(running, "task")))
 		}

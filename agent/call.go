@@ -16,8 +16,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
-// What the model reads of calls that did not run to their end. Each text says whether to
-// call again: a model that is told only "cut" repeats the same long call.
+// What the model reads of a call that did not run to its end. Each text says whether to call again, and how: a model that is told only
+// "cut" repeats the same long call.
 const (
 	cancelledText = "This call was cancelled by the user."
 	cutText       = "Your answer was cut at the output limit in the middle of this call, so it was not run. Send it again in smaller pieces: several calls, or a smaller change each."
@@ -25,8 +25,8 @@ const (
 	notRunText    = "Not run: the user rejected another call of this step."
 )
 
-// call is one tool call: a model's, the person's (by hand), or one made inside another call. The fields above mu belong to the
-// answer while it streams and to the goroutine that runs the call afterwards.
+// call is one tool call: of a model, of the person (by hand), or made inside another call. The fields above mu belong to the answer while
+// it streams, and afterwards to the goroutine that runs the call.
 type call struct {
 	s         *Session
 	agent     string
@@ -34,31 +34,32 @@ type call struct {
 	id        string
 	name      string
 	offered   []tools.Tool
-	find      func(name string) (tools.Tool, bool) // a tool that is not among the offered
+	find      func(name string) (tools.Tool, bool) // finds a tool that is not offered; nil: there is none
 	tool      tools.Tool
-	known     bool
+	known     bool            // tool is set: the name was recognised
 	raw       strings.Builder // the arguments as written
 	signature string
-	complete  bool          // the arguments are whole
+	complete  bool          // the arguments have arrived completely
 	started   bool          // it runs or ran
-	cut       bool          // the end of the answer cut it
+	cut       bool          // the output limit cut its arguments
 	note      string        // added to the result, for the model only
-	seen      bool          // counted by loopWatch
-	alone     bool          // no user could answer its approval request
+	seen      bool          // counted by loopWatch, which must see each call once
+	alone     bool          // its approval request failed because no user was connected
 	gate      tools.Gate    // asked instead of the session's; nil: the session's
 	words     func() string // the text of the answer so far; nil: by hand
 
 	mu   sync.Mutex
 	data ToolData // guarded by mu
-	over bool     // guarded by mu: it has its final state; later updates are dropped
+	over bool     // guarded by mu: it has its final state, so later updates are dropped
 }
 
 // newCall makes a call of this answer with an id that is unique in the session.
 func (a *answer) newCall(id, name string) *call {
-	// Some providers number their calls anew in each answer, or send no id. Two calls of one id
-	// would share a card and a result. 64 bytes is the longest id that OpenAI's Responses API takes back.
+	// Some providers number their calls anew in each answer, or send no id; two calls with one id would share a card and a result. 64
+	// bytes is the longest id that OpenAI's Responses API accepts.
+	// A sub-agent's calls are shown beside those of its parent, so they get ids of their own.
 	used := a.t.s.hist.callIDs
-	if id == "" || len(id) > 64 || used[id] || a.t.s.of.parent != nil { // a sub-agent's are shown beside its parent's
+	if id == "" || len(id) > 64 || used[id] || a.t.s.of.parent != nil {
 		id = newID("call_")
 	}
 	used[id] = true
@@ -70,12 +71,11 @@ func (a *answer) newCall(id, name string) *call {
 	return c
 }
 
-// resolve finds the tool that a name means: exactly, then among the tools that are not
-// offered, then allowing for another case and small slips. A failed call for a slip costs a
-// whole step.
+// resolve finds the tool that a name means: exactly among the offered, then among those that were left out, then with another case or a
+// small slip. Without the last, each slip would cost a failed call and a whole step.
 func (c *call) resolve(name string) {
 	c.name = name
-	for _, t := range c.offered { // the first counts, as in what a model is offered
+	for _, t := range c.offered { // the first of a name counts, as in the list that the model got
 		if t.ID == name {
 			c.tool, c.known = t, true
 			break
@@ -99,10 +99,10 @@ func (c *call) resolve(name string) {
 	c.data.Tool, c.data.Kind = c.name, kind
 }
 
-// readOnly reports whether the call may run beside its neighbours.
+// readOnly reports whether the call may run in parallel with its neighbours.
 func (c *call) readOnly() bool { return c.known && (c.tool.ReadOnly || c.tool.Parallel) }
 
-// show emits the call with a new state. After the final answer it does nothing.
+// show emits the call with another state. After the final state it does nothing.
 func (c *call) show(status ToolStatus) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -116,7 +116,7 @@ func (c *call) show(status ToolStatus) {
 	c.s.emit(EventTool, c.data)
 }
 
-// snapshot is the call's data as it is now. The maps in it are never changed in place, so the caller may keep it.
+// snapshot is the call's data at this moment. Its maps are never changed in place, so the caller may keep them.
 func (c *call) snapshot() ToolData {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -128,7 +128,8 @@ func (c *call) fail(kind, why string) {
 	c.answerOnce(func(d *ToolData) { d.Status, d.ErrorKind, d.Error = ToolError, kind, why })
 }
 
-// answerOnce gives the call its final state. The first one counts: a tool that was left behind may answer later, and gets false.
+// answerOnce gives the call its final state, once. It reports false when the call has one already: a tool that was abandoned may answer
+// later.
 func (c *call) answerOnce(f func(*ToolData)) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -151,8 +152,8 @@ type outcome struct {
 	err    error
 }
 
-// run runs the tool and answers the call. A tool that does not end within cancelGrace after its context is abandoned: its
-// goroutine runs on until the tool returns, and its result and updates are dropped. The error is the tool's.
+// run runs the tool and answers the call. A tool that does not end within cancelGrace after its context is abandoned: its goroutine runs
+// on, and its result and updates are dropped. The error is the tool's.
 func (c *call) run(ctx context.Context) error {
 	if ctx.Err() != nil {
 		c.fail("cancelled", cancelledText)
@@ -183,8 +184,8 @@ func (c *call) run(ctx context.Context) error {
 	return out.err
 }
 
-// invoke runs the tool with its hooks, gate and output limit. An unknown name is answered with the names that exist: by the
-// session's "invalid" tool where there is one, so that the model sees it as a call that it made wrongly.
+// invoke runs the tool with its hooks, gate and output limit. An unknown name is answered with the names that exist, through the
+// session's "invalid" tool where there is one, so that the model sees a call that it made wrongly.
 func (c *call) invoke(ctx context.Context) (tools.Result, error) {
 	o := c.s.rt.o
 	limit := tools.CapOptions{}
@@ -199,7 +200,7 @@ func (c *call) invoke(ctx context.Context) (tools.Result, error) {
 	if c.words != nil {
 		env.Words = c.s.mask(c.words())
 	}
-	if c.known && c.wouldWriteHidden() { // before the gate: the person must not be asked about a change that destroys their key
+	if c.known && c.wouldWriteHidden() { // before the gate: the person must not be asked about a change that would destroy a key
 		return tools.Result{}, &tools.Error{Kind: "hidden_key", Message: hiddenRefused}
 	}
 	if c.known {
@@ -219,7 +220,7 @@ func (c *call) invoke(ctx context.Context) (tools.Result, error) {
 	return tools.Result{}, &tools.Error{Kind: "unknown_tool", Message: why}
 }
 
-// gateOf is the gate that the call asks.
+// gateOf is the gate that the call asks: its own, such as that of FinishCall, or the session's.
 func (c *call) gateOf() tools.Gate {
 	if c.gate != nil {
 		return c.gate
@@ -227,7 +228,7 @@ func (c *call) gateOf() tools.Gate {
 	return c.s.gate
 }
 
-// end answers the call with the tool's result. A failed call keeps its output: a command that failed has printed why.
+// end answers the call with the tool's result. A failed call keeps its output: a command that failed has printed the reason.
 func (c *call) end(ctx context.Context, out outcome) {
 	c.answerOnce(func(d *ToolData) {
 		r := out.result
@@ -242,7 +243,7 @@ func (c *call) end(ctx context.Context, out outcome) {
 		}
 		d.Output, d.Attachments, d.Status = r.Output, r.Attachments, ToolCompleted
 		if out.err == nil {
-			if aborted, _ := r.Metadata["aborted"].(bool); aborted && ctx.Err() != nil { // what it did until then is in the output
+			if aborted, _ := r.Metadata["aborted"].(bool); aborted && ctx.Err() != nil { // what the tool did before the cancel is in its output
 				d.Status, d.Error, d.ErrorKind = ToolError, cancelledText, "cancelled"
 			}
 			return
@@ -266,7 +267,7 @@ func (c *call) end(ctx context.Context, out outcome) {
 	})
 }
 
-// rejectedWithoutMessage reports a plain no: it ends the turn. With a message the model reads it and tries another way.
+// rejectedWithoutMessage reports a plain no, which ends the turn. A message goes to the model instead, which tries another way.
 func rejectedWithoutMessage(err error) bool {
 	if !errors.Is(err, permission.ErrRejected) {
 		return false
@@ -275,8 +276,8 @@ func rejectedWithoutMessage(err error) bool {
 	return !errors.As(err, &r) || r.Message == ""
 }
 
-// update shows a running call's progress. The store gets a short version (brief): a build prints for minutes, and the last
-// update is stored whole with the call's end.
+// update shows the progress of a running call. The store gets a short version (see brief), because a build prints for minutes; the end of
+// the call stores the whole.
 func (c *call) update(u tools.Update) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -302,9 +303,8 @@ func (c *call) update(u tools.Update) {
 	}
 }
 
-// forget replaces the live metadata of an abandoned tool by the plain values in it: the
-// tool still runs and may change the maps that it gave us, which would be a data race with
-// the event log.
+// forget replaces the live metadata of an abandoned tool by the plain values in it. The tool still runs and may change the maps that it
+// passed, which would be a data race with the event log.
 func (c *call) forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -318,7 +318,7 @@ func (c *call) forget() {
 	c.data.Metadata = kept
 }
 
-// merged is a new map: the old one may be on its way to a subscriber.
+// merged returns a new map: the old one may be on its way to a subscriber.
 func merged(a, b map[string]any) map[string]any {
 	out := make(map[string]any, len(a)+len(b))
 	maps.Copy(out, a)
@@ -326,11 +326,11 @@ func merged(a, b map[string]any) map[string]any {
 	return out
 }
 
-// maxLive is how much of a string a stored update of a running call keeps, in bytes, from its end: a build that
-// prints for minutes would fill the store otherwise. The end of the call stores the whole.
+// maxLive is how many bytes, counted from the end, a stored update keeps of a string of a running call. Otherwise a build that prints for
+// minutes would fill the store.
 const maxLive = 2 << 10
 
-// brief cuts the long strings of a running call's metadata; the caller's map is not changed.
+// brief cuts the long strings of a running call's metadata. The caller's map is not changed.
 func brief(m map[string]any) map[string]any {
 	out, own := m, false
 	for k, v := range m {

@@ -9,11 +9,9 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
-// ToolBeside makes one call of a tool that no model is offered, through the same gate,
-// hooks, output limit and events as every other: an edit that a language server asks for.
-// It does not wait for the end of the turn, because the turn may be waiting for that
-// server. A failed call is in ToolData; the error says that the call could not be made at
-// all.
+// ToolBeside makes one call of a tool that no model is offered, such as an edit that a language server asks for. It passes the same gate,
+// hooks, output limit and events as any other call. It does not wait for the end of the turn, because the turn may be waiting for that
+// server. A failed call is in ToolData; the error says that the call could not be made.
 func (s *Session) ToolBeside(ctx context.Context, tool tools.Tool, input json.RawMessage) (data ToolData, err error) {
 	err = s.Beside(ctx, func(ctx context.Context) error {
 		c := &call{s: s, agent: s.Info().Agent, id: newID("call_"), offered: []tools.Tool{tool}, complete: true}
@@ -27,7 +25,7 @@ func (s *Session) ToolBeside(ctx context.Context, tool tools.Tool, input json.Ra
 	return data, err
 }
 
-// byHand is Session.Tool on the runner. The call is not part of the history: the model did not make it.
+// byHand is Runner.Tool on the runner's goroutine. The call does not enter the history, because the model did not make it.
 func (s *Session) byHand(ctx context.Context, name string, input json.RawMessage) (ToolData, error) {
 	if err := s.makeTools(ctx); err != nil {
 		return ToolData{}, err
@@ -41,11 +39,9 @@ func (s *Session) byHand(ctx context.Context, name string, input json.RawMessage
 	return c.snapshot(), nil
 }
 
-// FinishCall repeats, with tool, a call that was cut off while its approval request was
-// open. The call keeps its id, so its card shows what becomes of it, and passes gate,
-// hooks, output limit and events like any other. While it waits it is not a job of the
-// session, so the person can continue with prompts; once a change is approved it becomes
-// one, because only the session's one writer changes files.
+// FinishCall repeats, with tool, a call that was cut off while its approval request was open. The call keeps its id, so its card shows
+// the outcome, and it passes gate, hooks, output limit and events like any other. While it waits for the person it is no job of the
+// session, so that prompts can run; once a change is approved it becomes one, because only the session's one writer may change files.
 func (s *Session) FinishCall(ctx context.Context, was ToolData, tool tools.Tool) ToolData {
 	c := &call{s: s, agent: s.Info().Agent, id: was.CallID, message: was.MessageID, offered: []tools.Tool{tool}, complete: true}
 	c.data = ToolData{CallID: was.CallID, MessageID: was.MessageID, Parent: was.Parent}
@@ -60,18 +56,17 @@ func (s *Session) FinishCall(ctx context.Context, was ToolData, tool tools.Tool)
 	return c.snapshot()
 }
 
-// agreedGate turns the rest of a call into a job of the session as soon as a change is
-// approved.
+// agreedGate turns the rest of a call into a job of the session as soon as a change is approved.
 type agreedGate struct {
 	*permission.Gate
 	s    *Session
 	over chan struct{} // closed at the end of the call
 
 	mu   sync.Mutex
-	done chan struct{} // closed when the job has ended; guarded by mu; nil: it has not begun
+	done chan struct{} // guarded by mu: closed when the job has ended; nil: the job has not begun
 }
 
-// Ask asks the session's gate. When a change is agreed to it returns once the session runs nothing else.
+// Ask asks the session's gate. After a change was approved it returns only when the session runs nothing else.
 func (g *agreedGate) Ask(ctx context.Context, r permission.Request) (permission.Reply, error) {
 	reply, err := g.Gate.Ask(ctx, r)
 	if err != nil || r.Change == nil {
@@ -79,6 +74,7 @@ func (g *agreedGate) Ask(ctx context.Context, r permission.Request) (permission.
 	}
 	entered, done := make(chan struct{}), make(chan struct{})
 	var failed error
+	// The job lasts from here to the end of the call (over). It must not end with ctx: the change is being written.
 	go func() {
 		defer close(done)
 		failed = g.s.Beside(context.WithoutCancel(ctx), func(context.Context) error {
@@ -88,7 +84,7 @@ func (g *agreedGate) Ask(ctx context.Context, r permission.Request) (permission.
 		})
 	}()
 	g.mu.Lock()
-	g.done = done // before the wait: leave must find the job also when the call ends meanwhile
+	g.done = done // before the wait, so that leave finds the job also when the call ends meanwhile
 	g.mu.Unlock()
 	select {
 	case <-entered:
@@ -98,7 +94,7 @@ func (g *agreedGate) Ask(ctx context.Context, r permission.Request) (permission.
 	}
 }
 
-// leave ends the job and waits until the session is free again, so that the next prompt sees the call's result.
+// leave ends the job and waits until the session is free again, so that the next prompt sees the result of the call.
 func (g *agreedGate) leave() {
 	close(g.over)
 	g.mu.Lock()

@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// CommitMessage asks the session's model for the message of a commit. staged is its diff, earlier are the repository's
-// latest messages, which show its style. It is a request of its own: nothing enters the conversation, and a running turn
-// does not wait for it. It fails where there is only the built-in model, which writes no text.
+// CommitMessage asks the session's model for the message of a commit. staged is the diff, earlier are the latest messages of the
+// repository, which show its style. The request is no part of the conversation, and does not wait for a running turn. It fails where
+// there is only the built-in model, which writes no text.
 func (x *errands) CommitMessage(ctx context.Context, staged, earlier string) (string, error) {
 	if strings.TrimSpace(staged) == "" {
 		return "", errors.New("nothing is staged; stage the changes that the commit is to have (git add)")
 	}
 	text := fmt.Sprintf("The latest commit messages:\n\n%s\n\nThe staged diff:\n\n%s\n", earlier, staged)
-	// Keys that a file holds stay here, as in everything that the model gets from tools.
+	// The user's keys are masked, as in everything that a model gets.
 	answer, _, err := x.errand(ctx, errand{agent: commitAgent, model: x.head.Info().Model, text: x.masker.mask(text)})
 	switch {
 	case errors.Is(err, errNoModelForJob):
@@ -26,8 +26,8 @@ func (x *errands) CommitMessage(ctx context.Context, staged, earlier string) (st
 	return cleanMessage(answer), nil
 }
 
-// cleanMessage takes away what models put around a message although they are told not to: a code fence, quotes around the
-// whole, white space at the ends of lines.
+// cleanMessage removes what models put around a message although they are told not to: a code fence, quotes around the whole, white space
+// at the ends of lines.
 func cleanMessage(answer string) string {
 	lines := strings.Split(strings.TrimSpace(strings.ReplaceAll(answer, "\r\n", "\n")), "\n")
 	if n := len(lines); n > 1 && strings.HasPrefix(lines[0], "```") && strings.HasPrefix(lines[n-1], "```") {
