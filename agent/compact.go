@@ -13,7 +13,7 @@ import (
 // CompactionState is the stage of a compaction.
 type CompactionState string
 
-// A compaction begins and is done, failed or cancelled; only one that is done changes the conversation.
+// A compaction begins and is then done, failed or cancelled. Only one that is done changes the conversation.
 const (
 	CompactionBegun     CompactionState = "begun"
 	CompactionDone      CompactionState = "done"
@@ -21,7 +21,8 @@ const (
 	CompactionCancelled CompactionState = "cancelled"
 )
 
-// CompactionData replaces the older part of the conversation by a summary, for the model. The transcript keeps all.
+// CompactionData is a compaction: for the model, the older part of the conversation is replaced by a summary. The transcript keeps
+// everything.
 type CompactionData struct {
 	ID      string          `json:"id"` // of the summary's message
 	State   CompactionState `json:"state"`
@@ -31,9 +32,9 @@ type CompactionData struct {
 	Summary string          `json:"summary,omitempty"`
 	Error   string          `json:"error,omitempty"`
 
-	Prompt  string         `json:"prompt,omitempty"`  // a message that stays, before From: the prompt that is worked on
-	From    string         `json:"from,omitempty"`    // first of the newest messages, which stay; empty: none does
-	Trimmed map[string]int `json:"trimmed,omitempty"` // bytes that stay of the results of these calls
+	Prompt  string         `json:"prompt,omitempty"`  // id of a message before From that stays: the prompt of the running turn
+	From    string         `json:"from,omitempty"`    // id of the first of the newest messages, which stay; empty: none stays
+	Trimmed map[string]int `json:"trimmed,omitempty"` // call id → bytes that stay of its result
 
 	Messages int            `json:"messages,omitempty"` // how many the summary replaces
 	Before   int            `json:"before,omitempty"`   // tokens of context, estimated
@@ -42,7 +43,7 @@ type CompactionData struct {
 	Cost     float64        `json:"cost,omitempty"`
 }
 
-// CompactionOptions are the configuration's "compaction" settings. Zero values are the defaults.
+// CompactionOptions are the settings under "compaction". Zero values mean the defaults.
 type CompactionOptions struct {
 	NoAuto    bool
 	NoPrune   bool
@@ -51,20 +52,20 @@ type CompactionOptions struct {
 	Recent    int // tokens of the newest messages that are never summarised
 }
 
-// ErrNothingToCompact: the conversation is too short.
+// ErrNothingToCompact means that the conversation is too short to be compacted.
 var ErrNothingToCompact = errors.New("there is nothing to compact yet")
 
-// leastWindow is the smallest window that is worth compacting for, in tokens: a smaller one is full of tools already.
+// leastWindow is the smallest window for which a compaction is tried, in tokens: the tools alone fill a smaller one.
 const leastWindow = 4_000
 
-// freeSummary is how much longer than what it replaces, in tokens, a summary may be that a person asked for.
+// freeSummary is how many tokens longer than the replaced messages a summary may be when a person asked for it.
 const freeSummary = 2_000
 
-// errNoGain ends a compaction that would not help; the conversation is left as it is, and history.futile keeps the next step
-// from paying for the same summary again.
+// errNoGain ends a compaction that would not help. The conversation is left as it is, and history.futile keeps the next step from paying
+// for the same summary again.
 var errNoGain = errors.New("the summary is not shorter than what it replaces, so the conversation stays as it is")
 
-// Compact summarises the conversation now, between turns. focus are words of the person on what matters.
+// Compact summarises the conversation as a job between two turns. focus is what the person wants to keep above all.
 func (s *Session) Compact(ctx context.Context, focus string) (d CompactionData, err error) {
 	run := func(ctx context.Context) {
 		t := &turn{s: s}
@@ -79,9 +80,9 @@ func (s *Session) Compact(ctx context.Context, focus string) (d CompactionData, 
 	return d, err
 }
 
-// usable is how many tokens a conversation may have before it is compacted; 0 when the model's window is not known. What is
-// kept free is for the answer and for the summary itself: a request that fills the window leaves no room to write one. Half
-// the window is always usable, whatever is configured.
+// usable is how many tokens a conversation may have before it is compacted; 0 when the model's window is not known. The rest is for the
+// answer and for the summary itself: a request that fills the window leaves no room to write one. Half of the window is usable whatever
+// the settings say.
 func usable(m provider.Model, o CompactionOptions) int {
 	if m.Context <= 0 {
 		return 0 // the provider's refusal says when it is full: see shrink
@@ -96,8 +97,8 @@ func usable(m provider.Model, o CompactionOptions) int {
 	return max(m.Context-reserved, m.Context/2)
 }
 
-// makeRoom shortens the conversation when the next request would not fit: old tool outputs are dropped first, because that
-// costs no request, then older turns are summarised.
+// makeRoom shortens the conversation when the next request would not fit: first it drops old tool outputs, which costs no request, then
+// it summarises older turns.
 func (t *turn) makeRoom(ctx context.Context, set *setup) {
 	o := set.compaction
 	if !o.NoPrune {
@@ -107,15 +108,15 @@ func (t *turn) makeRoom(ctx context.Context, set *setup) {
 	if o.NoAuto || limit < leastWindow || t.tokens(set) < limit {
 		return
 	}
-	// What cannot gain is not tried again before the conversation has grown by a tenth of the window.
+	// A compaction that gained nothing is not tried again before the conversation has grown by a tenth of the usable window.
 	if h := t.s.hist; h.futile > 0 && h.tokens() < h.futile+limit/10 {
 		return
 	}
-	_, _ = t.compact(ctx, set, compaction{why: "the context is nearly full", auto: true}) // a failure has been told
+	_, _ = t.compact(ctx, set, compaction{why: "the context is nearly full", auto: true}) // a failure was shown already
 }
 
-// tokens is the size of the next request in tokens: what the provider counted for the last one, and an estimate of what came
-// since. Before the first count the system prompt and the tools are estimated too; four bytes are about one token.
+// tokens is the size of the next request in tokens: what the provider counted for the last one, and an estimate of what was added since.
+// Before the first count the system prompt and the tools are estimated too; four bytes are about one token.
 func (t *turn) tokens(set *setup) int {
 	n := t.s.hist.tokens()
 	if t.s.hist.used == 0 {
@@ -129,8 +130,8 @@ func (t *turn) tokens(set *setup) int {
 	return n
 }
 
-// tokens is the size of the conversation alone. used is only valid for the first usedAt messages; after a compaction or a
-// prune the list may be shorter, and then everything is estimated.
+// tokens is the size of the conversation alone. used is valid for the first usedAt messages only. When the list has become shorter, after
+// a compaction or a restore, everything is estimated.
 func (h *history) tokens() int {
 	if h.used > 0 && h.usedAt <= len(h.messages) {
 		return h.used + estimateAll(h.messages[h.usedAt:])
@@ -145,7 +146,7 @@ func estimateAll(all []provider.Message) (n int) {
 	return n
 }
 
-// estimateMessage is a message's size in tokens; four are the role and separators that providers add to each part.
+// estimateMessage is the size of a message in tokens. Four tokens for each part are the role and the separators that providers add.
 func estimateMessage(m provider.Message) (n int) {
 	for _, p := range m.Parts {
 		n += 4 + estimate(p) + len(p.Input)/4
@@ -153,15 +154,15 @@ func estimateMessage(m provider.Message) (n int) {
 	return n
 }
 
-// compaction is a request for one.
+// compaction is a request for a compaction, and how it came about.
 type compaction struct {
 	why, focus string
 	auto       bool
-	hard       bool // the request did not fit: what stays must be small
+	hard       bool // the provider refused the request as too long: what stays must be small
 }
 
-// compact replaces the older part of the conversation by a summary. ErrNothingToCompact comes before anything is shown; every
-// later error has been shown to the person as a failed compaction. On any failure the conversation is unchanged.
+// compact replaces the older part of the conversation by a summary. ErrNothingToCompact is returned before anything is shown; every later
+// error has been shown to the person as a failed compaction. After any failure the conversation is unchanged.
 func (t *turn) compact(ctx context.Context, set *setup, c compaction) (CompactionData, error) {
 	s, h := t.s, t.s.hist
 	limit := usable(set.model, set.compaction)
@@ -194,20 +195,20 @@ func (t *turn) compact(ctx context.Context, set *setup, c compaction) (Compactio
 	case ctx.Err() != nil:
 		d.State = CompactionCancelled
 	case errors.Is(err, errNoModelForJob), errors.As(err, &perr) && perr.Kind == provider.ErrContextLength:
-		text, err = digest(plan.gone), nil // no model can, so the facts are kept without words around them
+		text, err = digest(plan.gone), nil // no model can summarise it, so the facts are kept as a list
 	case c.hard && plan.messages > 0 && (err != nil || len(text)/4 >= plan.tokens):
-		// Without a summary the conversation could not continue.
+		// Without any summary the conversation could not continue at all.
 		if err == nil {
 			err = errNoGain
 		}
 		t.s.Notice("warning", "No summary could be made ("+trimDot(err.Error())+"). The facts are kept in short instead.")
-		s.emit(EventCompaction, d) // what was streamed does not count
+		s.emit(EventCompaction, d) // begins anew: the summary that was streamed does not count
 		text, err = digest(plan.gone), nil
 	}
 	if err == nil && d.State == CompactionBegun {
 		d.Summary, d.Prompt, d.From, d.Trimmed = text, plan.prompt, plan.from, plan.trimmed
 		d.After = max(0, before-plan.tokens) + len(text)/4
-		// A person who asks for a compaction gets one, even of a short conversation.
+		// A compaction that a person asked for may gain nothing, up to freeSummary.
 		if gain := plan.tokens - len(text)/4; gain <= 0 && (c.auto || gain < -freeSummary) {
 			err = errNoGain
 		}
@@ -230,18 +231,18 @@ func (t *turn) compact(ctx context.Context, set *setup, c compaction) (Compactio
 	return d, nil
 }
 
-// roomForSummary is how many bytes of transcript a request for a summary may carry. It leaves a quarter of the window, at most
-// 12,000 tokens, for the prompt and the answer. An unknown window is taken for 32,000 tokens.
+// roomForSummary is how many bytes of transcript a request for a summary may have. A quarter of the window, at most 12,000 tokens, stays
+// free for the prompt and the answer. An unknown window counts as 32,000 tokens.
 func roomForSummary(m provider.Model) int {
 	size := m.Context
 	if size <= 0 {
 		size = 32_000
 	}
-	return max(4_000, (size-min(size/4, 12_000))*3) // three bytes a token is on the safe side
+	return max(4_000, (size-min(size/4, 12_000))*3) // three bytes a token are a cautious estimate
 }
 
-// compact replaces the summarised messages by the summary. It is also how a stored EventCompaction is applied on load, so it
-// depends on d alone. Messages are values that never change, so the list is a new one.
+// compact replaces the summarised messages by the summary. On load a stored EventCompaction is applied by it as well, so it depends on d
+// alone. The list is a new one, because messages never change.
 func (h *history) compact(d CompactionData) {
 	text := "This conversation was compacted to save context. What was said and done before, in short:\n\n<summary>\n" + d.Summary +
 		"\n</summary>\n\nContinue from here; do not repeat what is done. Read a file again before you rely on its content."
@@ -259,9 +260,8 @@ func (h *history) compact(d CompactionData) {
 	h.used, h.usedAt, h.futile = d.After, len(list), 0
 }
 
-// trim cuts the tool results of a message to the number of bytes in most, by call id; 0
-// drops one whole. Pictures are dropped with any cut: they are the largest part of most
-// results.
+// trim cuts the tool results of a message to a number of bytes, by call id in most; 0 drops a result. Files are dropped with any cut,
+// because they are the largest part of most results.
 func trim(m provider.Message, most map[string]int) provider.Message {
 	if m.Role != provider.RoleTool || len(most) == 0 {
 		return m
@@ -282,7 +282,7 @@ func trim(m provider.Message, most map[string]int) provider.Message {
 	return m
 }
 
-// words of a compaction for a person.
+// words describes a finished compaction to a person.
 func (d CompactionData) words() string {
 	if d.Summary == "" {
 		return fmt.Sprintf("Long outputs were cut to fit the model's context (about %d tokens now, %d before).", d.After, d.Before)
@@ -290,7 +290,7 @@ func (d CompactionData) words() string {
 	return fmt.Sprintf("The conversation was compacted: %s became a summary (about %d tokens now, %d before).", textutil.Plural(d.Messages, "message"), d.After, d.Before)
 }
 
-// Words tell a person what a compaction came to.
+// Words describes any stage of a compaction to a person.
 func (d CompactionData) Words() string {
 	switch d.State {
 	case CompactionBegun:

@@ -9,16 +9,16 @@ import (
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
-// DiffStat is what was done to files, as a diff counts. Hunks that the person undid later are counted.
+// DiffStat counts what was done to files, as a diff does. Hunks that the person undid later are included.
 type DiffStat struct {
 	Files     int `json:"files"`
 	Additions int `json:"additions"`
 	Deletions int `json:"deletions"`
-	// Paths are those of a turn, so that a session's can be counted; bounded.
+	// Paths are the files of one turn, so that a session can count each file once; at most maxPaths.
 	Paths []string `json:"paths,omitempty"`
 }
 
-// maxPaths bounds the paths that a turn's end carries.
+// maxPaths bounds the paths in a turn's end event, which is stored.
 const maxPaths = 1000
 
 // String is one line for a person: "2 files changed, +10 −3 lines".
@@ -26,13 +26,13 @@ func (d DiffStat) String() string {
 	return fmt.Sprintf("%s changed, +%d −%d lines", textutil.Plural(d.Files, "file"), d.Additions, d.Deletions)
 }
 
-// sessionDiff sums up the turns of a conversation. The zero value is nothing.
+// sessionDiff sums up the turns of a conversation. The zero value counts nothing.
 type sessionDiff struct {
 	sum   DiffStat
 	paths map[string]bool
 }
 
-// add counts a turn's end; nil is a turn that changed nothing. A file that two turns changed counts once.
+// add counts the end of a turn; nil means that it changed nothing. A file that two turns changed counts once.
 func (d *sessionDiff) add(turn *DiffStat) {
 	if turn == nil {
 		return
@@ -43,12 +43,13 @@ func (d *sessionDiff) add(turn *DiffStat) {
 	for _, p := range turn.Paths {
 		d.paths[p] = true
 	}
+	// max, because a turn with more than maxPaths files has fewer paths than files.
 	d.sum.Files = max(len(d.paths), d.sum.Files, turn.Files)
 	d.sum.Additions += turn.Additions
 	d.sum.Deletions += turn.Deletions
 }
 
-// stat is nil when nothing was changed.
+// stat returns a copy of the sum; nil when nothing was changed.
 func (d *sessionDiff) stat() *DiffStat {
 	if d.sum.Files == 0 {
 		return nil
@@ -57,15 +58,14 @@ func (d *sessionDiff) stat() *DiffStat {
 	return &sum
 }
 
-// diffStats are the sets applied in a turn, those of its sub-agents included. A set is
-// reported more than once (applied, then with its verdict); the last report counts.
+// diffStats are the sets that were applied in a turn, its sub-agents' included. A set is reported more than once (applied, then with its
+// verdict); the last report counts.
 type diffStats struct {
 	mu  sync.Mutex
 	set map[string]map[string][2]int // guarded by mu; by change set id, then path: lines added, lines deleted
 }
 
-// note notes a change set that was applied. An undo is not noted: it would count the same
-// lines twice.
+// note notes a change set that was applied. An undo is left out: it would count the same lines twice.
 func (s *diffStats) note(state change.State, set *change.Set) {
 	if state != change.Applied || set.Back() {
 		return
@@ -79,7 +79,7 @@ func (s *diffStats) note(state change.State, set *change.Set) {
 	s.set[id] = files
 }
 
-// take is the sum of the sets noted since the last call, and forgets them; nil when nothing was changed.
+// take returns the sum of the sets since the last call, and resets it; nil when nothing was changed.
 func (s *diffStats) take() *DiffStat {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 	"github.com/pillion-dev/pillion/agent/provider"
 )
 
-// builtinProvider is the provider of the quickfix model, which understands a small grammar and writes no text of its own: it is
-// not asked for titles and summaries.
+// builtinProvider is the provider of the quickfix model. That understands a small grammar and writes no text of its own, so it is not
+// asked for titles and summaries.
 const builtinProvider = "builtin"
 
 // Names of the hidden agents.
@@ -20,30 +20,29 @@ const (
 	commitAgent     = "commit"
 )
 
-// SmallModels is what Models may also know: the model of a provider for small jobs such as titles. Empty: none, and
-// the job is not done by a model.
+// SmallModels is implemented by a Models that knows the small model of a provider for jobs such as titles. Empty: there is none, and the
+// job is done without a model.
 type SmallModels interface {
 	Small(cwd, model string) string
 }
 
-// errNoModelForJob means that no model can do the job; the caller has a way without one (a
-// prompt's first line, a digest).
+// errNoModelForJob means that no model can do the job. Callers have a way without one: the first line of a prompt, a digest.
 var errNoModelForJob = errors.New("no model for this")
 
-// errNoWords: the model answered without any.
+// errNoWords means that the model's answer had no text.
 var errNoWords = errors.New("the model gave an empty answer")
 
-// errand is one request of a hidden agent, without tools and outside the conversation.
+// errand is one request of a hidden agent. It has no tools and is no part of the conversation.
 type errand struct {
 	agent  string
 	model  string            // "" is the agent's
 	text   string            // what it is about
-	prompt string            // in the place of the agent's; empty: the agent's
-	said   func(text string) // gets the text as it streams; may be nil
-	again  func()            // the request is repeated, so the text given to said is void; may be nil
+	prompt string            // replaces the agent's prompt; empty: the agent's counts
+	said   func(text string) // gets the text while it streams; may be nil
+	again  func()            // called when the request is repeated: the text that said got no longer counts; may be nil
 }
 
-// errands sends requests of hidden agents for one session, beside its conversation.
+// errands sends the requests of hidden agents for one session, beside its conversation.
 type errands struct {
 	rt     *Runtime
 	head   *Head
@@ -51,9 +50,9 @@ type errands struct {
 	spans  tracer
 }
 
-// errand sends one request of a hidden agent and returns its text without white space around it. Only errors that may pass
-// (rate limits, network) are retried. spent is set also when the request failed, because tokens were paid for. The session id
-// of the request differs from the session's, so that a provider's prompt cache does not mix the two.
+// errand sends one request and returns its text without surrounding white space. Errors that may pass (rate limits, network) are retried.
+// spent is set also when the request failed, because its tokens were paid for. The request has a session id of its own, so that a
+// provider's prompt cache does not mix it with the conversation.
 func (x *errands) errand(ctx context.Context, e errand) (text string, spent StepData, err error) {
 	info := x.head.acting()
 	a, ok := x.rt.agent(info.Cwd, e.agent)
@@ -122,9 +121,8 @@ func (x *errands) errand(ctx context.Context, e errand) (text string, spent Step
 	}
 }
 
-// streamTo streams a request and passes each event to take, in the caller's goroutine, so take
-// needs no lock. When ctx ends it returns immediately: a provider that ignores its context
-// gets errLeft from its next event, and ends by itself.
+// streamTo streams a request and calls take with each event, in the caller's goroutine, so that take needs no lock. When ctx ends it
+// returns at once: a provider that ignores its context gets errLeft from its next event and ends by itself.
 func streamTo(ctx context.Context, via provider.Provider, req *provider.Request, take func(provider.Event)) error {
 	events := make(chan provider.Event)
 	done := make(chan error, 1)

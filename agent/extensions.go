@@ -9,48 +9,48 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
-// Extensions are what the person's own code adds to the sessions of a directory. Nil functions are skipped.
+// Extensions are the hooks and plugins of the person for the sessions of a directory. A nil function is not called.
 type Extensions struct {
-	// Over are tools that take the place of Pillion's own of the same name.
+	// Over are tools that replace Pillion's own of the same name.
 	Over func(ctx context.Context) []tools.Tool
 	// Hooks run around every call, inside those of Options.
 	Hooks []tools.Hook
-	// Define may word a tool's description and parameters anew.
+	// Define may change a tool's description and parameters before a model sees them.
 	Define func(ctx context.Context, t tools.Tool) tools.Tool
 	// Permission may answer a question before the person does; see permission.GateOptions.
 	Permission func(ctx context.Context, r permission.Request) permission.Action
 	// Insist reports a question that the person must be asked although a rule allows it; see permission.GateOptions.
 	Insist func(r permission.Request) bool
-	// Begin hears that a session is opened, before its first turn here, and after a compaction. Source is one of the Began
-	// constants; what is returned is added to the prompt, for the model.
+	// Begin is called when a session is opened, before its first turn in this process, and after a compaction. source is one of the Began
+	// constants; the texts that it returns are added to the prompt, for the model.
 	Begin func(ctx context.Context, s SessionInfo, source string) []string
-	// Prompt hears a prompt before Message does. What is returned is added to it, for the model; an error refuses the prompt: it
-	// becomes no part of the conversation, and the person reads the error.
+	// Prompt is called with a prompt before Message is. The texts that it returns are added to the prompt, for the model. An error
+	// refuses the prompt: it becomes no part of the conversation, and the person reads the error.
 	Prompt func(ctx context.Context, e Entering) ([]string, error)
-	// Stop is asked when a turn is about to end by itself. A text that is returned goes to the model, and the turn goes on. last is
-	// the model's last answer; again says that an earlier answer of Stop has kept this turn going.
+	// Stop is called when a turn is about to end by itself. A text that it returns goes to the model, and the turn continues. last is the
+	// model's last answer; again says that an earlier Stop has kept this turn going.
 	Stop func(ctx context.Context, s SessionInfo, last string, again bool) string
-	// Compacting is asked before a conversation is summarised; focus is what the person asked for. extra is added to what the
-	// summary is made from; a prompt that is not empty replaces Pillion's own.
+	// Compacting is called before a conversation is summarised; focus is what the person asked for. extra is added to the transcript that
+	// is summarised; a prompt that is not empty replaces Pillion's own.
 	Compacting func(ctx context.Context, s SessionInfo, auto bool, focus string) (extra []string, prompt string)
-	// End hears that a session is closed here. It must return soon.
+	// End is called when a session is closed in this process. It must return soon, since closing waits for it.
 	End func(s SessionInfo)
 	// Message may change a prompt before it is stored.
 	Message func(ctx context.Context, e Entering) []provider.Part
 	// Params may change a request before it goes to the model.
 	Params func(ctx context.Context, s SessionInfo, r *provider.Request)
-	// Event gets what happens, one event after the other; no turn waits for it. The names and shapes are OpenCode's.
+	// Event is called with what happens, one event after the other; no turn waits for it. Names and shapes are OpenCode's.
 	Event func(kind string, properties map[string]any)
 }
 
-// What a session begins with, for Extensions.Begin. The words are Claude Code's.
+// How a session begins, for Extensions.Begin. The words are Claude Code's, so that its hooks work.
 const (
 	BeganNew       = "startup"
 	BeganAgain     = "resume" // it has had prompts before
 	BeganCompacted = "compact"
 )
 
-// extensions are those of a directory; without any the result is empty and not nil.
+// extensions are those of a directory; never nil, so that callers test only the function that they need.
 func (rt *directories) extensions(cwd string) *Extensions {
 	if e := rt.o.Plugins.Extensions(cwd); e != nil {
 		return e
@@ -58,7 +58,8 @@ func (rt *directories) extensions(cwd string) *Extensions {
 	return &Extensions{}
 }
 
-// addContext adds what extensions say to the model to a prompt. The parts are synthetic: the person did not write them.
+// addContext adds texts of extensions for the model to a prompt. The parts are synthetic, because the person did not write them. The
+// slice is clipped, so that the caller's parts are not overwritten.
 func addContext(parts []provider.Part, texts []string) []provider.Part {
 	for _, text := range texts {
 		parts = append(parts[:len(parts):len(parts)], provider.Part{Type: provider.PartText, Text: "<system-reminder>\n" + text + "\n</system-reminder>", Synthetic: true})
@@ -66,10 +67,11 @@ func addContext(parts []provider.Part, texts []string) []provider.Part {
 	return parts
 }
 
-// beginning remembers what the extensions were told of a session's beginnings. It belongs to the session's runner.
+// beginning is what the extensions were told of the session's beginnings. Only the session's runner uses it.
 type beginning struct{ told, compacted bool }
 
-// hear tells the extensions that a session begins, unless it did. prompts is how many it has had.
+// hear calls Begin when it is due: at the first prompt in this process, and at the first after a compaction. prompts is how many prompts
+// the session has had.
 func (b *beginning) hear(ctx context.Context, rt *Runtime, s SessionInfo, prompts int) []string {
 	source := BeganNew
 	switch {
@@ -87,11 +89,11 @@ func (b *beginning) hear(ctx context.Context, rt *Runtime, s SessionInfo, prompt
 	return nil
 }
 
-// maxKeptGoing is how often in a row Extensions.Stop may keep a turn going. It is Claude Code's figure; a hook that always says no
-// would otherwise spend money without end.
+// maxKeptGoing is how often in a row Extensions.Stop may keep a turn going; Claude Code's figure. Without it a hook that always refuses
+// the end would spend money without limit.
 const maxKeptGoing = 8
 
-// keepGoing asks the extensions whether the turn may end; true: they have given the model more to do.
+// keepGoing asks the extensions whether the turn may end. true means that they have given the model more to do.
 func (t *turn) keepGoing(ctx context.Context) bool {
 	s := t.s
 	x := s.rt.extensions(s.Info().Cwd)

@@ -10,11 +10,11 @@ import (
 	"github.com/pillion-dev/pillion/tools"
 )
 
-// loan is the agent and model of one prompt that names its own, as slash commands may. It ends with the turn.
+// loan is the agent and model of one prompt that names its own, as slash commands may. The session gets its own back when the turn ends.
 type loan struct{ agent, model string }
 
-// Head is what the event log says of a session as a whole: its agent, model, title and plan, as they are now.
-// mu is its own, because editors read the head while a turn runs.
+// Head is what the event log says of a session as a whole: its present agent, model, title and plan. It has a mutex of its own, because
+// editors read the head while a turn runs.
 type Head struct {
 	rt  *Runtime
 	log *EventLog
@@ -22,7 +22,7 @@ type Head struct {
 	mu     sync.Mutex
 	info   SessionInfo  // guarded by mu
 	todos  []tools.Todo // guarded by mu
-	lent   loan         // guarded by mu: what the running turn uses instead of the session's own
+	lent   loan         // guarded by mu: the agent and model of the running turn, in place of the session's own
 	before string       // guarded by mu: the agent before the present one
 }
 
@@ -33,7 +33,7 @@ func (h *Head) Info() SessionInfo {
 	return h.info
 }
 
-// acting is Info with the agent and model that the running turn uses instead.
+// acting is Info with the agent and model that the running turn uses.
 func (h *Head) acting() SessionInfo {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -47,15 +47,15 @@ func (h *Head) acting() SessionInfo {
 	return info
 }
 
-// lend sets what the running turn uses instead; the zero loan ends it.
+// lend sets the agent and model of the running turn; the zero loan ends that.
 func (h *Head) lend(l loan) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.lent = l
 }
 
-// adopt takes the head, the todo list and the diff from the events. Updated stays, because reading a session does not use it.
-// The stored head replaces the present one only when it is of this session and has a directory.
+// adopt takes the head, the todo list and the diff from the events. Updated stays, because reading a session is no use of it. The stored
+// head counts only when it is of this session and has a directory.
 func (h *Head) adopt(hist *history) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -74,7 +74,8 @@ func (h *Head) setDiff(d *DiffStat) {
 	h.info.Diff = d
 }
 
-// SetAgent changes the agent, for what comes next. ErrNoAgent. An agent with a model of its own brings it along.
+// SetAgent changes the agent from the next step on. An agent with a model of its own sets the model too. ErrNoAgent when there is no such
+// agent.
 func (h *Head) SetAgent(name string) error {
 	cwd := h.Info().Cwd
 	a, ok := h.rt.agent(cwd, name)
@@ -110,8 +111,8 @@ func (a sessionAgents) Before() string {
 	return a.before
 }
 
-// SetModel changes the model, from the next step on. The error is the one of Models.
-// It is resolved at once, so that the person hears of a wrong name and not of a failed turn.
+// SetModel changes the model from the next step on. It is resolved at once, so that the person learns of a wrong name now and not from a
+// failed turn. The error is that of Models.
 func (h *Head) SetModel(id string) error {
 	if h.rt.o.Models != nil {
 		_, m, err := h.rt.o.Models.Resolve(context.Background(), h.Info().Cwd, id)
@@ -145,8 +146,8 @@ func (h *Head) SetTitle(title string) error {
 	return nil
 }
 
-// change applies f to the head. When it made a difference the head is stored and emitted; otherwise nothing happens, so that an
-// editor which sets every option on connect does not fill the event log.
+// change applies f to the head. When something differs, the head is stored and emitted. Otherwise nothing happens, or an editor that sets
+// every option when it connects would fill the event log.
 func (h *Head) change(f func(*SessionInfo)) {
 	h.mu.Lock()
 	before := h.info
@@ -162,8 +163,8 @@ func (h *Head) change(f func(*SessionInfo)) {
 	h.mu.Unlock()
 }
 
-// touch sets the time of last use, by which lists of sessions are sorted. It stores the
-// head and emits no event, since nothing that an editor shows has changed.
+// touch sets the time of last use, by which lists of sessions are sorted. It stores the head and emits no event, because editors show
+// nothing of it.
 func (h *Head) touch() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -171,7 +172,7 @@ func (h *Head) touch() {
 	h.saveHead(h.info)
 }
 
-// saveHead stores the head. mu is held, so that the last change is the last stored.
+// saveHead stores the head. The caller holds mu, so that the last change is stored last.
 func (h *Head) saveHead(info SessionInfo) {
 	h.rt.st.PutSession(store.Session{ID: info.ID, Cwd: info.Cwd, Title: info.Title, Parent: info.Parent,
 		Created: info.Created, Updated: info.Updated, Info: encode(info)})
@@ -183,16 +184,16 @@ type todoList struct{ *Head }
 func (t todoList) Get() []tools.Todo {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	// a copy, since the caller may keep it
+	// A copy, because the caller may keep it.
 	return append([]tools.Todo(nil), t.todos...)
 }
 
-// Set replaces the list and emits it. The error is ctx's: a cancelled call must not change the plan.
+// Set replaces the list and emits it. A cancelled call must not change the plan: it gets the error of ctx.
 func (t todoList) Set(ctx context.Context, todos []tools.Todo) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	// a copy, since the list belongs to the call's arguments
+	// A copy, because the list belongs to the arguments of the call.
 	todos = append([]tools.Todo(nil), todos...)
 	t.mu.Lock()
 	defer t.mu.Unlock()
