@@ -9,21 +9,21 @@ import (
 	"github.com/pillion-dev/pillion/tools/change"
 )
 
-// Event is one numbered entry of a session. A session *is* its events: panels, terminals, session/load and export
-// are readers of this sequence. Seq counts from 1 without holes.
+// Event is one numbered entry of a session. A session *is* its events: panels, terminals, session/load and export are readers of this
+// sequence. Seq counts from 1 without gaps.
 type Event struct {
 	Seq  int64           `json:"seq"`
 	Time time.Time       `json:"time"`
 	Type EventType       `json:"type"`
 	Data json.RawMessage `json:"data"`
-	// Value is the decoded Data while the event is fresh in this process; readers of stored events decode Data.
+	// Value is the decoded Data while the event is fresh in this process. Readers of stored events decode Data; see the function Value.
 	Value any `json:"-"`
 }
 
 // EventType names the shape of Data.
 type EventType string
 
-// The closed set of events, with the type of each one's data.
+// All types of events, with the type of their data. "Upsert" means that a later event with the same id replaces an earlier one.
 const (
 	EventSession    EventType = "session"    // SessionInfo: created, or renamed, or another model or agent
 	EventPrompt     EventType = "prompt"     // PromptData: the person's message; a turn begins
@@ -81,7 +81,7 @@ type MessageData struct {
 	Step      int    `json:"step"` // counts from 1 in a turn
 }
 
-// TextData is a piece of text or thought. Deltas that waited together are one event.
+// TextData is a piece of text or thought. Pieces that waited together are one event.
 type TextData struct {
 	MessageID string `json:"messageID"`
 	Text      string `json:"text"`
@@ -90,7 +90,7 @@ type TextData struct {
 // ToolStatus is a call's state.
 type ToolStatus string
 
-// OpenCode's tool part states.
+// The states of OpenCode's tool parts.
 const (
 	ToolPending   ToolStatus = "pending" // arguments are streaming
 	ToolRunning   ToolStatus = "running"
@@ -98,7 +98,7 @@ const (
 	ToolError     ToolStatus = "error"
 )
 
-// ToolData is a tool call as it is now. Stored updates carry every field that is known.
+// ToolData is a tool call in its present state. Each stored update has every field that is known, so that readers need only the newest.
 type ToolData struct {
 	MessageID   string             `json:"messageID"`
 	CallID      string             `json:"callID"`           // unique in the session, made by the loop
@@ -118,7 +118,7 @@ type ToolData struct {
 	Ended       time.Time          `json:"ended,omitzero"`
 }
 
-// StepData closes an assistant message: what the history keeps.
+// StepData closes an assistant message. It is what the history keeps of it.
 type StepData struct {
 	Message provider.Message    `json:"message"`
 	Results *provider.Message   `json:"results,omitempty"` // the tool results, RoleTool
@@ -126,9 +126,9 @@ type StepData struct {
 	Cost    float64             `json:"cost,omitempty"` // USD
 	Stop    provider.StopReason `json:"stop"`
 	Error   string              `json:"error,omitempty"`
-	// Cut: the answer broke off here; what was said stays, and the next message continues it.
+	// Cut: the answer broke off; its text stays, and the next message continues it.
 	Cut bool `json:"cut,omitempty"`
-	// Dropped: kept in the transcript, not in the history; the request was repeated.
+	// Dropped: the request was repeated. The transcript keeps the message, the history does not.
 	Dropped bool `json:"dropped,omitempty"`
 }
 
@@ -141,17 +141,17 @@ type PlanData struct {
 type ChangeData struct {
 	CallID string       `json:"callID"`
 	State  change.State `json:"state"`
-	// Session is the sub-agent's session whose call it is, Task the call of this session that started it.
+	// Session is the sub-agent's session in which the call was made, Task the call of this session that started it.
 	Session string `json:"session,omitempty"`
 	Task    string `json:"task,omitempty"`
-	// Set is the change set as the store keeps it: long texts may be references (change.File.OldRef). It is nil where
-	// the store keeps no events.
+	// Set is the change set as the store keeps it, in which long texts may be references (change.File.OldRef). It is nil where the store
+	// keeps no events.
 	Set *change.Set `json:"set"`
-	// Full is the change set with its texts while the event is fresh in this process; nil in a stored event.
+	// Full is the change set with all its texts while the event is fresh in this process; nil in a stored event.
 	Full *change.Set `json:"-"`
 }
 
-// Whole is the change set with as many of its texts as the event has; nil when the stored one could not be read.
+// Whole is the change set with as many texts as the event has; nil when the stored one could not be read.
 func (d ChangeData) Whole() *change.Set {
 	if d.Full != nil {
 		return d.Full
@@ -167,33 +167,33 @@ type AskData struct {
 	Patterns   []string `json:"patterns"`
 	Reply      string   `json:"reply"`             // "" while it waits; once, always, reject, cancelled
 	Message    string   `json:"message,omitempty"` // what the person wrote with the answer
-	// Set is the change set it is about, as the store keeps it. It is told in an event of its own after the question,
-	// because the person need not wait until its texts are stored.
+	// Set is the change set that the request is about, as the store keeps it. It comes in an event of its own after the question, so that
+	// the person need not wait until its texts are stored.
 	Set *change.Set `json:"set,omitempty"`
 }
 
-// AskInterrupted is the reply of a question whose session was closed before the person answered. Unlike a rejection it is no
-// decision: a reopened session may ask again.
+// AskInterrupted is the reply to a question whose session was closed before the person answered. Unlike a rejection it is no decision, so
+// a reopened session may ask again.
 const AskInterrupted = "interrupted"
 
-// QueueData is the queue as it is now. A prompt or steer event with an item's id takes it out.
+// QueueData is the queue at that moment. A prompt or steer event with the id of an item removes the item.
 type QueueData struct {
-	Put   []QueueItem `json:"put,omitempty"` // items that are new or read differently
-	Order []string    `json:"order"`         // all that wait, first to run first
+	Put   []QueueItem `json:"put,omitempty"` // items that are new or were changed
+	Order []string    `json:"order"`         // ids of all that wait, first to run first
 	Held  bool        `json:"held,omitempty"`
 }
 
 // PruneData names the calls whose results no longer go to the model.
 type PruneData struct {
 	CallIDs []string `json:"callIDs"`
-	Tokens  int      `json:"tokens"` // that were saved, estimated
+	Tokens  int      `json:"tokens"` // estimated tokens that this frees
 }
 
 // NoticeData is a line for the person.
 type NoticeData struct {
 	Level string `json:"level"` // "info", "warning" or "error"
 	Text  string `json:"text"`
-	// Retry: the loop waits until then before attempt number Attempt.
+	// Until and Attempt belong to a retry: the loop waits until then before this attempt.
 	Until   time.Time `json:"until,omitzero"`
 	Attempt int       `json:"attempt,omitempty"`
 	// Install is the id of a language server that is not installed and that "pillion doctor --install" can install.
@@ -203,7 +203,7 @@ type NoticeData struct {
 // StopReason is why a turn ended; the first five are ACP's.
 type StopReason string
 
-// Why a turn ended. TurnError means a failure that retrying did not overcome; TurnData.Error says which.
+// TurnError means a failure that retries did not overcome; TurnData.Error says which.
 const (
 	TurnEnd       StopReason = "end_turn"
 	TurnMaxTokens StopReason = "max_tokens"
@@ -216,7 +216,7 @@ const (
 // TurnData ends a turn.
 type TurnData struct {
 	Stop  StopReason     `json:"stop"`
-	Error string         `json:"error,omitempty"` // for a person, with the next move
+	Error string         `json:"error,omitempty"` // for a person: what happened, then what to do
 	Usage provider.Usage `json:"usage"`           // sum of the turn's steps
 	Cost  float64        `json:"cost,omitempty"`
 	Steps int            `json:"steps"`
@@ -224,16 +224,16 @@ type TurnData struct {
 	Diff *DiffStat `json:"diff,omitempty"`
 	// Tasks is what sub-agents used, besides Usage and Cost.
 	Tasks *TaskSpend `json:"tasks,omitempty"`
-	// Rejected: the person said no without a word, which ended it.
+	// Rejected: the person rejected a call without a message, which ended the turn.
 	Rejected bool `json:"rejected,omitempty"`
-	// Undone: the model itself says that nothing of what was asked could be done.
+	// Undone: the model itself says that it could do nothing of what was asked.
 	Undone bool `json:"undone,omitempty"`
-	// ContextUsed and ContextSize in tokens, for a meter; size 0 is unknown.
+	// ContextUsed and ContextSize are in tokens, for a meter; size 0 is unknown.
 	ContextUsed int `json:"contextUsed,omitempty"`
 	ContextSize int `json:"contextSize,omitempty"`
 }
 
-// Value is an event's data as T, whether the event is fresh or stored; false when it is something else.
+// Value is an event's data as T, for fresh and for stored events; false when the data is not a T.
 func Value[T any](e Event) (T, bool) {
 	if v, ok := e.Value.(T); ok {
 		return v, true

@@ -10,34 +10,34 @@ import (
 	"github.com/pillion-dev/pillion/tools/change"
 )
 
-// history is what a model is sent, rebuilt from a session's events, and which turn, calls and writes had no end among them. It
-// has no lock: the session's runner owns it, and load before the session is live.
+// history is what a model is sent, rebuilt from a session's events, and which turn, calls and writes have no end among them. It has no
+// lock: only the session's runner uses it, and before the session is live the code that loads it.
 type history struct {
 	messages []provider.Message // append-only; the values never change
-	accepted int                // how many of them a provider has answered to: what is refused is behind these; 0 after a reload
-	callIDs  map[string]bool    // taken in this session
+	accepted int                // how many of them a provider has answered to, so that a refusal is about later ones; 0 after a reload
+	callIDs  map[string]bool    // ids of calls in this session; a call never gets one of these
 	info     SessionInfo        // as the last session event has it
 	todos    []tools.Todo
-	used     int // tokens of context, after the last step
-	usedAt   int // how many messages those are of
+	used     int // tokens of context after the last step, as the provider counted
+	usedAt   int // how many messages used covers
 	futile   int // tokens at which a compaction gained nothing; 0: none has failed
 	prompts  int
 	did      sessionDiff // what its turns changed
 
 	writing   map[string]ChangeData // change sets that were being written, by id
 	restoring *RestoreData          // a restore that has not ended
-	stale     bool                  // the conversation was taken back or forward: rebuild it
+	stale     bool                  // a restore moved the conversation: rebuild it
 	queue     []QueueItem           // stored prompts that wait
 
-	turn  *TurnData           // the open turn's sums; nil between turns
+	turn  *TurnData           // sums of the open turn; nil between turns
 	msg   *MessageData        // the message that no step has closed yet
 	text  strings.Builder     // its text so far
 	calls []string            // its calls in order
-	last  map[string]rawEvent // each open call's newest state; calls by hand too
+	last  map[string]rawEvent // newest state of each open call, calls by hand included
 }
 
-// rawEvent is a tool event that is decoded only when a crash left its call open: outputs are long, and most calls ended.
-// A call that has ended is never decoded.
+// rawEvent is a tool event that is decoded only when a crash has left its call open. Outputs are long and nearly all calls have ended, so
+// decoding each would slow down loading.
 type rawEvent struct {
 	data  []byte
 	value any
@@ -55,14 +55,14 @@ func newHistory() *history {
 	return &history{callIDs: map[string]bool{}, last: map[string]rawEvent{}, writing: map[string]ChangeData{}}
 }
 
-// open reports whether a turn, a call by hand, a write or a restore has no end: either it runs in another process, or that
-// process crashed; the session's lock tells which.
+// open reports whether a turn, a call by hand, a write or a restore has no end. Either it runs in another process or that process
+// crashed; the session's lock tells which.
 func (h *history) open() bool {
 	return h.turn != nil || len(h.last) > 0 || len(h.writing) > 0 || h.restoring != nil
 }
 
-// apply adds the next event to the history. Events of types that do not concern the model are ignored, so that older versions
-// can read newer sessions.
+// apply adds the next event to the history. Types that do not concern the model are ignored, so that this version can read sessions of
+// newer ones.
 func (h *history) apply(e Event) {
 	switch e.Type {
 	case EventSession:
@@ -85,7 +85,7 @@ func (h *history) apply(e Event) {
 		h.clear()
 		h.msg = &m
 	case EventText:
-		// Text of a message that a step has closed already is part of that step.
+		// Text of a message that a step has closed is part of that step already.
 		if t := decode[TextData](e); h.msg != nil && t.MessageID == h.msg.MessageID {
 			h.text.WriteString(t.Text)
 		}
@@ -110,7 +110,7 @@ func (h *history) apply(e Event) {
 		h.change(e)
 	case EventRestore:
 		d := decode[RestoreData](e)
-		// The newest restore event says whether one is under way.
+		// The newest restore event says whether a restore is under way.
 		if h.restoring = nil; d.State == RestoreBegun {
 			h.restoring = &d
 		}
@@ -127,16 +127,15 @@ func (h *history) apply(e Event) {
 	}
 }
 
-// unqueue removes a prompt that has begun.
+// unqueue removes a prompt that has begun from the queue.
 func (h *history) unqueue(id string) {
 	h.queue = slices.DeleteFunc(h.queue, func(i QueueItem) bool { return i.ID == id })
 }
 
-// requeue gives the queue the stored order. An id without an item is left out: the event
-// with its item may have been lost with a full disk.
+// requeue gives the queue the stored order. An id without an item is left out: the event with the item may have been lost on a full disk.
 func (h *history) requeue(d QueueData) {
 	known := map[string]QueueItem{}
-	// Items are stored once and ordered by ids, so that a move does not store the texts again.
+	// An item is stored once and then ordered by its id, so that moving it does not store its text again.
 	for _, i := range append(h.queue, d.Put...) {
 		known[i.ID] = i
 	}
@@ -148,10 +147,10 @@ func (h *history) requeue(d QueueData) {
 	}
 }
 
-// change notes change sets that were being written, for recovery after a crash. Sets can be
-// long, and most were applied, so a stored one is decoded only when its state is "writing".
+// change notes change sets that were being written, for recovery after a crash. Sets can be long and most were applied, so a stored one
+// is decoded only when its state is "writing".
 func (h *history) change(e Event) {
-	// An event of this process has its value; a stored one has only its JSON.
+	// An event of this process has its value; a stored one has only JSON.
 	d, fresh := e.Value.(ChangeData)
 	if !fresh {
 		head := decode[struct {
@@ -169,24 +168,25 @@ func (h *history) change(e Event) {
 		return
 	}
 	if delete(h.writing, set.ID); d.State == change.Writing {
-		d.Full = nil // its texts need not stay in memory
+		d.Full = nil // its texts need not stay in memory: recovery reads them from the stored set
 		h.writing[set.ID] = d
 	}
 }
 
-// tool keeps a call's newest state. Outputs can be long, so only what tells calls apart is decoded.
+// tool keeps the newest state of an open call. Outputs can be long, so only the fields that tell calls apart are decoded.
 func (h *history) tool(e Event) {
 	t := decode[struct {
 		MessageID string
 		CallID    string
 		Status    ToolStatus
 	}](e)
-	if t.MessageID == "" { // by hand
+	if t.MessageID == "" { // a call by hand, which ends by itself; those of a message end with its step
 		if h.last[t.CallID] = (rawEvent{e.Data, e.Value}); t.Status == ToolCompleted || t.Status == ToolError {
 			delete(h.last, t.CallID)
 		}
 		return
 	}
+	// The call of a message that a step has closed is part of that step.
 	if h.msg == nil || t.MessageID != h.msg.MessageID {
 		return
 	}
@@ -196,7 +196,7 @@ func (h *history) tool(e Event) {
 	h.last[t.CallID] = rawEvent{e.Data, e.Value}
 }
 
-// step closes the message that the step is about, and counts what it cost.
+// step closes the message that the step is about, and adds up its costs.
 func (h *history) step(s StepData) {
 	if h.turn != nil {
 		h.turn.Steps++
@@ -209,7 +209,7 @@ func (h *history) step(s StepData) {
 	h.clear()
 }
 
-// add appends a step. A message without parts is none: providers refuse it.
+// add appends a step. A message without parts is left out, because providers refuse it.
 func (h *history) add(m provider.Message, results *provider.Message) {
 	if len(m.Parts) > 0 {
 		h.messages = append(h.messages, m)
@@ -224,10 +224,10 @@ func (h *history) add(m provider.Message, results *provider.Message) {
 	}
 }
 
-// lastWords is the text of the last message that has any.
+// lastWords is the text of the newest answer since the last message of the user; empty when no answer has text.
 func (h *history) lastWords() string {
 	for _, m := range slices.Backward(h.messages) {
-		// Only what was said since the last task: a resumed session has older answers.
+		// Not further back: a resumed session has answers to earlier tasks.
 		if m.Role == provider.RoleUser {
 			break
 		}
@@ -244,7 +244,7 @@ func (h *history) lastWords() string {
 	return ""
 }
 
-// clear forgets the open message and its calls. Calls by hand stay: they belong to no message.
+// clear forgets the open message and its calls. Calls by hand stay, because they belong to no message.
 func (h *history) clear() {
 	h.msg = nil
 	h.text.Reset()
@@ -254,8 +254,8 @@ func (h *history) clear() {
 	h.calls = nil
 }
 
-// decode reads an event's data. Fields that cannot be read stay zero: a session of a newer version must still open.
-// The value is there for events of this process, which need no decoding.
+// decode returns an event's data; events of this process have it as a value already. Fields that cannot be read stay zero, so that
+// sessions of newer versions can be opened.
 func decode[T any](e Event) (v T) {
 	if have, ok := e.Value.(T); ok {
 		return have
@@ -269,7 +269,7 @@ func sum(a, b provider.Usage) provider.Usage {
 		CacheRead: a.CacheRead + b.CacheRead, CacheWrite: a.CacheWrite + b.CacheWrite}
 }
 
-// resultPart is a finished call as the model reads it.
+// resultPart is a finished call as the model reads it: a failed call shows its output before the error.
 func resultPart(t ToolData) provider.Part {
 	p := provider.Part{Type: provider.PartToolResult, CallID: t.CallID, Name: safeName(t.Tool), Text: t.Output}
 	if t.Status == ToolError {
@@ -289,8 +289,8 @@ func resultPart(t ToolData) provider.Part {
 	return p
 }
 
-// safeName is a tool name that every provider takes back; a model may write any.
-// Providers allow letters, digits, _ and -, and at most 64 of them.
+// safeName is a tool name that every provider accepts; a model may write anything. Providers allow letters, digits, _ and -, and at most
+// 64 of them.
 func safeName(name string) string {
 	clean := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' {
@@ -304,7 +304,8 @@ func safeName(name string) string {
 	return clean[:min(len(clean), 64)]
 }
 
-// inputJSON is the arguments as JSON: as written when they are valid, else as a JSON string.
+// inputJSON is the arguments as JSON: as they were written when that is valid, else as a JSON string. Events and requests must be valid
+// JSON in any case.
 func inputJSON(raw []byte) json.RawMessage {
 	if len(strings.TrimSpace(string(raw))) == 0 {
 		return json.RawMessage("{}")

@@ -14,24 +14,24 @@ import (
 	"github.com/pillion-dev/pillion/tools/paths"
 )
 
-// instructionFiles are the kinds of project instructions, in order. The first kind that
-// exists counts alone, because projects keep copies for other agents beside it.
+// instructionFiles are the kinds of instruction files of a project, in order. Only the first kind that exists counts, because projects
+// keep copies of one text for several agents.
 var instructionFiles = append(slices.Clone(tools.InstructionFiles), ".cursorrules", filepath.Join(".github", "copilot-instructions.md"))
 
-// localFile is what one person keeps beside the project's CLAUDE.md and out of its repository. It counts besides every kind.
+// localFile is what one person keeps beside the project's CLAUDE.md and out of its repository. It counts in addition to every kind.
 const localFile = "CLAUDE.local.md"
 
-// maxInstructions is how much of one file goes into the system prompt, in bytes.
+// maxInstructions is how many bytes of one file go into the system prompt.
 const maxInstructions = 64 << 10
 
-// Instructions finds what people wrote for agents: the person's own file first, then the project's from its root
-// down to dir, so that the nearest has the last word. Each block says where it is from.
+// Instructions finds the instruction files for agents: the person's own file first, then those of the project from its root down to dir,
+// so that the nearest has the last word. Each block names its file.
 func Instructions(dir string) []string {
 	var blocks []string
 	for _, path := range globalInstructions() {
 		if text, ok := readInstructions(path); ok {
 			if home, err := os.UserHomeDir(); err == nil && filepath.Base(path) == "CLAUDE.md" {
-				text += imported(text, path, home) // the user's own file
+				text += imported(text, path, home) // the person's own file may import from the whole home folder
 			}
 			blocks = append(blocks, text)
 			break
@@ -40,7 +40,7 @@ func Instructions(dir string) []string {
 	return append(blocks, projectInstructions(dir)...)
 }
 
-// globalInstructions are the places of the person's own, the first that is there counts.
+// globalInstructions are the places of the person's own instructions; only the first that exists counts.
 func globalInstructions() []string {
 	var paths []string
 	if config, err := os.UserConfigDir(); err == nil {
@@ -52,8 +52,7 @@ func globalInstructions() []string {
 	return paths
 }
 
-// projectInstructions are those of the first kind that exists between the worktree's root
-// and dir, the root's first: the nearest file has the last word.
+// projectInstructions are the files of the first kind that exists between the worktree's root and dir, the root's first.
 func projectInstructions(dir string) (blocks []string) {
 	root := paths.Worktree(dir)
 	for _, name := range instructionFiles {
@@ -76,7 +75,7 @@ func projectInstructions(dir string) (blocks []string) {
 	return blocks
 }
 
-// downTo lists the folders from root to dir.
+// downTo lists the folders from root down to dir.
 func downTo(dir, root string) (out []string) {
 	for d := dir; ; d = filepath.Dir(d) {
 		out = append([]string{d}, out...)
@@ -86,7 +85,8 @@ func downTo(dir, root string) (out []string) {
 	}
 }
 
-// readProjectFile reads an instruction file of a project with the files that it imports.
+// readProjectFile reads an instruction file of a project. CLAUDE.md files have their imports appended, because that is Claude Code's
+// format; others have none.
 func readProjectFile(path, root string) (string, bool) {
 	text, ok := readInstructions(path)
 	if !ok || !strings.HasPrefix(filepath.Base(path), "CLAUDE.") {
@@ -96,15 +96,15 @@ func readProjectFile(path, root string) (string, bool) {
 }
 
 const (
-	maxImports     = 20 // files that one instruction file brings in
-	maxImportDepth = 5  // as in Claude Code
+	maxImports     = 20 // files that one instruction file can import
+	maxImportDepth = 5  // levels of imports; Claude Code's figure
 )
 
-// importWords are mentions such as @docs/style.md at the start of a word.
+// importWords finds mentions such as @docs/style.md at the start of a word.
 var importWords = regexp.MustCompile(`(?m)(?:^|\s)@([^\s` + "`" + `]+)`)
 
-// imported are the files that an instruction file mentions with @, each after "Imported from". Only Markdown and plain text below
-// within is read: the file may come from a stranger, and what it imports is sent to a model without a question.
+// imported are the files that an instruction file mentions with @, each after the words "Imported from". Only Markdown and plain text
+// below within is read: the file may come from a stranger, and what it imports is sent to a model without asking.
 func imported(text, from, within string) string {
 	var b strings.Builder
 	seen := map[string]bool{from: true}
@@ -118,6 +118,7 @@ func imported(text, from, within string) string {
 			} else if !filepath.IsAbs(path) {
 				path = filepath.Join(filepath.Dir(from), path)
 			}
+			// Links are resolved before the check, or a link in the project could name any file.
 			real, err := filepath.EvalSymlinks(path)
 			if err != nil || seen[real] || len(seen) > maxImports || depth == maxImportDepth || !importable(real, within) {
 				continue
@@ -135,6 +136,7 @@ func imported(text, from, within string) string {
 	return b.String()
 }
 
+// importable reports whether a file may be imported: text by its extension, and below within. real has no symbolic links.
 func importable(real, within string) bool {
 	root, err := filepath.EvalSymlinks(within)
 	switch strings.ToLower(filepath.Ext(real)) {
@@ -144,14 +146,14 @@ func importable(real, within string) bool {
 	return false
 }
 
-// withoutCode leaves fenced blocks and code spans out: a decorator or an address in an example is no import.
+// withoutCode removes fenced blocks and code spans: a decorator or an address in an example is no import.
 func withoutCode(text string) string {
 	return codeParts.ReplaceAllString(text, " ")
 }
 
 var codeParts = regexp.MustCompile("(?s)```.*?(?:```|$)|`[^`\n]*`")
 
-// readInstructions reads a file with a bound. A pipe or device in a project must not hang a turn.
+// readInstructions reads at most maxInstructions bytes of a regular file. A pipe or a device in a project would block the turn.
 func readInstructions(path string) (string, bool) {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
@@ -181,15 +183,15 @@ func readInstructions(path string) (string, bool) {
 	return "Instructions from: " + path + "\n" + text + cut, true
 }
 
-// A pattern such as **/*.md in a large project would otherwise fill the context before the first prompt.
-// How many files the configuration's patterns may name, and how much of them a prompt takes, in bytes.
+// How many files the configuration's patterns may add, and how many bytes. Otherwise a pattern such as **/*.md in a large project would
+// fill the context before the first prompt.
 const (
 	maxMoreFiles = 30
 	maxMoreBytes = 192 << 10
 )
 
-// MoreInstructions are the files that a configuration names: paths and globs, relative to the project's root, under
-// the home folder with ~, or absolute. What is in have already is left out.
+// MoreInstructions are the files that a configuration names: paths and globs that are relative to the project's root, below the home
+// folder (~), or absolute. Texts that are among have are left out.
 func MoreInstructions(dir, home string, patterns []string, have []string) (blocks []string) {
 	root := paths.Worktree(dir)
 	seen := map[string]bool{}
@@ -202,7 +204,7 @@ func MoreInstructions(dir, home string, patterns []string, have []string) (block
 		}
 		found, err := doublestar.FilepathGlob(p, doublestar.WithFilesOnly(), doublestar.WithNoFollow())
 		if err != nil {
-			continue // the pattern is none; nothing can match it
+			continue // a malformed pattern matches nothing
 		}
 		for _, path := range found {
 			if seen[path] || len(seen) == maxMoreFiles {

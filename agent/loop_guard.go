@@ -11,33 +11,30 @@ import (
 )
 
 const (
-	// loopLength is how often a call is made with the same result before the user is asked; OpenCode's figure.
+	// loopLength is how often a call is made with the same result before the person is asked; OpenCode's figure.
 	loopLength = 3
-	// longestLoop is how many different calls a circle may have.
+	// longestLoop is how many different calls a circle may have to be recognised.
 	longestLoop = 3
-	// failingCalls is how many calls may fail in a row, however they differ, before the user is asked.
+	// failingCalls is how many calls may fail in a row, however they differ, before the person is asked.
 	failingCalls = 12
 )
 
-// seed differs between processes, which is harmless: hashes are compared within one turn
-// only.
+// seed differs between processes. That is harmless, because hashes are compared within one turn only.
 var seed = maphash.MakeSeed()
 
-// loopStep is a call and its result, as hashes: outputs are long and only equality matters.
+// loopStep is a call and its result as hashes: outputs are long, and only their equality matters.
 type loopStep struct{ call, result uint64 }
 
-// loopWatch looks at all calls of a turn, across its steps.
+// loopWatch watches the calls of one turn, across its steps.
 type loopWatch struct {
-	last    []loopStep // at most as many as the longest circle twice
+	last    []loopStep // the newest calls, at most twice the longest circle
 	failing int        // calls in a row that failed
-	stuck   string     // why the turn ends: it repeats itself, and no user could approve that; empty: it does not
+	stuck   string     // why the turn ends: it repeats itself and no user could approve that; empty: it does not
 }
 
-// checkForLoops counts the step's calls and asks the user when they repeat: one call three
-// times with one result, two or three calls in turn (A B A B, A B C A B C) with theirs, or
-// one failing call after another. A rejection without words ends the turn. So does a
-// question that no user can answer: a run without a terminal would otherwise spend money
-// for ever.
+// checkForLoops counts the calls of a step and asks the person when they repeat: one call three times with one result, two or three calls
+// in turn (A B A B, A B C A B C) with the same results, or one failed call after another. A rejection without a message ends the turn. So
+// does a question that no user can answer: a run without a terminal would otherwise spend money without end.
 func (t *turn) checkForLoops(ctx context.Context, calls []*call) {
 	for _, c := range calls {
 		d := c.snapshot()
@@ -70,8 +67,8 @@ func (t *turn) checkForLoops(ctx context.Context, calls []*call) {
 // LoopPermission is the permission to continue with calls that repeat; OpenCode's name.
 const LoopPermission = "doom_loop"
 
-// add notes a finished call. why is empty, or says for a person what repeats. A different result makes a call different: polling
-// a build that makes progress is no loop. A rejection does not count as a failure, since the person has decided it.
+// add notes a finished call. why is empty, or tells a person what repeats. A different result makes a different call: polling a build
+// that makes progress is no loop. A rejection is no failure, because the person decided it.
 func (w *loopWatch) add(c *call, d ToolData) (why string) {
 	s := loopStep{call: c.hash(), result: maphash.String(seed, string(d.Status)+d.Output+"\x00"+d.Error)}
 	if w.last = append(w.last, s); len(w.last) > 2*longestLoop {
@@ -99,15 +96,15 @@ func (w *loopWatch) add(c *call, d ToolData) (why string) {
 	return ""
 }
 
-// broughtNothing says that a call brought nothing: it ended in an error that no person decided, or it is a command that did (an exit code other
-// than 0, which is a result like others to the tool).
+// broughtNothing reports that a call had no use: it ended in an error that no person decided, or it is a command with an exit code other
+// than 0, which is no error to the tool.
 func broughtNothing(d ToolData) bool {
 	switch exit := d.Metadata["exit"].(type) {
 	case int:
 		if exit != 0 {
 			return true
 		}
-	case float64: // after a way through JSON, from a draft's worker
+	case float64: // decoded from JSON, such as the result of a draft's worker
 		if exit != 0 {
 			return true
 		}
@@ -130,7 +127,7 @@ func repeats(steps []loopStep, period, times int) bool {
 	return true
 }
 
-// hash is the same for the same tool and arguments, however they are spaced and ordered.
+// hash is equal for equal tools and arguments, whatever their white space and the order of their keys.
 func (c *call) hash() uint64 {
 	var h maphash.Hash
 	h.SetSeed(seed)

@@ -11,8 +11,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
-// Options are the parts that a Runtime is made of. Each part is asked when a session needs it, never by New. A nil part
-// is absent: it has no settings, no tools, no text and hides nothing.
+// Options are the parts that a Runtime is made of. A part is called when a session needs it, and never by New. A nil part is absent: it
+// has no settings, tools or texts, and hides nothing.
 type Options struct {
 	Store         *store.Store // nil: a store in memory
 	Models        Models
@@ -20,11 +20,11 @@ type Options struct {
 	Toolbox       Toolbox
 	Project       ProjectContext // nil: the instruction files that Instructions finds, and nothing else
 	Plugins       Plugins
-	Changes       ChangeKeeper // nil: sets are stored whole, and one that a crash cut off has failed
+	Changes       ChangeKeeper // nil: sets are stored whole, and one that a crash cut off counts as failed
 	Drafts        Drafts       // nil: there are none
 	Secrets       Secrets
 
-	Asker     permission.Asker  // the user; Request.SessionID says whose question it is
+	Asker     permission.Asker  // the person; Request.SessionID says which session asks
 	Questions tools.Questioner  // nil: the question tool is not offered
 	Grants    permission.Grants // permissions remembered for a project; nil: in Store
 	Tracing   *Tracing          // nil: no spans
@@ -33,19 +33,19 @@ type Options struct {
 	Log       *slog.Logger
 }
 
-// Configuration is what the settings of a directory say. The loop asks for each step and each permission, so that a
-// changed file counts at once: answers must be quick.
+// Configuration answers what the settings of a directory are. The loop asks for each step and each permission, so that a changed file
+// counts at once; the answers must be quick.
 type Configuration interface {
 	// Agents change and add to DefaultAgents.
 	Agents(cwd string) []Agent
 	// Rules come after permission.Default and before the agent's own.
 	Rules(cwd string) permission.Ruleset
-	// Switches offer tools or not, for all agents; an agent's own switches win. The map is not changed.
+	// Switches say which tools are offered, for all agents; an agent's own switches win. The caller does not change the map.
 	Switches(cwd string) map[string]bool
 	Preferences(cwd string) Preferences
 }
 
-// Preferences are the settings of a directory that are one value each.
+// Preferences are the settings of a directory that have one value each.
 type Preferences struct {
 	DefaultAgent string // of new sessions; empty, unknown or not for people: DefaultAgent
 	Review       string // where a session has no style of its own: one of ReviewStyles; empty: ReviewPreview
@@ -56,18 +56,17 @@ type Preferences struct {
 
 // Toolbox makes the tools of a session.
 type Toolbox interface {
-	// Tools are asked for once per session; the loop offers those that fit agent and model.
+	// Tools is called once for each session; the loop then offers those that fit the agent and the model.
 	Tools(ctx context.Context, s SessionInfo) ([]tools.Tool, error)
-	// More are tools that come and go, such as those of MCP servers. It is asked before each step. They never
-	// replace one of Tools.
+	// More are tools that come and go, such as those of MCP servers. It is called before each step. They never replace one of Tools.
 	More(ctx context.Context, s SessionInfo) []tools.Tool
-	// Find is a tool that More left out because there are too many. A model may know its name from an earlier step.
+	// Find finds a tool that More left out because there are too many. A model may know its name from an earlier step.
 	Find(s SessionInfo, name string) (tools.Tool, bool)
-	// Release ends what the tools of a closed session left running.
+	// Release ends what the tools of a closed session have left running.
 	Release(sessionID string)
 }
 
-// ProjectContext is what a model reads of a project besides the conversation.
+// ProjectContext is what a model reads about a project besides the conversation.
 type ProjectContext interface {
 	// Instructions are system prompt blocks: AGENTS.md and the like.
 	Instructions(cwd string) []string
@@ -79,17 +78,17 @@ type ProjectContext interface {
 	Mentioned(ctx context.Context, e Entering) []provider.Part
 }
 
-// Plugins are the user's own code.
+// Plugins are the person's own code.
 type Plugins interface {
-	// Extensions of a directory; nil: none. It is asked often.
+	// Extensions returns those of a directory; nil: there are none. It is called often, so the answer must be quick.
 	Extensions(cwd string) *Extensions
 }
 
-// ChangeKeeper keeps the contents of change sets beside the event log.
+// ChangeKeeper keeps the texts of change sets beside the event log, which would grow with every file otherwise.
 type ChangeKeeper interface {
-	// Pack is the set as the event log stores it: long texts are kept elsewhere, and are references in it.
+	// Pack is the set as the event log stores it: long texts are kept elsewhere and are references in it.
 	Pack(state change.State, set *change.Set) *change.Set
-	// Recover compares the files with a stored set that was being written when a process ended: Applied or Failed.
+	// Recover compares the files with a stored set whose write a crash interrupted. It returns Applied or Failed.
 	Recover(ctx context.Context, s SessionInfo, set *change.Set) change.State
 }
 
@@ -99,8 +98,7 @@ type Secrets interface {
 	Hide(cwd, text string) string
 }
 
-// absent stands for every part that Options leave out, so that no code asks whether a part
-// is nil.
+// absent stands for each part that Options leave out, so that no code has to test a part for nil.
 type absent struct{}
 
 func (absent) Agents(string) []Agent                                    { return nil }
@@ -123,7 +121,7 @@ func (absent) Pack(_ change.State, set *change.Set) *change.Set { return set }
 
 func (absent) Recover(context.Context, SessionInfo, *change.Set) change.State { return change.Failed }
 
-// complete fills in the absent parts.
+// complete replaces absent parts.
 func (o *Options) complete() {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -151,13 +149,13 @@ func (o *Options) complete() {
 	}
 }
 
-// Models finds a model by "provider/model"; the empty id is the default one of the directory. The error says for a person what
-// is missing: an unknown model, a provider without a key.
+// Models finds a model by "provider/model"; the empty id is the default of the directory. The error tells a person what is missing: an
+// unknown model, a provider without a key.
 type Models interface {
 	Resolve(ctx context.Context, cwd, id string) (provider.Provider, provider.Model, error)
 }
 
-// SessionOptions start a session. Empty Agent is "build", empty Model the default one.
+// SessionOptions describe a session to start. An empty Agent is the default agent, an empty Model the agent's or the default one.
 type SessionOptions struct {
 	Cwd    string   // absolute; the error of NewSession says when it is no directory
 	Extra  []string // additional directories, absolute
@@ -175,13 +173,13 @@ type Prompt struct {
 	Parts     []provider.Part
 	Agent     string // for this turn only; empty: the session's
 	Model     string // for this turn only; empty: the agent's, then the session's
-	// Answered, when set, is closed once whoever asked has been told of the turn's end. The next turn waits for that,
-	// briefly, so that nothing of it comes before.
+	// Answered, when set, is closed once the caller has been told of the turn's end. The next turn waits for that, at most heardLimit, so
+	// that its updates come after that answer.
 	Answered <-chan struct{}
 	Limits   Limits
 }
 
-// Limits end a turn; 0 is no limit of its own.
+// Limits end a turn early; 0 means no limit of its own.
 type Limits struct {
 	Steps int     // model steps, where the agent allows more
 	Cost  float64 // USD, sub-agents' included; checked after each step
