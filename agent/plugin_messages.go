@@ -8,13 +8,13 @@ import (
 	"github.com/pillion-dev/pillion/agent/provider"
 )
 
-// PluginMessage is a message in OpenCode's shape, for plugins.
+// PluginMessage is a message in the shape of OpenCode's API, for plugins that read a session.
 type PluginMessage struct {
 	Info  map[string]any   `json:"info"`
 	Parts []map[string]any `json:"parts"`
 }
 
-// PluginMessages are a session's messages in OpenCode's shape, oldest first; what was taken back is left out.
+// PluginMessages are a session's messages in OpenCode's shape, oldest first, without those that a restore took out of the conversation.
 func (r *Runtime) PluginMessages(ctx context.Context, id string) ([]PluginMessage, error) {
 	t := pluginMessages{session: id, all: []PluginMessage{}, at: map[string]int{}, calls: map[string][2]int{}}
 	hidden, err := hiddenOf(func(yield func(Event) error) error { return r.Stored(ctx, id, 0, yield) })
@@ -30,17 +30,16 @@ func (r *Runtime) PluginMessages(ctx context.Context, id string) ([]PluginMessag
 	return t.all, err
 }
 
-// pluginMessages gathers events into messages.
+// pluginMessages builds messages from a session's events, in one pass.
 type pluginMessages struct {
 	session string
 	all     []PluginMessage
-	began   []int64           // by message's place, milliseconds
-	at      map[string]int    // by message, its place
-	calls   map[string][2]int // by call, its message's place and its own in that
+	began   []int64           // when each message began, by its index in all; milliseconds since 1970
+	at      map[string]int    // message id → index in all
+	calls   map[string][2]int // call id → indexes of its message and of its part in that
 }
 
-// addEvent adds an event to the message that it belongs to. Types that OpenCode's messages do
-// not have are left out.
+// addEvent adds an event to the message that it belongs to. Types that OpenCode's messages do not have are left out.
 func (t *pluginMessages) addEvent(e Event) {
 	switch e.Type {
 	case EventPrompt, EventSteer:
@@ -58,6 +57,7 @@ func (t *pluginMessages) addEvent(e Event) {
 		d := decode[MessageData](e)
 		model := pluginModel(d.Model)
 		t.add(d.MessageID, e, map[string]any{"role": "assistant", "providerID": model["providerID"], "modelID": model["modelID"]})
+	// The messages of OpenCode hold what was streamed; EventStep adds only the cost and the time.
 	case EventText:
 		t.appendText("text", decode[TextData](e))
 	case EventThinking:
@@ -75,8 +75,7 @@ func (t *pluginMessages) addEvent(e Event) {
 	}
 }
 
-// appendText appends to the text with which a message ends, so that pieces of one answer are one
-// part.
+// appendText appends to the last part of a message when that is of the same kind, so that the pieces of one answer are one part.
 func (t *pluginMessages) appendText(kind string, d TextData) {
 	m, ok := t.at[d.MessageID]
 	if !ok {
@@ -90,7 +89,7 @@ func (t *pluginMessages) appendText(kind string, d TextData) {
 	t.put(m, map[string]any{"type": kind, "text": d.Text})
 }
 
-// call shows a call as it is now.
+// call sets a call's part to its newest state.
 func (t *pluginMessages) call(d ToolData) {
 	if at, ok := t.calls[d.CallID]; ok {
 		t.all[at[0]].Parts[at[1]] = ToolPart(t.session, d)
@@ -100,13 +99,13 @@ func (t *pluginMessages) call(d ToolData) {
 	}
 }
 
-// pluginModel splits "provider/model"; the model's part may contain slashes.
+// pluginModel splits "provider/model"; the model's part may contain slashes itself.
 func pluginModel(id string) map[string]string {
 	provider, model, _ := strings.Cut(id, "/")
 	return map[string]string{"providerID": provider, "modelID": model}
 }
 
-// add begins a message and returns its place in all.
+// add begins a message and returns its index in all.
 func (t *pluginMessages) add(id string, e Event, info map[string]any) int {
 	m := len(t.all)
 	info["id"], info["sessionID"], info["time"] = id, t.session, map[string]any{"created": e.Time.UnixMilli()}
@@ -116,7 +115,7 @@ func (t *pluginMessages) add(id string, e Event, info map[string]any) int {
 	return m
 }
 
-// put appends a part with an id that is the same each time the session is read: plugins compare ids.
+// put appends a part. Its id is the same whenever the session is read, because plugins compare ids.
 func (t *pluginMessages) put(m int, part map[string]any) {
 	message := t.all[m].Info["id"]
 	part["id"], part["sessionID"], part["messageID"] = fmt.Sprintf("prt_%v_%d", message, len(t.all[m].Parts)), t.session, message

@@ -7,18 +7,17 @@ import (
 	"github.com/pillion-dev/pillion/agent/provider"
 )
 
-// Entering is a prompt on its way in: it is in no event yet.
+// Entering is a prompt before it becomes an event.
 type Entering struct {
 	Session   SessionInfo
 	MessageID string
 	Parts     []provider.Part
-	// Call makes a call by hand, as Session.Tool does: asked, shown and capped like a model's.
+	// Call makes a call by hand, as Runner.Tool does: with approval, a card and the limit of outputs.
 	Call func(ctx context.Context, tool string, input json.RawMessage) (ToolData, error)
 }
 
-// complete adds what the prompt mentions to its parts and lets the plugins change them. When a plugin leaves no part, the prompt stays
-// as it was: an empty message would be refused by the provider. Pictures are scaled last, because mentions may add some. added are
-// texts for the model that come with the prompt. The error says that an extension refused the prompt.
+// complete adds to the parts what the prompt mentions, and lets plugins change them. Pictures are scaled last, because mentions may add
+// some. added are texts for the model that come with the prompt. The error says that an extension refused the prompt.
 func (e Entering) complete(ctx context.Context, rt *Runtime, added []string) ([]provider.Part, error) {
 	written := e.Parts
 	e.Parts = rt.o.Project.Mentioned(ctx, e)
@@ -33,6 +32,7 @@ func (e Entering) complete(ctx context.Context, rt *Runtime, added []string) ([]
 	if x.Message != nil {
 		e.Parts = x.Message(ctx, e)
 	}
+	// A plugin that leaves no part is ignored: the provider would refuse an empty message.
 	if len(e.Parts) == 0 {
 		e.Parts = written
 	}

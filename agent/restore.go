@@ -5,8 +5,7 @@ import (
 	"errors"
 )
 
-// ErrBusy means that a turn runs, and that the request would change the conversation under
-// it.
+// ErrBusy means that a turn runs whose conversation the request would change.
 var ErrBusy = errors.New("a turn is running; cancel it (or wait for its end), then try again")
 
 // ErrNoMessage means that the session has no prompt with this id.
@@ -15,40 +14,39 @@ var ErrNoMessage = errors.New("this session has no prompt with that id")
 // RestoreState is the stage of a restore.
 type RestoreState string
 
-// A restore begins, which is a checkpoint of its own, and is done or failed.
+// A restore begins, which is a checkpoint of its own, and is then done or failed.
 const (
 	RestoreBegun  RestoreState = "begun"
 	RestoreDone   RestoreState = "done"
 	RestoreFailed RestoreState = "failed"
 )
 
-// RestoreData takes files, the conversation or both back to a checkpoint. Nothing is deleted: what a conversation
-// was taken back over stays in the events, and counts again when the restore is taken back.
+// RestoreData takes files, the conversation or both back to a checkpoint. Nothing is deleted: the events that leave the conversation stay
+// stored, and count again when the restore itself is undone.
 type RestoreData struct {
 	ID           string       `json:"id"`
 	State        RestoreState `json:"state"`
 	Checkpoint   string       `json:"checkpoint"` // a prompt's message id, or the id of an earlier restore
 	Title        string       `json:"title,omitempty"`
-	Conversation bool         `json:"conversation,omitempty"` // it takes the conversation along
-	MessageID    string       `json:"messageID,omitempty"`    // the prompt the conversation then stands before; empty: at its end
-	Was          string       `json:"was,omitempty"`          // what MessageID was before
-	ChangeSet    string       `json:"changeSet,omitempty"`    // what it does to files; empty: nothing
-	Undoes       string       `json:"undoes,omitempty"`       // the restore that this one takes back
+	Conversation bool         `json:"conversation,omitempty"` // the conversation goes back too
+	MessageID    string       `json:"messageID,omitempty"`    // the prompt before which the conversation then ends; empty: it ends with its last event
+	Was          string       `json:"was,omitempty"`          // MessageID before this restore
+	ChangeSet    string       `json:"changeSet,omitempty"`    // id of the change set of the files; empty: no file changes
+	Undoes       string       `json:"undoes,omitempty"`       // id of the restore that this one undoes
 }
 
-// ReviewData are marks of the person on a change set's hunks.
+// ReviewData says which hunks of a change set the person has kept or undone after it was written.
 type ReviewData struct {
 	ChangeSet string   `json:"changeSet"`
 	Kept      []string `json:"kept,omitempty"`
 	Undone    []string `json:"undone,omitempty"`
-	Again     []string `json:"again,omitempty"` // no longer undone: the undo was taken back
-	By        string   `json:"by,omitempty"`    // the change set that took them back, or brought them again
+	Again     []string `json:"again,omitempty"` // no longer undone, because the undo was undone
+	By        string   `json:"by,omitempty"`    // id of the change set that undid the hunks, or wrote them again
 }
 
-// Restore runs a restore: it emits "begun", write changes the files, and it emits "done"
-// with what write set in d, or "failed". Both are on disk before the next step, so a crash
-// in between is seen at the next start. A restore of the conversation is refused while a
-// turn runs; one of files runs beside it.
+// Restore runs a restore: it emits "begun", write changes the files, then it emits "done" with what write has set in d, or "failed". Each
+// event is on disk before the next step, so that the next start sees a crash in between. A restore of the conversation is refused while a
+// turn runs; one of files only runs beside it.
 func (s *Session) Restore(ctx context.Context, d RestoreData, write func(ctx context.Context, d *RestoreData) error) error {
 	run := func(ctx context.Context) error {
 		d.State = RestoreBegun
@@ -81,15 +79,13 @@ func (s *Session) Restore(ctx context.Context, d RestoreData, write func(ctx con
 	return err
 }
 
-// Hidden says which events are out of the conversation, because it was taken back to before
-// them.
+// Hidden is which events are out of the conversation, because a restore took it back to before them.
 type Hidden struct {
 	ranges    [][2]int64 // half-open, by sequence number
-	MessageID string     // the prompt the conversation stands before now; empty: at its end
+	MessageID string     // the prompt before which the conversation ends at present; empty: it is complete
 }
 
-// Has reports whether an event is out of the conversation. Events that are not part of one
-// (changes, reviews, the queue) never are.
+// Has reports whether an event is out of the conversation. Events that are no part of one (changes, reviews, the queue) never are.
 func (h Hidden) Has(e Event) bool {
 	switch e.Type {
 	case EventSession, EventChange, EventReview, EventRestore, EventAsk, EventQueue:
@@ -103,13 +99,15 @@ func (h Hidden) Has(e Event) bool {
 	return false
 }
 
+// forever is greater than every number of an event: the end of a range that is still open.
 const forever = int64(1) << 62
 
-// hiddenOf works out from a session's events, in order, which of them are out of the conversation. Until the next prompt a restore
-// can be taken back, so its range is open at the end; a prompt closes the range for good.
+// hiddenOf computes from a session's events, in order, which of them are out of the conversation. Until the next prompt a restore can be
+// undone, so its range has no end; that prompt closes the range for good.
 func hiddenOf(events func(yield func(Event) error) error) (Hidden, error) {
 	var h Hidden
-	at := map[string]int64{} // prompts
+	at := map[string]int64{} // prompt's message id → its number
+	// from is where the open range begins; 0: there is none.
 	from := int64(0)
 	err := events(func(e Event) error {
 		switch e.Type {

@@ -12,18 +12,18 @@ import (
 )
 
 const (
-	// The waits are 1, 2, 4 and 8 seconds; see provider.Backoff.
-	maxAttempts = 5                // of one request, the first included; the waits between them add up to about 15 seconds
-	longestWait = 10 * time.Minute // what a provider may ask to wait; beyond it the person decides
+	// The waits between attempts are 1, 2, 4 and 8 seconds; see provider.Backoff.
+	maxAttempts = 5                // attempts of one request, the first included
+	longestWait = 10 * time.Minute // the longest wait that a provider may ask for; beyond it the person decides
 )
 
-// tooLongAdvice ends the message of every provider.ErrContextLength that ends a turn. The provider's message leaves it
-// out: the agent compacts first, and a person has to act only when that did not help.
+// tooLongAdvice ends the message of a provider.ErrContextLength that ends a turn. It is not part of the provider's message: the agent
+// compacts first, and a person has to act only when that did not help.
 const tooLongAdvice = "; start a new session or choose a model with a larger context"
 
-// answer sends the step's request until the model has answered, and repeats what may succeed later. It returns an answer and an
-// error when the stream broke after calls were complete: those calls may have run, so they stay and the history continues after
-// them. An error alone means that there is no answer. last is the step after the allowed ones: the model is told to sum up.
+// answer sends the step's request until the model has answered, and repeats failures that may pass. An answer together with an error
+// means that the stream broke after calls were complete: they may have run, so they stay and the conversation continues after them. An
+// error alone means that there is no answer. last is the step after the allowed ones, in which the model is told to sum up.
 func (t *turn) answer(ctx context.Context, set *setup, last bool) (*answer, error) {
 	req := &provider.Request{
 		Model: set.model, System: t.system, Tools: set.specs,
@@ -31,14 +31,13 @@ func (t *turn) answer(ctx context.Context, set *setup, last bool) (*answer, erro
 		Options: set.agent.Options,
 	}
 	if e := t.s.rt.extensions(set.info.Cwd); e.Params != nil {
-		// A plugin may change the request of this step; what it sets holds for the retries too.
+		// A plugin changes the request of this step; the retries send the same.
 		e.Params(ctx, set.info, req)
 	}
 	converse := func() {
 		if req.Messages = t.s.hist.messages; last {
-			// Only for this request: it is not part of what was said.
-			// The slice is cut to its length first, so that append copies it and the session's history stays as it
-			// is.
+			// The message is for this request only and no part of the conversation. The slice is clipped, so that append copies it and
+			// leaves the session's history alone.
 			req.Messages = append(req.Messages[:len(req.Messages):len(req.Messages)], provider.Message{
 				ID: newID("msg_"), Role: provider.RoleUser,
 				Parts: []provider.Part{{Type: provider.PartText, Synthetic: true, Text: fmt.Sprintf(stepsPrompt(), t.steps(set.agent))}},
@@ -46,25 +45,25 @@ func (t *turn) answer(ctx context.Context, set *setup, last bool) (*answer, erro
 		}
 	}
 	converse()
-	// A refusal may have another cause than the files; then they are put back.
-	withFiles := t.s.hist.messages // as it was before the files that a provider refused were taken out
-	var said []byte                // the text of the answers that broke off, which the next one may repeat
+	// When a refusal turns out to have another cause than the files, they are put back.
+	withFiles := t.s.hist.messages // the messages with their files
+	var said []byte                // the texts of answers that broke off, which the next one may repeat
 	for attempt := 1; ; attempt++ {
 		a := t.newAnswer(set)
-		// The model often begins its answer anew, so what was said is compared and not shown twice.
+		// Many models begin their answer anew; echo removes what they repeat.
 		if len(said) > 0 {
 			a.echo = &echo{want: said}
 		}
 		err := a.stream(ctx, t.s.spans.traced(set.via), req)
 		if err == nil {
-			// Messages up to here are known to be acceptable, so a refusal is about one behind them.
+			// The provider has accepted all messages so far, so a later refusal is about one after them.
 			t.s.hist.accepted = len(t.s.hist.messages)
 		}
 		if err == nil || ctx.Err() != nil {
-			return a, nil // cancelled: finish answers what there is
+			return a, nil // after a cancel finish keeps what has arrived
 		}
 		var perr *provider.Error
-		// An error of another type is treated like a failure of the server, which may pass.
+		// An error of another type counts as a failure of the server, which may pass.
 		if !errors.As(err, &perr) {
 			perr = &provider.Error{Kind: provider.ErrServer, Message: err.Error(), Err: err}
 		}
@@ -72,7 +71,7 @@ func (t *turn) answer(ctx context.Context, set *setup, last bool) (*answer, erro
 			t.s.Notice("warning", "The answer broke off ("+perr.Message+"). The calls that were complete are kept; the model continues from there.")
 			return a, perr
 		}
-		// Once in a turn; see tooLongError.
+		// Once in a turn: run compacts the conversation and tries the step again.
 		if perr.Kind == provider.ErrContextLength && !t.shrunk {
 			t.drop(set, a, perr)
 			return nil, &tooLongError{perr}
@@ -84,7 +83,7 @@ func (t *turn) answer(ctx context.Context, set *setup, last bool) (*answer, erro
 				converse()
 				continue
 			}
-			t.s.hist.messages = withFiles // it was not about the files: they may be sent with another model
+			t.s.hist.messages = withFiles // the refusal was not about the files: another model may take them
 		}
 		wait := t.s.rt.backoff(attempt, perr)
 		if !perr.Retriable() || attempt == maxAttempts || wait > longestWait {
@@ -93,27 +92,27 @@ func (t *turn) answer(ctx context.Context, set *setup, last bool) (*answer, erro
 		if a.isEmpty() {
 			t.drop(set, a, perr)
 		} else {
-			// What the person has read stays, and the model is shown its own beginning.
+			// The person has read the text, so it stays; the model is shown its own beginning and asked to go on.
 			said = append(said, t.keepPartial(set, a, perr)...)
 			converse()
 		}
 		t.s.emit(EventNotice, NoticeData{Level: "warning", Attempt: attempt + 1, Until: now().Add(wait),
 			Text: fmt.Sprintf("%s. Trying again in %s (attempt %d of %d).", t.s.mask(trimDot(perr.Message)), wait.Round(100*time.Millisecond), attempt+1, maxAttempts)})
 		if !pause(ctx, wait) {
-			// cancelled while it waited: there is no answer that could be kept
+			// Cancelled during the wait: there is no answer to keep.
 			return nil, ctx.Err()
 		}
 	}
 }
 
-// tooLongError means that the conversation does not fit the model, and that this turn has not compacted it yet.
+// tooLongError means that the conversation does not fit the model, and that this turn has not compacted it for that reason yet.
 type tooLongError struct{ said *provider.Error }
 
 func (e *tooLongError) Error() string { return e.said.Message }
 
-// shrink compacts the conversation after a provider refused it as too long, once in a turn. The error says what a person can do.
+// shrink compacts the conversation after a provider refused it as too long, once in a turn. Its error tells the person what to do.
 func (t *turn) shrink(ctx context.Context, set *setup, refused *tooLongError) error {
-	// set before the attempt, so that a failed compaction is not tried again
+	// Set before the attempt, so that a failed compaction is not repeated.
 	t.shrunk = true
 	_, err := t.compact(ctx, set, compaction{why: "the conversation is too long for the model", auto: true, hard: true})
 	if err == nil {
@@ -124,14 +123,14 @@ func (t *turn) shrink(ctx context.Context, set *setup, refused *tooLongError) er
 		text += "; compacting the conversation failed (" + trimDot(err.Error()) + ")"
 	}
 	text += tooLongAdvice
-	// A copy: the provider's error stays as it was.
+	// A copy, because the provider's error must stay as it was.
 	shown := *refused.said
 	shown.Message, shown.Err = text+".", refused.said
 	return &shown
 }
 
-// drop closes an answer whose request is repeated: its text stays in the transcript, marked as dropped, and is not part of the
-// history. Its tokens count, because they were paid for.
+// drop closes an answer whose request is repeated. Its text stays in the transcript, marked as dropped, and does not enter the history.
+// Its tokens count, because they were paid for.
 func (t *turn) drop(set *setup, a *answer, why error) {
 	a.abandonCalls("The answer broke off before this call was complete; the request is repeated.")
 	message, _ := a.messages(set.model.String(), false)
@@ -141,8 +140,8 @@ func (t *turn) drop(set *setup, a *answer, why error) {
 	t.end.Cost += step.Cost
 }
 
-// giveUp ends the turn with a message that a person can act on. Partial text stays in the
-// history, because the person has read it.
+// giveUp ends the turn with a message that tells the person what to do. Partial text stays in the history, because the person has read
+// it.
 func (t *turn) giveUp(set *setup, a *answer, err *provider.Error, attempt int, wait time.Duration) (*answer, error) {
 	text := trimDot(err.Message)
 	switch {
@@ -153,7 +152,7 @@ func (t *turn) giveUp(set *setup, a *answer, err *provider.Error, attempt int, w
 	case attempt > 1:
 		text += fmt.Sprintf(". It failed %d times in a row: try again later, or choose another model", attempt)
 	}
-	// a copy, as in shrink
+	// A copy, as in shrink.
 	shown := *err
 	shown.Message, shown.Err = text+".", err
 	a.abandonCalls("The answer broke off before this call was complete.")
@@ -161,12 +160,12 @@ func (t *turn) giveUp(set *setup, a *answer, err *provider.Error, attempt int, w
 		t.drop(set, a, &shown)
 		return nil, &shown
 	}
-	a.calls = nil // none was complete, and all are answered
+	a.calls = nil // none was complete, and abandonCalls has given each its final state
 	return a, &shown
 }
 
-// trimDot removes dots and white space from the end, so that a message can be continued with "; ".
-// Providers end their messages with a dot or not.
+// trimDot removes dots and white space from the end of a provider's message, so that "; " and more can follow. Some messages end with a
+// dot.
 func trimDot(s string) string {
 	for len(s) > 0 && (s[len(s)-1] == '.' || s[len(s)-1] == ' ' || s[len(s)-1] == '\n') {
 		s = s[:len(s)-1]

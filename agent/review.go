@@ -5,31 +5,30 @@ import (
 	"slices"
 )
 
-// The styles of review. With preview the person decides before anything is written. With follow changes inside the
-// project that the rules would ask about are written at once, and kept or undone afterwards. With draft a turn works in a
-// copy-on-write view of the project, commands included, and proposes at its end what it has done.
+// The styles of review. With preview the person decides before anything is written. With follow, changes inside the project about which
+// the rules would ask are written at once, and kept or undone afterwards. With draft a turn and its commands work in a copy-on-write view
+// of the project, and what it has done is proposed at its end.
 const (
 	ReviewPreview = "preview"
 	ReviewFollow  = "follow"
 	ReviewDraft   = "draft"
 )
 
-// ReviewStyles are those that can be chosen.
+// ReviewStyles are the styles that a person can choose.
 var ReviewStyles = []string{ReviewPreview, ReviewFollow, ReviewDraft}
 
-// Drafts hold what sessions with ReviewDraft do until the person has decided on it.
+// Drafts keep what sessions with ReviewDraft have done until the person decides on it.
 type Drafts interface {
-	// Finish is called when a turn of a session that a person talks to comes to its end. It proposes what the session's
-	// draft holds, if there is one. round counts how often this turn was sent back, from 0. may: the model can still be
-	// asked to continue. A text that is not empty is for the model, and the turn continues with it: problems to fix before a
-	// person is asked, or the person's own words.
+	// Finish is called when a turn of a session that a person talks to ends. It proposes what the session's draft holds, if there is one.
+	// round counts from 0 how often this turn was sent back. may says that the model can still be asked to continue. A text that is not
+	// empty goes to the model, and the turn continues: problems to fix before a person is asked, or the person's own message.
 	Finish(ctx context.Context, s *Session, round int, may bool) (again string)
-	// Interrupted is called instead when a turn was cancelled or failed: the draft stays for the next one.
+	// Interrupted is called instead when a turn was cancelled or has failed: the draft stays for the next turn.
 	Interrupted(s *Session)
 }
 
-// LastWords is the text of the last answer of the present turn that has any. It is called by Drafts.Finish, while the
-// turn's own goroutine waits for that.
+// LastWords is the text of the newest answer of the present turn that has any. Only Drafts.Finish may call it, while the turn's goroutine
+// waits for that: the history has no lock.
 func (s *Session) LastWords() string { return s.hist.lastWords() }
 
 // Review is the session's style, its own or the configured one.
@@ -38,10 +37,10 @@ func (h *Head) Review() string { return h.rt.ReviewOf(h.Info()) }
 // ReviewOf is the style of a session with this head.
 func (r *directories) ReviewOf(info SessionInfo) string {
 	if info.Review == "" {
-		// A session without a style of its own follows the configuration when that changes.
+		// A session without a style of its own follows the configuration, also when that changes.
 		info.Review = r.o.Configuration.Preferences(info.Cwd).Review
 	}
-	// An unknown style, of a newer version for example, is the strictest one.
+	// An unknown style, such as one of a newer version, counts as the strictest.
 	if !slices.Contains(ReviewStyles, info.Review) {
 		return ReviewPreview
 	}

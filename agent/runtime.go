@@ -26,18 +26,18 @@ var ErrNoAgent = errors.New("no such agent")
 // ErrClosed means that the session or the runtime was closed.
 var ErrClosed = errors.New("the session is closed")
 
-// Runtime makes and keeps the live sessions.
+// Runtime creates and keeps the live sessions. A session is live in at most one Session of a process.
 type Runtime struct {
 	directories
 	st     *store.Store
 	grants permission.Grants
-	// a field so that tests need not wait
+	// backoff is a field so that tests need not wait.
 	backoff func(attempt int, err *provider.Error) time.Duration
 	hearing hearing
 
 	mu   sync.Mutex
 	live map[string]*Session // guarded by mu
-	// Two callers that load one session at once must get one Session: two would number their events alike.
+	// Callers that load one session at the same time must get one Session: two would number their events alike.
 	loading map[string]chan struct{} // guarded by mu: closed when the load is over
 	closed  bool                     // guarded by mu
 }
@@ -50,13 +50,13 @@ func New(o Options) *Runtime {
 	if r.grants == nil {
 		r.grants = storeGrants{o.Store}
 	}
-	// A problem from before, such as a salvaged file, is told here.
+	// A problem from before, such as a salvaged file, is reported by this call.
 	o.Store.OnProblem(r.storeProblem)
 	return r
 }
 
-// storeProblem shows every live session that saving failed (with the reason), or that it works again (nil). It runs on the
-// store's goroutine, so it only emits.
+// storeProblem shows in every live session that saving fails, with the reason, or that it works again (nil). It runs on the store's
+// goroutine, so it only emits.
 func (r *Runtime) storeProblem(problem error) {
 	n := NoticeData{Level: "info", Text: "The session is being saved again; nothing was lost."}
 	if problem != nil {
@@ -91,14 +91,14 @@ func (r *Runtime) Live() []*Session {
 	return all
 }
 
-// NewSession starts a session in a directory. The error says what is wrong with the directory, the agent or the
-// model; a default model that cannot be resolved is reported by the first prompt instead.
+// NewSession starts a session in a directory. The error says what is wrong with the directory, the agent or the model. A default model
+// that cannot be resolved is reported by the first prompt instead.
 func (r *Runtime) NewSession(ctx context.Context, o SessionOptions) (*Session, error) {
 	return r.newSessionOf(ctx, o, lineage{})
 }
 
-// newSessionOf is NewSession for a person's session (the zero lineage) or a sub-agent's. The session is live before its head is
-// stored: a store that cannot write must not keep it from starting.
+// newSessionOf is NewSession for a person's session (the zero lineage) or for a sub-agent's. The session is live before its head is
+// stored, because it must start also while the store cannot write.
 func (r *Runtime) newSessionOf(ctx context.Context, o SessionOptions, of lineage) (*Session, error) {
 	if err := checkDir(o.Cwd); err != nil {
 		return nil, err
@@ -106,7 +106,7 @@ func (r *Runtime) newSessionOf(ctx context.Context, o SessionOptions, of lineage
 	at := now()
 	info := SessionInfo{ID: newID("ses_"), Cwd: filepath.Clean(o.Cwd), Extra: o.Extra, Title: o.Title, Agent: o.Agent,
 		Model: o.Model, Effort: o.Effort, Parent: o.Parent, Review: o.Review, Created: at, Updated: at}
-	// A changed default counts for later sessions only.
+	// The default is stored with the session: a change of it counts for later sessions only.
 	if info.Agent == "" {
 		info.Agent = r.defaultAgent(info.Cwd)
 	}
@@ -114,7 +114,7 @@ func (r *Runtime) newSessionOf(ctx context.Context, o SessionOptions, of lineage
 	if !ok {
 		return nil, r.noAgent(info.Cwd, info.Agent)
 	}
-	// A model that was asked for must resolve; a default one may be missing until the first prompt.
+	// A model that was named must resolve now; a default one may be missing until the first prompt.
 	explicit := info.Model
 	if info.Model == "" {
 		info.Model = a.Model
@@ -130,7 +130,7 @@ func (r *Runtime) newSessionOf(ctx context.Context, o SessionOptions, of lineage
 	}
 	s := r.newSession(info, 0, of)
 	r.mu.Lock()
-	// Close has listed the live sessions already, so a later one would never be closed.
+	// Close has listed the live sessions already, and would not close this one.
 	if r.closed {
 		r.mu.Unlock()
 		return nil, ErrClosed
@@ -139,7 +139,7 @@ func (r *Runtime) newSessionOf(ctx context.Context, o SessionOptions, of lineage
 	r.mu.Unlock()
 	s.saveHead(info)
 	s.emit(EventSession, info)
-	// A session that begins while the store fails has not seen the notice to the others.
+	// A session that starts while saving fails has not seen the notice.
 	if problem := r.st.Problem(); problem != nil {
 		s.emit(EventNotice, storeNotice(problem))
 	}
@@ -151,7 +151,7 @@ func checkDir(dir string) error {
 	if !filepath.IsAbs(dir) {
 		return fmt.Errorf("the session directory %q is not an absolute path", dir)
 	}
-	// opened, because a directory that exists may still not be readable
+	// It is opened, because a directory that exists may not be readable.
 	f, err := os.Open(dir)
 	if err != nil {
 		switch {
@@ -169,9 +169,8 @@ func checkDir(dir string) error {
 	return nil
 }
 
-// LoadSession opens a stored session; a live one is returned as it is, and two callers at
-// once load it once. A turn that was cut off when its process died is closed: every tool
-// call gets a result, partial text is kept. ErrNoSession.
+// LoadSession opens a stored session. A live one is returned as it is, and callers at the same time share one load. A turn that a crash
+// cut off is closed: every call gets a result, and partial text is kept. ErrNoSession when there is no such session.
 func (r *Runtime) LoadSession(ctx context.Context, id string) (*Session, error) {
 	for {
 		r.mu.Lock()
@@ -200,7 +199,7 @@ func (r *Runtime) LoadSession(ctx context.Context, id string) (*Session, error) 
 	r.mu.Lock()
 	close(r.loading[id])
 	delete(r.loading, id)
-	// Close has listed the live sessions, so this one would stay open.
+	// Close has listed the live sessions already, and would not close this one.
 	if err == nil && r.closed {
 		err = ErrClosed
 	}
@@ -214,8 +213,8 @@ func (r *Runtime) LoadSession(ctx context.Context, id string) (*Session, error) 
 	return s, nil
 }
 
-// loadOf reads a session from the store and repairs it after a crash. The lock decides what an open turn means: when another
-// process has it, that process runs the turn and the session is only read; when it is free, the turn's process has crashed.
+// loadOf reads a session from the store and repairs it after a crash. The lock decides what an open turn means: when another process has
+// the lock, it runs the turn and the session is only read; when the lock is free, the process has crashed.
 func (r *Runtime) loadOf(ctx context.Context, id string, of lineage) (*Session, error) {
 	head, err := r.st.Session(ctx, id)
 	if errors.Is(err, store.ErrNotFound) {
@@ -224,7 +223,7 @@ func (r *Runtime) loadOf(ctx context.Context, id string, of lineage) (*Session, 
 	if err != nil {
 		return nil, err
 	}
-	// A sub-agent that a person opens alone keeps the limits of the sessions above it.
+	// A sub-agent's session that a person opens alone keeps the limits of the sessions above it.
 	if of.parent == nil {
 		of.heads = r.headsAbove(ctx, head.Parent)
 	}
@@ -233,7 +232,7 @@ func (r *Runtime) loadOf(ctx context.Context, id string, of lineage) (*Session, 
 		return nil, err
 	}
 	s.adopt()
-	// The conversation was taken back or forward, so it is read anew.
+	// A restore moved the conversation, so it is read again without what is hidden.
 	if s.hist.stale {
 		if err := s.rebuild(ctx); err != nil {
 			return nil, err
@@ -242,8 +241,8 @@ func (r *Runtime) loadOf(ctx context.Context, id string, of lineage) (*Session, 
 	if !s.hist.open() {
 		return s, nil
 	}
-	// A turn has no end: either another process runs it, or its process died.
-	// The lock tells the two apart, and is kept until the repair is stored.
+	// A turn has no end: either another process runs it, or its process crashed. The lock tells which, and is kept until the repair is
+	// stored.
 	unlock, err := r.st.Lock(ctx, id)
 	if err != nil {
 		var locked *store.LockedError
@@ -264,11 +263,11 @@ func (r *Runtime) loadOf(ctx context.Context, id string, of lineage) (*Session, 
 			return nil, err
 		}
 	}
-	_ = r.st.Sync(ctx) // what fails here is reported through OnProblem
+	_ = r.st.Sync(ctx) // a failure is reported through OnProblem
 	return s, nil
 }
 
-// infoOf reads a stored head. Where Info cannot be read, the columns of the table are used.
+// infoOf reads a stored head. The columns of the table count more than Info, of which parts may be unreadable.
 func infoOf(h store.Session) SessionInfo {
 	var info SessionInfo
 	_ = json.Unmarshal(h.Info, &info)
@@ -296,13 +295,13 @@ func (r *Runtime) Stored(ctx context.Context, id string, from int64, yield func(
 // StoredOf is Stored for some types only; nil is all.
 func (r *Runtime) StoredOf(ctx context.Context, id string, from int64, types []EventType, yield func(Event) error) error {
 	if s, ok := r.Session(id); ok {
-		// What is still with the log is handed to the store first, so that it is among the events.
+		// Events that wait for the pump are passed to the store first, so that they are found.
 		s.flush()
 	}
 	return r.st.EventsOf(ctx, id, from, names(types), func(e store.Event) error { return yield(fromStore(e)) })
 }
 
-// names are the types as the store has them; nil stays nil, which means all.
+// names converts types for the store; nil stays nil, which means all types.
 func names(types []EventType) (out []string) {
 	for _, t := range types {
 		out = append(out, string(t))
@@ -310,7 +309,7 @@ func names(types []EventType) (out []string) {
 	return out
 }
 
-// List gives the sessions of a directory ("" is all), the newest first, sub-agents' among them (Parent is set).
+// List returns the sessions of a directory ("" is all), the last used first. Sub-agents' sessions are among them; their Parent is set.
 func (r *Runtime) List(ctx context.Context, cwd string) ([]SessionInfo, error) {
 	if cwd != "" {
 		cwd = filepath.Clean(cwd)
@@ -326,8 +325,9 @@ func (r *Runtime) List(ctx context.Context, cwd string) ([]SessionInfo, error) {
 	return out, nil
 }
 
-// Each is List one by one, for a list of which a page is shown: what is not asked for is not decoded, which is most of the time that a
-// list of thousands takes. after is the id of the session to begin behind, "" for the first; ErrNoSession when it is not among them.
+// Each is List one by one, for a list of which only a page is shown: decoding the heads is most of the time that a list of thousands
+// takes, so only the ones that are read are decoded. after is the id of the session behind which to begin, "" for the first; ErrNoSession
+// when it is not in the list.
 func (r *Runtime) Each(ctx context.Context, cwd, after string) (iter.Seq[SessionInfo], error) {
 	if cwd != "" {
 		cwd = filepath.Clean(cwd)
@@ -352,15 +352,16 @@ func (r *Runtime) Each(ctx context.Context, cwd, after string) (iter.Seq[Session
 	}, nil
 }
 
-// Delete ends a session, and removes it with its events and its sub-agents' sessions. ErrNoSession.
+// Delete ends a session and removes it with its events and its sub-agents' sessions. ErrNoSession when there is none; *store.LockedError
+// while another process runs a turn in it.
 func (r *Runtime) Delete(ctx context.Context, id string) error {
 	for _, s := range r.Live() {
-		// Sub-agents go with their session, because Delete removes their events too.
+		// The sub-agents' sessions are closed as well, because their events are deleted too.
 		if s.ID() == id || s.Info().Parent == id {
 			s.Close(ctx)
 		}
 	}
-	// Another process that runs a turn in it keeps the session from being removed.
+	// Another process that runs a turn would go on writing to a deleted session.
 	unlock, err := r.st.Lock(ctx, id)
 	if err != nil {
 		return err
@@ -373,21 +374,20 @@ func (r *Runtime) Delete(ctx context.Context, id string) error {
 	return err
 }
 
-// Close ends every turn, closes the sessions and writes everything to the store, which
-// stays open.
+// Close ends every turn, closes the sessions and waits until the store has written everything. The store stays open.
 func (r *Runtime) Close(ctx context.Context) error {
 	r.mu.Lock()
 	r.closed = true
 	r.mu.Unlock()
 	all := r.Live()
 	for _, s := range all {
-		// Each turn needs a moment to end; one after the other they would add up.
+		// Each turn takes a moment to end, and one after the other these would add up.
 		s.Cancel() // all at once; Close then only waits
 	}
 	for _, s := range all {
 		s.Close(ctx)
 	}
-	// Plugins get a second to hear of the last events.
+	// Plugins get a second for the last events.
 	r.hearing.waitIdle(time.Second)
 	return r.st.Sync(ctx)
 }
