@@ -13,9 +13,8 @@ import (
 	"github.com/pillion-dev/pillion/tools"
 )
 
-// Runner runs a session's jobs, one after another, and keeps the prompts that wait. While
-// there is a job, one goroutine runs, and it holds the session's lock among processes: two
-// processes that wrote one session would number two events alike.
+// Runner runs a session's jobs, one after another, and keeps the prompts that wait. While there is a job one goroutine runs, which holds
+// the session's lock among processes: two processes that wrote one session would give two events the same number.
 type Runner struct {
 	*watchers     // of its state and queue
 	*waitingCalls // calls that wait for the person
@@ -28,27 +27,27 @@ type Runner struct {
 	mu      sync.Mutex
 	queue   []*job        // guarded by mu: jobs that have not begun
 	now     *job          // guarded by mu: the job that runs
-	running chan struct{} // guarded by mu: closed when the runner ends; nil without one
+	running chan struct{} // guarded by mu: closed when the loop ends; nil while none runs
 	closed  bool          // guarded by mu
-	owning  func()        // guarded by mu: ends the wait for the session's lock; nil when there is none
+	owning  func()        // guarded by mu: ends the wait for the session's lock; nil while nothing waits for it
 	last    TurnData      // guarded by mu: the last turn's end
 
-	held        bool   // guarded by mu: stored prompts wait until the user resumes
-	queueStored bool   // guarded by mu: there are events of the queue
-	steerable   bool   // guarded by mu: a turn runs that will read steers
+	held        bool   // guarded by mu: stored prompts wait until the person resumes
+	queueStored bool   // guarded by mu: the event log has events of the queue
+	steerable   bool   // guarded by mu: a turn runs that will read the steers
 	steers      []*job // guarded by mu: messages for the running turn that it has not read
 	joined      []*job // guarded by mu: requests whose messages it has read; they end with it
 }
 
-// newRunner makes a runner without jobs; work is still to be set.
+// newRunner makes a runner without jobs. The caller sets work, which needs the runner itself.
 func newRunner(log *EventLog, masker *masker) *Runner {
 	w := &watchers{}
 	return &Runner{watchers: w, waitingCalls: &waitingCalls{changed: w.notify}, log: log, masker: masker}
 }
 
-// worker is the session as its runner sees it.
+// worker is the part of a session that its runner uses.
 type worker interface {
-	// own makes this process the only writer of the session, and takes over what another one has added.
+	// own makes this process the only writer of the session, and reads what another process has added.
 	own(ctx context.Context) (unlock func(), err error)
 	turn(ctx context.Context, p Prompt) TurnData
 	byHand(ctx context.Context, tool string, input json.RawMessage) (ToolData, error)
@@ -56,23 +55,22 @@ type worker interface {
 	listen(d PromptData)
 }
 
-// job is a turn, a call by hand, or another use of the session by its only writer.
+// job is a turn, a call by hand, or another use of the session that needs its only writer.
 type job struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	item   *QueueItem // a prompt's; guarded by the session's mu until it begins; nil for a call by hand
 	run    func(ctx context.Context)
-	failed func(error)     // it cannot be begun: the error, or context.Canceled
+	failed func(error)     // called instead of run when the job cannot begin, with the reason or context.Canceled
 	end    TurnData        // a prompt's; set before done is closed
-	heard  <-chan struct{} // closed when the caller has passed the end on; nil: nothing to wait for
-	// It is closed exactly once, by fail, loop or endSteering.
+	heard  <-chan struct{} // closed when the caller has been told of the end; nil: nothing to wait for
+	// done is closed exactly once: by fail, loop or endSteering.
 	done chan struct{}
 }
 
-// Prompt runs a turn and returns when it is over and every subscriber has seen its end. The
-// end of ctx cancels the turn. While another turn runs, the prompt waits in the queue;
-// after a cancelled or failed turn it runs before the held prompts and releases them. The
-// error says that no turn could begin; what went wrong in a turn is in TurnData.
+// Prompt runs a turn and returns when it is over and every subscriber has had its end. The end of ctx cancels the turn. While another
+// turn runs the prompt waits in the queue; after a cancelled or failed turn it runs before the held prompts, and releases them. The error
+// says that no turn could begin; what failed in a turn is in TurnData.
 func (r *Runner) Prompt(ctx context.Context, p Prompt) (TurnData, error) {
 	wait, err := r.Submit(ctx, p)
 	if err != nil {
@@ -81,17 +79,18 @@ func (r *Runner) Prompt(ctx context.Context, p Prompt) (TurnData, error) {
 	return wait()
 }
 
-// Submit is the first half of Prompt: when it returns the prompt has its place in the queue.
+// Submit is the first half of Prompt: when it returns, the prompt has its place in the queue, so a caller can keep the order of its
+// prompts.
 func (r *Runner) Submit(ctx context.Context, p Prompt) (wait func() (TurnData, error), err error) {
 	if len(p.Parts) == 0 {
 		return nil, ErrEmptyPrompt
 	}
 	j := r.newPrompt(ctx, p, true)
-	// The next turn waits for it; see heardLimit.
+	// The next turn waits for it, at most heardLimit.
 	j.heard = p.Answered
 	var failed error
 	j.failed = func(err error) { failed = err }
-	// A prompt whose context has ended takes no place in the queue.
+	// A prompt whose context has ended gets no place in the queue.
 	if err := ctx.Err(); err != nil {
 		return func() (TurnData, error) { return TurnData{Stop: TurnCancelled}, nil }, nil
 	}
@@ -103,7 +102,7 @@ func (r *Runner) Submit(ctx context.Context, p Prompt) (wait func() (TurnData, e
 		if err == nil {
 			err = failed
 		}
-		// A caller that went away has cancelled the turn: that is an outcome, not an error.
+		// The caller has cancelled the turn by ending ctx: that is an outcome and no error.
 		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 			return TurnData{Stop: TurnCancelled}, nil
 		}
@@ -117,8 +116,8 @@ type ToolFailure struct {
 	Message string `json:"message"`
 }
 
-// Failure is why a call made with Runner.Tool failed, nil if it did not. A failure inside the tool (in d) and one of the
-// call itself (err: no such tool, invalid input) look alike to the caller, who can do the same about both.
+// Failure is why a call made with Runner.Tool failed; nil when it did not. A failure inside the tool (in d) and one of the call itself
+// (err: no such tool, invalid input) look alike, because the caller can do the same about both.
 func (d ToolData) Failure(err error) *ToolFailure {
 	var f *ToolFailure
 	if d.Status == ToolError {
@@ -136,9 +135,8 @@ func (d ToolData) Failure(err error) *ToolFailure {
 	return f
 }
 
-// Tool makes one tool call by hand, through the same gate, hooks, output limit and events
-// as a model's. It waits for a running turn. A failed call is in ToolData; the error says
-// that the call could not be made.
+// Tool makes one tool call by hand, with the gate, hooks, output limit and events of a model's call. It waits for a running turn. A
+// failed call is in ToolData; the error says that the call could not be made.
 func (r *Runner) Tool(ctx context.Context, name string, input json.RawMessage) (ToolData, error) {
 	var data ToolData
 	var failed error
@@ -149,13 +147,12 @@ func (r *Runner) Tool(ctx context.Context, name string, input json.RawMessage) (
 	return data, err
 }
 
-// Cancel ends the running job and drops the requests that wait; each is answered as
-// cancelled. Prompts of Enqueue stay in the queue, held: the person who cancels wants the
-// agent to stop, not the next prompt to begin.
+// Cancel ends the running job and drops the requests that wait, which are answered as cancelled. Prompts of Enqueue stay in the queue,
+// held: a person who cancels wants the agent to stop, not the next prompt to begin.
 func (r *Runner) Cancel() {
 	r.mu.Lock()
 	var dropped, kept []*job
-	// Calls by hand and requests have somebody who waits; stored prompts have nobody and stay.
+	// Calls by hand and requests have a caller that waits for them. Stored prompts have none, and stay.
 	for _, j := range r.queue {
 		if j.item != nil && !j.item.Request {
 			kept = append(kept, j)
@@ -173,36 +170,35 @@ func (r *Runner) Cancel() {
 	if r.now != nil {
 		r.now.cancel()
 	}
-	// A job that still waits for the session's lock is ended too.
+	// A job that still waits for the session's lock ends too.
 	if r.owning != nil {
 		r.owning()
 	}
 	r.hold()
 	r.mu.Unlock()
-	// Outside mu: failed and the watchers may call back into the runner.
+	// Without mu: failed and the watchers may call the runner.
 	for _, j := range dropped {
 		j.fail(context.Canceled)
 	}
 	r.watchers.notify()
 }
 
-// fail ends a job that has not begun, and tells who waits for it why.
+// fail ends a job that has not begun, and tells its caller why.
 func (j *job) fail(err error) {
 	j.failed(err)
 	j.cancel()
 	close(j.done)
 }
 
-// newJob makes a job that ends with ctx; run is still to be set.
-// The job's context is its own, so that one job can be cancelled without the others.
+// newJob makes a job whose context ends with ctx, so that one job can be cancelled without the others. The caller sets run.
 func (r *Runner) newJob(ctx context.Context) *job {
 	j := &job{failed: func(error) {}, done: make(chan struct{})}
 	j.ctx, j.cancel = context.WithCancel(ctx)
 	return j
 }
 
-// do queues a job that is no prompt and waits for its end. failed gets the reason when the job could not begin; the result is an
-// error only when it was not queued, or ctx ended before it began.
+// do queues a job that is no prompt and waits for its end. failed gets the reason when the job could not begin. The error of do itself
+// means that the job was not queued, or that ctx ended before it began.
 func (r *Runner) do(ctx context.Context, run func(context.Context), failed func(error)) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -218,11 +214,11 @@ func (r *Runner) do(ctx context.Context, run func(context.Context), failed func(
 // newPrompt makes the job of a turn; request says that a caller waits for its end.
 func (r *Runner) newPrompt(ctx context.Context, p Prompt, request bool) *job {
 	j := r.newJob(ctx)
-	// Without an id from the editor one is made, because the queue knows prompts by their ids.
+	// The queue knows prompts by their ids, so one without an id gets it here.
 	if p.MessageID == "" {
 		p.MessageID = newID("msg_")
 	}
-	// Secrets are masked before the prompt is stored or shown.
+	// Keys are masked before the prompt is stored or shown.
 	j.item = &QueueItem{ID: p.MessageID, Parts: r.masker.maskParts(p.Parts), Time: now(), Request: request}
 	j.run = func(ctx context.Context) {
 		p.MessageID, p.Parts = j.item.ID, j.item.Parts
@@ -231,8 +227,7 @@ func (r *Runner) newPrompt(ctx context.Context, p Prompt, request bool) *job {
 	return j
 }
 
-// submit appends a job to the queue; a prompt that a person sends while the queue is held
-// goes first, and releases it.
+// submit appends a job to the queue. A prompt that a person sends while the queue is held goes first and releases the queue.
 func (r *Runner) submit(j *job) error {
 	r.mu.Lock()
 	if r.closed {
@@ -240,7 +235,7 @@ func (r *Runner) submit(j *job) error {
 		j.cancel()
 		return ErrClosed
 	}
-	// A person who prompts after a stop means this prompt, and the held ones after it.
+	// A person who prompts after a stop wants this prompt now, and the held ones after it.
 	if r.held && j.item != nil {
 		r.held = false
 		r.queue = append([]*job{j}, r.queue...)
@@ -254,7 +249,7 @@ func (r *Runner) submit(j *job) error {
 	return nil
 }
 
-// wake starts the runner when it does not run. mu is held.
+// wake starts the loop when it does not run. The caller holds mu.
 func (r *Runner) wake() {
 	if r.running == nil {
 		r.running = make(chan struct{})
@@ -262,14 +257,14 @@ func (r *Runner) wake() {
 	}
 }
 
-// wait returns when a job has ended, or with ctx's error when it never began or was read by another turn.
+// wait returns nil when a job has ended, or the error of ctx when ctx ended before the job began or while another turn had read it.
 func (r *Runner) wait(ctx context.Context, j *job) error {
 	select {
 	case <-j.done:
 		return nil
 	case <-ctx.Done():
 	}
-	// A job that waits is taken out of the queue; one that runs is waited for, since its context has ended too.
+	// A job that waits is removed from the queue. A job that runs is waited for: its context has ended too, so it will end.
 	is := func(x *job) bool { return x == j }
 	r.mu.Lock()
 	if slices.ContainsFunc(r.queue, is) || slices.ContainsFunc(r.steers, is) || slices.ContainsFunc(r.joined, is) {
@@ -281,37 +276,36 @@ func (r *Runner) wait(ctx context.Context, j *job) error {
 		return ctx.Err()
 	}
 	r.mu.Unlock()
-	// The turn's end is still to be written, so the caller waits for it.
+	// The turn writes its end, so the caller waits for that.
 	<-j.done
 	return nil
 }
 
-// loop runs the queued jobs and ends when none is left. It holds the session's lock among
-// processes from its first job to the end of its last, and first reads what another process
-// has added to the session.
+// loop runs the queued jobs and ends when none can run. It holds the session's lock among processes from its first job to its last, and
+// begins by reading what another process has added to the session.
 func (r *Runner) loop(ended chan struct{}) {
 	var unlock func()
 	for {
 		r.mu.Lock()
 		i := slices.IndexFunc(r.queue, r.runnable)
 		if i < 0 {
-			// The lock is given back before the goroutine ends, and the queue is looked at once more.
+			// The lock is released before the goroutine ends, and then the queue is read once more.
 			if unlock != nil {
 				r.mu.Unlock()
-				// What the next owner must see is on disk before it can get the lock.
+				// The next owner of the lock must find everything on disk.
 				r.log.syncBriefly()
 				unlock()
 				unlock = nil
 				continue // a job may have come meanwhile
 			}
-			// Under mu, so that wake sees either a running loop or none.
+			// Under mu, so that wake sees either a loop that runs or none.
 			r.running = nil
 			r.mu.Unlock()
 			close(ended)
 			return
 		}
 		j := r.queue[i]
-		// The lock is taken once for a run of jobs: another process waits until the queue is empty.
+		// The lock is held until the queue is empty, so that another process does not interrupt a series of jobs.
 		if unlock == nil {
 			ctx, cancel := context.WithCancel(j.ctx)
 			r.owning = cancel
@@ -327,7 +321,7 @@ func (r *Runner) loop(ended chan struct{}) {
 			} else {
 				r.mu.Unlock()
 			}
-			continue // reading another process's events may have changed the queue
+			continue // the events of another process may have changed the queue
 		}
 		r.queue = slices.Delete(slices.Clone(r.queue), i, i+1)
 		r.now = j
@@ -338,13 +332,13 @@ func (r *Runner) loop(ended chan struct{}) {
 		if err == nil {
 			j.run(j.ctx)
 			if j.item != nil {
-				// The turn's end is known before its caller is told, so that State never shows an older one.
+				// Set before the caller learns of the end, so that State never shows an older one.
 				r.mu.Lock()
 				r.last = j.end
 				r.mu.Unlock()
 				r.endSteering(j.end)
 			}
-			// What the job emitted is in the subscribers' hands before its caller hears of the end.
+			// The subscribers have all events of the job before its caller learns of the end.
 			r.log.flush()
 		}
 		r.mu.Lock()
@@ -357,7 +351,7 @@ func (r *Runner) loop(ended chan struct{}) {
 			close(j.done)
 		}
 		r.watchers.notify()
-		// An editor that never confirms costs heardLimit for each turn, and no more.
+		// An editor that never confirms delays each turn by heardLimit at most.
 		if j.heard != nil {
 			select {
 			case <-j.heard:
@@ -367,18 +361,17 @@ func (r *Runner) loop(ended chan struct{}) {
 	}
 }
 
-// heardLimit is how long the next turn waits until the last one's end was passed on: an editor must get the answer to one
-// prompt before the updates of the next, and a slow editor must not hold the queue.
+// heardLimit is how long the next turn waits until the caller of the last one has been told of its end. An editor must get the answer to
+// one prompt before the updates of the next; a slow editor must not hold up the queue.
 const heardLimit = 200 * time.Millisecond
 
-// runnable reports whether a job may begin: stored prompts may not while the queue is held.
-// mu is held.
+// runnable reports whether a job may begin: stored prompts may not while the queue is held. The caller holds mu.
 func (r *Runner) runnable(j *job) bool { return !r.held || j.item == nil || j.item.Request }
 
-// failLocked handles a job that cannot begin because another process has the session's lock: a request fails with err, a stored
-// prompt stays in the queue, held. The caller holds mu; cannot releases it.
+// failLocked handles a job that cannot begin because another process has the session's lock: a request fails with err, a stored prompt
+// stays in the queue, held. The caller holds mu; failLocked releases it.
 func (r *Runner) failLocked(j *job, err error) {
-	// wait may have taken the job out meanwhile, and has answered it then
+	// wait may have removed and answered the job meanwhile.
 	waits := slices.Contains(r.queue, j)
 	if j.item != nil && !j.item.Request {
 		r.hold()
@@ -393,40 +386,39 @@ func (r *Runner) failLocked(j *job, err error) {
 	r.watchers.notify()
 }
 
-// ErrNotQueued means that no such prompt waits; it may have begun meanwhile.
+// ErrNotQueued means that no prompt with this id waits; it may have begun meanwhile.
 var ErrNotQueued = errors.New("no such prompt waits in the queue; it may have begun or been removed meanwhile")
 
-// QueueItem is a prompt that waits for the session to be free.
+// QueueItem is a prompt that waits until the session is free.
 type QueueItem struct {
 	ID    string          `json:"id"` // the messageID the prompt will have
 	Parts []provider.Part `json:"parts"`
 	Time  time.Time       `json:"time"`
-	// Steer: a message for the running turn, which reads it before its next step.
+	// Steer: it is a message for the running turn, which reads it before its next step.
 	Steer bool `json:"steer,omitempty"`
-	// Request: a caller waits for its end (Runner.Prompt). It is not stored, and is dropped when the caller's context ends.
+	// Request: a caller waits for its end (Runner.Prompt). Such an item is not stored, and is dropped when the caller's context ends.
 	Request bool `json:"-"`
 }
 
-// Queue is what waits, first to run first, messages for the running turn before all. held
-// says that none of it runs until the person resumes: the last turn was cancelled or
-// failed, or the session has just been loaded.
+// Queue returns what waits, messages for the running turn first, then prompts in their order. held says that no prompt runs until the
+// person resumes: the last turn was cancelled or failed, or the session has just been loaded.
 func (r *Runner) Queue() (items []QueueItem, held bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	// A call by hand has no item and is not shown.
+	// Calls by hand have no item and are not shown.
 	for _, j := range r.waiting() {
 		items = append(items, *j.item)
 	}
 	return items, r.held
 }
 
-// Enqueue adds a prompt that runs when the session is free, whichever editor is connected
-// then. It is on disk when Enqueue returns. Adding to a held queue releases it.
+// Enqueue adds a prompt that runs when the session is free, whichever editor is connected by then. It is on disk when Enqueue returns.
+// Adding to a held queue releases it.
 func (r *Runner) Enqueue(p Prompt) (QueueItem, error) {
 	if len(p.Parts) == 0 {
 		return QueueItem{}, ErrEmptyPrompt
 	}
-	// Its context is nobody's: the prompt outlives the connection that sent it.
+	// The prompt outlives the connection that sent it, so its context is no caller's.
 	j := r.newPrompt(context.Background(), p, false)
 	r.mu.Lock()
 	if r.closed {
@@ -440,17 +432,17 @@ func (r *Runner) Enqueue(p Prompt) (QueueItem, error) {
 	r.wake()
 	r.mu.Unlock()
 	r.watchers.notify()
-	// Outside mu, since it waits for the disk.
+	// Without mu, because it waits for the disk.
 	r.waitStored()
 	return *j.item, nil
 }
 
-// Unqueue removes prompts from the queue: all of them, or none with ErrNotQueued. One that
-// a caller waits for is answered as cancelled.
+// Unqueue removes prompts from the queue: all of them, or none and ErrNotQueued. A caller that waits for one of them gets it as
+// cancelled.
 func (r *Runner) Unqueue(ids ...string) error {
 	r.mu.Lock()
 	for _, id := range ids {
-		// All ids are checked first, so that nothing is removed when one is unknown.
+		// All ids are checked first, so that nothing is removed when one of them is unknown.
 		if r.find(id) == nil {
 			r.mu.Unlock()
 			return fmt.Errorf("%q: %w", id, ErrNotQueued)
@@ -458,7 +450,7 @@ func (r *Runner) Unqueue(ids ...string) error {
 	}
 	var out []*job
 	for _, id := range ids {
-		if j := r.find(id); j != nil { // named twice: gone already
+		if j := r.find(id); j != nil { // nil: the id was given twice
 			r.dequeue(j)
 			out = append(out, j)
 		}
@@ -473,7 +465,7 @@ func (r *Runner) Unqueue(ids ...string) error {
 	return nil
 }
 
-// EditQueued replaces the text of a prompt that waits. ErrNotQueued.
+// EditQueued replaces the text of a prompt that waits. ErrNotQueued when it does not wait any more.
 func (r *Runner) EditQueued(id string, parts []provider.Part) error {
 	if len(parts) == 0 {
 		return ErrEmptyPrompt
@@ -493,7 +485,7 @@ func (r *Runner) EditQueued(id string, parts []provider.Part) error {
 	return nil
 }
 
-// MoveQueued puts a prompt before another one, or last. ErrNotQueued.
+// MoveQueued moves a prompt before another one, or to the end when before is empty. ErrNotQueued when one of them does not wait.
 func (r *Runner) MoveQueued(id, before string) error {
 	r.mu.Lock()
 	j, to := r.find(id), r.find(before)
@@ -501,7 +493,7 @@ func (r *Runner) MoveQueued(id, before string) error {
 	case j == nil, before != "" && to == nil:
 		r.mu.Unlock()
 		if j != nil {
-			// the error names the one that is missing
+			// The error names the one that is missing.
 			id = before
 		}
 		return fmt.Errorf("%q: %w", id, ErrNotQueued)
@@ -510,7 +502,7 @@ func (r *Runner) MoveQueued(id, before string) error {
 		return errors.New("a message for the running turn cannot be moved in the queue; remove it, or wait until the turn has read it")
 	case j != to:
 		r.dequeue(j)
-		// the place is looked up after the job is out, since the others have moved up
+		// The place is looked up after the job is out, because those behind it have moved up.
 		at := len(r.queue)
 		if to != nil {
 			at = slices.Index(r.queue, to)
@@ -524,7 +516,7 @@ func (r *Runner) MoveQueued(id, before string) error {
 	return nil
 }
 
-// Resume releases a held queue.
+// Resume releases a held queue, whose prompts then run.
 func (r *Runner) Resume() {
 	r.mu.Lock()
 	if r.held && !r.closed {
@@ -536,9 +528,8 @@ func (r *Runner) Resume() {
 	r.watchers.notify()
 }
 
-// Steer sends a message to the running turn, which reads it before its next step; it is on
-// disk when Steer returns. When the turn is cancelled or fails before that, the message
-// becomes a held prompt. Without a running turn injected is false and nothing has happened.
+// Steer sends a message to the running turn, which reads it before its next step. It is on disk when Steer returns. When the turn is
+// cancelled or fails before that, the message becomes a held prompt. Without a running turn injected is false and nothing has changed.
 func (r *Runner) Steer(_ context.Context, p Prompt) (injected bool, err error) {
 	if len(p.Parts) == 0 {
 		return false, ErrEmptyPrompt
@@ -560,8 +551,8 @@ func (r *Runner) Steer(_ context.Context, p Prompt) (injected bool, err error) {
 	return true, nil
 }
 
-// SteerQueued sends a waiting prompt to the running turn. Without one the prompt runs next,
-// immediately, and a held queue is released; injected is false then. ErrNotQueued.
+// SteerQueued sends a waiting prompt to the running turn. Without a running turn the prompt runs next, a held queue is released, and
+// injected is false. ErrNotQueued when it does not wait any more.
 func (r *Runner) SteerQueued(id string) (injected bool, err error) {
 	r.mu.Lock()
 	j := r.find(id)
@@ -577,7 +568,7 @@ func (r *Runner) SteerQueued(id string) (injected bool, err error) {
 		j.item.Steer, injected = true, true
 		r.steers = append(r.steers, j)
 	default:
-		// no turn reads it, so it becomes the next prompt
+		// No turn can read it, so it becomes the next prompt.
 		r.dequeue(j)
 		r.queue = slices.Insert(r.queue, 0, j)
 		r.held = false
@@ -590,9 +581,9 @@ func (r *Runner) SteerQueued(id string) (injected bool, err error) {
 	return injected, nil
 }
 
-// waiting are the prompts that have not begun. mu is held.
+// waiting are the jobs of prompts that have not begun. The caller holds mu.
 func (r *Runner) waiting() []*job {
-	// steers come first: the running turn reads them before any prompt begins
+	// Steers come first: the running turn reads them before any prompt begins.
 	all := slices.Clone(r.steers)
 	for _, j := range r.queue {
 		if j.item != nil {
@@ -602,7 +593,7 @@ func (r *Runner) waiting() []*job {
 	return all
 }
 
-// find is the waiting prompt with this id, or nil. mu is held.
+// find returns the waiting prompt with this id, or nil. The caller holds mu.
 func (r *Runner) find(id string) *job {
 	for _, j := range r.waiting() {
 		if j.item.ID == id {
@@ -612,16 +603,16 @@ func (r *Runner) find(id string) *job {
 	return nil
 }
 
-// dequeue removes a job from where it waits. mu is held.
+// dequeue removes a job from where it waits. The slices are cloned, because callers range over the old ones. The caller holds mu.
 func (r *Runner) dequeue(j *job) {
 	is := func(x *job) bool { return x == j }
 	r.queue = slices.DeleteFunc(slices.Clone(r.queue), is)
 	r.steers = slices.DeleteFunc(slices.Clone(r.steers), is)
 }
 
-// stored are the prompts that outlive whoever sent them. mu is held.
+// stored are the prompts that outlive their sender. The caller holds mu.
 func (r *Runner) stored() []QueueItem {
-	// A request belongs to a caller that waits, and is not stored: after a crash nobody waits any more.
+	// A request is not stored: after a crash its caller does not wait any more.
 	var all []QueueItem
 	for _, j := range r.waiting() {
 		if !j.item.Request {
@@ -631,10 +622,10 @@ func (r *Runner) stored() []QueueItem {
 	return all
 }
 
-// storeQueue emits the order of the queue, and the items in put, as far as they are stored
-// at all. mu is held, so that the order of these events is the order of the changes.
+// storeQueue emits the order of the queue and the items in put, without requests. The caller holds mu, so that these events have the
+// order of the changes.
 func (r *Runner) storeQueue(put ...QueueItem) {
-	// An empty order is written as [], not as null.
+	// An empty order must be written as [] and not as null.
 	d := QueueData{Order: []string{}, Held: r.held}
 	for _, i := range r.stored() {
 		d.Order = append(d.Order, i.ID)
@@ -644,16 +635,17 @@ func (r *Runner) storeQueue(put ...QueueItem) {
 			d.Put = append(d.Put, i)
 		}
 	}
+	// A session that never had a stored prompt has no events of a queue.
 	if len(d.Order) == 0 && len(d.Put) == 0 && !r.queueStored {
-		return // nothing was ever stored: a session without a queue has no events of one
+		return
 	}
 	r.queueStored = true
 	r.log.emit(EventQueue, d)
 }
 
-// hold keeps the stored prompts from running until the person resumes. mu is held.
+// hold keeps the stored prompts from running until the person resumes. The caller holds mu.
 func (r *Runner) hold() {
-	// A queue without stored prompts has nothing to hold.
+	// Without stored prompts there is nothing to hold.
 	if !r.held && len(r.stored()) > 0 {
 		r.held = true
 		r.storeQueue()
@@ -666,13 +658,13 @@ func (r *Runner) waitStored() {
 	r.log.syncBriefly()
 }
 
-// adoptQueue makes the queue agree with the events: what another process has run or removed
-// is dropped, what it has added waits, held. mu is held.
+// adoptQueue makes the queue agree with the events: what another process has run or removed is dropped, and what it has added waits,
+// held. The caller holds mu.
 func (r *Runner) adoptQueue(items []QueueItem) {
 	have := map[string]bool{}
 	for _, j := range r.waiting() {
 		have[j.item.ID] = true
-		// Requests are this process's own, so the events do not know them.
+		// Requests exist in this process only, so the events do not know them.
 		if !j.item.Request && !slices.ContainsFunc(items, func(i QueueItem) bool { return i.ID == j.item.ID }) {
 			r.dequeue(j)
 			j.cancel()
@@ -682,18 +674,18 @@ func (r *Runner) adoptQueue(items []QueueItem) {
 		if have[i.ID] {
 			continue
 		}
-		i.Steer = false // the turn it was meant for is over
+		i.Steer = false // the turn for which it was meant is over
 		j := r.newPrompt(context.Background(), Prompt{MessageID: i.ID, Parts: i.Parts}, false)
 		j.item.Time = i.Time
-		// what another process had queued waits for the person, who may not know of it
+		// The person may not know what another process has queued, so it waits for them.
 		r.queue = append(r.queue, j)
 		r.held = true
 	}
 	r.queueStored = r.queueStored || len(items) > 0
 }
 
-// endSteering turns the messages that a turn has not read into the next prompts, held when
-// the turn did not end well, and ends the requests that it did read.
+// endSteering makes prompts of the messages that a turn has not read, held when the turn was cancelled or failed, and ends the requests
+// that it has read.
 func (r *Runner) endSteering(end TurnData) {
 	r.mu.Lock()
 	left := r.steers
@@ -707,14 +699,14 @@ func (r *Runner) endSteering(end TurnData) {
 	if end.Stop == TurnCancelled || end.Stop == TurnError {
 		r.hold()
 	}
-	// hold has stored the queue already, if it changed something
+	// When hold changed something, it has stored the queue already.
 	if len(left) > 0 && r.held == was {
 		r.storeQueue()
 	}
 	joined := r.joined
 	r.joined = nil
 	r.mu.Unlock()
-	// Their callers get the end of the turn that has read their messages.
+	// The callers of these requests get the end of the turn that has read their messages.
 	for _, j := range joined {
 		j.end = end
 		j.cancel()
@@ -722,8 +714,7 @@ func (r *Runner) endSteering(end TurnData) {
 	}
 }
 
-// Tell adds a message to the conversation that the next turn reads; no turn begins.
-// Synthetic parts are not shown to the person.
+// Tell adds a message to the conversation that the next turn reads. No turn begins. Synthetic parts are not shown to the person.
 func (r *Runner) Tell(ctx context.Context, parts []provider.Part) error {
 	var failed error
 	err := r.do(ctx, func(context.Context) { r.work.listen(PromptData{MessageID: newID("msg_"), Parts: parts}) }, func(err error) { failed = err })
@@ -733,7 +724,7 @@ func (r *Runner) Tell(ctx context.Context, parts []provider.Part) error {
 	return err
 }
 
-// State is what a session is doing.
+// State is what a session is doing at a moment.
 type State struct {
 	Turn    string   // message id of the running turn's prompt; empty between turns
 	Busy    bool     // a turn or a call by hand runs
@@ -741,7 +732,7 @@ type State struct {
 	Last    TurnData // the end of the last turn since the session was opened
 }
 
-// State is what the session is doing now.
+// State returns what the session is doing at present.
 func (r *Runner) State() State {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -752,20 +743,20 @@ func (r *Runner) State() State {
 	return st
 }
 
-// steering allows Steer from now on: a turn runs that will read what is sent.
+// steering allows Steer from here on: a turn runs that will read what is sent.
 func (r *Runner) steering() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.steerable = true
 }
 
-// readSteers returns the messages for the running turn that it has not read yet.
+// readSteers takes the messages for the running turn that it has not read yet.
 func (r *Runner) readSteers() []*job {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	jobs := r.steers
 	r.steers = nil
-	// A request that was read ends with the turn; a stored message is done with.
+	// A request that was read ends with the turn; a stored message has no caller.
 	for _, j := range jobs {
 		if j.item.Request {
 			r.joined = append(r.joined, j)
@@ -774,16 +765,15 @@ func (r *Runner) readSteers() []*job {
 	return jobs
 }
 
-// steered reports whether words wait for the running turn.
+// steered reports whether the running turn has messages to read.
 func (r *Runner) steered() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.steers) > 0
 }
 
-// stopSteering reports whether a turn that could end may do so: no message waits for it.
-// From then on it accepts none; both under one lock, or a message sent in between would be
-// lost.
+// stopSteering reports that no message waits for the turn, so that it may end. From then on the turn accepts none. Both happen under one
+// lock, or a message that is sent in between would be lost.
 func (r *Runner) stopSteering() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -801,7 +791,7 @@ func (r *Runner) busy() bool {
 	return r.now != nil || slices.ContainsFunc(r.queue, r.runnable)
 }
 
-// Beside runs f while this process is the session's only writer: beside the turn that runs, else as a job of its own.
+// Beside runs f while this process is the session's only writer: during the job that runs, else as a job of its own.
 func (r *Runner) Beside(ctx context.Context, f func(ctx context.Context) error) error {
 	r.mu.Lock()
 	running := r.now != nil
@@ -816,15 +806,15 @@ func (r *Runner) Beside(ctx context.Context, f func(ctx context.Context) error) 
 	return err
 }
 
-// Closing says that the session is about to be closed: requests that end from now on were
-// interrupted, not decided, and a reopened session may ask them again.
+// Closing says that the session is about to be closed. Approval requests that end from here on were interrupted and not decided, so a
+// reopened session may ask them again.
 func (r *Runner) Closing() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.closed = true
 }
 
-// isClosing is true for sub-agents as well when the session that started them is closing.
+// isClosing reports that the session, or one that it works for, is about to be closed.
 func (r *Runner) isClosing() bool {
 	for ; r != nil; r = r.above {
 		// One lock at a time, from the inside out.
@@ -838,8 +828,7 @@ func (r *Runner) isClosing() bool {
 	return false
 }
 
-// close refuses new jobs, and returns a channel that is closed when the last one has ended;
-// nil when none runs.
+// close refuses further jobs, and returns a channel that is closed when the last job has ended; nil when none runs.
 func (r *Runner) close() (ended <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -847,14 +836,14 @@ func (r *Runner) close() (ended <-chan struct{}) {
 	return r.running
 }
 
-// adopt makes the queue agree with the events.
+// adopt is adoptQueue for a caller that does not hold mu.
 func (r *Runner) adopt(items []QueueItem) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.adoptQueue(items)
 }
 
-// storedItems is stored with the lock taken.
+// storedItems is stored for a caller that does not hold mu.
 func (r *Runner) storedItems() []QueueItem {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 // ErrEmptyPrompt is the error of a prompt without parts.
 var ErrEmptyPrompt = errors.New("the prompt is empty; say what to do")
 
-// Session is a live session. Its methods are safe for concurrent use. Its state belongs to the parts that are embedded;
-// what is left here is owned by the goroutine of Runner, which does one job after the other.
+// Session is a live session. Its methods are safe for concurrent use. The embedded parts guard their own state; the other fields belong
+// to the goroutine of Runner, which does one job after the other.
 type Session struct {
 	*EventLog       // the numbered events
 	*Head           // agent, model, title and plan
@@ -35,10 +35,10 @@ type Session struct {
 	began beginning
 }
 
-// newSession wires up the parts of a session. last is the number of its newest stored event.
+// newSession wires up the parts of a session. last is the number of its newest event that was read. Nothing is started or stored.
 func (r *Runtime) newSession(info SessionInfo, last int64, of lineage) *Session {
 	log := newEventLog(info.ID, r.st, last)
-	// Plugins hear every event with the directory of the session that they belong to.
+	// Plugins get every event, with the directory of its session.
 	log.heard = func(e Event) { r.heard(info.ID, info.Cwd, e) }
 	mask := &masker{secrets: r.o.Secrets, cwd: info.Cwd}
 	head := &Head{rt: r, log: log, info: info}
@@ -64,14 +64,14 @@ func (r *Runtime) newSession(info SessionInfo, last int64, of lineage) *Session 
 	return s
 }
 
-// Close cancels what runs, waits for it, and takes the session out of memory; it stays in the store.
+// Close cancels what runs, waits for it, and removes the session from memory; it stays in the store.
 func (s *Session) Close(ctx context.Context) {
 	running := s.Runner.close()
-	// Sub-agents and the naming have contexts of their own, so each is ended by name.
+	// Sub-agents and the naming have contexts of their own, so Cancel does not end them.
 	s.Cancel()
 	s.tasks.stop()
 	s.namer.end()
-	// Bounded by the caller's ctx: a tool that does not end must not keep the program open.
+	// Bounded by the caller's ctx: a tool that ignores its context must not keep the program from ending.
 	if running != nil {
 		select {
 		case <-running:
@@ -83,9 +83,9 @@ func (s *Session) Close(ctx context.Context) {
 	}
 	s.gate.EndSession(s.ID())
 	s.flush()
-	s.rt.o.Toolbox.Release(s.ID()) // before it can be opened anew
+	s.rt.o.Toolbox.Release(s.ID()) // before the session can be opened again
 	s.rt.mu.Lock()
-	// another Session may be live under this id by now
+	// Another Session may be live under this id by now.
 	if s.rt.live[s.ID()] == s {
 		delete(s.rt.live, s.ID())
 	}
@@ -98,10 +98,10 @@ func (s *Session) adopt() {
 	s.Runner.adopt(s.hist.queue)
 }
 
-// own makes this process the only writer of the session until unlock. Another process may have run turns since this one last
-// wrote, or crashed in one: its events are read and its open turn is repaired before the first job. *store.LockedError.
+// own makes this process the only writer of the session until unlock. Another process may have run turns since this one wrote, or crashed
+// in one, so its events are read and an open turn is repaired before the first job. *store.LockedError while another process runs a turn.
 func (s *Session) own(ctx context.Context) (unlock func(), err error) {
-	// The lock is among processes; within this one the runner has one job at a time.
+	// The lock is among processes; within this one the runner does one job at a time.
 	unlock, err = s.rt.st.Lock(ctx, s.ID())
 	if err != nil {
 		return nil, err
@@ -112,7 +112,6 @@ func (s *Session) own(ctx context.Context) (unlock func(), err error) {
 	changed := false
 	err = s.catchUp(ctx, func(e Event) {
 		s.hist.apply(e)
-		// only then is there anything to adopt
 		changed = true
 	})
 	if err != nil {
@@ -122,7 +121,7 @@ func (s *Session) own(ctx context.Context) (unlock func(), err error) {
 	if changed {
 		s.adopt()
 	}
-	// The turn's process has died, or it would hold the lock.
+	// The process of that turn has crashed, or it would hold the lock.
 	if s.hist.open() {
 		s.recovery().run()
 	}
@@ -136,8 +135,8 @@ func (s *Session) own(ctx context.Context) (unlock func(), err error) {
 	return unlock, nil
 }
 
-// rebuild reads the history from the stored events again, without those that a restore took out of the conversation. The runner
-// calls it, or load.
+// rebuild reads the history again from the stored events, without those that a restore took out of the conversation. Only the runner
+// calls it, or the code that loads the session.
 func (s *Session) rebuild(ctx context.Context) error {
 	hidden, err := s.Hidden(ctx)
 	if err != nil {
@@ -149,7 +148,7 @@ func (s *Session) rebuild(ctx context.Context) error {
 		event := fromStore(e)
 		if !hidden.Has(event) {
 			h.apply(event)
-		} else if event.Type == EventStep { // ids stay taken
+		} else if event.Type == EventStep { // the ids of hidden calls stay taken: the transcript still shows their cards
 			for _, p := range decode[StepData](event).Message.Parts {
 				if p.Type == provider.PartToolCall {
 					h.callIDs[p.CallID] = true
@@ -167,13 +166,13 @@ func (s *Session) rebuild(ctx context.Context) error {
 	return nil
 }
 
-// recovery is what closes what a crash has left open.
+// recovery closes what a crash has left open in this session.
 func (s *Session) recovery() recovery {
 	return recovery{s.EventLog, s.Head, s.hist, s.rt.o.Changes}
 }
 
-// listen adds a message to the conversation within a turn: the person's, or a synthetic one of Pillion's. The runner calls it
-// between two steps only, because a provider refuses a message between a call and its result.
+// listen adds a message to the conversation within a turn: of the person, or a synthetic one. The runner calls it between two steps only,
+// because a provider refuses a message between a call and its result.
 func (s *Session) listen(d PromptData) {
 	info := s.Info()
 	d.Agent, d.Model = info.Agent, info.Model
@@ -186,8 +185,8 @@ func (s *Session) Notice(level, text string) {
 	s.Notify(NoticeData{Level: level, Text: text})
 }
 
-// Notify is Notice for a line with more data, such as a server that can be installed. The text is masked, because messages of
-// providers quote what was sent.
+// Notify is Notice for a line with more data, such as a server that can be installed. The text is masked, because messages of providers
+// quote what was sent.
 func (s *Session) Notify(d NoticeData) {
 	d.Text = s.mask(d.Text)
 	s.emit(EventNotice, d)

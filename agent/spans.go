@@ -14,24 +14,22 @@ import (
 	"github.com/pillion-dev/pillion/agent/provider"
 )
 
-// Tracing makes spans of turns, steps, model calls and tool calls, named and described the way OpenTelemetry's
-// conventions for generative AI want it. Whatever runs below, a language server's request, finds its parent in the
-// context.
+// Tracing makes spans of turns, steps, model calls and tool calls, with the names and attributes of OpenTelemetry's conventions for
+// generative AI. Work below them, such as a request to a language server, finds its parent span in the context.
 type Tracing struct {
 	Tracer trace.Tracer
-	// Content lets spans carry what was said: prompts, answers, arguments, results, without the person's keys. Else
-	// they carry names and numbers only.
+	// Content lets spans carry what was said: prompts, answers, arguments and results, with the person's keys masked. Without it they
+	// have names and numbers only.
 	Content bool
 }
 
 // maxSpanText bounds a text in a span, in bytes.
 const maxSpanText = 8 << 10
 
-// quiet is a span that records nothing, for sessions without tracing.
-// It is not recording, so every method of it returns at once.
+// quiet is a span that records nothing, for sessions without tracing; all its methods return at once.
 var quiet = trace.SpanFromContext(context.Background())
 
-// tracer makes the spans of one session. The zero options make none, and cost nothing.
+// tracer makes the spans of one session. With a nil o it makes none and costs nothing.
 type tracer struct {
 	o       *Tracing // nil: no spans
 	session string   // its id
@@ -46,12 +44,12 @@ func (tr tracer) span(ctx context.Context, name string, attrs ...attribute.KeyVa
 	return tr.o.Tracer.Start(ctx, name, trace.WithAttributes(append(attrs, attribute.String("gen_ai.conversation.id", tr.session))...))
 }
 
-// content adds a text to a span where the person has asked for texts.
+// content adds a text to a span where the settings ask for texts.
 func (tr tracer) content(span trace.Span, key, text string) {
 	if tr.o == nil || !tr.o.Content || text == "" || !span.IsRecording() {
 		return
 	}
-	// Masked before it is cut, or a half secret would no longer be recognised.
+	// Masked before it is cut: half of a key would not be recognised.
 	text = strings.ToValidUTF8(tr.masker.mask(text), "\uFFFD")
 	if len(text) > maxSpanText {
 		cut := maxSpanText
@@ -64,7 +62,7 @@ func (tr tracer) content(span trace.Span, key, text string) {
 	span.SetAttributes(attribute.String(key, text))
 }
 
-// failed marks a span as failed, with a kind from a closed set and not with the message.
+// failed marks a span as failed, with a kind from a closed set: the text of an error may quote the conversation.
 func failed(span trace.Span, kind string) {
 	span.SetAttributes(attribute.String("error.type", kind))
 	span.SetStatus(codes.Error, kind) // an error's text may quote the conversation
@@ -86,7 +84,7 @@ func (tr tracer) turnSpan(ctx context.Context, info SessionInfo, p Prompt) (cont
 	return ctx, span
 }
 
-// endTurn ends a turn's span with what the turn came to.
+// endTurn ends a turn's span with the outcome of the turn.
 func endTurn(span trace.Span, end TurnData) {
 	if !span.IsRecording() {
 		return
@@ -102,7 +100,7 @@ func endTurn(span trace.Span, end TurnData) {
 	span.End()
 }
 
-// usageAttributes are the tokens of a request. The conventions count cached input and reasoning in the totals; Usage does not.
+// usageAttributes are the tokens of a request. The conventions count cached input and reasoning in the totals, which Usage does not.
 func usageAttributes(u provider.Usage) []attribute.KeyValue {
 	return []attribute.KeyValue{
 		attribute.Int("gen_ai.usage.input_tokens", u.Input+u.CacheRead+u.CacheWrite), attribute.Int("gen_ai.usage.output_tokens", u.Output+u.Reasoning),
@@ -110,7 +108,7 @@ func usageAttributes(u provider.Usage) []attribute.KeyValue {
 	}
 }
 
-// traced is a provider whose requests have spans.
+// traced wraps a provider so that each request has a span.
 func (tr tracer) traced(via provider.Provider) provider.Provider {
 	if tr.o == nil {
 		return via
@@ -136,7 +134,7 @@ func (p tracedProvider) Stream(ctx context.Context, req *provider.Request, emit 
 			span.SetAttributes(usageAttributes(e.Usage)...)
 		case provider.EventStop:
 			span.SetAttributes(attribute.StringSlice("gen_ai.response.finish_reasons", []string{string(e.Stop)}))
-		// a limit for what is collected, since content cuts only at the end
+		// Bounded while it is collected, since content cuts only at the end.
 		case provider.EventText:
 			if p.o.Content && said.Len() < maxSpanText {
 				said.WriteString(e.Text)
@@ -153,7 +151,7 @@ func (p tracedProvider) Stream(ctx context.Context, req *provider.Request, emit 
 	p.content(span, "pillion.answer", said.String())
 	var known *provider.Error
 	switch {
-	// errLeft ends a stream whose text has no place to go; it is no failure.
+	// errLeft ends the stream of an abandoned answer and is no failure.
 	case err == nil || errors.Is(err, errLeft):
 	case errors.As(err, &known):
 		if known.Status != 0 {
@@ -177,8 +175,7 @@ func (c *call) toolSpan(ctx context.Context) (context.Context, trace.Span) {
 	return ctx, span
 }
 
-// endSpan ends the span. It runs after the call has its final state, so that the span has
-// the masked result.
+// endSpan ends a tool call's span. It runs after the call has its final state, so that the span gets the masked result.
 func (c *call) endSpan(span trace.Span) {
 	if !span.IsRecording() {
 		return

@@ -14,11 +14,10 @@ import (
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
-// DefaultDepth is how deep sub-agents nest when the configuration does not say: those of a session start none.
+// DefaultDepth is how deep sub-agents nest when the configuration does not say: sub-agents of a session start none themselves.
 const DefaultDepth = 1
 
-// maxTasks is how many sub-agents of one session run at once; more wait their turn.
-// Each has a conversation with a model and its own tools in memory.
+// maxTasks is how many sub-agents of one session run at once; more wait. Each has a conversation and tools of its own in memory.
 const maxTasks = 32
 
 // lineage is what a session knows of the sessions that it works for. The zero value is a session that a person talks to.
@@ -26,19 +25,18 @@ type lineage struct {
 	parent *Session
 	task   string // the parent's call that started it
 	label  string // its name for the person
-	// heads are those above, the nearest first, of a session that the person has opened by itself: what it may do
-	// stays within what they may.
+	// heads are the stored heads of the sessions above, the nearest first, when a person has opened a sub-agent's session by itself. They
+	// limit what it may do.
 	heads []SessionInfo
 }
 
-// headsAbove are the heads of the sessions that a stored one works for, the nearest first. When one is missing, a head with the
-// plan agent takes its place: what it allowed is not known, so its sub-agent may change nothing.
+// headsAbove returns the heads of the sessions that a stored one works for, the nearest first. In place of a missing one comes a head
+// with the plan agent: nobody knows what it allowed, so its sub-agent may change nothing.
 func (r *Runtime) headsAbove(ctx context.Context, parent string) (out []SessionInfo) {
-	// The store's contents are not trusted to end; see maxAbove.
+	// A damaged store may hold a circle; see maxAbove.
 	for parent != "" && len(out) < maxAbove {
 		head, err := r.st.Session(ctx, parent)
 		if err != nil {
-			// Nobody can say what it was allowed: nothing that changes anything.
 			return append(out, SessionInfo{ID: parent, Agent: PlanAgent})
 		}
 		out = append(out, infoOf(head))
@@ -47,10 +45,10 @@ func (r *Runtime) headsAbove(ctx context.Context, parent string) (out []SessionI
 	return out
 }
 
-// maxAbove bounds a chain of parents that the store may hold in a circle.
+// maxAbove ends a chain of parents that may be a circle.
 const maxAbove = 64
 
-// rulesOf are the rules of a session above, as it is now.
+// rulesOf are the present rules of a session above: those of the live session, else of its stored head.
 func (r *Runtime) rulesOf(info SessionInfo) permission.Ruleset {
 	if s, ok := r.Session(info.ID); ok {
 		info = s.acting()
@@ -62,7 +60,7 @@ func (r *Runtime) rulesOf(info SessionInfo) permission.Ruleset {
 	return r.rules(info.Cwd, a)
 }
 
-// depth counts the sessions above; 0 is a session that a person talks to.
+// depth is how many sessions are above; 0 for a session that a person talks to.
 func (l lineage) depth() (n int) {
 	n = len(l.heads)
 	for p := l.parent; p != nil; p = p.of.parent {
@@ -71,8 +69,8 @@ func (l lineage) depth() (n int) {
 	return n
 }
 
-// rules are those of the sessions above, the nearest first. A tool is offered only if all of them allow it; the gates check
-// the same again for each call.
+// rules are those of all sessions above, the nearest first. A tool is offered only if all of them allow it; the gates check each call
+// again.
 func (l lineage) rules(rt *Runtime) (all []permission.Ruleset) {
 	for p := l.parent; p != nil; p = p.of.parent {
 		all = append(all, p.rules())
@@ -83,18 +81,18 @@ func (l lineage) rules(rt *Runtime) (all []permission.Ruleset) {
 	return all
 }
 
-// spawner starts sub-agents for one call.
+// spawner starts the sub-agents of one call.
 type spawner struct {
 	c *call
 }
 
-// SubAgents are those that may be named.
+// SubAgents are the agents that a task may name.
 func (sp spawner) SubAgents() []tools.SubAgent { return sp.c.s.rt.SubAgents(sp.c.s.Info().Cwd) }
 
-// Spawn runs a task in a session of its own, or lets it run beside the turn.
+// Spawn runs a task in a session of its own and waits for its end, or lets it run in the background.
 func (sp spawner) Spawn(ctx context.Context, call *tools.Call, t tools.Task) (tools.TaskResult, error) {
 	s := sp.c.s
-	// counted from the session that a person talks to
+	// The depth counts from the session that a person talks to.
 	if limit := s.rt.maxDepth(s.Info().Cwd); s.of.depth() >= limit {
 		return tools.TaskResult{}, &tools.Error{Kind: "depth", Message: fmt.Sprintf("Sub-agents nest %d deep at most (subagent_depth in the configuration); do this yourself.", limit)}
 	}
@@ -103,11 +101,11 @@ func (sp spawner) Spawn(ctx context.Context, call *tools.Call, t tools.Task) (to
 		return tools.TaskResult{}, err
 	}
 	w := &taskWatch{call: call, kid: kid, seen: map[string]bool{}}
-	// Only what comes from now on: a resumed one has a past.
+	// Only events from here on: a resumed session has earlier ones.
 	last := kid.Last()
 	stop := kid.Subscribe(last, w.event)
 	w.started(t, last)
-	// Without background the call waits, and the session is put away when it returns.
+	// Without background the call waits, and the session is closed when it returns.
 	if !t.Background {
 		defer dismiss(kid, stop)
 		return sp.run(ctx, kid, t)
@@ -119,8 +117,8 @@ func (sp spawner) Spawn(ctx context.Context, call *tools.Call, t tools.Task) (to
 	return tools.TaskResult{ID: kid.ID(), Model: kid.Info().Model, Running: true}, nil
 }
 
-// session makes the session for a task, or loads the one that the task resumes. Only a session whose parent is this one can be
-// resumed, so that a model cannot reach another session by guessing its id.
+// session makes the session for a task, or loads the one that the task resumes. Only a session whose parent is this one can be resumed,
+// so that a model cannot reach another session by guessing its id.
 func (sp spawner) session(ctx context.Context, t tools.Task) (*Session, error) {
 	s := sp.c.s
 	info := s.acting()
@@ -152,6 +150,7 @@ func (sp spawner) session(ctx context.Context, t tools.Task) (*Session, error) {
 	return s.rt.loadChild(ctx, t.ID, lineage{parent: s, task: sp.c.id, label: childLabel(old.Agent, t.Description)})
 }
 
+// childLabel names a sub-agent to the person, before what it asks.
 func childLabel(agent, description string) string {
 	if description == "" {
 		return agent
@@ -159,8 +158,8 @@ func childLabel(agent, description string) string {
 	return agent + ": " + description
 }
 
-// run runs the task as one turn of the sub-agent and gives its last text. The error is a *tools.Error with the id to resume it, a
-// rejection that ends the parent's step too, or the context's.
+// run runs the task as one turn of the sub-agent and returns its last text. The error is a *tools.Error with the id by which the task can
+// be resumed, a rejection that also ends the parent's step, or that of ctx.
 func (sp spawner) run(ctx context.Context, kid *Session, t tools.Task) (tools.TaskResult, error) {
 	out := tools.TaskResult{ID: kid.ID(), Model: kid.Info().Model}
 	release, err := sp.c.s.tasks.slot(ctx)
@@ -169,7 +168,7 @@ func (sp spawner) run(ctx context.Context, kid *Session, t tools.Task) (tools.Ta
 	}
 	defer release()
 	end, err := kid.Prompt(ctx, Prompt{Parts: []provider.Part{{Type: provider.PartText, Text: t.Prompt}}})
-	// Costs of all levels count for the session that the person talks to.
+	// The costs of all levels count for the session that the person talks to.
 	kid.Top().tasks.spend(end)
 	if ctx.Err() != nil {
 		return out, ctx.Err()
@@ -181,7 +180,7 @@ func (sp spawner) run(ctx context.Context, kid *Session, t tools.Task) (tools.Ta
 	switch {
 	case err != nil:
 		return out, failed(err.Error() + ".")
-	// The person has said no, which ends the parent's step as it would for its own call.
+	// A rejection without a message ends the parent's step, as it would for a call of its own.
 	case end.Rejected:
 		return out, &permission.RejectedError{}
 	case end.Stop == TurnError:
@@ -201,16 +200,16 @@ func (sp spawner) run(ctx context.Context, kid *Session, t tools.Task) (tools.Ta
 	return out, nil
 }
 
-// dismiss takes a sub-agent's session out of memory; it stays in the store, to be resumed.
+// dismiss closes a sub-agent's session. It stays in the store, from where a task can resume it.
 func dismiss(kid *Session, stop func()) {
-	// Two seconds: its turn has ended, so there is little to wait for.
+	// Its turn has ended, so two seconds are enough for what is left.
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
 	kid.Close(ctx)
 	stop()
 }
 
-// loadChild is LoadSession for a sub-agent that nobody has open.
+// loadChild is LoadSession for a sub-agent's session. One that is live already is an error, because its turn still runs.
 func (r *Runtime) loadChild(ctx context.Context, id string, of lineage) (*Session, error) {
 	s, err := r.loadOf(ctx, id, of)
 	if err != nil {
@@ -228,7 +227,7 @@ func (r *Runtime) loadChild(ctx context.Context, id string, of lineage) (*Sessio
 	return s, nil
 }
 
-// childAsker puts the sub-agent's name before what the person is asked.
+// childAsker puts the sub-agent's name before the title of a permission request.
 type childAsker struct {
 	permission.Asker
 	label string
@@ -242,7 +241,7 @@ func (a childAsker) AskPermission(ctx context.Context, r permission.Request) (pe
 	return a.Asker.AskPermission(ctx, r)
 }
 
-// childQuestions does the same for questions.
+// childQuestions puts the sub-agent's name before each question.
 type childQuestions struct {
 	tools.Questioner
 	label string
@@ -285,7 +284,7 @@ func (w *taskWatch) event(e Event) {
 	w.mu.Lock()
 	var line string
 	switch {
-	// Calls by hand, such as those inside another call, have no message and are not counted.
+	// Calls by hand, such as those inside another call, have no message and do not count.
 	case w.seen[d.CallID] || d.MessageID == "":
 	case d.Status == ToolCompleted || d.Status == ToolError:
 		w.seen[d.CallID] = true
@@ -307,6 +306,6 @@ func (w *taskWatch) event(e Event) {
 	}
 	count := w.count
 	w.mu.Unlock()
-	// Report is called without the lock.
+	// Without the lock, because Report emits an event of the parent session.
 	w.call.Report(tools.Update{Metadata: map[string]any{"output": text, "calls": count}})
 }

@@ -9,15 +9,15 @@ import (
 	"github.com/pillion-dev/pillion/tools"
 )
 
-// notInside are tools that no other tool may call: they act for the model itself (plan, questions, todo list), or would nest.
-// A new tool that acts for the model itself belongs on the list.
+// notInside are tools that no other tool may call: they act for the model itself (plan, questions, todo list), or would nest. Another
+// tool that acts for the model itself has to be added.
 var notInside = []string{"batch", "task", "invalid", "question", "plan_enter", "plan_exit", "todowrite", "todoread"}
 
-// subCalls makes calls in the name of another one. Each is a call by hand of its own: it has a card, and the history
-// does not know it, since the model never made it.
+// subCalls makes calls in the name of another call. Each is like a call by hand: it has a card and does not enter the history, because
+// the model did not make it.
 type subCalls struct{ c *call }
 
-// callable are the offered tools that may be called from inside: Pillion's own, no servers'.
+// callable are the offered tools that may be called from inside: Pillion's own, and none of servers or plugins.
 func (sc subCalls) callable() []tools.Tool {
 	own := sc.c.s.made
 	return slices.DeleteFunc(slices.Clone(sc.c.offered), func(t tools.Tool) bool {

@@ -27,18 +27,18 @@ func promptText(name string) string {
 
 func stepsPrompt() string { return promptText("steps") }
 
-// briefing is what a model is told before the conversation. The session's runner owns it.
+// briefing is what a model is told before the conversation. Only the session's runner uses it.
 type briefing struct {
 	project  ProjectContext
 	head     *Head
 	masker   *masker
 	root     string // worktree root, or the directory without git
-	sketched bool   // tree has been made
-	tree     string // the directory, as it was at the first turn
+	sketched bool   // tree was made
+	tree     string // the listing of the directory at the first turn
 }
 
-// systemPrompt is made once a turn: the words that never change first, so that prompt caches hold, then the
-// agent's, the environment, and the project's own instructions.
+// systemPrompt returns the system prompt's blocks, the ones that never change first, so that prompt caches hold: Pillion's and the
+// agent's text, the environment, the project's instructions, notes of servers.
 func (b *briefing) systemPrompt(ctx context.Context, a Agent, model provider.Model) []string {
 	task := a.Prompt
 	if task == "" {
@@ -56,7 +56,7 @@ func (b *briefing) systemPrompt(ctx context.Context, a Agent, model provider.Mod
 	return b.masker.maskAll(blocks)
 }
 
-// sketch is the directory's tree, made once per session: one that changed with every new file would cost the provider's prompt
+// sketch is the listing of the directory, made once for a session: one that changed with every file would cost the provider's prompt
 // cache at each turn. The built-in model does not read it.
 func (b *briefing) sketch(ctx context.Context, model provider.Model) string {
 	if model.Provider == builtinProvider {
@@ -68,8 +68,8 @@ func (b *briefing) sketch(ctx context.Context, model provider.Model) string {
 	return b.tree
 }
 
-// environment is the <env> block: directories, platform and date. The date has no time, so that the block stays equal all day and
-// the prompt cache holds.
+// environment is the <env> block: directories, platform and date. There is no time in it, so that the block is equal all day and the
+// prompt cache holds.
 func (b *briefing) environment(sketch string) string {
 	info := b.head.Info()
 	git := "no"

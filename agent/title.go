@@ -11,11 +11,11 @@ import (
 )
 
 const (
-	maxTitle  = 50               // characters
-	titleTime = 20 * time.Second // a title that takes longer is not worth it
+	maxTitle  = 50               // characters that a title should have
+	titleTime = 20 * time.Second // a title that takes longer is given up
 )
 
-// namer lets the hidden title agent name a new session beside its first turn, and at most until the session is closed.
+// namer lets the hidden title agent name a session during its first turn, and at most until the session is closed.
 type namer struct {
 	*errands
 
@@ -23,8 +23,8 @@ type namer struct {
 	stop func() // guarded by mu: ends the naming and waits for it; nil: there was none
 }
 
-// start begins to name the session by its first prompt. Where there is no model for it the name stays the provisional one,
-// which is the prompt's first line.
+// start begins to name the session by its first prompt. Where no model can do it, the provisional title stays, which is the first line of
+// the prompt.
 func (n *namer) start(p Prompt, provisional string) {
 	small, ok := n.rt.o.Models.(SmallModels)
 	if !ok || provisional == "" {
@@ -54,15 +54,15 @@ func (n *namer) start(p Prompt, provisional string) {
 		defer close(done)
 		defer cancel()
 		text := words.String()
-		// The prompt is cut at 8 KiB: a title needs its beginning only.
+		// The beginning of a prompt is enough for a title: 8 KiB.
 		text, _, err := n.errand(ctx, errand{agent: titleAgent, model: model, text: text[:min(len(text), 8<<10)]})
 		if err != nil {
-			return // the first line will do
+			return // the provisional title stays
 		}
 		if text = cleanTitle(text); text != "" {
 			n.head.change(func(i *SessionInfo) {
-				// A person's own title, or another process's, wins.
-				if i.Title == provisional { // nobody has renamed it meanwhile
+				// A title that the person or another process has set meanwhile stays.
+				if i.Title == provisional {
 					i.Title = text
 				}
 			})
@@ -70,7 +70,7 @@ func (n *namer) start(p Prompt, provisional string) {
 	}()
 }
 
-// end cancels the naming, if there is one, and waits until it is over. Any goroutine may call it.
+// end cancels the naming, if there is one, and waits for its end. Any goroutine may call it.
 func (n *namer) end() {
 	n.mu.Lock()
 	stop := n.stop
@@ -80,8 +80,8 @@ func (n *namer) end() {
 	}
 }
 
-// cleanTitle makes a title of a model's answer: its first line that is not empty, without thought, quotes, Markdown and "Title:".
-// Empty when there is none.
+// cleanTitle makes a title of a model's answer: its first line with text, without thought, quotes, Markdown and "Title:". Empty when
+// there is none.
 func cleanTitle(text string) string {
 	if i := strings.LastIndex(text, "</think>"); i >= 0 {
 		text = text[i+len("</think>"):]
@@ -92,7 +92,7 @@ func cleanTitle(text string) string {
 		if line == "" {
 			continue
 		}
-		// twice the wish: a model that writes a sentence gets it cut, one that is a little over keeps its words
+		// A title of up to twice maxTitle keeps all its words; a longer one is a sentence and is cut.
 		if utf8.RuneCountInString(line) > maxTitle*2 {
 			r := []rune(line)[:maxTitle]
 			return strings.TrimSpace(string(r)) + "…"
@@ -102,7 +102,7 @@ func cleanTitle(text string) string {
 	return ""
 }
 
-// titleOf makes a title of a prompt: its first line of text, cut at a word.
+// titleOf makes a title of a prompt: the first line of text, cut at a word.
 func titleOf(parts []provider.Part) string {
 	const most = 72 // characters
 	for _, p := range parts {
@@ -118,7 +118,7 @@ func titleOf(parts []provider.Part) string {
 				return line
 			}
 			cut := string([]rune(line)[:most])
-			// cut at a blank unless more than half of the title would be lost
+			// Cut at a blank, unless half of the title would be lost.
 			if i := strings.LastIndexByte(cut, ' '); i > most/2 {
 				cut = cut[:i]
 			}

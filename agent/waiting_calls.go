@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// waitingCalls are the calls of a session that wait for the person. The sessions above a sub-agent wait as well: the person looks at
-// the outermost one.
+// waitingCalls are the calls of a session that wait for the person. They count for the sessions above a sub-agent as well, because the
+// person looks at the outermost one.
 type waitingCalls struct {
 	above   *waitingCalls // the parent session's; nil: none
 	changed func()        // called after each change, without the lock
@@ -17,7 +17,7 @@ type waitingCalls struct {
 
 // add notes that a call waits, until remove is called.
 func (w *waitingCalls) add(call string) {
-	// One lock at a time: none of a session is held while one of its parent is taken.
+	// One lock at a time: no session's lock is held while that of its parent is taken.
 	for ; w != nil; w = w.above {
 		w.mu.Lock()
 		w.calls = append(slices.Clone(w.calls), call)
@@ -38,27 +38,27 @@ func (w *waitingCalls) remove(call string) {
 	}
 }
 
-// list are the calls that wait now. The slice is not changed later.
+// list returns the calls that wait at present. The slice is not changed later.
 func (w *waitingCalls) list() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.calls
 }
 
-// Waiting says that a call outside a turn waits for the user, until done.
+// Waiting marks a call outside a turn as waiting for the person, until done.
 func (w *waitingCalls) Waiting(call string) (done func()) {
 	w.add(call)
 	return func() { w.remove(call) }
 }
 
-// watchers are called when the state or the queue of a session may say something else.
+// watchers are functions that are called when the state or the queue of a session may have changed.
 type watchers struct {
 	mu  sync.Mutex
 	all []*func() // guarded by mu; replaced, never changed in place
 }
 
-// Watch calls f whenever Queue or State may say something else. f must not block and must not call Watch; it may be
-// called by several goroutines at once. After stop no call begins.
+// Watch calls f whenever Queue or State may have changed. f must not block and must not call Watch; several goroutines may call it at
+// once. After stop no call begins.
 func (w *watchers) Watch(f func()) (stop func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -70,7 +70,7 @@ func (w *watchers) Watch(f func()) (stop func()) {
 	}
 }
 
-// notify calls the watchers. The caller must hold no lock of the session, because they read Queue and State.
+// notify calls the watchers. The caller holds no lock of the session, because watchers read Queue and State.
 func (w *watchers) notify() {
 	w.mu.Lock()
 	all := w.all
