@@ -603,7 +603,7 @@ func (r *Runner) find(id string) *job {
 	return nil
 }
 
-// dequeue removes a job from where it waits. The slices are cloned, because callers range over the old ones. The caller holds mu.
+// dequeue removes a job from the queue or from the steers, wherever it waits. The caller holds mu.
 func (r *Runner) dequeue(j *job) {
 	is := func(x *job) bool { return x == j }
 	r.queue = slices.DeleteFunc(slices.Clone(r.queue), is)

@@ -263,7 +263,7 @@ func (a *chatAnswer) delta(d *chatDelta) error {
 		}
 	}
 	// The API before tools had one call in an answer; the zero index keeps its pieces together.
-	if f := d.FunctionCall; f != nil { // the API before tools
+	if f := d.FunctionCall; f != nil {
 		zero := 0
 		return a.call(&chatToolDelta{Index: &zero, Function: *f})
 	}

@@ -8,9 +8,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
-// fix works through the errors, one quick fix after the other. Each is proposed like any edit, and
-// undone when the number of errors does not fall. So there are never more errors at the end than at the
-// start.
+// fix works through the errors, one quick fix after the other. Each is proposed like any edit, and undone when the number of errors does
+// not fall, so there are never more errors at the end than at the start.
 func fix(w *walk, where string) {
 	d := diagnose(w, where)
 	if !d.ok {
@@ -27,7 +26,7 @@ func fix(w *walk, where string) {
 	w.say("Found %s in %s.\n\n", textutil.Plural(len(start), "error"), textutil.Plural(len(byFile(start)), "file"))
 	f := fixer{walk: w, where: where, why: map[string]string{}, tried: map[string]bool{}, organised: map[string]bool{}}
 	current := start
-	// the bound holds also when every step uncovers another error
+	// The bound ends the loop also where every step uncovers another error.
 	for f.steps < 2*len(start)+10 { // a step may uncover errors that a syntax error hid
 		p, ok := f.next(current)
 		if !ok {
@@ -42,7 +41,7 @@ func fix(w *walk, where string) {
 			return
 		}
 		now := d.errors()
-		// As many errors as before is no progress either, so the step is undone.
+		// As many errors as before are no progress either, so the step is undone.
 		if len(now) >= len(current) && !uncovered(current, now) {
 			f.undo(p, done)
 			if d = diagnose(w, where); !d.ok {
@@ -57,9 +56,8 @@ func fix(w *walk, where string) {
 	f.report(start, current, d.asFarAs())
 }
 
-// uncovered reports that a syntax error is gone: the errors that appear behind it were there before, and
-// are not the step's fault.
-// Without this rule a fixed bracket would be undone as soon as the errors behind it become visible.
+// uncovered reports that a syntax error is gone. The errors that appear behind it existed before and are not caused by the step. Without
+// this rule a fixed bracket would be undone as soon as the errors behind it become visible.
 func uncovered(before, after []problem) bool { return syntaxErrors(after) < syntaxErrors(before) }
 
 // syntaxErrors counts the problems that a parser reports.
@@ -72,28 +70,26 @@ func syntaxErrors(ps []problem) (n int) {
 	return n
 }
 
-// fixer is the state of one "fix" request. It lives for one replay of the script; because the script is
-// deterministic, it is in the same state at the same call of each replay.
-// tried and why outlast a step: an action that failed for a problem is not tried for it again.
+// fixer is the state of one "fix" request. It lives for one replay of the script; because the script is deterministic, it has the same
+// state at the same call of each replay. why and tried outlast a step, so that an action that failed for a problem is not tried for it
+// again.
 type fixer struct {
 	*walk
 	where     string
-	why       map[string]string // problem → why it is left
-	tried     map[string]bool   // problem + action
-	organised map[string]bool   // files whose imports were organised
-	stubs     []string          // what was added and fails until it is written
+	why       map[string]string // problem key → why it is left
+	tried     map[string]bool   // problem key, NUL and title of an action
+	organised map[string]bool   // paths of files whose imports were organised
+	stubs     []string          // what was added and fails until someone writes it
 	steps     int
-	refused   int
+	refused   int // proposals that were not accepted; the final advice depends on it
 }
 
-// unusedCodes are the errors, by source and code, that say that nothing uses a name.
-// gopls has these two; see next.
+// unusedCodes are gopls's errors, by source and code, for a name that nothing uses; see next.
 var unusedCodes = map[string]bool{"compiler UnusedVar": true, "compiler UnusedImport": true}
 
-// next is the first problem that is not given up. A syntax error hides what is behind it, so it comes first. A name that
-// nothing uses comes last: what should use it may be misspelt, and then it must stay. Of the others the order is the
-// server's: file, then line. An action is chosen by how many errors it takes away everywhere, so the declaration that
-// many uses fail for is repaired at the first of them.
+// next returns the first problem that is not given up. A syntax error hides what is behind it, so it comes first. A name that nothing
+// uses comes last: what should use it may be misspelt, and then it must stay. All others come in the order of file and line. An action is
+// chosen by how many errors it removes everywhere, so a declaration that many uses fail for is repaired at the first of them.
 func (f *fixer) next(current []problem) (first problem, ok bool) {
 	for _, p := range current {
 		if _, given := f.why[p.key()]; given {
@@ -109,14 +105,13 @@ func (f *fixer) next(current []problem) (first problem, ok bool) {
 	return first, ok
 }
 
-// attempt tries one action for p. It returns the action when something was applied, nil when nothing
-// was.
+// attempt tries one action for p. It returns the action when something was applied, else nil.
 func (f *fixer) attempt(p problem) *action {
 	a, ok := f.ask(p, p)
-	// Only where nothing was tried for it yet.
+	// Once an action was tried for p, its outcome is the reason that counts.
 	if !ok && !f.triedAny(p) {
-		// An analyser may report the same trouble a few columns on, and the fix may hang there; servers run analysers
-		// on open files only, so the whole project's list does not show it.
+		// An analyser may report the same trouble a few columns further on, with the fix attached there. Servers run analysers on open
+		// files only, so the list of the whole project does not show it.
 		if near := diagnose(f.walk, p.Path); near.ok {
 			for _, q := range near.problems {
 				if !ok && q.Line == p.Line && q.Column != p.Column {
@@ -128,13 +123,13 @@ func (f *fixer) attempt(p problem) *action {
 	if !ok {
 		return f.organise(p)
 	}
-	delete(f.why, p.key()) // what another place said
+	delete(f.why, p.key()) // the reason that another place gave
 	f.tried[p.key()+"\x00"+a.Title] = true
 	r := f.call("lsp", map[string]any{"operation": "codeActions", "filePath": p.Path, "apply": a.ID})
 	switch {
 	case r.refused():
 		f.refused++
-		// the person has decided: the same problem is not proposed again in this request
+		// The person has decided, so the problem is not proposed again in this request.
 		f.why[p.key()] = notAccepted(r, strconv.Quote(a.Title))
 		return nil
 	case r.failed:
@@ -144,17 +139,16 @@ func (f *fixer) attempt(p problem) *action {
 	return &a
 }
 
-// importCodes are the errors, by source and code, that organising imports can fix where no quick fix is offered: a name
-// that is not known, an import that is not used.
+// importCodes are the errors, by source and code, that organising imports can fix where no quick fix is offered: an unknown name, an
+// unused import.
 var importCodes = map[string]bool{
 	"compiler UndeclaredName": true, "compiler UnusedImport": true, "compiler UndeclaredImportedName": true,
 	"ts 2304": true, "ts 2552": true, "typescript 2304": true, "typescript 2552": true, "ts 2503": true,
-	// The codes of gopls, of TypeScript's compiler and of Pyright and basedpyright.
+	// Above are the codes of gopls and of TypeScript, below those of Pyright and basedpyright.
 	"Pyright reportUndefinedVariable": true, "basedpyright reportUndefinedVariable": true, "Pyright reportUnusedImport": true,
 }
 
-// organise organises the imports of p's file, once a file, where p is an error about imports and has no
-// quick fix.
+// organise organises the imports of p's file, once for each file, when p is an error about imports without a quick fix.
 func (f *fixer) organise(p problem) *action {
 	if !importCodes[p.Source+" "+p.Code] || f.organised[p.Path] {
 		return nil
@@ -162,7 +156,7 @@ func (f *fixer) organise(p problem) *action {
 	f.organised[p.Path] = true
 	r := f.askAgainIfBusy(map[string]any{"operation": "organizeImports", "filePath": p.Path})
 	switch {
-	// It has no ID, so undo leaves it: organised imports are kept even where they fix nothing.
+	// The action has no ID, so undo leaves it alone: organised imports stay even where they fix nothing.
 	case r.changed():
 		delete(f.why, p.key())
 		return &action{Title: "Organise imports"}
@@ -173,8 +167,7 @@ func (f *fixer) organise(p problem) *action {
 	return nil
 }
 
-// undo takes back a step that did not lower the number of errors. tried keeps it from being tried
-// again.
+// undo takes back a step that did not lower the number of errors. tried keeps it from being tried again.
 func (f *fixer) undo(p problem, a *action) {
 	f.why[p.key()] = "its quick fixes did not fix it"
 	if a.ID == "" {
@@ -186,8 +179,7 @@ func (f *fixer) undo(p problem, a *action) {
 	}
 }
 
-// notAccepted says why a proposal was not applied: rejected by the user, or no user was connected to
-// ask.
+// notAccepted says why a proposal was not applied: the user rejected it, or no user was connected.
 func notAccepted(r result, what string) string {
 	if r.kind == "unanswered" {
 		return what + " was proposed and not applied: no user could approve it"
@@ -195,7 +187,7 @@ func notAccepted(r result, what string) string {
 	return "you did not accept " + what
 }
 
-// ask lists what is offered for p at a place and chooses.
+// ask lists the actions that are offered at a place and chooses one for p.
 func (f *fixer) ask(p, at problem) (action, bool) {
 	r := f.askAgainIfBusy(map[string]any{"operation": "codeActions", "filePath": at.Path, "line": at.Line, "character": at.Column})
 	if r.failed {
@@ -205,18 +197,17 @@ func (f *fixer) ask(p, at problem) (action, bool) {
 	return f.choose(p, r.actions())
 }
 
-// askAgainIfBusy repeats a question once when the server was still loading the project. A third equal call
-// would be stopped by the agent's loop guard.
+// askAgainIfBusy repeats a question once when the server was still loading the project. A third equal call would be stopped by the
+// agent's loop guard.
 func (f *fixer) askAgainIfBusy(question map[string]any) result {
 	r := f.call("lsp", question)
-	// the server answers with busy while it loads
 	if r.failed && r.kind == "busy" {
 		r = f.call("lsp", question)
 	}
 	return r
 }
 
-// choose takes the untried quick fix that takes most errors away; what would not lower them is not proposed at all.
+// choose returns the untried quick fix that removes most errors. One that would not lower their number is not proposed at all.
 func (f *fixer) choose(p problem, all []action) (action, bool) {
 	var fit []action
 	had := false
@@ -245,9 +236,8 @@ func (f *fixer) choose(p problem, all []action) (action, bool) {
 	return fit[0], true
 }
 
-// rank orders actions: fewest errors first, then those that could not be checked in time, then stubs,
-// which only move the failure to run time. Among equals the server's preferred one is first.
-// The weights keep the three groups apart for any number of errors below 100000.
+// rank orders actions: first those that leave the fewest errors, then those that could not be checked in time, then stubs, which only
+// move the failure to run time. The weights keep the three groups apart for fewer than 100,000 errors.
 func rank(a action) int {
 	n := 0
 	switch {
@@ -258,14 +248,14 @@ func rank(a action) int {
 	default:
 		n = 10 * a.Effect.Errors
 	}
-	// An action that is preferred comes before another one of equal effect, and no more.
+	// Among equals the server's preferred action comes first.
 	if !a.Preferred {
 		n++
 	}
 	return n
 }
 
-// triedAny reports whether an action was tried for p; then its last failure is the reason that is reported.
+// triedAny reports whether an action was tried for p: then the last failure is the reason that is reported.
 func (f *fixer) triedAny(p problem) bool {
 	prefix := p.key() + "\x00"
 	for k := range f.tried {
@@ -300,7 +290,7 @@ func (f *fixer) report(start, left []problem, asFarAs string) {
 	}
 	f.say("\nLeft:\n")
 	for i, p := range left {
-		// a longer list would not be read
+		// A longer list would not be read.
 		if i == 30 {
 			f.say("- … and %d more\n", len(left)-i)
 			break
@@ -311,7 +301,7 @@ func (f *fixer) report(start, left []problem, asFarAs string) {
 		}
 		f.say("- %s:%d:%d %s — %s\n", f.show(p.Path), p.Line, p.Column, textutil.FirstLine(p.Message), why)
 	}
-	// After a refusal the advice would be wrong: it was the person who left them.
+	// After a refusal the advice would be wrong: the person has left these errors.
 	if f.refused == 0 {
 		f.say("\nThese need judgement that I do not have: change them by hand, or choose a larger model (`pillion models`).\n")
 	}

@@ -18,8 +18,7 @@ const (
 	verbNone     verb = ""
 )
 
-// request is a parsed prompt.
-// Fields that a verb does not use are empty.
+// request is a parsed prompt. Fields that its verb does not use are empty.
 type request struct {
 	verb  verb
 	name  string // the symbol to rename or find
@@ -27,16 +26,15 @@ type request struct {
 	where string // a file or folder; empty: the whole project
 }
 
-// words reports whether a place is a description and no path: several words, with nothing in them that paths have.
-// "format my code nicely" is no request to format a file of that name.
+// words reports that a place is a description and not a path: several words without anything that paths have. "format my code nicely"
+// must not format a file of that name.
 func words(where string) bool {
 	return strings.ContainsAny(where, " \t") && !strings.ContainsAny(where, `/\.`)
 }
 
-// parsePrompt reads the first line of a prompt. Quotes and backticks around names and paths are taken
-// off; a leading "please" and a trailing full stop do not matter. The order of the patterns matters:
-// "fix imports" must not be read as "fix FILE". What fits no pattern is verbNone, and the answer is the
-// help text: a guess would change files that nobody asked about.
+// parsePrompt reads the first line of a prompt. Quotes and backticks around names and paths, a leading "please" and a trailing full stop
+// do not matter. The order of the patterns does: "fix imports" must not be read as "fix FILE". What fits no pattern is verbNone, which is
+// answered with the help text: a guess would change files that nobody asked about.
 func parsePrompt(prompt string) request {
 	s := strings.TrimSpace(prompt)
 	if i := strings.IndexByte(s, '\n'); i >= 0 && !strings.HasPrefix(s, "@") {
@@ -44,7 +42,7 @@ func parsePrompt(prompt string) request {
 	}
 	s = strings.TrimRight(s, ".!? ")
 	s = strings.TrimSpace(regexp.MustCompile(`(?i)^(please|pls|can you|could you|would you|kindly)\s+`).ReplaceAllString(s, ""))
-	// Patterns match the whole line: what is left over would be a part of the request that is not done.
+	// A pattern must match the whole line: words that are left over would be a part of the request that is not done.
 	find := func(pattern string) []string {
 		return regexp.MustCompile(`(?i)^` + pattern + `$`).FindStringSubmatch(s)
 	}
@@ -89,12 +87,11 @@ func parsePrompt(prompt string) request {
 	return request{}
 }
 
-// bare takes quotes and call parentheses off a name.
-// A name that is written as a call, Total(), means the function.
+// bare removes quotes and call parentheses from a name: Total() means the function Total.
 func bare(s string) string { return strings.TrimSuffix(strings.Trim(s, "`'\",;:"), "()") }
 
-// place reads the end of a prompt as a path; words for "everywhere" are the whole project (empty).
-// Words like "package" before a path are left out.
+// place reads the end of a prompt as a path, without words such as "package" before it. Words for "everywhere" become "", the whole
+// project.
 func place(s string) string {
 	s = strings.TrimSpace(s)
 	for _, word := range []string{"the file ", "file ", "the folder ", "folder ", "the directory ", "directory ", "the package ", "package "} {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// problem is a diagnostic of the lsp tool's metadata. Line and Column count from 1, Column in UTF-16 units.
-// The tool's texts are for people and may change; this model reads its metadata only.
+// problem is a diagnostic in the metadata of the lsp tool. Line and Column count from 1, Column in UTF-16 units. The tool's texts are for
+// people and may change, so this model reads the metadata only.
 type problem struct {
 	Path     string `json:"path"`
 	Line     int    `json:"line"`
@@ -19,14 +19,13 @@ type problem struct {
 	Message  string `json:"message"`
 }
 
-// key recognises a problem while lines above it come and go and names in its message change: its file,
-// column and code. Two problems of one kind in one column are one; then only the second is given up too
-// early.
+// key recognises a problem while lines above it come and go and names in its message change: by its file, column and code. Two problems
+// of one kind in one column have the same key; at worst the second is given up too early.
 func (p problem) key() string {
 	return fmt.Sprintf("%s\x00%d\x00%s\x00%s", p.Path, p.Column, p.Source, p.Code)
 }
 
-// action is a code action as the lsp tool's metadata has it. ID is what the tool applies or undoes it by.
+// action is a code action in the metadata of the lsp tool. The tool applies and undoes it by ID.
 type action struct {
 	ID        string  `json:"id"`
 	Title     string  `json:"title"`
@@ -34,33 +33,31 @@ type action struct {
 	Preferred bool    `json:"preferred"`
 	Disabled  string  `json:"disabled"`
 	Server    string  `json:"server"`
-	Effect    *effect `json:"effect"` // nil: it could not be judged in time
+	Effect    *effect `json:"effect"` // nil: it could not be measured in time
 }
 
-// effect is what an action would do to the problems.
-// The tool measures it within a time limit, so it may be missing.
+// effect is what an action would change in the problems. The tool measures it within a time limit.
 type effect struct {
 	Fixes      int  `json:"fixes"`
 	Introduces int  `json:"introduces"`
-	Errors     int  `json:"errors"` // less than 0: fewer errors
-	Stub       bool `json:"stub"`   // it adds code that only fails when it runs
+	Errors     int  `json:"errors"` // change of the number of errors; below 0: fewer errors
+	Stub       bool `json:"stub"`   // it adds code that fails when it runs
 }
 
-// quickfix says that an action repairs something. Refactorings do not.
-// An action without a kind counts: some servers do not give one.
+// quickfix reports that an action repairs something; refactorings do not. An action without a kind counts, because some servers give
+// none.
 func (a action) quickfix() bool {
 	return a.Disabled == "" && (a.Kind == "" || a.Kind == "quickfix" || strings.HasPrefix(a.Kind, "quickfix."))
 }
 
-// diagnosis is the answer to a request for diagnostics; ok is false when there was none, which the
-// script has said already.
+// diagnosis is the answer to a request for diagnostics. ok is false when there was none; then diagnose has told the user.
 type diagnosis struct {
 	ok       bool
 	problems []problem
 	doubt    string // why there may be more problems than these
 }
 
-// errors are the problems of severity error: warnings are not this model's work.
+// errors are the problems of severity error. This model leaves warnings alone.
 func (d diagnosis) errors() []problem {
 	var out []problem
 	for _, p := range d.problems {
@@ -71,13 +68,13 @@ func (d diagnosis) errors() []problem {
 	return out
 }
 
-// diagnose asks for the problems of a file, a folder or the whole project. When there is no answer it says so.
+// diagnose asks for the problems of a file, a folder or the whole project. When there is no answer it tells the user why.
 func diagnose(w *walk, where string) diagnosis {
 	if !w.offered["lsp"] {
 		w.sayUndone("I work through language servers, and the `lsp` tool is switched off here. Switch it on, or choose another model (`pillion models`).")
 		return diagnosis{}
 	}
-	// Empty where means the whole project, for which the tool takes no path.
+	// Without a path the tool checks the whole project.
 	input := map[string]any{"operation": "diagnostics"}
 	if where != "" {
 		input["filePath"] = where
@@ -97,7 +94,7 @@ func diagnose(w *walk, where string) diagnosis {
 		Reason      string    `json:"reason"`
 	}
 	r.read(&said)
-	// "No errors" must not be said for "could not look".
+	// The absence of an answer must not be reported as "no errors".
 	if len(said.Diagnostics) == 0 && (said.State == "pending" || said.State == "unavailable" || said.State == "") {
 		if said.Reason == "" {
 			said.Reason = "the language servers gave no answer"
@@ -119,7 +116,7 @@ func diagnose(w *walk, where string) diagnosis {
 	return d
 }
 
-// asFarAs qualifies "there are no errors".
+// asFarAs qualifies "there are no errors" with what is in doubt.
 func (d diagnosis) asFarAs() string {
 	if d.doubt == "" {
 		return ""
@@ -145,9 +142,8 @@ func (r result) changed() bool {
 	return !r.failed && len(said.Files) > 0
 }
 
-// refused reports that a person or a rule said no, or that nobody was there to say yes. Every other
-// failure may be tried in another way.
-// The tool's error kinds; see tools.Error.
+// refused reports that a person or a rule said no, or that no user was connected; the kinds are those of tools.Error. Any other failure
+// may be tried in another way.
 func (r result) refused() bool {
 	switch r.kind {
 	case "rejected", "denied", "unanswered", "refused", "dismissed":
@@ -156,7 +152,7 @@ func (r result) refused() bool {
 	return false
 }
 
-// read decodes the metadata; what cannot be read stays as it is.
+// read decodes the metadata into v; what cannot be decoded stays as it is.
 func (r result) read(v any) { _ = json.Unmarshal(r.metadata, v) }
 
 // byFile groups problems by path.

@@ -18,15 +18,14 @@ import (
 	"github.com/pillion-dev/pillion/agent/provider"
 )
 
-// Model is what people see of it.
-// The context is large, so that the agent has no reason to compact a conversation that no model reads.
+// Model describes the built-in model. Its context is large, so that the agent has no reason to compact a conversation for it.
 var Model = provider.Model{Provider: "builtin", ID: "quickfix", Name: "Built-in quick fixes (no network)", Context: 1 << 20, Output: 1 << 16}
 
 // Provider streams the built-in model's answers.
 type Provider struct{}
 
-// Stream plays the script to its frontier and emits what comes next. It fails only when ctx ends.
-// A cancelled ctx is the only error of its own; emit's error is returned as it is.
+// Stream replays the script up to the first call without an answer and emits what comes next. Its only error of its own is that of a
+// cancelled ctx; emit's error is returned unchanged.
 func (Provider) Stream(ctx context.Context, req *provider.Request, emit func(provider.Event) error) error {
 	if err := ctx.Err(); err != nil {
 		return &provider.Error{Kind: provider.ErrNetwork, Message: "cancelled", Err: err}
@@ -45,7 +44,7 @@ func (Provider) Stream(ctx context.Context, req *provider.Request, emit func(pro
 			}
 		}
 	}
-	// The ids are made of the calls answered so far, so they are unique in the conversation since the prompt.
+	// The ids contain the number of calls that were answered before, so they are unique since the prompt.
 	for i, c := range w.pending {
 		stop = provider.StopTools
 		id := fmt.Sprintf("qf_%d_%d", len(w.answered), i)
@@ -59,14 +58,14 @@ func (Provider) Stream(ctx context.Context, req *provider.Request, emit func(pro
 			}
 		}
 	}
-	// nothing is counted, and yet the event is sent, as every stream has one
+	// Nothing is counted, but every stream has this event.
 	if err := emit(provider.Event{Type: provider.EventUsage}); err != nil {
 		return err
 	}
 	return emit(provider.Event{Type: provider.EventStop, Stop: stop})
 }
 
-// result is what a tool answered. Decisions are taken on kind and metadata; text is only repeated to the user.
+// result is the answer of a tool. Decisions depend on kind and metadata; text is only repeated to the user.
 type result struct {
 	text     string
 	failed   bool
@@ -80,21 +79,22 @@ type call struct {
 	input json.RawMessage
 }
 
-// walk is one replay of a script over the conversation since the person's last message. Keeping no
-// state between steps means that a restarted session continues where it was.
+// walk is one replay of a script over the conversation since the person's last message. It keeps no state between steps, so a session
+// that is reopened continues where it was.
 type walk struct {
+	// prompt is the last message that the person wrote.
 	prompt   string
 	offered  map[string]bool
-	answered []result // in call order
-	next     int
+	answered []result // the results so far, in the order of their calls
+	next     int      // how many of answered the script has used
 	text     []string // said since the last answered call
 	pending  []call
 	undone   bool   // nothing of what was asked could be done
 	cwd      string // the session's directory, as the tools' metadata has it
 }
 
-// frontier unwinds a script at its first unanswered call.
-// It is thrown as a panic, so that a script reads as a plain sequence of calls.
+// frontier ends a script at its first call without an answer. It is a panic, so that a script can be written as a plain sequence of
+// calls.
 type frontier struct{}
 
 // newWalk reads the conversation: the last message of the person, and the results of the calls made since.
@@ -109,7 +109,7 @@ func newWalk(req *provider.Request) *walk {
 			continue
 		}
 		var words []string
-		// The prompt is the last message that a person wrote; what Pillion adds by itself is no request.
+		// Only what a person wrote is a request, and not what Pillion adds.
 		for _, p := range m.Parts {
 			if p.Type == provider.PartText && !p.Synthetic {
 				words = append(words, p.Text)
@@ -131,14 +131,14 @@ func newWalk(req *provider.Request) *walk {
 			}
 		}
 	}
-	// A call without a result has the zero result, which counts as a success without metadata.
+	// A call without a result gets the zero result, a success without metadata.
 	for _, id := range order {
 		w.answered = append(w.answered, byID[id])
 	}
 	return w
 }
 
-// play runs the script until it ends or reaches a call without an answer.
+// play runs the script until it ends or reaches a call without an answer. Other panics pass.
 func (w *walk) play(script func()) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -155,7 +155,7 @@ func (w *walk) say(format string, a ...any) {
 	w.text = append(w.text, fmt.Sprintf(format, a...))
 }
 
-// sayUndone is say where nothing of what was asked can be done.
+// sayUndone is say for the case that nothing of the request can be done; the turn then ends with StopUndone.
 func (w *walk) sayUndone(format string, a ...any) {
 	w.undone = true
 	w.say(format, a...)
@@ -165,16 +165,15 @@ func (w *walk) sayUndone(format string, a ...any) {
 func (w *walk) call(name string, input any) result {
 	c := call{name, encode(input)}
 	r := w.calls(c)[0]
-	// What brings errors goes back to the model once. This one cannot think again; it chose the change because it takes
-	// more errors away than it brings, or because the words of the prompt say so. The user decides.
+	// A change that introduces errors is sent back to the model once. This model cannot think again: it chose the change because it
+	// removes more errors than it introduces, or because the prompt says so. So it repeats the call, and the user decides.
 	if r.failed && r.kind == "introduces_errors" {
 		r = w.calls(c)[0]
 	}
 	return r
 }
 
-// calls makes several calls of one step, to run side by side where the tools allow it.
-// They are answered together: a step is emitted with all of its calls.
+// calls makes several calls in one step, so that the tools may run in parallel. All are answered together.
 func (w *walk) calls(cs ...call) []result {
 	if w.next+len(cs) <= len(w.answered) {
 		out := w.answered[w.next : w.next+len(cs)]
@@ -185,15 +184,15 @@ func (w *walk) calls(cs ...call) []result {
 			}
 		}
 		w.next += len(cs)
-		// What was said before an answered call belongs to an earlier step.
-		w.text = nil // it was emitted with the step that made these calls
+		// The text before these calls was emitted with the step that made them.
+		w.text = nil
 		return out
 	}
 	w.pending = cs
 	panic(frontier{})
 }
 
-// show is a path for the user: relative to the session's directory where it lies below it.
+// show is a path for the user: relative to the session's directory where it is below that.
 func (w *walk) show(path string) string {
 	if rest, ok := strings.CutPrefix(path, w.cwd+"/"); ok && w.cwd != "" {
 		return rest

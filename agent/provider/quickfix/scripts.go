@@ -26,12 +26,12 @@ func run(w *walk) {
 		uses(w, r)
 	default:
 		w.say("%s", help)
-		// help is the one unknown word that was meant
+		// "help" is a word that the grammar does not know and that is answered all the same.
 		w.undone = !strings.EqualFold(strings.Trim(w.prompt, " \n.!?"), "help")
 	}
 }
 
-// help is the answer to a request that the grammar does not know. It must name all verbs: it is the only manual people see.
+// help is the answer to a request that the grammar does not know. It must name all verbs, because it is the only manual that people see.
 const help = `I am Pillion's built-in model. I need no key and no network, and I know only what your language servers know:
 
 - fix [errors] [in FILE]
@@ -45,11 +45,12 @@ For everything else add a model: ` + "`pillion auth login anthropic`" + ` (opena
 OpenAI-compatible server in pillion.jsonc: {"provider": {"local": {"baseURL": "http://127.0.0.1:11434/v1", "models": ["…"]}}}.
 ` + "`pillion models` lists what can be used here."
 
-// symbol is a place where a name is declared. Lines and columns count from 1, columns in UTF-16 units.
+// symbol is the place where a name is declared. Lines and columns count from 1, columns in UTF-16 units.
 type symbol struct {
 	path         string
-	line, column int // from 1
-	rest         string
+	line, column int
+	// rest is the kind, name, detail and container, as shown to the user and compared by declares.
+	rest string
 }
 
 // location is a place in the lsp tool's metadata; numbers count from 1.
@@ -69,14 +70,14 @@ type wireSymbol struct {
 	Selection location `json:"selection"`
 }
 
-// locate finds the declaration of a name. Where there is none, or several, it tells the user and
-// returns false: renaming the wrong one would be worse than asking.
+// locate finds the declaration of a name. Where there is none, or several, it tells the user and returns false: renaming the wrong one
+// would be worse than asking.
 func locate(w *walk, name, where string) (symbol, bool) {
 	if !w.offered["lsp"] {
 		w.sayUndone("I work through language servers, and the `lsp` tool is switched off here.")
 		return symbol{}, false
 	}
-	// The server is asked for the last element: qualified names are written differently in each language.
+	// Only the last element is asked for, because languages write qualified names in different ways.
 	short := name[strings.LastIndexAny(name, ".#")+1:]
 	r := w.call("lsp", map[string]any{"operation": "workspaceSymbol", "query": short})
 	if r.failed {
@@ -113,7 +114,7 @@ func locate(w *walk, name, where string) (symbol, bool) {
 	return symbol{}, false
 }
 
-// declares reports whether a symbol line's tail ("function Total in Basket") names exactly what was asked for.
+// declares reports whether a symbol's text ("function Total in Basket") is about exactly the name that was asked for.
 func declares(rest, name, short string) bool {
 	hit := false
 	for _, word := range strings.FieldsFunc(rest, func(r rune) bool { return strings.ContainsRune(" \t()*,[]`\"", r) }) {
@@ -121,19 +122,20 @@ func declares(rest, name, short string) bool {
 			hit = true
 		}
 	}
+	// "Basket.Total" also needs its owner to be named.
 	if owner, _, qualified := strings.Cut(name, "."); hit && qualified {
 		return strings.Contains(rest, owner)
 	}
 	return hit
 }
 
-// within reports whether a path is the file or folder that the person named by its last elements.
+// within reports whether a path is the file or folder that the person named, in full or by its last elements.
 func within(path, where string) bool {
 	where = strings.TrimSuffix(where, "/")
 	return path == where || strings.HasSuffix(path, "/"+where) || strings.HasPrefix(path, where+"/") || strings.Contains(path, "/"+where+"/")
 }
 
-// rename renames a symbol through the language server, which knows all uses.
+// rename renames a symbol through the language server, which knows all its uses.
 func rename(w *walk, q request) {
 	if q.name == "" || q.to == "" {
 		w.sayUndone("Say both names: rename OLD to NEW.")
@@ -174,7 +176,7 @@ func uses(w *walk, q request) {
 	}
 	r.read(&said)
 	for _, l := range said.Locations {
-		// The list may hold the declaration as well.
+		// Servers may list the declaration as well.
 		if l.Path == s.path && l.Line == s.line && l.Column == s.column {
 			continue // the declaration itself
 		}
@@ -201,7 +203,7 @@ func eachFile(w *walk, where, operation, done string) {
 		return
 	}
 	paths := []string{where}
-	// A name with a dot is taken for a file, all others for folders.
+	// A name with a dot is a file, any other a folder.
 	if where == "" || !strings.Contains(where[strings.LastIndexByte(where, '/')+1:], ".") {
 		if paths = sources(w, where); len(paths) == 0 {
 			return
@@ -235,7 +237,7 @@ func eachFile(w *walk, where, operation, done string) {
 	w.undone = len(failures) > 0 && len(changedFiles) == 0 && refusals == 0
 }
 
-// sources lists the files of the kinds that language servers format.
+// sources lists the files for which people have language servers, by their extensions.
 func sources(w *walk, where string) []string {
 	input := map[string]any{"pattern": "**/*.{go,ts,tsx,js,jsx,mjs,cjs,py,rs,c,cc,cpp,h,hpp,json,css,html,yaml,yml,lua,zig,dart}"}
 	if where != "" {
@@ -248,7 +250,7 @@ func sources(w *walk, where string) []string {
 	}
 	var out []string
 	for _, line := range strings.Split(r.text, "\n") {
-		// The glob tool lists absolute paths, one a line; other lines are remarks.
+		// The glob tool lists absolute paths, one on each line; other lines are remarks.
 		if strings.HasPrefix(line, "/") || len(line) > 2 && line[1] == ':' {
 			out = append(out, strings.TrimSpace(line))
 		}
@@ -260,7 +262,7 @@ func sources(w *walk, where string) []string {
 	return out
 }
 
-// explain shows each problem with its line and what the language server offers for it.
+// explain shows each problem with its line and the quick fixes that the language server offers.
 func explain(w *walk, where string) {
 	d := diagnose(w, where)
 	if !d.ok {
@@ -271,7 +273,7 @@ func explain(w *walk, where string) {
 		w.say("There are no problems%s%s.", in(where), d.asFarAs())
 		return
 	}
-	// problems; each asks two calls of the tools
+	// Problems that are explained; each takes two tool calls.
 	const most = 20
 	shown := list
 	if len(shown) > most {
@@ -308,8 +310,8 @@ func explain(w *walk, where string) {
 	w.say("\n`fix errors` tries the quick fixes.")
 }
 
-// sourceLine picks "12: text" out of the read tool's output.
-// It is empty where the tool shows the line in another form; the problem is then listed without it.
+// sourceLine finds "12: text" in the output of the read tool. It is empty where the tool shows the line in another form; then the problem
+// is listed without it.
 func sourceLine(text string, n int) string {
 	prefix := strconv.Itoa(n) + ": "
 	for _, line := range strings.Split(text, "\n") {

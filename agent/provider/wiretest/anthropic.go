@@ -2,9 +2,8 @@ package wiretest
 
 import "strconv"
 
-// writeAnthropic writes the Messages API's events.
-// The order is that of the real API: message_start with the input's counts, a block after the other, message_delta
-// with the output's.
+// writeAnthropic writes the events of the Messages API in the real order: message_start with the input's counts, one block after the
+// other, message_delta with the output's counts.
 func writeAnthropic(s *stream) {
 	u := s.usage()
 	s.event("message_start", obj{"type": "message_start", "message": obj{
@@ -14,7 +13,7 @@ func writeAnthropic(s *stream) {
 	}})
 	// The API sends pings at any time; clients must pass over them.
 	s.event("ping", obj{"type": "ping"})
-	// of the content block, which deltas repeat
+	// index is that of the content block, which its deltas repeat.
 	index := 0
 	delta := func(kind, key string, texts ...string) {
 		s.deltas("content_block_delta", texts, func(t string) any {
@@ -39,12 +38,12 @@ func writeAnthropic(s *stream) {
 	}
 	for _, c := range s.step.Calls {
 		block(obj{"type": "tool_use", "id": c.ID, "name": c.Name, "input": obj{}}, func() {
-			// the real API begins the arguments with an empty piece
+			// The real API begins the arguments with an empty piece.
 			delta("input_json_delta", "partial_json", "")
 			delta("input_json_delta", "partial_json", s.pieces(c.args())...)
 		})
 	}
-	// A failure in the stream comes after the content, and nothing closes the message.
+	// A failure in the stream comes after the content and nothing closes the message, as with the real API.
 	if s.step.Error != nil {
 		s.event("error", s.step.Error.shape(Anthropic))
 		return
@@ -52,7 +51,7 @@ func writeAnthropic(s *stream) {
 	s.end()
 	s.event("message_delta", obj{"type": "message_delta",
 		"delta": obj{"stop_reason": s.stop(), "stop_sequence": nil},
-		// the final counts; those of message_start are preliminary
+		// These are the final counts; those of message_start are preliminary.
 		"usage": obj{"output_tokens": u.Output + u.Reasoning}})
 	s.event("message_stop", obj{"type": "message_stop"})
 }

@@ -2,8 +2,8 @@ package wiretest
 
 import "strconv"
 
-// writeGemini writes streamGenerateContent's events (alt=sse).
-// Calls are not streamed: each comes whole in one chunk. Usage is repeated in every chunk.
+// writeGemini writes the chunks of streamGenerateContent (alt=sse). Calls are not streamed: each comes whole in one chunk. Each chunk
+// repeats the usage.
 func writeGemini(s *stream) {
 	u := s.usage()
 	usage := obj{

@@ -18,8 +18,8 @@ type Request struct {
 	Time   time.Time // when the whole body had arrived
 }
 
-// Message is a request's message, the same shape for every format. Consecutive entries of one role stay separate.
-// A text that the model would see as several blocks is one here: tests ask for its words, not for its shape.
+// Message is a message of a request, in one shape for all formats. Consecutive messages of one role stay separate. Text blocks are
+// joined, because tests ask for what was said and not for its blocks.
 type Message struct {
 	Role    string // system, user, assistant, tool
 	Text    string // text parts joined with newlines
@@ -36,12 +36,10 @@ type Result struct {
 	Error  bool
 }
 
-// JSON decodes the body into v.
-// The error is that of encoding/json: it means that the adapter wrote a body that is no JSON.
+// JSON decodes the body into v. An error means that the adapter wrote a body that is not JSON.
 func (r Request) JSON(v any) error { return json.Unmarshal(r.Body, v) }
 
-// Model is the model the request names.
-// Gemini has it in the path: …/models/NAME:streamGenerateContent.
+// Model is the model that the request names. Gemini has it in the path: …/models/NAME:streamGenerateContent.
 func (r Request) Model() string {
 	if r.Format == Gemini {
 		_, m, _ := strings.Cut(r.Path, "/models/")
@@ -53,8 +51,7 @@ func (r Request) Model() string {
 	return b.Model
 }
 
-// ToolNames are the tools the request offers, in order.
-// The three formats that differ in it are told apart by the fields that are set.
+// ToolNames are the tools that the request offers, in order. The formats are told apart by the fields that are set.
 func (r Request) ToolNames() []string {
 	var b struct {
 		Tools []struct {
@@ -79,8 +76,7 @@ func (r Request) ToolNames() []string {
 	return out
 }
 
-// LastText is the last message's text, or its last tool result.
-// It is empty when the request has no messages.
+// LastText is the text of the last message, or its last tool result; empty when the request has no messages.
 func (r Request) LastText() string {
 	all := r.Messages()
 	if len(all) == 0 {
@@ -93,8 +89,7 @@ func (r Request) LastText() string {
 	return m.Text
 }
 
-// Results are all tool results of the request, by call id.
-// An id that occurs twice has the later result.
+// Results are all tool results of the request, by call id. Of two with one id the later counts.
 func (r Request) Results() map[string]Result {
 	out := map[string]Result{}
 	for _, m := range r.Messages() {
@@ -120,8 +115,8 @@ func (r Request) Messages() []Message {
 	return nil
 }
 
-// block is any content block of Anthropic and the OpenAI formats.
-// Field names are matched without regard to case, so only those with an underscore need a tag.
+// block is any content block of Anthropic and of the OpenAI formats. encoding/json ignores case, so only names with an underscore need a
+// tag.
 type block struct {
 	Type      string
 	Text      string
@@ -141,8 +136,7 @@ type block struct {
 	FileData string `json:"file_data"`
 }
 
-// blocks reads content that is a string or a list of blocks.
-// What is neither has no blocks.
+// blocks reads content that is a string or a list of blocks; anything else has none.
 func blocks(raw json.RawMessage) []block {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
@@ -153,8 +147,7 @@ func blocks(raw json.RawMessage) []block {
 	return list
 }
 
-// textOf joins the text blocks with newlines.
-// Types that end in text are text, input_text and output_text.
+// textOf joins the text blocks with newlines. Types that end in "text" are text, input_text and output_text.
 func textOf(list []block) string {
 	var parts []string
 	for _, b := range list {
@@ -188,9 +181,8 @@ func filesOf(list []block) []string {
 	return out
 }
 
-// The readers below turn each format's messages into the one shape of Message, so that a test written
-// once holds for all four.
-// The system prompt is a field of its own beside the messages.
+// anthropicMessages, like the readers below, turns the format's messages into the one shape of Message, so that a test that was written
+// once holds for all four formats. In this one the system prompt is a field beside the messages.
 func (r Request) anthropicMessages() []Message {
 	var b struct {
 		System   json.RawMessage
@@ -201,7 +193,7 @@ func (r Request) anthropicMessages() []Message {
 	}
 	_ = json.Unmarshal(r.Body, &b)
 	var out []Message
-	// A test that asks for the system prompt looks at the first message in every format.
+	// In every format the system prompt is the first message that a test sees.
 	if len(b.System) > 0 {
 		out = append(out, Message{Role: "system", Text: textOf(blocks(b.System))})
 	}
@@ -254,8 +246,8 @@ func (r Request) chatMessages() []Message {
 	return out
 }
 
-// argsCall is a call whose arguments came as a string: as Input when they are JSON, else as RawInput.
-// So a test can see whether broken arguments reach the model as they were.
+// argsCall is a call whose arguments came as a string: Input when they are JSON, else RawInput. So a test can see that broken arguments
+// reach the model unchanged.
 func argsCall(id, name, args string) Call {
 	c := Call{ID: id, Name: name}
 	if json.Valid([]byte(args)) {
@@ -266,7 +258,7 @@ func argsCall(id, name, args string) Call {
 	return c
 }
 
-// responsesMessages makes a message of each item: calls, results and texts are separate in this format.
+// responsesMessages makes one message of each item: in this format calls, results and texts are separate.
 func (r Request) responsesMessages() []Message {
 	var b struct {
 		Instructions string
@@ -291,11 +283,11 @@ func (r Request) responsesMessages() []Message {
 		case "function_call_output":
 			list := blocks(in.Output)
 			out = append(out, Message{Role: "tool", Results: []Result{{CallID: in.CallID, Text: textOf(list)}}, Files: filesOf(list)})
-		// It is opaque to tests: an item without words.
+		// Tests cannot look into reasoning: the item has no text for them.
 		case "reasoning":
 		default:
 			role := in.Role
-			// newer OpenAI models call the system role so
+			// Newer OpenAI models call the system role "developer".
 			if role == "developer" {
 				role = "system"
 			}

@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// writeResponses writes the Responses API's events.
-// Every event has a type and a number; items are opened, filled and closed, and the closing event repeats them
-// all.
+// writeResponses writes the events of the Responses API. Each event has a type and a number. Items are opened, filled and closed, and the
+// closing event repeats all of them.
 func writeResponses(s *stream) {
 	seq := 0
 	event := func(kind string, fields obj) {
@@ -16,10 +15,10 @@ func writeResponses(s *stream) {
 		seq++
 		s.event(kind, fields)
 	}
-	// The deltas of one text carry the number of its first: what tells them apart is their order.
+	// The deltas of one text all have the number of the first: they are marshalled once; see stream.deltas.
 	deltas := func(kind string, texts []string, fields obj) {
 		fields["type"], fields["sequence_number"] = kind, seq
-		// the numbers of all deltas are used up, so that those after them are unique
+		// The numbers of all deltas count as used, so that later ones are unique.
 		seq += len(texts)
 		s.deltas(kind, texts, func(t string) any {
 			fields["delta"] = t
@@ -31,9 +30,10 @@ func writeResponses(s *stream) {
 	event("response.created", obj{"response": response})
 	event("response.in_progress", obj{"response": response})
 	var output []any
+	// item writes one output item: added, then its deltas, then done, which is also repeated at the end.
 	item := func(id string, added, done obj, deltas func(index int)) {
 		index := len(output)
-		// the id is the same in both states of the item
+		// Both states of an item have the same id.
 		added["id"], done["id"] = id, id
 		event("response.output_item.added", obj{"output_index": index, "item": added})
 		deltas(index)
@@ -72,7 +72,7 @@ func writeResponses(s *stream) {
 			})
 	}
 	if s.step.Error != nil {
-		// The failure has no type in this format: the code says what it is.
+		// In this format a failure has no type: the code says what it is.
 		shape := s.step.Error.shape(Responses)["error"].(obj)
 		code := shape["code"]
 		if code == nil {
@@ -92,7 +92,7 @@ func writeResponses(s *stream) {
 			"output_tokens_details": obj{"reasoning_tokens": u.Reasoning},
 		}}
 	kind := "response.completed"
-	// the two reasons why a response may be incomplete
+	// These are the two reasons for which a response may be incomplete.
 	switch s.stop() {
 	case "max_tokens":
 		kind, final["status"], final["incomplete_details"] = "response.incomplete", "incomplete", obj{"reason": "max_output_tokens"}

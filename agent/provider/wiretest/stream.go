@@ -19,7 +19,7 @@ const (
 	Gemini    Format = "gemini"    // …:streamGenerateContent
 )
 
-// writers has a function for each format that formatOf can give.
+// writers has a function for each format that formatOf can return.
 var writers = map[Format]func(*stream){
 	Anthropic: writeAnthropic,
 	Chat:      writeChat,
@@ -27,9 +27,8 @@ var writers = map[Format]func(*stream){
 	Gemini:    writeGemini,
 }
 
-// stream writes one answer and cuts it where the step says.
-// It is used by one goroutine, the handler's. Its methods panic to leave the writer at any depth; ServeHTTP
-// recovers.
+// stream writes one answer and cuts it where the step says. Only the handler's goroutine uses it. Its methods panic to leave the writer
+// at any depth; ServeHTTP recovers.
 type stream struct {
 	w     http.ResponseWriter
 	ctx   context.Context
@@ -39,8 +38,7 @@ type stream struct {
 	limit int // bytes left until the cut, -1: none
 }
 
-// obj is a JSON object whose keys are sorted when it is written.
-// encoding/json sorts the keys of a map, so the same step gives the same bytes.
+// obj is a JSON object. encoding/json sorts the keys of a map, so the same step always gives the same bytes.
 type obj map[string]any
 
 // event writes one SSE event; an empty name leaves the event line out.
@@ -54,15 +52,14 @@ func (s *stream) event(name string, data any) {
 	} else {
 		s.write("data: " + string(b) + "\n\n")
 	}
-	// Each event is flushed on its own unless the step says otherwise: a reader that holds events back would be
-	// noticed.
+	// Each event is flushed on its own unless the step says otherwise, so that a test notices a reader that holds events back.
 	if !s.step.Burst {
 		s.flush()
 	}
 }
 
-// marker is put in place of a delta's text in an event that is marshalled once for many. U+FDD0 is a
-// noncharacter: no script contains it.
+// marker stands for the text of a delta in an event that is marshalled once for many texts. U+FDD0 is a noncharacter, so no script
+// contains it.
 const marker = "\ufdd0text\ufdd0"
 
 // deltas writes one event for each text; build makes the event for a text.
@@ -99,7 +96,7 @@ func (s *stream) deltas(name string, texts []string, build func(text string) any
 
 // write writes text up to the cut; at the cut the response ends as the step says.
 func (s *stream) write(text string) {
-	// The cut counts bytes of the body, so that a test can cut through an event, a line or a character.
+	// The cut counts bytes of the body, so that a test can cut inside an event, a line or a character.
 	if s.limit >= 0 && len(text) >= s.limit {
 		s.raw(text[:s.limit])
 		s.cut()
@@ -123,8 +120,7 @@ func (s *stream) flush() {
 	}
 }
 
-// cut ends the response here.
-// http.ErrAbortHandler makes net/http drop the connection without the last chunk, which a client sees as a broken
+// cut ends the response. http.ErrAbortHandler makes net/http drop the connection without the last chunk, which a client sees as a broken
 // stream.
 func (s *stream) cut() {
 	s.flush()
@@ -134,12 +130,11 @@ func (s *stream) cut() {
 	panic(http.ErrAbortHandler)
 }
 
-// cleanEnd unwinds to a regular end of the response.
+// cleanEnd leaves the writer and lets the response end regularly.
 type cleanEnd struct{}
 
-// end is called between the content and the closing events: here a stream is cut, hangs or pauses when
-// the step says so, so a test can look at a turn in the middle of an answer.
-// Hang ends only when the client goes away or the server is closed.
+// end is called between the content and the closing events. The stream is cut, hangs or pauses here when the step says so, so that a test
+// can look at a turn in the middle of an answer. A hang ends when the client goes away or the server is closed.
 func (s *stream) end() {
 	s.flush()
 	if s.step.Cut < 0 {
@@ -169,7 +164,7 @@ func (s *stream) stop() string {
 	return s.step.Stop
 }
 
-// usage is the step's, or a small one that is never zero: the agent estimates the context of servers that count nothing.
+// usage is the step's, or a small one. It is never zero, because the agent estimates the context where a server counts nothing.
 func (s *stream) usage() Usage {
 	if s.step.Usage != nil {
 		return *s.step.Usage
@@ -177,7 +172,7 @@ func (s *stream) usage() Usage {
 	return Usage{Input: 100, Output: 10 + len(s.step.Text)/4}
 }
 
-// signature is the step's, or one made of the request's number: valid base64, as the APIs check it.
+// signature is the step's, or one made of the request's number. It is valid base64, because the real APIs check that.
 func (s *stream) signature() string {
 	if s.step.Signature != "" {
 		return s.step.Signature
@@ -185,7 +180,7 @@ func (s *stream) signature() string {
 	return "c2ln" + strconv.Itoa(s.n)
 }
 
-// texts are the step's Deltas where it has them, so that a test may choose the pieces itself.
+// texts are the step's Deltas where it has them, so that a test can choose the pieces itself.
 func (s *stream) texts() []string {
 	if s.step.Deltas != nil {
 		return s.step.Deltas
@@ -193,8 +188,7 @@ func (s *stream) texts() []string {
 	return s.pieces(s.step.Text)
 }
 
-// pieces cuts a text into the step's chunks, between characters.
-// A character is a code point: what people see as one may be cut in two.
+// pieces cuts a text into chunks between code points. What people see as one character may be cut in two, as with real models.
 func (s *stream) pieces(text string) []string {
 	size := s.step.Chunk
 	if size == 0 {
@@ -218,12 +212,12 @@ func (s *stream) pieces(text string) []string {
 	return append(out, text[start:])
 }
 
-// jsonArgs are a call's arguments for formats that carry them as a value.
+// jsonArgs are a call's arguments for formats that carry them as a value and not as a string.
 func jsonArgs(c Call) json.RawMessage {
 	if a := c.args(); json.Valid([]byte(a)) {
 		return json.RawMessage(a)
 	}
-	// As a JSON string: no API sends that, which is what such a test is about.
+	// Broken arguments become a JSON string. No real API sends that, which is what such a test is about.
 	b, _ := json.Marshal(c.args())
 	return b
 }

@@ -22,8 +22,8 @@ import (
 	"time"
 )
 
-// Step is one answer. The zero Step is an empty answer that ends well.
-// JSON names are those of ParseScript; fields without one need a test in Go.
+// Step is one answer. The zero Step is an empty answer that ends well. The JSON names are those of ParseScript; a field without one can
+// only be set in Go.
 type Step struct {
 	// When, if set, keeps the step for a request whose body contains this text.
 	When string `json:"when,omitempty"`
@@ -46,7 +46,7 @@ type Step struct {
 
 	// Error answers with a failure: instead of a stream, or in the stream after Text when InStream is set.
 	Error *Error `json:"error,omitempty"`
-	// Cut ends the connection: after that many bytes of the body, or before the closing events when negative.
+	// Cut ends the connection after that many bytes of the body; a negative Cut ends it before the closing events.
 	Cut int `json:"cut,omitempty"`
 	// CutClean makes the cut look like a regular end of the response.
 	CutClean bool `json:"cutClean,omitempty"`
@@ -55,8 +55,8 @@ type Step struct {
 	// Extra is appended to the body after its end, as it is.
 	Extra string `json:"extra,omitempty"`
 
-	// DelayMS waits that many milliseconds before the answer. Tests use Wait instead.
-	// It is for scripts that are a file, where Wait cannot be given.
+	// DelayMS waits that many milliseconds before the answer, for scripts in a file. Tests in Go use Wait, which needs no guess of a
+	// duration.
 	DelayMS int `json:"delayMs,omitempty"`
 	// Hang keeps the stream open after its content, until the client goes away.
 	Hang bool `json:"hang,omitempty"`
@@ -78,8 +78,8 @@ type Call struct {
 	Signature string `json:"signature,omitempty"` // Gemini's thoughtSignature
 }
 
-// args are the arguments as they are sent: RawInput where a test needs broken JSON.
-// A call without arguments has an empty object, as every format wants it.
+// args are the arguments as they are sent: RawInput where a test needs broken JSON. Every format wants an empty object from a call
+// without arguments.
 func (c Call) args() string {
 	if c.RawInput != "" {
 		return c.RawInput
@@ -99,8 +99,7 @@ type Usage struct {
 	CacheWrite int `json:"cacheWrite,omitempty"`
 }
 
-// Error is an HTTP failure in the provider's shape.
-// 0 is not a status that a server could send, so it can stand for the usual one.
+// Error is an HTTP failure in the provider's shape. Status 0 is none that a server can send, so it stands for 500.
 type Error struct {
 	Status     int               `json:"status,omitempty"` // 0: 500
 	Type       string            `json:"type,omitempty"`   // made from the status when empty
@@ -121,7 +120,7 @@ type Server struct {
 	// Models are the ids GET /v1/models and /api/tags list.
 	Models []string
 
-	// ServeHTTP is called by many goroutines; what changes is below mu.
+	// http, ln and done are set by Listen. ServeHTTP runs in many goroutines, which change only what is below mu.
 	http *http.Server
 	ln   net.Listener
 	done chan struct{}
@@ -134,8 +133,7 @@ type Server struct {
 	failures []string
 }
 
-// TB is what New needs of a testing.TB.
-// It is an interface so that programs that use Start do not import package testing.
+// TB is what New needs of a testing.TB. It is an interface so that programs that use Start do not link package testing.
 type TB interface {
 	Helper()
 	Errorf(format string, args ...any)
@@ -151,8 +149,7 @@ func New(t TB, steps ...Step) *Server {
 		t.Fatalf("wiretest: %v", err)
 		return nil
 	}
-	// The failures are reported at the end, because the request that had no step was answered in another
-	// goroutine.
+	// Failures are reported at the end, because requests are answered in other goroutines than the test's.
 	t.Cleanup(func() {
 		_ = s.Close()
 		for _, f := range s.Failures() {
@@ -184,8 +181,7 @@ func Listen(addr string, steps ...Step) (*Server, error) {
 	return s, nil
 }
 
-// Close ends the server and every open stream.
-// Streams that hang are ended by it too, since their contexts end.
+// Close ends the server and every open stream. Streams that hang end too, because their contexts do.
 func (s *Server) Close() error {
 	err := s.http.Close()
 	<-s.done
@@ -215,8 +211,7 @@ func (s *Server) Drop() {
 	s.steps = nil
 }
 
-// Left is how many steps have not been asked for.
-// A test that ends with steps left has a turn that ended early.
+// Left is how many steps were not used. A test that ends with steps left has a turn that ended early.
 func (s *Server) Left() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -230,8 +225,8 @@ func (s *Server) Requests() []Request {
 	return append([]Request(nil), s.requests...)
 }
 
-// Await returns the n-th model request, counted from 1, as soon as it has arrived.
-// It does not poll: arrived is closed and replaced with each request.
+// Await returns the n-th model request, counted from 1, as soon as it has arrived. It does not poll: each request closes and replaces
+// arrived.
 func (s *Server) Await(ctx context.Context, n int) (Request, error) {
 	for {
 		s.mu.Lock()
@@ -271,10 +266,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, `{"error":{"message":"wiretest: no such path"}}`, http.StatusNotFound)
 		return
 	}
-	// The header is copied: a test reads the request after the handler has ended.
+	// A copy of the headers, because a test reads the request after the handler has ended.
 	req := Request{Format: format, Path: r.URL.Path, Query: r.URL.RawQuery, Header: r.Header.Clone(), Body: body, Time: time.Now()}
 	step, n, ok := s.take(req)
-	// A test sees this text as the model's failure; New fails the test besides.
+	// A test sees this text as the model's failure; New also fails the test.
 	if !ok {
 		writeError(w, format, Error{Status: 400, Message: fmt.Sprintf("wiretest: the script has no step for request %d", n)})
 		return
@@ -307,7 +302,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		out.limit = step.Cut
 	}
 	defer func() {
-		// cleanEnd leaves the response to end as usual
+		// After cleanEnd the response ends as usual.
 		if v := recover(); v != nil && v != (cleanEnd{}) {
 			panic(v) // http.ErrAbortHandler: net/http drops the connection
 		}
@@ -318,13 +313,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	} else {
 		writers[format](out)
 	}
-	// after the regular end, as from a server that keeps sending
+	// After the regular end, as from a server that keeps sending.
 	out.write(step.Extra)
 	out.flush()
 }
 
-// take returns the first step that fits the request, and the request's number from 1. A request without
-// a step is a failure of the test, which New reports.
+// take returns the first step that fits the request, and the request's number, counted from 1. A request without a step is a failure of
+// the test, which New reports.
 func (s *Server) take(req Request) (step Step, n int, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -337,10 +332,10 @@ func (s *Server) take(req Request) (step Step, n int, ok bool) {
 			continue
 		}
 		if !s.Repeat || i < len(s.steps)-1 {
-			// the slice is copied, because the caller's script may be used for another server
+			// The slice is copied, because the caller may use its script for another server.
 			s.steps = append(s.steps[:i:i], s.steps[i+1:]...)
 		}
-		// Ids are made on a copy, so that a step that is repeated gets others.
+		// The ids are set in a copy, so that a repeated step gets other ids.
 		calls := append([]Call(nil), st.Calls...)
 		for j := range calls {
 			s.calls++
@@ -382,8 +377,8 @@ func (s *Server) serveModels(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(map[string]any{"object": "list", key: list})
 }
 
-// formatOf is the wire format that a request's path belongs to; empty for an unknown path.
-// The suffix counts: base URLs may have a path of their own.
+// formatOf is the wire format of a request's path; empty for an unknown one. Only the end of the path counts, because a base URL may have
+// a path of its own.
 func formatOf(path string) Format {
 	switch {
 	case strings.HasSuffix(path, "/messages"):
