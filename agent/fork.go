@@ -25,7 +25,7 @@ func (r *Runtime) Fork(ctx context.Context, id, before, title string) (SessionIn
 	if err != nil {
 		return SessionInfo{}, nil, err
 	}
-	// all reads the stored events twice: hidden ranges are known only when all restores have been read.
+	// all yields the stored events. They are read twice: what is hidden is known only after the last restore.
 	all := func(yield func(Event) error) error {
 		return r.st.Events(ctx, id, 0, func(e store.Event) error { return yield(fromStore(e)) })
 	}

@@ -36,9 +36,9 @@ type conversation struct {
 	mu      sync.Mutex
 	entries []entry
 
-	// thinkFrom is set after the API refused a signature; see dropThinking.
 	system, tools block
-	thinkFrom     int // signed thinking of messages before this one is left out
+	// thinkFrom is set after the API refused a signature; see dropThinking.
+	thinkFrom int // signed thinking of messages before this one is left out
 
 	used time.Time // guarded by cache.mu
 	size int       // guarded by cache.mu: encoded bytes at the last release

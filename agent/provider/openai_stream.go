@@ -169,8 +169,8 @@ func (a *chatAnswer) event(data []byte) (progress, error) {
 				return more, err
 			}
 		}
+		// "null" is a string at some servers.
 		if c.FinishReason != "" && c.FinishReason != "null" {
-			// "null" is a string at some servers.
 			a.finish = c.FinishReason
 		}
 	}

@@ -22,8 +22,8 @@ func (b *base) redact(s string) string {
 	for _, v := range b.cfg.Headers {
 		secrets = append(secrets, v, strings.TrimPrefix(v, "Bearer "))
 	}
-	// Shorter values, such as a header "1" or "true", are no secrets, and replacing them would spoil ordinary words.
 	for _, v := range secrets {
+		// Shorter values, such as a header "1" or "true", are no secrets, and replacing them would spoil ordinary words.
 		if len(v) >= 6 {
 			s = strings.ReplaceAll(s, v, "[key]")
 		}

@@ -200,9 +200,9 @@ func encodeResponses(m *Message, e *entry, model Model) {
 					files = append(files, f)
 				} else {
 					text += "\n" + fileText(model, f)
-					// 64 characters are the API's limit for a call id.
 				}
 			}
+			// 64 characters are the API's limit for a call id.
 			b = appendStringField(append(appendComma(b), `{"type":"function_call_output"`...), "call_id", callID(p.CallID, 64))
 			b = appendField(b, "output")
 			// A plain string where there are no files: servers that imitate the API take nothing else.

@@ -215,8 +215,8 @@ func (t transformer) schema(in map[string]any, depth int) map[string]any {
 func (t transformer) sub(v any, depth int) any {
 	if m, ok := v.(map[string]any); ok {
 		return t.schema(m, depth+boolInt(m["$ref"] != nil))
-		// Gemini demands a type, so it cannot have the empty schema.
 	}
+	// Gemini demands a type, so it cannot have the empty schema.
 	if t.kind == KindGemini {
 		return map[string]any{"type": "string"}
 	}
