@@ -111,6 +111,7 @@ func (c *call) show(status ToolStatus) {
 	}
 	c.data.Status = status
 	if status == ToolRunning {
+		// The arguments are complete by now; while they stream they are no JSON yet.
 		c.data.Input, c.data.Started = inputJSON([]byte(c.raw.String())), now()
 	}
 	c.s.emit(EventTool, c.data)
@@ -137,6 +138,7 @@ func (c *call) answerOnce(f func(*ToolData)) bool {
 		return false
 	}
 	c.over = true
+	// A call that never ran shows what has arrived of its arguments.
 	if c.data.Input == nil {
 		c.data.Input = inputJSON([]byte(c.raw.String()))
 	}
@@ -161,6 +163,7 @@ func (c *call) run(ctx context.Context) error {
 	}
 	c.show(ToolRunning)
 	ctx, span := c.toolSpan(ctx)
+	// The buffer lets the goroutine of an abandoned tool end.
 	done := make(chan outcome, 1)
 	go func() {
 		r, err := c.invoke(ctx)
@@ -188,6 +191,7 @@ func (c *call) run(ctx context.Context) error {
 // session's "invalid" tool where there is one, so that the model sees a call that it made wrongly.
 func (c *call) invoke(ctx context.Context) (tools.Result, error) {
 	o := c.s.rt.o
+	// Without a folder for long outputs they are cut, and the model cannot read the rest.
 	limit := tools.CapOptions{}
 	if o.StateDir != "" {
 		limit.Dir = filepath.Join(o.StateDir, "tool-output")

@@ -90,6 +90,7 @@ func (x *errands) errand(ctx context.Context, e errand) (text string, spent Step
 					e.said(v.Text)
 				}
 			case provider.EventUsage:
+				// The counts are cumulative for one attempt; those of a failed attempt before it are not added.
 				spent.Usage = v.Usage
 			case provider.EventStop:
 				stop = v.Stop

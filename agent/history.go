@@ -71,6 +71,7 @@ func (h *history) apply(e Event) {
 		p := decode[PromptData](e)
 		h.messages = append(h.messages, provider.Message{ID: p.MessageID, Role: provider.RoleUser, Parts: p.Parts})
 		h.prompts++
+		// The turn is open until its end event: what a crash cut off is recognised by that.
 		h.turn = &TurnData{}
 		h.clear()
 		h.unqueue(p.MessageID)
@@ -282,6 +283,7 @@ func resultPart(t ToolData) provider.Part {
 	for _, a := range t.Attachments {
 		p.Files = append(p.Files, provider.File{Mime: a.Mime, Name: a.Name, Data: a.Data})
 	}
+	// A tool may return a picture that providers refuse.
 	p = fitPictures(p)
 	if p.Text == "" && len(p.Files) == 0 {
 		p.Text = "(no output)" // providers refuse an empty result

@@ -82,6 +82,7 @@ func (t *pluginMessages) appendText(kind string, d TextData) {
 		return
 	}
 	parts := t.all[m].Parts
+	// A call or a thought in between ends the part, so the order of a message is kept.
 	if n := len(parts); n > 0 && parts[n-1]["type"] == kind {
 		parts[n-1]["text"] = parts[n-1]["text"].(string) + d.Text
 		return

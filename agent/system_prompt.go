@@ -45,6 +45,7 @@ func (b *briefing) systemPrompt(ctx context.Context, a Agent, model provider.Mod
 		task = promptText(a.Name)
 	}
 	if task == "" {
+		// An agent without a text of its own works like build, or like general when it runs tasks.
 		task = promptText("build")
 		if a.Mode == ModeSubagent {
 			task = promptText("general")
@@ -89,6 +90,7 @@ func (b *briefing) environment(sketch string) string {
 	return sb.String()
 }
 
+// exists is true for any kind of file: in a linked worktree .git is a regular file and not a folder.
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil

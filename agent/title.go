@@ -83,6 +83,7 @@ func (n *namer) end() {
 // cleanTitle makes a title of a model's answer: its first line with text, without thought, quotes, Markdown and "Title:". Empty when
 // there is none.
 func cleanTitle(text string) string {
+	// Servers without a reasoning parser leave the thought in the answer.
 	if i := strings.LastIndex(text, "</think>"); i >= 0 {
 		text = text[i+len("</think>"):]
 	}

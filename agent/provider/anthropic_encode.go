@@ -90,6 +90,7 @@ func encodeAnthropic(m *Message, e *entry, model Model, keepThinking bool) {
 				continue
 			}
 			e.thinking = true
+			// Redacted thinking has no text, and goes back as it came.
 			if data, ok := strings.CutPrefix(p.Signature, redactedThinking); ok {
 				open("redacted_thinking")
 				b = append(appendStringField(b, "data", data), '}')

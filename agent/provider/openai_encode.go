@@ -167,6 +167,7 @@ func (c chatEncoder) assistant(m *Message) []byte {
 			calls = append(appendComma(calls), `{"type":"function"`...)
 			calls = appendStringField(calls, "id", c.id(p.CallID))
 			calls = append(appendStringField(append(appendField(calls, "function"), '{'), "name", p.Name), `,"arguments":`...)
+			// In this format the arguments are a JSON string that contains the object.
 			calls = append(textutil.AppendJSON(calls, string(objectInput(p.Input))), '}', '}')
 		}
 	}

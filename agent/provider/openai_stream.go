@@ -229,6 +229,7 @@ func (a *chatAnswer) text(t string) error {
 
 // delta emits one piece. Reasoning comes before text, in whichever of its three fields the server uses.
 func (a *chatAnswer) delta(d *chatDelta) error {
+	// reasoning_content is what DeepSeek and most servers send, reasoning is OpenRouter's field.
 	thought := jsonText(d.ReasoningContent)
 	if thought == "" {
 		thought = jsonText(d.Reasoning)

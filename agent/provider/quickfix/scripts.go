@@ -209,6 +209,7 @@ func eachFile(w *walk, where, operation, done string) {
 			return
 		}
 	}
+	// A file that is refused or fails does not stop the others; the summary names each outcome.
 	var changedFiles, failures []string
 	refusals := 0
 	for _, p := range paths {
@@ -234,6 +235,7 @@ func eachFile(w *walk, where, operation, done string) {
 	for _, f := range failures {
 		w.say("- %s\n", f)
 	}
+	// A refusal is the decision of the user, so the request does not count as undone.
 	w.undone = len(failures) > 0 && len(changedFiles) == 0 && refusals == 0
 }
 
@@ -285,6 +287,7 @@ func explain(w *walk, where string) {
 			call{"read", encode(map[string]any{"filePath": p.Path, "offset": p.Line, "limit": 1})},
 			call{"lsp", encode(map[string]any{"operation": "codeActions", "filePath": p.Path, "line": p.Line, "character": p.Column})})
 	}
+	// Two answers for each problem: its line, then its actions.
 	answers := w.calls(asks...)
 	w.say("%s in %s:\n", textutil.Plural(len(list), "problem"), textutil.Plural(len(byFile(list)), "file"))
 	for i, p := range shown {
