@@ -49,6 +49,7 @@ func fix(w *walk, where string) {
 			}
 			now = d.errors()
 		} else if done.Effect != nil && done.Effect.Stub {
+			// A stub compiles and fails at run time, so the report names it.
 			f.stubs = append(f.stubs, fmt.Sprintf("%s (%s)", done.Title, f.show(p.Path)))
 		}
 		current = now

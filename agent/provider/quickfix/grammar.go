@@ -8,6 +8,7 @@ import (
 // verb is the kind of work that a prompt asks for.
 type verb string
 
+// The verbs that parsePrompt knows. verbNone is answered with the help text.
 const (
 	verbFix      verb = "fix"
 	verbRename   verb = "rename"

@@ -80,6 +80,7 @@ func diagnose(w *walk, where string) diagnosis {
 		input["filePath"] = where
 	}
 	r := w.call("lsp", input)
+	// The place is most often a word of the prompt that was taken for a path, so the help text follows.
 	if r.failed && r.kind == "file_missing" {
 		w.sayUndone("There is no file or folder %s here.\n\n%s", where, help)
 		return diagnosis{}
@@ -104,8 +105,10 @@ func diagnose(w *walk, where string) diagnosis {
 	}
 	d := diagnosis{ok: true, problems: said.Diagnostics}
 	if said.State != "fresh" {
+		// Incomplete answers are used; what the user reads then names the doubt.
 		d.doubt = said.Reason
 	}
+	// Stable, so that the problems of one line keep the server's order in every replay.
 	sort.SliceStable(d.problems, func(i, j int) bool {
 		a, b := d.problems[i], d.problems[j]
 		if a.Path != b.Path {

@@ -101,6 +101,7 @@ type frontier struct{}
 func newWalk(req *provider.Request) *walk {
 	w := &walk{offered: map[string]bool{}}
 	for _, t := range req.Tools {
+		// A tool that rules or settings have switched off is not among them; scripts then tell the user.
 		w.offered[t.Name] = true
 	}
 	from := 0
@@ -188,6 +189,7 @@ func (w *walk) calls(cs ...call) []result {
 		w.text = nil
 		return out
 	}
+	// The first call without an answer ends the replay: what follows depends on the answer.
 	w.pending = cs
 	panic(frontier{})
 }
@@ -200,6 +202,7 @@ func (w *walk) show(path string) string {
 	return path
 }
 
+// encode is a call's arguments as JSON. Keys are sorted, so every replay makes the same bytes.
 func encode(v any) json.RawMessage {
 	b, _ := json.Marshal(v) // maps of strings and numbers always encode
 	return b

@@ -150,6 +150,7 @@ func rename(w *walk, q request) {
 	r := w.call("lsp", map[string]any{"operation": "rename", "filePath": s.path, "line": s.line, "character": s.column, "newName": to})
 	switch {
 	case r.refused():
+		// A refusal is an answer of the user, so the turn does not count as undone.
 		w.say("Not renamed: the change was not accepted.")
 	case r.failed:
 		w.sayUndone("%s could not be renamed: %s", q.name, r.text)
@@ -325,6 +326,7 @@ func sourceLine(text string, n int) string {
 	return ""
 }
 
+// sorted returns the keys of a map in order: Go visits maps in random order, and every replay must say the same.
 func sorted[V any](m map[string]V) []string {
 	out := make([]string, 0, len(m))
 	for k := range m {
