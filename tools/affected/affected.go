@@ -1,12 +1,13 @@
 // Package affected finds the tests that a proposal can affect, by each language's own means, and reads their results. It
-// starts nothing: a Run is a command for somebody else to run, and texts come from the caller, who may have them in a draft.
+// starts no process and reads no disk: a Run is a command that the caller runs, and texts come from the caller, because the
+// proposed ones exist only in a draft.
 //
 //	for _, r := range affected.Plan(p) {
 //		output, exit := run(r.Command())
 //		results := r.Results(output)
 //	}
 //
-// Where it is not known what a change reaches, more tests are named, never fewer: a test that is left out looks like one that
+// Where the reach of a change is unknown, Plan names more tests, never fewer: a test that is left out looks like one that
 // passed.
 package affected
 
@@ -24,7 +25,10 @@ import (
 type Project struct {
 	Root  string        // absolute
 	Files []change.File // what is proposed
-	List  []string      // all its files without the ignored ones, absolute; those that the proposal makes are among them
+	// List is all its files without the ignored ones: absolute, with the files that the proposal creates and without those
+	// that it deletes. Its order decides the order of arguments, so it must not be random: the same change must give the same
+	// commands.
+	List []string
 	// Read is a file's text as proposed; false where there is none.
 	Read func(path string) (string, bool)
 	// Exists reports whether a path is there, ignored ones such as node_modules too.
@@ -35,26 +39,32 @@ type Project struct {
 type Run struct {
 	Dir  string   // where it starts; absolute
 	Args []string // the program and its arguments
-	Name string   // for people: "5 Go tests in 2 packages"
+	Name string   // for people, where the command is too long: "go test of 5 affected tests in 2 packages"
 
-	runner runner
+	runner runner // set by Plan and Only; reads the output of this very command
 }
 
-// runner is what one kind of test program needs. All of them are in runners.
+// runner plans and reads one kind of test program. All of them are in runners.
 type runner interface {
 	// plan names the commands that run what the proposal can affect; none where it has no file of this kind.
 	plan(p *Project) []Run
-	// results reads a run's output, which may be cut off at its end. Passed tests have no output.
+	// results reads a run's output: standard output and standard error mixed, and cut off where the run did not end in time.
+	// It returns what can be read of it, and nil for output that is no report.
 	results(output string) []change.TestResult
-	// only narrows a run to some of its tests, as exactly as the program allows.
+	// only narrows a run to some of its tests, as exactly as the program allows. It must not write into r.Args, which the
+	// original run still uses.
 	only(r Run, tests []change.TestResult) Run
 }
 
-// runners are the test programs that are known. Others are named in the setting verify.
+// runners are the test programs that are known. For others, the setting verify names the commands.
+//
+// --passWithNoTests: a changed file that no test imports is no failure. --run: "vitest related" may otherwise watch for changes
+// and never end.
 var runners = []runner{goTests{}, scriptTests{program: "vitest", related: []string{"related", "--run", "--reporter=json", "--passWithNoTests"}, whole: []string{"run", "--reporter=json", "--passWithNoTests"}},
 	scriptTests{program: "jest", related: []string{"--json", "--passWithNoTests", "--findRelatedTests"}, whole: []string{"--json", "--passWithNoTests"}}, pyTests{}, cargoTests{}}
 
-// Plan is what tests a proposal; nothing where no runner knows its files.
+// Plan lists the commands that run the tests which the proposal can affect; none where no runner knows its files. It has one
+// command or more for each language, because a project may hold several.
 func Plan(p *Project) (out []Run) {
 	for _, r := range runners {
 		for _, run := range r.plan(p) {
@@ -65,7 +75,8 @@ func Plan(p *Project) (out []Run) {
 	return out
 }
 
-// Results reads the output of the run.
+// Results reads the output of the run. Only failed tests keep their output, cut to its end, and only the first maxOutputs of
+// them.
 func (r Run) Results(output string) []change.TestResult {
 	list := r.runner.results(output)
 	failed := 0
@@ -82,14 +93,15 @@ func (r Run) Results(output string) []change.TestResult {
 	return list
 }
 
-// Only is the run for some of its tests.
+// Only is the run for some of its tests. The caller runs it without the proposal, to see which failures are older than it; a
+// run of more tests than asked for is harmless there, since results are matched by suite and name.
 func (r Run) Only(tests []change.TestResult) Run {
 	next := r.runner.only(r, tests)
 	next.runner = r.runner
 	return next
 }
 
-// Command is the run as a line for bash.
+// Command is the run as a line for bash. File names in it come from the project, so every word is quoted unless plain matches.
 func (r Run) Command() string {
 	words := make([]string, len(r.Args))
 	for i, a := range r.Args {
@@ -98,7 +110,7 @@ func (r Run) Command() string {
 	return "cd " + quote(r.Dir) + " && " + strings.Join(words, " ")
 }
 
-// plain is a word that bash takes as it is.
+// plain matches a word that bash takes as it is. "~" is missing on purpose: bash expands it at the start of a word.
 var plain = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
 
 func quote(word string) string {
@@ -114,7 +126,8 @@ const maxOutput = 4 << 10
 // maxOutputs is how many failed tests keep their output: where hundreds fail, the first show why.
 const maxOutputs = 50
 
-// end keeps the end of an output, where the reason of a failure stands.
+// end keeps the last maxOutput bytes of an output, where most programs print the reason of a failure. A rune that the cut
+// splits is dropped, since the text goes into JSON.
 func end(s string) string {
 	if s = strings.TrimSpace(s); len(s) <= maxOutput {
 		return s
@@ -122,7 +135,8 @@ func end(s string) string {
 	return "…" + strings.ToValidUTF8(s[len(s)-maxOutput:], "")
 }
 
-// above finds the nearest folder, from dir up to the project's root, that holds a file of this name as proposed.
+// above finds the nearest folder, from dir up to the project's root, that holds a file of this name as proposed. It does not
+// look above the root: what lies there belongs to another project.
 func (p *Project) above(dir, name string) (string, bool) {
 	for ; paths.Within(p.Root, dir); dir = filepath.Dir(dir) {
 		if _, ok := p.Read(filepath.Join(dir, name)); ok {
@@ -135,7 +149,8 @@ func (p *Project) above(dir, name string) (string, bool) {
 	return "", false
 }
 
-// installed finds a program that a project brings along, such as node_modules/.bin/jest, from dir upwards.
+// installed finds a program that a project brings along, such as node_modules/.bin/jest, from dir up to the root. It asks
+// Exists and not Read, because such programs are in ignored folders and are often symbolic links.
 func (p *Project) installed(dir string, names ...string) (string, bool) {
 	for ; paths.Within(p.Root, dir); dir = filepath.Dir(dir) {
 		for _, name := range names {
@@ -150,7 +165,8 @@ func (p *Project) installed(dir string, names ...string) (string, bool) {
 	return "", false
 }
 
-// changedPaths are the paths that the proposal touches, both ends of a rename.
+// changedPaths are the absolute paths that the proposal touches, both ends of a rename: users of the old path break, and users
+// of the path that appears may resolve to it.
 func (p *Project) changedPaths() (out []string) {
 	for _, f := range p.Files {
 		out = append(out, f.Path)
@@ -161,7 +177,8 @@ func (p *Project) changedPaths() (out []string) {
 	return out
 }
 
-// reach is everything from which one of these can be reached, themselves included: users is who uses what.
+// reach is the set of everything that uses one of from, directly or through others, and from itself. users maps each thing to
+// those that use it; import cycles are fine, since each node is visited once.
 func reach(from []string, users map[string][]string) map[string]bool {
 	seen := map[string]bool{}
 	queue := slices.Clone(from)
@@ -177,7 +194,8 @@ func reach(from []string, users map[string][]string) map[string]bool {
 	return seen
 }
 
-// rel is a path as it is given to a program that starts in dir; it begins with "./" so that no name passes for an option.
+// rel is a path as an argument of a program that starts in dir. It begins with "./", so that a file named "-x" is not read as
+// an option, and so that go takes it as a folder and not as an import path.
 func rel(dir, path string) string {
 	r, err := filepath.Rel(dir, path)
 	if err != nil {

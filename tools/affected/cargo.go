@@ -11,17 +11,23 @@ import (
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
-// cargoTests tests the packages of a Cargo workspace that were changed, and those that depend on them by a path.
+// cargoTests tests the packages of a Cargo workspace that were changed, and those that depend on them by a path. Manifests are
+// read with regular expressions: a match too many only adds tests. Not followed is a dependency that a member inherits
+// (workspace = true): its path is in the workspace's manifest, so the edge begins there and not at the member.
 type cargoTests struct{}
 
 var (
+	// cargoName finds the package's name (doc.rust-lang.org/cargo/reference/manifest.html). A workspace manifest without a
+	// [package] table has none.
 	cargoName = regexp.MustCompile(`(?ms)^\[package\]\s*$.*?^name\s*=\s*"([^"]+)"`)
-	// A dependency within the workspace has a path: util = { path = "../util" }, or a table of its own.
+	// cargoPath finds dependencies within the workspace: util = { path = "../util" }, or a table of its own. It matches the path
+	// of a [lib] or [[bin]] too, which names a file; no package has that folder, so the edge leads nowhere.
 	cargoPath = regexp.MustCompile(`(?m)\bpath\s*=\s*"([^"]+)"`)
 )
 
+// plan implements runner. "cargo test" builds all tests of a package, so it narrows to packages and no further.
 func (cargoTests) plan(p *Project) []Run {
-	names, users := map[string]string{}, map[string][]string{} // by the package's folder
+	names, users := map[string]string{}, map[string][]string{} // package names, and folders of dependents; both by the package's folder
 	for _, f := range p.List {
 		if filepath.Base(f) != "Cargo.toml" {
 			continue
@@ -47,7 +53,8 @@ func (cargoTests) plan(p *Project) []Run {
 		}
 		if names[dir] != "" {
 			changed = append(changed, dir)
-		} else if filepath.Base(f) == "Cargo.lock" || filepath.Base(f) == "Cargo.toml" { // of a workspace without a package of its own
+		} else if filepath.Base(f) == "Cargo.lock" || filepath.Base(f) == "Cargo.toml" {
+			// A workspace without a package of its own: its versions and profiles count for every member.
 			changed = slices.Collect(maps.Keys(names))
 			break
 		}
@@ -62,7 +69,7 @@ func (cargoTests) plan(p *Project) []Run {
 		}
 	}
 	slices.Sort(packages)
-	// The outermost Cargo.toml is the workspace's.
+	// The outermost Cargo.toml is the workspace's: -p names members only where cargo finds that one.
 	at := filepath.Dir(changed[0])
 	top := changed[0]
 	for ; len(at) >= len(p.Root); at = filepath.Dir(at) {
@@ -73,6 +80,7 @@ func (cargoTests) plan(p *Project) []Run {
 			break
 		}
 	}
+	// Without --no-fail-fast, cargo stops after the first test program with a failure, and the others would seem to have passed.
 	args := []string{"cargo", "test", "--no-fail-fast"}
 	for _, name := range packages {
 		args = append(args, "-p", name)
@@ -80,8 +88,8 @@ func (cargoTests) plan(p *Project) []Run {
 	return []Run{{Dir: top, Args: args, Name: "cargo test of " + textutil.Plural(len(packages), "affected package")}}
 }
 
-// only implements runner. cargo takes one name, so the packages are run again as a whole, but what did not fail is left out
-// where there is one failed test only.
+// only implements runner. The run with several failed tests is repeated as a whole, because cargo takes one TESTNAME; a single
+// failed test is named, and --exact keeps tests out whose names contain it.
 func (cargoTests) only(r Run, tests []change.TestResult) Run {
 	if len(tests) == 1 {
 		r.Args = append(slices.Clone(r.Args), tests[0].Name, "--", "--exact")
@@ -89,17 +97,20 @@ func (cargoTests) only(r Run, tests []change.TestResult) Run {
 	return r
 }
 
+// Lines of the report: "     Running unittests src/lib.rs (target/debug/deps/u-5b…)" or "   Doc-tests u", which cargo prints on
+// standard error; "test tests::bad ... FAILED"; and "---- tests::bad stdout ----" before the output of a failed test.
 var (
 	cargoSuite  = regexp.MustCompile(`^\s*(?:Running (?:unittests |tests/)?(\S+)|Doc-tests (\S+))`)
 	cargoTest   = regexp.MustCompile(`^test (.+?)(?: - should panic)? \.\.\. (ok|FAILED|ignored)`)
 	cargoOutput = regexp.MustCompile(`^---- (.+) stdout ----$`)
 )
 
-// results implements runner: what the test harness of Rust prints (doc.rust-lang.org/rustc/tests).
+// results implements runner: what the test harness of Rust prints (doc.rust-lang.org/rustc/tests). Its JSON is unstable, so the
+// text is read. The statuses come first and the outputs of failed tests after all of them, hence the second loop.
 func (cargoTests) results(output string) (out []change.TestResult) {
 	suite := ""
 	var into *strings.Builder
-	outputs := map[string]*strings.Builder{}
+	outputs := map[string]*strings.Builder{} // by suite, NUL, name: tests of two suites may share a name
 	for line := range strings.Lines(output) {
 		line = strings.TrimRight(line, "\r\n")
 		if m := cargoSuite.FindStringSubmatch(line); m != nil {
@@ -116,7 +127,7 @@ func (cargoTests) results(output string) (out []change.TestResult) {
 			outputs[suite+"\x00"+m[1]] = into
 			continue
 		}
-		if line == "failures:" {
+		if line == "failures:" { // the list of names that follows the last output
 			into = nil
 		}
 		if into != nil {

@@ -19,25 +19,28 @@ import (
 )
 
 // goTests narrows twice: to the packages that import what was changed, tests' own imports included, and within them to the
-// tests from which a changed declaration can be reached by name. Names and not types: it takes milliseconds where loading
-// types takes seconds, and it errs on the side of more tests. A method is reached through its type too, because interfaces
-// call it without naming it.
+// tests from which a changed declaration can be reached by name. It compares names and not types: that takes milliseconds where
+// loading types takes seconds, and it errs on the side of more tests, since equal names of different things count as one. A
+// method is reached through its type too, because interfaces call it without naming it.
+//
+// A test with random modules holds this to what "go test" does: no test whose result changes may be left out.
 type goTests struct{}
 
-// goPackage is a folder of Go files.
+// goPackage is a folder of Go files: the package, its tests, and the package x_test beside it.
 type goPackage struct {
 	dir, path   string          // folder; import path
-	module      string          // folder of its go.mod
+	module      string          // folder of its go.mod, where its tests are run
 	modulePath  string          // what that declares
 	files       []string        // all its .go files, tests included
 	imports     map[string]bool // of its own files
 	testImports map[string]bool // of its tests, those of package x_test included
-	embeds      bool            // has a go:embed line: files that are no Go are part of it
+	embeds      bool            // has a go:embed line: other files are part of it. Which ones is not worked out
 }
 
 // moduleLine finds the module path in a go.mod (go.dev/ref/mod#go-mod-file-module), quoted or not.
 var moduleLine = regexp.MustCompile(`(?m)^module\s+"?([^\s"]+)`)
 
+// plan implements runner. A project without a go.mod has nothing that "go test" runs in module mode.
 func (goTests) plan(p *Project) []Run {
 	if !slices.ContainsFunc(p.List, func(f string) bool { return filepath.Base(f) == "go.mod" }) {
 		return nil
@@ -61,7 +64,8 @@ func (goTests) plan(p *Project) []Run {
 	return g.runs()
 }
 
-// goPackages are the packages of all modules in the project, by folder.
+// goPackages are the packages of all modules in the project, by folder. Files count whatever their build constraints say: a
+// package too many costs little.
 func goPackages(p *Project) map[string]*goPackage {
 	modules := map[string]string{} // path by folder
 	for _, f := range p.List {
@@ -81,10 +85,12 @@ func goPackages(p *Project) map[string]*goPackage {
 		dir := filepath.Dir(f)
 		pkg := out[dir]
 		if pkg == nil {
+			// The nearest go.mod above owns the folder; a nested module is no part of the outer one (go.dev/ref/mod#modules-overview).
 			root := dir
 			for modules[root] == "" && root != p.Root && root != filepath.Dir(root) {
 				root = filepath.Dir(root)
 			}
+			// Go files outside of any module cannot be tested with "go test ./…".
 			if modules[root] == "" {
 				continue
 			}
@@ -101,6 +107,7 @@ func goPackages(p *Project) map[string]*goPackage {
 		}
 		pkg.files = append(pkg.files, f)
 		pkg.embeds = pkg.embeds || strings.Contains(text, "//go:embed")
+		// Of a file with a syntax error the parser returns what it read until there: its imports count.
 		file, _ := parser.ParseFile(token.NewFileSet(), f, text, parser.ImportsOnly)
 		if file == nil {
 			continue
@@ -116,7 +123,8 @@ func goPackages(p *Project) map[string]*goPackage {
 	return out
 }
 
-// ignoredByGo reports files that "./..." leaves out (go help packages).
+// ignoredByGo reports files that "./..." leaves out (go help packages). They are no packages here, only data of the package
+// around them: testdata often holds Go files that do not even parse.
 func ignoredByGo(root, f string) bool {
 	r, err := filepath.Rel(root, f)
 	if err != nil {
@@ -130,18 +138,20 @@ func ignoredByGo(root, f string) bool {
 	return false
 }
 
-// goGraph collects what a proposal changes.
+// goGraph collects what a proposal changes: changed and changedOther take in file after file, then runs makes the commands.
 type goGraph struct {
 	p        *Project
-	packages map[string]*goPackage
-	dirs     []string        // of packages of which a declaration or more changed
-	whole    map[string]bool // packages' folders of which more may have changed than declarations by name
-	own      []string        // folders whose tests read a changed file; nobody else's behaviour changes
-	names    map[string]bool // changed declarations
-	all      bool            // go.mod or go.work changed: anything may behave differently
+	packages map[string]*goPackage // by folder
+	dirs     []string              // folders of packages in which Go files changed; may repeat
+	// whole has folders of packages of which more may have changed than declarations by name: all tests run of these and of
+	// whatever imports them.
+	whole map[string]bool
+	own   []string        // folders whose tests read a changed file; no other package behaves differently
+	names map[string]bool // changed declarations, and after spread those that reach one; of all packages together
+	all   bool            // go.mod, go.sum or go.work changed: any package may behave differently
 }
 
-// ours reports an import of a package of the project. One that is gone lies in a module of it all the same.
+// ours reports whether an import path belongs to the project: it is in one of its modules, even where that package is deleted.
 func (g *goGraph) ours(p string) bool {
 	for _, pkg := range g.packages {
 		if p == pkg.modulePath || strings.HasPrefix(p, pkg.modulePath+"/") {
@@ -151,13 +161,15 @@ func (g *goGraph) ours(p string) bool {
 	return false
 }
 
-// changedOther takes in a file that is no Go: what a package embeds, what its tests read, what decides about versions.
+// changedOther takes in a file that go does not compile: what a package embeds, what its tests read, what decides about
+// versions. A file that none of these can mean, such as a page below a folder without Go files, affects no test.
 func (g *goGraph) changedOther(f string) {
 	switch filepath.Base(f) {
 	case "go.mod", "go.sum", "go.work":
 		g.all = true
 		return
 	}
+	// The nearest package above: embed patterns and testdata reach down into folders, never up.
 	dir := filepath.Dir(f)
 	for ; g.packages[dir] == nil; dir = filepath.Dir(dir) {
 		if dir == g.p.Root || dir == filepath.Dir(dir) {
@@ -168,13 +180,14 @@ func (g *goGraph) changedOther(f string) {
 		g.whole[dir] = true
 		return
 	}
-	// Beside the package or in its testdata: only its tests can be meant.
+	// The file is beside the package's sources or in its testdata, so its tests may read it. It is no part of the package, so importers
+	// are not affected.
 	if dir == filepath.Dir(f) || strings.Contains(filepath.ToSlash(f), "/testdata/") {
 		g.own = append(g.own, dir)
 	}
 }
 
-// changed takes in a changed Go file.
+// changed takes in a changed Go file. f may be one that the proposal creates or deletes, or either end of a rename.
 func (g *goGraph) changed(f string) {
 	dir := filepath.Dir(f)
 	if ignoredByGo(g.p.Root, f) {
@@ -182,14 +195,14 @@ func (g *goGraph) changed(f string) {
 		return
 	}
 	if g.packages[dir] == nil {
-		// The last file of a package is gone: what imports it does not build, and is found by its old path.
+		// The last file of a package is deleted: its importers do not build, and are found by its import path.
 		g.packages[dir] = g.gone(dir)
 		if g.packages[dir] == nil {
 			return
 		}
 	}
 	g.dirs = append(g.dirs, dir)
-	old := ""
+	old := "" // stays empty for a file that is created, and for the path that a rename makes
 	for _, x := range g.p.Files {
 		if x.Path == f && x.Kind != change.Create {
 			old = x.Old
@@ -205,7 +218,7 @@ func (g *goGraph) changed(f string) {
 	}
 }
 
-// gone is a package without files, for those that still import it.
+// gone is a package without files, so that its importers are found; nil where no go.mod is above it.
 func (g *goGraph) gone(dir string) *goPackage {
 	at, ok := g.p.above(dir, "go.mod")
 	if !ok {
@@ -222,17 +235,20 @@ func (g *goGraph) gone(dir string) *goPackage {
 
 // goDecl is a top-level declaration: what it declares, what it mentions, and whether it runs without being named.
 type goDecl struct {
-	names    []string // a method's own and its receiver's type
-	key      string   // tells it from others of its file
-	text     string
+	names []string // what it declares; of a method, its own name and its receiver's type
+	key   string   // identifies it in both texts of a file, such as "method T.String"
+	text  string   // its source with //go: directives and without other comments above it; a change of this is a change of it
+	// mentions has every identifier in it but those that only name packages of others: what it may call or read.
 	mentions map[string]bool
-	alone    bool // init, TestMain, var _ =, a variable whose value is computed by calls
-	test     string
+	// alone says that it runs without being named: init, TestMain, var _ =, a variable whose value is computed by calls. Where
+	// such a declaration is reached, no name says whom it affects, so the package counts as a whole.
+	alone bool
+	test  string // the name that -run takes; empty for all but tests, examples and fuzz tests
 }
 
-// declarations are those of a text; false where it does not parse or has something that is no declaration by name: cgo, a
-// dot import.
-// ours says which imports are the project's own: what is named in others cannot be what was changed.
+// declarations are the top-level ones of a text. head is the text up to the package name. ok is false where names do not tell
+// everything: the text does not parse, or uses cgo or a dot import. ours says which import paths are the project's own: a name
+// that is selected from another package cannot be what was changed.
 func declarations(text string, ours func(path string) bool) (list []goDecl, head string, imports []*ast.ImportSpec, ok bool) {
 	fset := token.NewFileSet()
 	file, err := parser.ParseFile(fset, "x.go", text, parser.ParseComments|parser.SkipObjectResolution)
@@ -240,7 +256,7 @@ func declarations(text string, ours func(path string) bool) (list []goDecl, head
 		return nil, "", nil, false
 	}
 	at := func(p token.Pos) int { return min(fset.Position(p).Offset, len(text)) }
-	// Build constraints stand above the package clause.
+	// Build constraints are above the package clause, and a change of one can drop the whole file.
 	head = text[:at(file.Name.End())]
 	ok = true
 	for _, i := range file.Imports {
@@ -253,7 +269,7 @@ func declarations(text string, ours func(path string) bool) (list []goDecl, head
 		d.key, d.text, d.mentions = key, text[at(n.Pos()):at(n.End())], map[string]bool{}
 		if doc != nil {
 			for _, c := range doc.List {
-				// Directives are part of the program, other comments are not.
+				// Directives such as go:embed are part of the program. Other comments are not: a change of one affects no test.
 				if strings.HasPrefix(c.Text, "//go:") {
 					d.text = c.Text + "\n" + d.text
 				}
@@ -281,7 +297,7 @@ func declarations(text string, ours func(path string) bool) (list []goDecl, head
 			if x.Recv != nil && len(x.Recv.List) > 0 {
 				recv := receiver(x.Recv.List[0].Type)
 				d.names = append(d.names, recv)
-				key = "method " + recv + "." + x.Name.Name
+				key = "method " + recv + "." + x.Name.Name // types may have methods of one name
 			} else if isTest(x.Name.Name) {
 				d.test = x.Name.Name
 			}
@@ -308,12 +324,14 @@ func declarations(text string, ours func(path string) bool) (list []goDecl, head
 							return true
 						})
 					}
+					// The parser gives the comment above "var x" to the declaration, and to the spec only inside parentheses.
 					doc := spec.Doc
 					if doc == nil && len(x.Specs) == 1 {
 						doc = x.Doc
 					}
 					key := x.Tok.String() + " " + strings.Join(d.names, ",")
-					// Constants without a value repeat the ones above them: where one moves, its value may be another.
+					// A constant without a value repeats the one above it, and iota counts lines. So each constant has the text of
+					// the whole group, and its place in the key: a change anywhere in the group changes all of them.
 					if x.Tok == token.CONST && len(x.Specs) > 1 {
 						add(x, doc, fmt.Sprintf("%s %d", key, i), d)
 						continue
@@ -327,7 +345,7 @@ func declarations(text string, ours func(path string) bool) (list []goDecl, head
 }
 
 // foreignNames are the names that can only mean packages of others in a file: imported from outside of the project, and never
-// the name of anything else in the file.
+// used but before a dot. Without this, a change of any type T would reach every test, because each names testing.T.
 func foreignNames(file *ast.File, ours func(path string) bool) map[string]bool {
 	out := map[string]bool{}
 	for _, i := range file.Imports {
@@ -339,6 +357,8 @@ func foreignNames(file *ast.File, ours func(path string) bool) map[string]bool {
 			out[name] = true
 		}
 	}
+	// A name that also occurs alone may be a variable that shadows the import, so it is no longer certain. Inspect visits a
+	// selector before the identifier in it.
 	qualifier := map[*ast.Ident]bool{}
 	ast.Inspect(file, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -358,7 +378,7 @@ func foreignNames(file *ast.File, ours func(path string) bool) map[string]bool {
 	return out
 }
 
-// receiver is the name of a method's type.
+// receiver is the name of a method's type, without its pointer, parentheses and type parameters; "" for code that does not build.
 func receiver(x ast.Expr) string {
 	switch x := x.(type) {
 	case *ast.StarExpr:
@@ -375,7 +395,8 @@ func receiver(x ast.Expr) string {
 	return ""
 }
 
-// isTest reports what `go test -run` looks at (go help testfunc).
+// isTest reports whether "go test" runs a function of this name (go help testfunc): what follows the prefix must not begin with a
+// lower-case letter, so Testify is no test. Benchmarks are not run without -bench.
 func isTest(name string) bool {
 	for _, kind := range []string{"Test", "Example", "Fuzz"} {
 		if rest, ok := strings.CutPrefix(name, kind); ok && name != "TestMain" && (rest == "" || strings.ToLower(rest[:1]) != rest[:1] || rest[0] == '_' || rest[0] >= '0' && rest[0] <= '9') {
@@ -385,11 +406,12 @@ func isTest(name string) bool {
 	return false
 }
 
-// changedNames are the declarations in which two texts of a file differ; ok is false where the difference may reach
-// further than names do.
+// changedNames are the names of the declarations in which two texts of a file differ; an empty text is a file that does not
+// exist. ok is false where the difference may reach further than names do.
 func changedNames(old, now string, ours func(path string) bool) (names []string, ok bool) {
 	a, headA, importsA, okA := declarations(old, ours)
 	b, headB, importsB, okB := declarations(now, ours)
+	// A missing file has no head to compare.
 	if old == "" {
 		okA, headA = okB, headB
 	}
@@ -414,7 +436,7 @@ func changedNames(old, now string, ours func(path string) bool) (names []string,
 			alone = alone || d.alone
 		}
 	}
-	// A name may stand for another package now, in declarations that read the same.
+	// A changed import gives a name another meaning in declarations whose text is the same.
 	for _, name := range changedImports(importsA, importsB) {
 		if name == "" {
 			return nil, false
@@ -429,7 +451,8 @@ func changedNames(old, now string, ours func(path string) bool) (names []string,
 	return names, !alone
 }
 
-// changedImports are the local names of imports that only one text has; "" for one whose name is not certain enough.
+// changedImports are the local names of imports that only one text has; "" for a blank import, which has an effect without a name.
+// For an import without a name of its own, all that the package may be called are in it.
 func changedImports(a, b []*ast.ImportSpec) (out []string) {
 	spec := func(i *ast.ImportSpec) string {
 		if i.Name != nil {
@@ -447,7 +470,7 @@ func changedImports(a, b []*ast.ImportSpec) (out []string) {
 			}
 			if i.Name != nil {
 				name := i.Name.Name
-				if name == "_" { // it is imported for what it does when the program starts
+				if name == "_" { // imported for its init functions
 					name = ""
 				}
 				out = append(out, name)
@@ -459,10 +482,11 @@ func changedImports(a, b []*ast.ImportSpec) (out []string) {
 	return out
 }
 
-// version is the last element of the path of a later major version (go.dev/ref/mod#major-version-suffixes).
+// version matches the last element of the path of major version 2 and later (go.dev/ref/mod#major-version-suffixes).
 var version = regexp.MustCompile(`^v[0-9]+$`)
 
-// importNames are the names that a package may have by its path. The path does not say: gopkg.in/yaml.v3 is yaml.
+// importNames are the names that a package is likely to have by its path. Only its package clause would say for certain, and its
+// source may not be on this machine: gopkg.in/yaml.v3 is yaml, github.com/mattn/go-isatty is isatty.
 func importNames(p string) []string {
 	last := path.Base(p)
 	if version.MatchString(last) {
@@ -488,7 +512,8 @@ func importNames(p string) []string {
 	return out
 }
 
-// importers are the folders of packages that can behave differently when those of dirs do, by their own imports.
+// importers are the folders of dirs and of all packages that import them, directly or not. Imports of tests do not count: a test
+// that behaves differently changes nothing for those who import its package.
 func (g *goGraph) importers(dirs []string) map[string]bool {
 	byPath := map[string]string{}
 	for dir, pkg := range g.packages {
@@ -505,14 +530,15 @@ func (g *goGraph) importers(dirs []string) map[string]bool {
 	return reach(dirs, users)
 }
 
-// packageTests are the tests of a package that can behave differently; all means all of them.
+// packageTests are the tests of a package that can behave differently.
 type packageTests struct {
 	pkg   *goPackage
-	all   bool
-	names []string
+	all   bool     // names has every test of the package, so it runs without -run
+	names []string // for -run, and for counting where all is set
 }
 
-// runs makes the commands, two for each module at most: whole packages, and chosen tests.
+// runs makes the commands, two for each module at most: whole packages, and chosen tests. It first collects the packages that can
+// be reached through imports, then spreads the changed names through their declarations; parsing only those keeps it fast.
 func (g *goGraph) runs() []Run {
 	if g.all {
 		for dir := range g.packages {
@@ -521,7 +547,7 @@ func (g *goGraph) runs() []Run {
 	}
 	wholes := slices.Collect(maps.Keys(g.whole))
 	changed := g.importers(slices.Concat(g.dirs, wholes))
-	decls := map[string][]goDecl{}
+	decls := map[string][]goDecl{} // by folder; each package is parsed once
 	parsed := func(dir string) []goDecl {
 		if list, ok := decls[dir]; ok {
 			return list
@@ -538,7 +564,7 @@ func (g *goGraph) runs() []Run {
 		decls[dir] = all
 		return all
 	}
-	// Packages whose tests alone use what is changed take part too.
+	// Packages that import it only in their tests take part too; nothing follows from them, as no package imports a test.
 	part, paths := maps.Clone(changed), map[string]bool{}
 	for dir := range changed {
 		paths[g.packages[dir].path] = true
@@ -552,7 +578,7 @@ func (g *goGraph) runs() []Run {
 	}
 	dirs := slices.Sorted(maps.Keys(part))
 	g.spread(dirs, parsed)
-	// What runs unasked in a package that was reached makes all behave differently that imports it.
+	// spread and parsed may have added packages to whole. What runs unasked in these affects every package that imports them.
 	all := g.importers(slices.Collect(maps.Keys(g.whole)))
 	allPaths := map[string]bool{}
 	for dir := range all {
@@ -582,7 +608,7 @@ func (g *goGraph) runs() []Run {
 			tests = append(tests, t)
 		}
 	}
-	for _, dir := range g.own { // its package may import nothing that changed
+	for _, dir := range g.own { // those whose package itself is not reached; the others are in tests already
 		if pkg := g.packages[dir]; pkg != nil && !part[dir] {
 			t := packageTests{pkg: pkg, all: true}
 			for _, d := range parsed(dir) {
@@ -598,8 +624,9 @@ func (g *goGraph) runs() []Run {
 	return goRuns(g.p.Root, tests)
 }
 
-// spread adds the names of all declarations that mention a changed one, and of those that mention them, until nothing is
-// new.
+// spread adds to names the declarations that mention a changed one, and those that mention these, until nothing is new: the
+// order of packages and declarations must not matter. The names of all packages are in one set, so "New" of one package reaches
+// "New" of another; the limit is that only dirs, the packages that import what changed, are looked at.
 func (g *goGraph) spread(dirs []string, parsed func(string) []goDecl) {
 	for grown := true; grown; {
 		grown = false
@@ -627,10 +654,12 @@ func (g *goGraph) spread(dirs []string, parsed func(string) []goDecl) {
 	}
 }
 
-// maxNames is how many tests are named in one -run: beyond it the command gets too long to be read, and whole packages are
-// run.
+// maxNames is how many tests one -run names. A person approves the command, and a longer one cannot be read; beyond it, whole
+// packages run.
 const maxNames = 200
 
+// goRuns makes the commands, module by module, since "go test" runs packages of the module it is started in. Chosen tests of
+// several packages share one -run: a package may then run a test of its own that has the same name as one chosen elsewhere.
 func goRuns(root string, tests []packageTests) (out []Run) {
 	byModule := map[string][]packageTests{}
 	for _, t := range tests {
@@ -671,7 +700,8 @@ func goRuns(root string, tests []packageTests) (out []Run) {
 	return out
 }
 
-// only implements runner: the failed tests by name, in the packages of the run.
+// only implements runner: the failed tests by name, in the packages of the run. The first three arguments are "go test -json";
+// packages are the ones that begin with ".", as rel makes them.
 func (goTests) only(r Run, tests []change.TestResult) Run {
 	var names []string
 	for _, t := range tests {
@@ -686,7 +716,7 @@ func (goTests) only(r Run, tests []change.TestResult) Run {
 		}
 	}
 	r.Args = []string{"go", "test", "-json"}
-	// A package that does not build has no tests to name.
+	// A package that does not build has no test to name: where one failed, all tests of the packages run.
 	if len(names) == len(tests) {
 		r.Args = append(r.Args, "-run", "^("+strings.Join(names, "|")+")$")
 	}
@@ -697,18 +727,18 @@ func (goTests) only(r Run, tests []change.TestResult) Run {
 // buildName stands for a package that failed outside of its tests: it does not build, or it panicked.
 const buildName = "(package)"
 
-// goEvent is a line of `go test -json` (go doc test2json). Build output names its package in ImportPath since Go 1.24.
+// goEvent is a line of `go test -json` (go doc test2json). Since Go 1.24, build output is in events too (go help buildjson).
 type goEvent struct {
 	Action      string
-	Package     string
-	ImportPath  string
-	Test        string
+	Package     string  // import path; of test events
+	ImportPath  string  // of build events: "example.com/x", or "example.com/x [example.com/x.test]"
+	Test        string  // "TestX" or "TestX/sub"; empty: the package as a whole
 	Elapsed     float64 // seconds
-	Output      string
-	FailedBuild string
+	Output      string  // a line or a part of one, with its newline
+	FailedBuild string  // of a package's "fail": the ImportPath whose build failed
 }
 
-// results implements runner. Subtests are told with their test, whose output holds theirs.
+// results implements runner. Subtests are not listed: their output is collected under the top-level test, which fails with them.
 func (goTests) results(output string) (out []change.TestResult) {
 	type key struct{ suite, name string }
 	text := map[key]*strings.Builder{}
@@ -719,7 +749,7 @@ func (goTests) results(output string) (out []change.TestResult) {
 		text[k].WriteString(s)
 	}
 	broken := map[string]bool{} // packages with a failed test
-	var loose strings.Builder   // compilers' words of older Go versions are no JSON
+	var loose strings.Builder   // lines that are no JSON: compiler errors of Go versions before 1.24
 	for line := range strings.Lines(output) {
 		var e goEvent
 		if !strings.HasPrefix(line, "{") || json.NewDecoder(bytes.NewReader([]byte(line))).Decode(&e) != nil {
@@ -735,7 +765,7 @@ func (goTests) results(output string) (out []change.TestResult) {
 			// "example.com/x [example.com/x.test]": the package as it is built for its test.
 			suite, _, _ := strings.Cut(e.ImportPath, " ")
 			said(key{suite, ""}, e.Output)
-		case status == "" || sub:
+		case status == "" || sub: // "run", "pause", "start" and the like; the end of a subtest
 		case e.Test != "":
 			r := change.TestResult{Suite: e.Package, Name: name, Status: status, Seconds: e.Elapsed}
 			if status == change.EvidenceFailed {
@@ -746,6 +776,8 @@ func (goTests) results(output string) (out []change.TestResult) {
 			}
 			out = append(out, r)
 		case status == change.EvidenceFailed && !broken[e.Package]:
+			// The package failed and none of its tests did. The output is that of the failed build, which may be another package's,
+			// and the package's own, such as a panic in init.
 			r := change.TestResult{Suite: e.Package, Name: buildName, Status: status, Seconds: e.Elapsed, Output: loose.String()}
 			failed, _, _ := strings.Cut(e.FailedBuild, " ")
 			suites := []string{failed, e.Package}

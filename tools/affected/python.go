@@ -12,18 +12,22 @@ import (
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
-// pyTests is pytest, which has no graph of its own: the imports of all files are read as text. An import that is computed
-// when the program runs is not seen.
+// pyTests is pytest. It has no import graph of its own, so the imports of all files are read as text and resolved against the
+// project's files. An import that is computed at run time is not seen, and such a test can be missed.
 type pyTests struct{}
 
 var (
-	// from a.b import c, d; from . import c; import a.b, c as d.
+	// pyFrom and pyImport find "from a.b import c, d", "from . import c" and "import a.b, c as d", indented ones too, since
+	// imports inside a function are common. Lines of a string that look like an import only add tests. Names in parentheses
+	// may span lines.
 	pyFrom   = regexp.MustCompile(`(?m)^[ \t]*from[ \t]+(\.*)([\w.]*)[ \t]+import[ \t]+(\([^)]*\)|[^\n#;]+)`)
 	pyImport = regexp.MustCompile(`(?m)^[ \t]*import[ \t]+([^\n#;]+)`)
-	// pytest's default python_files (docs.pytest.org, test discovery).
+	// pyTestFile is pytest's default python_files (docs.pytest.org, "Conventions for Python test discovery"). A project that sets
+	// another pattern is tested only where its files match this one.
 	pyTestFile = regexp.MustCompile(`^(test_.*|.*_test)\.py$`)
 )
 
+// plan implements runner. A project without a file that looks like a test is not taken for one that uses pytest.
 func (pyTests) plan(p *Project) []Run {
 	var files []string
 	for _, f := range p.List {
@@ -36,11 +40,13 @@ func (pyTests) plan(p *Project) []Run {
 	if !uses || len(changed) == 0 {
 		return nil
 	}
+	// The project's own interpreter has its dependencies; python3 of the PATH may not even have pytest.
 	program := "python3"
 	if at, ok := p.installed(p.Root, ".venv/bin/python", "venv/bin/python"); ok {
 		program = rel(p.Root, at)
 	}
-	// The report goes to the output, so that nothing is written into the project.
+	// Nothing may be written into the project: no .pytest_cache, and the report goes to standard output. -q keeps the text
+	// around it short.
 	args := []string{program, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--junit-xml=/dev/stdout"}
 	if slices.ContainsFunc(changed, pySettings) {
 		return []Run{{Dir: p.Root, Args: args, Name: "pytest, all tests"}}
@@ -58,7 +64,7 @@ func (pyTests) plan(p *Project) []Run {
 	return []Run{{Dir: p.Root, Args: append(args, tests...), Name: "pytest of " + textutil.Plural(len(tests), "affected file")}}
 }
 
-// pySettings reports files that decide about all tests.
+// pySettings reports files that can change every test: pytest's options and the versions of packages.
 func pySettings(f string) bool {
 	switch filepath.Base(f) {
 	case "pyproject.toml", "pytest.ini", "tox.ini", "setup.cfg", "setup.py", "requirements.txt", "uv.lock", "poetry.lock":
@@ -67,14 +73,14 @@ func pySettings(f string) bool {
 	return false
 }
 
-// pyUsers is which files use a file: by their imports; those below the folder of a conftest.py or a package's __init__.py use
-// that too.
+// pyUsers maps each file to the files that use it, by their imports. Files below the folder of a conftest.py use it without an
+// import, because pytest loads it (docs.pytest.org, "conftest.py: sharing fixtures across multiple files").
 func pyUsers(p *Project, files []string) map[string][]string {
 	known := map[string]bool{}
 	for _, f := range files {
 		known[f] = true
 	}
-	// A changed file that is gone is still imported.
+	// A deleted file is in no list, but the files that still import it must run: they fail.
 	for _, f := range p.changedPaths() {
 		known[f] = true
 	}
@@ -98,14 +104,14 @@ func pyUsers(p *Project, files []string) map[string][]string {
 	return users
 }
 
-// pyModule is an imported module: how many dots it begins with, and its name with slashes.
+// pyModule is a module as an import names it.
 type pyModule struct {
-	dots int
-	name string
+	dots int    // leading dots of a relative import: 1 is the file's own package, each further one a level up; 0 is absolute
+	name string // with slashes for dots: "a/b"; empty for "from . import c"
 }
 
-// pyImports are the modules that a text may import. "from a import b" may mean the module a/b or a name in a, so both are
-// named.
+// pyImports are the modules that a text may import. In "from a import b", b may be a module or a name in a; only the files could
+// tell, so the result has both, and pyPlaces drops what is no file.
 func pyImports(text string) (out []pyModule) {
 	for _, m := range pyFrom.FindAllStringSubmatch(text, -1) {
 		base := pyModule{len(m[1]), strings.ReplaceAll(m[2], ".", "/")}
@@ -126,7 +132,8 @@ func pyImports(text string) (out []pyModule) {
 	return out
 }
 
-// pyPlaces are the files of the project that an import runs: the module, and the packages around it.
+// pyPlaces are the known files that an import runs: the module, and the __init__.py of each package around it, which Python runs
+// first (docs.python.org/3/reference/import.html, "Regular packages"). from is the importing file, and never in the result.
 func pyPlaces(root, from string, m pyModule, known map[string]bool) (out []string) {
 	var tops []string
 	if m.dots > 0 {
@@ -136,7 +143,8 @@ func pyPlaces(root, from string, m pyModule, known map[string]bool) (out []strin
 		}
 		tops = []string{top}
 	} else {
-		// What is on the path is not known: the root, src, and every folder above the file are usual.
+		// sys.path is not known: the root, src, and every folder above the file are usual. Where several of them have the module,
+		// all count.
 		tops = []string{root, filepath.Join(root, "src")}
 		for dir := filepath.Dir(from); dir != root && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
 			tops = append(tops, dir)
@@ -158,13 +166,15 @@ func pyPlaces(root, from string, m pyModule, known map[string]bool) (out []strin
 	return out
 }
 
-// only implements runner: the tests' files, by their ids where the report has them.
+// only implements runner: the files that hold the tests. JUnit's report has no node ids, and a class name does not say where
+// the file ends and the class begins, so files are matched against the beginning of the suite. A run of all tests stays as it
+// is: it names no files.
 func (pyTests) only(r Run, tests []change.TestResult) Run {
 	n := slices.IndexFunc(r.Args, func(a string) bool { return strings.HasPrefix(a, "--junit-xml") })
 	args := slices.Clone(r.Args[:n+1])
 	var files []string
 	for _, a := range r.Args[n+1:] {
-		// Suites are dotted: tests/test_a.py is tests.test_a, or tests.test_a.TestClass.
+		// Suites are dotted and relative to pytest's root: tests/test_a.py is tests.test_a, or tests.test_a.TestClass.
 		module := strings.ReplaceAll(strings.TrimSuffix(strings.TrimPrefix(a, "./"), ".py"), "/", ".")
 		if slices.ContainsFunc(tests, func(t change.TestResult) bool { return t.Suite == module || strings.HasPrefix(t.Suite, module+".") }) {
 			files = append(files, a)
@@ -177,12 +187,15 @@ func (pyTests) only(r Run, tests []change.TestResult) Run {
 	return r
 }
 
-// results implements runner. The report is JUnit's XML among the other output.
+// results implements runner. The report is JUnit's XML among the other output; output that is cut off inside it has no results,
+// because the decoder wants the closing tag.
 func (pyTests) results(output string) (out []change.TestResult) {
 	i := strings.Index(output, "<?xml")
 	if i < 0 {
 		return nil
 	}
+	// The elements that pytest writes (docs.pytest.org, "Creating JUnitXML format files"). An error is a failed fixture or a
+	// file that cannot be imported: no test ran, and that counts as failed.
 	type outcome struct {
 		Message string `xml:"message,attr"`
 		Text    string `xml:",chardata"`

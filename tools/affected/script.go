@@ -12,23 +12,25 @@ import (
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
-// scriptTests are vitest and jest: both know by the import graph which test files can reach a file, and both print the same
-// JSON (jestjs.io/docs/cli, vitest.dev/guide/cli).
+// scriptTests are vitest and jest. Both know from their import graph which test files can reach a file, and both print the same
+// JSON (jestjs.io/docs/cli, vitest.dev/guide/cli), so one type serves both.
 type scriptTests struct {
-	program string
-	related []string // options before the changed files
-	whole   []string // options that run everything
+	program string   // name in node_modules/.bin, and of the npm package
+	related []string // arguments before the changed files
+	whole   []string // arguments that run everything, or the test files that follow
 }
 
-// scripts are the extensions that a bundler resolves, and data that scripts import.
+// scripts matches source files that a bundler resolves, and JSON, which scripts import as data.
 var scripts = regexp.MustCompile(`\.([cm]?[jt]sx?|vue|svelte|json)$`)
 
-// settings are files that decide about more than what imports them: options of the tests, versions of packages.
+// settings matches files whose change can affect tests that do not import them: options of the tests, versions of packages. A
+// change of one runs everything.
 var settings = regexp.MustCompile(`^(package(-lock)?\.json|pnpm-lock\.yaml|yarn\.lock|bun\.lockb?|tsconfig.*\.json|(vite|vitest|jest|babel)\.config\..*)$`)
 
+// plan implements runner: one command for each package that depends on the program.
 func (s scriptTests) plan(p *Project) (out []Run) {
 	related := map[string][]string{} // changed files by the package's folder
-	whole := map[string]bool{}
+	whole := map[string]bool{}       // folders of packages in which every test runs
 	for _, f := range p.changedPaths() {
 		name := filepath.Base(f)
 		if !scripts.MatchString(name) && !settings.MatchString(name) {
@@ -39,7 +41,7 @@ func (s scriptTests) plan(p *Project) (out []Run) {
 			continue
 		}
 		if _, there := p.Read(f); settings.MatchString(name) || !there {
-			// What imported a file that is gone is not in the graph any more.
+			// The program builds its graph from the files as they are: who imported a deleted file is not in it.
 			whole[dir] = true
 		}
 		related[dir] = append(related[dir], f)
@@ -48,6 +50,7 @@ func (s scriptTests) plan(p *Project) (out []Run) {
 		program, ok := p.installed(dir, "node_modules/.bin/"+s.program)
 		args := []string{rel(dir, program)}
 		if !ok {
+			// npx finds programs of global folders and other package managers; --no-install, because a test run must not download code.
 			args = []string{"npx", "--no-install", s.program}
 		}
 		in := ""
@@ -67,7 +70,8 @@ func (s scriptTests) plan(p *Project) (out []Run) {
 	return out
 }
 
-// home is the nearest folder whose package.json depends on the program; in a workspace that is often the outermost one.
+// home is the nearest folder, from dir up to the root, whose package.json depends on the program. In a workspace the packages
+// often leave that to the outermost one, so a package.json without the dependency does not end the search.
 func (s scriptTests) home(p *Project, dir string) (string, bool) {
 	for {
 		at, ok := p.above(dir, "package.json")
@@ -93,7 +97,8 @@ func (s scriptTests) home(p *Project, dir string) (string, bool) {
 	}
 }
 
-// only implements runner: the files of the tests, as both programs take paths.
+// only implements runner: the files of the tests, since a suite is a file's path. The first argument of related or whole marks
+// where the program's own words end, node_modules/.bin/jest or "npx --no-install jest".
 func (s scriptTests) only(r Run, tests []change.TestResult) Run {
 	n := slices.IndexFunc(r.Args, func(a string) bool { return a == s.related[0] || a == s.whole[0] })
 	args := append(slices.Clone(r.Args[:max(n, 1)]), s.whole...)
@@ -106,26 +111,28 @@ func (s scriptTests) only(r Run, tests []change.TestResult) Run {
 	return r
 }
 
-// scriptReport is the part of jest's JSON that is read. vitest prints the same, without failureMessage where a test says it.
+// scriptReport is the part of jest's --json output that is read (jestjs.io/docs/cli, --json). vitest's reporter "json" prints
+// the same fields. encoding/json ignores case, so the names need no tags.
 type scriptReport struct {
 	TestResults []struct {
-		Name             string // the file
-		Status           string
+		Name             string // the file, absolute
+		Status           string // "failed" too where the file could not be loaded
 		Message          string // why the file could not be run
 		AssertionResults []struct {
-			AncestorTitles  []string
+			AncestorTitles  []string // titles of the describe blocks around the test, outermost first
 			Title           string
-			Status          string
+			Status          string  // a key of the map in results; any other is not counted
 			Duration        float64 // milliseconds
 			FailureMessages []string
 		}
 	}
 }
 
-// colours are the escape sequences of terminals that messages are full of (ECMA-48, SGR).
+// colours matches terminal colours (ECMA-48, SGR), which jest and vitest put into messages. They mean nothing outside of a terminal.
 var colours = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
-// results implements runner. The report is one line, after or before what the tests themselves print.
+// results implements runner. The report is one line, after or before what the tests themselves print; a line that looks like it
+// and does not parse is skipped. Where the run was cut off there is no report, and so no result.
 func (scriptTests) results(output string) (out []change.TestResult) {
 	var r scriptReport
 	for line := range strings.Lines(output) {
@@ -135,7 +142,7 @@ func (scriptTests) results(output string) (out []change.TestResult) {
 	}
 	status := map[string]change.EvidenceStatus{"passed": change.EvidencePassed, "failed": change.EvidenceFailed, "pending": change.EvidenceSkipped, "skipped": change.EvidenceSkipped, "todo": change.EvidenceSkipped, "disabled": change.EvidenceSkipped}
 	for _, f := range r.TestResults {
-		// A file that does not load has no tests of its own.
+		// A file that does not load has no tests. Without this entry its failure would be missing from the results.
 		if len(f.AssertionResults) == 0 && f.Status == "failed" {
 			out = append(out, change.TestResult{Suite: f.Name, Name: "(file)", Status: change.EvidenceFailed, Output: colours.ReplaceAllString(f.Message, "")})
 		}
