@@ -20,8 +20,8 @@ const (
 	Rename Kind = "rename" // NewPath, and the text may change too
 )
 
-// Set is one proposal: all or nothing, whatever the number of files. Its JSON is stored in the event log and sent to
-// editors, so names of fields stay. A set that was published is not written to; methods return a new one.
+// Set is one proposal. Its members are written all together or not at all. Its JSON is stored in the event log and sent to
+// editors, so names of fields stay. A published set is shared between goroutines and never modified; methods return a new one.
 type Set struct {
 	ID        string    `json:"id"`
 	Title     string    `json:"title,omitempty"`
@@ -32,14 +32,15 @@ type Set struct {
 	Verdict   *Verdict  `json:"diagnostics,omitempty"` // nil until checked; the JSON name is older than the word
 	Evidence  *Evidence `json:"evidence,omitempty"`    // nil: nothing but the verdict is known
 	Source    Source    `json:"source,omitempty"`
-	Undoes    string    `json:"undoes,omitempty"`   // the one set that this one takes hunks of back
-	Uncaught  string    `json:"uncaught,omitempty"` // a command's set: what else it changed and is not in it, for people
+	Undoes    string    `json:"undoes,omitempty"`   // id of the set of which this one takes back hunks, where it is one set
+	Uncaught  string    `json:"uncaught,omitempty"` // of a command's set, for people: what else the command changed, not recorded here
 }
 
 // Source says who made a set.
 type Source string
 
-// A set is the agent's, a command's that the agent ran (found out afterwards), or the person's: an undo, a restore.
+// A set comes from the agent's edit tools; from a command that the agent ran, recorded after the fact and so already written; or
+// from the person, who undoes or restores.
 const (
 	ByAgent   Source = ""
 	ByCommand Source = "command"
@@ -49,7 +50,7 @@ const (
 // File is one member. Old and New are decoded text (UTF-8, no BOM, line endings as in the file).
 type File struct {
 	Path string `json:"path"` // absolute
-	// Only of a rename.
+	// NewPath is where a rename leads, absolute; empty for every other kind.
 	NewPath     string `json:"newPath,omitempty"`
 	Kind        Kind   `json:"kind"`
 	Old         string `json:"old"`
@@ -71,10 +72,11 @@ type File struct {
 	diffed diffed // the line diff that Hunks were cut from; recomputed when the texts are others
 }
 
-// Link is the encoding of a text that is no file's, but where a symbolic link leads; such a member is binary.
+// Link is the Encoding of a member that is a symbolic link: its text is the link's target. Such a member is Binary, because two
+// targets cannot be merged.
 const Link = "link"
 
-// Links says that a symbolic link comes or goes with this member.
+// Links reports whether the member is a symbolic link before or after the change.
 func (f *File) Links() bool { return f.Encoding == Link || f.OldEncoding == Link }
 
 // Ref names a member of an earlier set, or some of its hunks.

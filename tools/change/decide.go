@@ -8,15 +8,16 @@ import (
 	"github.com/pillion-dev/pillion/tools/diff"
 )
 
-// Decided is a set after the person spoke.
+// Decided is a set with the person's decisions applied.
 type Decided struct {
-	Set      *Set     // what is to be written: members with the accepted text; those wholly rejected are left out
+	Set      *Set     // what to write: members with the accepted text; those wholly rejected are left out, so it may be empty
 	Rulings  []Ruling // hunks that are not written as proposed, in order
 	Accepted int      // hunks written as proposed
 	Comment  string   // on the whole
 }
 
-// Ruling is a hunk that was rejected, changed or commented on; a plain yes leaves none. Hunk is as it was proposed.
+// Ruling is a hunk that was rejected, changed or commented on; a hunk accepted without a comment has none. Hunk is as it was
+// proposed.
 type Ruling struct {
 	Path     string
 	Kind     Kind
@@ -24,8 +25,8 @@ type Ruling struct {
 	Decision Decision // NewText as it is written
 }
 
-// Decide works out what is written. It refuses ids and verdicts it does not know: such an answer is for another set, and to take what fits
-// would write something that nobody approved. The set itself is left as it is.
+// Decide works out what is written. It refuses unknown hunk ids and decisions: such an answer was meant for another set, and
+// using the part of it that fits would write something that the person did not approve. The set itself is not modified.
 func (s *Set) Decide(d Decisions) (*Decided, error) {
 	if err := s.check(d); err != nil {
 		return nil, err
@@ -43,7 +44,7 @@ func (s *Set) Decide(d Decisions) (*Decided, error) {
 		out.Accepted += len(f.Hunks) - len(rulings)
 		out.Rulings = append(out.Rulings, rulings...)
 		if n.Kind != "" {
-			// A member that is taken whole keeps its hunks without another comparison.
+			// A member that is accepted as a whole keeps its hunks: comparing a big file again is the expensive part.
 			if n.New != f.New || n.Kind != f.Kind {
 				n.Hunks = rehunk(fmt.Sprint(i+1), f.Hunks, &n)
 			}
@@ -67,7 +68,7 @@ func (s *Set) check(d Decisions) error {
 		}
 		return nil
 	}
-	// One text of the person cannot stand for several hunks.
+	// A default of edit would write the same text in place of several hunks.
 	if d.Default == Replace {
 		return fmt.Errorf("the default decision is accept or reject, not edit")
 	}
@@ -90,8 +91,8 @@ func (s *Set) check(d Decisions) error {
 	return nil
 }
 
-// decide builds a member's accepted text; an empty Kind means nothing of it is left. Hunks are in the order of the old text, which is copied
-// between them.
+// decide builds a member's accepted text; an empty Kind means that nothing of it is written. Hunks are in the order of the old
+// text, which is copied between them.
 func (f File) decide(d Decisions) (File, []Ruling) {
 	var rulings []Ruling
 	if f.plainYes(d) {
@@ -152,7 +153,7 @@ func (f File) decide(d Decisions) (File, []Ruling) {
 		if out.New == out.Old {
 			return File{}, rulings
 		}
-	case f.Kind == Delete && replaced: // the person keeps the file with a text of their own
+	case f.Kind == Delete && replaced: // the person keeps the file, with a text of their own
 		out.Kind = Edit
 		if out.New == out.Old {
 			return File{}, rulings
@@ -163,7 +164,8 @@ func (f File) decide(d Decisions) (File, []Ruling) {
 	return out, rulings
 }
 
-// plainYes says that every hunk is accepted without a word. It saves the comparison of big files, the usual case.
+// plainYes reports whether every hunk is accepted without a comment. That is the usual case, and it needs no comparison of the
+// texts, which takes long for big files.
 func (f File) plainYes(d Decisions) bool {
 	if d.Default == Reject || len(f.Hunks) == 0 {
 		return false
@@ -195,7 +197,8 @@ func (f File) fit(text string, h Hunk, last bool) string {
 	return text
 }
 
-// Report tells the model what the person did not take as it was proposed; "" when everything was written so.
+// Report tells the model what was not written as it proposed it, and the person's comments; "" when there is neither. Without it,
+// the model goes on as if the file had its text, and proposes rejected lines again. name prints a path for the model.
 func (d *Decided) Report(name func(string) string) string {
 	var rejected, changed, said strings.Builder
 	nr, nc := 0, 0
@@ -234,7 +237,7 @@ func (d *Decided) Report(name func(string) string) string {
 	return strings.TrimSuffix(sb.String(), "\n")
 }
 
-// show prints a change of some lines under the line where it stands in the old file, in the form of a unified diff without line counts. Line
+// show prints a change of some lines like a hunk of a unified diff, with the line in the old file and without line counts. Line
 // endings are dropped, since the text is for the model to read, not to apply.
 func show(sb *strings.Builder, where string, h Hunk, old, new string) {
 	fmt.Fprintf(sb, "@@ %s line %d @@\n", where, max(h.OldStart, 1))

@@ -15,19 +15,19 @@ type Effect struct {
 	Needs []string `json:"needs,omitempty"`
 }
 
-// maxEffects is how many hunks Effects looks at. Each costs the language servers a check, and each pair may cost
-// another; a larger proposal is judged as a whole.
+// maxEffects is how many hunks Effects looks at. Each costs the language servers one check, and each pair may cost another: 8
+// hunks are at most 8 + 28 checks. A larger proposal is judged as a whole.
 const maxEffects = 8
 
 // Effects finds out what each of the open hunks does, by checks of the proposal without it. whole is the verdict on the
 // proposal as it was decided so far, and check gives the verdict on a part of it, nil when there is none.
 //
-// Needs is found out by rejecting a hunk's partner together with it. Rejecting hunk B alone introduces a problem P. If P
-// is gone when hunk A is rejected as well, then it is A that breaks without B: A needs B. Dependencies are a property of
-// the proposal: once a hunk is rejected, its partners' problems are in every verdict, and Needs stays empty.
+// Needs is found by rejecting two hunks together. Rejecting hunk B alone introduces a problem P. If P is gone when hunk A is
+// rejected as well, then it is A that breaks without B: A needs B. Dependencies are a property of the proposal: once a hunk is
+// rejected, its partners' problems are in every verdict, and Needs stays empty.
 //
-// The result holds only hunks that have an effect. It is nil for less than two open hunks, for more than eight, and when
-// a verdict is missing: half an answer would present hunks as independent that nobody has looked at.
+// The result, by hunk id, holds only hunks that have an effect. It is nil for less than two open hunks, for more than
+// maxEffects, and when a verdict is missing: half an answer would present hunks as independent that were not checked.
 func (s *Set) Effects(d Decisions, open []string, whole *Verdict, check func(*Set) *Verdict) map[string]Effect {
 	if !whole.Known() || len(open) < 2 || len(open) > maxEffects {
 		return nil
@@ -46,7 +46,8 @@ func (s *Set) Effects(d Decisions, open []string, whole *Verdict, check func(*Se
 	return effects(whole, open, !d.rejects(), without)
 }
 
-// effects is Effects on verdicts alone: check gives the one without some hunks.
+// effects is Effects on verdicts alone: check gives the verdict on the proposal without some hunks. pairs says whether to look
+// for dependencies.
 func effects(whole *Verdict, open []string, pairs bool, check func(rejected ...string) *Verdict) map[string]Effect {
 	out := map[string]Effect{}
 	for _, id := range open {
@@ -56,7 +57,7 @@ func effects(whole *Verdict, open []string, pairs bool, check func(rejected ...s
 		}
 		out[id] = Effect{Fixes: missing(whole.Fixed, v.Fixed), Introduces: missing(whole.Introduced, v.Introduced), IfRejected: missing(v.Introduced, whole.Introduced)}
 	}
-	// Without a rejection so far, see Effects. Pairs are checked only where a rejection breaks something.
+	// Pairs are checked only where a rejection breaks something: where it breaks nothing, no hunk can need it.
 	if pairs {
 		both := map[[2]int]*Verdict{} // by the two hunks' places, the smaller first: a pair is the same either way round
 		for b, partner := range open {
@@ -102,7 +103,7 @@ func (d Decisions) Rejecting(ids ...string) Decisions {
 	return d
 }
 
-// rejects reports whether a hunk is rejected.
+// rejects reports whether any hunk is rejected, by itself or by the default.
 func (d Decisions) rejects() bool {
 	for _, h := range d.Hunks {
 		if h.Kind == Reject {

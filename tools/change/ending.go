@@ -2,7 +2,7 @@ package change
 
 import "strings"
 
-// ending is how the lines of a text end. It is one property of the whole text and is merged apart from the lines. Otherwise
+// ending is how the lines of a text end. It is one property of the whole text and is merged separately from the lines. Otherwise
 // converting a file to CRLF would conflict with every other change of it, and a line added after one without a newline
 // would be joined to it.
 type ending struct {
@@ -18,7 +18,7 @@ func endingOf(text string) ending {
 	return ending{crlf: crlf > 0, mixed: crlf > 0 && crlf != ends, known: ends > 0, last: text == "" || strings.HasSuffix(text, "\n")}
 }
 
-// plain is a text whose lines all end, in "\n" alone where that can be taken back.
+// plain is the text with a line ending after every line, and with "\n" for "\r\n" where all lines end in that. of reverses both.
 func (e ending) plain(text string) string {
 	if e.crlf && !e.mixed {
 		text = strings.ReplaceAll(text, "\r\n", "\n")
@@ -29,7 +29,7 @@ func (e ending) plain(text string) string {
 	return text
 }
 
-// of is plain the other way round.
+// of gives a text made by plain the endings of e, which may be those of another side of the merge.
 func (e ending) of(plain string) string {
 	if !e.last {
 		plain = strings.TrimSuffix(plain, "\n")
@@ -40,7 +40,8 @@ func (e ending) of(plain string) string {
 	return plain
 }
 
-// mergeEndings merges the endings of three texts, and then their lines.
+// mergeEndings merges the endings of three texts separately from their lines, so that a conversion to CRLF on one side and edits
+// on the other do not conflict.
 func mergeEndings(base, ours, theirs string, strict bool) (string, []Conflict) {
 	b, o, t := endingOf(base), endingOf(ours), endingOf(theirs)
 	if b.mixed || o.mixed || t.mixed { // then they belong to the lines

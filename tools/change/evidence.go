@@ -10,15 +10,15 @@ import (
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
-// Evidence is what is known of a proposal besides its verdict: what was run on it, what uses what it changes, what of it is
-// mechanical. It never decides anything; a person reads it beside the diff. Its JSON is stored with the set and sent to
-// editors, so names of fields stay.
+// Evidence is what is known of a proposal besides its verdict: commands that were run on it, uses of the declarations it changes,
+// hunks that a program made. It never decides anything; a person reads it beside the diff. Its JSON is stored with the set and
+// sent to editors, so names of fields stay.
 type Evidence struct {
 	// Version names the texts of the proposal, see Version. A check that ran on other texts proves less; it is Stale.
 	Version string `json:"version,omitempty"`
 	// Attempts counts how often the proposal went back to the agent before a person was asked.
 	Attempts int `json:"attempts,omitempty"`
-	// Insists is the agent's reason to propose the errors that it was told of; "" where it was told of none, or mended them.
+	// Insists is the agent's reason for proposing errors that it was told of; "" where it was told of none, or fixed them.
 	Insists string  `json:"insists,omitempty"`
 	Checks  []Check `json:"checks,omitempty"`
 	Uses    []Use   `json:"uses,omitempty"`
@@ -37,8 +37,8 @@ type Check struct {
 	Reason   string         `json:"reason,omitempty"`  // why it did not run, or not to its end
 	Version  string         `json:"version,omitempty"` // of the texts that it ran on
 	Stale    bool           `json:"stale,omitempty"`   // it ran on other texts than those that are proposed
-	Output   string         `json:"output,omitempty"`  // its end, where failures stand; of a check that failed
-	// Tests are its results one by one, where the program reports them so. Those that pass have no output.
+	Output   string         `json:"output,omitempty"`  // the end of the output, where most programs print failures; only of a failed check
+	// Tests are the results one by one, where the program's output can be read so. Those that pass have no output.
 	Tests []TestResult `json:"tests,omitempty"`
 }
 
@@ -65,8 +65,8 @@ type TestResult struct {
 	Before  EvidenceStatus `json:"before,omitempty"` // how it ended without the change; empty: not known
 }
 
-// Use is the reach of one changed declaration, as its language server sees it. What uses it may be affected; whether it
-// breaks is for the verdict and the tests to say.
+// Use counts the uses of one changed declaration, as its language server finds them. They may be affected; whether they break,
+// the verdict and the tests say.
 type Use struct {
 	Name   string `json:"name"`
 	Kind   string `json:"kind"` // LSP's words: function, method, class …
@@ -75,19 +75,19 @@ type Use struct {
 	What   string `json:"what"` // "body", "signature" or "removed"
 	Public bool   `json:"public,omitempty"`
 	Uses   int    `json:"uses"`   // without the declaration itself
-	Files  int    `json:"files"`  // that they are in
+	Files  int    `json:"files"`  // number of files with a use
 	Inside int    `json:"inside"` // uses on lines that the proposal changes
 	// Unknown says why the uses were not counted; they are 0 then.
 	Unknown string `json:"unknown,omitempty"`
-	// Others are uses outside of the proposal, the first twenty.
+	// Others are uses on lines that the proposal does not change, the first twenty: a person opens a few, and the count is in Uses.
 	Others []Place `json:"others,omitempty"`
 }
 
-// What becomes of a declaration.
+// Values of Use.What: what the proposal changes of a declaration.
 const (
-	UseBody      = "body"      // only what is inside of it
+	UseBody      = "body"      // only its inside: callers need no change
 	UseSignature = "signature" // how others name or call it
-	UseRemoved   = "removed"   // or under another name now
+	UseRemoved   = "removed"   // removed or renamed: the old name is not declared any more
 )
 
 // Place is a line of a file.
@@ -96,8 +96,8 @@ type Place struct {
 	Line int    `json:"line"` // from 1
 }
 
-// Group is some hunks that are one decision. A verified group is what a program made of the old text when Pillion let it: its
-// hunks are exactly that, so nobody needs to read them one by one.
+// Group is some hunks that a person decides on together. For a verified group, Pillion ran the program itself on the old text,
+// and its result has exactly these hunks; the person need not read them one by one.
 type Group struct {
 	Kind     string   `json:"kind"`
 	Title    string   `json:"title"` // "verified rename Load → Fetch, 41 places"
@@ -114,25 +114,26 @@ const (
 	GroupTogether  = "together" // hunks that make no sense without each other
 )
 
-// Claim is something that the agent says it has checked, beside what was run.
+// Claim is a sentence in which the agent says that it checked something, with the command that supports it or the lack of one.
 type Claim struct {
 	Text    string `json:"text"`  // its words
 	About   string `json:"about"` // "tests", "build", "types" or "lint"
 	Support string `json:"support"`
 	Command string `json:"command,omitempty"` // the last that could support it; "" for none
-	Exit    int    `json:"exit,omitempty"`
+	Exit    int    `json:"exit,omitempty"`    // exit code of Command
 	Version string `json:"version,omitempty"` // of the texts when the command had ended
 }
 
-// How a claim stands. Only a run that ended with 0 on the proposed texts supports one.
+// Values of Claim.Support. Only a run that ended with 0 on the proposed texts supports a claim.
 const (
 	ClaimSupported = "run"
-	ClaimStale     = "stale"  // it ran on other texts
-	ClaimFailed    = "failed" // it ended with another code
-	ClaimNoRun     = "none"
+	ClaimStale     = "stale"  // the command ran on other texts
+	ClaimFailed    = "failed" // the command ended with another code
+	ClaimNoRun     = "none"   // no command that could support it is known
 )
 
-// Version names the texts of some files: what they are called and what is in them. Files in another order have the same.
+// Version is a short hash of the files as proposed: kind, paths, mode, encoding and new text. Their order does not count. Checks
+// and claims carry it, so that a later edit makes them stale.
 func Version(files []File) string {
 	lines := make([]string, len(files))
 	for i, f := range files {
@@ -151,7 +152,7 @@ func (s *Set) WithEvidence(e *Evidence) *Set {
 	return &next
 }
 
-// Count is how many tests of a check ended so.
+// Count is how many tests of a check ended with this status.
 func (c *Check) Count(status EvidenceStatus) (n int) {
 	for _, t := range c.Tests {
 		if t.Status == status {
@@ -161,11 +162,11 @@ func (c *Check) Count(status EvidenceStatus) (n int) {
 	return n
 }
 
-// Ran reports a check that says something. Anything unknown counts as not run: a status of a later version must not read as a
-// success.
+// Ran reports whether the check has a result. An unknown status counts as not run: a word of a later version of Pillion must not
+// read as a success.
 func (c *Check) Ran() bool { return c.Status == EvidencePassed || c.Status == EvidenceFailed }
 
-// New are the failed tests that did not fail before the proposal, as far as that is known.
+// New are the failed tests that did not fail without the proposal. A test whose earlier result is not known counts as new.
 func (c *Check) New() (out []TestResult) {
 	for _, t := range c.Tests {
 		if t.Status == EvidenceFailed && t.Before != EvidenceFailed {
@@ -215,6 +216,7 @@ func (c *Check) String() string {
 	return head + c.Command + " (" + strings.Join(in, ", ") + ")."
 }
 
+// because puts a reason in brackets; "" for none.
 func because(reason string) string {
 	if reason == "" {
 		return ""
@@ -222,7 +224,7 @@ func because(reason string) string {
 	return " (" + reason + ")"
 }
 
-// String is one line for people, as careful as what is known: what may be affected is not said to break.
+// String is one line for people. It says only what is known: uses may be affected, which is not to say that they break.
 func (u *Use) String() string {
 	s := u.Kind + " " + u.Name
 	if u.Public {
@@ -267,7 +269,7 @@ func (c *Claim) String() string {
 	return s + "no run of that is known"
 }
 
-// Line is a line of the evidence with how it should be read.
+// Line is a line of the evidence, and whether it speaks for the proposal.
 type Line struct {
 	Text string
 	Mood Mood
@@ -284,13 +286,13 @@ const (
 	Bad
 )
 
-// Limits of Lines: a question must stay on the screen with what speaks for and against it.
+// Limits of Lines: an approval request must fit on a screen with the evidence for and against it.
 const (
-	maxFailedLines = 5
-	maxUseLines    = 8
+	maxFailedLines = 5 // failed tests of each check
+	maxUseLines    = 8 // changed declarations of the proposal
 )
 
-// Lines are the evidence in words, for every front end that draws none of its own. place words a file and line.
+// Lines are the evidence in words, for front ends that do not draw it themselves. place prints a path and a line (from 1).
 func (e *Evidence) Lines(place func(path string, line int) string) (out []Line) {
 	if e == nil {
 		return nil
@@ -354,7 +356,8 @@ func (e *Evidence) Lines(place func(path string, line int) string) (out []Line) 
 	if more := shown - maxUseLines; more > 0 {
 		add(Neutral, fmt.Sprintf("… and %s more", textutil.Plural(more, "changed declaration")))
 	}
-	// One line for all: it is one reason as a rule, and a list of what is not known hides what is.
+	// One line for all of them, with the last reason: usually there is only one, such as a language without a server, and a list
+	// of what is unknown hides what is known.
 	if unknown > 0 {
 		add(Warning, fmt.Sprintf("uses of %s are not known: %s", textutil.Plural(unknown, "changed declaration"), why))
 	}
@@ -377,7 +380,7 @@ func (e *Evidence) Lines(place func(path string, line int) string) (out []Line) 
 	return out
 }
 
-// EvidenceText is what is known of the set besides its verdict, a line each, and what of it is verified; "" for nothing.
+// EvidenceText is the evidence as plain text, line by line, with the titles of verified groups at the end; "" for none.
 func (s *Set) EvidenceText() string {
 	if s == nil || s.Evidence == nil {
 		return ""
@@ -394,8 +397,8 @@ func (s *Set) EvidenceText() string {
 	return strings.Join(lines, "\n")
 }
 
-// WithFiles is the set with other texts: what was known of its problems is not known of these, and what was run on it is
-// outdated. Uses and groups were found in the old texts.
+// WithFiles is the set with other texts. What was found in the old ones is not true of these: the verdict, uses and groups are
+// dropped, and checks and supported claims become stale, which a person may still want to see.
 func (s Set) WithFiles(files []File) *Set {
 	s.Files, s.Verdict = files, nil
 	if s.Evidence != nil {

@@ -7,13 +7,16 @@ import (
 	"github.com/pillion-dev/pillion/tools/diff"
 )
 
-// maxFollowed is how many hunks follow looks for elsewhere: each costs one pass through the text.
+// maxFollowed is how many hunks follow looks for elsewhere. Each costs a split of both texts into lines and one pass through
+// them, and an editor waits for the undo.
 const maxFollowed = 200
 
 // follow undoes hunks in a text whose lines were moved since. Hunks without a conflict are merged where they were; the lines
 // of the others are looked for elsewhere. ok is false when a hunk's lines are not found, or in more than one place: the
 // caller then reports the conflict.
 func (f File) follow(mine []Hunk, conflicts []Conflict, text string) (string, bool) {
+	// A hunk that merely touches a conflict counts as moved: its lines may be part of the block that moved. Conflict lines count
+	// from 1 in f.New, which was the base of the merge.
 	var here, moved []Hunk
 	for _, h := range mine {
 		if from, to := h.new(); slices.ContainsFunc(conflicts, func(c Conflict) bool {
@@ -67,7 +70,8 @@ func (f File) elsewhere(h Hunk, text string) (string, bool) {
 	return strings.Join(is[:k], "") + h.OldText + strings.Join(is[k+to-from:], ""), true
 }
 
-// telling reports whether lines say enough to be known by: two of them hold words.
+// telling reports whether lines identify a place: at least two of them hold words. Braces and blank lines occur everywhere, and
+// one match of them in a file would be chance.
 func telling(block []string) bool {
 	n := 0
 	for _, l := range block {
@@ -80,7 +84,7 @@ func telling(block []string) bool {
 	return n >= 2
 }
 
-// places are the lines where a run of lines begins, two at most.
+// places are the lines (0-based) at which a block of lines occurs. It stops at two, which is already ambiguous.
 func places(lines, block []string) []int {
 	var at []int
 	for i := 0; i+len(block) <= len(lines) && len(at) < 2; i++ {

@@ -28,17 +28,18 @@ func New(id string, files []File) *Set {
 	return s
 }
 
-// whole reports whether the hunk has no lines and stands for the file operation itself: the move of a rename, a change of
-// mode, an empty file.
+// whole reports whether the hunk has no lines and represents the file operation itself: the move of a rename, a change of mode, an
+// empty file that is created or deleted.
 func (h Hunk) whole() bool { return h.OldLines == 0 && h.NewLines == 0 }
 
-// diffed remembers a comparison, which costs more than the rest of a change of a big file. It holds for exactly these two texts.
+// diffed caches a comparison, which costs more than the rest of a change of a big file. It is valid for exactly these two texts.
 type diffed struct {
 	old, new string
 	script   *diff.Script
 }
 
-// script compares the texts, once. It writes to the member, so a set that others read must have been cut before: New does that.
+// script compares the texts and caches the result in the member. A write to a published set would be a data race, so New, which
+// calls it for every member, comes first; methods with a value receiver write to their own copy.
 func (f *File) script() *diff.Script {
 	if f.Kind == Delete {
 		f.New = ""
@@ -67,7 +68,7 @@ func (f *File) cut() []Hunk {
 			hunks = append(hunks, hunkOf(s, e))
 		}
 	}
-	// Every member needs a hunk, or a person could not reject it.
+	// Every member needs a hunk, or a person could not reject it. An edit whose texts and mode are equal changes nothing.
 	if len(hunks) == 0 && (f.Kind == Create || f.Kind == Delete || f.Mode != 0) {
 		hunks = append(hunks, Hunk{})
 	}
@@ -88,7 +89,7 @@ func hunkOf(s *diff.Script, e diff.Edit) Hunk {
 	}
 }
 
-// old gives the hunk's old lines, 0-based and half-open.
+// old gives the hunk's old lines, 0-based and half-open; from equals to for an insertion, which goes before that line.
 func (h Hunk) old() (from, to int) {
 	if h.OldLines == 0 {
 		return h.OldStart, h.OldStart
@@ -115,8 +116,8 @@ func (s *Set) Stat() (added, removed int) {
 	return added, removed
 }
 
-// Unified is the member as unified text; name prints a path for the reader. A rename says so above its lines, in Git's words, and a file
-// that comes or goes stands against /dev/null.
+// Unified is the member as a unified diff; name prints a path for the reader. As in Git's format, a rename has "rename from" and
+// "rename to" lines above it, and /dev/null is the other side of a file that is created or deleted.
 func (f File) Unified(name func(string) string) string {
 	if f.Links() {
 		return f.linkText(name(f.Path))
@@ -142,7 +143,8 @@ func (f File) Unified(name func(string) string) string {
 	return head + text
 }
 
-// linkText says where a symbolic link leads, or led: a reader who is told of "a binary file" would accept one to anywhere.
+// linkText says where a symbolic link leads before and after. Shown as "Binary file differs", a link out of the project, to
+// ~/.ssh for example, would be accepted unseen.
 func (f File) linkText(name string) string {
 	was, is := f.OldEncoding == Link || f.Kind == Delete && f.Encoding == Link, f.Encoding == Link && f.Kind != Delete
 	switch {
@@ -193,7 +195,7 @@ func (f File) With(text string) File {
 	return f
 }
 
-// Bare is the member without its texts, which somebody else keeps.
+// Bare is the member without its texts, for package checkpoint, which stores these under their hash. Hunks keep their lines.
 func (f File) Bare() File {
 	f.Old, f.New, f.diffed = "", "", diffed{}
 	return f

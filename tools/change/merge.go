@@ -7,16 +7,16 @@ import (
 	"github.com/pillion-dev/pillion/tools/diff"
 )
 
-// Conflict is a place where two changes of one text meet. Lines count from 1, in the base text. Base, Ours and Theirs are whole lines of the
-// same region, so that a person sees the three beside each other.
+// Conflict is a place where two changes of one text meet. Lines count from 1, in the base text. Base, Ours and Theirs are whole
+// lines of the same region, so that an editor can show the three beside each other.
 type Conflict struct {
 	Path   string
-	HunkID string // the hunk of ours, when there is one
+	HunkID string // the hunk of the set that conflicts; empty where none covers the line
 	Line   int    // first base line
 	Base   string
 	Ours   string
 	Theirs string
-	Why    string // where it is not about lines: what happened to the file
+	Why    string // of a conflict that is not about lines: what happened to the file, for people
 }
 
 // ConflictError says where a merge would have to guess. It has at least one conflict.
@@ -35,10 +35,12 @@ func (e *ConflictError) Error() string {
 	return s
 }
 
-// Merge takes the changes base→ours and base→theirs together. Changes of the same lines are a conflict unless they
-// are identical; so are changes that touch without a line between them, when strict (git's rule). Without strict
-// only insertions at one and the same place are ambiguous. Line endings and the newline of the last line are no change
-// of the lines themselves. The text is valid only without conflicts.
+// Merge combines the changes base→ours and base→theirs. Changes of the same lines are a conflict unless they are identical. With
+// strict, as in Git, so are changes without an unchanged line between them: a proposal that is rebased must not be mixed into
+// lines that the person is editing. Without strict, used to undo and to add up changes, only insertions at the same place are
+// ambiguous. Line endings and the newline of the last line are no change of the lines themselves.
+//
+// With conflicts the text is empty and must not be used.
 func Merge(base, ours, theirs string, strict bool) (string, []Conflict) {
 	switch {
 	case base == theirs || ours == theirs:
@@ -49,8 +51,8 @@ func Merge(base, ours, theirs string, strict bool) (string, []Conflict) {
 	return mergeEndings(base, ours, theirs, strict)
 }
 
-// mergeLines merges line by line; mergeEndings has seen to the line endings. The two scripts are walked together, in the order of the base;
-// at is the base line (from 0) up to which the result is written.
+// mergeLines merges line by line; mergeEndings has dealt with the line endings before. It walks the two scripts together, in the
+// order of the base; at is the base line (0-based) up to which the result is written.
 func mergeLines(base, ours, theirs string, strict bool) (string, []Conflict) {
 	a, b := diff.Compute(base, ours), diff.Compute(base, theirs)
 	var sb strings.Builder
@@ -106,8 +108,8 @@ func mergeLines(base, ours, theirs string, strict bool) (string, []Conflict) {
 	return sb.String(), nil
 }
 
-// before says that x lies wholly before y and the order of their texts is certain. Two insertions at one place are not: either order would
-// be a guess.
+// before reports whether x is wholly before y, and the order of their texts certain. For two insertions at the same place it is
+// not: either order would be a guess. Without strict, x may end where y begins, if one of them replaces lines.
 func before(x, y diff.Edit, strict bool) bool {
 	if strict {
 		return x.A1 < y.A0
@@ -127,8 +129,8 @@ func side(s *diff.Script, edits []diff.Edit, lo, hi int) string {
 	return sb.String()
 }
 
-// Rebase moves a member's proposal onto the text the file has now. Hunks keep their ids, so decisions and cards stay right. It fails with a
-// *ConflictError, and guesses nothing, when the file changed where the proposal does.
+// Rebase moves a member's proposal onto the text that the file has now. Hunks keep their ids, so decisions that a person made on
+// the old proposal still apply. Where the file changed on the same lines, it fails with a *ConflictError and guesses nothing.
 func (f File) Rebase(now string) (File, error) {
 	if now == f.Old {
 		return f, nil
@@ -137,7 +139,7 @@ func (f File) Rebase(now string) (File, error) {
 	switch f.Kind {
 	case Create:
 		return f, &ConflictError{[]Conflict{{Path: f.Path, Line: 1, Ours: f.New, Theirs: now}}}
-	case Delete: // what was to go is not what is there
+	case Delete: // a text that the person has not seen would be deleted
 		return f, &ConflictError{[]Conflict{{Path: f.Path, Line: 1, Base: f.Old, Theirs: now}}}
 	}
 	merged, conflicts := Merge(f.Old, f.New, now, true)
@@ -163,8 +165,10 @@ func (f File) hunkAt(line int) string {
 	return ""
 }
 
-// rehunk cuts a member anew and gives its hunks the ids of the old ones they come from: the same replacement in
-// order, else the same removed or inserted text. Hunks without a forerunner get new ids above the old numbers.
+// rehunk cuts a member anew and gives its hunks the ids of the old hunks that they come from: those with the same replacement,
+// in order, else with the same removed, else with the same inserted text. The others get new ids above the old numbers, never
+// one that was in use: a decision on a hunk that is gone must not apply to another. file is the member's number in ids, for a
+// member that has no old hunks.
 func rehunk(file string, olds []Hunk, f *File) []Hunk {
 	hunks := f.cut()
 	// Each old id is given at most once, and ids are matched in order: two hunks with the same text keep their sequence.
@@ -205,7 +209,7 @@ func rehunk(file string, olds []Hunk, f *File) []Hunk {
 	return hunks
 }
 
-// key is what a hunk is known by, whatever the file's line endings.
+// key identifies a hunk across a rebase: its texts without line endings.
 type key struct {
 	old, new string
 	whole    bool
@@ -220,15 +224,17 @@ func keys(hunks []Hunk) []key {
 	return out
 }
 
-// Labels of the two sides between conflict markers. Git's markers are used, so editors and people know what they see.
+// Git's conflict markers, seven characters and a label (git-merge(1), "How conflicts are presented"): editors recognize them and
+// offer to resolve the conflict.
 const (
 	conflictTree  = "<<<<<<< the project\n"
 	conflictMid   = "=======\n"
 	conflictDraft = ">>>>>>> the draft\n"
 )
 
-// Conflicted merges base→theirs (what the project has now) and base→ours, and puts both sides between Git's conflict
-// markers where they meet. Adjacent lines belong to one conflict, as in Git.
+// Conflicted merges base→theirs (what the project has now) and base→ours (the draft), and puts both sides between conflict
+// markers where they meet. Adjacent lines belong to one conflict, as in Git. Unlike Merge it treats line endings as part of the
+// lines. The text is proposed to a person, who resolves the conflicts in the review.
 func Conflicted(base, theirs, ours string) string {
 	a, b := diff.Compute(base, theirs), diff.Compute(base, ours)
 	lines := a.A
@@ -272,7 +278,7 @@ func Conflicted(base, theirs, ours string) string {
 	return sb.String()
 }
 
-// ended is a text whose last line has its newline, so that a marker begins a line.
+// ended is the text with a newline after its last line, since a marker must begin a line.
 func ended(s string) string {
 	if s != "" && !strings.HasSuffix(s, "\n") {
 		s += "\n"

@@ -1,6 +1,6 @@
 package change
 
-// Back reports whether the set is the person's own, an undo or a restore: it takes back what others did.
+// Back reports whether the set is the person's own, an undo or a restore. Counts of what the agent changed leave such a set out.
 func (s *Set) Back() bool { return s.Source == ByPerson }
 
 // Lines counts by path what the set adds and removes, the way a person reads a diff. A rename counts under its new

@@ -6,22 +6,22 @@ import (
 	"github.com/pillion-dev/pillion/tools/diff"
 )
 
-// Together is what several changes of one file come to, against the text before the first of them: what a person
-// reviews after a turn. What the person wrote in between is in none of its hunks.
+// Together is the sum of several changes of one file, against the text before the first of them. A person reviews it after a
+// turn: ten edits of a file are one diff. What the person wrote in between is in none of its hunks.
 type Together struct {
 	Path    string // before the first change
 	NewPath string // after the last one, when it is another
-	Kind    Kind   // of all together; empty when they come to nothing
-	Base    string
-	Text    string // base with the changes, and nothing of the person's
+	Kind    Kind   // of the sum; empty when the changes cancel each other
+	Base    string // text before the first change
+	Text    string // Base with the changes, without what the person wrote
 	Binary  bool
 	Hunks   []TurnHunk
 }
 
-// TurnHunk is a run of lines of all changes together. NewStart and NewLines are in the file as it is now.
+// TurnHunk is a hunk of the sum. NewStart and NewLines are in the file as it is now, so that an editor can show it there.
 type TurnHunk struct {
 	Hunk
-	Members []Ref // the hunks of the sets that made it
+	Members []Ref // the hunks of the sets that it comes from, oldest first: undoing it undoes these
 }
 
 // Part is a member of an applied set.
@@ -30,8 +30,8 @@ type Part struct {
 	File File
 }
 
-// Sum takes the parts of one file together, oldest first. now is the file as it is, to say where the hunks stand.
-// The id of a hunk is that of the oldest hunk in it, so it stays the same when more changes come.
+// Sum adds up the parts of one file, oldest first. now is the file's present text, in which the hunks are located. The id of a
+// hunk is that of the oldest hunk in it, so that it stays the same when more changes follow in the turn.
 func Sum(parts []Part, now string) Together {
 	if len(parts) == 0 {
 		return Together{}
@@ -45,7 +45,7 @@ func Sum(parts []Part, now string) Together {
 		// What the person wrote between two changes is in f.Old and f.New alike, so the merge leaves it out.
 		merged, clash := Merge(f.Old, f.New, t.Text, false)
 		if len(clash) > 0 || f.Binary {
-			merged = f.New // the agent changed what the person had: it is in there then
+			merged = f.New // the agent changed lines that the person wrote; they cannot be told apart, so both are shown
 		}
 		t.Text, exists = merged, f.Kind != Delete
 		if f.Kind == Rename {
@@ -74,7 +74,7 @@ func Sum(parts []Part, now string) Together {
 	return t
 }
 
-// cut makes the hunks and finds the members of each.
+// cut makes the hunks of the sum and finds the members of each.
 func (t *Together) cut(parts []Part, now string) {
 	whole := New("", []File{{Path: t.Path, NewPath: t.NewPath, Kind: t.Kind, Old: t.Base, New: t.Text, Binary: t.Binary, Mode: mode(parts)}})
 	here := diff.Compute(t.Text, now)
@@ -84,7 +84,7 @@ func (t *Together) cut(parts []Part, now string) {
 		t.Hunks[i] = TurnHunk{Hunk: place(h, here)}
 	}
 	for _, p := range parts {
-		// From the base to the part's old text, and from its new text to the sum: by these a part's lines are found in all together.
+		// The lines of a part are compared with those of the sum in two texts: its old lines in the base, its new ones in the sum.
 		down, up := diff.Compute(t.Base, p.File.Old), diff.Compute(p.File.New, t.Text)
 		for _, h := range p.File.Hunks {
 			for i, of := range list {
@@ -102,7 +102,8 @@ func (t *Together) cut(parts []Part, now string) {
 		}
 		seen[h.ID]++
 		if n := seen[h.ID]; n > 1 {
-			// One hunk of a part may have come apart into several; ids must differ all the same.
+			// A hunk of a part may be split into several in the sum, which then share their oldest member. Editors name hunks by
+			// id, so ids must differ.
 			h.ID += "+" + string(rune('0'+min(n, 9)))
 		}
 	}
@@ -111,12 +112,12 @@ func (t *Together) cut(parts []Part, now string) {
 // mode is the permission bits that the newest part sets, 0 when it sets none.
 func mode(parts []Part) uint32 { return parts[len(parts)-1].File.Mode }
 
-// add notes a hunk of a part.
+// add records a hunk of a part as one of the members.
 func (h *TurnHunk) add(p Part, id string) {
 	h.Members = append(h.Members, Ref{Set: p.Set, Path: p.File.Path, Hunks: []string{id}})
 }
 
-// place moves a hunk's new lines to where they are now.
+// place moves a hunk's new lines to where they are now: here is the script from the sum to the present text.
 func place(h Hunk, here *diff.Script) Hunk {
 	if h.NewLines == 0 {
 		h.NewStart = min(moved(here, h.NewStart, false), len(here.B))
@@ -131,8 +132,10 @@ func place(h Hunk, here *diff.Script) Hunk {
 	return h
 }
 
-// moved is where an old line boundary (0-based) is in the new text; after says on which side of an insertion there.
+// moved maps a line boundary of the old text (0-based) to the new text. Where lines were inserted exactly there, after says
+// whether the result is behind them.
 func moved(s *diff.Script, line int, after bool) int {
+	// Edits are in order: the first one that does not end before the line.
 	i := sort.Search(len(s.Edits), func(i int) bool { return s.Edits[i].A1 >= line })
 	if i < len(s.Edits) && s.Edits[i].A0 < line && line < s.Edits[i].A1 {
 		return s.Edits[i].B1 // inside a replaced run: after it
@@ -147,12 +150,13 @@ func moved(s *diff.Script, line int, after bool) int {
 	return line + shift
 }
 
-// made says that a part's hunk went into one of all together: their lines touch, before or after.
+// made reports whether a part's hunk h went into the sum's hunk of: their lines overlap in the base or in the sum. down leads from
+// the base to the part's old text, up from its new text to the sum.
 func made(h, of Hunk, down, up *diff.Script) bool {
 	oldFrom, oldTo := of.old()
 	newFrom, newTo := of.new()
 	a, b := h.old()
-	// moved goes from old to new; the way back needs the script turned round.
+	// moved maps from old to new only, and h is to be mapped back to the base.
 	inverse := &diff.Script{A: down.B, B: down.A, Edits: make([]diff.Edit, len(down.Edits))}
 	for i, e := range down.Edits {
 		inverse.Edits[i] = diff.Edit{A0: e.B0, A1: e.B1, B0: e.A0, B1: e.A1}
@@ -165,7 +169,8 @@ func made(h, of Hunk, down, up *diff.Script) bool {
 	return overlaps(x, max(x, y), newFrom, newTo)
 }
 
-// overlaps says that two runs share a line, or that an empty one stands in or at the end of the other.
+// overlaps reports whether two half-open runs share a line. An empty one, an insertion or a deletion, overlaps what it lies in or
+// touches.
 func overlaps(a0, a1, b0, b1 int) bool {
 	if a0 == a1 || b0 == b1 {
 		return a0 <= b1 && b0 <= a1

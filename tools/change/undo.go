@@ -7,12 +7,13 @@ import (
 	"github.com/pillion-dev/pillion/tools/diff"
 )
 
-// Present says what a file is now; exists is false when there is none.
+// Present gives the text that a file has now, in an open buffer or on disk; exists is false when there is none.
 type Present func(path string) (text string, exists bool)
 
-// Undo proposes to take back hunks of an applied set, as a new set with the given id. The texts that were applied,
-// the texts without those hunks and what the files are now are merged three-way, so later edits elsewhere in a file
-// stay. No ids means all hunks. It fails with a *ConflictError where later edits changed the same lines.
+// Undo proposes to take back hunks of an applied set, as a new set with the given id. It is a three-way merge of the texts that
+// were applied, the texts without those hunks and the present ones, so later edits elsewhere in a file stay. No ids means all
+// hunks. It fails with a *ConflictError where later edits changed the same lines. The set may be empty: all of it is taken back
+// already.
 //
 // Undoing an undo set brings the hunks back.
 func (s *Set) Undo(id string, hunks []string, now Present) (*Set, error) {
@@ -39,7 +40,7 @@ func (s *Set) Undo(id string, hunks []string, now Present) (*Set, error) {
 			files = append(files, u)
 		}
 	}
-	// Any of those that were not found; the error names one.
+	// The ids that no member has; the error names one of them.
 	for h := range want {
 		return nil, fmt.Errorf("no hunk %q in change set %s", h, s.ID)
 	}
@@ -78,6 +79,7 @@ func (f File) taken(mine []Hunk, now Present) (File, []Conflict) {
 		at = f.NewPath
 	}
 	text, exists := now(at)
+	// clash is a conflict about the file as a whole.
 	clash := func(why string) (File, []Conflict) {
 		return File{}, []Conflict{{Path: at, HunkID: mine[0].ID, Line: 1, Base: f.New, Ours: f.Old, Theirs: text, Why: why}}
 	}
@@ -94,7 +96,7 @@ func (f File) taken(mine []Hunk, now Present) (File, []Conflict) {
 		if !exists {
 			return File{}, nil
 		}
-		// Only the file that the set made is deleted; one byte more is somebody's work.
+		// Only the very text that the set created is deleted: any other has work of the person in it.
 		if text == f.New {
 			return File{Path: f.Path, Kind: Delete, Old: text, Encoding: f.Encoding, Binary: f.Binary, OldMode: f.Mode, Folders: f.Folders}, nil
 		}

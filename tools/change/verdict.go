@@ -39,7 +39,8 @@ const (
 // severities in LSP's order: the number on the wire is the index plus one.
 var severities = []Severity{SeverityError, SeverityWarning, SeverityInformation, SeverityHint}
 
-// SeverityOf is LSP's number as a Severity. LSP leaves an unmarked problem to the client: it counts as an error.
+// SeverityOf is LSP's number as a Severity. LSP lets a server omit it; such a problem counts as an error, because a missed error is
+// worse than a false one.
 func SeverityOf(n int) Severity {
 	if n < 1 || n > len(severities) {
 		return SeverityError
@@ -47,13 +48,13 @@ func SeverityOf(n int) Severity {
 	return severities[n-1]
 }
 
-// Number is LSP's DiagnosticSeverity: 1 for an error, 4 for a hint. What is unknown is an error.
+// Number is LSP's DiagnosticSeverity: 1 for an error, 4 for a hint. An unknown word is an error.
 func (s Severity) Number() int { return max(0, slices.Index(severities, s)) + 1 }
 
-// IsError reports whether the problem keeps a project from building, as far as its server says.
+// IsError reports whether the server marked the problem as an error; warnings and hints are counted apart.
 func (p Problem) IsError() bool { return p.Severity.Number() == 1 }
 
-// Certainty of an answer about problems, from the most certain to the least.
+// Certainty says how much of the change the language servers have checked. An empty list of problems means nothing without it.
 type Certainty string
 
 // "No problems" may only be said for Fresh. Partial names in its reason what was not looked at; with Pending an answer
@@ -65,10 +66,11 @@ const (
 	Unavailable Certainty = "unavailable"
 )
 
-// From the most certain to the least; LeastCertain compares places in it.
+// certainties has them from the most certain to the least, the order in which LeastCertain compares them.
 var certainties = []Certainty{Fresh, Partial, Pending, Unavailable}
 
-// LeastCertain is the less certain of two answers. An unknown word is no certainty at all.
+// LeastCertain is the less certain of two answers: the verdict on several servers is as certain as the least of them. An unknown
+// word ranks below Unavailable.
 func LeastCertain(a, b Certainty) Certainty {
 	rank := func(c Certainty) int {
 		if i := slices.Index(certainties, c); i >= 0 {
@@ -95,13 +97,13 @@ type Verdict struct {
 	Unserved bool `json:"-"`
 }
 
-// Known reports whether a server has looked at the change at all.
+// Known reports whether a server has checked the change, at least in part. It may be called on nil.
 func (v *Verdict) Known() bool {
 	return v != nil && (v.Certainty == Fresh || v.Certainty == Partial)
 }
 
-// Errors is how many errors the change introduces and fixes. Lesser problems (warnings, hints) are counted apart: an analyser
-// that a broken package silences says nothing about what it would have said.
+// Errors is how many errors the change introduces and fixes. Warnings and hints are counted apart: analysers stay silent about a
+// package that does not build, so a change that breaks it would seem to fix all its warnings.
 func (v *Verdict) Errors() (introduced, fixed int) {
 	return countErrors(v.Introduced), countErrors(v.Fixed)
 }
