@@ -13,12 +13,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mounted is isMount but in tests.
+// mounted is isMount. Tests replace it, because making a mount needs rights that they rarely have.
 var mounted = isMount
 
-// inPlace says that a file must keep its inode, so that it is overwritten instead of replaced: it has other names, it
-// belongs to somebody we cannot give it back to, its folder takes no new files, or something is mounted on it. A rename would part
-// the hard links, change the owner, or fail.
+// inPlace reports whether a file must keep its inode and so is overwritten instead of replaced: it has other names, it belongs to
+// another user, its folder takes no new files, or something is mounted on it. A rename would separate the hard links, change the
+// owner, or fail.
 func inPlace(path string, fi fs.FileInfo) bool {
 	st, ok := fi.Sys().(*syscall.Stat_t)
 	if !ok {
@@ -36,13 +36,13 @@ func dirOf(path string) string {
 	return "/"
 }
 
-// roDir reports a folder without any write bit: a wish of its owner that root respects here too.
+// roDir reports a folder without any write bit. The system lets root write there all the same; the owner does not want it.
 func roDir(dir string) bool {
 	fi, err := os.Stat(dir)
 	return err == nil && fi.Mode().Perm()&0o222 == 0
 }
 
-// mayWrite asks the system, which knows of ACLs and read-only mounts; root may always.
+// mayWrite asks the system (access(2)), which knows of ACLs and read-only mounts; for root it fails on the latter only.
 func mayWrite(path string) error { return unix.Access(path, unix.W_OK) }
 
 // copyAttrs gives f the owner, the mode and the extended attributes of another file.
@@ -52,7 +52,8 @@ func copyAttrs(from string, f *os.File) error {
 		return err
 	}
 	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
-		// Our own files may belong to another of our groups; where that cannot be kept the mode still is.
+		// The file may belong to a group that this user is not in; EINVAL is the answer for ids that a user namespace does not
+		// map. The mode is kept all the same.
 		if err := f.Chown(int(st.Uid), int(st.Gid)); err != nil && !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.EINVAL) {
 			return err
 		}
@@ -62,7 +63,8 @@ func copyAttrs(from string, f *os.File) error {
 	return f.Chmod(fi.Mode().Perm()) // after chown, which clears bits, and after the ACL, which sets them
 }
 
-// syncDir flushes the entries of a folder to the disk.
+// syncDir flushes the entries of a folder to the disk: fsync of a file does not, so a rename could be lost at a power failure
+// (fsync(2)).
 func syncDir(dir string) {
 	if d, err := os.Open(dir); err == nil {
 		_ = d.Sync() // some file systems cannot; the renames are atomic all the same
@@ -70,9 +72,9 @@ func syncDir(dir string) {
 	}
 }
 
-// lockFile acquires an advisory lock (flock(2)) that the system releases when the process dies; ok is false when
-// another process holds it. Where no lock file can be made it reports success: locking is a help, and the caller
-// compares in any case.
+// lockFile acquires an advisory lock (flock(2)) that the system releases when the process dies; ok is false when another process
+// holds it. It does not wait. Where no lock file can be made it reports success: the lock only keeps processes out of each
+// other's way, and callers compare hashes in any case.
 func lockFile(path string) (unlock func(), ok bool) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -92,8 +94,8 @@ func ProcessRuns(pid int) bool {
 	return err == nil || errors.Is(err, syscall.EPERM)
 }
 
-// processStart is the start time of a process as /proc tells it, in clock ticks since boot (field 22 of stat, proc(5)); ""
-// where there is none. With the process id it names a process for good.
+// processStart is the start time of a process from /proc, in clock ticks since boot (field 22 of stat, proc(5)); "" where there is
+// no /proc. Process ids are reused; id and start time together are not.
 func processStart(pid int) string {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
@@ -109,7 +111,8 @@ func processStart(pid int) string {
 	return f[19]
 }
 
-// Links is how many names a file has, 0 for one that cannot be looked at. A change under one name shows under all.
+// Links is how many names (hard links) a file has, 0 where that cannot be found out. A change under one name shows under all, so
+// approval requests mention it.
 func Links(real string) int {
 	var st syscall.Stat_t
 	if syscall.Lstat(real, &st) != nil {

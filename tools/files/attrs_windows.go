@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// inPlace is false: other names and owners of a file are not looked at on this system.
+// inPlace is false: hard links and owners are not examined on Windows, so a file is always replaced.
 func inPlace(path string, fi fs.FileInfo) bool { return false }
 
 func mayWrite(path string) error { return nil } // ACLs decide at the write
@@ -22,11 +22,11 @@ func copyAttrs(from string, f *os.File) error {
 	return f.Chmod(fi.Mode().Perm())
 }
 
-// syncDir does nothing: folders cannot be flushed by themselves here.
+// syncDir does nothing: Windows has no way to flush a folder alone.
 func syncDir(dir string) {}
 
-// lockFile is the lock of attrs_unix.go by LockFileEx. Without a file to lock, the write
-// goes ahead: a lock is a courtesy to other Pillions, not a permission.
+// lockFile is the lock of attrs_unix.go by LockFileEx. Where no lock file can be made it reports success: callers compare hashes
+// in any case.
 func lockFile(path string) (unlock func(), ok bool) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -53,5 +53,5 @@ func ProcessRuns(pid int) bool {
 // processStart is not known; a plan's process is then judged by its id alone.
 func processStart(pid int) string { return "" }
 
-// Links is how many names a file has; it is not looked at on this system.
+// Links is 0: hard links are not counted on Windows.
 func Links(string) int { return 0 }

@@ -13,8 +13,7 @@ import (
 	"syscall"
 )
 
-// Op is one step of a commit. Paths are absolute, and are resolved by Commit. Ops of one commit see each other's
-// effects in their order.
+// OpKind says what an Op does.
 type OpKind string
 
 // What can be done to a path.
@@ -25,7 +24,8 @@ const (
 	Link   OpKind = "link"   // the name becomes a symbolic link to the path in Data, whatever is there
 )
 
-// Op is one step of a commit. Paths are absolute.
+// Op is one step of a commit. Paths are absolute; Commit resolves their symbolic links. Ops of one commit see each other's effects
+// in their order, so "remove a, move b to a" works.
 type Op struct {
 	Kind    OpKind
 	Path    string
@@ -45,18 +45,21 @@ var (
 // ErrStale) holds. The caller rebases the change on what is there, or has the file read again.
 type BaseError struct{ Path string }
 
+// Error says that nothing was written, since the whole commit is rolled back.
 func (e *BaseError) Error() string {
 	return fmt.Sprintf("%s changed on the disk while the change was being prepared; nothing was written", e.Path)
 }
+
+// Is makes callers that test for ErrStale find this error too: for them it makes no difference when the file changed.
 func (e *BaseError) Is(t error) bool { return t == ErrStale }
 
-// Commit makes all ops true or none: bytes go to temporary files beside their targets, are flushed, and then take
-// the targets' names. Mode, owner and extended attributes stay; a file with hard links, or one whose folder or owner
-// does not allow another way, is written in place. With a journal a crash (kill -9, power) between the first and
-// the last rename is repaired by Recover; j may be nil.
+// Commit carries out all ops or none: bytes go to temporary files beside their targets, are flushed, and then take the targets'
+// names. Mode, owner and extended attributes stay; a file with hard links, or one whose folder or owner does not allow a rename, is
+// written in place. With a journal, Recover repairs what a crash (kill -9, power failure) between the first and the last rename
+// leaves; j may be nil.
 //
-// Processes that share a DirJournal commit one after the other, so that none renames over what another has just
-// written behind its comparison.
+// Processes that share a DirJournal commit one after the other. Otherwise one could rename over what another has just written,
+// after comparing the bases.
 func Commit(ctx context.Context, ops []Op, j Journal) error {
 	// Before the bases are compared, or another process could write between comparison and rename.
 	if s, ok := j.(sharedJournal); ok {
@@ -77,15 +80,15 @@ func Commit(ctx context.Context, ops []Op, j Journal) error {
 	return t.run(ctx)
 }
 
-// want is what a path shall be in the end, after all ops of the commit.
+// want is what a path is to be after all ops of the commit.
 type want struct {
-	path   string // where the name is, links before it resolved
-	old    *present
-	data   []byte // nil: nothing shall be there
-	exists bool   // data may be empty
-	link   bool   // data is where a symbolic link leads
-	mode   fs.FileMode
-	attrs  string // path whose mode, owner and attributes a new file takes
+	path   string      // the place of the name: links of its folder are resolved
+	old    *present    // what is there before the commit; nil: nothing
+	data   []byte      // the bytes, where exists is set; they may be empty
+	exists bool        // false: nothing is to be there
+	link   bool        // data is where a symbolic link leads
+	mode   fs.FileMode // permission bits to set; 0: those of attrs
+	attrs  string      // path whose mode, owner and attributes the file takes over; "": a new file's, by the umask
 }
 
 // present is a path as it is now: its bytes and their hash, or a link without either.
@@ -124,16 +127,16 @@ func look(path string) (*present, error) {
 	return &present{info: r.Info, data: b, hash: Hash(b)}, nil
 }
 
-// at resolves the links of a path's folder but not its last part: for operations on the name (Remove, Move, Link), of
-// which the target of a link must not notice anything. Write resolves all of the path, see Real.
+// at resolves the links of a path's folder but not its last part. It is for operations on the name (Remove, Move, Link), which
+// must leave the target of a link alone. Write resolves all of the path, see Real.
 func at(path string) (string, error) {
 	dir, err := Real(filepath.Dir(path))
 	return filepath.Join(dir, filepath.Base(path)), err
 }
 
-// newPlan checks every base and works out the steps. It goes over the ops in order on a picture of the paths (wants), so
-// that a chain such as "remove a, move b to a" becomes one step a path; nothing is written. The disk is compared again
-// just before each step.
+// newPlan checks every base and works out the steps; it writes nothing. It applies the ops in order to a model of the paths
+// (wants), so that a chain such as "remove a, move b to a" becomes one step for each path. Just before each step, the disk is
+// compared again.
 func newPlan(ops []Op) (*plan, error) {
 	wants := map[string]*want{}
 	var order []string
@@ -156,7 +159,7 @@ func newPlan(ops []Op) (*plan, error) {
 		order = append(order, path)
 		return w, nil
 	}
-	// The first op on a path compares it with the disk; what later ops find is this commit's own.
+	// base compares what is on the disk with what the op expects. A link has no bytes to compare.
 	base := func(w *want, op Op) error {
 		if w.old == nil && op.Base != "" || w.old != nil && !w.old.link && w.old.hash != op.Base {
 			if w.old != nil && op.Base == "" {
@@ -166,7 +169,7 @@ func newPlan(ops []Op) (*plan, error) {
 		}
 		return nil
 	}
-	// Nothing has to be read for it, so it may be larger than MaxText.
+	// A move alone needs no bytes in memory, so the file may be larger than MaxText.
 	if len(ops) == 1 && ops[0].Kind == Move && ops[0].Data == nil && ops[0].Mode == 0 {
 		return renamePlan(ops[0])
 	}
@@ -244,7 +247,9 @@ func newPlan(ops []Op) (*plan, error) {
 		case w.exists && w.old != nil && !w.link && !w.old.link && w.mode == 0 && bytes.Equal(w.data, w.old.data):
 			continue
 		}
-		if w.exists && w.old != nil && (w.link || w.old.link) { // one of them is no bytes: the one goes, the other comes
+		// A file becomes a link, a link a file, or a link leads elsewhere. A step is about bytes or about a link, so one removes
+		// the old and another makes the new.
+		if w.exists && w.old != nil && (w.link || w.old.link) {
 			gone, come := &want{path: w.path, old: w.old}, *w
 			come.old, come.attrs = nil, ""
 			s, err := gone.step(p)
@@ -263,8 +268,8 @@ func newPlan(ops []Op) (*plan, error) {
 	return p, nil
 }
 
-// renamePlan is for a move that keeps its bytes: any size, and links too. One rename needs no temporary file and no
-// backup.
+// renamePlan is for a single move that keeps its bytes: files of any size, and links. One rename needs no temporary file and no
+// backup, since it happens or does not.
 func renamePlan(op Op) (*plan, error) {
 	from, err := at(op.Path)
 	if err != nil {
@@ -278,7 +283,7 @@ func renamePlan(op Op) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A rename would take along files that nobody has been asked about.
+	// A rename of a folder would take along files that no approval request named.
 	if fi.IsDir() {
 		return nil, fmt.Errorf("%s %w", op.Path, ErrIsDir)
 	}
@@ -306,8 +311,8 @@ func renamePlan(op Op) (*plan, error) {
 	return p, nil
 }
 
-// step chooses how a path gets what is wanted of it. It refuses read-only files: the owner's protection would not stop a
-// rename over them, only a write in place.
+// step chooses how the path becomes what is wanted. It refuses read-only files: their mode stops a write in place, but not a
+// rename over them, and the owner meant both.
 func (w *want) step(p *plan) (step, error) {
 	dir := filepath.Dir(w.path)
 	s := step{Path: w.path, Mode: w.mode, attrs: w.attrs, data: w.data}
@@ -349,41 +354,39 @@ const (
 	stepInPlace = "inplace" // bytes are overwritten; Old and New are in the journal
 )
 
-// plan is what the journal keeps of a commit. It is JSON; fields are only ever added, as a later version may have to
+// plan is what the journal keeps of a commit, as JSON. Fields are only ever added, because a later version of Pillion may have to
 // recover what an earlier one left.
 type plan struct {
 	ID      string   `json:"id"`   // also in the names of temporary files and backups
 	Host    string   `json:"host"` // a process id means nothing on another machine that shares the folder
 	PID     int      `json:"pid"`
-	Start   string   `json:"start"`             // of the process, so that a reused pid is not taken for it
+	Start   string   `json:"start"`             // see processStart; a reused PID has another
 	Applied bool     `json:"applied,omitempty"` // every step is done and durable: only clean-up is left
 	Dirs    []string `json:"dirs,omitempty"`    // folders made for it, outermost first
 	Steps   []step   `json:"steps"`
 }
 
-// step is how one path gets what is wanted of it. Hashes are "" where there is no file. What is exported is in the
-// journal and is all that recovery knows.
+// step is how one path becomes what is wanted. Exported fields are in the journal, and are all that recovery knows.
 type step struct {
-	Kind    string      `json:"kind"`
+	Kind    string      `json:"kind"` // one of the constants above
 	Path    string      `json:"path"`
-	To      string      `json:"to,omitempty"`
-	Temp    string      `json:"temp,omitempty"`
-	Backup  string      `json:"backup,omitempty"`
-	OldHash string      `json:"oldHash,omitempty"`
-	NewHash string      `json:"newHash,omitempty"`
-	Mode    fs.FileMode `json:"mode,omitempty"`
-	Old     []byte      `json:"old,omitempty"`
-	New     []byte      `json:"new,omitempty"`
-	Target  string      `json:"target,omitempty"`
+	To      string      `json:"to,omitempty"`      // stepRename: the new name
+	Temp    string      `json:"temp,omitempty"`    // temporary file with the new bytes, beside Path
+	Backup  string      `json:"backup,omitempty"`  // second name of the old file, until the commit has ended
+	OldHash string      `json:"oldHash,omitempty"` // of the bytes before; "": no file, or a link
+	NewHash string      `json:"newHash,omitempty"` // of the bytes after; "": no file, or a link
+	Mode    fs.FileMode `json:"mode,omitempty"`    // permission bits to set; 0: none
+	Old     []byte      `json:"old,omitempty"`     // stepInPlace: the bytes before
+	New     []byte      `json:"new,omitempty"`     // stepInPlace: the bytes after
+	Target  string      `json:"target,omitempty"`  // stepLink: where the link leads
 
 	data  []byte      // the new bytes; not in the journal, the temporary file has them
 	attrs string      // see want
 	info  fs.FileInfo // of Path when the base was checked
 }
 
-// startPlan makes an empty plan. Host, PID and the process's start time tell at the next
-// start whether the process that wrote it is still running: a PID alone may belong to
-// another program by then.
+// startPlan makes an empty plan. Host, PID and start time let the next start find out whether the process that wrote it is still
+// running: a PID alone may belong to another program by then.
 func startPlan() *plan {
 	var b [6]byte
 	rand.Read(b[:])
@@ -409,12 +412,12 @@ func (p *plan) paths() []string {
 	return out
 }
 
-// alive says whether the process that made the plan may still be working on it. In doubt it says yes: taking back the
-// steps of a living commit would destroy it, a dead one only waits.
+// alive reports whether the process that made the plan may still be working on it. In doubt it says yes: rolling back the steps of
+// a running commit would destroy it, while those of a dead process can wait for another start.
 func (p *plan) alive() bool {
 	host, _ := os.Hostname()
 	if host != p.Host {
-		return true // another machine's: not ours to judge
+		return true // a shared folder; only that machine can tell
 	}
 	if p.PID == os.Getpid() {
 		return p.Start == processStart(p.PID)
@@ -422,10 +425,9 @@ func (p *plan) alive() bool {
 	return ProcessRuns(p.PID) && (p.Start == "" || p.Start == processStart(p.PID))
 }
 
-// overwrite changes a file's bytes in place and puts the old ones back when that fails. It is not atomic: a reader can
-// see a mixture, and after a crash recovery tells it from a stranger's change (torn). It truncates after writing, so
-// that a full disk is noticed before any old byte past the new end is lost. Hard links and foreign owners leave no
-// other way, see inPlace.
+// overwrite changes a file's bytes in place and puts the old ones back when that fails. It is for files that cannot be replaced,
+// see inPlace. It is not atomic: a reader can see a mixture, which recovery recognizes after a crash (torn). It truncates after
+// writing, so that a full disk is noticed before any old byte past the new end is lost.
 func overwrite(path string, old, new []byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
@@ -454,8 +456,8 @@ func overwrite(path string, old, new []byte) error {
 	return err
 }
 
-// copyFile makes a backup where the file system has no hard links. It is flushed, as the rename that follows takes the
-// original away.
+// copyFile makes a backup where the file system has no hard links. It is flushed, because the rename that follows removes the
+// original.
 func copyFile(from, to string) error {
 	b, err := os.ReadFile(from)
 	if err != nil {
@@ -475,8 +477,8 @@ func copyFile(from, to string) error {
 	return f.Sync()
 }
 
-// explain turns a system error into a message that names the file and what to do. It may say that nothing was changed,
-// because a failed commit is rolled back; where that fails giveUp adds it.
+// explain turns a system error into a message that names the file and what to do. "Nothing was changed" is true because a failed
+// commit is rolled back; where the rollback fails as well, giveUp adds that.
 func explain(path string, err error) error {
 	hint := ""
 	switch {

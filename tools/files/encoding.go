@@ -10,18 +10,19 @@ import (
 	"unicode/utf8"
 )
 
-// ErrUnencodable: a text holds a character that its file's encoding cannot.
+// ErrUnencodable is the error for a text with a character that its file's encoding cannot represent, such as "€" in Latin-1.
 var ErrUnencodable = errors.New("cannot be written in the file's encoding")
 
 var (
-	// Byte order marks (Unicode, section 23.8). Without one, UTF-16 is not looked for.
+	// Byte order marks (The Unicode Standard, section 23.8). UTF-16 is recognized by its mark only.
 	bom8  = []byte{0xEF, 0xBB, 0xBF}
 	bomLE = []byte{0xFF, 0xFE}
 	bomBE = []byte{0xFE, 0xFF}
 )
 
-// Decode reads a file's bytes as text. Encode gives exactly the same bytes back, whatever they are: what cannot be decoded
-// without loss falls through to Bytes. Nothing is guessed from frequencies; a guess would write other bytes than it read.
+// Decode reads a file's bytes as text. Encode with the returned encoding gives exactly the same bytes back, whatever they are: what
+// cannot be decoded without loss is read as Bytes. It does not guess from letter frequencies, since a wrong guess would write other
+// bytes than it read.
 func Decode(b []byte) (string, Encoding) {
 	switch {
 	case bytes.HasPrefix(b, bom8) && utf8.Valid(b[3:]):
@@ -47,8 +48,8 @@ func Decode(b []byte) (string, Encoding) {
 	return sb.String(), Bytes
 }
 
-// decode16 refuses what would not come back the same: odd lengths, lone surrogates, and UTF-32's zero code units, which
-// follow the mark FF FE 00 00.
+// decode16 refuses what Encode would not give back unchanged: odd lengths and lone surrogates. It also refuses UTF-32, whose mark
+// FF FE 00 00 begins with that of UTF-16.
 func decode16(b []byte, order binary.ByteOrder) (string, bool) {
 	if len(b)%2 != 0 || len(b) >= 2 && b[0] == 0 && b[1] == 0 {
 		return "", false
@@ -90,6 +91,7 @@ func Encode(text string, e Encoding) ([]byte, error) {
 			b = append(b, bomLE...)
 		}
 		for i, r := range text {
+			// range gives RuneError for a stray byte and for a U+FFFD in the text; only the first has width 1.
 			if r == utf8.RuneError {
 				if _, n := utf8.DecodeRuneInString(text[i:]); n == 1 {
 					return nil, fmt.Errorf("line %d holds bytes that are not text: %w (%s)", 1+strings.Count(text[:i], "\n"), ErrUnencodable, e)
@@ -130,7 +132,7 @@ const (
 	Mixed EOL = "mixed"
 )
 
-// EOLOf looks at every line ending. A CR alone is none.
+// EOLOf looks at every line ending of the text. A CR alone is none, as in Git.
 func EOLOf(text string) EOL {
 	crlf := strings.Count(text, "\r\n")
 	all := strings.Count(text, "\n")

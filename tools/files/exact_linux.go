@@ -8,8 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openExact lets the kernel refuse links on the way, so that judging a path and opening it are one step (openat2(2)).
-// Otherwise a command could put a link into the path in between and have a protected file opened.
+// openExact opens a path and lets the kernel refuse symbolic links in any part of it (openat2(2), RESOLVE_NO_SYMLINKS). The path
+// was judged before, with its links resolved; a command that runs meanwhile could put a link into it, and have Pillion open
+// a protected file.
 func openExact(real string, flags int) (int, error) {
 	fd, err := unix.Openat2(unix.AT_FDCWD, real, &unix.OpenHow{Flags: uint64(flags), Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS})
 	switch {
@@ -20,7 +21,8 @@ func openExact(real string, flags int) (int, error) {
 	case !errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EPERM):
 		return -1, err
 	}
-	// Linux before 5.6, or a sandbox around us that does not know the call: look at what was opened.
+	// Linux before 5.6 has no openat2 (ENOSYS), and seccomp filters of containers may deny it (EPERM). Then the path of the opened
+	// file is compared.
 	if fd, err = unix.Open(real, flags|unix.O_NOFOLLOW, 0); err != nil {
 		if errors.Is(err, unix.ELOOP) {
 			return -1, ErrSwapped

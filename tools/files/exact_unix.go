@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openExact refuses a link at the end, and looks at the path once more after opening: what was swapped there and back
-// meanwhile is not noticed on these systems, which have no openat2.
+// openExact refuses a link at the end of the path, and resolves the path once more after opening. Without openat2, a folder that
+// is swapped for a link and back in between is not noticed.
 func openExact(real string, flags int) (int, error) {
 	fd, err := unix.Open(real, flags|unix.O_NOFOLLOW, 0)
 	if err != nil {

@@ -28,6 +28,7 @@ func missingDirs(have []string, dir string) []string {
 		}
 		dir = up
 	}
+	// Two files of a commit may share a new folder, which is made and removed once.
 	for _, d := range miss {
 		found := false
 		for _, h := range have {
@@ -40,8 +41,8 @@ func missingDirs(have []string, dir string) []string {
 	return have
 }
 
-// writableDir refuses folders where no entry may be made or removed; of a missing one its nearest parent counts. It is asked
-// while planning, so that a commit of many files does not fail half-way.
+// writableDir refuses folders in which no entry can be made or removed; for a missing folder its nearest parent counts. It is
+// called while planning, so that a commit of many files does not fail half-way. Root passes mayWrite, hence the look at the mode.
 func writableDir(dir string) error {
 	for {
 		fi, err := os.Stat(dir)

@@ -15,8 +15,8 @@ import (
 
 // Journal keeps the plans of commits that have begun and not ended.
 type Journal interface {
-	// A commit may call Begin twice: with the plan, and with what is left of it when every step is done.
-	// Begin makes data durable under id before it returns; a pending entry of that id is replaced.
+	// Begin makes data durable under id before it returns; a pending entry of that id is replaced. A commit calls it again when
+	// its plan changes, and when every step is done.
 	Begin(ctx context.Context, id string, data []byte) error
 	// End drops the entry.
 	End(ctx context.Context, id string) error
@@ -27,7 +27,7 @@ type Journal interface {
 // Entry is a pending plan.
 type Entry struct {
 	ID   string
-	Data []byte
+	Data []byte // as given to Begin: the plan as JSON
 }
 
 // noter is a Journal that can also keep a plan without waiting for the disk: enough to survive a kill, not a power failure.
@@ -53,9 +53,10 @@ func (j *DirJournal) Begin(ctx context.Context, id string, data []byte) error {
 // Note is Begin without waiting for the disk.
 func (j *DirJournal) Note(id string, data []byte) error { return j.write(id, data, false) }
 
-// write puts the entry in place by a rename, so that Pending never reads half of one.
+// write puts the entry in place by a rename, so that Pending never reads half of one. With sync, data and folder entry are on the
+// disk when it returns.
 func (j *DirJournal) write(id string, data []byte, sync bool) (err error) {
-	// The dot and the ending keep Pending from reading it as an entry.
+	// Pending takes only names that end in .json for entries.
 	tmp := filepath.Join(j.Dir, "."+id+".tmp")
 	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -95,7 +96,7 @@ func (j *DirJournal) End(_ context.Context, id string) error {
 	return err
 }
 
-// Pending implements Journal. The order is that of the files' times.
+// Pending implements Journal. The order is that of the files' times. Entries that end while it reads are left out.
 func (j *DirJournal) Pending(ctx context.Context) ([]Entry, error) {
 	des, err := os.ReadDir(j.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -143,21 +144,21 @@ func (j *DirJournal) lock() (unlock func(), ok bool) {
 	return lockFile(filepath.Join(j.Dir, ".lock"))
 }
 
-// sharedJournal is one that several processes use. Commit and Recover wait for its lock, so that one of them works on files
+// sharedJournal is a Journal that several processes use. Commit and Recover hold its lock, so that only one process changes files
 // at a time.
 type sharedJournal interface {
 	writing(ctx context.Context) (unlock func(), err error)
 }
 
+// flock(2) cannot be waited for with a context, so writing polls, at intervals that double from firstWait to longWait.
 const (
-	mostWait  = 5 * time.Second // for others' commits, which take milliseconds; then one of them has been stopped
+	mostWait  = 5 * time.Second // a commit takes milliseconds; a holder that takes longer is stopped (SIGSTOP, a debugger)
 	firstWait = time.Millisecond
 	longWait  = 16 * time.Millisecond
 )
 
-// writing waits for its turn among the processes. After five seconds it returns without the lock, because the holder may be
-// a stopped process and an edit must not wait for it; bases are compared in any case, only the short time between
-// comparison and rename is then unprotected.
+// writing acquires the write lock. After mostWait it returns without it, because an edit must not hang behind a stopped process:
+// bases are compared in any case, and only the short time between comparison and rename is then unprotected.
 func (j *DirJournal) writing(ctx context.Context) (func(), error) {
 	if err := os.MkdirAll(j.Dir, 0o700); err != nil {
 		return func() {}, nil // Begin says so, if it matters
@@ -210,15 +211,15 @@ func (r Recovered) String() string {
 	return s
 }
 
-// Recover finishes or rolls back every commit that a dead process left behind. Call it at start; it leaves alone what a
-// living process is working on. An error of one commit does not keep it from the others; those that failed are tried
-// again at the next start. The results are for people.
+// Recover finishes or rolls back every commit that a dead process left unfinished. Call it at start; it skips commits of processes
+// that still run. An error of one commit does not stop the others; those that failed are tried again at the next start. The
+// results are for people.
 func Recover(ctx context.Context, j Journal) ([]Recovered, error) {
-	// A lock of its own: commits of other processes go on while a recovery looks for work.
+	// The recovery lock is not the write lock: other processes can commit while a recovery looks for work.
 	if l, ok := j.(interface{ lock() (func(), bool) }); ok {
 		unlock, ok := l.lock()
 		if !ok {
-			return nil, nil // another process is at it, or there is nothing
+			return nil, nil // another process is recovering
 		}
 		defer unlock()
 	}
@@ -241,9 +242,9 @@ func Recover(ctx context.Context, j Journal) ([]Recovered, error) {
 		}
 		var p plan
 		if err := json.Unmarshal(e.Data, &p); err != nil || p.ID == "" {
-			continue // not ours, or from a version to come
+			continue // written by something else, or by a later version
 		}
-		// It is finished or given up by its own process.
+		// A process that still runs finishes or rolls back its own commit.
 		if p.alive() {
 			continue
 		}
@@ -252,7 +253,7 @@ func Recover(ctx context.Context, j Journal) ([]Recovered, error) {
 			out = append(out, r)
 			err = j.End(ctx, e.ID)
 		}
-		if err != nil { // the next start tries again; the others are not its hostages
+		if err != nil { // the entry stays for the next start
 			failed = append(failed, fmt.Errorf("recovering %s (%s): %w", e.ID, strings.Join(p.paths(), ", "), err))
 		}
 	}

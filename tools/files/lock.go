@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// Locks serialises writers per real path within the process. The zero value is ready. Other processes are kept apart by
-// the journal.
+// Locks serializes writers per real path within the process: sessions and subagents edit the same files. The zero value is ready.
+// Writers of other processes are serialized by the journal.
 type Locks struct {
 	mu   sync.Mutex
 	held map[string]*lock // guarded by mu
@@ -16,7 +16,7 @@ type Locks struct {
 // lock is one path's entry in Locks.
 type lock struct {
 	ch   chan struct{} // holds one token while locked; a channel, because a mutex cannot be given up with a context
-	refs int           // holders and waiters; guarded by Locks.mu; at 0 the entry goes, so the map does not grow
+	refs int           // holders and waiters; guarded by Locks.mu; at 0 the entry is deleted, so the map does not grow
 }
 
 // Lock acquires the locks of all paths and returns the function that releases them. The paths must be real ones (see Real),
@@ -39,7 +39,7 @@ func (l *Locks) Lock(ctx context.Context, paths ...string) (unlock func(), err e
 		case k.ch <- struct{}{}:
 			got = append(got, p)
 		case <-ctx.Done():
-			// The place in the queue is given up, and what was acquired before is released.
+			// The caller no longer waits for p, and releases what it acquired before.
 			l.put(p, false)
 			unlock()
 			return nil, ctx.Err()
@@ -48,7 +48,7 @@ func (l *Locks) Lock(ctx context.Context, paths ...string) (unlock func(), err e
 	return unlock, nil
 }
 
-// get returns the lock of a path and counts the caller in; put must follow.
+// get returns the lock of a path and counts the caller among its users; every get needs a put.
 func (l *Locks) get(p string) *lock {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -64,8 +64,8 @@ func (l *Locks) get(p string) *lock {
 	return k
 }
 
-// put counts a caller out, who holds the lock when locked is true. The channel never blocks here: the holder's own token is in
-// it.
+// put ends a caller's use of a lock, which it holds when locked is true. Receiving under mu cannot block: the holder's own token is
+// in the channel.
 func (l *Locks) put(p string, locked bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

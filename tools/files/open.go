@@ -48,8 +48,8 @@ func Open(path string, bufs Buffers) (*File, error) {
 	return OpenAt(path, real, bufs)
 }
 
-// OpenAt is Open for a path whose links were resolved before, to real, and which was judged by that: it opens that file,
-// or fails with ErrSwapped when a link has come between.
+// OpenAt is Open for a path that was resolved to real before, and whose permission was decided on real: it opens that very file, or
+// fails with ErrSwapped when a part of real has become a link since.
 func OpenAt(path, real string, bufs Buffers) (*File, error) {
 	f := &File{Path: filepath.Clean(path), Real: real, Encoding: UTF8}
 	r, err := OpenExact(real)
@@ -70,7 +70,7 @@ func OpenAt(path, real string, bufs Buffers) (*File, error) {
 		if len(b) > MaxText {
 			return nil, tooBig(f.Path, int64(len(b)))
 		}
-		// Of the disk's bytes also where the text below is a buffer's: writes are compared with the disk.
+		// The hash is always of the disk's bytes, even where the text below is a buffer's: Commit compares it with the disk.
 		f.Hash = Hash(b)
 		f.Text, f.Encoding = Decode(b)
 	}
@@ -126,9 +126,9 @@ func Hash(b []byte) string {
 	return hex.EncodeToString(h[:])
 }
 
-// State is the hash of the text the person sees, as UTF-8: saving an unsaved buffer unchanged, or in another encoding,
-// does not make it differ from what the session has read. For a plain UTF-8 file it is the hash of the bytes, which is
-// known already.
+// State is the hash of the text the person sees, as UTF-8. Unlike Hash it stays the same when an unsaved buffer is saved, or when
+// the file is stored in another encoding, so the session need not read the file again. For a UTF-8 file without a BOM it is Hash,
+// which is known already.
 func (f *File) State() string {
 	if f.Exists && !f.Dirty && f.Encoding == UTF8 {
 		return f.Hash
@@ -145,6 +145,7 @@ type Raw struct {
 	read func(p []byte) (int, error) // the system's way to read without waiting
 }
 
+// Read implements io.Reader. The error wraps ErrBlocks where there is nothing to read yet.
 func (r *Raw) Read(p []byte) (int, error) { return r.read(p) }
 
 // Close closes the file.

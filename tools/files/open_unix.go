@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// OpenRaw opens a regular file for reading without ever waiting for it: not for a writer of a FIFO, not for the
-// next event of a file under /proc or /sys.
+// OpenRaw opens a regular file for reading and never waits: neither for a writer of a FIFO nor for the next event of a file under
+// /proc or /sys. A read that waits could not be canceled and would hold up the turn.
 func OpenRaw(path string) (*Raw, error) {
 	return openRaw(path, func(path string, flags int) (int, error) { return unix.Open(path, flags, 0) })
 }
@@ -46,7 +46,7 @@ func openRaw(path string, open func(path string, flags int) (int, error)) (*Raw,
 	}
 	return &Raw{Size: fi.Size(), Mode: fi.Mode(), Info: fi, file: f, read: func(p []byte) (int, error) {
 		for {
-			// The raw call: os.File would park until the descriptor becomes readable.
+			// The system call itself, because os.File would wait until the descriptor becomes readable.
 			n, err := unix.Read(fd, p)
 			switch {
 			case errors.Is(err, unix.EINTR):

@@ -13,9 +13,9 @@ import (
 // maxLinks is how many symbolic links are followed in one path, as in filepath.EvalSymlinks; more is a circle.
 const maxLinks = 255
 
-// Real resolves all symbolic links of an absolute path, also those that dangle and those before a part that does
-// not exist yet: it is where a write would land. An unreadable folder is an error, so that no permission is decided
-// on a guess.
+// Real resolves all symbolic links of an absolute path, including dangling ones and those before a part that does not exist yet:
+// the result is where a write would land. filepath.EvalSymlinks fails for both. Permissions are decided on the result, so a folder
+// that cannot be read is an error and not a guess.
 func Real(path string) (string, error) {
 	if !filepath.IsAbs(path) {
 		return "", fmt.Errorf("%s is not an absolute path", path)

@@ -8,29 +8,31 @@ import (
 	"strings"
 )
 
-// state is how far a step had come when its process ended, as the disk shows it.
+// state is how far a step had come when its process ended, as far as the disk shows it.
 type state int
 
+// The states of a step.
 const (
-	ready   state = iota // not applied; can be
-	unready              // not applied; its temporary file is missing or cut off
-	applied
-	foreign // the path holds what neither the old nor the new plan put there
+	ready   state = iota // not applied, and all that applying needs is there
+	unready              // not applied; its temporary file is missing or incomplete
+	applied              // done
+	foreign              // the path holds neither the old nor the new bytes: another program wrote it
 )
 
-// recover finishes the plan when every step that is missing can still be made, else takes back what was done. A plan of
-// which nothing had been done yet is rolled back: its call never said that it succeeded. What somebody else has changed
-// since is never overwritten; its old text stays in the backup, which Detail names. It may be called again after an
-// error.
+// recover finishes the plan when every missing step can still be applied, and otherwise rolls back what was done. A plan of which
+// no step is done is rolled back: its tool call did not report success. A file that another program has changed since is never
+// overwritten; its old text stays in the backup, which Detail names. recover may be called again after an error.
 func (p *plan) recover() (Recovered, error) {
 	r := Recovered{ID: p.ID, Files: p.paths()}
-	if p.Applied { // files may have been edited since, and some backups removed: nothing is compared any more
+	// The commit had succeeded, and only its backups were left to remove. Files may have been edited since, so comparing them
+	// would only mislead.
+	if p.Applied {
 		p.cleanUp()
 		r.Outcome = Finished
 		return r, nil
 	}
 	states := make([]state, len(p.Steps))
-	done, stuck := 0, 0
+	done, stuck := 0, 0 // steps that are applied; steps that cannot be applied any more
 	for i := range p.Steps {
 		st, err := p.Steps[i].state()
 		if err != nil {
@@ -52,7 +54,7 @@ func (p *plan) recover() (Recovered, error) {
 			}
 			s := &p.Steps[i]
 			if s.Backup != "" {
-				os.Remove(s.Backup) // a link made just before the crash
+				os.Remove(s.Backup) // apply links it again, and would fail if it exists
 			}
 			// unchanged has nothing to compare with: the file's state was read from the disk just now.
 			s.info = nil
@@ -65,8 +67,8 @@ func (p *plan) recover() (Recovered, error) {
 		r.Outcome = Finished
 		return r, nil
 	}
-	// From here on it goes back. In place, a torn file (ready) has old bytes in the journal and can be mended like an
-	// applied one.
+	// Roll back, last step first, as in giveUp. A file that was being overwritten in place may be torn, which counts as ready; its
+	// old bytes are in the journal, so it is undone like an applied one. A Backup that is emptied here survives cleanUp.
 	var left []string
 	for i := len(p.Steps) - 1; i >= 0; i-- {
 		s := &p.Steps[i]
@@ -97,8 +99,9 @@ func (p *plan) recover() (Recovered, error) {
 	return r, nil
 }
 
-// state compares a step with the disk: temporary file, backup, and the hash of what has the name. The order of the
-// cases matters, as a step whose old and new bytes are equal looks applied and ready at once.
+// state compares a step with the disk: temporary file, backup, and the hash of the file that has the name. The order of the cases
+// matters: a step whose old and new bytes are equal, such as a change of mode, matches both ready and applied. An error is of the
+// temporary file; a path that cannot be read is foreign.
 func (s *step) state() (state, error) {
 	if s.Kind == stepLink {
 		target, err := os.Readlink(s.Path)
@@ -133,7 +136,7 @@ func (s *step) state() (state, error) {
 	case stepRemove:
 		_, err := os.Lstat(s.Backup)
 		switch {
-		case err == nil: // whatever is there now came after it: another step made it, or somebody else
+		case err == nil: // the file was renamed to its backup; what has the name now was made later
 			return applied, nil
 		case now == s.OldHash || s.OldHash == "":
 			return ready, nil
@@ -151,6 +154,7 @@ func (s *step) state() (state, error) {
 		}
 		return foreign, nil
 	}
+	// stepCreate and stepReplace. The temporary file disappears with the rename that applies the step.
 	backed := false
 	if s.Backup != "" {
 		_, err := os.Lstat(s.Backup)
@@ -182,8 +186,8 @@ func hashAt(path string) (string, error) {
 	return Hash(b), nil
 }
 
-// torn reports whether b is what an interrupted overwrite leaves: a head of the new bytes, then the old ones. Anything else
-// was changed by somebody else and must not be touched. The length lies between the two, as overwrite truncates last.
+// torn reports whether b is what an interrupted overwrite leaves: the beginning of the new bytes, then the old ones. Anything else
+// was written by another program and must not be touched. The length is between the two, because overwrite truncates last.
 func torn(b, old, new []byte) bool {
 	if len(b) > max(len(old), len(new)) || len(b) < min(len(old), len(new)) {
 		return false
@@ -192,7 +196,7 @@ func torn(b, old, new []byte) bool {
 	for k < len(b) && k < len(new) && b[k] == new[k] {
 		k++
 	}
-	// The seam is at or before k; behind it everything is old, or the old text has ended.
+	// b and new agree up to k. From there on every byte must be the old one.
 	for i := k; i < len(b); i++ {
 		if i >= len(old) || b[i] != old[i] {
 			return false

@@ -19,9 +19,12 @@ var (
 // ErrUnread) holds.
 type UnreadError struct{ Path string }
 
+// Error is for the model, so it names the next step.
 func (e *UnreadError) Error() string {
 	return fmt.Sprintf("You must read the file %s before changing it: it exists and %v. Use the read tool first, then repeat this call.", e.Path, ErrUnread)
 }
+
+// Is matches ErrUnread.
 func (e *UnreadError) Is(t error) bool { return t == ErrUnread }
 
 // StaleError is returned for a file whose text is not the one the session knows. It carries both, so that the caller can
@@ -41,18 +44,19 @@ func (e *StaleError) Error() string {
 	}
 	return fmt.Sprintf("File %s %v. Please read the file again before modifying it.", e.Path, ErrStale)
 }
+
+// Is matches ErrStale.
 func (e *StaleError) Is(t error) bool { return t == ErrStale }
 
+// keepText and keepTexts bound the memory of a session that reads many files. A text that was dropped only makes the message of StaleError shorter.
 const (
-	// Both bound the memory of a session that reads many files; a text that was dropped only makes the message of
-	// StaleError shorter.
 	keepText  = 256 << 10 // bytes of a text that is kept to show what changed; of larger ones only the hash
 	keepTexts = 4 << 20   // bytes of all of them in a session
 )
 
-// Tracker remembers what a session knows of files, by the hash of the text. A hash and not the time of modification: a
-// checkout that brings the same text back is no change, and two writes within a clock tick are one. The zero value is
-// ready; a nil Tracker knows every file and lets everything pass. It is safe for concurrent use.
+// Tracker remembers what a session knows of files, by the hash of the text and not by the time of modification: a checkout that
+// restores the same text is no change, and two writes within one clock tick have the same time. The zero value is ready; a nil
+// Tracker knows every file and lets every change pass. It is safe for concurrent use.
 type Tracker struct {
 	mu    sync.Mutex
 	seen  map[string]seen // by real path; guarded by mu
@@ -65,8 +69,8 @@ type Tracker struct {
 // passage is a part of a file that the session was shown.
 type passage struct{ real, text string }
 
-// keepPassages is how many passages are remembered in a session; one is a declaration as a rule. The oldest go first, and a
-// passage that was forgotten has to be read again.
+// keepPassages is how many passages a session remembers, the latest; most are one declaration. A passage that was forgotten has
+// to be read again.
 const keepPassages = 256
 
 // seen is what the session knows of a file. text serves StaleError; Check decides by state alone.
@@ -112,8 +116,8 @@ func (t *Tracker) Saw(real, text string) {
 	}
 }
 
-// HasSeen reports whether what Saw was told of includes this text, as it is: a passage that has changed since does not
-// count. A nil Tracker has seen everything.
+// HasSeen reports whether a passage given to Saw includes exactly this text. text comes from the file as it is now, so a passage
+// that has changed since does not count. A nil Tracker has seen everything.
 func (t *Tracker) HasSeen(real, text string) bool {
 	if t == nil {
 		return true
@@ -138,7 +142,7 @@ func (t *Tracker) note(real string, s seen) {
 		t.order = append(t.order, real)
 	}
 	t.seen[real] = s
-	// The newest text is the last to go: it is what the next refusal most likely shows.
+	// Oldest first: the next refusal is most likely about a file that was read lately.
 	for t.kept > keepTexts {
 		old := t.seen[t.order[0]]
 		t.kept -= len(old.text)
@@ -191,8 +195,8 @@ func (t *Tracker) Files(most int) []string {
 	return out
 }
 
-// States are the files that the session knows, by real path, each with the state that it knows: what Note takes. With them
-// another process goes on where this one ended.
+// States maps the real path of each file that the session knows to its state, as Note takes it. With it, another process can
+// continue with what this one knew.
 func (t *Tracker) States() map[string]string {
 	if t == nil {
 		return nil
@@ -217,9 +221,9 @@ func (t *Tracker) Known(real string) bool {
 	return ok
 }
 
-// Check says whether the session may change f: an existing file must have been read (*UnreadError) and still have that
-// text (*StaleError). A file that does not exist, and was never known, passes. It protects what the person has typed
-// from a model that works from memory.
+// Check returns nil when the session may change f: an existing file must have been read (*UnreadError) and still have that text
+// (*StaleError). A file that neither exists nor was known passes. Without this check, a model that works from memory overwrites
+// what the person has typed.
 func (t *Tracker) Check(f *File) error {
 	if t == nil {
 		return nil

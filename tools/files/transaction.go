@@ -11,21 +11,20 @@ import (
 	"syscall"
 )
 
-// transaction executes a plan: journal, temporary files, renames, clean-up, in this order. At any point before the
-// first rename the files are the old ones; after it the journal knows enough to go either way. It is used once, by one
-// goroutine.
+// transaction executes a plan: journal, temporary files, renames, clean-up, in this order. Before the first rename the files are
+// the old ones; after it the journal has what is needed to finish or to roll back. It is used once, by one goroutine.
 type transaction struct {
 	*plan
-	journal Journal
-	noted   bool // the journal knows of it
-	done    int  // steps applied
-	made    int  // folders made
+	journal Journal // nil: a crash is not recovered
+	noted   bool    // the journal has an entry for it
+	done    int     // steps applied, from the first; giveUp undoes these
+	made    int     // folders of Dirs that are there, from the first; giveUp removes the empty ones
 }
 
-// crash is set by tests to die at a point of a commit; nil otherwise.
+// crash is set by tests, which end a commit at each of its named points and then recover it; nil otherwise.
 var crash func(point string) error
 
-// die ends a test's process at a named point of a write; outside of tests it does nothing.
+// die is a named point of a commit at which a test can end it; outside of tests it does nothing.
 func die(point string) error {
 	if crash != nil {
 		return crash(point)
@@ -33,12 +32,11 @@ func die(point string) error {
 	return nil
 }
 
-// errCrash is what a test's crash returns: run then cleans nothing up, as after a kill.
+// errCrash is what a test's crash returns: run then cleans up nothing, as after kill -9.
 var errCrash = errors.New("crash")
 
-// run carries the plan out: journal, stage all files beside their targets, then rename.
-// Until the first rename a cancel or an error takes everything back; from then on the plan
-// is finished, also after a crash.
+// run carries out the plan. A cancel counts until the first step is applied; an error at any point rolls the commit back. After a
+// crash, Recover finishes or rolls back.
 func (t *transaction) run(ctx context.Context) (err error) {
 	defer func() {
 		if err != nil && !errors.Is(err, errCrash) {
@@ -67,8 +65,8 @@ func (t *transaction) run(ctx context.Context) (err error) {
 	return t.finish(context.WithoutCancel(ctx))
 }
 
-// begin writes the plan down, before anything on disk changes. A single rename is atomic by itself: its note only
-// serves to clean up after a crash, so it is not worth waiting for the disk.
+// begin writes the plan to the journal before anything else on the disk changes. A single rename is atomic by itself: its entry
+// only serves to remove the temporary file after a crash, so it does not wait for the disk.
 func (t *transaction) begin(ctx context.Context) error {
 	if t.journal == nil {
 		return nil
@@ -82,7 +80,7 @@ func (t *transaction) begin(ctx context.Context) error {
 		if !ok {
 			return nil
 		}
-		if n.Note(t.ID, data) == nil { // a missing note costs a stray temporary file at worst
+		if n.Note(t.ID, data) == nil { // without the entry, a crash leaves a temporary file at worst
 			t.noted = true
 		}
 		return nil
@@ -94,8 +92,7 @@ func (t *transaction) begin(ctx context.Context) error {
 	return die("begun")
 }
 
-// stage makes folders and temporary files. Most of what can fail for want of space or rights fails here, while the
-// files are untouched.
+// stage makes folders and temporary files. A full disk or missing permissions mostly show here, while the files are untouched.
 func (t *transaction) stage(ctx context.Context) error {
 	for _, d := range t.Dirs {
 		if err := os.Mkdir(d, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -154,7 +151,7 @@ func (s *step) writeTemp() (err error) {
 	return f.Sync()
 }
 
-// apply makes one step true. Recovery calls it as well, so it must not depend on what only the first process knew.
+// apply carries out one step. Recovery calls it as well, with a step from the journal: only exported fields are set then.
 func (t *transaction) apply(s *step) error {
 	if err := s.unchanged(); err != nil {
 		return err
@@ -177,11 +174,12 @@ func (t *transaction) apply(s *step) error {
 		}
 		return explain(s.Path, os.Chmod(s.Path, s.Mode.Perm()))
 	}
-	// A single rename needs no backup: it happens or it does not.
+	// A single rename needs no backup: it happens or does not.
 	if len(t.Steps) == 1 {
 		return t.rename(s)
 	}
-	// The link keeps the old bytes under another name without copying them, and the file has its name all the time.
+	// A hard link keeps the old bytes under another name without a copy, and the file keeps its own name until the rename: readers
+	// never find it missing.
 	if err := os.Link(s.Path, s.Backup); err != nil { // a file system without hard links
 		if err := copyFile(s.Path, s.Backup); err != nil {
 			return explain(s.Path, err)
@@ -193,8 +191,9 @@ func (t *transaction) apply(s *step) error {
 	return t.rename(s)
 }
 
-// rename gives the new bytes the file's name. Where something is mounted on the file only its bytes can be changed: the step becomes one
-// in place, and both texts are in the journal before the first byte is touched, so that a crash in the middle can be repaired.
+// rename gives the temporary file the file's name. Where something is mounted on the file, that fails with EBUSY and only its bytes
+// can be changed: the step becomes stepInPlace, and both texts go into the journal before the first byte changes, so that a crash
+// in the middle can be recovered.
 func (t *transaction) rename(s *step) error {
 	err := os.Rename(s.Temp, s.Path)
 	if !errors.Is(err, syscall.EBUSY) {
@@ -227,9 +226,8 @@ func (t *transaction) rename(s *step) error {
 	return explain(s.Path, overwrite(s.Path, old, new))
 }
 
-// unchanged looks once more, just before the step, whether the file is the one whose bytes were compared: same inode,
-// size and time. Reading it again would leave the same gap before the rename and cost more. info is nil in recovery,
-// which compares hashes.
+// unchanged checks, just before the step, that the file is still the one whose bytes were compared: same inode, size and time.
+// Reading it again would cost more and leave the same gap before the rename. info is nil in recovery, which compares hashes.
 func (s *step) unchanged() error {
 	if s.info == nil {
 		return nil
@@ -241,12 +239,13 @@ func (s *step) unchanged() error {
 	return nil
 }
 
-// finish makes the renames durable, drops the backups and closes the journal.
+// finish makes the renames durable, removes the backups and ends the journal entry. ctx must not be canceled: from here on the
+// change is made.
 func (t *transaction) finish(ctx context.Context) error {
 	if t.noted && (len(t.Steps) > 1 || t.Steps[0].Kind == stepInPlace) {
 		t.syncDirs()
-		// From here on the change stands, whatever happens: without this mark a recovery that finds some backups
-		// gone and a file edited since could not tell.
+		// The entry is replaced by one that says Applied. Without it, a recovery that finds some backups missing and a file
+		// edited since could not tell that the commit had succeeded, and would roll it back.
 		data, err := json.Marshal(&plan{ID: t.ID, Host: t.Host, PID: t.PID, Start: t.Start, Applied: true, Steps: bare(t.Steps)})
 		if err == nil {
 			err = t.journal.Begin(ctx, t.ID, data)
@@ -264,13 +263,13 @@ func (t *transaction) finish(ctx context.Context) error {
 		return err
 	}
 	if t.noted {
-		// A leftover entry says Applied and is harmless: Recover drops it.
+		// If this fails, the entry says Applied, and Recover only cleans up.
 		_ = t.journal.End(ctx, t.ID)
 	}
 	return nil
 }
 
-// bare drops the bytes that are no longer needed: once a plan is applied nothing is put back from it.
+// bare copies the steps without their bytes: an applied plan is never rolled back, so nothing reads them.
 func bare(steps []step) []step {
 	out := make([]step, len(steps))
 	for i, s := range steps {
@@ -280,8 +279,8 @@ func bare(steps []step) []step {
 	return out
 }
 
-// cleanUp removes temporary files and backups. Errors are dropped: a leftover costs space, not correctness. Recovery
-// and giveUp call it, so files may be missing.
+// cleanUp removes temporary files and backups. Errors are ignored: a leftover costs space, not correctness, and in recovery and
+// giveUp some files are missing anyway.
 func (p *plan) cleanUp() {
 	for _, s := range p.Steps {
 		for _, f := range []string{s.Temp, s.Backup} {
@@ -292,7 +291,7 @@ func (p *plan) cleanUp() {
 	}
 }
 
-// syncDirs makes renames durable: they are entries of their folders, which have to be flushed by themselves.
+// syncDirs makes renames durable: names are entries of folders, which are flushed separately from files.
 func (p *plan) syncDirs() {
 	seen := map[string]bool{}
 	for _, s := range p.paths() {
@@ -308,7 +307,7 @@ func (p *plan) syncDirs() {
 // stay for Recover, and the error says which files are concerned.
 func (t *transaction) giveUp(cause error) error {
 	if t.Applied {
-		return nil // it stands
+		return nil // the change is made and durable; only the clean-up failed
 	}
 	var left []string
 	// In reverse: a later step may have taken a name that an earlier one gave up.
@@ -330,8 +329,8 @@ func (t *transaction) giveUp(cause error) error {
 	return cause
 }
 
-// undo takes an applied step back. A name comes back only where it is free, except that the backup of a replaced file
-// takes its name again.
+// undo reverses an applied step. A removed or moved file gets its name back only where that is free; the backup of a replaced file
+// takes the name from the new file.
 func (s *step) undo() error {
 	switch s.Kind {
 	case stepCreate, stepLink:
@@ -346,8 +345,8 @@ func (s *step) undo() error {
 	return os.Rename(s.Backup, s.Path)
 }
 
-// renameFree renames only when the new name is free, as far as that can be known: a file that appears between the look and
-// the rename is lost. It is for systems without an exclusive rename.
+// renameFree renames only when the new name is free. It is for systems and file systems without an exclusive rename: a file that
+// appears between the check and the rename is lost.
 func renameFree(from, to string) error {
 	if _, err := os.Lstat(to); err == nil {
 		return &os.LinkError{Op: "rename", Old: from, New: to, Err: fs.ErrExist}

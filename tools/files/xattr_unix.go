@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// copyXattrs copies what it may: labels and capabilities are the system's to give. Errors are dropped; a file without its
-// attributes is better than one that cannot be saved.
+// copyXattrs copies the extended attributes that this user may set, ACLs among them (xattr(7)). Errors are ignored, since only the
+// system may set some of them, and a file without an attribute is better than one that cannot be saved.
 func copyXattrs(from, to string) {
 	n, err := unix.Llistxattr(from, nil)
 	if err != nil || n <= 0 {
@@ -20,7 +20,7 @@ func copyXattrs(from, to string) {
 		return
 	}
 	for _, name := range strings.Split(string(names[:n]), "\x00") {
-		if name == "" || name == "security.capability" { // a write drops capabilities; so do we
+		if name == "" || name == "security.capability" { // the kernel drops capabilities when a file is written (capabilities(7))
 			continue
 		}
 		n, err := unix.Lgetxattr(from, name, nil)
