@@ -23,8 +23,9 @@ func (w workspace) askSearch(ctx context.Context, call *tools.Call, at place) er
 	return w.askReading(ctx, call, at)
 }
 
-// visible says which files below at a search may show. Names appear unless a rule denies reading the file; content
-// only where reading is allowed without a question: one search would otherwise have to ask for every .env file.
+// visible returns a test for the files below at that a search may show, by real path. Names appear unless a rule denies reading the
+// file; content appears only where reading is allowed without a question, because one search would otherwise ask about every .env
+// file.
 func (w workspace) visible(ctx context.Context, call *tools.Call, at place, content bool) func(string) bool {
 	would := predicted(ctx, call.Host.Gate)
 	return func(real string) bool {
@@ -37,8 +38,8 @@ func (w workspace) visible(ctx context.Context, call *tools.Call, at place, cont
 	}
 }
 
-// hidden says which files a command must not print without a question: those for which the tool read
-// would ask. Without it `cat .env` and `rg -uu KEY` would give the model what the read tool withholds.
+// hidden returns a test for files that a command must not print without a question: those for which the tool read would ask.
+// Without it, `cat .env` and `rg -uu KEY` would give the model what the read tool withholds.
 func (w workspace) hidden(ctx context.Context, gate any, session string) func(string) bool {
 	would := predicted(ctx, gate)
 	return func(real string) bool {

@@ -11,9 +11,9 @@ import (
 	"github.com/pillion-dev/pillion/tools/files"
 )
 
-// track notes what the session knows of the files after a write, and returns a note for each file that
-// is not what was written. An editor may change a text while it applies it (format on save, a final
-// newline, another line ending); without the note the model's next oldString would not be found.
+// track records in the Tracker what the session knows of the files after a write, and returns a note for each file that differs
+// from what was written. An editor may change a text while it applies it (format on save, a final newline, another line ending);
+// without the note the model's next oldString would not be found.
 func (w *Writer) track(set *change.Set) (notes []string) {
 	for _, f := range set.Files {
 		path := f.Path
@@ -24,7 +24,8 @@ func (w *Writer) track(set *change.Set) (notes []string) {
 		if path == "" {
 			continue
 		}
-		if w.Applier == nil { // nobody but us wrote it
+		// Without an editor the file has exactly this text. A byte order mark is not part of the text, see files.Decode.
+		if w.Applier == nil {
 			w.Tracker.Know(real(path), strings.TrimPrefix(f.New, "\ufeff"))
 			continue
 		}
@@ -33,8 +34,8 @@ func (w *Writer) track(set *change.Set) (notes []string) {
 			continue
 		}
 		w.Tracker.Read(now)
-		// An editor's buffer got the change. The model would otherwise run the tests on the old file
-		// and be puzzled.
+		// The change is in an editor's buffer only. Without the note the model runs the tests on the old file and looks for a
+		// mistake in its change.
 		if now.Dirty {
 			notes = append(notes, w.rel(path)+" is open in the user's editor with unsaved changes: your change is there, but not on disk before the user saves, so commands do not see it yet.")
 		}
@@ -46,9 +47,9 @@ func (w *Writer) track(set *change.Set) (notes []string) {
 	return notes
 }
 
-// format runs the configured formatters on the accepted texts before they are written, so that one
-// write and one undo step hold both. A formatter that fails never fails the edit: the text is the one
-// that the person approved, and an unformatted file is better than none.
+// format runs the configured formatters on the accepted texts before they are written, so that one write and one undo step have
+// both. A formatter that fails does not fail the edit: the text is the one that the person approved. Long diffs and errors are cut,
+// because they stay in the model's context.
 func (w *Writer) format(ctx context.Context, set *change.Set) (notes []string) {
 	if w.Formatter == nil {
 		return nil

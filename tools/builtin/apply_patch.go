@@ -139,8 +139,8 @@ func (c changes) withheld(ctx context.Context, call *tools.Call, opened map[stri
 	return out
 }
 
-// hideLines takes a file's lines out of an error; the kind and the place in the patch stay, so the model
-// can still act on it.
+// hideLines removes a file's lines from an error of the patch engine. The kind and the line in the patch stay, so the model can still
+// act on it: a wrong hunk must not be a way to print a file that the session may not read.
 func hideLines(err error, secret map[string]*files.File) error {
 	var p *patch.Error
 	if !errors.As(err, &p) || secret[p.Path] == nil || p.Kind != patch.ContextNotFound && p.Kind != patch.LinesNotFound && p.Kind != patch.Conflict {
@@ -155,7 +155,7 @@ func hideLines(err error, secret map[string]*files.File) error {
 // openAll resolves every name of the patch, asks once for all places outside the project, then opens
 // the files. Nothing is opened before the question: see askRead.
 func (c changes) openAll(ctx context.Context, call *tools.Call, parsed *patch.Patch) (map[string]*files.File, map[string]place, error) {
-	// By the patch's own names, which Apply asks for.
+	// By the names in the patch, with which patch.Apply asks for texts.
 	places := map[string]place{}
 	var list []place
 	paths := parsed.Paths()
@@ -185,8 +185,8 @@ func (c changes) openAll(ctx context.Context, call *tools.Call, parsed *patch.Pa
 	return opened, places, nil
 }
 
-// sectionError gives an error about one file the kind of the section that names it, as OpenCode's tool
-// has it (delete failed, target missing …): models are trained on those words.
+// sectionError gives an error about one file the kind that fits the section which names it, as OpenCode's tool does (delete failed,
+// target missing …): models are trained on those words. "stale" stays, because it asks for another read and not for another patch.
 func sectionError(parsed *patch.Patch, name string, err error) error {
 	var t *tools.Error
 	if !errors.As(err, &t) || t.Kind == "stale" {

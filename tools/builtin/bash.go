@@ -22,7 +22,8 @@ import (
 //go:embed bash.txt
 var bashText string
 
-// bashParams has the names of OpenCode's tool, besides Background and PTY. Timeout is a pointer, to tell 0, which is refused, from none.
+// bashParams has the names of OpenCode's tool, plus Background and PTY. Timeout is in milliseconds, and a pointer, because 0 is refused
+// and a missing one is not.
 type bashParams struct {
 	Command     string `json:"command"`
 	Timeout     *int   `json:"timeout,omitempty"`
@@ -43,7 +44,7 @@ type BashOptions struct {
 	Shell   string        // path or name of the shell; empty: found by run.Detect
 	Runner  *run.Runner   // ends what commands leave running; nil: one for the tool's life, never closed
 	Timeout time.Duration // when the call gives none; 0: two minutes
-	// Background holds the session's commands that run on; nil: one for the tools' life, never closed.
+	// Background holds the session's commands in the background; nil: one for the tools' life, never closed.
 	Background *run.Background
 	// Terminals is where a person can watch the session's commands and run their own; nil: nobody watches.
 	Terminals *run.Terminals
@@ -51,7 +52,7 @@ type BashOptions struct {
 	Lent bool
 	// Environ is the environment of commands; nil: this program's, cleaned by run.Environ.
 	Environ func() []string
-	// More is what a call's environment has besides, over Environ; nil: nothing.
+	// More adds variables to the environment of one call, over those of Environ; nil: none. Plugins set them.
 	More    func(ctx context.Context, dir string, call *tools.Call) map[string]string
 	Sandbox SandboxSettings
 	// Programs is what is known of programs; nil: what comes with Pillion.
@@ -66,7 +67,7 @@ type commands struct {
 	Tracker *files.Tracker
 	Bridge  Bridge // nil: no language servers
 	Shell   BashOptions
-	Watch   CommandWatch // nil: nobody hears of commands
+	Watch   CommandWatch // told before and after each command; nil: none
 }
 
 // Bash runs a command, after the analysis in package shell has said what must be asked.
@@ -87,8 +88,8 @@ func Bash(env Env) tools.Tool {
 			return tools.Result{}, &tools.Error{Kind: "no_shell", Message: err.Error(), Err: err}
 		}
 		environ := o.Environ()
-		// Before the analysis, which looks up programs in the command's own PATH: a plugin that
-		// prepends a folder decides which `git` runs.
+		// This comes before the analysis, which looks up programs in the command's own PATH: a plugin that prepends a folder
+		// decides which `git` runs.
 		if o.More != nil {
 			// Sorted and clipped: the slice that Environ returned may be shared, and a later entry wins
 			// in exec.
@@ -141,8 +142,8 @@ func Bash(env Env) tools.Tool {
 		if err != nil {
 			return tools.Result{}, &tools.Error{Kind: "not_started", Message: err.Error(), Err: err}
 		}
-		// The analysis said "only reads", containment found that it needs more. The person decides; the
-		// command is then run once more, which is safe because the first run could change nothing.
+		// The analysis took the command for one that only reads, and containment stopped it at something else. The person decides;
+		// running it again is safe, because the first run could change nothing.
 		if out.Kept != "" {
 			again, err := e.askUncontained(ctx, call, a, p, dir, out.Kept)
 			switch {
@@ -229,9 +230,8 @@ func (o BashOptions) Close() {
 	}
 }
 
-// bashResult is what the model reads: the head of the output, the tail where the middle was cut out,
-// then notes that it can rely on, the exit code first. The notes stand in a tag of their own because a
-// command could print "exit code: 0" itself.
+// bashResult is what the model reads: the beginning of the output, its end where the middle was cut out, then notes, the exit code
+// first. The notes are in a tag of their own because a command could print "exit code: 0" itself.
 func bashResult(title, description string, out run.Outcome, limit time.Duration) tools.Result {
 	o := out.Output
 	var b strings.Builder
@@ -297,8 +297,8 @@ func bashNotes(out run.Outcome, limit time.Duration) []string {
 	return notes
 }
 
-// lastRunes keeps the end of a text, n characters at most with the mark in front. len is in bytes,
-// never less than the characters, so short texts are returned without being decoded.
+// lastRunes keeps the end of a text, at most n characters including the mark in front. A text of at most n bytes has at most n
+// characters, so short ones are returned without being decoded.
 func lastRunes(s string, n int) string {
 	if len(s) <= n {
 		return s

@@ -23,34 +23,37 @@ var bashInputText string
 //go:embed bash_kill.txt
 var bashKillText string
 
-// bashOutputParams: Wait saves the model a row of empty looks at a build that takes a while.
+// bashOutputParams name the command; without an ID all are listed. Wait is in milliseconds: with it one call sees the end of a build,
+// where the model would otherwise poll.
 type bashOutputParams struct {
 	ID   string `json:"id,omitempty"`
 	Wait int    `json:"wait,omitempty" minimum:"0" maximum:"30000"`
 }
 
-// bashInputParams: the text is typed as it is. The model adds the line break itself, since some programs wait for a single key.
+// bashInputParams is what to type. Text is typed unchanged; the model adds the line break itself, since some programs wait for a
+// single key. EOF closes the input afterwards.
 type bashInputParams struct {
 	ID   string `json:"id"`
 	Text string `json:"text"`
 	EOF  bool   `json:"eof,omitempty"`
 }
 
-// bashKillParams name the command; there is no signal to choose, the end is always that of all it has started.
+// bashKillParams name the command. There is no signal to choose: everything that the command started is ended.
 type bashKillParams struct {
 	ID string `json:"id"`
 }
 
 const (
-	// A turn must not hang on one look; the schema says the same in milliseconds.
-	// The schema's maximum, for callers that do not come through it.
+	// maxWait bounds one bash_output, so that a turn does not hang on it. It is the schema's maximum, checked again for callers
+	// that do not go through the schema.
 	maxWait    = 30 * time.Second
-	firstLook  = 300 * time.Millisecond // how long a start or an input waits for what the program says to it
-	inputAsked = "bash_input"           // the permission
+	firstLook  = 300 * time.Millisecond // how long a start or an input waits for the program's first output
+	inputAsked = "bash_input"           // the permission for typing into a command
 )
 
-// startBackground starts a command that has been allowed. It fails when ctx has ended meanwhile: a person's question may have been open for
-// long. The list of running commands goes with "too many", so that the model can choose one to end.
+// startBackground starts a command that has been allowed. It fails when ctx was canceled meanwhile, since the approval request may
+// have been open for long and the command would outlive the canceled turn. The error "too_many" lists the running commands, so that
+// the model can choose one to end.
 func (c commands) startBackground(ctx context.Context, all *run.Background, cmd run.Command) (*run.BackgroundJob, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -65,15 +68,15 @@ func (c commands) startBackground(ctx context.Context, all *run.Background, cmd 
 	return j, nil
 }
 
-// firstOutput is the answer to a start: what the program printed in the first moments, often all that
-// the model wants to see ("listening on …", or an error).
+// firstOutput is the result of a start: what the program printed within firstLook, often all that the model needs ("listening on …",
+// or an error).
 func (c commands) firstOutput(ctx context.Context, j *run.BackgroundJob, title, description string) (tools.Result, error) {
 	l, err := j.Look(ctx, firstLook)
 	if err != nil {
 		j.Kill() // the model would never learn its id
 		return tools.Result{}, err
 	}
-	// A command that ended may have written files; the servers' next answer should be about those.
+	// A command that ended may have written files, and the language servers must see them before the next question.
 	if !l.Running {
 		c.flush(ctx)
 	}
@@ -82,8 +85,8 @@ func (c commands) firstOutput(ctx context.Context, j *run.BackgroundJob, title, 
 	return r, nil
 }
 
-// BashOutput shows what is new of a command in the background; without an id it lists the commands. It needs no question, because the
-// command was allowed, and its output with it.
+// BashOutput shows the new output of a command in the background; without an id it lists the commands. It does not ask, because
+// allowing the command allowed its output too.
 func BashOutput(env Env) tools.Tool {
 	e := env.commands()
 	o := e.Shell
@@ -107,7 +110,7 @@ func BashOutput(env Env) tools.Tool {
 	}, tools.WithKind(tools.KindExecute), tools.WithKeep(tools.HeadTail), tools.WithPermission("bash"), tools.WithReadOnly())
 }
 
-// BashInput types into a command in the background, which is asked like a command.
+// BashInput types into a command in the background. The text is judged like a command, see askInput.
 func BashInput(env Env) tools.Tool {
 	e := env.commands()
 	o := e.Shell
@@ -122,7 +125,7 @@ func BashInput(env Env) tools.Tool {
 		if !j.Running() {
 			return tools.Result{}, &tools.Error{Kind: "ended", Message: j.ID + " has ended, so nothing was typed; bash_output shows how it ended", Err: run.ErrBackgroundEnded}
 		}
-		// Closing the input alone types nothing, so it is not asked.
+		// Closing the input types nothing, so it needs no approval.
 		if p.Text != "" {
 			if err := e.askInput(ctx, call, j, p.Text); err != nil {
 				return tools.Result{}, err
@@ -142,8 +145,8 @@ func BashInput(env Env) tools.Tool {
 	}, tools.WithKind(tools.KindExecute), tools.WithKeep(tools.HeadTail), tools.WithPermission("bash"))
 }
 
-// BashKill ends a command in the background, without a question: the agent may end what it was allowed to start. One that has ended already
-// is no error: the model wanted it gone.
+// BashKill ends a command in the background without asking: the agent may end what it was allowed to start. A command that had ended
+// before is no error, since the model has what it wanted.
 func BashKill(env Env) tools.Tool {
 	e := env.commands()
 	o := e.Shell
@@ -166,7 +169,7 @@ func BashKill(env Env) tools.Tool {
 	}, tools.WithKind(tools.KindExecute), tools.WithKeep(tools.HeadTail), tools.WithPermission("bash"))
 }
 
-// findBackground is the job of an id. The error lists the ids there are: models guess "bg_0" and "1".
+// findBackground returns the job with this id. The error lists the existing ids, because models guess "bg_0" and "1".
 func findBackground(all *run.Background, id string) (*run.BackgroundJob, error) {
 	id = strings.TrimSpace(id)
 	if j := all.Get(id); j != nil {
@@ -175,8 +178,8 @@ func findBackground(all *run.Background, id string) (*run.BackgroundJob, error) 
 	return nil, &tools.Error{Kind: "not_found", Message: fmt.Sprintf("There is no background command %q in this session. %s", id, listBackground(all))}
 }
 
-// listBackground is the commands for the model, one a line, each with its id and how long it has run. Those that ended stay in the list
-// until their last output has been looked at.
+// listBackground lists the commands for the model, one in a line, with id and running time. A command that has ended stays in the list
+// until its last output was shown.
 func listBackground(all *run.Background) string {
 	list := all.List()
 	if len(list) == 0 {
@@ -197,17 +200,17 @@ func listBackground(all *run.Background) string {
 // since is a duration as people read it, to a tenth of a second.
 func since(t time.Time) string { return time.Since(t).Round(100 * time.Millisecond).String() }
 
-// askInput asks about text that is typed into a running program. The program may be a shell, so a
-// command that the rules deny is denied here too. Otherwise only a rule for bash_input itself lets text
-// through without a question: what a program makes of its input cannot be known.
+// askInput asks about text that is to be typed into a running program. The program may be a shell, so text that is a command which
+// the rules deny is denied too. Otherwise only a rule for bash_input itself lets text through without a question, because the
+// analysis cannot know what a program does with its input.
 func (c commands) askInput(ctx context.Context, call *tools.Call, j *run.BackgroundJob, text string) error {
 	a := c.Shell.Programs.Analyze(c.shellRequest(text, j.Command.Dir, j.Command.Env, nil))
 	if a.Refused {
 		return &tools.Error{Kind: "refused", Message: "This is not typed: " + a.Why + "."}
 	}
 	typed := c.callsRequest(a)
-	// Only a deny counts here; whether to ask is decided by the second request.
-	typed.MustAsk, typed.AskIf = false, permission.AskIfNone // only a deny counts
+	// Only a deny counts in this request; the second one decides whether to ask.
+	typed.MustAsk, typed.AskIf = false, permission.AskIfNone
 	if len(typed.Patterns) > 0 {
 		if _, err := askReply(ctx, call, typed); err != nil {
 			return err
@@ -230,8 +233,8 @@ func (c commands) askInput(ctx context.Context, call *tools.Call, j *run.Backgro
 	return err
 }
 
-// lookResult is what the model reads of a command in the background: what is new since the last look,
-// then how it is.
+// lookResult is the model's view of a command in the background: the output since the last look, then its state in a tag of its own,
+// since a command could print "exit code: 0" itself.
 func lookResult(title string, j *run.BackgroundJob, l run.Look) tools.Result {
 	o := l.Output
 	text := o.Head

@@ -10,19 +10,20 @@ import (
 	"github.com/pillion-dev/pillion/tools/shell/scan"
 )
 
-// Explanation is what `pillion permission explain` prints of a command, as JSON or as text. Lists are never null in the JSON. Its names are
-// part of the command line's interface.
+// Explanation is what `pillion permission explain` prints about a command, as JSON or as text. Scripts read the JSON: its names stay,
+// and its lists are never null.
 type Explanation struct {
 	Decision       string             `json:"decision"` // allow, ask, deny; refuse when it never runs
 	Commands       []string           `json:"commands"`
 	ExternalPaths  []scan.PathAccess  `json:"externalPaths"`
 	ProtectedPaths []string           `json:"protectedPaths"`
-	Opaque         bool               `json:"opaque"`
-	Why            string             `json:"why"`
+	Opaque         bool               `json:"opaque"` // the analysis cannot understand the command
+	Why            string             `json:"why"`    // the reason of Decision
 	Requests       []ExplainedRequest `json:"requests"`
 	Sandbox        bool               `json:"sandbox,omitempty"`   // it would run in the sandbox
 	Contained      bool               `json:"contained,omitempty"` // it would run unasked, and contained: it can only read
-	// Programs says for each call by which record it was judged; one without a record is judged by its words alone.
+	// Programs has the record by which each call in the command was judged. A program without a record is judged by the call's
+	// words alone.
 	Programs []ExplainedProgram `json:"programs"`
 }
 
@@ -34,7 +35,7 @@ type ExplainedProgram struct {
 	Effect   string `json:"effect,omitempty"` // what it does more than the program does without that word: "forces: --force"
 }
 
-// ExplainedRequest is one thing that is judged before the command runs, in the order in which the tool would ask.
+// ExplainedRequest is one permission that is judged before the command runs. They are in the order in which the tool asks.
 type ExplainedRequest struct {
 	Permission string            `json:"permission"`
 	Patterns   []string          `json:"patterns"`
@@ -44,12 +45,13 @@ type ExplainedRequest struct {
 	Why        string            `json:"why,omitempty"`
 }
 
-// Explain says what the bash tool would do with a command in dir (empty: the session's) behind this
-// gate: its rules and what it remembers. It runs the tool's own steps with Judge in place of Ask, so it
-// cannot drift from them. Only a plugin's answer is not known beforehand.
+// Explain says what the bash tool would do with a command in dir (empty: the session's) under the rules and grants of this gate. It
+// runs the tool's own steps with Judge in place of Ask, so it cannot disagree with them. Only the answer of a plugin is not known
+// beforehand.
 func Explain(ctx context.Context, env Env, command, dir string, gate *permission.Gate) Explanation {
 	e := env.commands()
-	// "refuse" stays where the command never runs: no shell, a refusal of the analysis, a sandbox that is required and missing.
+	// The decision is "refuse" for a command that never runs: there is no shell, the analysis refuses it, or a required sandbox is
+	// missing.
 	x := Explanation{Decision: "refuse", Commands: []string{}, ExternalPaths: []scan.PathAccess{}, ProtectedPaths: []string{}, Requests: []ExplainedRequest{}, Programs: []ExplainedProgram{}}
 	sh, err := run.Detect(e.Shell.Shell)
 	if err != nil {
@@ -70,7 +72,7 @@ func Explain(ctx context.Context, env Env, command, dir string, gate *permission
 		return x
 	}
 	s := e.Shell.Sandbox
-	// With "ask" a missing sandbox is a question, which the requests below show.
+	// In mode "ask", a missing sandbox becomes an approval request, which is among the requests below.
 	if x.Sandbox = s.active() && s.support().Usable(); !x.Sandbox && s.Mode == SandboxOn {
 		x.Why = noSandbox(s.support())
 		return x
@@ -101,8 +103,8 @@ func Explain(ctx context.Context, env Env, command, dir string, gate *permission
 	return x
 }
 
-// explained says which rule decided a request, or why it must be asked whatever the rules say. The cases go from what is certain to what is
-// left: a deny, a grant, a command that changes nothing, the sandbox's allowance.
+// explained says which rule decided a request, or why it must be asked whatever the rules say. The order of the cases matters: a deny
+// comes before all, a grant before the rules that it overrides, and the allowance of the sandbox is what is left.
 func explained(r permission.Request, v permission.Verdict) string {
 	rule := "no rule names " + v.Pattern
 	if v.Rule != nil {

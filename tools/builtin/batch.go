@@ -16,7 +16,8 @@ import (
 //go:embed batch.txt
 var batchText string
 
-// batchParams has the names of OpenCode's tool. The number is checked in Batch, not by the schema: the first 25 calls run all the same.
+// batchParams has the names of OpenCode's tool. The number of calls is checked in Batch and not by the schema, which would refuse the
+// whole batch: the first maxBatch calls run, and each further one gets an error of its own.
 type batchParams struct {
 	ToolCalls []batchCall `json:"tool_calls" minItems:"1" jsonschema:"the calls, at most 25"`
 }
@@ -30,8 +31,8 @@ type batchCall struct {
 // maxBatch is OpenCode's limit of calls in one batch.
 const maxBatch = 25
 
-// Batch makes several calls at once, each through the host: its own gate, hooks and card. It is offered
-// on request only, since most models call tools in parallel by themselves.
+// Batch makes several calls at once. Each goes through the host like a call of its own, with gate, hooks and card, so a batch is no
+// way around a permission. It is offered on request only, since most models call tools in parallel by themselves.
 func Batch(Env) tools.Tool {
 	return tools.New("batch", batchText, func(ctx context.Context, p batchParams, call *tools.Call) (tools.Result, error) {
 		if call.Host.Calls == nil {
@@ -55,7 +56,7 @@ func Batch(Env) tools.Tool {
 			wg.Go(func() { results[i], errs[i] = call.Host.Calls.CallTool(ctx, c.Tool, input) })
 		}
 		wg.Wait()
-		// After the wait: every call that was started has ended.
+		// Checked after the wait, so that no call outlives the batch.
 		if ctx.Err() != nil {
 			return tools.Result{}, ctx.Err()
 		}
@@ -63,15 +64,15 @@ func Batch(Env) tools.Tool {
 		for _, err := range errs {
 			var no *permission.RejectedError
 			if errors.As(err, &no) && no.Message == "" {
-				return out, err // a rejection without words ends the turn, as it does outside a batch
+				return out, err // a rejection without a message ends the turn, as it does outside a batch
 			}
 		}
 		return out, nil
 	}, tools.WithOptIn())
 }
 
-// batchResult is OpenCode's text: a head that counts, then one tag for each call in the order in which
-// they were given.
+// batchResult has the form of OpenCode's result: a count, then one tag for each call in the order in which they were given, whatever
+// the order in which they ended. results and errs have an entry for every call.
 func batchResult(calls []batchCall, results []tools.Result, errs []error) tools.Result {
 	var b strings.Builder
 	var out tools.Result

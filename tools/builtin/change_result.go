@@ -9,13 +9,13 @@ import (
 	"github.com/pillion-dev/pillion/tools/change"
 )
 
-// show puts the set and its state on the call's card. It is also what the event log keeps, so every
-// state that a set goes through passes here.
+// show reports the set and its state on the call's card. The report is also what the event log stores, so a state that is not shown
+// is not there after a restart; only Writing is reported elsewhere, without the metadata.
 func (c changes) show(call *tools.Call, set *change.Set, state change.State) {
 	call.Report(tools.Update{Title: set.Title, Metadata: c.metadata(set, nil), Locations: locations(set), Change: set, ChangeState: state})
 }
 
-// locations are the places an editor may follow: each file at its first hunk.
+// locations are the places at which an editor that follows the agent opens the files: each file at its first hunk.
 func locations(set *change.Set) []tools.Location {
 	var out []tools.Location
 	for _, f := range set.Files {
@@ -35,11 +35,13 @@ func locations(set *change.Set) []tools.Location {
 	return out
 }
 
-// maxPatch is how many bytes of unified text the metadata of one file has; it is stored with the call, and each state of the card sends it.
-const maxPatch = 256 << 10 // bytes of unified text in the metadata of one file; it is stored with the call
+// maxPatch bounds the unified diff of one file in the metadata, in bytes: it is stored with the call and sent to editors with each
+// state of the card. The change set itself has the whole text.
+const maxPatch = 256 << 10
 
-// metadata has OpenCode's keys (diff of all files, filediff of the first, files each), so that its
-// plugins and clients read our edits. Patches are cut at a line end: half a line would not parse.
+// metadata has the keys of OpenCode's edit tools, so that its plugins and clients understand Pillion's edits: diff for all files,
+// filediff for the first, files for each. Patches are cut at a line end, since half a line would not parse. more is added last and
+// may replace keys.
 func (c changes) metadata(set *change.Set, more map[string]any) map[string]any {
 	var all strings.Builder
 	list := make([]map[string]any, 0, len(set.Files))
@@ -83,9 +85,8 @@ func fileType(k change.Kind) string {
 	return "update"
 }
 
-// result tells the model what became of its proposal: what was written, which hunks the person rejected
-// or edited, what formatters did, and the problems. It never repeats the file's text, which the model
-// has just written.
+// result tells the model what became of its proposal: what was written, which hunks the person rejected or edited, what formatters
+// changed, and the problems. It does not repeat the text, which the model has just written. delta is nil where no server checked.
 func (c changes) result(p proposal, d *change.Decided, done *carriedOut, delta *lspbridge.Delta) tools.Result {
 	var sb strings.Builder
 	said := d.Report(c.rel)
@@ -100,7 +101,7 @@ func (c changes) result(p proposal, d *change.Decided, done *carriedOut, delta *
 		}
 	}
 	sb.WriteString(problemText(delta, done.set))
-	// Of what was written, not of what was proposed.
+	// The metadata describes what was written, which may be less than what was proposed.
 	meta := c.metadata(done.set, p.meta)
 	if decidedInPart(d) {
 		meta["partly"] = true

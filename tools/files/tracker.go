@@ -48,7 +48,8 @@ func (e *StaleError) Error() string {
 // Is matches ErrStale.
 func (e *StaleError) Is(t error) bool { return t == ErrStale }
 
-// keepText and keepTexts bound the memory of a session that reads many files. A text that was dropped only makes the message of StaleError shorter.
+// keepText and keepTexts bound the memory of a session that reads many files. A text that was dropped only makes the message of
+// StaleError shorter.
 const (
 	keepText  = 256 << 10 // bytes of a text that is kept to show what changed; of larger ones only the hash
 	keepTexts = 4 << 20   // bytes of all of them in a session
