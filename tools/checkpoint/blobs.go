@@ -1,6 +1,6 @@
-// Package checkpoint keeps what files were, and works out how to take them back: contents under their hash in a
-// folder of its own (never in the project's git), change sets that refer to them, and plans that undo what was done
-// since a moment, merged with what a person wrote in between. It writes no project file: a plan is a change set.
+// Package checkpoint stores earlier contents of files, and works out how to restore them: contents under their hash in a folder of its
+// own (never in the project's repository), change sets that refer to them, and plans that undo what was done since a moment, merged
+// with what the person wrote in between. It writes no project file: a plan is a change set.
 //
 //	blobs := &checkpoint.Blobs{Dir: dir}
 //	packed := blobs.Pack(set)                              // small, for the event log
@@ -23,26 +23,27 @@ import (
 	"time"
 )
 
-// ErrPruned: a content that was kept is no longer there; it was too old, or there was too much.
+// ErrPruned is the error for a content that Prune has removed, because it was too old or there was too much. It cannot be restored.
 var ErrPruned = errors.New("is no longer kept")
 
-// Blobs keeps contents under their SHA-256, compressed, one file each. Several processes may share the folder. It is
-// made with the first content.
+// Blobs stores contents under their SHA-256, compressed, one file each. Several processes may share the folder. It is created with the
+// first content. It is safe for concurrent use.
 type Blobs struct {
-	Dir string
+	Dir string // absolute
 
 	mu     sync.Mutex
-	recent []named // guarded by mu: the last contents put, which are put again and again
+	recent []named // the last contents put, oldest first; guarded by mu
 }
 
 // named is a content and its SHA-256 in hex.
 type named struct{ text, ref string }
 
-// keepRecent is how many contents Put remembers with their hash: an agent that edits the same few files puts the same texts
-// at every step, and hashing and touching them costs more than eight comparisons.
+// keepRecent is how many contents Put remembers with their hash. An agent that edits the same few files puts the same texts at every
+// step; hashing one and touching its file costs more than comparing it with these.
 const keepRecent = 8
 
-// path puts a content into a folder named after two digits of its hash, so that no folder holds many thousands.
+// path is the file of a content, in a folder named after the first two digits of its hash, so that no folder has many thousands of
+// files.
 func (b *Blobs) path(ref string) string { return filepath.Join(b.Dir, ref[:2], ref[2:]+".z") }
 
 // Put keeps a content and returns its name, 64 hex digits. A content that is there already gets a new modification time,
@@ -59,7 +60,7 @@ func (b *Blobs) Put(text string) (ref string, err error) {
 	sum := sha256.Sum256([]byte(text))
 	ref = hex.EncodeToString(sum[:])
 	path, now := b.path(ref), time.Now()
-	// Setting the time is also the test whether the content is there.
+	// Setting the time also tests whether the content is stored already.
 	if os.Chtimes(path, now, now) != nil {
 		if err := b.write(path, text); err != nil {
 			return "", fmt.Errorf("a checkpoint's content could not be kept: %w", err)
@@ -68,7 +69,7 @@ func (b *Blobs) Put(text string) (ref string, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.recent = append(b.recent, named{text, ref}); len(b.recent) > keepRecent {
-		// a copy, so that the text that fell out can be collected
+		// A new slice, so that the dropped text can be garbage-collected.
 		b.recent = append([]named(nil), b.recent[1:]...)
 	}
 	return ref, nil
@@ -123,7 +124,7 @@ func (b *Blobs) Get(ref string) (string, error) {
 	}
 	r := flate.NewReader(bytes.NewReader(z))
 	text, err := io.ReadAll(r)
-	// A wrong byte in the file may decompress well; the hash tells.
+	// A damaged file may decompress without an error; the hash finds it.
 	if sum := sha256.Sum256(text); err != nil || hex.EncodeToString(sum[:]) != ref {
 		return "", fmt.Errorf("content %s… is damaged", ref[:8])
 	}
@@ -136,8 +137,7 @@ type Limits struct {
 	Size int64         // bytes on the disk, of all contents
 }
 
-// Default limits.
-// Sixty days and 2 GiB; beyond the size the oldest content goes first.
+// Default is sixty days and 2 GiB on the disk; beyond the size, Prune removes the oldest contents first.
 var Default = Limits{Age: 60 * 24 * time.Hour, Size: 2 << 30}
 
 // Prune removes what is too old, and of the rest the oldest beyond the size; also what a killed write left.
@@ -162,9 +162,9 @@ func (b *Blobs) Prune(l Limits) error {
 			return nil // gone meanwhile
 		}
 		switch age := time.Since(info.ModTime()); {
-		// A file of another name directly in the folder was put there by somebody else.
-		case filepath.Ext(path) != ".z" && filepath.Dir(path) == b.Dir: // not ours
-		// A temporary file older than an hour is what a killed process left; a younger one may be another process's write.
+		// Contents and their temporary files are in subfolders: a file directly in the folder belongs to something else.
+		case filepath.Ext(path) != ".z" && filepath.Dir(path) == b.Dir:
+		// A temporary file older than an hour is of a killed process; another process may be writing a younger one.
 		case filepath.Ext(path) != ".z":
 			if age > time.Hour {
 				_ = os.Remove(path)
@@ -178,7 +178,7 @@ func (b *Blobs) Prune(l Limits) error {
 		return nil
 	})
 	sort.Slice(all, func(i, j int) bool { return all[i].at.Before(all[j].at) })
-	// the list is sorted by age, and each removal makes room
+	// Oldest first, until the rest fits.
 	for _, f := range all {
 		if l.Size <= 0 || total <= l.Size {
 			break

@@ -10,17 +10,16 @@ import (
 	"github.com/pillion-dev/pillion/tools/change"
 )
 
-// chain are the pieces of files that hang together, newest first: by renames, or because one stands where a folder was
-// that another was in.
-// They are undone together or not at all: half of a chain would leave a file under a name that it never had.
+// chain is the pieces whose files depend on each other: through renames, or because a file is where a folder was that held another.
+// They are undone together or not at all, because half of a chain would leave a file under a name that it never had.
 type chain struct {
-	pieces []*piece
-	paths  []string
-	nested bool // one of the paths is a folder of another
+	pieces []*piece // newest first, the order in which they are undone
+	paths  []string // all paths that the pieces touch
+	nested bool     // one of the paths is a folder of another
 }
 
-// tookPlace is why a chain is left alone in which files and folders would change places: no step of a change set moves
-// a folder out of a file's way, so that half of it would be all that could be done.
+// tookPlace is the reason for leaving alone a chain in which files and folders would change places. No member of a change set removes a
+// folder to make room for a file, so only a part of the chain could be undone.
 const tookPlace = "a file and a folder of this name took each other's place since then; it is left as it is, all of it"
 
 // group joins the pieces whose paths depend on each other, so that they are undone or left alone together. Chains keep the order
@@ -47,12 +46,11 @@ func group(todo []*piece) []*chain {
 	return g.order
 }
 
-// groups builds the chains: a union-find without the tree, as chains are short.
-// of and order change together; rank is the place in todo, by which a chain keeps its pieces newest first.
+// groups builds the chains. It is a union-find that moves all members at a join, since chains are short.
 type groups struct {
-	of    map[string]*chain
-	order []*chain
-	rank  map[*piece]int
+	of    map[string]*chain // by path; changes together with order
+	order []*chain          // each chain once, in the order in which todo names them
+	rank  map[*piece]int    // place in todo, by which a chain keeps its pieces newest first
 }
 
 // at is the chain of a path, a new one if need be.
@@ -82,8 +80,8 @@ func (g *groups) join(a, b *chain) *chain {
 	return a
 }
 
-// swaps reports whether a file would come where a folder is, or a folder where a file is.
-// Only paths that would come into being can stand in another's way.
+// swaps reports whether the plan would create a file where a folder is, or a folder where a file is. Only created paths can be in the
+// way of another.
 func (w *world) swaps(paths []string) bool {
 	const slash = string(filepath.Separator)
 	for _, come := range paths {
@@ -99,7 +97,8 @@ func (w *world) swaps(paths []string) bool {
 	return false
 }
 
-// links looks at the paths that the newest change made symbolic links: at the links themselves, not where they lead.
+// links records the present state of paths that the newest change made symbolic links. world.now follows links, and would give the text
+// of the target.
 func (g *chain) links(files *world) {
 	seen := map[string]bool{}
 	for _, p := range g.pieces {

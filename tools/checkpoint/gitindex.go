@@ -17,21 +17,20 @@ import (
 	"github.com/pillion-dev/pillion/tools/guard"
 )
 
-// gitIndex is what git knows of a worktree's files. It is only read: contents of files that are as they were checked
-// in need no copy of ours.
+// gitIndex is the index of a Git worktree. It is only read: a file that is unchanged since git checked it out is stored as an object
+// already and need not be copied.
 type gitIndex struct {
 	root    string
-	dir     string // the repository
-	written time.Time
+	dir     string              // the repository: .git, or where the file .git leads
+	written time.Time           // modification time of the index when it was read
 	entries map[string]gitEntry // by path relative to root, with slashes
 }
 
-// gitEntry is what Git's index knows of a tracked file. Where time and size agree with the
-// disk, the object is the file's content, and reading the file can be saved.
+// gitEntry is the index entry of a tracked file. Where time and size agree with the disk, the object is the file's content, see clean.
 type gitEntry struct {
-	mtime int64 // nanoseconds
-	size  uint32
-	id    string // of the object
+	mtime int64  // nanoseconds
+	size  uint32 // bytes, modulo 2^32
+	id    string // of the object, SHA-1 in hex
 }
 
 // readIndex reads the index of the worktree at root; nil when there is none, or it is of a kind that is not known.
@@ -64,13 +63,15 @@ func readIndex(root string) *gitIndex {
 	return x
 }
 
-// maxIndex: a larger index is not read before every command. Its files are then copied like those outside Git.
-const maxIndex = 64 << 20 // bytes
+// maxIndex is the largest index, in bytes, that is read; it may be read before every command. With a larger one, files are copied as in
+// a folder without Git.
+const maxIndex = 64 << 20
 
+// errIndex makes readIndex do without an index.
 var errIndex = errors.New("not a git index that can be read")
 
-// parseIndex reads versions 2 to 4 of git's index with SHA-1 ids (gitformat-index). Entries that are in conflict, or
-// are no regular files, are left out.
+// parseIndex reads versions 2 to 4 of Git's index with SHA-1 ids (gitformat-index(5)). It leaves out entries that are in conflict, not
+// checked out, or no regular files. Extensions after the entries are not read.
 func parseIndex(b []byte) (map[string]gitEntry, error) {
 	// A header of 12 bytes and a checksum of 20 are the smallest index.
 	if len(b) < 32 || string(b[:4]) != "DIRC" {
@@ -150,9 +151,9 @@ func uvarint(b []byte) (v, n int) {
 	return 0, 0
 }
 
-// clean gives the object that holds a file's content, when the file is certainly as it was checked in: its size and
-// time are those of the index, and that was written later, so that no change can hide in one tick of the clock.
-// It is Git's own rule for a "racily clean" entry (Documentation/technical/racy-git).
+// clean gives the object with a file's content when the file is certainly unchanged: its size and time are those of the index entry, and
+// the index was written later. A file written in the same clock tick as the index could have been changed again within that tick; this
+// is Git's own rule for a "racily clean" entry (Documentation/technical/racy-git).
 func (x *gitIndex) clean(rel string, s stamp) (id string, ok bool) {
 	if x == nil {
 		return "", false
@@ -164,9 +165,9 @@ func (x *gitIndex) clean(rel string, s stamp) (id string, ok bool) {
 	return e.id, true
 }
 
-// objects reads contents from the repository with one git process. What cannot be read is left out. Only what needs
-// no filter is taken: its length must be the file's.
-// want gives each object's length as the file has it, in bytes.
+// objects reads contents from the repository with one git process. want has the object ids, each with the file's length in bytes. Objects
+// that cannot be read are left out, and those of another length: the file was changed by a filter at checkout, so the object is not
+// its content.
 func (x *gitIndex) objects(ctx context.Context, want map[string]int64) map[string]string {
 	out := map[string]string{}
 	git, err := exec.LookPath("git")
@@ -183,7 +184,7 @@ func (x *gitIndex) objects(ctx context.Context, want map[string]int64) map[strin
 	// locks: this runs beside the person's own git.
 	cmd.Env = append(cmd.Env, "GIT_OPTIONAL_LOCKS=0", "GIT_DIR="+x.dir, "GIT_WORK_TREE="+x.root)
 	cmd.Stdin = strings.NewReader(ids.String())
-	// a child that keeps the pipe open is not waited for longer
+	// A grandchild may keep the pipe open after git was killed.
 	cmd.WaitDelay = time.Second
 	b, err := cmd.Output()
 	if err != nil && len(b) == 0 {

@@ -8,12 +8,13 @@ import (
 	"github.com/pillion-dev/pillion/tools/diff"
 )
 
-// maxInline is how many bytes of hunks of a file stay in a packed set; beyond, its new text is kept whole instead.
+// maxInline is how many bytes of a file's hunks stay in a packed set, which is an event in the database. Beyond it, the new text is
+// stored as a content and the hunks lose their texts.
 const maxInline = 32 << 10
 
-// Pack is a set as the event log keeps it: its old texts are contents, and its new texts follow from the hunks, or
-// are contents too. A text that cannot be kept stays in the set. The set itself is not changed.
-// The hunks keep their places and sizes, so a list of changes can be drawn without loading a content.
+// Pack is the set as the event log stores it: old texts are contents, and new texts follow from the hunks or are contents too. A text
+// that cannot be stored stays in the set. Hunks keep their places and sizes, so a list of changes can be drawn without loading a
+// content. The set itself is not modified.
 func (b *Blobs) Pack(set *change.Set) *change.Set {
 	out := *set
 	out.Files = make([]change.File, len(set.Files))
@@ -23,11 +24,11 @@ func (b *Blobs) Pack(set *change.Set) *change.Set {
 	return &out
 }
 
-// unkept is the name of a content that was not kept.
-// It is no hash, so Get can tell it from a content that was pruned.
+// unkept is the name of a content that was not stored. It is no hash, so Get can tell it from one that was pruned.
 const unkept = "-"
 
-// Outline is a set as the event log keeps it before anything is decided: its hunks, without contents. Load refuses it.
+// Outline is the set as the event log stores it before it is decided: hunks without contents, since nothing can have
+// to be undone yet. Load refuses it.
 func Outline(set *change.Set) *change.Set {
 	out := *set
 	out.Files = make([]change.File, len(set.Files))
@@ -47,8 +48,7 @@ func Outline(set *change.Set) *change.Set {
 	return &out
 }
 
-// bare are hunks without their texts.
-// They get their texts again from the whole old and new text; see filled.
+// bare copies hunks without their texts, which filled restores from the whole old and new text.
 func bare(hunks []change.Hunk) []change.Hunk {
 	out := make([]change.Hunk, len(hunks))
 	for i, h := range hunks {
@@ -88,7 +88,8 @@ func (b *Blobs) pack(f change.File) change.File {
 	return p
 }
 
-// Load gives a packed set its texts. A set that is whole is returned as it is. ErrPruned.
+// Load gives a packed set its texts; a set that was not packed keeps its own. The error wraps ErrPruned when a content is no longer
+// stored.
 func (b *Blobs) Load(set *change.Set) (*change.Set, error) {
 	out := *set
 	out.Files = make([]change.File, len(set.Files))
@@ -129,8 +130,8 @@ func (b *Blobs) load(f change.File) (change.File, error) {
 	return f, nil
 }
 
-// stripped says that the hunks' texts were left out.
-// A hunk that had lines and has no text was stripped; one without lines has no text either way.
+// stripped reports whether the hunks' texts were left out: a hunk with lines and without text was stripped, while one without lines has
+// no text either way.
 func stripped(hunks []change.Hunk) bool {
 	for _, h := range hunks {
 		if h.OldLines > 0 && h.OldText == "" || h.NewLines > 0 && h.NewText == "" {
@@ -171,7 +172,7 @@ func rebuilt(f change.File) (string, error) {
 	return sb.String(), nil
 }
 
-// filled gives the hunks their texts again.
+// filled restores the texts of stripped hunks from the whole texts. A hunk that lies outside of them stays empty.
 func filled(f change.File) []change.Hunk {
 	olds, news := diff.Lines(f.Old), diff.Lines(f.New)
 	out := make([]change.Hunk, len(f.Hunks))

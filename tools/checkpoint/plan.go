@@ -8,7 +8,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/change"
 )
 
-// Step is an applied change set in the order of time. Set may be packed.
+// Step is an applied change set of the session. Set may be packed.
 type Step struct {
 	Set   *change.Set
 	After bool // it came after the moment to go back to
@@ -17,14 +17,13 @@ type Step struct {
 // Status says what a plan does to a file.
 type Status string
 
-// A file is restored, restored with what the person wrote since merged in, left alone because both changed the same
-// lines, as it was already, or not to be restored because its content is gone.
+// What a plan does to a file.
 const (
-	Restored  Status = "restored"
-	Merged    Status = "merged"
-	Conflict  Status = "conflict"
-	Unchanged Status = "unchanged"
-	Failed    Status = "failed"
+	Restored  Status = "restored"  // it gets its earlier text
+	Merged    Status = "merged"    // it gets its earlier text, merged with what the person wrote since
+	Conflict  Status = "conflict"  // left alone: the person changed the same lines
+	Unchanged Status = "unchanged" // it is already as it was
+	Failed    Status = "failed"    // left alone: an earlier content is gone or damaged
 )
 
 // Outcome is what a plan does to one file.
@@ -34,10 +33,10 @@ type Outcome struct {
 	Reason string // for people, with Conflict and Failed
 }
 
-// Plan takes files back. Set holds what is to be written, and says in each member what it takes back.
+// Plan says how to restore files; it writes nothing.
 type Plan struct {
-	Set      *change.Set
-	Outcomes []Outcome
+	Set      *change.Set // what to write; each member names in Takes what it undoes, which a later plan reads
+	Outcomes []Outcome   // one for each path, including those that are left alone
 }
 
 // Want narrows a plan down; the zero value is everything that came after the moment.
@@ -46,24 +45,23 @@ type Want struct {
 	Refs  []change.Ref // only these members or hunks, whenever they were applied; empty: what came After
 }
 
-// piece is a member of a step, with what of it is undone.
-// It is undone by itself, as if it were a set with one file.
+// piece is one member of a step, and which of its hunks are undone. It is undone by itself, as if it were a set with one file.
 type piece struct {
-	set   string
-	file  int
-	path  string
-	newAt string // where it is after the member: NewPath of a rename
-	hunks []string
-	whole bool  // all of its hunks
-	took  []int // pieces that it takes back whole
-	after bool
-	kept  *change.Set
+	set   string      // id
+	file  int         // index in the set's Files
+	path  string      // before the member
+	newAt string      // after the member: NewPath of a rename, else path
+	hunks []string    // ids of the hunks to undo; empty: all
+	whole bool        // all of its hunks are undone
+	took  []int       // indices of the pieces that it undid as a whole, for a piece of an earlier restore
+	after bool        // see Step
+	kept  *change.Set // the set as stored, perhaps packed
 }
 
-// New works out a plan. steps are all applied sets of the session, oldest first; load gives a packed set its texts;
-// now says what a file is. Every file is one merge after the other, newest change first, and stands for itself: where
-// one would have to guess, that file is left as it is and the others go on. id names the new set.
-// The plan fails as a whole only when Want names nothing; every other failure is the outcome of one file.
+// New works out a plan. id names the new set; steps are all applied sets of the session, oldest first; load gives a packed set its
+// texts; now gives the present text of a file. It undoes change after change, newest first, each by a three-way merge. Where a merge
+// would have to guess, that file is left as it is and the others are restored. The only error is that want names nothing of the
+// session; every other failure is the outcome of a file.
 func New(id string, steps []Step, want Want, now change.Present, load func(*change.Set) (*change.Set, error)) (*Plan, error) {
 	all := pieces(steps)
 	todo, err := choose(all, want)
@@ -105,7 +103,7 @@ func remembering(load func(*change.Set) (*change.Set, error)) func(*change.Set) 
 	}
 }
 
-// pieces lists the members in order, and which of them take others back whole.
+// pieces lists the members in order, each with the earlier ones that it undid as a whole.
 func pieces(steps []Step) []*piece {
 	var all []*piece
 	for _, s := range steps {
@@ -118,7 +116,7 @@ func pieces(steps []Step) []*piece {
 			for _, t := range f.Takes {
 				// A part of a set that was taken back leaves the rest of it in force.
 				if len(t.Hunks) > 0 {
-					p.took = nil // what it does is not the whole of others
+					p.took = nil
 					break
 				}
 				for k, other := range all {
@@ -133,19 +131,18 @@ func pieces(steps []Step) []*piece {
 	return all
 }
 
-// choose finds the pieces to undo, newest first. A piece that was undone as a whole, and the piece that undid it, cancel out
-// and need no merging, as long as both came after the moment to go back to.
+// choose finds the pieces to undo, newest first. A piece that was undone as a whole and the piece that undid it cancel out, as long as
+// both came after the moment to go back to: merging both would only risk conflicts.
 func choose(all []*piece, want Want) ([]*piece, error) {
 	if len(want.Refs) > 0 {
 		return byName(all, want.Refs)
 	}
-	// live: not taken back by a later piece; skip: needs no merging
-	live := make([]bool, len(all))
-	skip := make([]bool, len(all))
+	live := make([]bool, len(all)) // not undone by a later piece
+	skip := make([]bool, len(all)) // cancels out with another
 	for i := range live {
 		live[i] = true
 	}
-	// From the newest back, so that a restore that was itself taken back takes nothing back.
+	// From newest to oldest, so that a restore which was itself undone has no effect.
 	for i := len(all) - 1; i >= 0; i-- {
 		if !live[i] || len(all[i].took) == 0 {
 			continue
@@ -218,7 +215,8 @@ func byName(all []*piece, refs []change.Ref) ([]*piece, error) {
 	return out, nil
 }
 
-// undo takes a chain's pieces back, one after the other.
+// undo undoes the pieces of a chain, one after the other, in the model files. On the first failure all paths of the chain get that
+// outcome, and nothing of the chain is in the plan.
 func (g *chain) undo(all []*piece, files *world, load func(*change.Set) (*change.Set, error)) ([]Outcome, []change.File) {
 	files.begin(g.paths)
 	g.links(files)
@@ -258,8 +256,8 @@ func (g *chain) undo(all []*piece, files *world, load func(*change.Set) (*change
 	return g.outcome(files, g.alone(all, files, load))
 }
 
-// alone says that nobody but the session wrote these files since the oldest change that is taken back.
-// Then the outcome is a plain restore and not a merge, which is what people are told.
+// alone reports whether only the session wrote these files since the oldest change that is undone. The outcome is then Restored, else
+// Merged: people must know which files have a text that never existed before.
 func (g *chain) alone(all []*piece, files *world, load func(*change.Set) (*change.Set, error)) bool {
 	oldest := g.pieces[len(g.pieces)-1]
 	want := map[string]state{}
@@ -292,7 +290,8 @@ func (g *chain) alone(all []*piece, files *world, load func(*change.Set) (*chang
 	return true
 }
 
-// outcome compares what the files became with what they are.
+// outcome compares the files as they are with what they would become, and makes the members of the plan. plain says that nothing was
+// merged, see alone.
 func (g *chain) outcome(files *world, plain bool) ([]Outcome, []change.File) {
 	// gone: there now and not after the plan; come: the other way round
 	var gone, come, changed []string
@@ -356,11 +355,10 @@ func (g *chain) outcome(files *world, plain bool) ([]Outcome, []change.File) {
 	return out, members
 }
 
-// world is the files as they would be after the steps worked out so far. first is what a file was when the plan first looked
-// at it, over what it would become. Nothing is written.
-// A chain at a time uses it, and later chains see what earlier ones made.
+// world models the files as they would be after the steps worked out so far; nothing is written. Chains use it one after the other.
 type world struct {
-	now         change.Present
+	now change.Present
+	// By path: over is what the file would become, first what it was when the plan first looked at it.
 	over, first map[string]state
 }
 
@@ -370,10 +368,10 @@ type state struct {
 	text     string
 	exists   bool
 	encoding string
-	was      string // the encoding of a binary before
-	mode     uint32
-	hadMode  uint32 // permission bits before; 0: not known
-	folders  []string
+	was      string   // encoding of a binary before
+	mode     uint32   // permission bits to set; 0: none
+	hadMode  uint32   // permission bits before; 0: not known
+	folders  []string // folders that were made for it and are removed with it, see change.File
 	binary   bool
 }
 

@@ -14,25 +14,25 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of what is looked at around a command. A command never waits longer than lookFor twice and readFor.
-// Beyond them the command runs all the same, and the result says what was not kept.
+// Limits of what is examined before and after a command. They delay a command by at most twice lookFor plus readFor. Beyond them the
+// command runs all the same, and its result says what cannot be undone.
 const (
 	lookAt   = 50_000                 // files
 	lookFor  = 400 * time.Millisecond // listing them and their times
-	readFor  = 600 * time.Millisecond // copying those that nobody else holds
+	readFor  = 600 * time.Millisecond // copying those that neither Git nor an earlier copy has
 	readMost = 4 << 20                // bytes of one file
 	keepMost = 1000                   // files of one command's change
 	keepSize = 64 << 20               // bytes of them
 )
 
-// Tree finds out what a command did to the files below a folder: their times and sizes are compared before and after,
-// and what they held before is known because it was copied when it was small and new, or because git holds it. Only
-// reads the project. It is safe for concurrent use; several commands share what was copied.
+// Tree finds out what a command did to the files below a folder. It compares their times and sizes before and after; the earlier content
+// is known because it was copied before, if it is not too large, or because Git has it. It only reads the project. It is safe for
+// concurrent use; several commands share the copies.
 type Tree struct {
 	Root  string
 	Blobs *Blobs
-	// List gives the files and links that count, relative to Root with slashes; more says that there are others.
-	// It decides what is ignored; the tree itself knows no ignore rules.
+	// List gives the files and links to watch, relative to Root with slashes, at most limit of them; more says that there are others.
+	// It leaves out ignored files; Tree itself knows no ignore rules.
 	List func(ctx context.Context, root string, limit int) (files []string, more bool, err error)
 
 	mu    sync.Mutex
@@ -40,7 +40,7 @@ type Tree struct {
 	index *gitIndex         // guarded by mu
 }
 
-// copied is a content that was kept.
+// copied is a content in Blobs, and the stamp of the file when it was read.
 type copied struct {
 	stamp
 	ref string
@@ -54,8 +54,8 @@ type stamp struct {
 	inode       uint64
 }
 
-// stampOf does not follow symbolic links; ok is false for what is neither a file nor a link, and for what is not there.
-// Lstat: a link is compared as a link, and its target may lie outside the project.
+// stampOf is the stamp of a file or of a symbolic link itself, whose target may lie outside the project; ok is false for anything else,
+// and where nothing is.
 func stampOf(path string) (stamp, bool) {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -85,15 +85,14 @@ func (s stamp) content(path string) ([]byte, error) {
 	return []byte(target), err
 }
 
-// Look is the files before a command.
-// It is made by Before and used by After, once.
+// Look is the state of the files before a command. Before makes it, and After uses it once.
 type Look struct {
 	tree  *Tree
-	files map[string]stamp
-	git   map[string]string // object ids of clean files, by path
-	named []string
-	index *gitIndex
-	more  bool // not all files could be looked at
+	files map[string]stamp  // by absolute path
+	git   map[string]string // object ids of files that Git has unchanged, by absolute path
+	named []string          // absolute paths that the command is known to write
+	index *gitIndex         // as it was before the command, which may change it
+	more  bool              // not all files could be examined
 }
 
 // Change is what a command did to a file.
@@ -104,7 +103,8 @@ type Change struct {
 	OldMode, NewMode os.FileMode // os.ModeSymlink alone: a link, and the content is where it leads
 }
 
-// Before looks at the files. named are those the command is known to write, ignored ones too.
+// Before records the files before a command, and copies contents that would be lost otherwise. named are the absolute paths that the
+// command is known to write; they are watched even where they are ignored.
 func (t *Tree) Before(ctx context.Context, named []string) *Look {
 	l := &Look{tree: t, named: named, git: map[string]string{}}
 	l.files, l.more = t.look(ctx, named)
@@ -133,12 +133,13 @@ func (t *Tree) Before(ctx context.Context, named []string) *Look {
 		copies = append(copies, path)
 	}
 	t.mu.Unlock()
-	// What the command names comes first, then what was written last: it is what is worked on.
+	// Files that the command names come first, then the latest written: the time may not suffice for all, and these are most likely
+	// to change.
 	sort.Slice(copies, func(i, j int) bool {
 		a, b := slices.Contains(named, copies[i]), slices.Contains(named, copies[j])
 		return a != b && a || a == b && l.files[copies[i]].mtime > l.files[copies[j]].mtime
 	})
-	// Reading ends with the time that is left for it: what is not copied is reported when the command changed it.
+	// A file that is not copied in time is reported when the command has changed it.
 	until := time.Now().Add(readFor)
 	for _, path := range copies {
 		if time.Now().After(until) || ctx.Err() != nil {
@@ -149,15 +150,14 @@ func (t *Tree) Before(ctx context.Context, named []string) *Look {
 	return l
 }
 
-// indexMoved reports whether git wrote its index after x was read.
-// An index that is gone counts as moved, and is then read as none.
+// indexMoved reports whether git wrote its index after x was read. A deleted index counts as moved, and is then read as none.
 func indexMoved(x *gitIndex) bool {
 	info, err := os.Stat(filepath.Join(x.dir, "index"))
 	return err != nil || !info.ModTime().Equal(x.written)
 }
 
-// copy keeps a file's content. The stamp is taken again after reading: a file that was written meanwhile is left out, because
-// half of one text and half of another would be restored.
+// copy stores a file's content. It takes the stamp again after reading: a file that was written meanwhile is left out, because the bytes
+// may be half of one text and half of another.
 func (t *Tree) copy(path string, s stamp) {
 	// a file that is too large is reported as lost if the command changes it
 	if s.size > readMost {
@@ -203,15 +203,16 @@ func (t *Tree) look(ctx context.Context, named []string) (map[string]stamp, bool
 	return out, more
 }
 
-// After compares. uncaught says in words what the command changed that cannot be taken back; empty: nothing.
+// After compares the files with Before. changes are sorted by path; uncaught says in words what the command changed and cannot be undone,
+// empty for nothing.
 func (l *Look) After(ctx context.Context) (changes []Change, uncaught string) {
 	now, more := l.tree.look(ctx, l.named)
 	var touched []string
 	for path, was := range l.files {
 		is, there := now[path]
 		if !there && more {
-			// asked one by one, which is cheap for the few that are missing
-			is, there = stampOf(path) // a listing that was cut short says nothing about a file that is missing from it
+			// The listing was cut short, so a file that is missing from it may exist.
+			is, there = stampOf(path)
 		}
 		if !there || is != was {
 			touched = append(touched, path)
@@ -293,7 +294,7 @@ func (l *Look) contents(ctx context.Context, paths []string) map[string]string {
 	return out
 }
 
-// words say what was not caught.
+// words says which changes cannot be undone: the files of lost, and any others where a listing was cut short.
 func (l *Look) words(lost []string, more bool) string {
 	var parts []string
 	// five names are enough for a sentence
