@@ -11,8 +11,8 @@ package diff
 
 import "strings"
 
-// Edit says that the old lines [A0,A1) became the new lines [B0,B1); 0-based, half-open. Edits of a Script are
-// sorted and at least one common line lies between two of them. Either range may be empty, never both.
+// Edit says that the old lines [A0,A1) became the new lines [B0,B1); 0-based, half-open. The edits of a Script are sorted, with at
+// least one common line between two of them; package change relies on that when it merges. Either range may be empty, never both.
 type Edit struct{ A0, A1, B0, B1 int }
 
 // Script is the difference of two texts. It shares their memory and is not changed after Compute.
@@ -25,7 +25,7 @@ type Script struct {
 // takes at most about a third of a second: after that the rest counts as replaced, which is still a correct script, only
 // a longer one.
 func Compute(old, new string) *Script {
-	// The usual case of a check that nothing has changed.
+	// Callers often compare only to see whether anything changed; equal texts need no search.
 	if old == new {
 		l := Lines(old)
 		return &Script{A: l, B: l}
@@ -34,8 +34,8 @@ func Compute(old, new string) *Script {
 	return &Script{A: a, B: b, Edits: Strings(a, b)}
 }
 
-// Lines cuts a text after each "\n". Joined again the lines are the text to the byte, and no line is empty: Unified and
-// Apply look at a line's first and last byte without asking. The empty text has no lines.
+// Lines cuts a text after each "\n". Joined, the lines are the text to the byte, and no line is empty: Unified and Apply index a line's
+// first and last byte without a check. The empty text has no lines.
 func Lines(s string) []string {
 	if s == "" {
 		return nil

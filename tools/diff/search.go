@@ -10,15 +10,15 @@ import (
 )
 
 const (
-	budget   = 250 * time.Millisecond // for one comparison; then the rest of it counts as replaced
+	budget   = 250 * time.Millisecond // for the library in one comparison; after that, the remaining gaps count as replaced
 	maxRunes = 1_000_000              // distinct lines one search can number as runes (the library panics above 1,112,058)
 )
 
 // Strings compares two sequences (lines, words) and returns the edits that turn a into b, in the form of Script.Edits. It
 // finishes within the budget; two runs on slow machines may differ in how fine the edits are, never in being correct.
 func Strings(a, b []string) []Edit {
-	// Most edits touch a few lines of a large text. What both begin and end with costs one comparison a line, and keeps the
-	// hash table below small.
+	// Most edits touch a few lines of a large text. The common beginning and end cost one comparison for each line, and without
+	// them the hash table below is small.
 	pre := 0
 	for pre < len(a) && pre < len(b) && a[pre] == b[pre] {
 		pre++
@@ -38,7 +38,7 @@ func Strings(a, b []string) []Edit {
 		pairs = s.match()
 	}
 	edits := make([]Edit, 0, 8)
-	i, j := 0, 0
+	i, j := 0, 0 // in ma and mb: all before is matched or in an edit
 	emit := func(p, q int) {
 		if p > i || q > j {
 			edits = append(edits, Edit{pre + i, pre + p, pre + j, pre + q})
@@ -55,17 +55,17 @@ func Strings(a, b []string) []Edit {
 // pair is a run of n common lines, at a in the old and b in the new sequence.
 type pair struct{ a, b, n int }
 
-// search holds the numbered lines that occur on both sides, with their places. Lines of one side only are gone, so
-// neighbours in fa need not be neighbours in the text; xa and xb lead back.
+// search holds the lines that occur on both sides, as numbers (ids). Lines of one side only are left out, so neighbours in fa need not
+// be neighbours in the text; xa and xb lead back to it.
 type search struct {
-	fa, fb   []int32 // ids
-	xa, xb   []int32 // index in the sequence compared
-	ca, cb   []int32 // how often an id occurs
-	deadline time.Time
+	fa, fb   []int32   // ids of the lines of each side, in order
+	xa, xb   []int32   // index in the sequence that is compared, for each entry of fa and fb
+	ca, cb   []int32   // by id: how often it occurs on each side
+	deadline time.Time // when the budget is used up
 }
 
-// number gives equal lines equal ids and leaves out those that only one side has: they cannot match. The table is open
-// addressing at half load at most; the seed is new in each call, so no text can be written to make it slow.
+// number gives equal lines equal ids and leaves out those that only one side has, as they cannot match. The hash table uses open
+// addressing and is at most half full; its seed is new in each call, so that no file can be crafted to make it slow.
 func number(a, b []string) *search {
 	size := 16
 	for size < 2*(len(a)+len(b)) {
@@ -116,11 +116,10 @@ func number(a, b []string) *search {
 	return r
 }
 
-// match finds the common lines: anchors first, the gaps between them by the library. Pairs that touch are joined into one
-// run, so that a long common part is one pair.
+// match finds the common lines: anchors first, then the gaps between them by the library. The result is in order, with adjacent pairs
+// joined, so that a long common part is one pair.
 func (s *search) match() []pair {
 	var out []pair
-	// Runs are kept instead of lines: most of a large text is one run.
 	add := func(i, j int) { // in filtered indices
 		a, b := int(s.xa[i]), int(s.xb[j])
 		if k := len(out) - 1; k >= 0 && out[k].a+out[k].n == a && out[k].b+out[k].n == b {
@@ -130,9 +129,10 @@ func (s *search) match() []pair {
 		out = append(out, pair{a, b, 1})
 	}
 	i, j := 0, 0
+	// The pair of length 0 is the end of both sides: it closes the last gap.
 	for _, p := range append(s.anchors(), pair{len(s.fa), len(s.fb), 0}) {
 		if p.a < i || p.b < j {
-			continue // swallowed by the run after the anchor before
+			continue // already part of the run that follows an earlier anchor
 		}
 		s.gap(i, p.a, j, p.b, add)
 		if p.n == 0 {
@@ -148,16 +148,15 @@ func (s *search) match() []pair {
 	return out
 }
 
-// anchors are the lines that occur once on each side, as many as keep their order: the longest increasing run of their
-// places, found with a binary search for each line (patience diff).
+// anchors are lines that occur exactly once on each side, as many of them as are in the same order on both: the longest increasing
+// subsequence of their places, with a binary search for each line (patience diff).
 func (s *search) anchors() []pair {
-	// Where an id occurs in fb. Ids that occur more than once keep their last place, which nobody reads: the loop below
-	// takes only those that occur once.
+	// The place of each id in fb. For ids that occur more than once it is the last place, which the loop below does not use.
 	at := make([]int32, len(s.cb))
 	for j, id := range s.fb {
 		at[id] = int32(j)
 	}
-	type node struct{ a, b, prev int32 }
+	type node struct{ a, b, prev int32 } // a place in fa and fb; the node before it in the run, -1 for none
 	var nodes []node
 	var tails []int32 // tails[k]: node that ends the best run of length k+1
 	for i, id := range s.fa {
@@ -212,12 +211,11 @@ func (s *search) gap(i, p, j, q int, add func(i, j int)) {
 	}
 }
 
-// library runs go-diff over a gap whose lines are numbered anew as runes, from 1: each gap has few distinct lines, while
-// the whole text may have more than there are runes. Without time left, or with too many lines, nothing is matched and the
-// gap counts as replaced.
+// library runs go-diff over a gap. The library compares runes, so the lines of the gap get numbers of their own, from 1: a gap has few
+// distinct lines, while the whole text may have more than there are runes. Without time left, or with too many distinct lines, nothing
+// is matched and the gap counts as replaced.
 func (s *search) library(i, p, j, q int, add func(i, j int)) {
 	left := time.Until(s.deadline)
-	// The gaps before have used up the budget.
 	if left <= 0 {
 		return
 	}
@@ -229,7 +227,7 @@ func (s *search) library(i, p, j, q int, add func(i, j int)) {
 			if !ok {
 				n = rune(len(local)) + 1
 				if n >= 0xD800 {
-					n += 0x800 // surrogates are no runes
+					n += 0x800 // skip the surrogates, which a string cannot hold
 				}
 				local[id] = n
 			}
@@ -242,7 +240,7 @@ func (s *search) library(i, p, j, q int, add func(i, j int)) {
 		return
 	}
 	d := dmp.New()
-	// The library stops by itself and returns what it has; the timeout of 0 would mean no limit, but left is positive here.
+	// On a timeout the library returns what it has. 0 would mean no limit; left is positive here.
 	d.DiffTimeout = left
 	for _, x := range d.DiffMainRunes(ra, rb, false) {
 		n := utf8.RuneCountInString(x.Text)

@@ -2,9 +2,9 @@ package diff
 
 import "strings"
 
-// slide moves pure insertions and deletions to the place a person would cut at, and joins edits that come to touch.
-// A block that repeats what stands before or after it can sit in several places; the best begins after a blank
-// line or at the smallest indentation, the last of equals (as git's default).
+// slide moves pure insertions and deletions to the place where a person would cut, and joins edits that touch afterwards. A block that
+// repeats the lines before or after it can be in several places: a new function may seem to begin with the closing bracket of the one
+// before. The best place begins after a blank line or at the smallest indentation; of equals the last is taken, as in Git.
 func slide(a, b []string, edits []Edit) []Edit {
 	out := edits[:0]
 	for k, e := range edits {
@@ -35,13 +35,13 @@ func slide(a, b []string, edits []Edit) []Edit {
 	return out
 }
 
-// shift returns by how many lines the block l[i:j] is to move, negative for back; at most up lines back and down lines on,
-// which are the unchanged lines around it. Moving by one is correct only while the line that leaves the block at one end
-// equals the one that enters at the other.
+// shift returns by how many lines to move the block l[i:j], negative for towards the beginning: at most up lines back and down lines
+// on, the unchanged lines around it. A move by one line is correct only when the line that leaves the block at one end equals the one
+// that enters at the other.
 func shift(l []string, i, j, up, down int) int {
 	lo, hi := 0, 0
-	// The search for a border costs time for each line.
-	const most = 100 // lines; beyond that no place is better
+	// Each place costs two ratings, and a block of equal lines, such as blanks, could move through the whole file.
+	const most = 100 // lines in each direction
 	for -lo < min(up, most) && l[i+lo-1] == l[j+lo-1] {
 		lo--
 	}
@@ -57,9 +57,9 @@ func shift(l []string, i, j, up, down int) int {
 	return best
 }
 
-// cut rates a block's ends: higher is better. Only the order that the weights lead to matters: an end of the text or a
-// blank line is the best border, less indentation is better, a border before a closing bracket is bad. Git's indent
-// heuristic has the same aim.
+// cut rates the two borders of a block; higher is better. The weights were chosen for the order that they give: an end of the text or a
+// blank line is the best border, less indentation is better, a border before a closing bracket is bad. Git's indent heuristic
+// (diff.indentHeuristic) has the same aim.
 func cut(l []string, i, j int) int {
 	s := 0
 	for _, at := range [2]int{i, j} { // the borders lie before line i and before line j
@@ -91,7 +91,7 @@ func closes(s string) bool {
 	return s != "" && strings.IndexByte("})]", s[0]) >= 0 || strings.HasPrefix(s, "end")
 }
 
-// indent is a line's indentation in columns, a tab counted as 4: it only orders lines, so the editor's width is no matter.
+// indent is a line's indentation in columns, with 4 for a tab: it is only compared, so the real width of a tab does not matter.
 func indent(s string) int {
 	n := 0
 	for _, c := range s {

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// Context is the number of unchanged lines around a change in unified text; diff -u and git use the same, and patch(1)
-// finds a hunk that has moved by them.
+// Context is the number of unchanged lines around a change in a unified diff, as in diff -u and Git. patch(1) needs them to find a hunk
+// whose lines have moved.
 const Context = 3
 
 // Unified is the difference of two texts as unified text, "" when they are equal.
@@ -20,8 +20,8 @@ func Unified(oldName, newName, old, new string) string {
 	return Compute(old, new).Unified(oldName, newName)
 }
 
-// Unified prints the script with three lines of context. Names are quoted as git quotes them; /dev/null stands for
-// a file that is not there.
+// Unified prints the script with Context lines of context. Names are quoted as Git quotes them; a caller gives /dev/null for a file that
+// does not exist.
 func (s *Script) Unified(oldName, newName string) string {
 	if len(s.Edits) == 0 {
 		return ""
@@ -39,8 +39,8 @@ func (s *Script) Unified(oldName, newName string) string {
 	return sb.String()
 }
 
-// hunk prints edits that are at most two contexts apart as one hunk: printed apart, their context lines would come
-// twice, and the hunks of a patch must not overlap.
+// hunk prints edits as one hunk. Edits at most 2*Context lines apart share a hunk: in two hunks their context lines would occur twice,
+// and hunks must not overlap.
 func (s *Script) hunk(sb *strings.Builder, edits []Edit) {
 	first, last := edits[0], edits[len(edits)-1]
 	back := min(Context, first.A0)
@@ -68,8 +68,8 @@ func span(from, to int) string {
 	return strconv.Itoa(from+1) + "," + strconv.Itoa(to-from)
 }
 
-// put writes lines with their mark. The note about a missing final newline is diff's own,
-// and patch(1) needs it.
+// put writes lines with their mark. The note about a missing final newline is that of GNU diff and Git; without it patch(1) would add
+// the newline.
 func put(sb *strings.Builder, c byte, lines []string) {
 	for _, l := range lines {
 		sb.WriteByte(c)
@@ -80,9 +80,9 @@ func put(sb *strings.Builder, c byte, lines []string) {
 	}
 }
 
-// quote writes a name as git does: in quotes with escapes when it holds control characters, quotes, backslashes or
-// bytes that are not UTF-8; with a tab behind when it holds a blank, so that patch sees where it ends. A name is text
-// of the repository: without quoting, a newline in it could begin a hunk.
+// quote writes a name as Git does: in quotes with escapes when it has control characters, quotes, backslashes or bytes that are not
+// UTF-8, and followed by a tab when it has a blank, so that patch sees where it ends. A file's name may be chosen by an attacker:
+// without quoting, a newline in it could begin a hunk.
 func quote(name string) string {
 	odd := !utf8.ValidString(name)
 	for i := 0; i < len(name) && !odd; i++ {
@@ -177,8 +177,8 @@ func Apply(text, patch string) (string, error) {
 	return out.String(), nil
 }
 
-// header reads "@@ -1,2 +3,4 @@": from is the 0-based old line, olds and news are how many lines of each side follow. A
-// length that is left out is 1. The new side's start is not looked at: it follows from the hunks before.
+// header reads "@@ -1,2 +3,4 @@": from is the 0-based old line, olds and news are how many lines of each side follow. A missing length
+// is 1. The start on the new side is ignored, because it follows from the hunks before.
 func header(l string, from, olds, news *int) error {
 	f := strings.Fields(l)
 	if len(f) < 4 || f[1][0] != '-' || f[2][0] != '+' {

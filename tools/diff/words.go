@@ -8,8 +8,9 @@ import (
 // Span is a part of a line; byte offsets, half-open.
 type Span struct{ Start, End int }
 
-// maxWords keeps a minified file, whose line is the whole file, from being compared word by word.
-const maxWords = 20_000 // bytes of a line pair that are compared word by word
+// maxWords is the largest pair of lines, in bytes, that is compared word by word. It keeps a minified file, which
+// is one long line, out of the comparison.
+const maxWords = 20_000
 
 // Words compares a changed line with its replacement and returns what differs in each, word by word, ascending, for
 // highlights inside a line. Lines with less than a quarter in common, or over 20,000 bytes together, differ as a whole;
@@ -33,6 +34,7 @@ func Words(old, new string) (olds, news []Span) {
 	}
 	a, b := tokens(old), tokens(new)
 	edits := Strings(a, b)
+	// offs gives the byte offset of each token, and the length of the line at the end.
 	offs := func(t []string) []int {
 		o := make([]int, len(t)+1)
 		for i, s := range t {
@@ -58,8 +60,8 @@ func Words(old, new string) (olds, news []Span) {
 	return olds, news
 }
 
-// tokens cuts a line into words, runs of white space and single other characters; invalid bytes stand alone. Joined
-// again they are the line, so lengths add up to offsets.
+// tokens cuts a line into words, runs of white space and single other characters; an invalid byte is a token of its own. Joined, they
+// are the line, so their lengths add up to offsets.
 func tokens(s string) []string {
 	var out []string
 	for i := 0; i < len(s); {
@@ -79,8 +81,8 @@ func tokens(s string) []string {
 	return out
 }
 
-// class is 1 for letters that make up a word, 2 for white space, 0 for characters that stand alone. Marks belong to
-// words, or a highlight would part an accent from its letter.
+// class is 1 for characters of a word, 2 for white space, 0 for characters that are tokens of their own. Combining marks belong to words,
+// or a highlight would separate an accent from its letter.
 func class(r rune) int {
 	switch {
 	case r == utf8.RuneError:
