@@ -16,33 +16,34 @@ import (
 	"github.com/pillion-dev/pillion/tools/symbol"
 )
 
-// proposal is what a tool wants to do to files. Nothing is written before propose says so. It belongs to one call and is not stored;
-// the change set made of it is.
+// proposal is the input of propose: the files a tool is going to change, and what is said about that. It belongs to one call and is
+// not stored; the change set made of it is.
 type proposal struct {
-	told    bool   // the note tells the model all that it did not know of the files
+	told    bool   // the note has everything of the files that the model did not know, so they count as read afterwards
 	title   string // the call's title; empty: the paths
-	done    string // the result's first words when all of it is applied
-	note    string // for the model, after them: how a passage was found, and the like
+	done    string // first sentence of the result when all of it is applied
+	note    string // for the model, after done: how a passage was found, and the like
 	members []member
 	meta    map[string]any // added to the result's metadata
 	confirm string         // why a person must agree whatever the rules allow; empty: the rules decide
 
-	again *change.Set // it was proposed before, in a session that was cut off; nil: it is new
-	ask   string      // the id of the approval request then; empty: a new one
+	again *change.Set // the set as it was proposed before the session was cut off; nil: it is new
+	ask   string      // id of the approval request of that time; empty: a new one
 
-	// evidence finds out what else is known of the set, before a person is asked; nil: nothing. It is told with the question
-	// and decides nothing.
+	// evidence collects what else is known of the set, before the person is asked; nil: nothing. The approval request shows it; it
+	// does not decide.
 	evidence func(ctx context.Context, set *change.Set) *change.Evidence
 
-	// complete: what follows from its moves, such as changed imports, is in it already. Asking the servers again would do it twice.
+	// complete says that the consequences of its moves, such as changed imports, are among the members. Asking the servers for
+	// them again would make the same edits twice.
 	complete bool
 }
 
-// member is a change with the file it was made from. The place of a new name is judged too.
+// member is a change of one file, with the file as it was when the change was made.
 type member struct {
 	change.File
-	base *files.File // as opened by open; of a Create too
-	to   *place      // Rename: where it goes
+	base *files.File // as opened by open; never nil, for a Create it does not exist
+	to   *place      // of a rename: the new place, which is judged like the old one
 }
 
 // changes is the only way in which a tool changes files: it shows a proposal, has it checked, asks for approval, compares it
@@ -189,8 +190,8 @@ func (c changes) propose(ctx context.Context, call *tools.Call, p proposal) (too
 	}
 	// The set in r carries the verdict so far; a later one reaches the card by show.
 	reply, err := askReply(ctx, call, r)
-	// The servers get their documents back before the write, or they would be told of it on
-	// top of the proposal.
+	// The servers get their own documents back before the write; otherwise they would apply the written text on top of the
+	// proposed one.
 	stop()
 	if err != nil {
 		state := change.Failed
@@ -217,7 +218,8 @@ func (c changes) propose(ctx context.Context, call *tools.Call, p proposal) (too
 		c.show(call, set, change.Failed)
 		return tools.Result{}, err
 	}
-	for _, path := range unknown { // the writer noted what it wrote
+	// The writer recorded these files as known, but the model has not seen the rest of them.
+	for _, path := range unknown {
 		c.Tracker.Forget(path)
 	}
 	c.show(call, done.set, change.Applied)
@@ -258,15 +260,15 @@ func (c changes) syntaxNote(p proposal) string {
 	return strings.Join(notes, "\n")
 }
 
-// set is the proposal as people see it. A reopened proposal keeps its id and its hunks' ids, so that
-// the card of the old session is settled by the new decision.
+// set makes the change set of the proposal. A reopened proposal keeps its id and its hunks' ids, so that the new decision closes the
+// card of the old session.
 func (c changes) set(call *tools.Call, p proposal) *change.Set {
 	list := make([]change.File, len(p.members))
 	for i, m := range p.members {
 		list[i] = m.File
 		list[i].BaseHash, list[i].BaseBuffer, list[i].OldMode = m.base.Hash, m.base.Version, uint32(m.base.Mode.Perm())
 	}
-	if p.again != nil { // the same set with the same hunks, so that nothing of it stays open
+	if p.again != nil {
 		return p.again.WithFiles(list)
 	}
 	s := change.New("chg_"+rand.Text(), list)
@@ -317,7 +319,7 @@ func isEmpty(s *change.Set) bool {
 	return true
 }
 
-// names is the set's paths for a title.
+// names lists the set's paths for a title, three at most.
 func (c changes) names(s *change.Set) string {
 	var out []string
 	for _, p := range s.Paths() {
@@ -402,7 +404,8 @@ func rejected(d *change.Decided, name func(string) string) error {
 	return &tools.Error{Kind: "rejected", Message: text}
 }
 
-// writeError gives an error of the writing a kind.
+// writeError gives an error of a write the kind by which models and scripts tell "read again" (stale) from "choose another name"
+// (exists) and "cannot be done" (encoding, write_failed). A cancel and an error that has a kind pass unchanged.
 func writeError(err error) error {
 	var t *tools.Error
 	kind := "write_failed"
@@ -419,9 +422,8 @@ func writeError(err error) error {
 	return &tools.Error{Kind: kind, Message: err.Error(), Err: err}
 }
 
-// requireRead refuses files that the session has not read, or that changed since; then it says what changed,
-// so that the model need not read the whole file again. This keeps a model from overwriting what a
-// person typed meanwhile.
+// requireRead refuses files that the session has not read, or that changed since it did. In the second case the error shows what
+// changed, so that the model need not read the whole file again. Without it, a model overwrites what the person typed meanwhile.
 func (c changes) requireRead(f *files.File) error {
 	err := c.Tracker.Check(f)
 	// Check returns these types unwrapped.

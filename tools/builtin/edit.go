@@ -24,7 +24,7 @@ type editParams struct {
 	replacement
 }
 
-// replacement is one passage and what comes in its place. Both may have \n or \r\n: the file decides which of them is written.
+// replacement is one passage and the text that replaces it. Both may have \n or \r\n; what is written has the file's line ending.
 type replacement struct {
 	OldString  string `json:"oldString"`
 	NewString  string `json:"newString"`
@@ -69,16 +69,16 @@ func (c changes) edit(ctx context.Context, call *tools.Call, path string, rs []r
 		if rs[0].OldString != "" {
 			return tools.Result{}, missing(f.Path)
 		}
-		// A file that was read and is gone since is news to the model, which should not make it again unawares.
+		// Where the file was read and has been deleted since, the model must learn that before it creates the file again.
 		if err := c.requireRead(f); err != nil {
 			return tools.Result{}, err
 		}
 		m.Kind, text = change.Create, rs[0].NewString
-	} else if rs[0].OldString == "" { // wrong whatever the file says; reading it first would not help
+	} else if rs[0].OldString == "" { // before the check below: reading the file first would not help
 		return tools.Result{}, emptyOld(c.rel(f.Path) + ": " + which(0))
 	}
 	var notes []string
-	whole := true // the model knows the whole file
+	whole := true // the model knows the whole file, not only the lines that it quotes
 	if exists {
 		if err := c.Tracker.Check(f); err != nil {
 			note, all, ok := c.quotesExactly(f, err, rs)
@@ -89,13 +89,14 @@ func (c changes) edit(ctx context.Context, call *tools.Call, path string, rs []r
 			whole, notes = all, append(notes, note...)
 		}
 	}
-	replaced, reworded := 0, "" // what the file has where a quotation has other words
+	// reworded is the last passage in which the quotation has other words than the file, for the error of unbroken.
+	replaced, reworded := 0, ""
 	for i, r := range rs {
 		if i == 0 && !exists {
 			replaced++
 			continue
 		}
-		// On the text that the edits before have left, as a person would make them.
+		// Each edit works on the result of those before it.
 		res, err := replacePassage(text, r)
 		if err != nil {
 			return tools.Result{}, inFile(c.rel(f.Path), which(i), err)
@@ -110,7 +111,7 @@ func (c changes) edit(ctx context.Context, call *tools.Call, path string, rs []r
 			notes = append(notes, which(i)+n)
 		}
 	}
-	// Asked once, at the end: one edit may break the syntax that the next one mends.
+	// Checked once, at the end: one edit may break the syntax and the next one repair it.
 	if reworded != "" {
 		if err := c.unbroken(f, text, reworded); err != nil {
 			return tools.Result{}, err
@@ -123,8 +124,9 @@ func (c changes) edit(ctx context.Context, call *tools.Call, path string, rs []r
 	})
 }
 
-// unbroken refuses a merge after which the file cannot be parsed any more: the block was quoted with other words than it has, so it may
-// be the wrong one, or merged wrongly. Where only white space differs the new text itself is to blame, and the note of propose says so.
+// unbroken refuses a loosely matched edit after which the file cannot be parsed any more: the quotation has other words than the
+// file, so the passage may be the wrong one, or wrongly merged. Where only white space differs, the new text itself is to blame; the
+// edit is then proposed with a note, see syntaxNote.
 func (c changes) unbroken(f *files.File, text, at string) error {
 	line, broken := symbol.Breaks(f.Path, f.Text, text)
 	if !broken {
@@ -134,10 +136,10 @@ func (c changes) unbroken(f *files.File, text, at string) error {
 		c.rel(f.Path), line, at)}
 }
 
-// quotesExactly reports that every oldString occurs in the file exactly and once. Whoever can quote so has
-// seen the lines (by grep, in a command's output), and they have not changed since; so the edit may go
-// ahead although the file was not read, or has changed elsewhere. whole: with the note about the
-// changes the model knows all of the file.
+// quotesExactly reports, as ok, that every oldString occurs in the file exactly and only once. A model that can quote so has seen the
+// lines (by grep, in a command's output), and they have not changed since; so the edit is allowed although the file was not read, or
+// has changed elsewhere. why is the error of Tracker.Check. whole says that with notes, which show the changes, the model knows all of
+// the file.
 func (c changes) quotesExactly(f *files.File, why error, rs []replacement) (notes []string, whole, ok bool) {
 	text := strings.ReplaceAll(f.Text, "\r\n", "\n")
 	for _, r := range rs {
@@ -180,8 +182,8 @@ func replacePassage(text string, r replacement) (replace.Result, error) {
 	return replace.Apply(text, strings.TrimPrefix(r.OldString, "\ufeff"), strings.TrimPrefix(r.NewString, "\ufeff"), r.ReplaceAll)
 }
 
-// inFile names the file and the edit in an error of the engine, and keeps its kind, which the event of the call records. Errors of others
-// pass unchanged.
+// inFile adds the file and the number of the edit to an error of the edit engine, and keeps its kind, which the event of the call
+// records. Other errors pass unchanged.
 func inFile(rel, which string, err error) error {
 	var r *replace.Error
 	if errors.As(err, &r) {
@@ -194,7 +196,7 @@ func inFile(rel, which string, err error) error {
 // has and quotes it exactly next time. Empty for an exact match.
 func describeMatch(r replace.Result) string {
 	var sb strings.Builder
-	// "simple" is the exact match; the other stages are named after what they forgive.
+	// "simple" is the exact match; the other stages of package replace are named after what they ignore.
 	if r.Stage != "simple" && len(r.Spans) > 0 {
 		s := r.Spans[0]
 		fmt.Fprintf(&sb, "oldString does not stand in the file exactly as quoted; it was found at lines %d-%d by the %s match.", s.StartLine, s.EndLine, r.Stage)

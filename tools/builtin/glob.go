@@ -20,8 +20,8 @@ type globParams struct {
 	Path    string `json:"path,omitempty"`
 }
 
-// Glob finds files by name. Names show also of files whose content is withheld: a model must be able to say that there is an .env. Only what
-// a rule denies stays out.
+// Glob finds files by name. It also names files whose content is withheld, since the model must be able to know that there is an .env;
+// only files that a rule denies are left out.
 func Glob(env Env) tools.Tool {
 	s, w := env.searcher(), env.workspace()
 	return tools.New("glob", globText, func(ctx context.Context, p globParams, call *tools.Call) (tools.Result, error) {
@@ -40,7 +40,7 @@ func Glob(env Env) tools.Tool {
 		if err != nil {
 			return tools.Result{}, err
 		}
-		// The place is asked about before the pattern: a search outside the project is the graver question.
+		// The place first: when a search outside the project is rejected, the pattern need not be asked about.
 		if err := w.askSearch(ctx, call, at); err != nil {
 			return tools.Result{}, err
 		}
@@ -67,7 +67,7 @@ func globResult(title string, at place, found search.Names) tools.Result {
 	for i, p := range found.Paths {
 		path := at.named(p)
 		lines = append(lines, search.OneLine(path))
-		// The text has all of them, the editor gets the first.
+		// The result's text has all paths; an editor follows only some of them.
 		if i < maxLocations {
 			r.Locations = append(r.Locations, tools.Location{Path: filepath.Clean(path)})
 		}

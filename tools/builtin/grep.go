@@ -24,11 +24,11 @@ type grepParams struct {
 	Include string `json:"include,omitempty"`
 }
 
-// maxLocations is how many files an editor is told about with a result: it follows the first of them, more only fill the log.
+// maxLocations is how many places a result reports to editors. They follow the first ones; more would only fill the event log.
 const maxLocations = 20
 
-// Grep finds lines by a regular expression. Unsaved text of open documents is searched in place of the disk's. Content shows only of files
-// that may be read without a question, since one search would otherwise ask about each .env file.
+// Grep finds lines by a regular expression. For open documents with unsaved changes it searches the buffer and not the disk. It shows
+// lines only of files that may be read without a question, since one search would otherwise ask about each .env file.
 func Grep(env Env) tools.Tool {
 	s, w := env.searcher(), env.workspace()
 	return tools.New("grep", grepText, func(ctx context.Context, p grepParams, call *tools.Call) (tools.Result, error) {
@@ -39,7 +39,7 @@ func Grep(env Env) tools.Tool {
 		if err != nil {
 			return tools.Result{}, err
 		}
-		// A folder is asked about as a place, a file like a read of it.
+		// A folder needs only the permission for its place; a single file is judged like a read of it.
 		if at.dir {
 			err = w.askSearch(ctx, call, at)
 		} else {
@@ -110,7 +110,8 @@ func grepResult(title string, at place, found search.Lines) tools.Result {
 	return r
 }
 
-// searchError gives a search's failure its kind, and a missing path its neighbours.
+// searchError gives a failed search its kind; for a missing path the message lists similar names, because models slip in one part of a
+// path.
 func searchError(at place, err error) error {
 	var pattern *search.PatternError
 	var path *search.PathError
@@ -129,8 +130,8 @@ func searchError(at place, err error) error {
 	return err
 }
 
-// notes are what a reader would want to know about how far a search came: that it ran out of time, that files could not be read. Empty when
-// neither; else it begins with a line break.
+// notes says what a search left out: that it ran out of time, or could not read some files. Without it, the model takes "No files found"
+// for an answer. It is empty when nothing was left out, and begins with a line break otherwise.
 func notes(partial bool, unread search.Unread) string {
 	var b strings.Builder
 	if partial {
@@ -146,7 +147,8 @@ func notes(partial bool, unread search.Unread) string {
 	return b.String()
 }
 
-// markTruncated marks a result that left something out. A text over the cap is left to the cap, which saves the whole.
+// markTruncated sets the metadata "truncated", which tells the output cap that the result was cut already. Text over the cap is left
+// unmarked, so that the cap cuts it and saves the whole in a file.
 func markTruncated(r *tools.Result, more bool) {
 	if len(r.Output) <= tools.MaxBytes && strings.Count(r.Output, "\n") < tools.MaxLines {
 		r.Metadata["truncated"] = more

@@ -14,7 +14,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/rules"
 )
 
-// maxInstructions is how many bytes of one instruction file are shown: such a file stays in the context for the rest of the session.
+// maxInstructions is how many bytes of one instruction file are shown, since they stay in the context for the rest of the session.
 const maxInstructions = 32 << 10
 
 // instructions appends the instruction files of the folders between the session's and a file that is
@@ -26,8 +26,9 @@ type instructions struct {
 	given map[string]bool // by real path; guarded by mu
 }
 
-// above returns what has not been shown yet, outermost first, so that the rules of the nearest folder are read last, and the paths for the
-// metadata (never null). Real paths are compared: a link must not bring in the instructions of another place.
+// above returns the instructions for a file that were not shown yet, and their paths for the metadata (never null). The outermost folder
+// comes first, so that the model reads the rules of the nearest folder last. Real paths are compared: a link must not bring in the
+// instructions of another place.
 func (in *instructions) above(at place) (text string, loaded []string) {
 	loaded = []string{}
 	root, err := files.Real(in.root())
@@ -56,7 +57,8 @@ func (in *instructions) above(at place) (text string, loaded []string) {
 				fmt.Fprintf(&sb, "\n\n<system-reminder>\nInstructions from: %s\n%s\n</system-reminder>", path, body)
 				loaded = append(loaded, path)
 			}
-			// A folder's other names are ignored, also when the first one was shown before.
+			// A folder has one instruction file: the names after the first that exists are ignored, even when that one was shown
+			// before.
 			break
 		}
 	}
@@ -67,7 +69,8 @@ func (in *instructions) above(at place) (text string, loaded []string) {
 	return sb.String(), loaded
 }
 
-// rules are other agents' rules for the file that is read, each once a session. Those that always count are in the system prompt.
+// rules are the rule files of other agents (package rules) that apply to the file that is read, each once in a session. Those that apply
+// to every file are in the system prompt.
 func (in *instructions) rules(root, reading string) (out []rules.Rule) {
 	rel, err := filepath.Rel(root, reading)
 	if err != nil {
@@ -92,8 +95,8 @@ func (in *instructions) rules(root, reading string) (out []rules.Rule) {
 	return out
 }
 
-// load reads an instruction file; ok says that the folder has this one. A link that leads to anything but another
-// instruction file of the project is not followed: nobody was asked about its target.
+// load reads an instruction file; ok says that the folder has it, and body is empty when it was shown before. It does not follow a link
+// to anything but another instruction file of the project: its text goes to the model without an approval.
 func (in *instructions) load(path, root, reading string) (body string, ok bool) {
 	real, err := files.Real(path)
 	if err != nil || !paths.Within(root, real) || !slices.Contains(tools.InstructionFiles, filepath.Base(real)) {

@@ -19,23 +19,24 @@ import (
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
-// Landing is what a draft proposes at its end.
+// Landing is what a draft proposes when it ends.
 type Landing struct {
 	Title string
 	Files []change.File // Old is what the draft began from, which may not be what is there now
 	Notes []string      // for the person and the model: what a reader must know of the whole
-	// Bulk says what is taken or left as a whole, one line each: ignored output, folders without files. It is asked once,
-	// after the files.
+	// Bulk lists what is kept or dropped as a whole: ignored output, folders without files. One request asks for all of it, after
+	// the files.
 	Bulk []string
 	// Evidence is what is known of the proposal as it is landed, merged with what the project has by then; nil: nothing.
 	Evidence func(ctx context.Context, set *change.Set) *change.Evidence
-	// Take carries out what is no file's text, after the files were written. bulk: the person keeps the bulk.
-	// An error of it is told to the model, not returned: the files were written by then, and the call must not read as if nothing was.
+	// Take carries out what is not the text of a file, after the files were written. bulk says that the person keeps the bulk, partly
+	// that some hunks were not accepted. Its error is reported in the result and does not fail the call: the files were written by
+	// then, and a failed call reads as if nothing was.
 	Take func(ctx context.Context, bulk, partly bool) error
 }
 
-// Land is the proposal of a draft as a tool that no model is offered: run once, it takes the road of every other change.
-// A person is always asked, whatever the rules allow: nobody has seen what commands did in the draft.
+// Land is the proposal of a draft as a tool that is not offered to models. It runs once and goes through propose like every other
+// change. A person is always asked, whatever the rules allow, because what commands did in the draft was not shown before.
 func Land(env Env, l Landing) tools.Tool {
 	return tools.Tool{ID: "draft", Permission: "edit", Kind: tools.KindEdit, Description: "What was done in a draft.", Parameters: json.RawMessage(`{"type":"object"}`),
 		Run: func(ctx context.Context, _ json.RawMessage, call *tools.Call) (tools.Result, error) {
@@ -104,10 +105,11 @@ func (c changes) land(ctx context.Context, call *tools.Call, l Landing) (tools.R
 	return r, nil
 }
 
-// byRisk puts first what a reader must look at: programs, each with the tests beside it, then settings, then what is only
-// read, and what a program wrote last. Every front end shows the files in this order.
+// byRisk sorts the files of a draft by how much they need a reader: first programs, each followed by its tests, then tests of programs
+// that are not in the proposal, settings, documents, and last what a program generated. Every front end shows them in this order.
 func byRisk(list []member) {
-	subject := map[string]bool{} // programs in the proposal, by what their tests would be called after
+	subject := map[string]bool{} // programs in the proposal, by stem
+	// stem is what a program and its tests have in common: "a" of a.go, a_test.go, test_a.py and a.spec.ts.
 	stem := func(path string) string {
 		name := strings.ToLower(filepath.Base(path))
 		name, _, _ = strings.Cut(name, ".")
@@ -157,10 +159,10 @@ func nameList(list []string) string {
 	return strings.Join(list, ", ")
 }
 
-// landed fits one file of a draft to what is there now. A member without a kind is not proposed; note says why, or what the
-// reader must know of it.
+// landed merges one file of a draft with what the project has now. A member without a kind is not proposed; note says why, or what the
+// reader must know of it. A file that cannot be landed is left out with a note, so that one does not hold back the others.
 func (c changes) landed(f change.File) (m member, note string, err error) {
-	// As people and the model know it; the notes are for both.
+	// The name that people and the model know; the notes are for both.
 	name := c.rel(f.Path)
 	if f.Links() {
 		if err := rebaseLink(&f); err != nil {
@@ -197,13 +199,13 @@ func (c changes) landed(f change.File) (m member, note string, err error) {
 	case f.Kind == change.Create && !there:
 		return m, "", nil
 	case f.Kind == change.Delete && !there:
-		return member{}, "", nil // both removed it
+		return member{}, "", nil // deleted on both sides
 	case !there:
 		m.Kind, m.Old, m.Hunks = change.Create, "", nil
 		return m, name + " was deleted in the project meanwhile; it is proposed as a new file.", nil
 	case f.Kind != change.Delete && base.Text == strings.TrimPrefix(f.New, "\ufeff") && f.Mode == 0:
-		return member{}, "", nil // both made it so
-	// Without a common base, or without lines, there is nothing to merge by: the person gets both versions to choose from.
+		return member{}, "", nil // the project has the same text already
+	// Without a common base, or without lines, a merge is impossible: the person gets both versions to choose from.
 	case f.Kind == change.Create || f.Binary && base.Text != f.Old:
 		m.Kind, m.Old = change.Edit, base.Text
 		if m.Binary = f.Binary; !f.Binary {
@@ -231,8 +233,8 @@ func (c changes) landed(f change.File) (m member, note string, err error) {
 	return m, note, nil
 }
 
-// nameAt is a path with the links of its folder resolved, but not its own: the place of the link itself. A folder that does not exist yet
-// is no error.
+// nameAt is the path with the links of its folder resolved, but not its last part: the place of a link itself. A folder that does not
+// exist yet is no error.
 func nameAt(path string) (string, error) {
 	dir, err := files.Real(filepath.Dir(path))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -19,8 +19,8 @@ type listParams struct {
 	Ignore []string `json:"ignore,omitempty" jsonschema:"more globs to leave out"`
 }
 
-// List shows a folder as a tree, of which 100 entries at most: those near the top come first, as they say most about a project. The answer
-// names its root as the model did, not as its links resolve.
+// List shows a folder as a tree with at most 100 entries; those near the top come first, because they say most about a project. The
+// root of the tree has the name that the model used, not the one with links resolved.
 func List(env Env) tools.Tool {
 	s, w := env.searcher(), env.workspace()
 	return tools.New("list", listText, func(ctx context.Context, p listParams, call *tools.Call) (tools.Result, error) {

@@ -12,7 +12,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
-// What one answer shows at most; the rest is counted.
+// How many lines one answer shows; the rest is counted in its last line. A find-references of a common name has thousands, which would
+// fill the model's context. The metadata for editors has all of them.
 const (
 	maxShownProblems  = 200
 	maxShownLocations = 200
@@ -48,8 +49,8 @@ func (c *lspCall) diagnostics(ctx context.Context) (tools.Result, error) {
 	return c.problems(reports), nil
 }
 
-// problems renders reports for the model: counts first, then one line each. "No problems." stands only
-// for Fresh; a less certain answer says what is missing. The metadata carries all of them.
+// problems renders reports for the model: counts first, then one line each. It says "No problems." only when all reports are Fresh; a
+// less certain answer says what is missing, because the model takes silence for success. The metadata has all problems.
 func (c *lspCall) problems(reports []lspbridge.FileReport) tools.Result {
 	// An empty list, not null, in the metadata: clients iterate over it.
 	list := []change.Problem{}
@@ -60,7 +61,7 @@ func (c *lspCall) problems(reports []lspbridge.FileReport) tools.Result {
 	for _, r := range reports {
 		// One file that was not checked makes the whole answer uncertain: "no problems" would otherwise cover it.
 		state = change.LeastCertain(state, r.Certainty)
-		// Fifty files wait for the same server; its reason is said once.
+		// Many files may wait for the same server; its reason is given once.
 		if r.Certainty != change.Fresh && r.Reason != "" && !strings.Contains(strings.Join(reasons, "\n"), r.Reason) {
 			reasons = append(reasons, r.Reason)
 		}
@@ -92,7 +93,7 @@ func (c *lspCall) problems(reports []lspbridge.FileReport) tools.Result {
 			counts = append(counts, textutil.Plural(n, string(s)))
 		}
 	}
-	// Only the empty and fresh list keeps these words; see the certainties in package change.
+	// These words remain for a list that is empty and fresh, see change.Fresh.
 	head := "No problems."
 	switch {
 	case len(counts) > 0:
@@ -132,8 +133,7 @@ func wirePlace(path string, r lspbridge.Range) wireLocation {
 	return wireLocation{Path: path, Line: r.Start.Line + 1, Column: r.Start.Character + 1, EndLine: r.End.Line + 1, EndColumn: r.End.Character + 1}
 }
 
-// locations lists places, each with the text of its line, so that the model need not read every file to
-// choose.
+// locations lists places, each with the text of its line, so that the model can choose one without reading every file.
 func (c *lspCall) locations(list []lspbridge.Location, err error) (tools.Result, error) {
 	if err != nil {
 		return tools.Result{}, err
@@ -203,7 +203,7 @@ type wireSymbol struct {
 	Children  []wireSymbol `json:"children,omitempty"`
 }
 
-// wireSymbols never returns nil, so that the JSON is a list.
+// wireSymbols converts symbols and their children. It never returns nil: clients iterate over the JSON without a check for null.
 func wireSymbols(list []lspbridge.Symbol) []wireSymbol {
 	out := make([]wireSymbol, 0, len(list))
 	for _, s := range list {
@@ -259,7 +259,7 @@ func symbolKind(k int) string {
 	return names[k-1]
 }
 
-// calls lists callers or callees, each with the places of the calls.
+// calls lists callers or callees, each with the places of the calls. The metadata has all of them.
 func (c *lspCall) calls(list []lspbridge.CallItem, err error) (tools.Result, error) {
 	if err != nil {
 		return tools.Result{}, err
@@ -275,7 +275,7 @@ func (c *lspCall) calls(list []lspbridge.CallItem, err error) (tools.Result, err
 	var out strings.Builder
 	for _, i := range list {
 		// FromRanges are always in the file of the one that calls (CallHierarchyIncomingCall and CallHierarchyOutgoingCall in LSP).
-		from := i.Path // incoming: the calls stand in the caller's file
+		from := i.Path // incomingCalls: the item is the caller
 		if c.p.Operation == "outgoingCalls" {
 			from = c.path
 		}

@@ -6,8 +6,9 @@ import (
 	"github.com/pillion-dev/pillion/tools"
 )
 
-// Models that were trained on other programs' tools call parameters as those do. What they mean is plain, and a call
-// that fails for it costs a step. Names are compared without case, '-' and '_'.
+// Other names that the tools accept for their parameters, see tools.WithNames. Models that were trained on other programs' tools use the
+// names of those; what they mean is clear, and a failed call costs a step. Names are compared without case, '-' and '_'. The schema
+// shows only the keys.
 var (
 	fileNames   = []string{"path", "file", "filename", "absolutePath", "targetFile", "relativePath"}
 	folderNames = []string{"directory", "dir", "folder", "root", "cwd", "directoryPath", "dirPath", "targetDirectory", "absolutePath", "relativePath"}

@@ -10,11 +10,11 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// repairPath is the path that a model means by what it wrote: an address (file:///…), the person's home
-// folder (~/…), blanks or quotes around a name, accents in the other of Unicode's two normal forms
-// (macOS stores NFD, models write NFC). A path that exists is taken literally. Without this, `write
-// ~/x` makes a folder "~" in the project.
+// repairPath is the path that a model means by what it wrote: a URL (file:///…), the home folder (~/…), blanks or quotes around a name,
+// accents in the other of Unicode's two normal forms (macOS stores NFD, models write NFC). Without it, `write ~/x` creates a folder "~"
+// in the project. A path that exists is taken literally. The result is judged like any path: repairing grants nothing.
 func (w workspace) repairPath(path string) string {
+	// there looks at the name itself, so a dangling link counts as well.
 	there := func(p string) bool {
 		if !filepath.IsAbs(p) {
 			p = filepath.Join(w.Cwd, p)

@@ -10,9 +10,9 @@ import (
 	"github.com/pillion-dev/pillion/tools/shell/sandbox"
 )
 
-// protector judges real paths for one operation: those that protected knows by their names, and those that another
-// program acts on because a setting or a link elsewhere leads to them. Where these are is looked up once, at the first
-// path that its name does not protect.
+// protector returns a test for real paths, for one operation: a path is protected by its name, or because a setting or a link elsewhere
+// leads to it, so that another program acts on it. The second kind is looked up once, at the first path that its name does not
+// protect, because it reads Git's configuration.
 func (w workspace) protector() func(real string) (reason string, ok bool) {
 	led := sync.OnceValue(w.ledTo)
 	return func(real string) (string, bool) {

@@ -36,7 +36,8 @@ type questionOption struct {
 // maxHeader is the length that the parameter's description asks for; longer labels are cut.
 const maxHeader = 30 // characters
 
-// Question asks the person and waits for the answers. The result repeats each question with its answer, since several are answered at once.
+// Question asks the person and waits for the answers. The result repeats each question with its answer, because several are asked at
+// once. An answer that is missing is "Unanswered".
 func Question(Env) tools.Tool {
 	return tools.New("question", questionText, func(ctx context.Context, p questionParams, call *tools.Call) (tools.Result, error) {
 		if call.Host.Questions == nil {

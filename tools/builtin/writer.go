@@ -16,23 +16,25 @@ import (
 	"github.com/pillion-dev/pillion/tools/paths"
 )
 
-// maxTries is how often carryOut compares and writes while a person types in the same file. The third stale write is reported.
+// maxTries is how often carryOut compares and writes while a person types in the same file. When the last write is stale as well, the
+// call fails.
 const maxTries = 3
 
-// carriedOut is a set that was written. It may differ from what was approved: by lines that others changed meanwhile, and by what a formatter did.
+// carriedOut is a set that was written. It may differ from the approved one in lines that others changed meanwhile, and in what a
+// formatter changed.
 type carriedOut struct {
 	set   *change.Set // as written: merged, formatted
 	notes []string    // for the model
 }
 
-// Writer is the one way to the disk and to the editor's buffers: it takes sets that were decided on, compares them
-// with what is there under the locks of all their paths, and writes all of it or nothing.
+// Writer is the only way to the disk and to the editor's buffers: it takes decided sets, compares them with the files under the locks
+// of all their paths, and writes all of a set or nothing.
 type Writer struct {
 	workspace
 	Tracker   *files.Tracker
-	Locks     *files.Locks  // nil: nobody else writes
-	Applier   Applier       // nil: straight to the disk
-	Journal   files.Journal // nil: no repair after a crash between two files
+	Locks     *files.Locks  // shared by all writers of the process; nil: there is no other writer
+	Applier   Applier       // writes through the editor; nil: straight to the disk
+	Journal   files.Journal // nil: a crash between two files is not recovered
 	Formatter Formatter     // nil: none
 	Bridge    Bridge        // nil: no language servers
 }
@@ -51,10 +53,10 @@ func (w *Writer) Check(ctx context.Context, set *change.Set) *change.Verdict {
 	return checker{Bridge: w.Bridge}.checkOnce(ctx, proposals(set))
 }
 
-// carryOut writes what was accepted, under the locks of all its paths. begin is called with the final
-// text before it is written: it records the event "writing", by which a crash in between is recovered.
+// carryOut writes what was accepted, under the locks of all its paths. It calls begin with the final text before each attempt to
+// write it: that records the state "writing", so that after a crash the next start can compare the files with this text.
 func (w *Writer) carryOut(ctx context.Context, d *change.Decided, p proposal, begin func(*change.Set)) (*carriedOut, error) {
-	led := map[string]string{} // real path of each path when it was approved
+	led := map[string]string{} // real path of each path at the time of the approval
 	for _, m := range p.members {
 		led[m.Path] = m.base.Real
 		if m.to != nil {
@@ -91,8 +93,8 @@ func (w *Writer) carryOut(ctx context.Context, d *change.Decided, p proposal, be
 	}
 }
 
-// checkUnmoved fails when a path's links lead elsewhere than when it was approved: a program may have put a
-// symbolic link there meanwhile, and the approval was for another file.
+// checkUnmoved fails when the links of a path lead elsewhere than when it was approved: a program may have put a symbolic link there
+// meanwhile, and the approval was for another file. led has the real path of each path at that time.
 func checkUnmoved(set *change.Set, led map[string]string) error {
 	links := map[string]bool{}
 	for _, f := range set.Files {
@@ -149,7 +151,7 @@ func (w *Writer) rebase(set *change.Set) (*change.Set, []string, error) {
 		if err != nil {
 			return nil, nil, pathError(f.Path, err)
 		}
-		// A document that was never saved is there for the person.
+		// A document that was never saved exists as far as the person can see.
 		there := now.Exists || now.Dirty
 		switch {
 		case f.Kind == change.Create && there:
@@ -173,8 +175,8 @@ func (w *Writer) rebase(set *change.Set) (*change.Set, []string, error) {
 	return &out, notes, nil
 }
 
-// describeChange describes what changed since old. When the description is complete, the file is noted as read:
-// the model knows all of it now.
+// describeChange describes for the model what changed since old. When the description is complete, the file counts as read, because
+// the model can work out its text.
 func (w *Writer) describeChange(now *files.File, old string) string {
 	text := diff.Unified(w.rel(now.Path), w.rel(now.Path), old, now.Text)
 	short, all := firstLines(text, 200)
@@ -185,7 +187,7 @@ func (w *Writer) describeChange(now *files.File, old string) string {
 	return " It is now known to you with this difference; make your change against the present text:\n" + short
 }
 
-// firstLines keeps the first n lines and at most 8 KiB of a text; all reports that nothing was cut.
+// firstLines keeps the first n lines and at most 8 KiB of a text, since lines may be very long; all reports that nothing was cut.
 func firstLines(text string, n int) (kept string, all bool) {
 	l := diff.Lines(text)
 	s := strings.Join(l[:min(n, len(l))], "")
@@ -231,8 +233,8 @@ func (w *Writer) WriteDisk(ctx context.Context, set *change.Set) error {
 	}
 	var ops []files.Op
 	for _, f := range set.Files {
-		// Without an Applier nobody can change the editor's buffer: writing under unsaved text would
-		// lose one of the two when the person saves.
+		// Without an Applier the editor's buffer cannot be changed. Writing the file under an unsaved buffer would lose one of the
+		// two texts when the person saves.
 		if w.Applier == nil && w.Buffers != nil {
 			if w.dirty(place{path: f.Path, real: real(f.Path)}) {
 				return fmt.Errorf("%s has unsaved changes in the editor, which cannot take edits; save or close it first", f.Path)
@@ -248,7 +250,7 @@ func (w *Writer) WriteDisk(ctx context.Context, set *change.Set) error {
 			op.Kind = files.Remove
 		default:
 			enc, text := files.Encoding(f.Encoding), f.New
-			// A set that was stored before encodings were: the file keeps the one it has.
+			// A stored set of an earlier version has no encoding: the file keeps its own.
 			if enc == "" && f.Kind != change.Create {
 				now, err := files.Open(f.Path, nil)
 				if err != nil {
@@ -256,7 +258,8 @@ func (w *Writer) WriteDisk(ctx context.Context, set *change.Set) error {
 				}
 				enc = now.Encoding
 			}
-			// A model that writes the mark itself wants it as the file's encoding, not twice.
+			// A byte order mark that the model wrote becomes the file's encoding; as a character it would be there twice after the
+			// next edit.
 			if t, ok := strings.CutPrefix(text, "\ufeff"); ok && f.Kind == change.Create {
 				text, enc = t, files.UTF8BOM
 			}
@@ -295,8 +298,7 @@ func (w *Writer) checkRootExists(set *change.Set) error {
 	return nil
 }
 
-// real is files.Real for a path that was resolved before; on an error the path itself, and the write
-// then fails.
+// real is files.Real for a path that was resolved before. On an error it is the path itself; the write of such a path fails anyway.
 func real(path string) string {
 	if r, err := files.Real(path); err == nil {
 		return r
@@ -304,9 +306,8 @@ func real(path string) string {
 	return path
 }
 
-// Apply writes a set that a person already decided on, such as an undo: it compares the bases under
-// lock first. The model's read state is left alone on purpose, so that its next edit of these files is
-// told what changed.
+// Apply writes a set that the person already decided on, such as an undo, and returns it as it was written. It compares the bases
+// under lock first. It does not update the Tracker, on purpose: the model's next edit of these files is then told what changed.
 func (w *Writer) Apply(ctx context.Context, set *change.Set) (*change.Set, error) {
 	unlock, err := w.lock(ctx, set)
 	if err != nil {
@@ -351,12 +352,12 @@ func dropFolders(set *change.Set) {
 	}
 }
 
-// Present is the file's text as the person sees it; change.Set.Undo compares with it. A file that
-// cannot be read as text exists with an empty text, so it is never overwritten.
+// Present is the file's text as the person sees it, see change.Present. A path that cannot be opened (a folder, a device, a file that
+// is too large) exists with an empty text: undo then finds a conflict and does not overwrite it.
 func (w *Writer) Present(path string) (text string, exists bool) {
 	f, err := files.Open(path, w.Buffers)
 	if err != nil {
-		return "", true // something is there that is no text: never overwritten
+		return "", true
 	}
 	return f.Text, f.Exists || f.Dirty
 }
