@@ -6,7 +6,7 @@ package permission
 func Default() Ruleset {
 	return Ruleset{
 		{"*", "*", Allow, "default"},
-		// the same call, with the same input, several times in a row
+		// doom_loop is asked for when a model repeats the same call with the same input.
 		{"doom_loop", "*", Ask, "default"},
 		{"external_directory", "*", Ask, "default"},
 		{"read", "*", Allow, "default"},
@@ -17,6 +17,6 @@ func Default() Ruleset {
 		{ReadOnlyCommands, "*", Allow, "default"},
 		{"edit", "*", Ask, "default"},
 		{"bash", "*", Ask, "default"},
-		{"webfetch", "*", Ask, "default"}, // an address can carry out what was read
+		{"webfetch", "*", Ask, "default"}, // an address can carry what was read to a server
 	}
 }

@@ -12,18 +12,18 @@ import (
 type GateOptions struct {
 	Rules   func() Ruleset // called for each request, so a changed configuration applies to the next one; nil: Default
 	Asker   Asker          // nil: no person is connected; what would ask is rejected with that reason
-	Grants  Grants         // nil: "always" lasts for the session only
-	Project string         // what project grants belong to: the worktree root, absolute
-	// Follow, when set, says that changes inside the project are made at once and reviewed afterwards: what the rules
-	// ask is then let through where the request says it is Followable. A deny stays a deny.
+	Grants  Grants         // where "always" for a project is stored; nil: it lasts for the session only
+	Project string         // the worktree root, absolute: project grants are stored under it
+	// Follow, when set and true, says that changes inside the project are made at once and reviewed afterwards: a request that
+	// the rules would ask is then allowed if it is Followable. A deny stays a deny.
 	Follow func() bool
 	// Advise, when set, is called before the person is asked (plugins): Allow and Deny decide, anything else asks the
 	// person. It cannot allow a request with MustAsk: a plugin is not the person.
 	Advise func(context.Context, Request) Action
 	// Insist, when set, turns a request into one with MustAsk: the person's hooks ask for it.
 	Insist func(Request) bool
-	// Notify, when set, is called with a nil Outcome when a question opens and with its Outcome when it ends. It runs in
-	// the asking goroutine and must not block. For events and logs.
+	// Notify, when set, is called with a nil Outcome when a question opens and with its Outcome when it ends, for events and logs.
+	// It runs in the goroutine that called Ask and must not block.
 	Notify func(Request, *Outcome)
 }
 
@@ -42,29 +42,30 @@ type Gate struct {
 	within  []func() Ruleset // their rules, which must allow as well
 }
 
+// gateState is what a gate shares with its children. No call out (Asker, Grants, Notify) is made under mu.
 type gateState struct {
 	mu      sync.Mutex
 	grants  map[string]Ruleset // by session; guarded by mu
 	pending map[*question]bool // guarded by mu
 }
 
-// question is an approval request without a decision. Several may answer it: the person, "always" on another request, a
-// cancelled turn, the end of the session. Whoever deletes it from pending answers it; all others find it closed.
+// question is an approval request without a decision. It may be answered by the person, by "always" on another request, by a canceled
+// turn or by the end of the session. The one who deletes it from pending answers it; for all others it is closed.
 type question struct {
 	gate     *Gate
 	request  Request
 	answered chan Outcome // buffered: the one answer
 }
 
-// NewGate makes a gate without grants of its own; EndSession releases what a session has collected in it.
+// NewGate makes a gate without session grants; EndSession drops those that a session has collected.
 func NewGate(o GateOptions) *Gate {
 	return &Gate{o: o, state: &gateState{grants: map[string]Ruleset{}, pending: map[*question]bool{}}}
 }
 
-// Child is a gate for a sub-agent of a session: its own rules, within those of the session it was started from, so
-// that it can never do what that one may not. The open questions are shared, and what the person allowed for the
-// parent session is allowed for the sub-agent too, not the other way round. An Asker or a Notify of o replaces the
-// parent's.
+// Child is a gate for a sub-agent of a session. A call must be allowed by its own rules and by those of the parent session, so a
+// sub-agent can never do what the session may not. Open questions are shared. What the person allowed for the parent session counts
+// for the sub-agent too, but not the other way round. An Asker or a Notify of o replaces the parent's; other options but Rules are
+// the parent's.
 func (g *Gate) Child(o GateOptions, parentSession string) *Gate {
 	child := &Gate{o: g.o, state: g.state, inherit: append(slices.Clone(g.inherit), parentSession), within: append(slices.Clone(g.within), g.o.Rules)}
 	child.o.Rules = o.Rules
@@ -111,8 +112,8 @@ func (g *Gate) Ask(ctx context.Context, r Request) (Reply, error) {
 	if g.o.Notify != nil {
 		g.o.Notify(r, nil)
 	}
-	// An "always" given between the first Judge and the insertion into pending found this question in neither place:
-	// JudgeAgain did not see it, and Judge did not see the grant. Judging again after the insertion closes that gap.
+	// An "always" that was given between the first Judge and the insertion into pending missed this question: Judge ran before the
+	// grant, and JudgeAgain before the insertion. Judging again now closes that gap.
 	if v := g.Judge(ctx, r); v.Action != Ask {
 		reply, err := v.Reply(r)
 		q.answer(Outcome{reply, err})
@@ -128,7 +129,7 @@ func (g *Gate) Ask(ctx context.Context, r Request) (Reply, error) {
 	select {
 	case end = <-q.answered:
 	case <-ctx.Done():
-		// The channel is read even after a cancel: an answer that came at the same moment has won and is reported.
+		// The channel is read even after a cancel: if an answer came at the same moment, that is the outcome.
 		q.answer(Outcome{Err: ctx.Err()})
 		end = <-q.answered
 	}
@@ -138,8 +139,8 @@ func (g *Gate) Ask(ctx context.Context, r Request) (Reply, error) {
 	return end.Reply, end.Err
 }
 
-// answer ends the question and reports whether this call was the one that did. The send cannot block: the channel has
-// room for one answer, and only the caller that removed the question from pending sends.
+// answer ends the question and reports whether this call did so. The send cannot block: the channel has room for one answer, and only
+// the caller that removed the question from pending sends one.
 func (q *question) answer(o Outcome) bool {
 	s := q.gate.state
 	s.mu.Lock()
@@ -160,8 +161,8 @@ func (g *Gate) replied(ctx context.Context, q *question, reply Reply, err error)
 	case err != nil:
 		q.answer(Outcome{Err: err})
 	case reply.Kind == Reject:
-		// The list is taken before the answer: the answer lets the agent continue, and what it asks then is a new question
-		// that this rejection is not about.
+		// The list is made before the answer, because the answer lets the agent continue, and this rejection is not about
+		// anything that it asks then.
 		others := g.open(q.request.SessionID)
 		no := &RejectedError{Message: reply.Message, Unanswered: reply.Unanswered}
 		if !q.answer(Outcome{Reply: reply, Err: no}) {
@@ -197,7 +198,7 @@ func (g *Gate) JudgeAgain(ctx context.Context) {
 	}
 }
 
-// isOpen reports whether nobody has answered the question yet. The answer may change as soon as it returns.
+// isOpen reports whether the question has no answer yet. It may get one as soon as isOpen returns.
 func (g *Gate) isOpen(q *question) bool {
 	g.state.mu.Lock()
 	defer g.state.mu.Unlock()
@@ -217,9 +218,9 @@ func (g *Gate) open(session string) []*question {
 	return out
 }
 
-// remember keeps the request's Always patterns. What cannot be stored for the project (a read-only database, a full disk)
-// still applies to the session: the person said "always" and is not asked again at once. The store must finish even when
-// the turn is cancelled in that moment, so it does not get the turn's cancellation.
+// remember stores the request's Always patterns. A grant that cannot be stored for the project (a read-only database, a full disk)
+// still counts for the session, since a person who said "always" must not be asked again at once. The store runs without the turn's
+// cancellation, because a cancel at that moment must not lose the grant.
 func (g *Gate) remember(ctx context.Context, r Request, scope Scope) {
 	var session Ruleset
 	for _, pattern := range r.Always {
@@ -244,8 +245,8 @@ func (g *Gate) remember(ctx context.Context, r Request, scope Scope) {
 	}
 }
 
-// EndSession forgets the session's grants and ends its open questions with context.Canceled. An empty session id ends none:
-// it would name the questions of all sessions.
+// EndSession drops the session's grants and ends its open questions with context.Canceled. With an empty session id it ends none,
+// because open would list the questions of all sessions.
 func (g *Gate) EndSession(session string) {
 	for _, q := range g.open(session) {
 		if session != "" {

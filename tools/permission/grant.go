@@ -19,7 +19,7 @@ type Grant struct {
 // Everywhere is the Project of a grant that counts in every project.
 const Everywhere = "*"
 
-// Scope says in one word where the grant counts: the origin of the rule it is.
+// Scope says in one word where the grant counts. It becomes the Origin of the grant's rule, which people see as the reason.
 func (g Grant) Scope() string {
 	if g.Project == Everywhere {
 		return string(ScopeEverywhere)
@@ -27,15 +27,15 @@ func (g Grant) Scope() string {
 	return string(ScopeProject)
 }
 
-// Grants is where project grants are kept. Implementations are safe for concurrent use.
+// Grants stores project grants. Implementations are safe for concurrent use.
 type Grants interface {
-	// Add remembers g and returns it with its ID. The same project, permission and pattern is kept once.
+	// Add stores g and returns it with its ID. The same project, permission and pattern is stored once.
 	Add(ctx context.Context, g Grant) (Grant, error)
 	// List returns the grants of a project, oldest first; of all projects when project is empty.
 	List(ctx context.Context, project string) ([]Grant, error)
-	// Revoke forgets a grant. An unknown id is ErrNoGrant.
+	// Revoke deletes a grant. The error for an unknown id is ErrNoGrant.
 	Revoke(ctx context.Context, id int64) error
 }
 
-// ErrNoGrant: there is no grant with this id.
+// ErrNoGrant is the error for an id that no grant has.
 var ErrNoGrant = errors.New("no such permission grant; `pillion permission list` shows them")

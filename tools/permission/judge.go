@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// Verdict is what rules and grants say of a request, before anybody is asked.
+// Verdict is what rules and grants say of a request, before a person is asked.
 type Verdict struct {
 	Action  Action
-	Pattern string // the one that decided
-	Rule    *Rule  // what decided it, a grant too; nil: no rule names it, or the request must be asked
+	Pattern string // the pattern of the request that decided
+	Rule    *Rule  // the rule or grant that decided; nil: none matches, or the request must be asked
 	Granted bool   // allowed only because of a grant
 }
 
-// Reply is what Ask returns when the person is not asked.
+// Reply is what Ask returns when the person is not asked. For a Deny, v must have a Rule.
 func (v Verdict) Reply(r Request) (Reply, error) {
 	if v.Action == Deny {
 		return Reply{}, &DeniedError{Permission: r.Permission, Pattern: v.Pattern, Rule: *v.Rule}
@@ -25,8 +25,8 @@ func (v Verdict) Reply(r Request) (Reply, error) {
 // Would is the action of Judge. It lets a caller skip work that only serves the question, such as checking a proposal.
 func (g *Gate) Would(ctx context.Context, r Request) Action { return g.Judge(ctx, r).Action }
 
-// Judge says what Ask will do with a request: Allow or Deny by rule or grant, or Ask the person. A change that may be
-// followed is allowed by what the person said once for all.
+// Judge says what Ask will do with a request: Allow or Deny by rule or grant, or Ask the person. A Followable change is allowed while
+// the person has switched Follow on.
 func (g *Gate) Judge(ctx context.Context, r Request) Verdict {
 	v := g.weigh(ctx, r)
 	if v.Action == Ask && r.Followable && !r.MustAsk && g.o.Follow != nil && g.o.Follow() {
@@ -35,9 +35,9 @@ func (g *Gate) Judge(ctx context.Context, r Request) Verdict {
 	return v
 }
 
-// weigh judges every pattern by every ruleset: any deny denies, otherwise any ask asks. Denies are looked for in a pass of
-// their own, because a request must not be asked about one pattern when another one is denied. Grants only turn an ask
-// into an allow, and only where the request says they may.
+// weigh judges every pattern by every ruleset: any deny denies, otherwise any ask asks. Denies have a pass of their own, because the
+// person must not be asked about one pattern of a request when another is denied. Grants only turn an ask into an allow, and only for
+// patterns that the request does not exclude (NoGrant, Exact).
 func (g *Gate) weigh(ctx context.Context, r Request) Verdict {
 	sets := g.rulesets()
 	patterns := r.Patterns
@@ -80,14 +80,14 @@ func (g *Gate) weigh(ctx context.Context, r Request) Verdict {
 		if slices.Contains(r.NoGrant, p) {
 			return v
 		}
-		// A grant speaks for its own permission only, so no aliases here.
+		// A grant counts for its own permission only, so evaluate gets no other names.
 		usable := grants
 		// "git clean *" was remembered for a plain clean. A call whose options do more is covered only by a grant of exactly its
 		// text, and a text with wildcards in it cannot be told from a pattern, so it is covered by none.
 		if slices.Contains(r.Exact, p) {
 			usable = slices.DeleteFunc(slices.Clone(grants), func(g Rule) bool { return g.Pattern != p || strings.ContainsAny(p, "*?") })
 		}
-		// A missing grant is Ask with a nil rule, which evaluate also gives for "no rule": the question stays.
+		// Without a matching grant evaluate returns Ask and no rule: the person is asked.
 		a, rule := usable.evaluate([]string{r.Permission}, p)
 		if rule == nil || a != Allow {
 			return v
@@ -109,8 +109,8 @@ func (g *Gate) rulesets() []Ruleset {
 	return out
 }
 
-// grants are those of the session and of the project. A store that cannot be read grants nothing.
-// The result is never nil, so that weigh asks the store once for a request and not once for each pattern.
+// grants are those of the session, of the sessions it was started from, of the project and of all projects. A store that cannot be
+// read grants nothing. The result is never nil, so that weigh reads the store once for a request and not for each pattern.
 func (g *Gate) grants(ctx context.Context, session string) Ruleset {
 	out := g.SessionGrants(session)
 	for _, parent := range g.inherit {
@@ -119,7 +119,7 @@ func (g *Gate) grants(ctx context.Context, session string) Ruleset {
 	if g.o.Grants != nil {
 		for _, project := range [...]string{g.o.Project, Everywhere} {
 			list, err := g.o.Grants.List(context.WithoutCancel(ctx), project)
-			if err != nil || project == "" { // the empty project lists all, which is nobody's to use
+			if err != nil || project == "" { // for an empty project the store lists the grants of all projects
 				continue
 			}
 			for _, grant := range list {

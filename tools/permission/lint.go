@@ -6,7 +6,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/fuzzy"
 )
 
-// known are the permissions Pillion asks for. Others are names of MCP and custom tools.
+// known are the permissions that Pillion asks for. Any other name may be that of an MCP or custom tool.
 var known = [...]string{
 	"read", "edit", "write", "multiedit", "apply_patch", "patch",
 	"symbol_find", "symbol_read", "symbol_replace", "symbol_insert_before", "symbol_insert_after", "symbol_references", "symbol_rename", "symbol_delete", "glob", "grep", "list", "bash", "bash_input", ReadOnlyCommands,
@@ -14,8 +14,8 @@ var known = [...]string{
 	"todo", "todowrite", "todoread", "batch", "plan_enter", "plan_exit",
 }
 
-// Lint names the rules of a configuration that probably don't do what was meant: a permission one slip away from a
-// known one, and rules that a later one makes void (the last match wins). One sentence each, its origin first.
+// Lint names the rules of a configuration that probably do not do what was meant: a permission one slip away from a known one, and
+// rules without effect because a later one covers them (the last match wins). It returns one sentence for each, its origin first.
 func Lint(rs Ruleset) []string {
 	var out []string
 	for i, r := range rs {

@@ -11,13 +11,13 @@ import (
 	"github.com/pillion-dev/pillion/tools/fuzzy"
 )
 
-// Parse reads the permission section of a configuration, comments already taken out, keeping the order of its keys:
+// Parse reads the permission section of a configuration, whose comments were removed before, in the order of its keys:
 //
 //	"ask" | {"edit": "ask", "bash": {"*": "ask", "git status *": "allow"}, "my_server_*": "deny"}
 //
-// origin names the place of a byte offset in data, such as pillion.jsonc:12:3; nil leaves origins empty. All
-// mistakes are reported at once, each a *ParseError; the rules that were right come back beside them, but a caller
-// that goes on with them must know that a deny may be among those missing.
+// origin names the place of a byte offset in data, such as pillion.jsonc:12:3; nil leaves origins empty. All mistakes are reported
+// together, each a *ParseError. The correct rules are returned beside them, but a caller that uses them must know that a deny may be
+// among the missing ones.
 func Parse(data []byte, origin func(offset int) string) (Ruleset, error) {
 	p := parser{data: data, dec: json.NewDecoder(bytes.NewReader(data)), origin: origin}
 	if len(bytes.TrimSpace(data)) == 0 {
@@ -39,6 +39,7 @@ type ParseError struct {
 	Message string
 }
 
+// Error begins with the origin where there is one, as compilers do, so that editors and terminals can link it.
 func (e *ParseError) Error() string {
 	if e.Origin == "" {
 		return e.Message
@@ -181,6 +182,7 @@ func meant(word string) string {
 	return fmt.Sprintf("; did you mean %q?", best)
 }
 
+// add appends a rule whose origin is the byte offset at.
 func (p *parser) add(at int, permission, pattern string, a Action) {
 	r := Rule{Permission: permission, Pattern: pattern, Action: a}
 	if p.origin != nil {
@@ -189,6 +191,7 @@ func (p *parser) add(at int, permission, pattern string, a Action) {
 	p.rules = append(p.rules, r)
 }
 
+// fail records a mistake at the byte offset at; the parser continues, to find the others.
 func (p *parser) fail(at int, message string) {
 	e := &ParseError{Offset: at, Message: message}
 	if p.origin != nil {

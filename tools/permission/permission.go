@@ -52,11 +52,12 @@ type Request struct {
 	// Also are other spellings of what the patterns name (the absolute or resolved path, the command as it was
 	// typed). They can only deny: an allow must match the pattern itself.
 	Also []string `json:"also,omitempty"`
-	// NoGrant are those of Patterns that a remembered "always" never covers: wrappers, shells, interpreters.
+	// NoGrant are those of Patterns that a remembered "always" never covers: wrappers, shells, interpreters, which run anything.
 	NoGrant []string `json:"noGrant,omitempty"`
-	// Exact are those of Patterns that only a grant of exactly their text covers: a wider one was given for less.
+	// Exact are those of Patterns that only a grant of exactly their text covers: a wider grant was given for a command that does
+	// less, such as "git clean *" for one without -f.
 	Exact []string `json:"exact,omitempty"`
-	// Limits says for patterns of Always what they do not stand for, in words for the person: "git clean *" → "-f -x".
+	// Limits says for patterns of Always what they do not cover, for the person: "git clean *" → "-f -x".
 	Limits map[string]string `json:"limits,omitempty"`
 	// ReadOnly are those of Patterns that are commands known to change nothing; see ReadOnlyCommands.
 	ReadOnly []string `json:"readOnly,omitempty"`
@@ -68,13 +69,13 @@ type Request struct {
 	Why   string `json:"why"`   // why it is asked, for the person
 	// MustAsk asks even when a rule allows (never when one denies): protected paths, opaque commands, loops.
 	MustAsk bool `json:"mustAsk,omitempty"`
-	// Followable: a change of files inside the project that can be undone; see GateOptions.Follow. MustAsk wins.
+	// Followable marks a change of files inside the project, which can be undone; see GateOptions.Follow. MustAsk is stronger.
 	Followable bool `json:"followable,omitempty"`
-	// Named: only rules that name the permission itself allow it. A wildcard such as {"*": "allow"} was not written
-	// with it in mind.
+	// Named says that only rules which name the permission itself allow it: a wildcard such as {"*": "allow"} was not written with it
+	// in mind.
 	Named bool `json:"named,omitempty"`
-	// Added: the tool came from elsewhere (an MCP server, the project, the editor). Only rules that somebody wrote
-	// allow it; Pillion's own defaults were not made with it in mind.
+	// Added says that the tool is not Pillion's (an MCP server, the project, the editor added it). Only configured rules allow it;
+	// Pillion's defaults were not made with it in mind.
 	Added    bool           `json:"added,omitempty"`
 	Metadata map[string]any `json:"metadata,omitempty"`
 	// Change is the proposal that an edit asks about; nil for everything else.
@@ -135,7 +136,7 @@ type Reply struct {
 	// Decisions are the person's, hunk by hunk, on Request.Change; nil accepts or rejects the whole, as Kind says.
 	Decisions *change.Decisions
 	Asked     bool // a person answered (false: a rule did)
-	// Unanswered: no user could answer, which counts as Reject. Message says why.
+	// Unanswered says that no user could answer, which counts as Reject. Message says why.
 	Unanswered bool
 	Granted    bool // not asked, because of a remembered "always"
 }
@@ -168,15 +169,18 @@ func NoUser(permission, why string) *RejectedError {
 		"). Do not try it another way: continue with what needs no approval, and say at the end what you would have done."}
 }
 
+// Error is the text that the model reads.
 func (e *RejectedError) Error() string {
 	if e.Unanswered {
-		return e.Message // nobody rejected anything
+		return e.Message // no person rejected it
 	}
 	if e.Message == "" {
 		return "The user rejected permission to use this specific tool call."
 	}
 	return "The user rejected permission to use this specific tool call with the following feedback: " + e.Message
 }
+
+// Is matches ErrRejected.
 func (e *RejectedError) Is(t error) bool { return t == ErrRejected }
 
 // DeniedError carries the rule that denied, so that the model and the person see where to change it.
@@ -186,7 +190,10 @@ type DeniedError struct {
 	Rule                Rule
 }
 
+// Error is the text that the model reads; it has the rule and its origin, so that the model can tell the user where to change it.
 func (e *DeniedError) Error() string {
 	return "A permission rule denies " + e.Permission + " for " + e.Pattern + " (rule " + e.Rule.Permission + ": " + e.Rule.Pattern + " = deny, from " + e.Rule.Origin + "). Do it another way or ask the user to change the rule."
 }
+
+// Is matches ErrDenied.
 func (e *DeniedError) Is(t error) bool { return t == ErrDenied }

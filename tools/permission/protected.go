@@ -8,10 +8,10 @@ import (
 	"sync"
 )
 
-// Protected says whether writing to a path could make another program run something, or loosen these rules: such
-// writes are asked about even where a rule allows them. realPath is absolute with its symbolic links resolved; home
-// and root (the worktree) are absolute, and may be empty. The reason is for the person. Letter case never counts,
-// because on some file systems it does not.
+// Protected reports whether writing to a path could make another program run something, or loosen these rules: such writes are asked
+// about even where a rule allows them. realPath is absolute with its symbolic links resolved; home and root (the worktree) are
+// absolute, and may be empty. The reason is for the person. Letter case is ignored, because some file systems ignore it: .BASHRC
+// would otherwise be a way around.
 func Protected(realPath, home, root string) (reason string, ok bool) {
 	p := lowerPath(realPath)
 	base := p[strings.LastIndexByte(p, '/')+1:]
@@ -111,7 +111,7 @@ const (
 	access       = "it decides who gets access to this account"
 )
 
-// Folders anywhere; names in lower case.
+// protectedDirs are folders that are protected wherever they are, with all below; names in lower case.
 var protectedDirs = [...]named{
 	{".git", runsGit}, {".husky", runsGit}, {".githooks", runsGit},
 	{".pillion", ownRules}, {".opencode", ownRules}, {".config/pillion", ownRules}, {".config/opencode", ownRules},
@@ -126,7 +126,7 @@ var protectedDirs = [...]named{
 	{".ssh", access},
 }
 
-// Files anywhere, by their base name.
+// protectedNames are files that are protected wherever they are, by base name in lower case.
 var protectedNames = map[string]string{
 	"pillion.json": ownRules, "pillion.jsonc": ownRules, "opencode.json": ownRules, "opencode.jsonc": ownRules, ".mcp.json": ownRules,
 	".envrc": "direnv runs it when a shell enters the folder", ".mise.local.toml": "mise runs programs named in it", "mise.local.toml": "mise runs programs named in it", ".rvmrc": "rvm runs it when a shell enters the folder", ".autoenv.zsh": "a shell that enters the folder runs it",
@@ -145,19 +145,19 @@ var protectedNames = map[string]string{
 	".inputrc": runsShell, ".xprofile": runsLogin, ".xinitrc": runsLogin, ".xsession": runsLogin, ".xsessionrc": runsLogin, "crontab": runsLogin,
 }
 
-// Files anywhere, by the end of their path.
+// protectedTails are files that are protected wherever they are, by the end of their path: their base names are common.
 var protectedTails = [...]named{
 	{".vscode/settings.json", runsEditor}, {".vscode/tasks.json", runsEditor}, {".vscode/launch.json", runsEditor}, {".vscode/mcp.json", runsEditor}, {".vscode/extensions.json", runsEditor},
 	{".zed/settings.json", runsEditor}, {".zed/tasks.json", runsEditor}, {".zed/debug.json", runsEditor}, {".claude/settings.json", ownRules}, {".claude/settings.local.json", ownRules},
 	{".cargo/config", runsPM}, {".cargo/config.toml", runsPM}, {".bundle/config", runsPM}, {".m2/settings.xml", runsPM}, {".gradle/init.gradle", runsPM}, {".docker/config.json", access},
 }
 
-// Files below the home folder.
+// protectedHome are files that are protected in the home folder only, by path relative to it.
 var protectedHome = map[string]string{
 	".gradle/gradle.properties": runsPM, ".emacs": runsEditor, ".tmux.conf": runsShell, ".screenrc": runsShell, ".wgetrc": "downloads take options from it", ".curlrc": "downloads take options from it",
 }
 
-// Folders below the home folder.
+// protectedHomeDirs are folders that are protected in the home folder only, by path relative to it.
 var protectedHomeDirs = [...]named{
 	{".config/git", runsGit}, {".config/fish", runsShell}, {".config/nushell", runsShell}, {".config/powershell", runsShell}, {".bashrc.d", runsShell}, {".oh-my-zsh", runsShell},
 	{".config/autostart", runsLogin}, {".config/systemd", runsLogin}, {".config/environment.d", runsLogin}, {"library/launchagents", runsLogin},
@@ -166,8 +166,8 @@ var protectedHomeDirs = [...]named{
 	{".cargo/bin", "the shell finds programs in it"}, {".local/bin", "the shell finds programs in it"}, {"bin", "the shell finds programs in it"}, {".local/share/pillion", ownRules}, {".local/state/pillion", ownRules},
 }
 
-// homeCaches are the hidden folders of the home folder that hold no settings: what package managers and builds can make
-// again, and what was thrown away.
+// homeCaches are hidden folders of the home folder without settings: downloads and build results, which programs can make again, and
+// the trash.
 var homeCaches = [...]string{
 	".cache", ".npm", ".pnpm-store", ".bun/install/cache", ".m2/repository", ".gradle/caches", ".ivy2/cache", ".cargo/registry", ".cargo/git", ".nuget/packages", ".ccache", ".local/share/trash", ".trash",
 }

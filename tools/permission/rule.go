@@ -18,8 +18,8 @@ func (rs Ruleset) Evaluate(permission, pattern string) (Action, *Rule) {
 func (rs Ruleset) Judge(r Request, pattern string) (Action, *Rule) {
 	who := names(r.Permission, r.Tool)
 	action, rule := rs.evaluate(who, pattern)
-	// "*": "allow" was written for the tools of that day: it does not allow what must be named, and Pillion's own defaults do not
-	// allow tools that came from elsewhere.
+	// {"*": "allow"} does not allow what must be named, and Pillion's defaults do not allow tools that others added; see
+	// Request.Named and Request.Added.
 	if action == Allow && (r.Named && strings.ContainsAny(rule.Permission, "*?") || r.Added && rule.Origin == "default") {
 		return Ask, rule
 	}
@@ -45,12 +45,12 @@ func (rs Ruleset) Judge(r Request, pattern string) (Action, *Rule) {
 // ask for everything. {"bash_readonly": "ask"} switches it off.
 const ReadOnlyCommands = "bash_readonly"
 
-// evaluate looks for the last rule that covers one of the names and matches the pattern. The rule points into rs; nil, with Ask,
-// when none matches: what nobody thought of is asked.
+// evaluate looks for the last rule that covers one of the names and matches the pattern. The rule points into rs. Without a match it
+// returns Ask and nil: a permission without any rule is asked.
 func (rs Ruleset) evaluate(names []string, pattern string) (Action, *Rule) {
 	text := slashed(pattern)
 	for i := len(rs) - 1; i >= 0; i-- {
-		// Our own rules name files that hold secrets, which .ENV is as well where letter case does not count.
+		// Pillion's own rules about .env files apply to .ENV as well, since it is the same file where letter case does not count.
 		if rs[i].covers(names) && (Match(rs[i].Pattern, text) || rs[i].Origin == "default" && rs[i].Permission == "read" && Match(rs[i].Pattern, strings.ToLower(text))) {
 			return rs[i].Action, &rs[i]
 		}
@@ -58,7 +58,7 @@ func (rs Ruleset) evaluate(names []string, pattern string) (Action, *Rule) {
 	return Ask, nil
 }
 
-// after reports whether rule a stands behind rule b; both point into rs.
+// after reports whether rule a comes after rule b; both point into rs.
 func (rs Ruleset) after(a, b *Rule) bool {
 	for i := range rs {
 		switch &rs[i] {

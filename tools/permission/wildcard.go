@@ -6,10 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// Match reports whether a wildcard pattern covers the whole of text. `*` stands for any run of characters, also
-// none, also with "/" and line ends in it; `?` for exactly one character; a pattern that ends in " *" also covers
-// the text without what follows the blank ("ls *" covers "ls"). A leading ~ or $HOME is the home directory, and
-// backslashes count as "/" on both sides. Upper and lower case differ.
+// Match reports whether a wildcard pattern covers the whole of text, as in OpenCode. `*` stands for any run of characters, including
+// none, "/" and line ends; `?` for exactly one character; a pattern that ends in " *" also covers the text before the blank alone
+// ("ls *" covers "ls"). A leading ~ or $HOME is the home directory, and backslashes count as "/" on both sides. Upper and lower case
+// differ.
 func Match(pattern, text string) bool {
 	return match(slashed(expandHome(pattern, homeDir)), slashed(text))
 }
@@ -22,8 +22,8 @@ func match(pattern, text string) bool {
 	return glob(pattern, text)
 }
 
-// glob is the usual two-pointer match: on a mismatch only the latest star takes one character more, so the time
-// is at most len(pattern)·len(text).
+// glob is the usual two-pointer match: on a mismatch only the latest star takes one character more, so the time is at most
+// len(pattern)·len(text). Backtracking over all stars would take exponential time, and patterns come from projects.
 func glob(pattern, text string) bool {
 	p, t := 0, 0
 	star, from := -1, 0 // the latest star, and where the text after its run begins
@@ -79,6 +79,6 @@ func homeDir() string {
 	return h
 }
 
-// slashed makes patterns written on Windows and elsewhere the same. On Unix a backslash in a name counts as "/" too: a pattern
-// may then match more than it names, on both sides alike.
+// slashed makes patterns from Windows and Unix the same. On Unix a backslash in a name counts as "/" too, in patterns and texts alike, so
+// a pattern may match a name that it does not spell.
 func slashed(s string) string { return strings.ReplaceAll(s, `\`, "/") }
