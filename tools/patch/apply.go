@@ -7,19 +7,18 @@ import (
 	"strings"
 )
 
-// Apply works the whole patch out in memory: read gives a file's text and whether it exists. There is at most one
-// change per file, and their order does not matter; an error (an *Error, or read's own) means nothing should be done.
-// Sections of an envelope are done one after the other, each on the result so far. A git diff speaks of the files
-// as they were, so there two files may change names with each other.
+// Apply works out the whole patch in memory: read gives a file's text and whether it exists. The result has at most one change for
+// each file, and their order does not matter; after an error (an *Error, or read's own) nothing may be written. Sections of an
+// envelope are applied one after the other, each to the result so far. A unified diff describes the files as they were, so in it two
+// files may exchange their names.
 func (p *Patch) Apply(read func(path string) (text string, exists bool, err error)) ([]FileChange, error) {
 	key := p.Key
 	if key == nil {
 		key = lexical
 	}
 	t := &tree{key: key, read: read, files: map[string]*file{}, unified: p.Unified, leaving: map[string]bool{}}
-	// Known before the first section: in a diff a file may take a name that is given up further down.
+	// Collected before the first section: in a diff, a file may take a name that a later section frees.
 	for _, op := range p.Ops {
-		// In an envelope the sections run in their order, so there is nothing to look ahead for.
 		if p.Unified && (op.Kind == Delete || op.Kind == Move) {
 			t.leaving[t.key(op.Path)] = true
 		}
@@ -32,42 +31,41 @@ func (p *Patch) Apply(read func(path string) (text string, exists bool, err erro
 	return t.changes(), nil
 }
 
-// lexical is a path in the form in which two spellings of it agree, as far as text can tell: links and case are not
-// looked at.
+// lexical is the default of Patch.Key: the cleaned path, with slashes. It knows neither links nor letter case.
 func lexical(p string) string { return path.Clean(strings.ReplaceAll(p, "\\", "/")) }
 
-// tree is the files the patch touches, as they were and as they become.
+// tree is the files that the patch touches, as they were and as they become.
 type tree struct {
-	key     func(string) string
-	read    func(string) (string, bool, error)
-	files   map[string]*file // by key
-	order   []*file          // as first named
+	key     func(string) string                // see Patch.Key
+	read    func(string) (string, bool, error) // text, exists; called once for each file
+	files   map[string]*file                   // by key
+	order   []*file                            // in the order in which the patch names them first
 	unified bool
 	leaving map[string]bool // unified: files that are deleted or moved away somewhere in the patch
 }
 
-// file is one file of the tree while a patch is applied: what it was, and what it is after
-// the sections so far. Its identity stands for the old content, so that a move can be told from an edit at the end.
+// file is one path of the tree while a patch is applied: what it was, and what it is after the sections so far. The pointer also
+// identifies the old content (content.origin), so that changes can tell a move from an edit.
 type file struct {
 	path    string // as first spelled
-	was     string
+	was     string // text before the patch
 	existed bool
-	is      content
+	is      content // after the sections so far
 	exists  bool
-	spent   bool // unified: what it was has gone elsewhere or away
+	spent   bool // unified: the old text was deleted or moved by a section
 }
 
 // content is a text and where it came from.
 type content struct {
 	text   string
-	origin *file // the file whose text this was; nil for a new one
-	mode   fs.FileMode
-	loose  []Loose
+	origin *file       // the file whose text this was; nil for a new one
+	mode   fs.FileMode // permission bits to set, 0: keep
+	loose  []Loose     // see FileChange.Loose
 }
 
-// file returns a file by any of its spellings and reads it the first time it is named.
+// file returns the file of a path, however it is spelled, and reads it the first time: a second section works on the result of the
+// first.
 func (t *tree) file(name string) (*file, error) {
-	// Read once: a second section works on what the first one has made.
 	if f := t.files[t.key(name)]; f != nil {
 		return f, nil
 	}
@@ -82,7 +80,7 @@ func (t *tree) file(name string) (*file, error) {
 	return f, nil
 }
 
-// do carries out one section on the tree. Its errors are *Error or those of read.
+// do applies one section to the tree. Its errors are *Error or those of read.
 func (t *tree) do(op *Op) error {
 	f, err := t.file(op.Path)
 	if err != nil {
@@ -99,7 +97,7 @@ func (t *tree) do(op *Op) error {
 	case Move:
 		return t.move(op, f)
 	}
-	// diff -u a.orig a: either name may be the one that exists.
+	// In "diff -u a.orig a" either name may be the one that exists.
 	if !f.exists && op.Instead != "" {
 		if f, err = t.file(op.Instead); err != nil {
 			return err
@@ -131,10 +129,9 @@ func missing(op *Op) error {
 	return &Error{Kind: UpdateTargetMissing, Path: op.Path, Line: op.Line, Message: fmt.Sprintf("%s does not exist, so it cannot be updated; check the path, or use \"*** Add File: %s\"", op.Path, op.Path)}
 }
 
-// add applies an Add section. A file that exists is refused: a model that adds an existing
-// file has not read it.
+// add applies an Add section. It refuses a file that exists: a model that adds an existing file has not read it, and would overwrite text
+// that it has not seen.
 func (t *tree) add(op *Op, f *file) error {
-	// Overwriting would lose text that the model has not seen.
 	if f.exists && !t.leaves(f) {
 		return &Error{Kind: Exists, Path: op.Path, Line: op.Line, Message: fmt.Sprintf("%s exists already; update it, or delete it earlier in the same patch to replace it", op.Path)}
 	}
@@ -149,11 +146,11 @@ func (t *tree) add(op *Op, f *file) error {
 	return nil
 }
 
-// leaves says that the file there now goes away later in the patch (a diff names files in alphabetical order).
+// leaves reports whether the patch deletes or moves the present file in a later section. A diff names files in alphabetical order, so a
+// file can be created before the old one of that name is gone.
 func (t *tree) leaves(f *file) bool { return t.leaving[t.key(f.path)] && f.is.origin == f && f.existed }
 
-// remove applies a Delete section. A unified diff quotes what it deletes, and that must be
-// the whole file.
+// remove applies a Delete section. A unified diff quotes the lines that it deletes, and they must be the whole file.
 func (t *tree) remove(op *Op, f *file) error {
 	if !f.exists && !(t.unified && f.existed && !f.spent) {
 		return &Error{Kind: DeleteFailed, Path: op.Path, Line: op.Line, Message: fmt.Sprintf("%s does not exist, so it cannot be deleted; leave the section out if it is gone already", op.Path)}
@@ -164,7 +161,7 @@ func (t *tree) remove(op *Op, f *file) error {
 		if err != nil {
 			return err
 		}
-		// What is left over was not quoted, so the model did not know that it goes.
+		// The author of the diff did not know of the lines that are left.
 		if left != "" {
 			return &Error{Kind: LinesNotFound, Path: op.Path, Line: op.Line, Message: fmt.Sprintf("%s has other lines than the diff deletes; read it again, then delete it if it should still go", op.Path)}
 		}
@@ -173,7 +170,8 @@ func (t *tree) remove(op *Op, f *file) error {
 	return nil
 }
 
-// source is what is at f now, or, for a diff whose earlier part put another text there, what was.
+// source is the content that a section of the patch means by f: what is there after the sections so far, or, for a diff in which an
+// earlier section put another text there, what was there before the patch.
 func (t *tree) source(f *file) content {
 	if t.unified && f.existed && !f.spent && f.is.origin != f {
 		return content{text: f.was, origin: f}
@@ -181,7 +179,7 @@ func (t *tree) source(f *file) content {
 	return f.is
 }
 
-// gone takes away what source gave; spent keeps a diff from deleting or moving the same old content twice.
+// gone removes the content that source returned. spent keeps a diff from deleting or moving the same old content twice.
 func (t *tree) gone(f *file) {
 	if f.is.origin == f || !t.unified || f.spent {
 		f.exists, f.is = false, content{}
@@ -189,8 +187,8 @@ func (t *tree) gone(f *file) {
 	f.spent = true
 }
 
-// move applies an Update section with "*** Move to:", or a rename or copy of a unified diff. A destination that exists
-// is refused, unless it goes away: the text there would be lost without having been quoted.
+// move applies an Update section with "*** Move to:", or a rename or copy of a unified diff. It refuses a destination that exists, unless
+// the patch removes that: its text would be lost without having been quoted.
 func (t *tree) move(op *Op, f *file) error {
 	if t.key(op.Path) == t.key(op.NewPath) {
 		return &Error{Kind: Exists, Path: op.NewPath, Line: op.Line, Message: fmt.Sprintf("%s cannot be moved onto itself; leave \"*** Move to:\" out", op.Path)}
@@ -205,6 +203,7 @@ func (t *tree) move(op *Op, f *file) error {
 	if to.exists && !t.leaves(to) {
 		return &Error{Kind: Exists, Path: op.NewPath, Line: op.Line, Message: fmt.Sprintf("%s cannot be moved to %s, which exists already; delete that earlier in the same patch if it should go", op.Path, op.NewPath)}
 	}
+	// The hunks of a move apply to the text that moves.
 	now := t.source(f)
 	text, loose, err := update(op, op.Path, now.text, t.unified)
 	if err != nil {
@@ -214,7 +213,7 @@ func (t *tree) move(op *Op, f *file) error {
 	if op.Mode != 0 {
 		now.mode = op.Mode
 	}
-	if op.Copy {
+	if op.Copy { // a copy is a new file; the old one stays
 		now.origin = nil
 	} else {
 		t.gone(f)
@@ -223,12 +222,12 @@ func (t *tree) move(op *Op, f *file) error {
 	return nil
 }
 
-// changes compares before and after. A file whose name another takes is an update, and a move whose destination
-// existed is that and a deletion, so that no change depends on another.
+// changes compares before and after, file by file. Changes must not depend on each other, so a move onto a name that existed becomes an
+// update of that name and a deletion of the other.
 func (t *tree) changes() []FileChange {
 	var out []FileChange
 	moved := map[*file]bool{}
-	// Old contents that live on under another name; their old names are no deletions.
+	// Files that are moved to a free name; their old names are no deletions.
 	for _, f := range t.order {
 		if o := f.is.origin; f.exists && !f.existed && o != nil && !o.exists {
 			moved[o] = true

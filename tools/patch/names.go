@@ -2,8 +2,8 @@ package patch
 
 import "strings"
 
-// diffName reads what follows "--- " or "+++ ": a name, quoted or not, and what comes after a tab (a time). Git puts a tab
-// behind names with blanks, too.
+// diffName reads what follows "--- " or "+++ ": a name, quoted or not, and the time after a tab. Git writes a tab after names with blanks
+// too, without a time.
 func diffName(s string) (name, time string) {
 	s = strings.TrimRight(s, "\r")
 	if strings.HasPrefix(s, `"`) {
@@ -14,14 +14,14 @@ func diffName(s string) (name, time string) {
 	return strings.TrimRight(name, " "), strings.TrimSpace(time)
 }
 
-// epoch says that diff -N wrote the time of a file that does not exist: the beginning of 1970, which is still 1969 west
-// of Greenwich.
+// epoch reports whether a time is that of a file that does not exist: diff -N writes the beginning of 1970 for it, in local time, which
+// is still 1969 west of Greenwich.
 func epoch(time string) bool {
 	return strings.HasPrefix(time, "1970-01-01 ") || strings.HasPrefix(time, "1969-12-31 ")
 }
 
-// strip takes the a/ and b/ (or git's mnemonic letters) off a pair of names, if both have them; for diff -u's
-// "x.orig" and "x" too.
+// strip removes a/ and b/ (or Git's mnemonic letters) from a pair of names, if both have them and it makes sense: without git they must
+// be a and b, or lead to the same name, because a project may have a folder named "a". /dev/null stays.
 func strip(old, new string, git bool) (string, string) {
 	o, oldOK := prefixed(old)
 	n, newOK := prefixed(new)
@@ -45,8 +45,8 @@ func prefixed(name string) (rest string, ok bool) {
 	return name, false
 }
 
-// headerNames reads "a/x b/x" of a diff --git line; only needed where no other line names the file, and then both
-// names are the same.
+// headerNames reads "a/x b/x" of a diff --git line. It is needed only where no other line names the file (a change of mode, an empty
+// file), and then both names are the same.
 func headerNames(s string) (old, new string) {
 	s = strings.TrimRight(s, "\r")
 	if strings.HasPrefix(s, `"`) {
@@ -96,6 +96,7 @@ func quoted(s string) (name, rest string) {
 				b.WriteByte(s[i])
 				continue
 			}
+			// One to three octal digits are one byte; a character outside of ASCII is several of these.
 			v := 0
 			end := min(i+3, len(s))
 			for ; i < end && s[i] >= '0' && s[i] <= '7'; i++ {

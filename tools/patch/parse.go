@@ -77,7 +77,7 @@ func Parse(text string) (*Patch, error) {
 	if end < 0 {
 		return nil, bad(0, `the patch has "*** Begin Patch" but no "*** End Patch" line; it may have been cut off, send the whole of it`)
 	}
-	// A diff inside of the envelope has no section, and is read as a diff.
+	// Some models put a unified diff into the envelope instead of sections.
 	body := lines[begin+1 : end]
 	sections := false
 	for _, line := range body {
@@ -153,7 +153,7 @@ func section(line string) (kind Kind, path string, ok bool) {
 	return "", "", false
 }
 
-// parse reads the sections; models send several envelopes in one text, which are one patch. Text between them is skipped.
+// parse reads the sections. Models send several envelopes in one text; they are one patch, and text between them is skipped.
 func (e *envelope) parse() (*Patch, error) {
 	p := &Patch{}
 	for inside := true; e.i < len(e.lines); {
@@ -165,7 +165,7 @@ func (e *envelope) parse() (*Patch, error) {
 		}
 		kind, path, ok := e.header(line, false)
 		switch {
-		// Not the end of the text: another envelope may follow.
+		// Another envelope may follow.
 		case e.ends(e.i):
 			inside = false
 			e.i++
@@ -216,7 +216,7 @@ func (e *envelope) body(op *Op) error {
 	case Update:
 		return e.update(op)
 	}
-	// Lines under Delete would be lost without a word.
+	// Lines under Delete are refused, because ignoring them would hide what the model meant.
 	for ; !e.over(false); e.i++ {
 		if strings.TrimSpace(e.lines[e.i]) != "" {
 			return bad(e.i+1, "%s follows Delete File: %s, which takes no lines", show(e.lines[e.i]), op.Path)
@@ -266,7 +266,7 @@ func (e *envelope) update(op *Op) error {
 	}
 	for ; !e.over(true); e.i++ {
 		line := e.lines[e.i]
-		// Behind a hunk it would be unclear whether the hunk is meant for the old or the new file.
+		// After a hunk it would be unclear whether that hunk is for the old or the new path.
 		if to, ok := strings.CutPrefix(line, "*** Move to:"); ok {
 			if op.NewPath != "" || h != nil {
 				return bad(e.i+1, `"*** Move to:" comes once, right after "*** Update File: %s"`, op.Path)

@@ -26,6 +26,7 @@ type Error struct {
 	Lines   []int // 1-based lines of the file: the nearest miss, or the places that match alike
 }
 
+// Error is Message, which has the line of the patch and the next step in it.
 func (e *Error) Error() string { return e.Message }
 
 // Kind is what a patch does to a file.
@@ -39,13 +40,13 @@ const (
 	Move   Kind = "move" // to NewPath, with or without changes to the text
 )
 
-// Patch is a parsed patch: what it wants done, file by file, in its order.
+// Patch is a parsed patch: one Op for each section, in the order of the text.
 type Patch struct {
 	Ops     []Op
 	Unified bool // a unified diff, not a *** Begin Patch envelope
 
-	// Key gives every spelling of a file the same name, so that "a.go" and "/project/a.go" are one file to Apply.
-	// The caller sets it, who knows directories and links; nil compares the spellings, ./ and .. resolved.
+	// Key maps every spelling of a path to one name, so that "a.go" and "/project/a.go" are one file to Apply. The caller, who knows
+	// directories and links, sets it between Parse and Apply; nil only cleans the paths (./ and ..).
 	Key func(path string) string
 }
 
@@ -91,8 +92,7 @@ type FileChange struct {
 	Loose    []Loose     // the places that were not exactly as the patch quotes them
 }
 
-// Loose is a place of a file that a hunk quotes otherwise than it stands there. The model is shown it, so that its next hunk
-// is exact.
+// Loose is a place in a file that a hunk does not quote exactly. The result shows it to the model, so that its next hunk is exact.
 type Loose struct {
 	First, Last int    // 1-based lines of the file as it was, both included
 	Text        string // those lines, without the last line ending

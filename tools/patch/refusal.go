@@ -47,7 +47,7 @@ func (u *updater) linesNotFound(h *Hunk, old []string) *Error {
 	} else {
 		e.Message += fmt.Sprintf("\nclosest match at lines %d–%d", first+1, last)
 	}
-	// The loosest comparison: what differs in it differs for everybody.
+	// Lines are compared by the loosest pass: a difference that an earlier pass ignores is not why the hunk failed.
 	final := len(passes) - 1
 	differs := false
 	for k, want := range old {
@@ -70,7 +70,7 @@ func (u *updater) linesNotFound(h *Hunk, old []string) *Error {
 	return e
 }
 
-// conflict shows the block as it stands, so that the next hunk can be exact.
+// conflict shows the block as it is in the file, so that the next hunk can be exact without another read.
 func (u *updater) conflict(h *Hunk, start, n int) *Error {
 	return &Error{Kind: Conflict, Path: u.path, Line: h.Line, Lines: []int{start + 1}, Message: fmt.Sprintf(
 		"the hunk%s changes lines of %s that are not as it quotes them, or its indentation does not say how deep its new lines belong. Lines %d–%d are:\n%s\nmake the hunk on top of these lines exactly as they are",
@@ -110,8 +110,8 @@ func list(lines []int) string {
 	return "lines " + text
 }
 
-// cut shows the first 12 lines of a hunk, at most 200 bytes of each: an error must not fill a model's context. How many more
-// there are is said.
+// cut shows the first 12 lines of a hunk, at most 200 bytes of each, and the number of the others: an error must not fill the model's
+// context.
 func cut(lines []string) string {
 	const shown = 12
 	var b strings.Builder
@@ -131,9 +131,9 @@ func cut(lines []string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// nearest returns the 0-based line at which most of the wanted lines are found in their order, long ones counting more.
-// When none is the same, the line that has the longest common beginning with one of the first eight decides. The votes are
-// bounded, because a patch of braces against a file of braces would have as many as both multiplied.
+// nearest returns the 0-based line at which most of the wanted lines are found in their order; longer lines count more. When no line is
+// the same, the line with the longest common beginning with one of the first eight decides. The number of votes is bounded, because a
+// patch of braces against a file of braces would have as many as the product of both.
 func (u *updater) nearest(want []string) (first int, ok bool) {
 	final := len(passes) - 1
 	u.text.number(final)
@@ -143,7 +143,7 @@ func (u *updater) nearest(want []string) (first int, ok bool) {
 			sought[id] = append(sought[id], k)
 		}
 	}
-	// Each line votes for the place at which the whole would begin.
+	// Each line votes for the line at which the whole block would begin.
 	votes := map[int]int{}
 	best, most := 0, 0
 	for i, id := range u.text.ids[final] {

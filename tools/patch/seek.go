@@ -7,8 +7,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/replace"
 )
 
-// passes are how lines are compared, strictest first. The first asks for the very bytes, CR included, and is used
-// for diffs only: models do not see a CR.
+// passes normalize lines before they are compared, strictest first. The first compares all bytes, CR included, and is used for diffs
+// only: models do not see a CR.
 var passes = [...]func(string) string{
 	func(s string) string { return s },
 	func(s string) string { return strings.TrimSuffix(s, "\r") },
@@ -17,16 +17,16 @@ var passes = [...]func(string) string{
 	func(s string) string { return strings.TrimSpace(replace.Fold(strings.TrimSpace(s))) },
 }
 
-// loose is the first pass that ignores white space: what is found by it is merged, not replaced, or the white space of
-// the patch would be written into the file.
+// loose is the first pass that ignores white space. Lines found by it or a later one are merged and not replaced; otherwise the white
+// space of the patch would be written into the file.
 const loose = 2
 
 // text is a file in lines, numbered for fast search in each pass.
 type text struct {
 	lines []string                      // without the newline, with the CR
-	final bool                          // the last line has its newline
+	final bool                          // the last line ends with a newline
 	ids   [len(passes)][]int32          // by pass: equal for lines that are equal in it; made on first use
-	known [len(passes)]map[string]int32 // by pass: what a line is in it, and its number
+	known [len(passes)]map[string]int32 // by pass: normalized line → its number
 }
 
 // newText splits a text into lines. final is whether the last one ends with a newline,
@@ -50,7 +50,6 @@ func (t *text) number(pass int) {
 	if t.known[pass] != nil {
 		return
 	}
-	// A pass over the whole file is made at most once for each kind of comparison.
 	known, ids := make(map[string]int32, len(t.lines)), make([]int32, len(t.lines))
 	for i, line := range t.lines {
 		n := passes[pass](line)
@@ -93,7 +92,7 @@ func (t *text) find(pass int, want []string, from int) []int {
 	var out []int
 	ids := t.ids[pass]
 	for i, k := from, 0; i < len(ids); i++ {
-		// The text is never gone back over.
+		// On a mismatch only k moves back, never i.
 		for k > 0 && ids[i] != pattern[k] {
 			k = border[k]
 		}
@@ -131,8 +130,8 @@ func (t *text) seek(first int, want []string, from int) (places []int, pass int)
 	return nil, pass
 }
 
-// seekContext finds the lines an @@ names, from line from on: the line itself, without a closing @@, or, if there is
-// just one such line, one that begins so. A beginning of one or two bytes names nothing.
+// seekContext finds the lines that an @@ names, from line from on: the whole line, with or without a closing @@, or else the only line
+// that begins with that text. A text of one or two bytes, such as "}", is too short for a beginning.
 func (t *text) seekContext(context string, from int) []int {
 	for _, c := range []string{context, strings.TrimSpace(strings.TrimSuffix(context, "@@"))} {
 		if places, _ := t.seek(1, []string{c}, from); len(places) > 0 {

@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// looksUnified says that a header of a unified diff stands somewhere. A "---" alone is not enough: Markdown has such
-// lines.
+// looksUnified reports whether the text has a header of a unified diff. A "---" alone is not enough, because Markdown has such lines.
 func looksUnified(lines []string) bool {
 	for i, line := range lines {
 		if strings.HasPrefix(line, "diff --git ") || strings.HasPrefix(line, "diff --cc ") || strings.HasPrefix(line, "diff --combined ") ||
@@ -88,7 +87,7 @@ func (u *unified) file(i int, git bool) (int, error) {
 			if err != nil {
 				return 0, err
 			}
-			// The old mode says nothing to do.
+			// The old mode is information only.
 			if strings.HasPrefix(key, "new") {
 				op.Mode = mode
 			}
@@ -125,7 +124,7 @@ func (u *unified) file(i int, git bool) (int, error) {
 	if i, err = u.hunks(&op, i); err != nil {
 		return 0, err
 	}
-	// diff -N has no line that says so: an empty side with the epoch as its time is a file that is not there.
+	// diff -N does not say that a file is created or deleted: an empty side with the epoch as its time means that it does not exist.
 	onlyAdds := len(op.Hunks) == 1 && op.Hunks[0].Top && len(op.Hunks[0].old()) == 0
 	onlyCuts := len(op.Hunks) == 1 && len(op.Hunks[0].new()) == 0
 	switch {
@@ -163,7 +162,8 @@ func extended(line string) (key, value string) {
 	return "", ""
 }
 
-// mode reads an octal mode of git; links and submodules, whose "text" is a path or a commit, are refused.
+// mode reads an octal mode of Git (gitformat-index(5)) and returns its permission bits. It refuses links (120000) and submodules (160000),
+// whose "text" is a path or a commit.
 func (u *unified) mode(value string, i int) (fs.FileMode, error) {
 	n, err := strconv.ParseUint(strings.TrimSpace(value), 8, 32)
 	switch {
@@ -177,8 +177,8 @@ func (u *unified) mode(value string, i int) (fs.FileMode, error) {
 	return fs.FileMode(n & 0o777), nil
 }
 
-// hunks reads the hunks from line i on and returns the line after them. The counts of a header only decide where a hunk ends
-// when its text does not: models miscount.
+// hunks reads the hunks from line i on and returns the line after them. Models miscount, so the counts of a header only decide where a
+// hunk ends when its text leaves that open.
 func (u *unified) hunks(op *Op, i int) (int, error) {
 	for i < len(u.lines) {
 		line := u.lines[i]
@@ -200,6 +200,7 @@ func (u *unified) hunks(op *Op, i int) (int, error) {
 				op.Hunks = append(op.Hunks, h)
 				continue
 			}
+			// A blank line between two hunks belongs to neither.
 			if strings.TrimSpace(line) == "" && i+1 < len(u.lines) && strings.HasPrefix(u.lines[i+1], "@@") {
 				i++
 				continue
@@ -239,7 +240,7 @@ func (u *unified) body(h *Hunk, i int, head span) (int, error) {
 			}
 			continue
 		case strings.HasPrefix(line, "@@") || strings.HasPrefix(line, "diff --git ") || strings.HasPrefix(line, "```"):
-			return i, nil // a fence closes what a model quotes
+			return i, nil // a Markdown fence ends the diff that a model quotes
 		// An empty context line whose blank was cut off, or the end.
 		case line == "":
 			if !due && !u.goesOn(i) {
@@ -268,8 +269,8 @@ func (u *unified) body(h *Hunk, i int, head span) (int, error) {
 	return i, nil
 }
 
-// goesOn reports whether more lines of the same hunk follow after blank lines: editors and models cut the blank off empty
-// context lines. It asks the next line that is not blank.
+// goesOn reports whether more lines of the same hunk follow line i, by the next line that is not empty. Editors and models remove the
+// blank of empty context lines, so an empty line may belong to the hunk.
 func (u *unified) goesOn(i int) bool {
 	for i++; i < len(u.lines); i++ {
 		line := u.lines[i]
@@ -282,7 +283,7 @@ func (u *unified) goesOn(i int) bool {
 	return false
 }
 
-// span is a hunk header's numbers; lines count from 1, and a start of 0 stands before the first line.
+// span is the numbers of a hunk header; lines count from 1, and a start of 0 means before the first line.
 type span struct{ oldStart, oldLines, newStart, newLines int }
 
 // parseRange reads "@@ -a[,b] +c[,d] @@…"; a count that is left out is 1 (POSIX diff -u).
@@ -327,5 +328,6 @@ func (h *Hunk) side(not byte) []Line {
 	return out
 }
 
+// old are the lines before the change, new those after it.
 func (h *Hunk) old() []Line { return h.side('+') }
 func (h *Hunk) new() []Line { return h.side('-') }

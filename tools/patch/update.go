@@ -8,9 +8,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/replace"
 )
 
-// update returns a file's text with the hunks of op made in it. unified says that the hunks are a diff's, which states
-// line numbers and the newline at the end. path only names the file in errors, which are *Error. Either all hunks are
-// made or none.
+// update returns a file's text with the hunks of op applied, all or none. unified says that they are of a diff, which states line numbers
+// and the newline at the end. path only names the file in errors, which are *Error.
 func update(op *Op, path, old string, unified bool) (string, []Loose, error) {
 	if len(op.Hunks) == 0 {
 		return old, nil, nil
@@ -18,8 +17,8 @@ func update(op *Op, path, old string, unified bool) (string, []Loose, error) {
 	u := &updater{op: op, path: path, text: newText(old)}
 	if unified {
 		u.exact = true
-		// A diff that shows a CR anywhere was made of bytes; one without any may have lost them on its way through a
-		// model.
+		// A diff with a CR in any line was made by a program and states line endings; one without may have lost them on its way
+		// through a model.
 		for _, h := range op.Hunks {
 			for _, l := range h.Lines {
 				u.states = u.states || strings.HasSuffix(l.Text, "\r")
@@ -46,7 +45,7 @@ type updater struct {
 	drift  int  // found minus stated position of the last hunk
 	edits  []edit
 	loose  []Loose
-	same   []int // made by alike on first use
+	same   []int // by hunk: see alike, which makes it on first use
 	final  *bool // whether the last line ends in a newline, where a diff says so; nil: as it was
 }
 
@@ -63,8 +62,8 @@ type made struct {
 	cr   bool // a CR was put at its end because its neighbours have one
 }
 
-// hunk places one hunk. Where its old lines are not found it tries them without an empty last line, and at last the block
-// that is most like them. Without old lines it is an insertion.
+// hunk places one hunk. Where its old lines are not found, it tries them without an empty last line, and then the block that is most
+// like them. A hunk without old lines is an insertion.
 func (u *updater) hunk(i int) error {
 	h := &u.op.Hunks[i]
 	context, places, err := u.context(i)
@@ -84,7 +83,7 @@ func (u *updater) hunk(i int) error {
 		if ok {
 			return u.replace(i, start, len(old), lines, pass)
 		}
-		// Only after a miss: an empty line that is there must be matched.
+		// Tried only after a miss, since an empty line that the file has must be matched.
 		shorter, ok := withoutLastBlank(lines)
 		if !ok {
 			return u.merge(i, h.Lines, context)
@@ -93,8 +92,8 @@ func (u *updater) hunk(i int) error {
 	}
 }
 
-// withoutLastBlank takes off an empty last line: as a line that stays it may be just space in the patch, as one that
-// goes it is what stands behind the last line ending of a file. ok is false where there is none.
+// withoutLastBlank drops an empty last old line. As a context line it may only be space in the patch; as a removed line it may be the
+// empty text after the file's last line ending. ok is false where there is none.
 func withoutLastBlank(lines []Line) ([]Line, bool) {
 	n := len(lines) - 1
 	for n > 0 && lines[n].Op == '+' {
@@ -111,7 +110,7 @@ func withoutLastBlank(lines []Line) ([]Line, bool) {
 func (u *updater) merge(i int, lines []Line, context int) error {
 	h, old := &u.op.Hunks[i], oldTexts(lines)
 	start, n, ok := replace.SimilarBlock(strings.Join(u.text.lines, "\n"), old)
-	// A block found by likeness must not contradict what the hunk states: its @@, the end of the file, the hunks before
+	// A similar block must not contradict what the hunk states: its @@, the end of the file, and that earlier hunks have not changed
 	// it.
 	if !ok || h.EOF || start <= context-1 || len(u.free([]int{start}, n)) == 0 {
 		return u.linesNotFound(h, old)
@@ -141,8 +140,8 @@ func oldTexts(lines []Line) []string {
 	return out
 }
 
-// context finds the hunk's @@ lines, each after the one before: several name a class and a method in it. line is the
-// last one's, -1 without context; places are all the lines it might be, where only one @@ tells.
+// context finds the hunk's @@ lines, each after the one before: several name a class and then a method in it. line is that of the last
+// one, 0-based, -1 without context. places are all lines that it might be, when there is a single @@.
 func (u *updater) context(i int) (line int, places []int, err error) {
 	h := &u.op.Hunks[i]
 	line = -1
@@ -150,7 +149,7 @@ func (u *updater) context(i int) (line int, places []int, err error) {
 	for k, c := range h.Context {
 		found := u.text.seekContext(c, from)
 		if len(found) == 0 && k == 0 && from > 0 { // hunks out of order
-			// Several before the last hunk would be a guess.
+			// With several before the last hunk, choosing one would be a guess.
 			if found = u.text.seekContext(c, 0); len(found) > 1 {
 				found = nil
 			}
@@ -181,14 +180,15 @@ func (u *updater) insert(i int, lines []Line, context int, places []int) error {
 		at = context + 1
 	case h.Top:
 		at = 0
+	// A diff states the line before the insertion, counted from 1, which is the 0-based line that it goes before.
 	case h.OldStart > 0:
 		at = min(h.OldStart+u.drift, at)
 	}
 	return u.replace(i, at, 0, lines, len(passes))
 }
 
-// alike counts this hunk and the later ones that look for the same lines. As many equal hunks as there are places mean one
-// each, in order; fewer could mean any of them. All hunks are counted at the first call.
+// alike is the number of hunks from this one on that look for the same lines. As many equal hunks as there are places mean one each, in
+// order; fewer could mean any of them. All hunks are counted at the first call.
 func (u *updater) alike(i int) int {
 	if u.same == nil {
 		u.same = make([]int, len(u.op.Hunks))
@@ -218,7 +218,7 @@ func (u *updater) place(i int, old []string, context int, contexts []int) (start
 	if context >= 0 {
 		from = context + 1
 	}
-	// The last lines of the file, or it goes on as if the hunk did not say so: models add the mark freely.
+	// The last lines of the file. If they are others, End of File is ignored, because models add it freely.
 	if h.EOF {
 		for pass = first; pass < len(passes); pass++ {
 			if start = len(t.lines) - len(old); start >= from && t.at(pass, old, start) {
@@ -226,12 +226,12 @@ func (u *updater) place(i int, old []string, context int, contexts []int) (start
 			}
 		}
 	}
-	// drift is added, as earlier hunks of a diff against another version are all off by about as much.
+	// The hunks of a diff against another version are all off by about the same number of lines, hence drift.
 	stated := h.OldStart - 1 + u.drift
 	if h.OldStart > 0 && stated >= from && t.at(first, old, stated) {
 		return stated, first, true, nil
 	}
-	// After the last hunk first: hunks come in the file's order as a rule.
+	// First after the last hunk, because hunks usually come in the file's order.
 	found, pass := t.seek(first, old, from)
 	if len(found) == 0 && context >= 0 { // the lines may begin with the one the @@ names
 		if found, pass = t.seek(first, old, context); len(found) > 0 && found[0] != context {
@@ -246,9 +246,9 @@ func (u *updater) place(i int, old []string, context int, contexts []int) (start
 	switch {
 	case len(found) == 0:
 		return 0, 0, false, nil
-	// One place needs no other evidence.
 	case len(found) == 1:
 		return found[0], pass, true, nil
+	// The place nearest to the stated line; two that are equally near decide nothing.
 	case h.OldStart > 0:
 		sort.Slice(found, func(a, b int) bool { return abs(found[a]-stated) < abs(found[b]-stated) })
 		if abs(found[0]-stated) < abs(found[1]-stated) {
@@ -297,13 +297,12 @@ func (u *updater) free(found []int, n int) []int {
 	return out
 }
 
-// abs is |n|; line numbers are far from the least int.
+// abs is |n|.
 func abs(n int) int { return max(n, -n) }
 
-// replace notes what becomes of the n lines from start on. Lines that stay keep the file's bytes; new ones get the
-// indentation of the lines they were written beside, and the line ending of their neighbours unless a diff that matched
-// to the byte says which. What was found with white space ignored is merged, as a replacement would write the patch's
-// white space.
+// replace records what becomes of the n lines from start on. Lines that stay keep the file's bytes. New lines get the indentation of the
+// lines that they were written beside, and the line ending of their neighbours unless a diff that matched to the byte states it. Lines
+// that were found with white space ignored are merged, because a replacement would write the patch's white space.
 func (u *updater) replace(i, start, n int, lines []Line, pass int) error {
 	h, t := &u.op.Hunks[i], u.text
 	e := edit{start: start, n: n}
@@ -316,7 +315,7 @@ func (u *updater) replace(i, start, n int, lines []Line, pass int) error {
 		}
 		e.lines = append(e.lines, m)
 	}
-	// Found as quoted: the lines are taken one by one, and those that stay are the file's.
+	// The lines were found as quoted: context lines are the file's own, added ones the patch's.
 	if pass < loose || n == 0 {
 		for _, l := range lines {
 			switch l.Op {
@@ -366,7 +365,8 @@ func (u *updater) replace(i, start, n int, lines []Line, pass int) error {
 	return nil
 }
 
-// cr says whether a line put before line at should end in CRLF: as the line before, else as the one after.
+// cr reports whether a line that is put before line at should end in CRLF: as the line before it, else as the one after. start is the first
+// line of the edit: at its beginning the line after decides, unless the file ends there.
 func (u *updater) cr(start, at int) bool {
 	t := u.text
 	whole := len(t.lines) // lines with a newline
@@ -382,7 +382,7 @@ func (u *updater) cr(start, at int) bool {
 	return whole > 0 && strings.HasSuffix(t.lines[whole-1], "\r")
 }
 
-// ending notes what a diff says of the newline at the end of the file. It is called for the hunk that ends the file.
+// ending records what a diff says about the newline at the end of the file. It is called for a hunk that reaches that end.
 func (u *updater) ending(h *Hunk) {
 	// A diff of an empty file says by its lines how the new file ends.
 	stated, last := u.exact && len(u.text.lines) == 0, true
@@ -400,7 +400,7 @@ func (u *updater) ending(h *Hunk) {
 // build writes the new text from the edits and the lines between them. Edits do not overlap, so sorting them by line is
 // enough.
 func (u *updater) build() string {
-	// Stable: of two inserts at one line the first in the patch comes first.
+	// The sort is stable: of two inserts at one line, the first in the patch comes first.
 	sort.SliceStable(u.edits, func(a, b int) bool {
 		if u.edits[a].start != u.edits[b].start {
 			return u.edits[a].start < u.edits[b].start
@@ -428,8 +428,8 @@ func (u *updater) build() string {
 	}
 	var b strings.Builder
 	for i, m := range out {
-		// Such a line gets an ending when others follow it now: that of the line before it.
-		unended := !t.final && m.kept == len(t.lines)-1 // had no line ending at all
+		// The file's last line had no line ending. If other lines follow it in the result, it gets that of the line before it.
+		unended := !t.final && m.kept == len(t.lines)-1
 		switch {
 		case i < len(out)-1 || final:
 			if unended && m.kept > 0 && strings.HasSuffix(t.lines[m.kept-1], "\r") && !strings.HasSuffix(m.text, "\r") {
