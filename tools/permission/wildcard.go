@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// Match reports whether a wildcard pattern covers the whole of text, as in OpenCode. `*` stands for any run of characters, including
+// Match reports whether a wildcard pattern covers the whole of text. `*` stands for any run of characters, including
 // none, "/" and line ends; `?` for exactly one character; a pattern that ends in " *" also covers the text before the blank alone
 // ("ls *" covers "ls"). A leading ~ or $HOME is the home directory, and backslashes count as "/" on both sides. Upper and lower case
 // differ.

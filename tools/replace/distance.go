@@ -75,8 +75,8 @@ func distance(a, b string) int {
 	return score
 }
 
-// steps is what distance will cost at most, in word steps, known before it is paid: see spend. Bytes stand for characters, so
-// it is rather too much.
+// steps is the most that distance will cost, in word steps, for spend to check before. It counts bytes and not characters, so it is too
+// high for text outside of ASCII.
 func steps(a, b string) int {
 	a, b = unlike(a, b)
 	short, long := min(len(a), len(b)), max(len(a), len(b))

@@ -5,15 +5,14 @@ import (
 	"strings"
 )
 
-// result puts new where the hits are, and works out the spans of both texts. first is the place that decided; all hits have
-// its text, so new is fitted to the file once. weighed are the places that were looked at, for Result.Similar. The error is
-// a conflict.
+// result replaces the hits by new, and works out the spans in both texts. first is the place that decided; all hits have its text, so new
+// is fitted to the file once. weighed are all places that the stage found, for Result.Similar. The error is a conflict.
 func (q *query) result(stage string, first place, hits, weighed []place, new string) (Result, error) {
 	s := q.src
 	if lines := s.lines(first); first.n == 0 && len(hits) == 1 && lines > 0 &&
 		(strings.Contains(q.margins(), "\n") && s.text[first.start:first.end] != q.old || q.outdented(first, new)) {
-		// In the first case the quotation has blank lines at its ends that the file has not: as lines they stay out, as white space they
-		// would be written.
+		// The match is inside lines, but covers whole ones. Either the quotation has blank lines at its ends that the file does not have,
+		// which would be written as white space, or see outdented. As whole lines both are merged correctly.
 		first = q.block(s.lineAt(first.start), lines)
 		hits = []place{first}
 	}
@@ -80,22 +79,23 @@ func (q *query) result(stage string, first place, hits, weighed []place, new str
 	return r, nil
 }
 
-// fitted is what comes in a place, before the file's line endings are put in.
+// fitted is the text for a place, with LF line endings.
 type fitted struct {
 	text  string
 	lines []Line // of whole lines: where each comes from; nil inside lines and after an exact match
-	gone  bool   // the lines go with their line ending, and nothing comes instead
+	gone  bool   // the lines are deleted together with a line ending
 }
 
-// fit adapts new to a place: new as it is where old is the place's text to the byte, else a merge of the
-// change that new makes to old with what the place has. ok is false when the two touch the same words or lines.
+// fit adapts new to a place: new unchanged where old is the place's text to the byte, else a merge of the change from old to new into what
+// the place has. ok is false when the change touches words or lines that are not as quoted.
 func (q *query) fit(p place, new string) (f fitted, ok bool) {
 	matched := q.src.text[p.start:p.end]
 	if matched == q.old {
 		return fitted{text: new}, true
 	}
 	old := q.old
-	if decoded := unescape(old); decoded != old && key(decoded) == key(matched) { // then new has the same escapes too many
+	// Where the quotation was escaped once too often, new was as well.
+	if decoded := unescape(old); decoded != old && key(decoded) == key(matched) {
 		if old, new = decoded, unescapeAs(q.old, new); matched == old {
 			return fitted{text: new}, true
 		}
@@ -181,7 +181,7 @@ func (m *merger) reflow() ([]Line, bool) {
 	return out, true
 }
 
-// each is f of every line; the lines are not changed.
+// each applies f to every line and returns the results in a new slice.
 func each(lines []string, f func(string) string) []string {
 	out := make([]string, len(lines))
 	for i, line := range lines {
@@ -190,9 +190,9 @@ func each(lines []string, f func(string) string) []string {
 	return out
 }
 
-// outdented says that a quotation that begins behind its line's indentation comes back in the new text further down and
-// without it: the new text was written without the file's indentation too, and only its first line would get it by its place.
-// The place is then taken as whole lines, which are indented by the merge.
+// outdented reports whether a quotation that starts after its line's indentation is in the new text again, further down and without
+// indentation. The new text was then written without the file's indentation, and only its first line would get that, by its place. result
+// takes the place as whole lines instead, which the merge indents.
 func (q *query) outdented(p place, new string) bool {
 	s := q.src
 	if p.start == s.starts[s.lineAt(p.start)] || q.lines[0] == "" || indent(q.lines[0]) != "" {
@@ -221,15 +221,15 @@ func (q *query) margins() string {
 	return q.old[:len(q.old)-len(trimLeft(q.old))] + q.old[len(trimRight(q.old)):]
 }
 
-// unpad takes off new the white space it has around it in common with old: the file has none there, so it was put
-// around both by whoever quoted, and writing it would add it.
+// unpad removes from new the white space around it that old has too. The file has none there, so the model put it around both, and writing
+// it would add it to the file.
 func (q *query) unpad(new string) string {
 	lead, tail := q.old[:len(q.old)-len(trimLeft(q.old))], q.old[len(trimRight(q.old)):]
 	n := 0
 	for n < len(lead) && n < len(new) && lead[n] == new[n] {
 		n++
 	}
-	if trimLeft(new[:n]) != "" { // the bytes of a wider blank only in part
+	if trimLeft(new[:n]) != "" { // a blank of several bytes was cut in the middle
 		n = 0
 	}
 	new = new[n:]

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// work is how many word steps (a few nanoseconds each) the loose stages of one call may take together, about
-// 30 ms; a stage that would need more finds nothing, for a guess made from half the evidence is worse than a refusal.
+// work is how many word steps (a few nanoseconds each) the loose stages of one call may take together, about 30 ms. A stage that would
+// need more finds nothing, because a decision on half of the evidence is worse than a refusal.
 const work = 8 << 20
 
 // mostPlaces bounds what one stage proposes: enough to know that it is ambiguous and to name some lines. A file of a
@@ -92,8 +92,7 @@ type source struct {
 	starts []int  // offset in text of each line
 }
 
-// newSource is a file's text with LF line ends, and where the removed carriage returns
-// were, so that spans lead back to the bytes of the file.
+// newSource records where the carriage returns were that it removes, so that spans lead back to the bytes of the file.
 func newSource(raw string) *source {
 	s := &source{raw: raw, text: raw}
 	// A text without CRLF is used as it is, without a copy.

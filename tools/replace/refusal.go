@@ -47,8 +47,7 @@ func (q *query) oversize(p place) *Error {
 		lineRange(first, last), p.end-p.start, strings.Count(q.old, "\n")+1, len(q.old))}
 }
 
-// conflict shows the block as it stands, so that the next quotation can be exact without reading the file again: 60
-// lines and 8 KiB at most.
+// conflict shows the block as it is in the file, at most 60 lines and 8 KiB, so that the model can quote it exactly without another read.
 func (q *query) conflict(p place) *Error {
 	first, last := q.src.lineAt(p.start), q.src.lineAt(p.end)
 	const most = 60 // lines shown
@@ -64,8 +63,8 @@ func (q *query) conflict(p place) *Error {
 		"oldString is not what the file has at %s, and newString changes lines where the two differ; nothing was changed. The file has there:\n%s\nQuote the lines to change exactly as they are here, and give newString on top of them", lineRange(first+1, last+1), block)}
 }
 
-// notFound names the most likely mistake: line numbers copied along, too much text, or the first line that differs from
-// the closest place, with the code points where letters only look the same.
+// notFound names the most likely mistake: line numbers that were copied along, too much text, or the first line that differs from the
+// closest place, with the code points where two letters look the same.
 func (q *query) notFound() *Error {
 	e := &Error{Kind: NotFound, Message: "oldString not found"}
 	// Line numbers copied along from the read tool: the nearest line of the file would not explain that.
@@ -111,8 +110,8 @@ func lineRange(first, last int) string {
 	return fmt.Sprintf("lines %d–%d", first, last)
 }
 
-// numbered says that every line begins as the read tool shows lines: a number and a colon, bar or tab. Blank lines do
-// not count, and blank lines alone are not numbered.
+// numbered reports whether every line begins as the read tool prints it: a number and a colon, bar or tab. Blank lines do not count, and
+// a text of blank lines is not numbered.
 func numbered(lines []string) bool {
 	seen := false
 	for _, line := range lines {
@@ -179,7 +178,7 @@ func letter(s string) string {
 	return s
 }
 
-// isASCII tells where folding has nothing to do.
+// isASCII reports a text in which Fold changes nothing.
 func isASCII(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return r >= utf8.RuneSelf }) < 0
 }
@@ -196,9 +195,9 @@ func codes(letter string) string {
 	return strings.Join(out, " ")
 }
 
-// nearest is the run of lines most like the quotation: by the lines they have in common, long ones counting more, else
-// by the line most similar to the longest quoted one. Bounded like the stages, with a purse of its own: a refusal must
-// say something useful also when the stages have used up theirs.
+// nearest is the run of lines that is most like the quotation: by the lines in common, of which longer ones count more, else by the line
+// most similar to the longest quoted one. It is bounded like the stages but has a budget of its own, because a refusal must say something
+// useful even when the stages have used up theirs.
 func (q *query) nearest() (first, n int, ok bool) {
 	q.number()
 	n = min(len(q.lines), q.src.count())
@@ -227,7 +226,7 @@ func (q *query) nearest() (first, n int, ok bool) {
 			}
 		}
 	}
-	// Less than that is a brace or two, which stand everywhere.
+	// Fewer than 9 bytes in common are a few braces, which are everywhere.
 	if most > 8 {
 		return best, min(n, q.src.count()-best), true
 	}

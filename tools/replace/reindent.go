@@ -2,14 +2,15 @@ package replace
 
 import "slices"
 
-// Reindent gives lines the indentation that their place in a file asks for. The place is shown by the lines of a declaration that is
-// there: the one they replace, or (beside) one they come next to. Line pairs decide: the first lines of both, and every line that both
-// have. No count of spaces is assumed, so a body in tabs fits a file in spaces and the other way round.
+// Reindent indents lines as their place in a file requires. there is a declaration in that place: the one that they replace, or (beside)
+// one that they are put next to. Pairs of lines decide: the first lines of both, and every line that both have. No width is assumed, so a
+// body in tabs fits a file in spaces and the other way round.
 //
 //	Reindent([]string{"\tdef f(self):", "\t\tpass"}, []string{"def f(self):", "    return 1"}, false)
 //	// "\tdef f(self):", "\t\treturn 1"
 //
-// ok is false when a line's depth could be meant in two ways; the caller then asks for the lines as they shall stand.
+// ok is false when the depth of a line could be meant in two ways; the caller then asks the model for the lines with their final
+// indentation.
 func Reindent(there, lines []string, beside bool) (out []string, ok bool) {
 	head, first := firstLine(there), firstLine(lines)
 	if head < 0 || first < 0 {
@@ -22,8 +23,8 @@ func Reindent(there, lines []string, beside bool) (out []string, ok bool) {
 	for j := range m.from {
 		m.from[j] = -1
 	}
-	// A line of the file counts as evidence (same) once it is known how deep the new text has it: base is then that line as the
-	// author of the new text would have quoted it.
+	// show makes a line of the file evidence of how deep the new text puts it: base becomes that line as the author of the new text would
+	// have quoted it.
 	show := func(i int, in string) {
 		m.base[i], m.same[i] = in+trimLeft(there[i]), true
 	}
@@ -69,8 +70,8 @@ func Reindent(there, lines []string, beside bool) (out []string, ok bool) {
 	return out, true
 }
 
-// Keeps says that every line of there which is not blank is among lines, in its order, white space around it aside: putting
-// lines in its place takes nothing away.
+// Keeps reports whether replacing there by lines loses nothing: every line of there that is not blank is among lines, in the same order,
+// apart from white space around it.
 func Keeps(there, lines []string) bool {
 	k := 0
 	for _, want := range there {

@@ -56,18 +56,18 @@ import (
 	"strings"
 )
 
-// Stages are the names of the stages in the order they are asked, the strictest first. Result.Stage is one of them.
+// Stages are the names of the stages in the order in which Apply tries them, the strictest first. Result.Stage is one of them.
 var Stages = [...]string{"simple", "line_trimmed", "whitespace_normalized", "indentation_flexible",
 	"escape_normalized", "trimmed_boundary", "typography", "similar_block"}
 
-// finders are the stages' functions, in the order of Stages. A finder returns every place that it takes for the passage, in
-// the text's order, at most mostPlaces, and nil when its budget does not reach.
+// finders are the functions of the stages, in the order of Stages. A finder returns every place that may be the passage, in the order of
+// the text, at most mostPlaces, and nil when the budget (work) does not suffice.
 var finders = [len(Stages)]func(*query) []place{simple, lineTrimmed, whitespaceNormalized, indentationFlexible,
 	escapeNormalized, trimmedBoundary, typography, similarBlock}
 
-// Apply replaces old by new in text: the one place where old stands, or with all every place where the text
-// of the first match stands. A byte order mark has been taken off by the caller; old and new may have any line
-// endings, the text's own are kept. The error is an *Error. It does not change its arguments and keeps no state, so calls may run at once.
+// Apply replaces old by new in text: the only place where old is found, or with all every place that has the text of the first match. The
+// caller has removed byte order marks; old and new may have any line endings, and the text's own are kept. The error is an *Error. Calls
+// share no state and may run concurrently.
 func Apply(text, old, new string, all bool) (Result, error) {
 	old, new = toLF(old), toLF(new)
 	switch {
@@ -89,7 +89,8 @@ func Apply(text, old, new string, all bool) (Result, error) {
 		}
 		if all {
 			var fits func(place) bool
-			if i > 0 && first.n == 0 { // white space that is quoted but not in the match separates words, so no match may cut one
+			// White space that is quoted but not in the match separates words, so no match may cut a word.
+			if i > 0 && first.n == 0 {
 				fits = q.apart
 			}
 			hits := occurrences(q.src.text, q.src.text[first.start:first.end], fits)
@@ -102,7 +103,7 @@ func Apply(text, old, new string, all bool) (Result, error) {
 		if pending != nil {
 			places = inBoth(places, pending)
 		}
-		// A loose match may be the wrong one of two: the passage that was meant has been edited, and another looks like it.
+		// A loose match may be the wrong passage: the one that was meant has been edited since, and another looks like it.
 		if len(places) == 1 && i > 0 {
 			if rival := q.rival(places[0]); rival >= 0 {
 				return Result{}, q.multiple(Stages[i], []place{places[0], q.block(rival, 1)}, 2)
@@ -117,9 +118,9 @@ func Apply(text, old, new string, all bool) (Result, error) {
 			return q.result(Stages[i], places[0], places, nil, new)
 		}
 		switch {
-		case i == 0: // quoted exactly: nothing looser may choose
+		case i == 0: // quoted exactly: a looser stage must not choose among exact matches
 			return Result{}, q.multiple(Stages[0], bounded(q.src.text, old), strings.Count(q.src.text, old))
-		case pending == nil && len(places) == 1: // the same text stands where this stage does not look
+		case pending == nil && len(places) == 1: // the same text is also where this stage does not look
 			same := q.src.text[first.start:first.end]
 			return Result{}, q.multiple(Stages[i], bounded(q.src.text, same), strings.Count(q.src.text, same))
 		// The first stage that finds several places names them in the refusal; later ones may only choose among them.
@@ -133,8 +134,8 @@ func Apply(text, old, new string, all bool) (Result, error) {
 	return Result{}, q.notFound()
 }
 
-// glued refuses an exact replacement that would put the new text behind, or before, another line on the same line: the quotation has
-// the line break there and the new text has not. Nobody means that; a blank line was quoted that is not there, or a line break forgotten.
+// glued refuses an exact replacement that would join the new text to another line: the quotation begins or ends with a line break and the
+// new text does not. It is never meant: the model forgot a line break, or quoted a blank line that is not there.
 func (q *query) glued(p place, new string) error {
 	blank := func(s string) bool { return s == "" || trim(s[:1]) == "" }
 	text := q.src.text
@@ -151,9 +152,8 @@ func (q *query) glued(p place, new string) error {
 	return nil
 }
 
-// SimilarBlock finds the one block of a text that has most of the quoted lines in their order; see similarBlock. first
-// is its 0-based first line, n the number of its lines. Package patch uses it for hunks that are not found; text may have any line
-// endings.
+// SimilarBlock finds the one block of a text that has most of the quoted lines in their order; see similarBlock. first is its 0-based first
+// line, n the number of its lines. text may have any line endings. Package patch uses it for hunks that are not found.
 func SimilarBlock(text string, quoted []string) (first, n int, ok bool) {
 	q := newQuery(text, strings.Join(quoted, "\n"))
 	q.lines, q.ended = quoted, false
@@ -164,8 +164,8 @@ func SimilarBlock(text string, quoted []string) (first, n int, ok bool) {
 	return places[0].line, places[0].n, true
 }
 
-// Rival says that a block found loosely, n lines from first on, is not the only one that may be meant: most of the
-// quoted lines stand to the byte in another place, whose 0-based first line it returns, -1 without one.
+// Rival looks for another block that may be meant instead of one that was found loosely, n lines from first on: most of the quoted lines
+// are there, at the indentation that was quoted. It returns the 0-based first line of it, -1 without one.
 func Rival(text string, quoted []string, first, n int) int {
 	q := newQuery(text, strings.Join(quoted, "\n"))
 	q.lines, q.ended = quoted, false
@@ -173,8 +173,8 @@ func Rival(text string, quoted []string, first, n int) int {
 	return q.rival(q.block(first, n))
 }
 
-// mostGrowth is how many bytes replacing all may add; a short old in a large file times a long new is a way to
-// fill the memory. It equals the largest file that can be edited (files.MaxText).
+// mostGrowth is how many bytes replacing all may add: a short old that occurs often, times a long new, could fill the memory. It equals
+// the largest file that can be edited (files.MaxText).
 const mostGrowth = 64 << 20
 
 // place is a half-open range of the LF text that a stage proposes.
@@ -209,10 +209,10 @@ func (q *query) alone(p place) bool {
 	return !strings.Contains(q.src.text[first+1:], want) // LastIndex would go back byte by byte
 }
 
-// rival is the first line of another place that has most of the quoted lines, as deep as they were quoted, -1 without one: the passage
-// that was meant may be there, edited since it was read, and the one that was found may only look like it. Where the one that was found
-// is not indented as quoted, less is enough to doubt it. Every line of the file votes for the line at which the block would begin, so one
-// pass is enough.
+// rival is the first line of another place that has most of the quoted lines at the indentation at which they were quoted, -1 without one.
+// The passage that was meant may be there, edited since it was read, while the one that was found only looks like it. Where the one that
+// was found is not indented as quoted, a smaller share is enough for doubt. Every line of the file votes for the line at which the block
+// would begin, so one pass suffices.
 func (q *query) rival(p place) int {
 	n := len(q.lines)
 	type deep struct{ indent, key string }
@@ -266,7 +266,7 @@ func (q *query) rival(p place) int {
 		for _, k := range ks[:min(len(ks), 8)] {
 			vote(i, k, min(len(trim(q.lines[k])), 40))
 		}
-		// Of a single line the edited form counts too.
+		// A quotation of a single line has one vote; its edited form counts too, or an edited line could never be a rival.
 		if want := q.lines[longest]; filled == 1 && len(ks) == 0 && share < 7 && len(trim(want)) >= telling && indent(line) == indent(want) &&
 			q.spend(steps(line, want)) && likeness(line, want) >= alike {
 			vote(i, longest, min(len(trim(want)), 40)*3/4)
@@ -280,8 +280,8 @@ func (q *query) rival(p place) int {
 	return -1
 }
 
-// anchored says that among lines from to to is a quoted one, long enough to tell, which the file has just once, and nothing like it
-// elsewhere: what is like it may be that line in the place that was meant, edited since.
+// anchored reports whether the lines from to to include a quoted one that is long enough to identify a place, occurs in the file only
+// once, and has nothing similar elsewhere: a similar line might be this one in the place that was meant, edited since.
 func (q *query) anchored(from, to int) bool {
 	times, inside := make(map[string]int, len(q.lines)), map[string]bool{}
 	for _, line := range q.lines {
@@ -369,4 +369,5 @@ type Error struct {
 	Lines   []int  // 1-based first lines of the places meant: the matches (4,096 at most), or the nearest miss
 }
 
+// Error is Message.
 func (e *Error) Error() string { return e.Message }
