@@ -60,6 +60,7 @@ func (q *query) result(stage string, first place, hits, weighed []place, new str
 	}
 	b.WriteString(s.raw[done:])
 	r.Text = b.String()
+	// Lines of Inside count in the new text; each part of it is counted once, as there may be many hits.
 	line, at := 1, 0
 	for i := range r.Inside {
 		in := &r.Inside[i]

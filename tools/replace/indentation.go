@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// indentation finds how the wanted lines must be indented in the file: as they are when the quotation was
-// indented like the file or the wanted lines already are, else by the one rule that leads from the quoted lines'
-// indentation to the file's, else as the lines beside them. The function it returns takes a line of theirs and its
-// indentation; ok is false when several answers are possible.
+// indentation finds out how to indent the wanted lines in the file: unchanged, when the quotation was indented like the file or the wanted
+// lines already are; else by the one rule that leads from the indentation of the quoted lines to the file's; else like the lines beside
+// them. The function that it returns takes the index of a line of theirs and its indentation; its second result is false when several
+// answers are possible.
 func (m *merger) indentation() func(int, string) (string, bool) {
 	same := func(_ int, in string) (string, bool) { return in, true }
 	var was, is []string
@@ -72,7 +72,8 @@ func (m *merger) indentation() func(int, string) (string, bool) {
 	case asQuoted == 0 && shallowest(m.theirs) == shallowest(m.ours) && shallowest(m.base) != shallowest(m.ours):
 		return same
 	}
-	if flat && flattened(m.theirs) { // their depth says nothing
+	// Neither the quotation nor the new text shows any structure, so only the lines beside can tell.
+	if flat && flattened(m.theirs) {
 		return func(j int, in string) (string, bool) { return m.beside(j, in, true) }
 	}
 	if m.eitherWay() {
@@ -113,8 +114,8 @@ func (m *merger) indentation() func(int, string) (string, bool) {
 	}
 }
 
-// unmoved says that all lines with a word in them stand as deep as they were quoted. Then a bracket at another depth is another block's:
-// the quoted one is gone, and its pair says nothing of how deep the new lines belong.
+// unmoved reports whether all lines with words are as deep in the file as they were quoted. A bracket at another depth then belongs to
+// another block: the quoted one is gone, and its pair is no evidence of the depth of new lines.
 func (m *merger) unmoved() bool {
 	found := false
 	for i, o := range m.pair {
@@ -129,12 +130,12 @@ func (m *merger) unmoved() bool {
 	return found
 }
 
-// worded says that a line has a letter or a digit in it; brackets and rulers are found in many places.
+// worded reports whether a line has a letter or a digit; lines of brackets or dashes are in many places and identify none.
 func worded(line string) bool { return strings.ContainsFunc(line, isWord) }
 
-// eitherWay says that new lines may be indented like the quotation or like the file: a line stands deeper than the one
-// before it, which opens nothing, and that deep is where the file has that one. Such a line is either badly indented or written at the
-// file's depth, and the two lead to different files.
+// eitherWay reports whether new lines may be indented like the quotation or like the file: a new line is deeper than the line before it,
+// which opens no block, and has the depth that the file has for that line. It is then either badly indented or written at the file's
+// depth, and the two lead to different files.
 func (m *merger) eitherWay() bool {
 	for k := range m.theirs {
 		if m.stays(k) { // before it nothing opened a block either
@@ -157,8 +158,8 @@ func (m *merger) eitherWay() bool {
 	return false
 }
 
-// beside indents a wanted line as the lines beside it that were quoted: the one it replaces, else those before and
-// after that are indented like it. flat: the quotation has one depth only, so that being indented alike says nothing.
+// beside indents a wanted line like the quoted lines next to it: the one that it replaces, else those before and after it with the same
+// indentation. flat says that the quotation has only one depth, so that equal indentation proves nothing.
 func (m *merger) beside(j int, in string, flat bool) (string, bool) {
 	p, q := j, j // the nearest lines of theirs that stay
 	for p >= 0 && !m.stays(p) {
@@ -212,7 +213,7 @@ func (m *merger) beside(j int, in string, flat bool) (string, bool) {
 // everything.
 func alikeIndent(a, b string) bool { return a == "" || b == "" || a[len(a)-1] == b[0] }
 
-// stays says that a wanted line is a line of the file, so its depth there is known.
+// stays reports whether a wanted line is a line of the file, so that its depth there is known.
 func (m *merger) stays(j int) bool {
 	i := m.from[j]
 	return i >= 0 && m.pair[i] >= 0 && trim(m.theirs[j]) != ""
@@ -232,8 +233,8 @@ func closes(line string) bool {
 	return t != "" && strings.IndexByte("})]", t[0]) >= 0 || t == "end"
 }
 
-// flattened says that lines are not indented where they must be: behind one that opens a block stands one as deep. Their own depth is then
-// no evidence of anything.
+// flattened reports whether lines lost their indentation: a line that opens a block is followed by one that is not deeper. Their depth is
+// then no evidence of anything.
 func flattened(lines []string) bool {
 	last := ""
 	for _, line := range lines {
@@ -298,8 +299,7 @@ func fitting(was, is, lines []string) func(string) string {
 	return nil
 }
 
-// deeper says that one of the indentations is more than nothing: then the prefix that was added is proven by more than lines
-// at the margin.
+// deeper reports whether one of the indentations is not empty: a prefix that fits it too is proven by more than lines at the margin.
 func deeper(was []string) bool {
 	for _, in := range was {
 		if in != "" {
@@ -309,8 +309,8 @@ func deeper(was []string) bool {
 	return false
 }
 
-// unmixed says that a prefix before the lines' indentation does not mix tabs and spaces: a mixture looks right in one
-// editor and wrong in the next.
+// unmixed reports whether a prefix before the lines' indentation gives no mixture of tabs and spaces, which looks right in one editor and
+// wrong in the next.
 func unmixed(more string, lines []string) bool {
 	for _, line := range lines {
 		if in := indent(line); len(in) < len(line) && in != "" && more != "" && strings.Contains(more, "\t") && in[0] == ' ' {
@@ -320,8 +320,8 @@ func unmixed(more string, lines []string) bool {
 	return true
 }
 
-// units is the linear rule, so many of one character for so many of another, from a base: four spaces for a tab, two spaces
-// for four. nil when the indentations mix characters, or the unit cannot be told.
+// units is the linear rule, so many of one character for so many of another, from a base: four spaces for a tab, two spaces for four. It
+// is nil when the indentations mix characters, or the unit is not clear.
 func units(was, is, lines []string) func(string) string {
 	from, ok1 := only(append(indents(lines), was...))
 	to, ok2 := only(is)
@@ -345,8 +345,8 @@ func units(was, is, lines []string) func(string) string {
 	if from == '\t' && to == '\t' && dx != dy {
 		return nil // a level is one tab everywhere: such a rule comes from a line that was paired with another block's
 	}
-	// A unit of over sixteen characters is longer than any indentation step in use.
-	if dx <= 0 || dy <= 0 || dy > 16*dx || dx > 16*dy { // beyond that it is no unit but chance
+	// A step of over sixteen characters for one is no indentation in use, but chance.
+	if dx <= 0 || dy <= 0 || dy > 16*dx || dx > 16*dy {
 		return nil
 	}
 	return func(in string) string {
@@ -366,8 +366,8 @@ func units(was, is, lines []string) func(string) string {
 	}
 }
 
-// step finds the unit from one depth, x of one character for y of another, and how far the new lines are from it; 0
-// when several units are as likely. Tabs of 4 and 8 columns and steps of 2 to 4 spaces are the ones that are considered.
+// step finds the unit when all evidence is of one depth, x of one character for y of another, from how far the new lines are from that
+// depth: dx for dy, 0 when several units are equally likely. It considers tabs of 4 and 8 columns and steps of 2 to 4 spaces.
 func step(x, y int, from, to byte, lines []string) (dx, dy int) {
 	apart := 0 // greatest common divisor of the distances from x
 	for _, in := range indents(lines) {
@@ -386,6 +386,7 @@ func step(x, y int, from, to byte, lines []string) (dx, dy int) {
 		if y > 0 && x%y == 0 {
 			per = x / y
 		}
+		// First the width that the one known depth proves, then the distance between the new lines' own depths.
 		switch {
 		case (per == 4 || per == 8) && apart%per == 0:
 			return per, 1

@@ -19,9 +19,9 @@ type Line struct {
 //	Merge([]string{"a()", "b()"}, []string{"\ta()", "\taudit()", "\tb()"}, []string{"a()", "c()"})
 //	// "\ta()", "\taudit()", "\tc()": what was not quoted stays, what is new is indented as the file is
 //
-// A wanted line that was quoted keeps the file's bytes. ok is false when the change touches a line that is not as it
-// was quoted, or when it cannot be told on which side of a line that was not quoted something new belongs: nobody can
-// say what was meant then, and a guess would remove or displace text that the author of the change never saw.
+// A wanted line that was quoted keeps the file's bytes. ok is false when the change touches a line that is not as quoted, or when it is
+// not clear on which side of an unquoted line something new belongs: a guess would remove or displace text that the author of the change
+// has not seen.
 func Merge(quoted, have, wanted []string) (lines []Line, ok bool) {
 	return newMerger(quoted, have, wanted).merge()
 }
@@ -30,10 +30,10 @@ func Merge(quoted, have, wanted []string) (lines []Line, ok bool) {
 // ranges of lines are written i0 to i1 in base and j0 to j1 in theirs.
 type merger struct {
 	base, ours, theirs []string
-	pair               []int  // for each base line its line of ours, -1 for none
-	same               []bool // for each base line: the pair says the same, white space and typography aside
-	from               []int  // for each line of theirs the base line that it is, white space around it aside, -1 for none
-	padded             string // blanks that were put behind quoted lines and that the file does not have, "" when there are none
+	pair               []int  // for each base line the line of ours that it is paired with, -1 for none
+	same               []bool // for each base line: its pair is equal apart from white space and typography, see key
+	from               []int  // for each line of theirs the base line that it is, apart from white space around it, -1 for none
+	padded             string // blanks at the ends of quoted lines that the file does not have, "" for none; see unpad
 	mixed              bool   // some wanted lines are indented like the file, some like the quotation; set by indentation
 
 	// move gives the indentation of a wanted line in the file, false where it cannot be told; see indentation.
@@ -43,7 +43,7 @@ type merger struct {
 	next int // first line of ours that is not in out yet
 }
 
-// newMerger pairs the lines; merge does the rest. The slices are not changed.
+// newMerger pairs the lines; merge does the rest. The caller's slices are not modified.
 func newMerger(base, ours, theirs []string) *merger {
 	base, theirs = decoded(base, ours, theirs)
 	m := &merger{base: base, ours: ours, theirs: theirs}
@@ -54,9 +54,9 @@ func newMerger(base, ours, theirs []string) *merger {
 	return m
 }
 
-// unpad takes off the blanks that the author's program puts behind lines, quoted or new: known are those behind quoted lines that
-// stand in the file without them. Other blanks behind new lines are meant (a line break in Markdown). Without it every new line would
-// bring such blanks into the file.
+// unpad removes blanks at line ends that come from how the model writes lines, from quoted and new ones. They are known by quoted lines
+// that the file has without them. Other blanks at the end of new lines are meant (a line break in Markdown). Without unpad, every new
+// line would bring such blanks into the file.
 func (m *merger) unpad() {
 	for i, o := range m.pair {
 		if o >= 0 && m.same[i] && trim(m.base[i]) != "" {
@@ -83,9 +83,9 @@ func (m *merger) unpad() {
 	}
 }
 
-// atFile shows the quotation at the file's indentation when that is how the new text is indented: then both are lines of the file, and
-// no depth has to be worked out. It is so when more of the new lines are byte for byte lines that the file has there than lines of the
-// quotation, and no new line is less deep than all of the block, which would mean another frame of reference.
+// atFile moves the quotation to the file's indentation when the new text is indented like the file; no depth has to be worked out then.
+// That is the case when more of the new lines equal lines of the moved quotation than of the original one, and no new line is less deep
+// than the whole block, which would mean that its depth counts from somewhere else.
 func (m *merger) atFile() {
 	// placed is the quotation at the file's depth; it is used only if it explains more of the new lines.
 	placed, moved := slices.Clone(m.base), false
@@ -110,9 +110,9 @@ func (m *merger) atFile() {
 	}
 }
 
-// decoded takes escapes off a quotation that has one layer too many of them, and off what is wanted likewise: when
-// lines with a backslash are in the file only without it. Models write JSON inside of JSON that way. One line that the file has with its
-// backslash is proof of the contrary, and nothing is decoded.
+// decoded removes one layer of backslash escapes from the quotation and the wanted lines, when the file has quoted lines with a backslash
+// only in their decoded form: models escape text twice when they write it into JSON. If the file has one such line with its backslash,
+// nothing is decoded.
 func decoded(base, ours, theirs []string) (b, t []string) {
 	in := make(map[string]bool, len(ours))
 	for _, line := range ours {
@@ -144,9 +144,9 @@ func decoded(base, ours, theirs []string) (b, t []string) {
 	return decode(base), decode(theirs)
 }
 
-// merge walks through base and theirs side by side: lines that both have are kept, what is between them is a hunk of the
-// change. Lines of ours are copied up to where the walk is, so that each comes once and in its order. The first hunk that could be meant
-// in two ways ends it: half a change is worse than none.
+// merge walks through base and theirs together: lines that both have are kept, and what is between them is a hunk of the change. Lines
+// of ours are copied up to the current place, so that each is in the result once and in order. The first hunk that could be meant in
+// two ways ends the merge: half a change is worse than none.
 func (m *merger) merge() ([]Line, bool) {
 	m.move = m.indentation()
 	i, j := 0, 0
@@ -184,8 +184,8 @@ func (m *merger) unquoted(end int) {
 	}
 }
 
-// keep puts a line that stays: the file's own bytes, unless the change moves it to another depth or changes only the blanks behind it. false:
-// its new depth cannot be told.
+// keep writes a line that stays: the file's own bytes, unless the change moves it to another depth or changes only the blanks at its end.
+// It returns false when the new depth is not clear.
 func (m *merger) keep(i, j int) bool {
 	o := m.pair[i]
 	if o < 0 {
@@ -198,7 +198,7 @@ func (m *merger) keep(i, j int) bool {
 		m.out = append(m.out, Line{m.theirs[j], -1})
 		return true
 	}
-	// With two frames of reference, a line that looks unmoved in one is moved in the other.
+	// Some lines are indented like the file and some like the quotation, so a line that looks unmoved may have been moved.
 	if m.mixed && want == was && was != indent(m.ours[o]) && trim(m.ours[o]) != "" {
 		return false
 	}
@@ -215,8 +215,8 @@ func (m *merger) keep(i, j int) bool {
 	return ok
 }
 
-// neighbors are the lines of ours that the nearest paired base lines before i0 and from i1 on are: -1 and len(ours)
-// at the ends of the block.
+// neighbors are the lines of ours with which the nearest paired base lines before i0 and from i1 on are paired; -1 and len(ours) at the
+// ends of the block.
 func (m *merger) neighbors(i0, i1 int) (before, after int) {
 	before, after = -1, len(m.ours)
 	for k := i0 - 1; k >= 0; k-- {
@@ -234,9 +234,9 @@ func (m *merger) neighbors(i0, i1 int) (before, after int) {
 	return before, after
 }
 
-// hunk replaces base lines i0 to i1 by the wanted lines j0 to j1 (half-open, as everywhere here). It refuses what could be
-// meant in two ways: lines that were not quoted between those that go, or beside what is added, one of several equal lines
-// to delete, a new line that the block has already. Nothing is put out before all of these have been asked.
+// hunk replaces base lines i0 to i1 by the wanted lines j0 to j1 (half-open). It refuses what could be meant in two ways: unquoted lines
+// between those that are removed or beside those that are added, the deletion of one of several equal lines, a new line that the block
+// has already. It writes nothing before all of these are checked.
 func (m *merger) hunk(i0, i1, j0, j1 int) bool {
 	before, after := m.neighbors(i0, i1)
 	first, last := -1, -1 // of ours, what is replaced
@@ -251,8 +251,8 @@ func (m *merger) hunk(i0, i1, j0, j1 int) bool {
 	if first < 0 { // nothing of the file goes
 		return m.insert(before+1, after, i0, i1-i0, j0, j1)
 	}
-	// Asked first: the refusals below are about making a change that has not been made.
-	if m.agreed(before+1, after, j0, j1) { // the file has been changed so already
+	// First: if the file has the change already, the reasons for a refusal below do not matter.
+	if m.agreed(before+1, after, j0, j1) {
 		m.unquoted(after)
 		return true
 	}
@@ -264,7 +264,7 @@ func (m *merger) hunk(i0, i1, j0, j1 int) bool {
 		return false
 	}
 	// up and down are how far the deletion could slide, as in slides.
-	if j0 == j1 { // which of several equal lines goes cannot be told
+	if j0 == j1 { // a deletion: if the lines are one of several equal runs, it may not be clear which
 		up, down := i0, i1
 		for n := i1 - i0; up > 0 && trim(m.base[up-1]) == trim(m.base[up-1+n]); {
 			up--
@@ -291,9 +291,9 @@ func (m *merger) hunk(i0, i1, j0, j1 int) bool {
 	return true
 }
 
-// held says that the hunk at base lines i0 to i1 has one place only: in the run of lines around it that stand together in the
-// quotation and in the file there is one that the block has just once, or the run is all of the quotation. Brackets and blank lines are
-// everywhere, and a run of lines that the block has twice may be either.
+// held reports whether the hunk at base lines i0 to i1 has only one possible place: the run of lines around it that are adjacent in the
+// quotation and in the file has a line with words that the block has only once, or the run is all of both. Brackets and blank lines are
+// everywhere, and of a run that the block has twice either may be meant.
 func (m *merger) held(i0, i1 int) bool {
 	joined := func(i int) bool { // base lines i and i+1 stand together in the file too
 		return m.pair[i] >= 0 && m.pair[i+1] == m.pair[i]+1
@@ -323,16 +323,16 @@ func (m *merger) held(i0, i1 int) bool {
 	return false
 }
 
-// insert puts wanted lines between lines of ours, of which those from lo to hi were not quoted, in front of base line i0. gone is how
-// many base lines the change replaces there that the file does not have.
+// insert adds wanted lines j0 to j1 before base line i0. Lines lo to hi of ours, at that place, were not quoted. gone is how many base
+// lines the change replaces there that the file does not have.
 func (m *merger) insert(lo, hi, i0, gone, j0, j1 int) bool {
 	if j0 == j1 || m.agreed(lo, hi, j0, j1) {
 		m.unquoted(hi)
 		return true
 	}
-	// The author saw lines there that the file has not: what became of them is not known.
+	// The change replaces lines that the file does not have, and what became of them is unknown.
 	if gone > 0 {
-		return false // a change of lines that the file does not have
+		return false
 	}
 	if m.slides(j0, j1) || !m.held(i0, i0) {
 		return false
@@ -364,9 +364,9 @@ func (m *merger) insert(lo, hi, i0, gone, j0, j1 int) bool {
 	return true
 }
 
-// slides says that wanted lines j0 to j1, which are added, might as well stand further up or down, and that it matters. A function that is
-// added between two others begins and ends with lines that its neighbours have too (a brace, a blank line), so a longest common
-// subsequence may cut it anywhere; that is harmless unless lines that were not quoted stand there: on which side of them?
+// slides reports whether the added lines j0 to j1 could also be further up or down, and whether that matters. A function that is added
+// between two others begins and ends with lines that its neighbours have too (a brace, a blank line), so a longest common subsequence
+// may cut it anywhere. That is harmless, unless unquoted lines are there, since the added lines could be on either side of them.
 func (m *merger) slides(j0, j1 int) bool {
 	up, down := j0, j1
 	for n := j1 - j0; up > 0 && m.from[up-1] >= 0 && trim(m.theirs[up-1]) == trim(m.theirs[up-1+n]); {
@@ -404,7 +404,7 @@ func (m *merger) slides(j0, j1 int) bool {
 	return false
 }
 
-// between says that ours has lines that were not quoted among the base lines from i0 to i1. Ends beyond the base are cut off.
+// between reports whether ours has unquoted lines between the base lines i0 to i1. Indices outside of base are allowed.
 func (m *merger) between(i0, i1 int) bool {
 	last := -1
 	for i := max(0, i0); i < min(len(m.base), i1); i++ {
@@ -418,8 +418,8 @@ func (m *merger) between(i0, i1 int) bool {
 	return false
 }
 
-// agreed says that lines lo to hi of ours are the wanted lines already, at their depth: the person, or an earlier call, has made the
-// same change, and making it again would be refused for no reason.
+// agreed reports whether lines lo to hi of ours are the wanted lines already, at their depth: the person, or an earlier call, has made the
+// same change.
 func (m *merger) agreed(lo, hi, j0, j1 int) bool {
 	if hi-lo != j1-j0 || lo == hi {
 		return false
@@ -433,8 +433,8 @@ func (m *merger) agreed(lo, hi, j0, j1 int) bool {
 	return true
 }
 
-// contained says that lines lo to hi of ours are among the wanted ones, in their order: then the change knows them although
-// it did not quote them, and it is clear where the others belong.
+// contained reports whether lines lo to hi of ours are among the wanted ones, in order: the author of the change knows them, although they
+// were not quoted, and it is clear where the others belong.
 func (m *merger) contained(lo, hi, j0, j1 int) bool {
 	for j := j0; j < j1 && lo < hi; j++ {
 		if trim(m.ours[lo]) == trim(m.theirs[j]) {
@@ -444,8 +444,8 @@ func (m *merger) contained(lo, hi, j0, j1 int) bool {
 	return lo == hi
 }
 
-// twice reports a new line that the block has already, unquoted: the author of the change has not seen it and would add it a
-// second time, as with an import that somebody else has added meanwhile.
+// twice reports whether the block has a new line already, unquoted. The author of the change has not seen it and would add it a second
+// time, such as an import that another edit has added meanwhile.
 func (m *merger) twice(line string) bool {
 	const least = 8 // bytes; a brace or a return may well come twice
 	t := trim(line)
@@ -460,9 +460,9 @@ func (m *merger) twice(line string) bool {
 	return false
 }
 
-// bordered says that a hunk with lines beside it that were not quoted still has one place. above and below: there are such lines before,
-// after it. What is only changed line by line, or deleted, keeps its place; what is added could belong on either side of those lines,
-// unless its outer line is like the one that it replaces there.
+// bordered reports whether a hunk with unquoted lines before it (above) or after it (below) still has only one place. A change line by
+// line and a deletion keep their place; added lines could belong on either side of the unquoted ones, unless the outermost of them is
+// similar to the line that it replaces.
 func (m *merger) bordered(above, below bool, i0, i1, j0, j1 int) bool {
 	if i1-i0 == j1-j0 || j0 == j1 {
 		return true
@@ -473,8 +473,8 @@ func (m *merger) bordered(above, below bool, i0, i1, j0, j1 int) bool {
 	return !below || likeness(m.base[i1-1], m.theirs[j1-1]) >= alike
 }
 
-// replaced is what comes in the place of lines of ours from first on, which were quoted as the base lines i0 to i1. Lines quoted as they
-// stand are replaced; others are merged word by word, so that what the quotation got wrong is kept as the file has it.
+// replaced is what replaces the lines of ours from first on, which were quoted as base lines i0 to i1. Exactly quoted lines are replaced;
+// others are merged word by word, so that words which the quotation got wrong stay as the file has them.
 func (m *merger) replaced(i0, i1, first, j0, j1 int) ([]Line, bool) {
 	exact := true
 	for k := i0; k < i1; k++ {
@@ -491,8 +491,8 @@ func (m *merger) replaced(i0, i1, first, j0, j1 int) ([]Line, bool) {
 		}
 		return lines, true
 	}
-	// Replacing keeps what the file has, deleting would not.
-	if j0 == j1 { // lines that the file has otherwise are not taken away
+	// A merge keeps what the quotation got wrong, a deletion does not: lines that are not as quoted are never deleted.
+	if j0 == j1 {
 		for k := i0; k < i1; k++ {
 			if !m.same[k] {
 				return nil, false
@@ -500,7 +500,7 @@ func (m *merger) replaced(i0, i1, first, j0, j1 int) ([]Line, bool) {
 		}
 		return nil, true
 	}
-	// Lines that were quoted otherwise than they stand: word by word, all three at the file's indentation.
+	// Word by word, with all three sides at the file's indentation.
 	base := make([]string, 0, i1-i0)
 	for k := i0; k < i1; k++ {
 		base = append(base, indent(m.ours[first+k-i0])+trimLeft(m.base[k]))
@@ -523,22 +523,22 @@ func (m *merger) replaced(i0, i1, first, j0, j1 int) ([]Line, bool) {
 	return lines, true
 }
 
-// fresh is a new line at the file's indentation; false where that cannot be told. Blank lines stay as they are given.
+// fresh is a new line at the file's indentation; ok is false where that is not clear. Blank lines stay as given.
 func (m *merger) fresh(j int) (Line, bool) {
 	line := m.theirs[j]
 	if trim(line) == "" {
 		return Line{line, -1}, true
 	}
 	if n := len(line) - len(trimRight(line)); m.padded != "" && n > len(m.padded) {
-		return Line{}, false // more blanks than were put behind the other lines: whose are the rest?
+		return Line{}, false // more blanks than padded: some may be meant
 	}
 	in, ok := m.move(j, indent(line))
 	return Line{in + trimLeft(line), -1}, ok
 }
 
 const (
-	alike   = 0.65 // least likeness of two lines that may be one line quoted wrong; OpenCode's figure for blocks
-	telling = 12   // bytes from which a line says which block it belongs to
+	alike   = 0.65 // least likeness of two lines of which one may be the other quoted wrong; OpenCode's figure for blocks
+	telling = 12   // least bytes of a line that identifies a block: shorter ones, such as "return nil", are in many
 )
 
 // key is equal for two lines that differ in white space and typography only. It is for comparing: the bytes written are never a key.
@@ -550,9 +550,9 @@ func SameWords(quoted, have string) bool {
 	return key(quoted) == k || key(unescape(quoted)) == k
 }
 
-// pairLines says for each base line which of ours it is: lines with one key first, so that their number is greatest
-// and the gaps between them are smallest, then lines that are alike between those. same is false for the latter. It is an alignment by
-// dynamic programming over all pairs, in time and memory of the product of both lengths.
+// pairLines pairs each base line with a line of ours, in order: as many lines with equal keys as possible with small gaps, and between
+// them lines that are similar, for which same is false. It is an alignment by dynamic programming; time and memory grow with the product
+// of both lengths.
 func pairLines(base, ours []string) (pair []int, same []bool) {
 	b, o := make([]string, len(base)), make([]string, len(ours))
 	for i, line := range base {
@@ -568,8 +568,8 @@ func pairLines(base, ours []string) (pair []int, same []bool) {
 		}
 		return pair, same
 	}
-	// The two tables of a million cells take about 8 MB.
-	if len(b)*len(o) > 1<<20 { // steps and cells: such a block is not compared loosely
+	// Two tables of a million cells take about 8 MB. Beyond that, nothing is paired and the merge is refused.
+	if len(b)*len(o) > 1<<20 {
 		for i := range pair {
 			pair[i] = -1
 		}
@@ -624,12 +624,14 @@ func pairLines(base, ours []string) (pair []int, same []bool) {
 	for i := range pair {
 		pair[i] = -1
 	}
-	start := 0 // lines of ours before the first pair cost nothing
+	// Lines of ours before the first pair cost nothing; of equally good starts the last one is the tightest.
+	start := 0
 	for k := range o {
 		if *at(0, k) >= *at(0, start) {
 			start = k
 		}
 	}
+	// Follow the best cells from the start and read off the pairs.
 	for i, k := 0, start; i < len(b) && k < len(o); {
 		s := scores[i*len(o)+k]
 		switch {
@@ -645,9 +647,9 @@ func pairLines(base, ours []string) (pair []int, same []bool) {
 	return pair, same
 }
 
-// likeness of two lines, from 0 to 1: one minus their distance by the length of the longer one, in code points, white space
-// around them aside. Lines over 2,000 bytes, or of very different length, are 0 without being compared: they are generated, or
-// cannot reach the figure that callers ask for.
+// likeness of two lines, from 0 to 1: one minus their distance divided by the length of the longer one, in code points, without white
+// space around them. It is 0 without a comparison for lines over 2,000 bytes, which are generated, and for lines of very different length,
+// which cannot reach alike.
 func likeness(a, b string) float64 {
 	a, b = trim(a), trim(b)
 	if a == b {
@@ -660,8 +662,8 @@ func likeness(a, b string) float64 {
 	return 1 - float64(distance(a, b))/float64(max(runeLen(a), runeLen(b)))
 }
 
-// grown says that one line is the other with words added, or nearly so: a parameter, a condition. Four fifths of the shorter line's words
-// must be in the longer one, and they must be half of it; fewer than four words tell nothing.
+// grown reports whether one line is roughly the other with words added: a parameter, a condition. Four fifths of the shorter line's words
+// must be in the longer one and be half of it; with fewer than four words that proves nothing.
 func grown(a, b string) bool {
 	x, y := words(a), words(b)
 	if len(x) > len(y) {
@@ -716,9 +718,9 @@ func words(s string) []word {
 	}
 }
 
-// mergeWords is the three-way merge of texts word by word. Words that both sides left alone, typography aside, are
-// ours, with their white space. ok is false when both changed one place, or places next to each other: nobody has seen the result that
-// a mixture would have. Texts too long for the table of common are not merged.
+// mergeWords is the three-way merge of texts word by word. Words that both sides left alone, apart from typography, are those of ours,
+// with their white space. ok is false when both changed the same place, or adjacent places, because neither author has seen the mixture;
+// and when the texts are too long for the table of common.
 func mergeWords(base, ours, theirs string) (text string, ok bool) {
 	if base == ours {
 		return theirs, true
@@ -747,6 +749,7 @@ func mergeWords(base, ours, theirs string) (text string, ok bool) {
 			put(&out, mine)
 		case theirChange:
 			put(&out, yours)
+		// Neither changed more than typography or white space: the file's words stay.
 		case e > i:
 			put(&out, mine)
 		}
@@ -778,7 +781,7 @@ func equalWords(a, b []word) bool {
 	return slices.EqualFunc(a, b, func(x, y word) bool { return x.text == y.text || Fold(x.text) == Fold(y.text) })
 }
 
-// common says for each word of a which of b it is, -1 for none: a longest common subsequence of the words, typography aside.
+// common gives for each word of a its index in b, -1 for none: a longest common subsequence of the words, apart from typography.
 func common(a, b []word) []int {
 	x, y := make([]string, len(a)), make([]string, len(b))
 	for i, w := range a {
@@ -790,9 +793,9 @@ func common(a, b []word) []int {
 	return subsequence(x, y)
 }
 
-// subsequence says for each item of a which of b it is in a longest common subsequence, -1 for none. What both end
-// with is paired first, then what both begin with, as most texts differ in one place. Where the rest is larger than a million cells,
-// only those are paired.
+// subsequence gives for each item of a its index in b in a longest common subsequence, -1 for none. It pairs the common end first, then
+// the common beginning, because most texts differ in one place. Where the table for the rest would be larger than a million cells, only
+// those are paired.
 func subsequence(a, b []string) []int {
 	out := make([]int, len(a))
 	for i := range out {
@@ -838,9 +841,9 @@ func subsequence(a, b []string) []int {
 	return out
 }
 
-// align says for each new line which quoted line it is, white space around it aside, -1 for none. Among several equal lines it takes
-// those that are indented alike: of two closing brackets the one at the new line's own depth is the one that stays. It is subsequence
-// with weights.
+// align gives for each new line the index of the quoted line that it is, apart from white space around it, -1 for none. It is subsequence
+// with weights: of several equal lines it prefers those with the same indentation, so that of two closing brackets the one at the new
+// line's depth is the one that stays.
 func align(old, lines []string) []int {
 	from := make([]int, len(lines))
 	for j := range from {

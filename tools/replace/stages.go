@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// simple proposes the quotation as it is. Overlapping occurrences count: "aa" stands twice in "aaa". Two places are
-// enough to know that it is ambiguous; the first and the last are found without going through the others.
+// simple proposes the exact quotation. Overlapping occurrences count: "aa" is in "aaa" twice. Two places are enough to know that it is
+// ambiguous, so it only looks for the first and the last.
 func simple(q *query) []place {
 	i := strings.Index(q.src.text, q.old)
 	if i < 0 {
@@ -82,9 +82,9 @@ func runs(ids, want []int32) []int {
 	return out
 }
 
-// whitespaceNormalized proposes what equals the quotation when every run of white space is one blank and the ends are
-// trimmed: whole lines, parts of a line, then blocks of as many lines as quoted. Only lines that have the quotation's
-// longest word are looked at, so a large file costs one search for that word.
+// whitespaceNormalized proposes what equals the quotation when every run of white space is one blank and the ends are trimmed: whole lines
+// and parts of a line, and if there are none, blocks of as many lines as quoted. It examines only lines with the quotation's longest
+// word, so a large file costs one search for that word.
 func whitespaceNormalized(q *query) []place {
 	want := collapse(q.old)
 	if want == "" {
@@ -129,7 +129,7 @@ func whitespaceNormalized(q *query) []place {
 			from += 1 + next
 		}
 	}
-	// OpenCode takes them in the file's order; a line that is the quotation is no worse a match than a part.
+	// In the order of the text, as in OpenCode: a whole line and a part of a line are equally good matches.
 	out := q.apartFirst(merge(whole, parts))
 	if len(q.lines) > 1 && len(out) == 0 {
 		out = q.reflowed(want)
@@ -137,8 +137,8 @@ func whitespaceNormalized(q *query) []place {
 	return out
 }
 
-// words gives old's longest word; ok is false when one of its (first 32) words is nowhere in the text, and so
-// nothing that differs in white space only can be either. Each word costs a search through the text, hence the limit.
+// words gives the longest word of old. ok is false when one of its first 32 different words is not in the text: then no passage differs
+// from old in white space only. Each word costs a search through the text, hence the limit.
 func (q *query) words() (longest string, ok bool) {
 	words := strings.FieldsFunc(q.old, isSpace)
 	seen := map[string]bool{}
@@ -157,8 +157,8 @@ func (q *query) words() (longest string, ok bool) {
 	return longest, longest != ""
 }
 
-// reflowed are the blocks of as many lines as quoted whose words are the quoted ones, wherever the lines break: a
-// formatter has moved words from one line to the next.
+// reflowed are the blocks of as many lines as quoted with the same words, wherever the lines break: a formatter may have moved words from
+// one line to the next since the file was read.
 func (q *query) reflowed(want string) []place {
 	n := len(q.lines)
 	var all strings.Builder // the lines' words, one blank between lines, none for blank lines
@@ -197,8 +197,8 @@ func (q *query) reflowed(want string) []place {
 	return q.tight(out)
 }
 
-// tight takes the blank lines off the blocks' ends where none are quoted; then blocks that were one another
-// shifted over a blank line are the same, and no longer look like several places.
+// tight removes blank lines at the ends of blocks where none are quoted. Blocks that differ only by such a line are then equal and count as
+// one place.
 func (q *query) tight(blocks []place) []place {
 	blank := func(s string) bool { return trim(s) == "" }
 	var out []place
@@ -230,8 +230,8 @@ func merge(a, b []place) []place {
 	return append(append(out, a...), b...)
 }
 
-// apart says that a match inside a line does not cut a word where old has white space, nor a line where it has a line
-// break: the white space that was quoted separates, so " if " must not match in "xifx".
+// apart reports whether a match inside a line respects the white space around old, which the match itself does not include: it must not cut
+// a word where old has white space, nor a line where old has a line break. " if " must not match in "xifx".
 func (q *query) apart(p place) bool {
 	text := q.src.text
 	if strings.Contains(q.old[:len(q.old)-len(trimLeft(q.old))], "\n") { // quoted from a line's beginning
@@ -261,8 +261,8 @@ func (q *query) apart(p place) bool {
 	return true
 }
 
-// apartFirst puts the matches that cut a word last; when there are no others there is no match. They still make
-// the quotation ambiguous: the author may have meant one of them.
+// apartFirst puts matches that are not apart last; if there are only such matches, there is none. As long as there are others they make the
+// quotation ambiguous, because one of them may be meant.
 func (q *query) apartFirst(places []place) []place {
 	var good, cut []place
 	for _, p := range places {
@@ -316,9 +316,9 @@ func collapseInto(b []byte, at []int, s string) ([]byte, []int) {
 	return b, at
 }
 
-// indentationFlexible proposes the runs of lines that are equal once the common indentation is taken off both,
-// trailing white space aside. All of them are lineTrimmed's too: its use is to tell those apart, so it proposes
-// only the closest: with the very indentation quoted if there is such a place.
+// indentationFlexible proposes runs of lines that are equal without the common indentation of each side, apart from trailing white space.
+// lineTrimmed finds all of them too; this stage chooses among those, so it proposes only the closest: those with exactly the quoted
+// indentation, if there are any.
 func indentationFlexible(q *query) []place {
 	q.number()
 	quoted := common0(q.lines)
@@ -360,8 +360,8 @@ func indentationFlexible(q *query) []place {
 	return shifted
 }
 
-// common0 is the length in bytes of the least indentation of the lines that are not blank; 0 when all are. Tabs count
-// as one, as lines of one block are compared with each other only.
+// common0 is the length in bytes of the least indentation of the lines that are not blank; 0 when all are blank. A tab counts as one byte,
+// because only lines of the same block are compared.
 func common0(lines []string) int {
 	least := -1
 	for _, line := range lines {
@@ -452,8 +452,8 @@ func unescapeLine(line string, last bool) string {
 	return strings.TrimSuffix(unescape(line+"\n"), "\n")
 }
 
-// unescapeAs decodes in s the escapes that old has: what was escaped once too often in old was so in s, and an escape
-// that old does not have may be the file's own, such as \n in a string literal.
+// unescapeAs decodes in s only the kinds of escapes that old has. What was escaped once too often in old was in s as well; an escape that old
+// does not have may be meant, such as \n in a string literal.
 func unescapeAs(old, s string) string {
 	var kinds []byte
 	for i := 0; i+1 < len(old); i++ {
@@ -474,8 +474,8 @@ func unescapeAs(old, s string) string {
 	return b.String()
 }
 
-// unescape reads backslash escapes as models write them into JSON twice: n, t, r, quotes, backquote, backslash, a line
-// continuation and the dollar sign of a template. Unknown escapes stay as they are: \d is a regular expression's.
+// unescape decodes the backslash escapes that models write when they escape text for JSON twice: n, t, r, quotes, backquote, backslash, a
+// line continuation and the dollar sign of a template. Others stay: \d belongs to a regular expression.
 func unescape(s string) string {
 	if !strings.Contains(s, `\`) {
 		return s
@@ -494,13 +494,14 @@ func unescape(s string) string {
 	return toLF(b.String())
 }
 
-// trimmedBoundary proposes the quotation without the white space around it. Where that stands in several places, the
-// blank lines that were quoted around it may tell which one is meant.
+// trimmedBoundary proposes the quotation without the white space around it. Where that is in several places, the blank lines quoted around
+// it may identify one of them.
 func trimmedBoundary(q *query) []place {
 	want := trim(q.old)
 	if want == q.old || want == "" {
 		return nil
 	}
+	// A single place needs no help of the blank lines.
 	alone := q.apartFirst(bounded(q.src.text, want))
 	if len(alone) < 2 {
 		return alone
@@ -512,7 +513,7 @@ func trimmedBoundary(q *query) []place {
 		if trim(q.src.text[q.src.starts[first]:q.src.lineEnd(first+lines-1)]) != want {
 			continue
 		}
-		// grow over the blank lines around, as many as were quoted before and after
+		// The block with as many blank lines around it as were quoted.
 		before := strings.Count(q.old[:len(q.old)-len(trimLeft(q.old))], "\n")
 		from := first - before
 		if from < 0 || from+n > q.src.count() {
@@ -534,9 +535,8 @@ func isWord(r rune) bool {
 	return r == '_' || r != unicode.ReplacementChar && (unicode.IsLetter(r) || unicode.IsDigit(r))
 }
 
-// occurrences are the places where exactly this text stands (and fits, unless nil), not overlapping, from the start, as
-// strings.ReplaceAll takes them. A place that does not fit is stepped over by one byte, as a fitting one may overlap
-// it.
+// occurrences are the places with exactly this text for which fits (unless nil) is true, not overlapping, from the start, as
+// strings.ReplaceAll finds them. After a place that does not fit the search continues one byte further, since a fitting one may overlap it.
 func occurrences(text, want string, fits func(place) bool) []place {
 	var out []place
 	for i := 0; want != ""; {
@@ -617,11 +617,10 @@ func (s *source) keys() []string {
 	return out
 }
 
-// similarBlock proposes the one block that has most of the quoted lines in their order, though not all of them and
-// perhaps others between: an older state of the file was quoted, or from memory. Lines, or two lines together, that
-// stand once in the file say which block it is. Without one there is no match, nor when a line that the block lacks
-// stands elsewhere: then that may be the place that was meant. What the change may touch of the block Merge decides.
-// Quotations of over 2,000 lines are left alone, as they would fill the budget.
+// similarBlock proposes the one block that has most of the quoted lines in order, though not all of them, and perhaps others between: the
+// model quoted an older state of the file, or from memory. Lines or pairs of lines that the file has only once (anchors) identify the
+// block. There is no match without them, nor when a quoted line that the block lacks is elsewhere, which may be the place that was meant.
+// Merge then decides what the change may touch. Quotations of over 2,000 lines are not tried, as they would use up the budget.
 func similarBlock(q *query) []place {
 	n := len(q.lines)
 	if n < 2 || n > 2000 {
@@ -669,10 +668,11 @@ func similarBlock(q *query) []place {
 			found += weight
 		}
 	}
-	// Half of the quotation, by weight, must stand there as quoted.
+	// At least half of the quotation, by weight, must be there as quoted.
 	if top < 0 || 2*found < all {
 		return nil
 	}
+	// A quoted line that is not in the block as quoted, but elsewhere in the file: the passage may be meant that is there.
 	for k := range pair {
 		if same[k] || len(quoted[k]) < telling {
 			continue
@@ -692,8 +692,8 @@ func similarBlock(q *query) []place {
 	return []place{q.block(lo+top, bottom-top+1)}
 }
 
-// distinct says that lines from to to explain the quotation with at least two changes fewer than any other block of the file: it is then the
-// block that was quoted. Otherwise the file has two blocks that may be the quoted one in an older state.
+// distinct reports whether lines from to to can have become the quotation by clearly fewer changes (more than one) than any other block of
+// the file. Otherwise the file has two blocks of which either may be the one that was quoted in an older state.
 func (q *query) distinct(quoted, have []string, from, to int) bool {
 	if !q.spend(len(quoted) * len(have) / 2) {
 		return false
@@ -746,8 +746,8 @@ func (q *query) changes(quoted, have []string, lo, hi int) float64 {
 	return best
 }
 
-// nearness of two lines is a quick lower bound of their likeness: the share that both begin and end with. One word that was changed,
-// added or left out leaves the rest, and a whole file can be compared with it.
+// nearness of two lines is a quick lower bound of their likeness: the share of the common beginning and end. It is high when one word was
+// changed, added or left out, and cheap enough to compare a whole file.
 func nearness(a, b string) float64 {
 	if a == b {
 		return 1
@@ -767,9 +767,8 @@ func nearness(a, b string) float64 {
 	return float64(n+m) / float64(long)
 }
 
-// ends reports that a block could as well end a line further (or begin one before): beside it stands the line that it
-// ends with once more, as closing brackets do, and the one in the block is not indented as the quoted one. A block that
-// is one bracket short would leave the other behind.
+// ends reports whether a block could as well end one line further (or begin one before): the next line is equal to its last one, as with
+// closing brackets, and the last one is not indented as quoted. A block that is one bracket too short would leave the other in the file.
 func (q *query) ends(top, bottom int, pair []int, window []string) bool {
 	first, last := 0, len(pair)-1
 	for last > 0 && pair[last] < 0 {
@@ -792,12 +791,12 @@ func (q *query) ends(top, bottom int, pair []int, window []string) bool {
 	return again(bottom, 1, last) || again(top, -1, first)
 }
 
-// anchor is a quoted line and the one line of the file that it can be, both 0-based.
+// anchor is a quoted line and the only line of the file that it can be, both 0-based.
 type anchor struct{ quote, file int }
 
-// anchors finds the quoted lines that say where the block is: those that the quotation and the file have once, or two
-// lines that stand together once. There are none when they are not in one order, or too far apart: then the quotation
-// is put together from several places.
+// anchors finds the quoted lines that say where the block is: lines that the quotation and the file have only once, or two adjacent lines
+// that they have together only once. It returns none when their order differs or they are too far apart: the quotation is then put
+// together from several places. where gives the file's lines of each key.
 func (q *query) anchors(quoted, have []string, where map[string][]int) []anchor {
 	times := make(map[string]int, len(quoted))
 	for _, k := range quoted {
@@ -832,6 +831,7 @@ func (q *query) anchors(quoted, have []string, where map[string][]int) []anchor 
 			add(anchor{k, at})
 		}
 	}
+	// The gap between two anchors in the file may be at most twice that in the quotation, and some lines.
 	for i := 1; i < len(out); i++ {
 		a, b := out[i-1], out[i]
 		if gap := b.file - a.file; gap <= 0 || gap > 2*(b.quote-a.quote)+max(3, len(quoted)/2) {
