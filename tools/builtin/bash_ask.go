@@ -16,8 +16,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
-// shellRequest is what the analysis needs to know of a session. environ is what the command will get; hidden names the
-// files that may not be read without asking.
+// shellRequest is what the analysis of a command needs to know of a session. environ is the environment that the command will have; hidden
+// reports the files that may not be read without asking.
 func (c commands) shellRequest(command, dir string, environ []string, hidden func(string) bool) scan.Request {
 	protected := c.protector()
 	return scan.Request{
@@ -41,9 +41,8 @@ func (c commands) shellRequest(command, dir string, environ []string, hidden fun
 	}
 }
 
-// analyzed is what the analysis says of a command that the shell sh would run. The analysis knows the
-// grammar of bash; what another shell (fish, zsh, nu) makes of the same text is unknown, so such a
-// command is opaque and asked as a whole.
+// analyzed is the analysis of a command that the shell sh would run. It knows the grammar of bash only; what another shell (fish, zsh, nu)
+// does with the same text is unknown, so such a command is opaque and asked as a whole.
 func (c commands) analyzed(command, dir, sh string, environ []string, hidden func(string) bool) *scan.Analysis {
 	a := c.Shell.Programs.Analyze(c.shellRequest(command, dir, environ, hidden))
 	if !run.Bash(sh) && !a.Refused {
@@ -53,13 +52,13 @@ func (c commands) analyzed(command, dir, sh string, environ []string, hidden fun
 	return a
 }
 
-// systemCredentials are keys among the system's configuration; root, and who runs as root, could read them.
+// systemCredentials are keys and passwords in the system's configuration, in lower case; an agent that runs as root could read them.
 var systemCredentials = []string{
 	"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssh", "/etc/ssl/private", "/etc/pki/tls/private", "/etc/letsencrypt", "/etc/wireguard", "/etc/openvpn", "/etc/krb5.keytab",
 	"/etc/networkmanager/system-connections", "/etc/kubernetes", "/etc/docker", "/etc/apt/auth.conf", "/etc/apt/auth.conf.d", "/etc/netrc",
 }
 
-// processSecrets are what /proc gives away of processes: environments, with the keys in them, and memory.
+// processSecrets matches files of /proc and /dev with the secrets of processes: environments, which hold keys, and memory (proc(5)).
 var processSecrets = regexp.MustCompile(`^/proc/([0-9]+|self|thread-self)(/task/[0-9]+)?/(environ|mem|auxv|maps|pagemap|syscall|stack|cmdline)$|^/proc/(kcore|kmem|keys)$|^/dev/(mem|kmem|port)$`)
 
 // secretive names the protected files that are asked about even for reading: they hold credentials, or
@@ -279,9 +278,8 @@ func (c commands) filesRequest(name string, paths []string) permission.Request {
 	return r
 }
 
-// relaxAfterAnswer fits a request about files to the answer about the programs, which came before it. A person
-// who saw the command and allowed it has seen the files in it; a second question for each of them would
-// train people to click.
+// relaxAfterAnswer weakens a request about files after the answer about the programs, which came before it. A person who allowed the
+// command has seen the files in it; another question for each of them would train people to click.
 func relaxAfterAnswer(r permission.Request, program permission.Reply) permission.Request {
 	switch {
 	case r.Permission != "edit" && r.Permission != "read":
@@ -293,8 +291,8 @@ func relaxAfterAnswer(r permission.Request, program permission.Reply) permission
 	return r
 }
 
-// askCommand asks for all that a command does; without an error it may run. asked reports whether a
-// person was asked: a command that nobody was asked about runs contained.
+// askCommand asks for everything that a command does; without an error it may run. asked reports whether a person was asked: a command
+// that no person saw runs contained.
 func (c commands) askCommand(ctx context.Context, call *tools.Call, a *scan.Analysis, p bashParams, dir string) (asked bool, err error) {
 	if a.Refused {
 		return false, &tools.Error{Kind: "refused", Message: "This command is not run: " + a.Why + "."}

@@ -42,8 +42,8 @@ type FormatOptions struct {
 	Timeout time.Duration
 }
 
-// NewFormatter makes a Formatter. It looks for programs when a file is formatted, not before: a session that edits nothing must not pay for
-// a search in the PATH.
+// NewFormatter makes a Formatter. It looks for programs only when a file is formatted, so that a session without edits does not pay for a
+// search of the PATH.
 func NewFormatter(o FormatOptions) Formatter {
 	o.Timeout = cmp.Or(o.Timeout, 10*time.Second)
 	return &formatter{o}
@@ -90,8 +90,8 @@ func (f *formatter) Format(ctx context.Context, path, text string) (string, stri
 	return out, row.name, true, nil
 }
 
-// choose finds the formatter of a path: of the configuration, else of the table. dir is where it runs: the folder of the marker for a row of
-// the table, since its own settings are there.
+// choose finds the formatter of a path: a configured one, else one of the table. dir is where it runs: for a row of the table the folder of
+// the marker, where the formatter's own settings are.
 func (f *formatter) choose(path string) (row formatRow, env map[string]string, dir string, ok bool) {
 	// Only the extension counts, as in the configuration; a Makefile has no formatter.
 	ext := strings.TrimPrefix(filepath.Ext(path), ".")
@@ -347,7 +347,8 @@ const (
 	rubyExts = "rb rake gemspec ru"
 )
 
-// formatTable: the first row wins that has the extension, a marker in the project and its program installed.
+// formatTable has the known formatters. The first row wins that has the extension, a marker in the project and its program installed, so
+// the order decides between formatters of one language.
 var formatTable = [...]formatRow{
 	{name: "gofumpt", exts: "go", command: []string{"gofumpt"}, byName: true},
 	{name: "gofmt", exts: "go", command: []string{"gofmt"}, markers: []string{"go.mod", "go.work"}},

@@ -29,8 +29,7 @@ func splitLinks(set *change.Set) (links, rest *change.Set) {
 	return &a, &b
 }
 
-// rebaseLink compares a member about a link with what is there now and refuses where it differs. Links
-// are not merged: a target is one word.
+// rebaseLink compares a member about a link with what is there now, and fails where that differs: a target cannot be merged.
 func rebaseLink(f *change.File) error {
 	info, err := os.Lstat(f.Path)
 	there := err == nil

@@ -19,7 +19,7 @@ import (
 //go:embed lsp.txt
 var lspText string
 
-// lspParams are of all operations together, in one flat schema; allowed checks which of them an operation needs.
+// lspParams are the parameters of all operations in one flat schema; allowed checks which of them an operation needs.
 type lspParams struct {
 	// The operations have the names of OpenCode's lsp tool, which are LSP's requests in
 	// camel case.
@@ -97,8 +97,8 @@ type lspCall struct {
 	path    string // absolute; "" without filePath
 }
 
-// run makes one call: ask, put the question to the servers, give errors their kinds. A cancelled call returns the cancel, whatever a
-// server said on the way.
+// run makes one call: it asks for permission, asks the servers, and gives errors their kinds. A canceled call returns the context's error,
+// whatever a server answered.
 func (c *lspCall) run(ctx context.Context) (tools.Result, error) {
 	c.lsp, _ = c.Bridge.(intelligence)
 	if c.lsp == nil {

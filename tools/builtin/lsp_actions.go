@@ -16,27 +16,25 @@ import (
 	"github.com/pillion-dev/pillion/tools/gofix"
 )
 
-// offeredActions are the code actions that a session was shown, by id. LSP has no ids of its own, and
-// an action is too long to be repeated by a model.
+// offeredActions are the code actions that the model was shown in a session, by id. LSP has no ids for actions, and an action is too long
+// for a model to repeat.
 type offeredActions struct {
 	mu sync.Mutex // guards what follows
 	// byID holds the last maxOffered actions, by the ids that the model was shown ("a17").
 	byID map[string]offeredAction
-	last int
+	last int                             // number of the last id given out
 	done map[string][]lspbridge.FileEdit // applied actions by id, with the texts before and after
 }
 
-// offeredAction remembers where and for what an action was offered, so that it can be asked for again
-// when the file has changed: an old action's edit would go to the wrong place.
+// offeredAction records where and for what an action was offered, so that the server can be asked for it again when the file has changed:
+// the positions in the old action would be wrong.
 type offeredAction struct {
 	action lspbridge.Action
-	// text is compared with the file when the action is applied: the positions in an action hold for this text only. rng and only are the range
-	// (from 0) and the kinds that were asked for, to ask again in the same words.
-	text  string // the file then
-	rng   lspbridge.Range
-	only  []string
-	diags []string   // messages it was offered for
-	own   *gofix.Fix // the edit itself, where no server offers it
+	text   string          // the file at that time; the action's positions are valid in this text only
+	rng    lspbridge.Range // the range that was asked for, from 0
+	only   []string        // the kinds that were asked for; nil: all
+	diags  []string        // messages of the problems that it was offered for
+	own    *gofix.Fix      // the edit itself, for a fix of Pillion's; nil: a server offers the action
 }
 
 // maxOffered bounds what is remembered; the oldest ids then stop working. Each entry keeps the file's text of that moment in memory.
@@ -185,15 +183,15 @@ func problemsAt(at lspbridge.Position, items []change.Problem) (lspbridge.Range,
 	return r, line
 }
 
-// applyAction carries an offered action out. When the file has changed since, the server is asked again at the place to which the line moved:
-// the positions it gave for the old text would put the edit in the wrong place. Reading the file is asked for again, because the call may
-// name the id alone.
+// applyAction applies an offered action. When the file has changed since, it asks the server again at the place to which the line moved,
+// because positions in the old text would put the edit in the wrong place. It asks for reading the file again, because the call may name
+// only the id.
 func (c *lspCall) applyAction(ctx, asking context.Context) (tools.Result, error) {
 	o, ok := c.offered.get(c.p.Apply)
 	if !ok {
 		return tools.Result{}, &tools.Error{Kind: "unknown_action", Message: fmt.Sprintf("There is no action %q; list them with operation codeActions, filePath and line.", c.p.Apply)}
 	}
-	// The model mixed up two lists; either of the two may be the mistake.
+	// The id and the path are of different lists, and either may be the mistake.
 	if c.path != "" && c.path != o.action.Path {
 		return tools.Result{}, &tools.Error{Kind: "unknown_action", Message: fmt.Sprintf("The action %s was offered for %s, not for %s.", c.p.Apply, c.show(o.action.Path), c.show(c.path))}
 	}
@@ -223,8 +221,8 @@ func (c *lspCall) applyAction(ctx, asking context.Context) (tools.Result, error)
 	return c.runRemembering(c.p.Apply, paths, func() (tools.Result, error) { return c.runOffered(ctx, asking, o) })
 }
 
-// runRemembering runs an action and remembers the texts of the paths before and after, so that undoAction can
-// take it back. Without paths (an action that renames or deletes) nothing is remembered.
+// runRemembering runs an action and records the texts of the paths before and after, so that undoAction can undo it. Without paths (an
+// action that renames or deletes) it records nothing.
 func (c *lspCall) runRemembering(id string, paths []string, run func() (tools.Result, error)) (tools.Result, error) {
 	// The texts before, as the person sees them; the ones after are read once it has run, because the person may have accepted only a part.
 	edits := make([]lspbridge.FileEdit, len(paths))
@@ -251,8 +249,8 @@ func (c *lspCall) runRemembering(id string, paths []string, run func() (tools.Re
 	return r, nil
 }
 
-// undoAction takes an applied action back, while the files are as it left them. It proposes a change like any other, so the person sees it
-// first. A file that has changed since is refused: the old text would take back what others wrote after the action.
+// undoAction undoes an applied action, while the files are as the action left them. It proposes a change like any other, so the person
+// sees it first. It refuses a file that has changed since: the old text would remove what was written after the action.
 func (c *lspCall) undoAction(ctx context.Context) (tools.Result, error) {
 	c.offered.mu.Lock()
 	edits := c.offered.done[c.p.Undo]
@@ -277,9 +275,8 @@ func (c *lspCall) undoAction(ctx context.Context) (tools.Result, error) {
 	return c.change(ctx, "Undo the last fix", func() ([]lspbridge.FileEdit, error) { return back, nil })
 }
 
-// runOffered carries out what a server offered. An action holds positions in the text for which it was
-// offered: where that has changed, the action is asked for again. ErrMoved says the same of the
-// server's own documents, which a check of another proposal may have touched.
+// runOffered applies what a server offered. Where the text has changed for which it was offered, it asks for the action again, and also on
+// ErrMoved, which means that the server's own document has changed: a check of another proposal may have done that.
 func (c *lspCall) runOffered(ctx, asking context.Context, o offeredAction) (tools.Result, error) {
 	a := o.action
 	var err error
@@ -299,8 +296,8 @@ func (c *lspCall) runOffered(ctx, asking context.Context, o offeredAction) (tool
 	return r, err
 }
 
-// organizeImports carries out the first action of that kind that a server offers and has not disabled. The kind is LSP's
-// CodeActionKind.SourceOrganizeImports. Nothing to change is a result, not an error.
+// organizeImports applies the first action of LSP's CodeActionKind.SourceOrganizeImports that a server offers and has not disabled. Having
+// nothing to change is a result, not an error.
 func (c *lspCall) organizeImports(ctx, asking context.Context) (tools.Result, error) {
 	const kind = "source.organizeImports"
 	text, ok := c.writer.Present(c.path)
@@ -356,7 +353,7 @@ func (c *lspCall) offeredNow(ctx context.Context, o offeredAction, now string) (
 	return lspbridge.Action{}, gone
 }
 
-// nearestEqualLine is where a line (from 0) of the old text is in the new one: the nearest equal line.
+// nearestEqualLine maps a line (from 0) of the old text to the nearest equal line of the new one.
 func nearestEqualLine(old, now string, line int) (int, bool) {
 	a, b := strings.Split(old, "\n"), strings.Split(now, "\n")
 	if line >= len(a) {

@@ -12,23 +12,22 @@ import (
 	"github.com/pillion-dev/pillion/tools/change"
 )
 
-// serverEdits are the changes that one action makes a server ask for, each a change set of the call that runs it.
+// serverEdits are the edits that a server requests (workspace/applyEdit) while one action runs; each becomes a change set of the call.
 type serverEdits struct {
 	results []tools.Result
 	err     error // of the last one; the server was told of it
 }
 
-// apply takes one edit of a server through the change pipeline. Its result is the answer to
-// workspace/applyEdit: after a rejection, in whole or in part, the server must not continue as if the
-// edit were made.
+// apply sends one edit of a server through the change pipeline. Its error is the answer to workspace/applyEdit: after a rejection, in whole
+// or in part, the server must not continue as if the edit were made.
 func (s *serverEdits) apply(c changes, call *tools.Call, title string) lspbridge.Apply {
 	return func(ctx context.Context, label string, edits []lspbridge.FileEdit) error {
 		if label == "" {
 			label = title
 		}
 		for _, e := range edits {
-			// Made: the server has created the file itself before anybody agreed. An empty file is
-			// removed, so that the proposal is a real one and a rejection leaves nothing.
+			// Made says that the server has created the file on disk before the person decided. An empty file is removed, so that
+			// the proposal creates it and a rejection leaves nothing.
 			if !e.Made {
 				continue
 			}
@@ -48,7 +47,7 @@ func (s *serverEdits) apply(c changes, call *tools.Call, title string) lspbridge
 	}
 }
 
-// runAction carries an action out, be it an edit or a command.
+// runAction runs an action, which may be an edit or a command of the server.
 func (c *lspCall) runAction(ctx context.Context, a lspbridge.Action) (tools.Result, error) {
 	var s serverEdits
 	title := a.Title + " in " + c.rel(a.Path)

@@ -49,8 +49,8 @@ func PlanExit(Env) tools.Tool {
 // errNoModes is for hosts without a person or without agents; the model goes on as it is.
 var errNoModes = &tools.Error{Kind: "unavailable", Message: "The agent cannot be switched, because no user is connected; continue with the present one."}
 
-// switchAgent asks, and changes the session's agent when the answer is yes. A rejection without words
-// ends the turn; one with words goes to the model, which then improves the plan.
+// switchAgent asks, and changes the session's agent when the answer is yes. A no to plan_exit ends the turn; an answer in the person's own
+// words goes to the model, which then improves the plan. A no to plan_enter lets the work continue.
 func switchAgent(ctx context.Context, call *tools.Call, to string, q tools.Question, done string) (tools.Result, error) {
 	if call.Host.Agents == nil || call.Host.Questions == nil {
 		return tools.Result{}, errNoModes

@@ -25,9 +25,9 @@ import (
 //go:embed read.txt
 var readText string
 
-// OpenCode's figures.
+// Limits of one page, with OpenCode's figures, so that its prompts behave alike.
 const (
-	readLines   = 2000     // lines of one call when the model names no limit
+	readLines   = 2000     // lines of one call when the model gives no limit
 	readLine    = 2000     // characters of a line that are shown
 	readBytes   = 50 << 10 // bytes of line text of one call
 	readPreview = 20       // lines in the metadata
@@ -39,17 +39,17 @@ const (
 	sampleSize = 4096     // bytes looked at to tell text from other files
 )
 
-// readParams is the tool's input. Both numbers are 0 when the model leaves them out.
+// readParams is the tool's input. Offset is the first line, from 1. Both numbers are 0 when the model leaves them out.
 type readParams struct {
 	FilePath string `json:"filePath"`
 	Offset   int    `json:"offset,omitempty" minimum:"0"`
 	Limit    int    `json:"limit,omitempty" minimum:"0"`
 }
 
-// reader shows files and folders as the person sees them, and notes in Tracker what was shown.
+// reader shows files and folders as the person sees them, and records in Tracker what was shown.
 type reader struct {
 	workspace
-	// Tracker must be the one of the session's edit tools: what is noted here is what write and edit accept as read.
+	// Tracker must be the one of the session's edit tools: write and edit accept a file as read that is recorded here.
 	Tracker *files.Tracker
 	Bridge  Bridge // nil: no language servers
 }
@@ -101,10 +101,9 @@ func Read(env Env) tools.Tool {
 	}, tools.WithKind(tools.KindRead), tools.WithReadOnly(), readNames)
 }
 
-// readFile shows a file by its content, not by its name: an image as an attachment, other binary files
-// not at all. Unsaved text in an editor comes before the disk.
+// readFile shows a file according to its content: text as a page, an image or a PDF as an attachment, and an error for other binary files.
+// Unsaved text in an editor comes before the disk.
 func (rd reader) readFile(ctx context.Context, at place, from, limit int) (tools.Result, error) {
-	// The person sees the buffer; the disk's text is older.
 	if rd.dirty(at) {
 		return rd.readText(at, from, limit)
 	}
@@ -129,7 +128,7 @@ func (rd reader) readFile(ctx context.Context, at place, from, limit int) (tools
 		r, err := readAttachment(at.path, mime, sample, raw)
 		if err == nil {
 			text, _ := files.Decode(r.Attachments[0].Data)
-			rd.Tracker.Note(at.real, files.Hash([]byte(text))) // seen, so write may replace it
+			rd.Tracker.Note(at.real, files.Hash([]byte(text))) // it counts as read, so write may replace it
 		}
 		return r, err
 	}
@@ -160,7 +159,7 @@ func (rd reader) readText(at place, from, limit int) (tools.Result, error) {
 	if err != nil {
 		return tools.Result{}, err
 	}
-	// The model would otherwise compare this text with what a command prints of the file, and take the difference for a bug.
+	// Without the note the model compares this text with what a command prints of the file, and takes the difference for a bug.
 	if f.Dirty {
 		r.Metadata["unsaved"] = true
 		r.Output = strings.TrimSuffix(r.Output, "</content>") + "(This is the text in the user's editor, with unsaved changes; commands see the file on disk, which differs.)\n</content>"
@@ -177,7 +176,7 @@ func (rd reader) readText(at place, from, limit int) (tools.Result, error) {
 	return r, nil
 }
 
-// binaryName reports names that never hold text, so that their content need not be looked at.
+// binaryName reports names of files that are never text, whatever their first bytes look like.
 func binaryName(path string) bool {
 	i := strings.LastIndexByte(path, '.')
 	if i < 0 {
@@ -192,16 +191,15 @@ func binaryName(path string) bool {
 	return false
 }
 
-// isBinary reports that a file which was opened as text is not text, for the edit tools. UTF-16 is full of NUL bytes in the file but has been
-// decoded here, so its encoding excuses it. Bytes is the encoding of text that is none of the others; a NUL in it leaves no doubt.
+// isBinary reports whether a file that was opened as text is none, for the edit tools. UTF-16 is decoded here, so it is not judged by its
+// NUL bytes. Encoding Bytes is any file that is not valid in the others; with a NUL in it, it is certainly not text.
 func isBinary(f *files.File) bool {
 	return binaryName(f.Path) || f.Encoding != files.UTF16LE && f.Encoding != files.UTF16BE && binaryBytes([]byte(f.Text[:min(len(f.Text), sampleSize)])) ||
 		f.Encoding == files.Bytes && strings.ContainsRune(f.Text, 0)
 }
 
-// binaryBytes reports that the beginning of a file is not text: more than 30 % control characters, or
-// more than a stray NUL (except UTF-16 with a byte order mark). Text that uses a NUL as a separator
-// here and there is still text.
+// binaryBytes reports whether the beginning of a file is not text: more than 30 % control characters, or more NULs than a separator needs
+// (except UTF-16 with a byte order mark). Text with a NUL here and there is still text.
 func binaryBytes(b []byte) bool {
 	if _, enc := files.Decode(dropCutUnit(b)); enc == files.UTF16LE || enc == files.UTF16BE {
 		return false
@@ -314,7 +312,7 @@ func (p *page) result(path string) (tools.Result, error) {
 	}
 	more := p.open || last < p.total
 	switch {
-	// Said in words, because a model takes an empty answer for a failure and calls again.
+	// In words, because a model takes an empty result for a failure and repeats the call.
 	case p.total == 0 && !p.open:
 		sb.WriteString("\n(End of file - total 0 lines)\n(The file is empty.)")
 	case p.capped:
@@ -445,7 +443,7 @@ func (rd reader) streamText(ctx context.Context, at place, sample []byte, raw *f
 	// Of each line only what cutLine could show: readLine characters of at most four bytes. A file that is one line of a gigabyte costs no more.
 	keep := make([]byte, 0, 4*readLine)
 	for n := 0; ; n++ {
-		// Once in a while is enough: a turn that was cancelled should not read a log to its end.
+		// Checked only now and then: a canceled turn must not read a log to its end.
 		if n%1024 == 0 && ctx.Err() != nil {
 			return tools.Result{}, ctx.Err()
 		}
@@ -472,7 +470,7 @@ func (rd reader) streamText(ctx context.Context, at place, sample []byte, raw *f
 				valid = valid && utf8.Valid(line)
 			}
 			more := pg.line(strings.ToValidUTF8(string(line), "\uFFFD"))
-			// Beyond MaxText nobody needs the hash, since no tool edits such a file; reading on would only count lines.
+			// Files beyond MaxText cannot be edited, so their hash is not needed; reading on would only count lines.
 			if !more && raw.Size > files.MaxText {
 				pg.open = true
 				break
@@ -500,8 +498,8 @@ func (rd reader) streamText(ctx context.Context, at place, sample []byte, raw *f
 	return r, nil
 }
 
-// mediaType knows the files that models can look at by their first bytes; names lie. WebP is a RIFF container that names its content at
-// byte 8. "" is every other file.
+// mediaType recognizes files that models can see, by their first bytes and not by their names, which may be wrong; "" for every other file.
+// WebP is a RIFF container that names its content at byte 8.
 func mediaType(b []byte) string {
 	has := func(s string) bool { return bytes.HasPrefix(b, []byte(s)) }
 	switch {
@@ -519,8 +517,7 @@ func mediaType(b []byte) string {
 	return ""
 }
 
-// readAttachment is an image or a PDF as the providers take it: its bytes, sample first, which were
-// read already.
+// readAttachment is an image or a PDF as an attachment: sample, the bytes that were read already, and the rest of raw.
 func readAttachment(path, mime string, sample []byte, raw *files.Raw) (tools.Result, error) {
 	if raw.Size > readMedia {
 		return tools.Result{}, &tools.Error{Kind: "too_big", Message: fmt.Sprintf("%s has %d bytes; at most %d can be attached. Make a smaller copy with the shell first.", path, raw.Size, readMedia)}

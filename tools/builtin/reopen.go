@@ -9,9 +9,9 @@ import (
 	"github.com/pillion-dev/pillion/tools/change"
 )
 
-// Reopen is a proposal that waited for a person when its session was cut off, as a tool that no model is offered: run
-// once, it takes the road of every other change, from the comparison with the files as they are now to what is told of
-// the problems. ask is the id of the approval request that was open.
+// Reopen is a proposal that waited for a person when its session was cut off, as a tool that is not offered to models. It runs once and
+// goes through propose like every other change, beginning with a comparison with the files as they are now. ask is the id of the approval
+// request that was open.
 //
 // A person is always asked: opening a session must not write, whatever the rules have come to allow since.
 func Reopen(env Env, set *change.Set, ask string) tools.Tool {

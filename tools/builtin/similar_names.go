@@ -9,11 +9,10 @@ import (
 	"github.com/pillion-dev/pillion/tools/fuzzy"
 )
 
-// Bounds of a search that runs when a call has failed already.
+// Bounds of a search that only improves an error message.
 const (
-	// Names in the error; more of them would be a guess.
-	maxSimilar = 3
-	maxScanned = 5000 // entries of a folder looked at
+	maxSimilar = 3    // names in the message; more would be guesses
+	maxScanned = 5000 // entries of a folder that are examined
 )
 
 // similarNames lists up to maxSimilar neighbours of a missing path with a name like it, best first. When the

@@ -20,11 +20,11 @@ type skillParams struct {
 	Name string `json:"name" minLength:"1"`
 }
 
-// maxSkillFiles is how many files are listed with a skill, so that the model knows of its scripts; list shows the others.
-const maxSkillFiles = 10 // listed with a skill
+// maxSkillFiles is how many files are listed with a skill, so that the model knows of its scripts; the tool list shows the others.
+const maxSkillFiles = 10
 
-// Skill loads the instructions of a skill. The names are in the tool's description, so that the model
-// knows what there is; the text only when it asks, which keeps the prompt short.
+// Skill loads the instructions of a skill. The tool's description has only the names and what each is for, which keeps the prompt short; the
+// model loads the text of those that it needs.
 func Skill(e Env) tools.Tool {
 	return tools.New("skill", skillText, func(ctx context.Context, p skillParams, call *tools.Call) (tools.Result, error) {
 		var names []string
@@ -38,7 +38,7 @@ func Skill(e Env) tools.Tool {
 				}
 			}
 		}
-		// Models invent names of skills; the list of those there are comes with the error.
+		// Models invent names of skills, so the error lists the existing ones.
 		if !ok {
 			if len(names) == 0 {
 				names = []string{"none"}

@@ -19,10 +19,10 @@ import (
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
-// write takes the file's new text through the change pipeline. Old is the text in which the symbol was found, so a change since then is
-// merged or refused there.
+// write sends the file's new text through the change pipeline. Old is the text in which the symbol was found, so the pipeline merges or
+// refuses what has changed since.
 func (c *symbolCall) write(ctx context.Context, title string, t *target, text string) (tools.Result, error) {
-	// Asked before the write, after which the tracker has the new text.
+	// Checked before the write, because the tracker knows the new text afterwards.
 	whole := c.Tracker.Check(t.file) == nil
 	r, err := c.changeFiles(ctx, c.call, fmt.Sprintf("%s %s in %s", title, t.sym, c.rel(t.path)), []lspbridge.FileEdit{{Path: t.path, Kind: "edit", Old: t.text, New: text}})
 	if err != nil {
@@ -41,9 +41,8 @@ func (c *symbolCall) write(ctx context.Context, title string, t *target, text st
 	return r, nil
 }
 
-// replaced is the file's text with another declaration in the place of one. A name is no quotation, so the session must have seen what
-// it replaces: all of the file, or the declaration as it is now. When the declaration has changed since, what the session wants is merged
-// with what is there now, as everywhere.
+// replaced is the file's text with the declaration replaced by body. A name does not quote what it replaces, so the session must have seen
+// that: the whole file, or the declaration as it is now. When the declaration has changed since it was read, body is merged with it.
 func (c *symbolCall) replaced(t *target, body string) (string, error) {
 	whole := func(text string, s symbol.Symbol) string { decl, _ := symbol.Read(text, s); return decl }
 	now := whole(t.text, t.sym)
@@ -96,7 +95,7 @@ func (c *symbolCall) replaced(t *target, body string) (string, error) {
 		return t.text[:at] + strings.Join(lines, eol) + t.text[t.sym.End:], nil
 	}
 	if replace.Keeps(strings.Split(lf(now), "\n"), strings.Split(lf(body), "\n")) {
-		return symbol.Replace(t.text, t.sym, body) // whoever repeats every line has seen them
+		return symbol.Replace(t.text, t.sym, body) // body repeats every line, so nothing unseen is lost
 	}
 	return refuse("it was not read in this session, so replacing it could remove lines that you have not seen")
 }
@@ -104,13 +103,13 @@ func (c *symbolCall) replaced(t *target, body string) (string, error) {
 // lf is a text with \n line endings, as models see and write it.
 func lf(s string) string { return strings.ReplaceAll(s, "\r\n", "\n") }
 
-// checkShape refuses a text that has lost its shape: a declaration must be where one was, and a text that
-// could be parsed must still be. Models send a body without its signature, or half of it. A syntax that
-// is newer than the grammar is excused when the language server finds no error.
+// checkShape refuses a replacement that is not a whole declaration: there must be a declaration where one was, and a text that could be
+// parsed must still be parseable. Models send a body without its signature, or half of it. Syntax that is newer than the grammar passes
+// when the language server finds no error.
 func (c *symbolCall) checkShape(asking context.Context, t *target, text string) error {
 	list, err := symbol.Outline(t.path, text)
 	if err != nil || text == t.text {
-		return nil // no grammar: the server's word after the overlay is all there is
+		return nil // no grammar, so only the language server's check of the proposal can tell
 	}
 	// The body may rename the symbol, so any declaration in the same container that touches the changed bytes [from, to) will do.
 	up := t.sym.Path[:len(t.sym.Path)-1]
@@ -121,7 +120,7 @@ func (c *symbolCall) checkShape(asking context.Context, t *target, text string) 
 	})
 	was, _ := symbol.Broken(t.path, t.text)
 	is, ok := symbol.Broken(t.path, text)
-	// A file that had mistakes before cannot prove that the body is one.
+	// In a file that had syntax errors before, an error does not prove that the body is wrong.
 	if declared && (was || !is || !ok) {
 		return nil
 	}
@@ -163,8 +162,8 @@ func commonTail(a, b string) string {
 	return a[len(a)-n:]
 }
 
-// rename renames everywhere through the language server. There is no fallback by name: it would change other symbols of that name. What the
-// server may have missed is told in a note, not changed.
+// rename renames everywhere through the language server. There is no fallback by name, which would change other symbols of that name. What
+// the server may have missed is named in a note and not changed.
 func (c *symbolCall) rename(ctx, asking context.Context, t *target, name string) (tools.Result, error) {
 	if c.lsp == nil {
 		return tools.Result{}, &tools.Error{Kind: "unsupported", Message: "No language server is configured, so the uses are not known. Find them with grep and change them with edit."}
@@ -192,7 +191,7 @@ const maxLeftOver = 3
 // leftOver notes where the old name of a renamed symbol still occurs. Servers leave out what they do
 // not build: files for other systems, under other tags, of projects that they have not loaded.
 func (c *symbolCall) leftOver(ctx, asking context.Context, t *target) {
-	// Errors are swallowed: the rename has been made, and a note that cannot be given must not read like its failure.
+	// Errors are ignored: the rename has been made, and a missing note must not read as its failure.
 	at, err := c.place(c.Cwd)
 	ext := filepath.Ext(t.path)
 	if err != nil || ext == "" {
@@ -215,8 +214,8 @@ func (c *symbolCall) leftOver(ctx, asking context.Context, t *target) {
 	}
 }
 
-// remove deletes a symbol when nothing uses it. Where no server can tell, its name must not occur anywhere else in the project: a use too
-// many costs the model a look, a use too few breaks the build. The error lists at most maxAmbiguous uses.
+// remove deletes a symbol when nothing uses it. Where no server can tell, its name must not occur anywhere else in the project: a false use
+// costs the model a look, a missed one breaks the build. The error lists at most maxAmbiguous uses.
 func (c *symbolCall) remove(ctx, asking context.Context, t *target) (tools.Result, error) {
 	text, err := symbol.Delete(t.text, t.sym)
 	if err != nil {
@@ -244,8 +243,8 @@ func (c *symbolCall) remove(ctx, asking context.Context, t *target) (tools.Resul
 	return c.write(ctx, "Delete", t, text)
 }
 
-// uses are the places outside the declaration where the symbol is named, one line each: by the server, else by its name in all files. A
-// server that fails for another reason than not being able to is an error: its silence would count as "not used".
+// uses are the places outside the declaration where the symbol is named, one line each: by the server, or by its name in all files where
+// no server supports that. Any other failure of a server is an error, because an empty list would mean "not used".
 func (c *symbolCall) uses(ctx, asking context.Context, t *target) ([]string, error) {
 	quote := c.lineReader()
 	err := fmt.Errorf("no language server is configured: %w", lspbridge.ErrUnsupported)

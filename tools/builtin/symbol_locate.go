@@ -19,8 +19,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/symbol"
 )
 
-// target is a symbol that was found, with the text in which it was found. Its offsets (bytes from 0) are valid in that text only: the change
-// pipeline gets it as the old text and merges what has changed since.
+// target is a symbol and the text in which it was found. Its offsets (bytes from 0) are valid in that text only, so the change pipeline
+// gets this as the old text and merges what has changed since.
 type target struct {
 	path string
 	text string
@@ -34,7 +34,7 @@ func (t *target) lines() (from, to int) {
 	return strings.Count(t.text[:t.sym.Start], "\n") + 1, strings.Count(t.text[:t.sym.End], "\n") + 1
 }
 
-// position is where the name is, in LSP's count from 0. Servers must be asked about the name: at the beginning of the declaration is often a
+// position is the position of the name, from 0 as in LSP. Servers must be asked about the name, because a declaration often begins with a
 // keyword or a comment, about which they know nothing.
 func (t *target) position() lspbridge.Position { return lspbridge.OffsetPosition(t.text, t.sym.At) }
 

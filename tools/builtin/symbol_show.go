@@ -40,9 +40,9 @@ func SymbolFind(env Env) tools.Tool {
 	})
 }
 
-// find lists the declarations below a path that a query names, in whole or in part. A longer name path that matches exactly wins over
-// partial ones. A file that is named is asked for like a read, a folder like a search; what may not be read without a question is then left
-// out of the answer.
+// find lists the declarations below a path whose names contain the query. If a query of several parts matches exactly, partial matches
+// are left out. A file needs the permission of a read, a folder that of a search, whose result leaves out files that may not be read
+// without a question.
 func (c *symbolCall) find(ctx, asking context.Context, p symbolFindParams) (tools.Result, error) {
 	at, err := c.searchPlace(p.Path)
 	if err != nil {
@@ -181,8 +181,7 @@ func (c *symbolCall) list(p symbolFindParams, found []*target) tools.Result {
 	return tools.Result{Title: title, Output: c.noted(text), Locations: places, Metadata: map[string]any{"symbols": wire}}
 }
 
-// numbered is a text with line numbers from the given one on, in the form in which the tool read shows them, so that one quotes the other.
-// After maxBody lines it names how many are left.
+// numbered is a text with line numbers from the given one on, in the form of the tool read. After maxBody lines it says how many are left.
 func numbered(text string, from int) string {
 	var b strings.Builder
 	list := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
@@ -277,8 +276,8 @@ func (c *symbolCall) references(asking context.Context, t *target) (tools.Result
 	return tools.Result{Title: t.sym.String(), Output: c.noted(text), Locations: places, Metadata: map[string]any{"references": wire, "count": uses}}, nil
 }
 
-// encloser names the declaration around a place ("in Server.Start"), where there is a grammar: a model then need not open each file. Local
-// declarations do not count, as a loop variable says nothing about where a use is. Outlines are kept for one answer.
+// encloser names the declaration around a place ("in Server.Start"), where there is a grammar, so that the model need not open each file.
+// Local declarations do not count, as a loop variable does not say where a use is. Outlines are cached for one answer.
 func (c *symbolCall) encloser() func(lspbridge.Location) string {
 	type outlined struct {
 		text string

@@ -23,15 +23,14 @@ type taskParams struct {
 	Background   bool   `json:"background,omitempty"`
 }
 
-// Task hands a job to a sub-agent. It may run in parallel with other tasks, each in a session of its
-// own.
+// Task gives a job to a sub-agent, which works in a session of its own. Several tasks may run in parallel.
 func Task(e Env) tools.Tool {
 	return tools.New("task", taskText, func(ctx context.Context, p taskParams, call *tools.Call) (tools.Result, error) {
 		if call.Host.Spawner == nil {
 			return tools.Result{}, &tools.Error{Kind: "unavailable", Message: "This session cannot start sub-agents; do the job yourself."}
 		}
 		title := fmt.Sprintf("%s (@%s)", p.Description, p.SubagentType)
-		// By the sub-agent's name, so a rule can deny one of them; describeTask does not offer it then.
+		// The pattern is the sub-agent's name, so that a rule can deny one of them; describeTask then does not offer it.
 		err := ask(ctx, call, permission.Request{Permission: "task", Patterns: []string{p.SubagentType}, Always: []string{"*"}, Title: title,
 			Metadata: map[string]any{"description": p.Description, "subagent_type": p.SubagentType}})
 		if err != nil {
@@ -48,7 +47,7 @@ func Task(e Env) tools.Tool {
 			out.Output = fmt.Sprintf("<task id=%q state=\"running\">\n<summary>\nThe task runs in the background. You are told when it is done; go on with something else.\n</summary>\n</task>", r.ID)
 			return out, nil
 		}
-		// The id comes with the result, so that a later call can go on with this task.
+		// The result has the id, so that a later call can continue this task (task_id).
 		out.Output = fmt.Sprintf("<task id=%q state=\"completed\">\n<task_result>\n%s\n</task_result>\n</task>", r.ID, strings.TrimSpace(r.Text))
 		return out, nil
 	}, tools.WithKind(tools.KindThink), tools.WithParallel(), tools.WithDescribe(func(rules permission.Ruleset) (string, bool) { return describeTask(e.SubAgents, rules) }))

@@ -16,7 +16,7 @@ var todoWriteText string
 //go:embed todoread.txt
 var todoReadText string
 
-// todoParams hold the whole list, which takes the place of the one before: OpenCode's tool has no smaller step.
+// todoParams have the whole list, which replaces the one before: like OpenCode's tool, this one does not change single entries.
 type todoParams struct {
 	Todos []todoItem `json:"todos"`
 }
@@ -63,7 +63,7 @@ func askTodo(ctx context.Context, call *tools.Call, name, title string) error {
 	return ask(ctx, call, permission.Request{Permission: name, Patterns: []string{"*"}, Always: []string{"*"}, Title: title})
 }
 
-// todoResult is OpenCode's: the list as JSON, and in the title how many are not done.
+// todoResult has the form of OpenCode's result: the list as JSON, and in the title how many entries are open.
 func todoResult(todos []tools.Todo) (tools.Result, error) {
 	if todos == nil {
 		todos = []tools.Todo{}

@@ -58,7 +58,7 @@ func WebFetch(env Env) tools.Tool {
 		}
 		call.Report(tools.Update{Title: u.String()})
 		r := web.Request{URL: u.String(), Format: format, Timeout: time.Duration(p.Timeout * float64(time.Second)),
-			// A page that was allowed may lead anywhere, and an address can carry out what was read.
+			// An allowed page may redirect anywhere, and an address can carry what was read to another server.
 			Redirect: func(ctx context.Context, from, to string) error { return askPage(ctx, call, to, from) }}
 		page, err := fetch(ctx, env.Web.Client, call, r)
 		if err != nil {
@@ -68,8 +68,9 @@ func WebFetch(env Env) tools.Tool {
 	}, tools.WithKind(tools.KindFetch), tools.WithReadOnly(), fetchNames)
 }
 
-// fetch asks about a private place when it meets one, at first or by a redirect, then goes there: names are resolved by the client, so only
-// it can tell. It never asks about the addresses where clouds hand out keys (169.254.169.254 …): those must be configured.
+// fetch fetches a page and asks when it meets a private address, at first or by a redirect. Only the client can tell, because it resolves
+// the names. The addresses of cloud metadata services, which hand out keys (169.254.169.254 …), are never asked about: they must be
+// configured.
 func fetch(ctx context.Context, client *web.Client, call *tools.Call, r web.Request) (*web.Page, error) {
 	for {
 		page, err := client.Fetch(ctx, r)
