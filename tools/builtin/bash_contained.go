@@ -23,7 +23,7 @@ var readOnlyPrograms = map[string]bool{
 	"df": true, "md5sum": true, "sha1sum": true, "sha256sum": true, "sha512sum": true, "cksum": true, "groups": true, "sleep": true, "which": true,
 }
 
-// containable reports whether commands can be contained here, and why not.
+// containable reports whether this system can contain commands, and why not.
 func (e commands) containable() (ok bool, why string) {
 	if e.Shell.Containable != nil {
 		return e.Shell.Containable()
@@ -56,9 +56,8 @@ func (e commands) contained(ctx context.Context, call *tools.Call, a *scan.Analy
 	}
 }
 
-// askUncontained asks whether a command that failed at a place which containment hides shall run again
-// without it. The rules judge it as any other command: ReadOnly and "always" are taken out, because the
-// claim "only reads" has just failed.
+// askUncontained asks whether to run a command again without containment, after it failed at a place that containment hides. The rules
+// judge it like any other command: ReadOnly and "always" are removed from the request, because "it only reads" has just proved wrong.
 func (e commands) askUncontained(ctx context.Context, call *tools.Call, a *scan.Analysis, p bashParams, dir, place string) (bool, error) {
 	r := e.callsRequest(a)
 	r.ReadOnly, r.Always = nil, nil

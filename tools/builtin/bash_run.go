@@ -22,8 +22,8 @@ type commandRun struct {
 	ended   bool // the person ended it in the terminal view
 }
 
-// errEnded is the cause of the cancellation when the person ends a command in its terminal view. It tells that apart from a
-// cancelled turn.
+// errEnded is the cause of the cancellation when the person ends a command in its terminal view. It distinguishes that from a canceled
+// turn.
 var errEnded = errors.New("the user ended the command")
 
 // watched attaches a terminal view and reports its id on the call's card. It returns nil where nobody

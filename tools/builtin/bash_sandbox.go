@@ -49,7 +49,7 @@ func DraftSandbox(s SandboxSettings) SandboxSettings {
 	return s
 }
 
-// byEffects is Auto, which may be nil.
+// byEffects reports what Auto reports; false where it is nil.
 func (s SandboxSettings) byEffects() bool { return s.Auto != nil && s.Auto() }
 
 // active reports whether commands go into the sandbox. With "on" and "ask" that does not depend on
@@ -79,7 +79,7 @@ type sandboxedParams struct {
 	Unsandboxed bool   `json:"unsandboxed,omitempty" jsonschema:"run it outside the sandbox, after one that the sandbox stopped; the person is always asked"`
 }
 
-// plain is the parameters as the common code takes them.
+// plain converts the parameters to those that both variants of the tool work with.
 func (p sandboxedParams) plain() bashParams {
 	return bashParams{Command: p.Command, Timeout: p.Timeout, Workdir: p.Workdir, Description: p.Description, Background: p.Background, PTY: p.PTY, unsandboxed: p.Unsandboxed}
 }
@@ -141,7 +141,7 @@ func (c commands) box(a *scan.Analysis, p bashParams, dir string) (*sandbox.Box,
 	if c.StateDir != "" {
 		o.Quarantine = filepath.Join(c.StateDir, "quarantine")
 	}
-	// What was asked about and allowed can be done.
+	// Places outside the project that were asked about and allowed are opened.
 	var made []string
 	for _, x := range a.External {
 		if x.Access != scan.Write || strings.ContainsAny(x.Path, "*?") {
@@ -211,8 +211,8 @@ func stoppedNote(why string) string {
 	return "The sandbox may have stopped this command, or a part of it: " + why + `. If it needs more than that, call bash again with "unsandboxed": true; the user is asked.`
 }
 
-// askUnsandboxed asks whether a command that the sandbox has stopped shall run again outside of it. No "always":
-// each escape is a decision of its own.
+// askUnsandboxed asks whether to run a command again outside of the sandbox that has stopped it. It offers no "always", because each run
+// outside is a decision of its own.
 func (c commands) askUnsandboxed(ctx context.Context, call *tools.Call, a *scan.Analysis, p bashParams, dir, why string) (bool, error) {
 	r := c.callsRequest(a)
 	r.MustAsk, r.Always = true, nil
@@ -229,7 +229,7 @@ func (c commands) askUnsandboxed(ctx context.Context, call *tools.Call, a *scan.
 	return err == nil, err
 }
 
-// addNotes adds notes where the model reads how the command ended.
+// addNotes adds notes to the tag in which the model reads how the command ended.
 func addNotes(r tools.Result, notes []string) tools.Result {
 	const end = "\n</bash_metadata>"
 	if body, ok := strings.CutSuffix(r.Output, end); ok && len(notes) > 0 {

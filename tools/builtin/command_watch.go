@@ -22,16 +22,16 @@ type CommandRun struct {
 	Background bool // after is called when it ends, which may be long after the call
 }
 
-// CommandWatch hears of commands that may change files, so that what they change can be kept and taken back.
+// CommandWatch is called around commands that may change files, so that their changes can be recorded and undone.
 //
-// Before is called when the command has been allowed and before it starts; the function it returns (or nil) when it
-// has ended, however it ended, with a context of its own time. The lines that returns are told to the model. Neither
-// may take long: the command waits. Known read-only commands are not told of. Several may run at once.
+// Before is called when the command has been allowed and before it starts. The function that it returns (or nil) is called when the command
+// has ended, however that was, with a context that has its own deadline; the model reads the lines that it returns. Neither may take long,
+// because the command waits. They are not called for commands known to only read. Several commands may run at once.
 type CommandWatch interface {
 	Before(ctx context.Context, run CommandRun) (after func(ctx context.Context) []string)
 }
 
-// flusher is what a Bridge may also do: bring the language servers up to what other programs changed on disk.
+// flusher is an ability that a Bridge may have: telling the language servers what other programs changed on disk.
 type flusher interface {
 	Flush(ctx context.Context)
 }
@@ -68,7 +68,7 @@ func (c commands) beforeCommand(ctx context.Context, call *tools.Call, a *scan.A
 	}
 	return func(ctx context.Context) (notes []string) {
 		c.flush(ctx)
-		// A cancelled command has changed files too.
+		// A canceled command may have changed files as well.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), afterLimit)
 		defer cancel()
 		if changed := c.changedSince(known); len(changed) > 0 {
@@ -98,8 +98,8 @@ func stampOf(path string) stamp {
 	return stamp{size: info.Size(), time: info.ModTime()}
 }
 
-// maxKnown bounds the calls of stat before and after each command. A session that knows more files is told of changes in some of them
-// only: the tracker gives them in no order.
+// maxKnown bounds the calls of stat before and after each command. A session that knows more files learns of changes in some of them only,
+// since the tracker gives them in random order.
 const maxKnown = 1000
 
 // knownFiles are those the model has read, as they are on disk. The note that comes of it only saves

@@ -115,10 +115,10 @@ func (c checker) check(ctx context.Context, set *change.Set, show func(*change.S
 	return set, func() { cancel(); <-ended }
 }
 
-// atOnce reports that a pending verdict is as good as a final one: the card is updated when that comes.
+// atOnce reports whether the approval request need not wait for a pending verdict, because the card is updated when the final one comes.
 func (c checker) atOnce() bool { return c.mode == VerdictShown && c.budget == 0 }
 
-// isClosed looks without waiting.
+// isClosed reports whether a channel is closed, without waiting.
 func isClosed(c <-chan struct{}) bool {
 	select {
 	case <-c:
@@ -149,9 +149,8 @@ func (c checker) checkOnce(ctx context.Context, files []lspbridge.Proposal) *cha
 	return &delta.Verdict
 }
 
-// waitForDiagnostics tells the servers what was written and waits at most settleBudget for its diagnostics, so that
-// the model can mend an error in its next step. A later answer is not lost: it shows in the editor and
-// in the next check.
+// waitForDiagnostics tells the servers what was written and waits at most settleBudget for its diagnostics, so that the model can fix an
+// error in its next step. A later answer is not lost: the editor shows it, and the next check includes it.
 func (c checker) waitForDiagnostics(ctx context.Context, set *change.Set) *lspbridge.Delta {
 	if c.Bridge == nil {
 		return nil
