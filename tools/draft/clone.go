@@ -16,20 +16,20 @@ import (
 	"github.com/pillion-dev/pillion/tools/whole"
 )
 
-// maxShared is how many bytes of one ignored folder (node_modules, a build folder) a clone copies; a larger one is shared
-// read-only where the view can mount it, and left out otherwise. The first call of a turn waits for the copy.
+// maxShared is the size in bytes up to which a clone copies an ignored folder (node_modules, a build folder). A larger one is shared
+// read-only where the view can mount it, and is empty otherwise. The limit exists because the first call of a turn waits for the copy.
 const maxShared = 256 << 20
 
-// manifest says what a clone was made of, so that what the draft changed can be told later. A clone has no layer of its own: the
-// kernel notes nothing, and comparing with the project would take the person's own edits for changes of the draft.
+// manifest lists what a clone was made of, to find out later what the draft has changed. A clone has no layer that records changes, and
+// comparing it with the project would report the person's own edits as changes of the draft. It is stored in manifest.json.
 type manifest struct {
-	Entries map[string]stamp `json:"entries"`
+	Entries map[string]stamp `json:"entries"`          // by path relative to the project, with slashes
 	Shared  []string         `json:"shared,omitempty"` // ignored folders that were too large to copy
-	// Refs are those of the project's repository then, see readRefs. A stamp would take a ref that was written anew for another one.
+	// Refs are the repository's refs at that time, see readRefs. Stamps do not suffice: Git may rewrite a ref's file with the same commit.
 	Refs map[string]string `json:"refs,omitempty"`
 }
 
-// readManifest reads what clone wrote.
+// readManifest reads the file that clone wrote.
 func readManifest(note string) (m manifest, err error) {
 	b, err := os.ReadFile(note)
 	if err == nil {
@@ -45,23 +45,23 @@ type stamp struct {
 	Size int64  `json:"s,omitempty"`
 	Time int64  `json:"t,omitempty"` // of modification, in nanoseconds, of the clone's file
 	To   string `json:"l,omitempty"` // where a link leads
-	ID   string `json:"i,omitempty"` // inode and time of its last change: another file may be moved here with the same time and size
+	ID   string `json:"i,omitempty"` // fileID: another file with the same time and size may have been moved here
 }
 
-// clone copies a project and writes the manifest to note. Blocks are shared where the file system can. Times are kept, as build
-// tools compare them. A file that vanishes meanwhile is left out; any other error ends the copy. The walk makes the folders, and several
-// goroutines copy the files: most of the time is the file system's, not the disk's.
+// clone copies a project and writes the manifest to note. Blocks are shared where the file system supports it. Times of modification are
+// kept, as build tools compare them. A file that vanishes meanwhile is left out; any other error ends the copy. The walk creates the
+// folders and several goroutines copy the files, as most of the time is spent in the file system and not on the disk.
 func clone(ctx context.Context, from, to string, ignored func(string, bool) bool, note string) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	m := manifest{Entries: map[string]stamp{}}
 	var mu sync.Mutex // guards m.Entries
-	// put copies one path. The error of the first that fails ends all.
+	// put copies one path and enters its stamp. The first error cancels ctx, and with it the walk and the other copies.
 	put := func(rel, path, at string, fi fs.FileInfo) {
 		s, err := cloneEntry(path, at, fi)
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && !fi.IsDir():
-			return // it went meanwhile
+			return // it was removed since the walk met it
 		case err != nil:
 			cancel(fmt.Errorf("copying %s: %w", path, err))
 			return
@@ -101,12 +101,12 @@ func clone(ctx context.Context, from, to string, ignored func(string, bool) bool
 		at := filepath.Join(to, rel)
 		fi, err := e.Info()
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // it went meanwhile
+			return nil // it was removed since the folder was listed
 		}
 		if err != nil {
 			return err
 		}
-		// The empty folder stays as the place at which the project's own can be mounted.
+		// The empty folder is the mount point for the project's own.
 		if rel != "." && fi.IsDir() && ignored != nil && ignored(path, true) && weight(path) > maxShared {
 			m.Shared = append(m.Shared, rel)
 			if err := os.Mkdir(at, 0o755); err != nil {
@@ -114,7 +114,7 @@ func clone(ctx context.Context, from, to string, ignored func(string, bool) bool
 			}
 			return fs.SkipDir
 		}
-		if fi.IsDir() { // now, as what is in it is copied next
+		if fi.IsDir() { // not as a job: it must exist before anything is copied into it
 			put(rel, path, at, fi)
 			return nil
 		}
@@ -147,8 +147,8 @@ func clone(ctx context.Context, from, to string, ignored func(string, bool) bool
 	return whole.Write(note, b, 0o600)
 }
 
-// cloneEntry copies one path and says what it was. Sockets, pipes and devices are left out, with a stamp of kind None. A folder is
-// made writable for its owner only; the caller gives it its mode when it is full.
+// cloneEntry copies one path, not what is below it, and returns its stamp. Sockets, pipes and devices are left out, with a stamp of kind
+// None. A folder is created with mode 0700; the caller sets its own mode when it is filled.
 func cloneEntry(from, to string, fi fs.FileInfo) (stamp, error) {
 	s := stamp{Mode: uint32(fi.Mode().Perm()), Time: fi.ModTime().UnixNano()}
 	switch {
@@ -160,7 +160,7 @@ func cloneEntry(from, to string, fi fs.FileInfo) (stamp, error) {
 		if err != nil {
 			return s, err
 		}
-		// The time of a link says nothing: what counts is where it leads.
+		// A link is compared by its target, so its time is not kept.
 		s.Kind, s.To, s.Time = Link, target, 0
 		return s, os.Symlink(target, to)
 	case !fi.Mode().IsRegular():
@@ -172,7 +172,7 @@ func cloneEntry(from, to string, fi fs.FileInfo) (stamp, error) {
 	return s, err
 }
 
-// weight is the size of a folder in bytes; the count ends once it is beyond maxShared, as more would not change the answer.
+// weight is the size of the files below a folder in bytes. It stops counting beyond maxShared, as more would not change the decision.
 func weight(dir string) (n int64) {
 	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
 		if err == nil && e.Type().IsRegular() {
@@ -188,25 +188,26 @@ func weight(dir string) (n int64) {
 	return n
 }
 
-// cloneUpper is the layer of a clone: the paths that are not as they were copied. It is computed at once by openManifest, so it shows
-// the clone as it was at that moment.
+// cloneUpper is the layer of a clone: the paths that differ from the manifest. openManifest computes it, so it describes the clone as it
+// was at that moment.
 type cloneUpper struct {
 	dir   string
-	names map[string][]string // by folder: what is other, and folders that hold such
-	gone  map[string][]string
-	modes map[string]uint32 // as in overlayUpper
+	names map[string][]string // by folder, "" the root: names that differ, and folders that contain such names
+	gone  map[string][]string // by folder: names that were removed
+	modes map[string]uint32   // as in overlayUpper
 }
 
 func (u cloneUpper) look(rel string) (entry, error) { return lookWith(u.path(rel), u.modes) }
 
 func (u cloneUpper) path(rel string) string { return filepath.Join(u.dir, filepath.FromSlash(rel)) }
 
+// children never reports opaque: what is removed from a clone is listed in gone name by name.
 func (u cloneUpper) children(rel string) (names, gone []string, opaque bool, err error) {
 	return u.names[rel], u.gone[rel], false, nil
 }
 
-// openManifest compares a clone with what it was made of. modes are those of readable: such a path has another mode, and another time
-// of its last change, because of us, so its original mode alone decides.
+// openManifest compares a clone with its manifest. modes are the original modes that readable returned: its chmod has changed the mode and
+// the ctime of those paths, so only the original mode is compared for them.
 func openManifest(dir, note string, modes map[string]uint32) (upper, error) {
 	m, err := readManifest(note)
 	if err != nil {
@@ -219,8 +220,8 @@ func openManifest(dir, note string, modes map[string]uint32) (upper, error) {
 	u := cloneUpper{dir: dir, names: map[string][]string{}, gone: map[string][]string{}, modes: modes}
 	have := map[string]bool{}
 	listed := map[string]bool{}
-	// A folder is listed once however much has changed in it; u.names must hold no name twice.
-	list := func(rel string) { // with the folders above it
+	// list enters a path and the folders above it into u.names, each once however much has changed below it.
+	list := func(rel string) {
 		for rel != "" && !listed[rel] {
 			listed[rel] = true
 			parent, name := "", rel
@@ -231,7 +232,6 @@ func openManifest(dir, note string, modes map[string]uint32) (upper, error) {
 			rel = parent
 		}
 	}
-	// A folder shared read-only is the project's own: nothing below it can have changed.
 	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -241,6 +241,7 @@ func openManifest(dir, note string, modes map[string]uint32) (upper, error) {
 			return err
 		}
 		rel = filepath.ToSlash(rel)
+		// A shared folder is a mount point in the clone and was read-only in the view; nothing below it is the draft's.
 		if shared[rel] {
 			have[rel] = true
 			return fs.SkipDir
@@ -253,7 +254,7 @@ func openManifest(dir, note string, modes map[string]uint32) (upper, error) {
 		}
 		return nil
 	})
-	// What the manifest has and the walk did not meet was removed in the draft; it is listed under the nearest folder that is left.
+	// What the manifest has and the walk did not meet was removed in the draft. Of a removed folder only the topmost is listed.
 	for rel := range m.Entries {
 		if have[rel] {
 			continue
@@ -263,7 +264,7 @@ func openManifest(dir, note string, modes map[string]uint32) (upper, error) {
 			parent, name = rel[:i], rel[i+1:]
 		}
 		if parent != "" && !have[parent] {
-			continue // it went with its folder
+			continue // its folder was removed, which is listed
 		}
 		u.gone[parent] = append(u.gone[parent], name)
 		if parent != "" {
@@ -273,8 +274,8 @@ func openManifest(dir, note string, modes map[string]uint32) (upper, error) {
 	return u, err
 }
 
-// same reports that a path of the clone is as it was copied. Size, times and inode stand for the bytes, as in Git's index: reading
-// every file after each call would cost as much as the copy did. A folder's time is left out, as it changes with what is in it.
+// same reports whether a path of the clone is as it was copied. Size, times and inode stand for the content, as in Git's index: reading
+// every file after each call would cost as much as the copy. A folder's time is not compared, as it changes with its entries.
 func (s stamp) same(path string, e fs.DirEntry) bool {
 	fi, err := e.Info()
 	if err != nil {

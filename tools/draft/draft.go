@@ -45,20 +45,19 @@ const (
 	Copy    View = "copy"    // a clone under another path
 )
 
-// State is the stage of a draft's life, kept in draft.json: a later process reads from it what an earlier one left undone.
+// State is the stage of a draft's life. It is kept in draft.json, so that other processes, and the next one after a crash, see it.
 type State string
 
+// The states, in their usual order. A landed draft is removed and has no state.
 const (
-	// Open is a draft that a session works in. Proposed waits for its decision. Rejected is kept for a while, see prune; the
-	// session's next turn begins another. Landing means that files are being moved into the project. A landed draft is removed.
-	Open     State = "open"
-	Proposed State = "proposed"
-	Rejected State = "rejected"
-	Landing  State = "landing"
+	Open     State = "open"     // a session works in it
+	Proposed State = "proposed" // it waits for the person's decision
+	Rejected State = "rejected" // kept for second thoughts, see prune; the session's next turn begins another draft
+	Landing  State = "landing"  // LandBulk moves its files into the project; after a crash, landing again completes the move
 )
 
-// Head is what draft.json holds: all that is known of a draft without reading its layer. It is rewritten whole at each Set,
-// so lists of drafts and other processes never read a half-written one.
+// Head is the content of draft.json: all that is known of a draft without reading its layer. Each Set replaces the whole file,
+// so other processes, which list drafts, never read a half-written one.
 type Head struct {
 	ID      string    `json:"id"`
 	Project string    `json:"project"` // absolute, links resolved
@@ -69,19 +68,20 @@ type Head struct {
 	Used time.Time `json:"used"`
 	View View      `json:"view"`
 	Why  string    `json:"why,omitempty"` // why the view is not an overlay
-	// SharedPIDs: the system gives a draft's processes no namespace of their own. They are found by their marks.
+	// SharedPIDs means that the draft's processes have no PID namespace of their own. Package guard finds them by its marks then.
 	SharedPIDs bool   `json:"sharedPIDs,omitempty"`
 	State      State  `json:"state"`
 	Branch     string `json:"branch,omitempty"` // what .git/HEAD held when the draft was made
-	// Attempt counts how often the proposal went back to the model before a person was asked.
+	// Attempt counts how often the proposal was returned to the model before a person was asked.
 	Attempt int `json:"attempt,omitempty"`
-	// Size is what the draft took on the disk, in bytes, when its worker last ended.
+	// Size is the disk space that the draft used at the last Measure, in bytes.
 	Size int64 `json:"size,omitempty"`
-	// GitDir is a repository outside the project, see outsideGit; empty in an ordinary clone, whose .git is layered with it.
+	// GitDir is the project's repository if it lies outside of the project, see outsideGit. It is empty for an ordinary repository,
+	// whose .git folder the project's own layer covers.
 	GitDir string `json:"gitDir,omitempty"`
 }
 
-// Draft is one draft's folder. Its methods are safe for concurrent use; what runs in the view is the caller's to serialise.
+// Draft is one draft's folder. Its methods are safe for concurrent use; callers serialise what they run in the view.
 type Draft struct {
 	Dir string // absolute; holds draft.json, bases.json, base/, upper/, work/ or tree/
 
@@ -96,51 +96,48 @@ type Base struct {
 	Mode   uint32 `json:"mode,omitempty"` // permission bits
 	Hash   string `json:"hash,omitempty"` // of a file's bytes, which are in base/<hash>, or of a link's target
 	Size   int64  `json:"size,omitempty"`
-	Unsure bool   `json:"unsure,omitempty"` // the file was written while the draft read it: the draft may have seen another text
+	Unsure bool   `json:"unsure,omitempty"` // the file was written during the call: the draft may have read another text
 	Buffer bool   `json:"buffer,omitempty"` // the bytes are an editor's unsaved text
-	Big    bool   `json:"big,omitempty"`    // too big to be kept: only size and mode are known
+	Big    bool   `json:"big,omitempty"`    // larger than files.MaxText, or not readable: no bytes are kept, only size and mode
 }
 
 // Kind says what is at a path.
 type Kind string
 
-// Special is what cannot be carried over: sockets, named pipes, devices.
+// The kinds. They are stored in bases.json and in a clone's manifest, so their values must stay as they are.
 const (
-	None Kind = ""
-	// File is a regular file, Link a symbolic link, which is never followed. The zero value None means that nothing is there.
-	File    Kind = "file"
-	Link    Kind = "link"
-	Folder  Kind = "folder"
-	Special Kind = "special"
+	None    Kind = ""        // nothing is there
+	File    Kind = "file"    // a regular file
+	Link    Kind = "link"    // a symbolic link, which is never followed
+	Folder  Kind = "folder"  // a directory
+	Special Kind = "special" // a socket, named pipe or device, which cannot be landed
 )
 
-// Errors of Create, to be tested with errors.Is; the text around them says what to do.
+// The errors that callers test with errors.Is. ErrTooMany and ErrPlace come from Create; the text that wraps them says what to do.
 var (
 	ErrTooMany = errors.New("there are too many drafts of this project")
 	ErrPlace   = errors.New("no draft can be made of this folder")
-	// ErrBusy is of Acquire.
+	// ErrBusy is returned by Acquire while another session or process holds the draft.
 	ErrBusy = errors.New("a session is working in this draft")
 )
 
-// Most is how many drafts of one project may be undecided, MaxSize how many bytes all of them may take before another is made, and MaxAge
-// how long one that nobody used is kept. A draft of a clone holds a copy of the project, and one in which packages were installed those,
-// so drafts that everybody forgot must not fill the disk.
+// The limits for one project. A clone holds a copy of the project, and packages that were installed in a draft stay in it, so
+// forgotten drafts would fill the disk.
 const (
-	Most    = 20
-	MaxSize = 20 << 30
-	MaxAge  = 14 * 24 * time.Hour
+	Most    = 20                  // drafts that are not rejected
+	MaxSize = 20 << 30            // bytes of all drafts together, beyond which Create refuses another
+	MaxAge  = 14 * 24 * time.Hour // since Head.Used; the next Create removes an older draft
 )
 
 // Options say which draft to make.
 type Options struct {
 	Dir     string // where drafts are kept
 	Project string // the worktree's root
-	Session string
-	Title   string
-	// Session is the id of the session that works in the draft, Title what a list shows a person. Both may be empty.
-	// View overrides the probe; empty: the best there is.
+	Session string // id of the session that works in the draft; may be empty
+	Title   string // what lists show a person; may be empty
+	// View overrides the probe; empty: the best view that the system and the project allow.
 	View View
-	// Ignored reports folders and files that git would not show, below the project: a clone shares them instead of copying.
+	// Ignored reports what Git ignores; nil: nothing. A clone does not copy an ignored folder that is larger than maxShared.
 	Ignored func(abs string, dir bool) bool
 }
 
@@ -151,11 +148,11 @@ func Create(ctx context.Context, o Options) (*Draft, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The layer would hold its own upper folder, and Pillion's state would become a part of what is landed.
+	// Otherwise the overlay's lower layer would contain its own upper one, and Pillion's state would become part of what is landed.
 	if project == "/" || paths.Within(project, o.Dir) {
 		return nil, fmt.Errorf("%w: %s holds Pillion's own state (%s); work in a folder below it", ErrPlace, project, o.Dir)
 	}
-	// Rejected drafts do not count: a person who says no twenty times must still get the next one.
+	// Rejected drafts count for the size, not for the number: a person who rejects twenty drafts must still get the next one.
 	have, err := List(o.Dir, project)
 	if err != nil {
 		return nil, err
@@ -174,9 +171,9 @@ func Create(ctx context.Context, o Options) (*Draft, error) {
 	if taken > MaxSize {
 		return nil, fmt.Errorf("%w: they take %s; land or drop some: pillion drafts list", ErrTooMany, size(taken))
 	}
-	// Eight letters of base 32, 40 random bits, are short enough to type after `pillion drafts show`.
+	// Eight letters of base 32 (40 random bits) are short enough to type after `pillion drafts show`.
 	id := "dr" + strings.ToLower(rand.Text()[:8])
-	// The branch is remembered so that a reader learns when the project has left it by the time the draft is proposed.
+	// Branch is stored so that Propose can note when the project is on another one by then.
 	now := time.Now().UTC()
 	d := &Draft{Dir: filepath.Join(o.Dir, id), bases: map[string]Base{}, head: Head{
 		ID: id, Project: project, Session: o.Session, Title: o.Title, Created: now, Used: now, State: Open, Branch: branch(project), GitDir: outsideGit(project),
@@ -184,7 +181,7 @@ func Create(ctx context.Context, o Options) (*Draft, error) {
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return nil, err
 	}
-	// Mkdir and not MkdirAll: should the id exist already, this fails, and no draft is mixed with another.
+	// Mkdir, not MkdirAll: if the id exists already this fails, and two drafts never share a folder.
 	if err := os.Mkdir(d.Dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -206,8 +203,8 @@ func Create(ctx context.Context, o Options) (*Draft, error) {
 	return d, nil
 }
 
-// fill makes the folders of the view: the copy of a clone, or upper and work of each layer. An overlay wants an empty work
-// folder on the file system of its upper one (Documentation/filesystems/overlayfs.rst), so the two lie side by side.
+// fill creates the folders of the view: the copy for a clone, or upper and work of each overlay. The work folder must be empty and on
+// the same file system as upper (the kernel's Documentation/filesystems/overlayfs.rst), so the two lie side by side.
 func (d *Draft) fill(ctx context.Context, o Options) error {
 	if d.head.View != Overlay {
 		return clone(ctx, d.head.Project, d.path("tree"), o.Ignored, d.path("manifest.json"))
@@ -219,7 +216,7 @@ func (d *Draft) fill(ctx context.Context, o Options) error {
 			}
 		}
 	}
-	// The root of the view has the mode of the upper folder.
+	// The root of the mounted view shows the mode of upper, which was created with 0700.
 	fi, err := os.Stat(d.head.Project)
 	if err != nil {
 		return err
@@ -227,7 +224,7 @@ func (d *Draft) fill(ctx context.Context, o Options) error {
 	return os.Chmod(d.path("upper"), fi.Mode().Perm())
 }
 
-// roots are the folders that are layered: the project, and a linked worktree's repository.
+// roots are the folders that get an overlay: the project, and its repository where that lies outside.
 func (d *Draft) roots() []string {
 	if d.head.GitDir == "" {
 		return []string{d.head.Project}
@@ -255,8 +252,7 @@ func (d *Draft) Head() Head {
 	return d.head
 }
 
-// Set changes the head and stores it. Callers change the head through it alone, so memory and draft.json stay the same.
-// change runs under d.mu: it must not call methods of d.
+// Set changes the head, sets Used and stores draft.json. change runs under d.mu, so it must not call methods of d.
 func (d *Draft) Set(change func(*Head)) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -272,8 +268,8 @@ func (d *Draft) save() error {
 	return d.saveLocked()
 }
 
-// saveLocked is save for callers that hold d.mu. Each file is replaced as a whole; a crash between the two leaves bases.json
-// as it was before, and the next Record notes again what is missing in it.
+// saveLocked is save for callers that hold d.mu. Each file is replaced as a whole. A crash between the two leaves the older bases.json;
+// the next Record stores the missing bases again.
 func (d *Draft) saveLocked() error {
 	b, err := json.MarshalIndent(d.head, "", "  ")
 	if err != nil {
@@ -288,7 +284,7 @@ func (d *Draft) saveLocked() error {
 	return whole.Write(d.path("bases.json"), b, 0o600)
 }
 
-// Load opens a draft's folder. It mounts nothing. A missing bases.json is a draft in which nothing has been recorded.
+// Load opens a draft's folder. It mounts nothing. Without a bases.json nothing has been recorded in the draft yet.
 func Load(dir string) (*Draft, error) {
 	d := &Draft{Dir: dir, bases: map[string]Base{}}
 	b, err := os.ReadFile(d.path("draft.json"))
@@ -298,7 +294,7 @@ func Load(dir string) (*Draft, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the draft in %s cannot be read: %w", dir, err)
 	}
-	// A file that cannot be parsed is an error: without the bases a landing would take every text for new.
+	// A bases.json that cannot be parsed is an error: without bases every file of the layer would be proposed as new.
 	if b, err = os.ReadFile(d.path("bases.json")); err == nil {
 		err = json.Unmarshal(b, &d.bases)
 	}
@@ -308,7 +304,8 @@ func Load(dir string) (*Draft, error) {
 	return d, nil
 }
 
-// List are the drafts in a folder, of one project where it is named, the oldest first. Folders that hold no draft are left out.
+// List returns the drafts in a folder, oldest first; only those of project unless it is empty. Folders without a readable draft are
+// left out, and a folder that does not exist has none.
 func List(dir, project string) ([]*Draft, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -329,17 +326,18 @@ func List(dir, project string) ([]*Draft, error) {
 	return out, nil
 }
 
-// prune drops drafts that nobody used for MaxAge, and rejected ones beyond half of Most: those are kept for second thoughts only. It
-// returns those that are left.
+// prune drops drafts that were not used for MaxAge, and all but the newest Most/2 of the rejected ones, which are kept for second
+// thoughts only. It returns the drafts that are left, oldest first.
 func prune(list []*Draft) (left []*Draft) {
-	// The newest first: the rejected drafts that are kept are the last ones.
+	// From the newest to the oldest, so that the count keeps the newest rejected drafts.
 	rejected := 0
 	for _, d := range slices.Backward(list) {
 		h := d.Head()
 		if h.State == Rejected {
 			rejected++
 		}
-		// One that cannot be removed is still there, and counts. One that a session works in is not old, whatever its head says.
+		// A draft that cannot be removed still takes space, so it stays in the list. One that a session holds is in use, whatever its head
+		// says: Acquire fails, and it stays too.
 		if time.Since(h.Used) > MaxAge || h.State == Rejected && rejected > Most/2 {
 			if release, err := d.Acquire(); err == nil {
 				err = d.Drop()
@@ -355,8 +353,8 @@ func prune(list []*Draft) (left []*Draft) {
 	return left
 }
 
-// Find is a draft by its id, or by the beginning of it where only one has it. Several that fit are an error: dropping or landing the
-// wrong one cannot be undone.
+// Find returns the draft with an id, or the only one whose id begins with it. An ambiguous beginning is an error, as dropping or landing
+// the wrong draft cannot be undone.
 func Find(dir, id string) (*Draft, error) {
 	list, err := List(dir, "")
 	if err != nil {
@@ -364,7 +362,7 @@ func Find(dir, id string) (*Draft, error) {
 	}
 	var found []*Draft
 	for _, d := range list {
-		// A whole id wins over those that only begin like it.
+		// An exact id wins over prefixes.
 		if h := d.Head(); h.ID == id {
 			return d, nil
 		} else if id != "" && strings.HasPrefix(h.ID, id) {
@@ -377,8 +375,8 @@ func Find(dir, id string) (*Draft, error) {
 	return nil, fmt.Errorf("there is no draft %q; pillion drafts list --all shows them", id)
 }
 
-// Acquire takes the draft for one session, or fails with ErrBusy: two that work in it, or one that lands it while another goes on, would
-// lose what the other does. release gives it back; so does the end of the process.
+// Acquire locks the draft for one session, or fails with ErrBusy. Without the lock one session could land or change the draft while
+// another works in it, and changes would be lost. release unlocks it and may be called twice; the end of the process unlocks it as well.
 func (d *Draft) Acquire() (release func(), err error) {
 	f, err := os.OpenFile(d.path("lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -395,7 +393,7 @@ func (d *Draft) Acquire() (release func(), err error) {
 	return sync.OnceFunc(func() { f.Close() }), nil
 }
 
-// Busy reports that a session works in the draft now.
+// Busy reports whether some session holds the draft. It tries the lock for a moment, so a concurrent Acquire may fail because of it.
 func (d *Draft) Busy() bool {
 	release, err := d.Acquire()
 	if err == nil {
@@ -404,7 +402,7 @@ func (d *Draft) Busy() bool {
 	return errors.Is(err, ErrBusy)
 }
 
-// Measure notes how much the draft takes on the disk, so that a later Create need not look into all layers.
+// Measure stores the disk space that the draft uses in Head.Size, so that Create need not walk every layer. It walks the draft's folder.
 func (d *Draft) Measure() error {
 	var n int64
 	_ = filepath.WalkDir(d.Dir, func(_ string, e fs.DirEntry, err error) error {
@@ -418,8 +416,8 @@ func (d *Draft) Measure() error {
 	return d.Set(func(h *Head) { h.Size = n })
 }
 
-// Drop removes the draft. The kernel leaves work/work behind with mode 0000 after an overlay, and commands may take rights
-// away too; both stop RemoveAll, so every folder is opened for its owner and the removal tried again.
+// Drop removes the draft's folder. An overlay leaves work/work behind with mode 0000, and commands may have made folders read-only;
+// both make RemoveAll fail. Drop then gives the owner all rights to every folder and tries once more.
 func (d *Draft) Drop() error {
 	err := os.RemoveAll(d.Dir)
 	if err == nil {
@@ -434,7 +432,7 @@ func (d *Draft) Drop() error {
 	return os.RemoveAll(d.Dir)
 }
 
-// Root is the folder in which what runs in the draft finds the project: its own path, or the clone's.
+// Root is where programs in the draft find the project: at its own path, or in a copy at the clone's path.
 func (d *Draft) Root() string {
 	if h := d.Head(); h.View != Copy {
 		return h.Project
@@ -442,8 +440,8 @@ func (d *Draft) Root() string {
 	return d.path("tree")
 }
 
-// branch is what .git/HEAD says, for a person: a branch's name, or the hash of a commit that was checked out by itself.
-// Empty without Git. The file is read directly, as no process should start for a draft's title.
+// branch is what .git/HEAD names: a branch, or the commit of a detached HEAD; "" without Git. The file is read directly, as starting
+// git for it would slow down every Create.
 func branch(root string) string {
 	dir := filepath.Join(root, ".git")
 	if g := gitFile(root); g != "" {
@@ -473,9 +471,9 @@ func gitFile(root string) string {
 	return filepath.Clean(dir)
 }
 
-// outsideGit is the repository of a linked worktree, which lies outside of it. Git commands in the draft write there: without a
-// layer over it a commit in the draft would land in the person's own repository. Where the folder has a commondir file, that
-// names the repository which all worktrees share (gitrepository-layout(5)).
+// outsideGit is the repository of a linked worktree, with links resolved; "" if the repository is inside or around the project. Git
+// commands in the draft write there: without a layer over it, a commit in the draft would change the person's own repository. A
+// worktree's own folder names the repository that all worktrees share in its commondir file (gitrepository-layout(5)).
 func outsideGit(root string) string {
 	dir := gitFile(root)
 	if dir == "" {
@@ -488,12 +486,12 @@ func outsideGit(root string) string {
 		}
 		dir = filepath.Clean(common)
 	}
-	// A repository inside the project, or around it, has the layer of the project and needs none of its own.
+	// The project's layer covers a repository inside it. Layers of a folder and of one around it would overlap.
 	if real, err := filepath.EvalSymlinks(dir); err == nil && !paths.Within(root, real) && !paths.Within(real, root) {
 		return real
 	}
 	return ""
 }
 
-// BranchNow is the branch the project is on at this moment, to be compared with the head's.
+// BranchNow is the project's current branch; Head.Branch has the one at the draft's start.
 func (d *Draft) BranchNow() string { return branch(d.Head().Project) }

@@ -24,42 +24,43 @@ import (
 	"github.com/pillion-dev/pillion/tools/paths"
 )
 
-// spec tells the helper what to mount. It travels as JSON in an argument, so that nothing has to be written to disk for a start.
+// spec tells the helper what to mount. It is passed as JSON in an argument, so that a start writes nothing to the disk.
 type spec struct {
 	Layers []mounted `json:"layers,omitempty"`
 	Shared []shared  `json:"shared,omitempty"` // mounted read-only
 	Hide   []string  `json:"hide,omitempty"`   // folders that show nothing
-	PIDs   bool      `json:"pids,omitempty"`   // there is a namespace of processes, which needs its own /proc
-	Try    bool      `json:"try,omitempty"`    // only mount: nothing is run in the view
-	// Dir is where the program starts. It is entered after mounting: a folder that was entered before shows what lies below.
+	PIDs   bool      `json:"pids,omitempty"`   // the helper is in a PID namespace, which needs its own /proc
+	Try    bool      `json:"try,omitempty"`    // mount only, then exit with 0: the question whether this would work
+	// Dir is the working directory of the program. It is entered after mounting: entered earlier, it would be the folder below the mount.
 	Dir string `json:"dir"`
 }
 
-// mounted is a folder that is shown otherwise: At is the lower layer of an overlay, or (Work empty) has Upper mounted in its place.
+// mounted is one layer of the view. With Work, an overlay of Upper over At is mounted at At; without, Upper is a clone that is
+// bind-mounted over At. Work is the overlay's work folder, on Upper's file system.
 type mounted struct {
 	At    string `json:"at"`
 	Upper string `json:"upper"`
 	Work  string `json:"work,omitempty"`
 }
 
-// shared is a folder that is shown at another path too. In spec.Shared both are paths of the project: what is there is kept
-// visible, read-only, under the clone that is mounted over it.
+// shared is a folder that is shown at another path too. In spec.Shared, From is the project's own folder as it is before the clone is
+// mounted over it, and At where it is shown, read-only, inside the clone's view.
 type shared struct {
 	From string `json:"from"`
 	At   string `json:"at"`
 }
 
-// Main is the helper: it mounts what the first argument says and becomes the program that follows. It returns only when
-// that failed, with the exit code: nothing runs that would see the project itself. 125 is what env(1) and timeout(1) return for
-// failures of their own, so it is not taken for an exit code of the program.
+// Main is the helper: it mounts the spec in the first argument and becomes the program in the others. It returns only after a failure,
+// with the exit code, so the program never runs outside of the view. env(1) and timeout(1) also return 125 for failures of their own;
+// programs rarely do.
 func Main(args []string) int {
 	err := enter(args)
 	fmt.Fprintln(os.Stderr, "pillion: the draft could not be entered:", err)
 	return 125
 }
 
-// enter replaces this process by args[1:] in the view of args[0]. Rights are given up last, as mounting needs them, and before
-// exec, so that no instruction of the program runs with them.
+// enter replaces this process by args[1:] in the view of args[0]. Capabilities are dropped after mounting, which needs them, and before
+// exec, so that the program never has them.
 func enter(args []string) error {
 	if len(args) == 0 {
 		return errors.New("this is for Pillion's own use")
@@ -71,14 +72,14 @@ func enter(args []string) error {
 	if len(args) < 2 && !s.Try {
 		return errors.New("no program was named")
 	}
-	runtime.LockOSThread() // rights belong to the thread that becomes the program
+	runtime.LockOSThread() // capabilities belong to a thread: dropRights and exec must run on the same one
 	if err := s.mount(); err != nil {
 		return err
 	}
 	if s.Try {
 		os.Exit(0)
 	}
-	if err := os.Chdir(s.Dir); err != nil { // where we were is the place below the new mounts
+	if err := os.Chdir(s.Dir); err != nil { // the directory inherited at the start is the one below the new mounts
 		return err
 	}
 	if err := dropRights(); err != nil {
@@ -91,14 +92,14 @@ func enter(args []string) error {
 	return syscall.Exec(program, args[1:], os.Environ())
 }
 
-// mount arranges the view. The order matters: what shows through other names is found before the layers hide it. Any failure
-// ends the helper; half a view would let writes through to the project.
+// mount builds the view. The order matters: mounts inside and other names of a folder must be found before a layer covers it. Any failure
+// ends the helper, as half a view would let writes through to the project.
 func (s *spec) mount() error {
-	// Private: mounts made here do not appear outside, and what the system mounts later does not appear over a layer.
+	// With private propagation, mounts made in this namespace do not appear outside, and later mounts of the system do not cover a layer.
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("private mounts: %w", err)
 	}
-	// Read before anything is mounted: below and aliases ask what the system had.
+	// Read before anything is mounted: below and aliases need the mounts that the system has, without ours.
 	table, err := mountTable()
 	if err != nil {
 		return err
@@ -131,7 +132,7 @@ func (s *spec) mount() error {
 			}
 		}
 		for _, o := range others {
-			// Only what this layer covers is mounted here; names of the other layer's folder get theirs when that one is up.
+			// Only folders that this layer covers are bound to their other names; those of the other layer follow when it is mounted.
 			if !paths.Within(l.At, o.From) {
 				continue
 			}
@@ -145,13 +146,13 @@ func (s *spec) mount() error {
 			return err
 		}
 	}
-	// An empty, read-only tmpfs: a command must read neither other drafts nor the layer below its own feet. 4 kB is one page.
+	// An empty, read-only tmpfs: a command must reach neither other drafts nor the files of its own layer, past the overlay. 4 kB is one page.
 	for _, dir := range s.Hide {
 		if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "size=4k,mode=0700"); err != nil {
 			return fmt.Errorf("hiding %s: %w", dir, err)
 		}
 	}
-	// A new namespace still shows the old /proc, which lists processes of the outside by numbers that mean others in here.
+	// The inherited /proc lists the processes outside, under numbers that belong to other processes in this namespace.
 	if s.PIDs {
 		if err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
 			return fmt.Errorf("/proc: %w", err)
@@ -160,9 +161,9 @@ func (s *spec) mount() error {
 	return nil
 }
 
-// mount shows the layer. Folders are named by descriptors: the option string of an overlay gives ":" and "," a meaning, and
-// projects may have both in their paths. userxattr (Linux 5.11) keeps the overlay's marks in user.* attributes, as trusted.* ones
-// need rights outside of the user namespace; layer_linux.go reads them.
+// mount mounts the layer. The option string names folders by descriptor, as ":" and "," have a meaning in it and may occur in a
+// project's path. userxattr (Linux 5.11) stores the overlay's marks in user.overlay.* attributes, which layer_linux.go reads; the
+// default trusted.* attributes need rights outside of the user namespace.
 func (l mounted) mount() error {
 	if l.Work == "" {
 		if err := unix.Mount(l.Upper, l.At, "", unix.MS_BIND, ""); err != nil {
@@ -187,7 +188,8 @@ func (l mounted) mount() error {
 	if err := unix.Mount("pillion", l.At, "overlay", unix.MS_NOSUID|unix.MS_NODEV, data); err != nil {
 		return fmt.Errorf("an overlay over %s: %w", l.At, err)
 	}
-	// The mount is believed only when the path leads to it: folders of an overlay have a device of their own.
+	// A mount call that succeeded is not enough: the path must lead to the overlay, whose folders have a device number of their own.
+	// Otherwise the program would write to the project.
 	if err := unix.Stat(l.At, &is); err != nil || is.Dev == was.Dev {
 		return fmt.Errorf("an overlay over %s: it does not show there (%v)", l.At, err)
 	}
@@ -232,7 +234,8 @@ func unescape(s string) string {
 	return b.String()
 }
 
-// holder is the mount that shows a path: of those on the longest prefix the last one, as a later mount covers an earlier.
+// holder is the mount that a path belongs to: the one at the longest prefix of the path, and of several there the last in the table, as
+// a later mount covers an earlier one.
 func holder(table []mountPoint, path string) (m mountPoint, ok bool) {
 	for _, x := range table {
 		if paths.Within(x.at, path) && (!ok || len(x.at) >= len(m.at)) {
@@ -242,9 +245,9 @@ func holder(table []mountPoint, path string) (m mountPoint, ok bool) {
 	return m, ok
 }
 
-// aliases are the other names under which a folder, or a part of it, can be reached: mounts of the same file system. A
-// command could change the project through them, behind the layer, as where /home is a bind mount of /data/home. from is the
-// name inside dir, which shows the layer once it is mounted.
+// aliases are the other paths under which a folder, or a part of it, can be reached through mounts of the same file system. Where /home
+// is a bind mount of /data/home, a command could change the project under /data/home, past the layer. From is the path inside dir,
+// which shows the layer once that is mounted; At is the other path.
 func aliases(table []mountPoint, dir string) []shared {
 	m, ok := holder(table, dir)
 	if !ok {
@@ -261,13 +264,13 @@ func aliases(table []mountPoint, dir string) []shared {
 			continue
 		}
 		switch {
-		// Bind mounts of one file system have the same device and differ in root.
-		case paths.Within(x.root, inside): // shows all of it
+		// Bind mounts of one file system have the same device and differ in root, the folder of the file system that they show.
+		case paths.Within(x.root, inside): // shows all of dir
 			rest, _ := filepath.Rel(x.root, inside)
 			if at := filepath.Join(x.at, rest); at != dir {
 				out = append(out, shared{dir, at})
 			}
-		case paths.Within(inside, x.root): // shows a part
+		case paths.Within(inside, x.root): // shows a folder below dir
 			rest, _ := filepath.Rel(inside, x.root)
 			if from := filepath.Join(dir, rest); x.at != from {
 				out = append(out, shared{from, x.at})
@@ -277,14 +280,14 @@ func aliases(table []mountPoint, dir string) []shared {
 	return out
 }
 
-// detached is a mount inside the project, taken before the layer hides it. fd keeps it alive until attach, which closes it.
+// detached is a copy of a mount, made before a layer covers the original. fd keeps it alive until attach, which closes it.
 type detached struct {
 	fd int
 	at string
 }
 
-// below takes copies of the mounts inside a folder. An overlay does not show them, so they are put on it again, read-only:
-// nothing would keep what is written there. A mount within one that was taken comes with it and is skipped.
+// below copies the mounts inside a folder. An overlay does not show them, so they are attached to it again, read-only: they are not part
+// of the layer, and writes would reach the real file system. A mount inside one that was copied is part of that copy and is skipped.
 func below(table []mountPoint, dir string) ([]detached, error) {
 	var out []detached
 	for _, m := range table {
@@ -300,7 +303,7 @@ func below(table []mountPoint, dir string) ([]detached, error) {
 	return out, nil
 }
 
-// detach copies what is mounted at a path, with the mounts inside of it, to be attached at another (open_tree(2), Linux 5.2).
+// detach copies what is visible at a path, with all mounts inside it, to be attached at another path (open_tree(2), Linux 5.2).
 func detach(from, at string) (detached, error) {
 	fd, err := unix.OpenTree(unix.AT_FDCWD, from, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
 	if err != nil {
@@ -309,8 +312,8 @@ func detach(from, at string) (detached, error) {
 	return detached{fd, at}, nil
 }
 
-// attach makes the copy read-only, whole tree at once (mount_setattr(2), Linux 5.12), and only then shows it: there is no moment in
-// which it could be written.
+// attach makes the whole copied tree read-only (mount_setattr(2), Linux 5.12) before it mounts it, so there is no moment at which it could
+// be written.
 func (d detached) attach() error {
 	defer unix.Close(d.fd)
 	if err := unix.MountSetattr(d.fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}); err != nil {
@@ -322,25 +325,25 @@ func (d detached) attach() error {
 	return nil
 }
 
-// kept are the rights that a program in a draft may have if this user is root: what root needs to work with files of several owners.
-// None of them can change mounts. CAP_SETFCAP is what the kernel wants for a user namespace of root's (Linux 5.12), which
-// the sandbox makes for each command.
+// kept are the capabilities that programs in a draft keep if this user is root: those that work with files and processes of several
+// owners. None of them can change mounts. CAP_SETFCAP is needed to map root into a user namespace (Linux 5.12), which the sandbox creates
+// for each command.
 var kept = []uintptr{unix.CAP_SETFCAP, unix.CAP_CHOWN, unix.CAP_DAC_OVERRIDE, unix.CAP_DAC_READ_SEARCH, unix.CAP_FOWNER, unix.CAP_FSETID, unix.CAP_KILL, unix.CAP_SETGID, unix.CAP_SETUID}
 
-// dropRights gives up, for good, what was needed to mount: with it a command could take the layer off again. Three ways lead back
-// to a right across exec (capabilities(7)): the ambient set, the bounding set, from which a program of root's gets its rights, and
-// the inheritable set with a file's own. All three are closed; no_new_privs closes set-user-ID programs as well.
+// dropRights drops the capabilities for mounting for good: with them a command could unmount the layer and write to the project. A
+// program can get a capability across exec in three ways (capabilities(7)): from the ambient set, from the bounding set when root runs
+// it, and from the inheritable set together with the file's own. All three are emptied; no_new_privs disables set-user-ID programs.
 func dropRights() error {
 	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
 		return err
 	}
 	root := os.Geteuid() == 0
-	// Every number is tried, as a newer kernel may know rights that this program does not.
-	for c := uintptr(0); c <= unix.CAP_LAST_CAP+8; c++ { // a few more than this build knows
+	// Eight numbers beyond those that this build knows, as a newer kernel may have more capabilities.
+	for c := uintptr(0); c <= unix.CAP_LAST_CAP+8; c++ {
 		if root && slices.Contains(kept, c) {
 			continue
 		}
-		// EINVAL is a number that this kernel does not know.
+		// An error (EINVAL) means that this kernel does not know the number.
 		if has, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, c, 0, 0, 0); err != nil || has == 0 {
 			continue
 		}
@@ -369,7 +372,7 @@ func (d *Draft) command(argv []string) (*exec.Cmd, error) {
 		cmd.Dir = d.Root()
 		return cmd, nil
 	}
-	// With a namespace of processes a command in the background cannot outlive the worker.
+	// In a PID namespace all processes end with its first one, so a command in the background cannot outlive the worker.
 	s := spec{Dir: h.Project, Hide: []string{filepath.Dir(d.Dir)}, PIDs: !h.SharedPIDs}
 	if h.View == Overlay {
 		for i, root := range d.roots() {
@@ -381,11 +384,12 @@ func (d *Draft) command(argv []string) (*exec.Cmd, error) {
 		if err != nil {
 			return nil, err
 		}
-		// A repository outside of the project has no layer here, so nothing may write to it: a commit fails, and is said to.
+		// The clone does not include a repository outside of the project. It is shared read-only, so a commit in the draft fails instead of
+		// changing the person's repository.
 		if h.GitDir != "" {
 			s.Shared = append(s.Shared, shared{h.GitDir, h.GitDir})
 		}
-		// Folders too large for the clone show the project's own, unless they have been removed since.
+		// Folders that were too large to copy show the project's own content, unless the project has removed them since.
 		for _, rel := range m.Shared {
 			at := filepath.Join(h.Project, filepath.FromSlash(rel))
 			if _, err := os.Stat(at); err == nil {
@@ -396,7 +400,7 @@ func (d *Draft) command(argv []string) (*exec.Cmd, error) {
 	return helper(s, argv)
 }
 
-// helper is the command that enters a view and becomes argv. guard.Command gives it an environment without keys.
+// helper is the command that enters a view and becomes argv. guard.Command gives it an environment without API keys.
 func helper(s spec, argv []string) (*exec.Cmd, error) {
 	b, err := json.Marshal(s)
 	if err != nil {
@@ -407,32 +411,34 @@ func helper(s spec, argv []string) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// self is this program. The link stays right when the file was replaced by an update, and the helper always has the version
-// of the process that wrote its spec. Tests set it.
+// self is the path of this program. The link leads to the running binary even after an update has replaced the file, so the helper
+// always has the version of the process that wrote its spec. Tests set it.
 var self = func() string { return "/proc/self/exe" }
 
-// attributes ask for the namespaces, in which this user has the right to mount. Only ids that are mapped can own files in there.
+// attributes start the helper in a new user namespace, where it may mount, and a new mount namespace; with pids, a PID namespace too.
+// Files of owners that are not mapped cannot be changed or created there.
 func attributes(pids bool) *syscall.SysProcAttr {
 	a := &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS}
 	if pids {
 		a.Cloneflags |= syscall.CLONE_NEWPID
 	}
 	if os.Geteuid() == 0 {
-		// All that is mapped here, as it is: files of other owners stay those of their owners.
+		// Every id keeps its number, so files keep their owners.
 		a.UidMappings, a.GidMappings = identity("/proc/self/uid_map"), identity("/proc/self/gid_map")
 		a.GidMappingsEnableSetgroups = true
 		return a
 	}
-	// Without rights outside, the kernel lets a user map the own id and no other (user_namespaces(7)).
+	// Without privileges the kernel lets a user map only their own id (user_namespaces(7)).
 	a.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}
 	a.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
-	// The overlay acts with the rights of who mounts it: its own work folders have no permissions at all.
+	// The overlay acts with the capabilities of the process that mounts it, and its work/work has mode 0000. Ambient capabilities
+	// survive the exec of the helper; dropRights clears them.
 	a.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP, unix.CAP_DAC_OVERRIDE, unix.CAP_DAC_READ_SEARCH, unix.CAP_FOWNER, unix.CAP_CHOWN, unix.CAP_FSETID}
 	return a
 }
 
-// identity maps every id of a uid_map or gid_map to itself: root in a container may have a part of the ids only, and mapping more
-// fails. Without the file, root alone is mapped.
+// identity maps every id that a uid_map or gid_map lists to itself: root in a container may have only a part of the ids, and mapping any
+// other fails. Without the file only root is mapped.
 func identity(table string) []syscall.SysProcIDMap {
 	b, err := os.ReadFile(table)
 	var out []syscall.SysProcIDMap
@@ -448,8 +454,8 @@ func identity(table string) []syscall.SysProcIDMap {
 	return out
 }
 
-// Probe says what the system offers. It tries it for real, once in the life of this process, in a process of its own: kernel
-// version, AppArmor, seccomp and containers all can forbid it, and no file tells the answer.
+// Probe reports what the system offers. It mounts a real view in a helper process and caches the answer for the life of this process:
+// the kernel's version, AppArmor, seccomp and containers can all forbid it, and no file tells whether they do.
 func Probe() Support { return probe() }
 
 var probe = sync.OnceValue(func() Support {
@@ -461,8 +467,8 @@ var probe = sync.OnceValue(func() Support {
 	return probeIn(dir)
 })
 
-// probeIn tries an overlay in a folder, then a bind mount, each with a namespace of processes first and then without: some containers
-// do not allow a /proc of one's own.
+// probeIn tries an overlay in a folder, then a bind mount, each first with a PID namespace and then without: some containers do not
+// allow mounting /proc.
 func probeIn(dir string) Support {
 	var s Support
 	for _, name := range []string{"lower", "upper", "work"} {
@@ -475,7 +481,7 @@ func probeIn(dir string) Support {
 	if os.WriteFile(filepath.Join(at, "a"), nil, 0o600) != nil {
 		return Support{View: Copy, Why: "temporary files cannot be written"}
 	}
-	// A write, a deletion and a new file are the three things that leave different marks in an upper folder.
+	// A write, a deletion and a new file exercise the three mechanisms of an upper folder: copy-up, whiteout and creation.
 	try := func(l mounted, pids bool) error {
 		cmd, err := helper(spec{Layers: []mounted{l}, Dir: at, PIDs: pids}, []string{"/bin/sh", "-c", "echo b >a && rm a && echo c >b"})
 		if err != nil {
@@ -493,7 +499,7 @@ func probeIn(dir string) Support {
 	for _, pids := range []bool{true, false} {
 		err := try(layer, pids)
 		if err == nil {
-			// The mount succeeded, but the new file is in the lower folder: such a system must not be trusted with a project.
+			// gone is Lstat's error; nil means that the new file reached the lower folder, so views of this system do not protect a project.
 			if _, gone := os.Lstat(filepath.Join(at, "b")); gone == nil {
 				return Support{View: Copy, Why: "an overlay let a write through"}
 			}
@@ -523,9 +529,9 @@ func user() string {
 	return "an ordinary user"
 }
 
-// unfit says why an overlay over this project cannot be had; "" when it can. The reason may be the system, the project's file system,
-// the one where drafts are kept, or files of owners that the namespace does not know, whose copying would fail in the middle of a
-// command (EOVERFLOW).
+// unfit is the reason why this project cannot have an overlay; "" if it can. The reason may be the system, the project's file system, the
+// drafts' file system, or files of owners that the user namespace does not map: copying such a file up fails in the middle of a command
+// (EOVERFLOW).
 func (d *Draft) unfit(ctx context.Context, pids bool) string {
 	// Beside the draft's own layer, so that upper and work of the trial are on the file system that the real ones will use.
 	probe := d.path("probe")
@@ -542,7 +548,7 @@ func (d *Draft) unfit(ctx context.Context, pids bool) string {
 	if err != nil {
 		return err.Error()
 	}
-	// Root maps every id, see attributes. For others the walk goes on while the helper starts.
+	// Root maps every id, see attributes. For other users the project is walked while the helper runs.
 	owners := make(chan string, 1)
 	within, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -555,25 +561,25 @@ func (d *Draft) unfit(ctx context.Context, pids bool) string {
 		if text := strings.TrimSpace(string(out)); text != "" {
 			return strings.TrimPrefix(text, "pillion: the draft could not be entered: ")
 		}
-		return err.Error() // no namespace was given, so nothing was started
+		return err.Error() // the kernel refused the namespaces, so the helper has not run
 	}
 	return <-owners
 }
 
-// foreign looks for files whose owner or group the namespace does not map. Where such a file is changed, the overlay would
-// have to copy it with its owner, and cannot. It stops at the first one, whose path is the reason that a person reads.
+// foreign looks for a file whose owner or group the user namespace does not map. To change such a file, the overlay would have to copy
+// it with its owner, and cannot. The first one found is the reason that a person reads; "" if there is none.
 func foreign(ctx context.Context, roots []string) string {
 	uid, gid := uint32(os.Geteuid()), uint32(os.Getegid())
 	var mu sync.Mutex
 	found := ""
 	var wg sync.WaitGroup
-	// Four walks a core, as most of the time is spent waiting for the disk.
+	// Four goroutines for each core, as most of the time is spent waiting for the disk.
 	slots := make(chan struct{}, 4*runtime.NumCPU())
 	var walk func(dir string)
 	walk = func(dir string) {
 		list, err := os.ReadDir(dir)
 		if err != nil {
-			return // what cannot be read cannot be copied up either, with or without the right owner
+			return // a command cannot read it either, so nothing in it is ever copied up
 		}
 		for _, e := range list {
 			if mu.Lock(); found != "" || ctx.Err() != nil {
@@ -598,7 +604,7 @@ func foreign(ctx context.Context, roots []string) string {
 			select {
 			case slots <- struct{}{}:
 				wg.Go(func() { walk(path); <-slots })
-			// No slot is free: this goroutine goes down itself. Waiting for a slot while holding one could wait forever.
+			// No slot is free, so this goroutine walks the folder itself. If every goroutine waited for a slot while it holds one, all would hang.
 			default:
 				walk(path)
 			}

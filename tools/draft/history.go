@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// History reports that commands in the draft moved the repository: commits, branches, stashes, a checkout. None of it is landed. Only
-// HEAD and refs are compared: `git status` alone rewrites the index, and objects that nothing refers to are no history.
+// History reports that commands in the draft changed the repository's history: commits, branches, stashes, a checkout. None of it is
+// landed. Only HEAD and refs are compared: even `git status` rewrites the index, and objects that no ref reaches are not part of history.
 func (d *Draft) History() bool {
 	h := d.Head()
 	if h.View != Overlay {
@@ -18,7 +18,7 @@ func (d *Draft) History() bool {
 		return err == nil && !maps.Equal(m.Refs, readRefs(d.path("tree", ".git")).values())
 	}
 	for i, root := range d.roots() {
-		// at is the layer's own copy; it has only the files that something in the draft has written.
+		// dir is the project's repository, at the layer over it, which has only the files that were written in the draft.
 		dir, at := filepath.Join(root, ".git"), d.path("upper", ".git")
 		// The second layer lies over the repository itself, not over a folder that holds a .git.
 		if i > 0 {
@@ -32,14 +32,15 @@ func (d *Draft) History() bool {
 	return false
 }
 
-// refs are a repository's HEADs and refs as its files have them (gitrepository-layout(5)): by path in the repository, what they hold.
+// refs are a repository's HEADs and refs as they are in its files (gitrepository-layout(5)): by path in the repository, such as
+// "refs/heads/main", the content of the file: a hash, or "ref: NAME".
 type refs struct {
 	loose  map[string]string
 	packed map[string]string // nil: there is no packed-refs file
-	gone   []string          // in an overlay's layer: what it hides, folders too
+	gone   []string          // paths with a whiteout, files and folders; only in an overlay's layer
 }
 
-// values is what each ref is. A loose one hides the packed one of its name.
+// values are all refs by name. A loose ref takes precedence over the packed one, as in Git.
 func (r refs) values() map[string]string {
 	out := map[string]string{}
 	maps.Copy(out, r.packed)
@@ -47,7 +48,7 @@ func (r refs) values() map[string]string {
 	return out
 }
 
-// under are the refs of a repository below an overlay's layer.
+// under are the refs of a repository as the draft sees them, with layer's files and whiteouts over it.
 func (r refs) under(layer refs) refs {
 	out := refs{loose: maps.Clone(r.loose), packed: r.packed}
 	for _, rel := range layer.gone {
@@ -63,10 +64,10 @@ func (r refs) under(layer refs) refs {
 	return out
 }
 
-// maxRefs bounds a packed-refs file, in bytes: a command in the draft may have put anything there.
+// maxRefs bounds each file that readRefs reads, in bytes: a command in the draft may have put anything there.
 const maxRefs = 64 << 20
 
-// readRefs reads a repository's folder. What cannot be read is left out; a folder that is none gives nothing.
+// readRefs reads the refs from a repository's folder. Files that cannot be read are left out; a folder that does not exist has no refs.
 func readRefs(dir string) refs {
 	r := refs{loose: map[string]string{}}
 	_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
@@ -79,7 +80,7 @@ func readRefs(dir string) refs {
 		}
 		rel = filepath.ToSlash(rel)
 		if e.IsDir() {
-			// Objects are most of a repository, and none of them is a ref.
+			// These hold most of a repository's files and none of its refs; modules has the repositories of submodules.
 			if rel == "objects" || rel == "logs" || rel == "lfs" || rel == "modules" {
 				return fs.SkipDir
 			}
@@ -115,7 +116,7 @@ func readRefs(dir string) refs {
 	return r
 }
 
-// readSome reads a plain file of at most some bytes.
+// readSome reads a regular file; one of more than most bytes is an error.
 func readSome(path string, most int64) (string, error) {
 	f, err := openPlain(path)
 	if err != nil {

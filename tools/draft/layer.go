@@ -23,8 +23,8 @@ type entry struct {
 	at   string // where its bytes are; empty: nothing is there
 }
 
-// upper is the draft's own layer: what the project does not have, or has otherwise. One of an overlay reads whiteouts,
-// one of a clone compares with the manifest.
+// upper is the draft's own layer: the paths that differ from the project. In an overlay a deletion is a whiteout in the layer;
+// in a clone it is a path of the manifest that is missing.
 type upper interface {
 	// children are the names in a folder of the layer, the whiteouts apart. opaque: nothing of the project shows in it.
 	children(rel string) (names, gone []string, opaque bool, err error)
@@ -36,17 +36,18 @@ type upper interface {
 	look(rel string) (entry, error)
 }
 
-// overlayUpper reads the upper folder of an overlay. It is read from outside: the layer's owner is this user.
+// overlayUpper reads the upper folder of an overlay, without mounting the view: the layer belongs to this user.
 type overlayUpper struct {
 	dir   string
-	modes map[string]uint32 // of paths that were made readable for this look at the layer; by where they are
+	modes map[string]uint32 // original modes, by absolute path, of what readable has made readable for the moment
 }
 
 func (u overlayUpper) path(rel string) string { return filepath.Join(u.dir, filepath.FromSlash(rel)) }
 
 func (u overlayUpper) look(rel string) (entry, error) { return lookWith(u.path(rel), u.modes) }
 
-// lookWith is look with the modes that readable has changed for a moment: without them a chmod of ours would be a change of the draft.
+// lookWith is look, but a path that readable has changed keeps its original mode: otherwise readable's chmod would show up as a
+// change that the draft made.
 func lookWith(path string, modes map[string]uint32) (entry, error) {
 	e, err := look(path)
 	if mode, ok := modes[path]; ok {
@@ -55,8 +56,9 @@ func lookWith(path string, modes map[string]uint32) (entry, error) {
 	return e, err
 }
 
-// readable makes all below a folder readable for its owner: a command may have taken the right away, and this process, which
-// must see what was done, has no other right than the owner's. restore puts the modes back; modes has the original ones by path.
+// readable gives the owner the right to read everything below a folder. A command in the draft may have taken that right away
+// (chmod 000), and this process has no other right than the owner's. modes holds the original modes by absolute path; restore puts
+// them back, and callers must run it when they have read the layer.
 func readable(dir string) (modes map[string]uint32, restore func()) {
 	modes = map[string]uint32{}
 	var open func(path string)
@@ -92,8 +94,8 @@ func readable(dir string) (modes map[string]uint32, restore func()) {
 	}
 }
 
-// read calls f with the draft's layer. Where the layer cannot be read by its owner, it is made readable meanwhile and f is called
-// once more, so f must begin from nothing each time. d.mu is held.
+// read calls f with the draft's layer. If that fails for lack of permission, read makes the layer readable for the moment and calls f
+// a second time, so f must start from scratch each time. The caller holds d.mu.
 func (d *Draft) read(f func(upper) error) error {
 	u, err := d.layer(nil)
 	if err == nil {
@@ -114,7 +116,8 @@ func (d *Draft) read(f func(upper) error) error {
 	return f(u)
 }
 
-// children tells whiteouts from the rest. Other character devices (made by root in the draft) stay names, of kind Special.
+// children separates whiteouts from the other names. Other character devices, which only root can make, stay among the names and
+// are of kind Special.
 func (u overlayUpper) children(rel string) (names, gone []string, isOpaque bool, err error) {
 	list, err := os.ReadDir(u.path(rel))
 	if err != nil {
@@ -171,7 +174,8 @@ func (e entry) bytes() ([]byte, error) {
 	return nil, nil
 }
 
-// layer is the draft's own layer. modes are those that readable has changed; nil: none. d.mu is held, or d is not shared yet.
+// layer opens the draft's own layer. modes are the original modes that readable returned; nil: none was changed. The caller holds
+// d.mu, or d is not shared yet.
 func (d *Draft) layer(modes map[string]uint32) (upper, error) {
 	if d.head.View == Overlay {
 		return overlayUpper{d.path("upper"), modes}, nil
@@ -184,14 +188,14 @@ func inGit(rel string) bool {
 	return rel == ".git" || strings.HasPrefix(rel, ".git/") || strings.Contains(rel, "/.git/") || strings.HasSuffix(rel, "/.git")
 }
 
-// Record notes what the project has at every path that the draft has changed and that is not noted yet. It is called after
-// each call that ran in the draft, so that the text the draft started from is kept before the person goes on typing. since
-// is when that call began: a file that was written after it may not be the one that the draft has read, and is Unsure.
-// skip names folders whose content is taken or left as a whole; nothing of them is kept.
+// Record stores a base for every path that the draft has changed and that has none yet: what the project has there. It runs after
+// each call in the draft, so that the text the draft started from is kept before the person types on. since is when that call
+// began: a project file written after it may differ from what the draft has read, and its base is marked Unsure.
+// skip reports folders that are landed as a whole; no bases are kept for what is in them.
 func (d *Draft) Record(since time.Time, skip func(abs string, dir bool) bool) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	// What was noted is kept even when the walk fails: the project's text may be another one at the next try.
+	// The bases found so far are saved even when the walk fails: the project's text may have changed by the next try.
 	changed := false
 	err := d.read(func(u upper) error {
 		r := recording{d: d, u: u, since: since, skip: skip}
@@ -205,7 +209,7 @@ func (d *Draft) Record(since time.Time, skip func(abs string, dir bool) bool) er
 	return err
 }
 
-// recording is one walk of Record. d.mu is held.
+// recording is one walk of Record. The caller holds d.mu.
 type recording struct {
 	d       *Draft
 	u       upper
@@ -214,17 +218,19 @@ type recording struct {
 	changed bool
 }
 
+// lower is the project's own path for a path of the layer.
 func (r *recording) lower(rel string) string {
 	return filepath.Join(r.d.head.Project, filepath.FromSlash(rel))
 }
 
-// folder looks at a folder that both the draft and the project have. top is the root, whose mark is ignored: nothing hides all of a project.
+// folder records the bases in a folder that both the draft and the project have. top: it is the project's root, where an opaque mark
+// is ignored, as it would count every file of the project as deleted.
 func (r *recording) folder(rel string, top bool) error {
 	names, gone, opaque, err := r.u.children(rel)
 	if err != nil {
 		return err
 	}
-	// The draft removed the folder and made it anew: all that the project has in it is gone, though no whiteout says so.
+	// An opaque folder was removed in the draft and created again. All that the project has in it is deleted, without a whiteout for each.
 	if opaque && !top {
 		list, err := os.ReadDir(r.lower(rel))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -251,7 +257,7 @@ func (r *recording) folder(rel string, top bool) error {
 			return err
 		}
 		if b, ok := r.d.bases[at]; ok && (b.Kind != Folder || mine.kind != Folder) {
-			continue // noted, and what is new in a new folder needs no note
+			continue // it has its base, and what lies in a folder that is new needs none
 		}
 		theirs, err := look(r.lower(at))
 		if err != nil {
@@ -268,7 +274,7 @@ func (r *recording) folder(rel string, top bool) error {
 			}
 			continue
 		}
-		// A folder that only became part of the layer because of what is in it has the project's mode, and is no change.
+		// The overlay creates a folder in the layer for any change inside it. Such a folder has the project's mode and is no change itself.
 		if mine.mode != theirs.mode {
 			if err := r.note(at, theirs); err != nil {
 				return err
@@ -285,7 +291,7 @@ func (r *recording) folder(rel string, top bool) error {
 	return nil
 }
 
-// below notes all that the project has at a path and below it: the draft has removed or replaced the whole.
+// below stores bases for all that the project has at a path and below it: the draft has removed or replaced the whole.
 func (r *recording) below(rel string) error {
 	if inGit(rel) {
 		return nil
@@ -314,8 +320,8 @@ func (r *recording) below(rel string) error {
 	return nil
 }
 
-// note keeps what the project has at a path: bytes of files up to files.MaxText and where links lead, else mode and size only.
-// It is called once for each path, so the first text that the draft started from stays the base.
+// note stores the base of a path: the bytes of a file up to files.MaxText, the target of a link, else mode and size only. Callers
+// skip files and links that have a base, so the first text that the draft started from remains it.
 func (r *recording) note(rel string, e entry) error {
 	b := Base{Kind: e.kind, Mode: e.mode, Size: e.size}
 	switch {
@@ -324,7 +330,7 @@ func (r *recording) note(rel string, e entry) error {
 	case e.kind == File || e.kind == Link:
 		text, err := e.bytes()
 		if errors.Is(err, fs.ErrPermission) {
-			b.Big = true // it may be removed, but nobody can say what it held
+			b.Big = true // the draft may have removed it, but its content is unknown
 			break
 		}
 		if err != nil {
@@ -335,7 +341,7 @@ func (r *recording) note(rel string, e entry) error {
 		}
 		b.Size = int64(len(text))
 	}
-	// The same time counts as after: such a file may have been read either way.
+	// An equal time counts as later: whether the draft read the file before or after that write is unknown.
 	if fi, err := os.Lstat(e.at); err == nil && e.kind != Folder && !r.since.IsZero() {
 		b.Unsure = !fi.ModTime().Before(r.since)
 	}
@@ -344,7 +350,8 @@ func (r *recording) note(rel string, e entry) error {
 	return nil
 }
 
-// keep stores bytes under their hash, in hexadecimal. The rename makes them appear whole, so a file that exists is never compared.
+// keep stores bytes in base/ under their SHA-256, in hexadecimal, and returns it. The rename makes the file appear complete, so a file
+// that exists under the hash is trusted without being read.
 func (d *Draft) keep(text []byte) (string, error) {
 	sum := sha256.Sum256(text)
 	hash := hex.EncodeToString(sum[:])
@@ -362,8 +369,9 @@ func (d *Draft) keep(text []byte) (string, error) {
 	return hash, os.Rename(tmp, path)
 }
 
-// LayIn puts a text into the draft as the base of a path: an editor's unsaved buffer. Without it the tools would work on the saved
-// file, and the landing would have to merge with what the person had typed. The file keeps its mode. path is absolute, links resolved.
+// LayIn puts an editor's unsaved buffer into the draft, as the text and as the base of a path. Without it the tools would work on the
+// saved file, and landing would have to merge with what the person had typed. The file keeps its mode. path is absolute, with links
+// resolved. Paths outside the project, in .git, or that already have a base are skipped without an error.
 func (d *Draft) LayIn(path string, text []byte) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -372,13 +380,13 @@ func (d *Draft) LayIn(path string, text []byte) error {
 		return nil // files outside are not in the draft
 	}
 	rel = filepath.ToSlash(rel)
-	// The draft's text is newer than the buffer, and the merge at the end brings the two together.
+	// A path with a base was changed in the draft already. That text stays; the merge at landing combines it with the buffer.
 	if _, ok := d.bases[rel]; ok || inGit(rel) {
-		return nil // the draft has changed it already: its own text counts
+		return nil
 	}
 	theirs, err := look(path)
 	if err != nil || theirs.kind != File && theirs.kind != None {
-		return err // a link's target is laid in under its own name, where it is one
+		return err // err is nil for a folder or a link: only a regular file or a new one has a buffer to lay in
 	}
 	u, err := d.layer(nil)
 	if err != nil {
@@ -388,7 +396,7 @@ func (d *Draft) LayIn(path string, text []byte) error {
 	if err := mkdirsLike(filepath.Dir(at), filepath.Dir(path)); err != nil {
 		return err
 	}
-	// A buffer that was never saved has no mode; 0644 is what an editor gives it with the usual umask.
+	// A buffer that was never saved has no mode; 0644 is what an editor would create it with under the usual umask.
 	mode := fs.FileMode(theirs.mode)
 	if theirs.kind == None {
 		mode = 0o644
@@ -407,8 +415,8 @@ func (d *Draft) LayIn(path string, text []byte) error {
 	return d.saveLocked()
 }
 
-// mkdirsLike makes a folder of the layer and those above it, each with the mode that its counterpart in the project has: in an
-// overlay the upper folder's mode is the one that shows.
+// mkdirsLike creates a folder of the layer and its parents, each with the mode of its counterpart in the project: an overlay shows
+// the upper folder's mode, so another one would be a change. Chmod sets it, as the umask narrows the mode given to Mkdir.
 func mkdirsLike(dir, like string) error {
 	if _, err := os.Lstat(dir); err == nil {
 		return nil
@@ -426,20 +434,20 @@ func mkdirsLike(dir, like string) error {
 	return os.Chmod(dir, mode)
 }
 
-// Change is a path that the draft has otherwise than the project had.
+// Change is a path at which the draft differs from its base.
 type Change struct {
 	Rel     string // below the project, with slashes
 	Base    Base
 	Now     Kind
 	Mode    uint32 // permission bits now
 	Size    int64
-	Ignored bool // it stands for all below it, which git would not show
-	Count   int  // Ignored: how many files and links
+	Ignored bool // the path is ignored by Git; this one change stands for all below it
+	Count   int  // only with Ignored: the number of files and links below
 
-	// text is read by Changes, while the layer is readable; After must not open files later, when the modes are back.
-	text []byte // what is there now, unless it is too large
-	at   string // where it is
-	base string // where the bytes of the base are
+	// text is read by Changes while the layer is readable; After could not open the file once restore has put the modes back.
+	text []byte // the content in the draft; nil when it is larger than files.MaxText
+	at   string // absolute path in the layer
+	base string // absolute path of the base's bytes; meaningless without Base.Hash
 }
 
 // Before is what the project had; nil where no bytes are kept: nothing was there, a folder, or more than Record keeps (Base.Big).
@@ -453,9 +461,9 @@ func (c *Change) Before() ([]byte, error) {
 // After is what the draft has: a file's bytes, up to files.MaxText, or where a link leads. It is nil for none.
 func (c *Change) After() []byte { return c.text }
 
-// Changes lists what the draft changed, in the order of the paths, a folder before what is in it. Record must have run before:
-// a path without a note counts as new. ignored says what Git would not show; where that is a folder, or is new, the change stands
-// for the whole. nil: nothing is ignored.
+// Changes lists what the draft changed, sorted by path, so a folder comes before what is in it. Record must have run: a path
+// without a base counts as new. ignored reports what Git ignores (nil: nothing); an ignored folder, or a new ignored file, becomes one
+// Change for the whole.
 func (d *Draft) Changes(ignored func(abs string, dir bool) bool) ([]Change, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -468,8 +476,8 @@ func (d *Draft) Changes(ignored func(abs string, dir bool) bool) ([]Change, erro
 		if err := w.folder("", true, false); err != nil {
 			return err
 		}
-		// What was there and is not any more leaves no name in the layer below an opaque or new folder.
-		// bases has every path that was ever noted, so the deletions that no name in the layer tells are found in it.
+		// Below an opaque or replaced folder a deletion leaves no whiteout in the layer, so the walk does not meet it. Record has stored
+		// a base for each such path; those that the draft does not show any more are the missing deletions.
 		for rel, b := range d.bases {
 			if !w.seen[rel] && b.Kind != None && !w.covered(rel) && w.state(rel).kind == None {
 				if err := w.add(rel, b, entry{}); err != nil {
@@ -484,29 +492,29 @@ func (d *Draft) Changes(ignored func(abs string, dir bool) bool) ([]Change, erro
 	return out, err
 }
 
-// changeWalk is one walk of Changes. d.mu is held.
+// changeWalk is one walk of Changes. The caller holds d.mu.
 type changeWalk struct {
 	d       *Draft
 	u       upper
 	ignored func(abs string, dir bool) bool
-	// seen are the paths that the walk has come to, changed or not.
+	// seen are the paths that add or bulk has looked at, changed or not. Changes skips them when it looks for further deletions.
 	seen  map[string]bool
 	whole []string // ignored paths that stand for all below them
 	out   []Change
 }
 
-// abs is the project's own path, which ignore rules are about.
+// abs is the project's own path; the ignore rules are given in terms of it.
 func (w *changeWalk) abs(rel string) string {
 	return filepath.Join(w.d.head.Project, filepath.FromSlash(rel))
 }
 
-// covered reports whether an ignored folder above stands for a path, so that it is not listed again.
+// covered reports whether the Change of an ignored folder includes a path, which is then not listed again.
 func (w *changeWalk) covered(rel string) bool {
 	return slices.ContainsFunc(w.whole, func(top string) bool { return rel == top || strings.HasPrefix(rel, top+"/") })
 }
 
-// state is what the draft shows at a path: its own layer first, then the project. It goes down part by part, as a whiteout, an opaque
-// folder or a file anywhere above decides what is below.
+// state is what the draft shows at a path: the entry of its own layer, else the project's. It descends one path element at a time, as a
+// whiteout, an opaque folder or a file at any parent hides what the project has below.
 func (w *changeWalk) state(rel string) entry {
 	at := ""
 	for part := range strings.SplitSeq(rel, "/") {
@@ -519,13 +527,13 @@ func (w *changeWalk) state(rel string) entry {
 			return entry{}
 		}
 		at = join(at, part)
-		// A path that only the project shows is read there; the parts above it were checked on the way down.
 		switch {
 		case mine.kind != None && (at == rel || mine.kind != Folder):
 			if at != rel {
-				return entry{} // a file where the path has a folder
+				return entry{} // a parent of the path is a file in the draft
 			}
 			return mine
+		// From here down the layer has nothing, and no parent hides the project: its own entry shows.
 		case mine.kind == None:
 			e, _ := look(w.abs(rel))
 			return e
@@ -534,7 +542,7 @@ func (w *changeWalk) state(rel string) entry {
 	return entry{}
 }
 
-// folder lists what changed in a folder of the layer. isNew: the project has none there, so every folder in it is a change.
+// folder adds the changes in a folder of the layer. isNew: the project has no folder there, so every folder in it is a change.
 func (w *changeWalk) folder(rel string, top, isNew bool) error {
 	names, gone, _, err := w.u.children(rel)
 	if err != nil {
@@ -558,7 +566,7 @@ func (w *changeWalk) folder(rel string, top, isNew bool) error {
 			return err
 		}
 		base, noted := w.d.bases[at]
-		// A noted base of another kind was replaced by the folder, so all in it is new.
+		// The folder replaced a file or link of the project, or is new itself: everything in it is new.
 		fresh := isNew || noted && base.Kind != Folder
 		if e.kind == Folder {
 			if w.ignored(w.abs(at), true) {
@@ -577,7 +585,7 @@ func (w *changeWalk) folder(rel string, top, isNew bool) error {
 			}
 			continue
 		}
-		// Only what is new can be ignored: a file that the project has, tracked or not, is shown as a change.
+		// An ignore rule applies to new files only: a change of a file that the project has is always shown.
 		if base.Kind == None && w.ignored(w.abs(at), false) {
 			if err := w.bulk(at, base, e); err != nil {
 				return err
@@ -591,8 +599,8 @@ func (w *changeWalk) folder(rel string, top, isNew bool) error {
 	return nil
 }
 
-// bulk adds a path with all below it as one: node_modules as ten thousand lines is nothing that a person can review. Count and
-// Size are for the question about it.
+// bulk adds a path and all below it as one Change: nobody can review the ten thousand files of a node_modules. Count and Size are
+// shown in the question about it.
 func (w *changeWalk) bulk(rel string, base Base, e entry) error {
 	c := Change{Rel: rel, Base: base, Now: e.kind, Mode: e.mode, at: e.at, Ignored: true}
 	err := filepath.WalkDir(e.at, func(_ string, x fs.DirEntry, err error) error {
@@ -611,13 +619,13 @@ func (w *changeWalk) bulk(rel string, base Base, e entry) error {
 	return err
 }
 
-// add adds a change, unless the draft has what the project had: a file that was only opened for writing, or put back. An overlay
-// copies a file up at the first open for writing, so the presence in the layer proves nothing. Modes of links mean nothing.
+// add adds a change, unless content and mode equal the base. An overlay copies a file into its layer at the first open for writing, so
+// a file's presence there does not prove a change; it may also have been changed back. The mode of a link has no meaning.
 func (w *changeWalk) add(rel string, base Base, e entry) error {
 	w.seen[rel] = true
 	c := Change{Rel: rel, Base: base, Now: e.kind, Mode: e.mode, Size: e.size, at: e.at, base: w.d.path("base", base.Hash),
 		Ignored: base.Kind == Folder && e.kind == None && w.ignored(w.abs(rel), true)}
-	if e.kind == File && e.size <= files.MaxText || e.kind == Link { // read while it can be
+	if e.kind == File && e.size <= files.MaxText || e.kind == Link { // see Change.text
 		var err error
 		if c.text, err = e.bytes(); err != nil {
 			return err

@@ -10,23 +10,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// whiteout is overlayfs' mark for a name that is gone: a character device 0/0 (Documentation/filesystems/overlayfs.rst).
+// whiteout reports overlayfs' mark for a deleted name: a character device 0/0 (the kernel's Documentation/filesystems/overlayfs.rst).
+// Callers have checked that it is a character device.
 func whiteout(fi fs.FileInfo) bool {
 	s, ok := fi.Sys().(*syscall.Stat_t)
 	return ok && s.Rdev == 0
 }
 
-// opaque reports overlayfs' mark on a folder in which nothing of the lower layer shows. The attribute is user.overlay.*
-// because the overlay is mounted with userxattr. Only "y" is that mark.
+// opaque reports overlayfs' mark for a folder that hides the lower layer's. The attribute is in user.overlay.* because the overlay is
+// mounted with userxattr. Only the value "y" hides the lower folder.
 func opaque(path string) bool {
 	var b [8]byte
 	n, err := unix.Lgetxattr(path, "user.overlay.opaque", b[:])
 	return err == nil && n == 1 && b[0] == 'y'
 }
 
-// clearMarks takes overlayfs' own attributes off a file that leaves the layer, and rights that a program of root's would have
-// (security.capability, see capabilities(7)). The marks belong to the layer and mean nothing in the project. A list
-// of names longer than 4096 bytes is left as it is.
+// clearMarks removes overlayfs' own attributes from a file that leaves the layer, as they have no meaning in the project, and file
+// capabilities (security.capability, see capabilities(7)), with which a landed program would gain rights. It is best effort: a file
+// whose list of attribute names exceeds 4096 bytes keeps them.
 func clearMarks(path string) {
 	buf := make([]byte, 4096)
 	n, err := unix.Llistxattr(path, buf)
@@ -50,10 +51,11 @@ func splitNames(b []byte) (out []string) {
 	return out
 }
 
+// isNotDir reports that a parent of the path is a file.
 func isNotDir(err error) bool { return errors.Is(err, syscall.ENOTDIR) }
 
-// openPlain opens a file that was a regular one a moment ago. What runs in the draft may have put a link or a named pipe
-// there since: neither is followed or waited for.
+// openPlain opens a file that was a regular one a moment ago. A program in the draft may have replaced it by a link, which must not be
+// followed, or by a named pipe, whose open would wait for a writer.
 func openPlain(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -66,8 +68,8 @@ func openPlain(path string) (*os.File, error) {
 	return f, nil
 }
 
-// copyFile copies a regular file with mode and time of modification, and returns its size and its fileID. It works on plain descriptors:
-// os.File asks for each whether it can be waited for, and a clone has tens of thousands.
+// copyFile copies a regular file with its mode and time of modification, and returns size and fileID of the copy. to must not exist. It
+// uses raw descriptors, as os.File tries to register each file with the poller and a clone has tens of thousands of files.
 func copyFile(from, to string, fi fs.FileInfo) (size int64, id string, err error) {
 	fail := func(op, path string, err error) (int64, string, error) {
 		return 0, "", &fs.PathError{Op: op, Path: path, Err: err}
@@ -81,7 +83,7 @@ func copyFile(from, to string, fi fs.FileInfo) (size int64, id string, err error
 	defer unix.Close(in)
 	var st unix.Stat_t
 	if err := unix.Fstat(in, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
-		return fail("open", from, errors.Join(err, fs.ErrInvalid)) // a link or a pipe was put there since
+		return fail("open", from, errors.Join(err, fs.ErrInvalid)) // a pipe was put there since the walk; a link fails to open
 	}
 	out, err := again(func() (int, error) {
 		return unix.Open(to, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o600)
@@ -90,7 +92,7 @@ func copyFile(from, to string, fi fs.FileInfo) (size int64, id string, err error
 		return fail("open", to, err)
 	}
 	defer unix.Close(out)
-	// FICLONE shares blocks on Btrfs and XFS; where that is not supported the bytes are copied.
+	// FICLONE (ioctl_ficlone(2)) shares blocks on Btrfs and XFS; elsewhere the bytes are copied.
 	if st.Size > 0 {
 		if unix.IoctlFileClone(out, in) == nil {
 			size = st.Size
@@ -105,19 +107,20 @@ func copyFile(from, to string, fi fs.FileInfo) (size int64, id string, err error
 	if err := unix.UtimesNanoAt(unix.AT_FDCWD, to, []unix.Timespec{{Nsec: unix.UTIME_OMIT}, at}, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 		return fail("utimensat", to, err)
 	}
-	// Taken last, as each of the steps above changes the time of the last change.
+	// Read last, as each of the steps above changes the inode's ctime, which is part of the id.
 	if err := unix.Fstat(out, &st); err != nil {
 		return fail("stat", to, err)
 	}
 	return size, idOf(st.Ino, st.Ctim.Sec, st.Ctim.Nsec), nil
 }
 
-// copyBytes copies what is left of a file within the kernel (copy_file_range(2)), or by hand where a file system cannot.
+// copyBytes copies the rest of a file inside the kernel (copy_file_range(2)), or with read and write where the file system cannot. It
+// returns the number of bytes copied.
 func copyBytes(out, in int) (n int64, err error) {
 	for {
 		k, err := again(func() (int, error) { return unix.CopyFileRange(in, nil, out, nil, 1<<30, 0) })
 		if err != nil || k == 0 {
-			// Some file systems of the kernel's own say 0 of a file that has bytes (before Linux 5.19), so the end is believed to a read only.
+			// For files of procfs and the like the call returns 0 although they have bytes (before Linux 5.19), so only a read proves the end.
 			break
 		}
 		n += int64(k)
@@ -138,7 +141,7 @@ func copyBytes(out, in int) (n int64, err error) {
 	}
 }
 
-// again repeats a call that a signal has interrupted.
+// again repeats a call that a signal interrupted (EINTR), as os.File would do; the Go runtime preempts goroutines with signals.
 func again(call func() (int, error)) (int, error) {
 	for {
 		n, err := call()
@@ -148,8 +151,8 @@ func again(call func() (int, error)) (int, error) {
 	}
 }
 
-// fileID tells a file from another with the same size and time: inode, and time of its last change in nanoseconds. A program can set
-// the time of modification back, not that of the last change.
+// fileID distinguishes files of the same size and time of modification: it is the inode number and its ctime in nanoseconds. A program
+// can set the time of modification back, but not the ctime.
 func fileID(fi fs.FileInfo) string {
 	if s, ok := fi.Sys().(*syscall.Stat_t); ok {
 		return idOf(s.Ino, s.Ctim.Sec, s.Ctim.Nsec)
@@ -157,9 +160,10 @@ func fileID(fi fs.FileInfo) string {
 	return ""
 }
 
+// idOf formats a fileID. It is stored in manifests, so both ways to get one must agree.
 func idOf(inode uint64, sec, nsec int64) string { return fmt.Sprintf("%d.%d.%d", inode, sec, nsec) }
 
-// onDisk is what a file takes, in bytes. Its size says too much where it has holes; st_blocks counts units of 512 (inode(7)).
+// onDisk is the disk space that a file uses, in bytes. st_blocks counts units of 512 (inode(7)) and leaves out holes, unlike the size.
 func onDisk(fi fs.FileInfo) int64 {
 	if s, ok := fi.Sys().(*syscall.Stat_t); ok {
 		return s.Blocks * 512

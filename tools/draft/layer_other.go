@@ -11,15 +11,17 @@ import (
 	"time"
 )
 
-// Without overlays there are no whiteouts: layers of clones are compared with their manifest.
+// Without overlays a layer has no whiteouts and no marks; a clone is compared with its manifest.
 
 func whiteout(fs.FileInfo) bool { return false }
 func opaque(string) bool        { return false }
 func clearMarks(string)         {}
 
+// isNotDir reports that a parent of the path is a file.
 func isNotDir(err error) bool { return errors.Is(err, syscall.ENOTDIR) }
 
-// openPlain opens a file that was a regular one a moment ago.
+// openPlain opens a file that was a regular one a moment ago. It refuses links and pipes, but between the check and the open one could
+// still be put there: O_NOFOLLOW does not exist on every system.
 func openPlain(path string) (*os.File, error) {
 	if fi, err := os.Lstat(path); err != nil || !fi.Mode().IsRegular() {
 		return nil, errors.Join(err, &fs.PathError{Op: "open", Path: path, Err: fs.ErrInvalid})
@@ -51,8 +53,8 @@ func copyFile(from, to string, fi fs.FileInfo) (size int64, id string, err error
 	return size, "", err
 }
 
-// fileID is not known in one way on the other systems; size and time have to do.
+// fileID is empty: there is no portable inode number, so size and time of modification must tell files apart.
 func fileID(fs.FileInfo) string { return "" }
 
-// onDisk is what a file takes, in bytes, as far as its size says.
+// onDisk is a file's size in bytes, which exceeds its use of the disk where it has holes.
 func onDisk(fi fs.FileInfo) int64 { return fi.Size() }

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockFile locks an open file for this process (flock(2)). The system frees the lock when the process dies, however it does, so no
-// stale one is left. ok is false while somebody else has it.
+// lockFile locks an open file without waiting (flock(2)). The kernel releases the lock when the file is closed or the process ends, even
+// by kill -9, so no stale lock remains. ok is false while another descriptor holds it, of this process or of another.
 func lockFile(f *os.File) (ok bool, err error) {
 	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {

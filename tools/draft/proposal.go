@@ -16,23 +16,23 @@ import (
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
-// Proposal is what a draft proposes: files that a person reads hunk by hunk, and the rest, which is taken or left.
+// Proposal is what a draft proposes: files that a person reviews hunk by hunk, and the rest, which is accepted or rejected as a whole.
 type Proposal struct {
 	Files   []change.File // edits, new files, deletions, links, modes; Old is what the draft began from
-	Bulk    []Change      // taken or left as a whole: what Git does not show, and files too large to be read
-	Folders []Change      // made, removed or with another mode; they follow their files
-	Left    []string      // what cannot be landed and why, for people
-	Notes   []string      // what the reader must know of the whole
+	Bulk    []Change      // accepted or rejected as a whole: what Git ignores, and files larger than files.MaxText
+	Folders []Change      // created, removed or with another mode; they are landed after their files
+	Left    []string      // what cannot be landed, each as "path: why", for people
+	Notes   []string      // sentences about the whole, for the reviewer
 }
 
-// Empty reports that there is nothing to land.
+// Empty reports that there is nothing to land. Left may have entries all the same.
 func (p *Proposal) Empty() bool { return len(p.Files)+len(p.Bulk)+len(p.Folders) == 0 }
 
-// Propose reads the layer and sorts its changes. ignored says what Git would not show; see Changes. umask is the one of who will
-// write the files: a new file gets a mode of its own only where it would not get it anyway. What cannot be landed is not an error:
-// it is listed in Left, so that one socket does not hold back the work of a turn.
+// Propose reads the layer and sorts its changes. ignored reports what Git ignores; see Changes. umask is that of the process that will
+// write the files: a new file gets an explicit mode only if it differs from the default under that umask. What cannot be landed is no
+// error but an entry of Left, so that one socket does not block the work of a whole turn.
 func (d *Draft) Propose(ignored func(abs string, dir bool) bool, umask fs.FileMode) (*Proposal, error) {
-	// The list is taken in one walk: between two, a command in the background could change what was already sorted.
+	// One walk for all: between two walks a command in the background could change what was already sorted.
 	list, err := d.Changes(ignored)
 	if err != nil {
 		return nil, err
@@ -42,13 +42,13 @@ func (d *Draft) Propose(ignored func(abs string, dir bool) bool, umask fs.FileMo
 	for i := range list {
 		c := &list[i]
 		path := filepath.Join(h.Project, filepath.FromSlash(c.Rel))
-		// A file in place of a folder, or the reverse, would need a removal and a creation in one transaction, which change sets do not have.
 		leave := func(why string) { p.Left = append(p.Left, c.Rel+": "+why) }
 		switch {
 		case c.Ignored:
 			p.Bulk = append(p.Bulk, *c)
 		case c.Now == Special:
 			leave("a socket, named pipe or device is not landed")
+		// A file in place of a folder, or the reverse, would need a removal and a creation in one transaction, which change sets cannot express.
 		case c.Now == Folder && (c.Base.Kind == File || c.Base.Kind == Link):
 			leave("it was a file and is a folder in the draft; remove the file first")
 		case c.Base.Kind == Folder && (c.Now == File || c.Now == Link):
@@ -84,14 +84,15 @@ func (d *Draft) Propose(ignored func(abs string, dir bool) bool, umask fs.FileMo
 	if d.History() {
 		p.Notes = append(p.Notes, "Git's history was changed in the draft (a commit, a branch, a checkout). That is not landed: what was committed is proposed here as changes of files, to be committed by the person.")
 	}
-	// The merge is still right line by line, but a reader should know that base and target are two branches.
+	// Landing merges line by line as always, but the reviewer should know that the base is of another branch than the target.
 	if now := d.BranchNow(); now != h.Branch {
 		p.Notes = append(p.Notes, fmt.Sprintf("The draft was begun on %s, and the project is on %s now; its changes were merged with what is there.", h.Branch, now))
 	}
 	return p, nil
 }
 
-// leadsOut is where a link leads if that is outside of the project, by its words: what is on the way may be links of the draft.
+// leadsOut is the target of a link if it lies outside of the project, else "". It judges by the path's text and follows no links on the
+// way: those may exist in the draft only.
 func leadsOut(root, at, to string) string {
 	if !filepath.IsAbs(to) {
 		to = filepath.Join(filepath.Dir(at), to)
@@ -102,8 +103,8 @@ func leadsOut(root, at, to string) string {
 	return to
 }
 
-// file is a change of one file or link as a member of a change set; ok is false where nothing is left of it. Text that is not text,
-// a link, and a change of encoding are Binary: they are taken whole, as no hunk could express them.
+// file converts a change of a file or link to a member of a change set; ok is false if nothing differs. Content with zero bytes, a link,
+// and a change of encoding are Binary: they are accepted as a whole, as no hunk could express them.
 func (c *Change) file(path string, umask fs.FileMode) (f change.File, ok bool, err error) {
 	before, err := c.Before()
 	if err != nil {
@@ -140,11 +141,11 @@ func (c *Change) file(path string, umask fs.FileMode) (f change.File, ok bool, e
 			f.Mode = c.Mode
 		}
 		if oldKind == string(files.UTF8BOM) || newKind == string(files.UTF8BOM) {
-			f.New = "\ufeff" + newText // a new text file has no encoding to keep: it says it itself
+			f.New = "\ufeff" + newText // Encoding keeps the BOM of a file that exists; a new file needs it in its text
 		}
 	case !has:
 		f.Kind = change.Delete
-	case c.Base.Kind == Link && c.Now == File: // a link has no mode, so the file is as a new one
+	case c.Base.Kind == Link && c.Now == File: // a link has no mode to compare with, so the file is treated as new
 		if fs.FileMode(c.Mode) != 0o666&^umask {
 			f.Mode = c.Mode
 		}
@@ -154,7 +155,7 @@ func (c *Change) file(path string, umask fs.FileMode) (f change.File, ok bool, e
 	return f, f.Kind != change.Edit || f.Old != f.New || oldKind != newKind || f.Mode != 0, nil
 }
 
-// decoded is text and encoding of what is at a path. A link's target is taken as it is.
+// decoded is the text and encoding of a file's bytes. A link's target is not decoded; its encoding is change.Link.
 func decoded(b []byte, kind Kind) (text, encoding string) {
 	if kind == Link {
 		return string(b), change.Link
@@ -163,7 +164,7 @@ func decoded(b []byte, kind Kind) (text, encoding string) {
 	return text, string(e)
 }
 
-// Summary says what a bulk change is, for the question about it: "node_modules (1,204 files, 14 MB)".
+// Summary describes a bulk change for the question about it: "node_modules (1204 files, 14 MB)".
 func (c *Change) Summary() string {
 	switch {
 	case c.Now == None:
@@ -174,7 +175,7 @@ func (c *Change) Summary() string {
 	return fmt.Sprintf("%s (%s)", c.Rel, size(c.Size))
 }
 
-// size is a number of bytes for people, in powers of 1000. A unit is used up to four digits: 9999 kB, then 10 MB.
+// size formats a number of bytes for people, in powers of 1000. A number has at most four digits before the next unit: 9999 kB, then 10 MB.
 func size(n int64) string {
 	for _, unit := range []string{"bytes", "kB", "MB"} {
 		if n < 10_000 {
@@ -185,8 +186,9 @@ func size(n int64) string {
 	return fmt.Sprintf("%d GB", n)
 }
 
-// LandFolders makes, removes and chmods folders after the files have been written. Folders that hold something else by now
-// stay. Doing it again does no harm. list is sorted by path, as Changes gives it. Errors are joined, and the other folders are done.
+// LandFolders creates, removes and chmods folders, after the files have been written. A folder that is not empty is not removed. Running
+// it twice has the effect of once. list is sorted by path, as Changes returns it. After an error it goes on with the other folders and
+// returns all errors joined.
 func (d *Draft) LandFolders(list []Change) error {
 	root := d.Head().Project
 	var errs []error
@@ -204,9 +206,9 @@ func (d *Draft) LandFolders(list []Change) error {
 			continue
 		}
 		if fi, err := os.Lstat(at); err == nil && fi.IsDir() && uint32(fi.Mode().Perm()) != c.Mode {
-			// The draft's mode would undo a decision that was made after it began.
+			// The person has changed the mode since the draft began; theirs wins.
 			if c.Base.Kind == Folder && uint32(fi.Mode().Perm()) != c.Base.Mode {
-				continue // the person changed it too
+				continue
 			}
 			errs = append(errs, os.Chmod(at, fs.FileMode(c.Mode)))
 		}
@@ -215,7 +217,7 @@ func (d *Draft) LandFolders(list []Change) error {
 		if c.Now != None || plainParents(root, c.Rel) != nil {
 			continue
 		}
-		// Remove, never RemoveAll: a folder into which the person has put a file meanwhile is not empty (ENOTEMPTY, or EEXIST) and stays.
+		// Remove, never RemoveAll: if the person has put a file into the folder meanwhile, it is not empty (ENOTEMPTY or EEXIST) and stays.
 		err := os.Remove(filepath.Join(root, filepath.FromSlash(c.Rel)))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTEMPTY) && !errors.Is(err, fs.ErrExist) {
 			errs = append(errs, err)
@@ -224,13 +226,13 @@ func (d *Draft) LandFolders(list []Change) error {
 	return errors.Join(errs...)
 }
 
-// LandBulk moves what is taken as a whole from the draft into the project. It can be cut off at any point and called again:
-// what has been moved is in the project, the rest still in the draft.
+// LandBulk moves the accepted bulk changes from the draft's layer into the project. After a crash it can be called again with the same
+// list: what has been moved is in the project, the rest still in the layer.
 func (d *Draft) LandBulk(list []Change) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.read(func(u upper) error {
-		// One path that cannot be moved does not keep the others in the draft.
+		// A path that cannot be moved does not stop the others.
 		var errs []error
 		for _, c := range list {
 			err := plainParents(d.head.Project, c.Rel)
@@ -243,8 +245,8 @@ func (d *Draft) LandBulk(list []Change) error {
 	})
 }
 
-// move lands one path of the layer and all below it. Where both have a folder it goes down, so that what only the project has in it
-// stays; everything else is replaced whole. What lies below an ignored folder has no base, hence the empty one.
+// move lands one path of the layer and all below it. Where layer and project both have a folder, it descends, so that what only the project
+// has in it stays; anything else is replaced as a whole. The recursion passes an empty base, as Record stores none below an ignored folder.
 func (d *Draft) move(u upper, rel string, base Base) error {
 	to := filepath.Join(d.head.Project, filepath.FromSlash(rel))
 	mine, err := u.look(rel)
@@ -259,7 +261,7 @@ func (d *Draft) move(u upper, rel string, base Base) error {
 	case mine.kind == None && base.Kind != None: // removed in the draft
 		return removeAll(to)
 	case mine.kind == None:
-		return nil // moved already
+		return nil // an earlier call that was cut off has moved it
 	case mine.kind != Folder || theirs.kind != Folder:
 		if theirs.kind == Folder && mine.kind != Folder {
 			if err := removeAll(to); err != nil {
@@ -277,7 +279,7 @@ func (d *Draft) move(u upper, rel string, base Base) error {
 	if err != nil {
 		return err
 	}
-	// The draft made the folder anew: what the project has and the draft has not is removed.
+	// The draft removed the folder and created it again: whatever only the project has in it is removed.
 	if opaque {
 		list, err := os.ReadDir(to)
 		if err != nil {
@@ -302,8 +304,8 @@ func (d *Draft) move(u upper, rel string, base Base) error {
 	return errors.Join(errs...)
 }
 
-// plainParents refuses a path that leads through a symbolic link by now: it would land in another place. The check and the write are
-// two steps; it protects from what a command or a person has done since the draft began, not from a race.
+// plainParents refuses a path whose parent is by now a symbolic link or a file: through a link the change would land somewhere else. The
+// check precedes the write, so it protects from what was done since the draft began, not from a race.
 func plainParents(root, rel string) error {
 	for i, r := range rel {
 		if r != '/' {
@@ -317,8 +319,9 @@ func plainParents(root, rel string) error {
 	return nil
 }
 
-// carry brings a path of the layer to its place: by a rename where both are on one file system, else by a copy beside its
-// place that is renamed when it is whole. The overlay's own marks, set-user-ID bits and whiteouts do not leave the layer.
+// carry moves a path of the layer to its place in the project: by a rename on the same file system, else by a copy beside the target that
+// is renamed when it is complete. Overlay marks, set-user-ID and set-group-ID bits and whiteouts do not leave the layer. A Special is not
+// moved.
 func carry(e entry, to string) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
 		return err
@@ -330,9 +333,9 @@ func carry(e entry, to string) error {
 		if err == nil {
 			clearMarks(path)
 			if fi, err := x.Info(); err == nil && fi.Mode()&(fs.ModeSetuid|fs.ModeSetgid) != 0 && fi.Mode()&fs.ModeSymlink == 0 {
-				_ = os.Chmod(path, fi.Mode().Perm()) // a program that acts as this user for others is nothing to land unseen
+				_ = os.Chmod(path, fi.Mode().Perm()) // a bulk change is landed unread, and such a program runs with this user's rights
 			}
-			// A name that was deleted within a folder of the draft's own leaves its whiteout behind.
+			// A whiteout would become a device file in the project, or make the copy fail.
 			if fi, err := x.Info(); err == nil && x.Type()&fs.ModeCharDevice != 0 && whiteout(fi) {
 				_ = os.Remove(path)
 			}
@@ -343,7 +346,7 @@ func carry(e entry, to string) error {
 	if !errors.Is(err, syscall.EXDEV) {
 		return err
 	}
-	// The folder of the target, so that the rename below stays on one file system and a reader never meets half of it.
+	// The copy is made in the target's folder, so that the rename below stays on one file system and no reader sees half of it.
 	tmp := filepath.Join(filepath.Dir(to), ".pillion-"+filepath.Base(to)+".new")
 	if err := os.RemoveAll(tmp); err != nil {
 		return err
@@ -359,7 +362,7 @@ func carry(e entry, to string) error {
 	return os.RemoveAll(e.at)
 }
 
-// copyAll copies a path with all below it. Folders get their modes at the end, as a read-only one could not be filled.
+// copyAll copies a path with all below it. Folders get their modes at the end, as nothing could be created in a read-only one.
 func copyAll(from, to string) error {
 	modes := map[string]fs.FileMode{}
 	err := filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {
@@ -387,8 +390,8 @@ func copyAll(from, to string) error {
 	return err
 }
 
-// removeAll removes a path of the project that the draft removed as a whole. A repository's own data is never touched, whatever the
-// layer says.
+// removeAll removes a path of the project that the draft has removed as a whole. It never removes a repository's own data (.git),
+// whatever the layer contains.
 func removeAll(path string) error {
 	if inGit(filepath.ToSlash(path)) {
 		return nil

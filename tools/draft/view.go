@@ -5,18 +5,18 @@ import (
 	"os/exec"
 )
 
-// Arg is the first argument of the helper that enters a view and becomes a program in it: this program, started again, because a
-// process with threads cannot enter a user namespace. The program's main hands over to Main.
+// Arg is the first argument that makes this program the helper, which enters a view and becomes another program in it. A new process is
+// needed because one with several threads cannot enter a user namespace. The program's main calls Main for it.
 const Arg = "__draft"
 
 // Support is what the system offers.
 type Support struct {
 	View View
-	PIDs bool   // processes of a draft are in a namespace of their own and end with it
+	PIDs bool   // processes of a draft are in a PID namespace and end with its first process
 	Why  string // why the view is not Overlay
 }
 
-// String says for a person which drafts there are; pillion doctor prints it.
+// String describes for a person how drafts work on this system; pillion doctor prints it.
 func (s Support) String() string {
 	switch s.View {
 	case Overlay:
@@ -31,9 +31,9 @@ func (s Support) String() string {
 	return "a clone of the project under another path: " + s.Why
 }
 
-// best is the view of a new draft: an overlay where one can be mounted over this very project, which is tried before anything else is
-// asked of the system, as it is the common case and each question is a process. Otherwise it is what the system offers, with the reason.
-// A bind mount needs nothing of the project's file system, so it is what remains where overlays work elsewhere.
+// best is the view of a new draft, and the reason if it is not an overlay. An overlay over this very project is tried first: that is the
+// common case, and each try starts a process. If it fails, the view is what the system offers in general. Where overlays work elsewhere
+// but not on this project, a bind mount remains, as that needs nothing of the project's file system.
 func best(ctx context.Context, d *Draft) (view View, pids bool, why string) {
 	why = d.unfit(ctx, true)
 	if why == "" {

@@ -20,31 +20,32 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
-// Client is a running worker, as the process sees it that started it. Its methods are safe for concurrent use. Whoever starts one
-// must Close it: the worker does not end by itself while its input is open.
+// Client is the host's side of a running worker. Its methods are safe for concurrent use. Whoever starts a worker must Close it: it
+// does not end by itself while its standard input is open.
 type Client struct {
 	peer *rpc.Peer
 	cmd  *exec.Cmd
 	host Host
-	said *tail // the worker's standard error
-	// ended is closed when the process has been waited for.
+	said *tail // the end of the worker's standard error
+	// ended is closed when the process has ended and its exit status has been read.
 	ended chan struct{}
 
-	// calls has an entry from before a call is sent until it is answered; last is the key given last.
+	// A call is in calls from before it is sent until it is answered, so a message of the worker about a running call always finds it.
 	mu    sync.Mutex
-	calls map[int64]*tools.Call // guarded by mu: those that run
-	last  int64                 // guarded by mu
+	calls map[int64]*tools.Call // guarded by mu; by key
+	last  int64                 // guarded by mu; the key of the latest call
 }
 
-// startLimit is how long a worker has to mount its view and answer setup. It is generous: a view that cannot be mounted
-// fails at once, and only a busy machine needs more than a moment.
+// startLimit is how long a worker may take to mount its view and answer setup. It is generous, as a view that cannot be mounted fails at
+// once; only a busy machine needs more than a moment.
 const startLimit = 30 * time.Second
 
-// closeLimit is how long a worker has to end its commands; after that it is killed, and what its tools had read is lost.
+// closeLimit is how long a worker may take to end its commands. After that it is killed, and the next worker does not learn which files
+// the session has read.
 const closeLimit = 5 * time.Second
 
-// Start starts a worker and gives it its settings. cmd comes from draft.Draft.Command; its streams are set here. ctx bounds the start
-// only. The error says what the helper said where the view could not be entered.
+// Start starts a worker and sends it its settings. cmd comes from draft.Draft.Command; Start sets its streams. ctx bounds the start only.
+// If the view could not be entered, the error is what the helper wrote to its standard error.
 func Start(ctx context.Context, cmd *exec.Cmd, s Settings, host Host) (*Client, error) {
 	in, toWorker, err := os.Pipe()
 	if err != nil {
@@ -56,7 +57,7 @@ func Start(ctx context.Context, cmd *exec.Cmd, s Settings, host Host) (*Client, 
 		toWorker.Close()
 		return nil, err
 	}
-	// Standard error has a pipe of its own: it tells why a mount failed, before there is a protocol.
+	// Standard error has a pipe of its own: it explains why a mount failed, when there is no connection yet.
 	errs, errOut, err := os.Pipe()
 	if err != nil {
 		for _, f := range []*os.File{in, toWorker, fromWorker, out} {
@@ -64,11 +65,11 @@ func Start(ctx context.Context, cmd *exec.Cmd, s Settings, host Host) (*Client, 
 		}
 		return nil, err
 	}
-	// Files, not writers: with those, exec starts goroutines of its own, and Wait would wait for every process that inherited a stream.
+	// Files, not writers: for a writer exec starts a goroutine, and Wait would wait until every process that inherited the stream ends.
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, errOut
 	c := &Client{cmd: cmd, host: host, said: &tail{}, ended: make(chan struct{}), calls: map[int64]*tools.Call{}}
-	// The child has its own copies. An end left open in this process would hide from the reader that the worker has died.
 	err = guard.Start(cmd)
+	// The child has its own copies. A write end left open in this process would keep the reader from noticing that the worker has died.
 	for _, f := range []*os.File{in, out, errOut} {
 		f.Close()
 	}
@@ -78,17 +79,17 @@ func Start(ctx context.Context, cmd *exec.Cmd, s Settings, host Host) (*Client, 
 		}
 		return nil, fmt.Errorf("the draft's worker could not be started: %w", err)
 	}
-	go func() { _, _ = io.Copy(c.said, errs); errs.Close() }() // ends with the worker and all that holds its standard error
+	go func() { _, _ = io.Copy(c.said, errs); errs.Close() }() // ends when the worker and all that inherited its standard error have ended
 	go func() { _ = cmd.Wait(); close(c.ended) }()
 	c.peer = rpc.NewPeer(rpc.NewLineStream(fromWorker, toWorker, rpc.StreamOptions{MaxMessage: maxMessage}), rpc.PeerOptions{Handler: c.handle})
-	// The worker must know what it can ask for: a question that the host cannot answer would cost a round trip in every call.
+	// The worker is told what the host offers: a request that the host cannot answer would cost every call a round trip.
 	s.Servers, s.MoreEnv = host.Bridge != nil, host.Environ != nil
 	// The call also proves that the view is mounted: the helper becomes the worker only after that.
 	within, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
 	if err := c.peer.Call(within, methodSetup, s, nil); err != nil {
 		c.kill()
-		// The helper's own words say more than a connection that was closed.
+		// The helper's message says more than "connection closed".
 		if said := strings.TrimSpace(c.said.String()); said != "" {
 			return nil, errors.New(said)
 		}
@@ -97,9 +98,9 @@ func Start(ctx context.Context, cmd *exec.Cmd, s Settings, host Host) (*Client, 
 	return c, nil
 }
 
-// Call runs a tool in the draft. The input has been checked against the tool's schema. A cancelled call is told, and waited
-// for: what it did until then is in its result. When the worker dies meanwhile, the error is a tools.Error of kind "draft": the next
-// call starts another worker, so the model is told to call again.
+// Call runs a tool in the draft. The caller has validated the input against the tool's schema. When ctx is cancelled, Call tells the
+// worker and still waits for the answer, which has what the tool did until then. If the worker dies, the error is a tools.Error of kind
+// "draft" that tells the model to call again, as the next call starts another worker.
 func (c *Client) Call(ctx context.Context, tool string, input json.RawMessage, call *tools.Call) (tools.Result, error) {
 	c.mu.Lock()
 	c.last++
@@ -111,7 +112,7 @@ func (c *Client) Call(ctx context.Context, tool string, input json.RawMessage, c
 		delete(c.calls, key)
 		c.mu.Unlock()
 	}()
-	// The request itself is not cancelled: its answer would be dropped, and with it what the tool has already done.
+	// The request itself is not cancelled, or its answer would be dropped, and with it what the tool has done already.
 	stop := context.AfterFunc(ctx, func() {
 		_ = c.peer.Notify(context.WithoutCancel(ctx), methodCancel, key)
 	})
@@ -130,7 +131,7 @@ func (c *Client) Call(ctx context.Context, tool string, input json.RawMessage, c
 	return a.Result, a.Error.err()
 }
 
-// Alive reports whether the worker still serves. A dead one is replaced at the next call.
+// Alive reports whether the worker still serves. The caller replaces a dead one at the next call.
 func (c *Client) Alive() bool {
 	select {
 	case <-c.ended:
@@ -140,8 +141,8 @@ func (c *Client) Alive() bool {
 	}
 }
 
-// Close ends the worker with all that it started, commands in the background included. It returns the files that the
-// worker's session knows, for Settings.Read of the next one; nil where the worker did not answer.
+// Close ends the worker and all that it started, including commands in the background. It returns the states of the files that the
+// session has read, for Settings.Read of the next worker; nil if the worker did not answer within closeLimit.
 func (c *Client) Close() (read map[string]string) {
 	ctx, cancel := context.WithTimeout(context.Background(), closeLimit)
 	defer cancel()
@@ -150,16 +151,16 @@ func (c *Client) Close() (read map[string]string) {
 	return read
 }
 
-// kill ends the process. In a namespace of processes all that is in it ends too, as the worker is its first process; elsewhere close
-// has ended the commands, and the guard knows the rest by its marks.
+// kill ends the process and waits for it. The worker is the first process of its PID namespace, so all others in it end too. Without such
+// a namespace methodClose has ended the commands, and package guard finds the rest by its marks.
 func (c *Client) kill() {
 	_ = c.cmd.Process.Kill()
 	<-c.ended
 	_ = c.peer.Close()
 }
 
-// call is the running call that a message of the worker is about. A key of a call that has ended is an error: its session's gate must
-// not answer for something that goes on in the background.
+// call is the running call that a message of the worker is about. The key of a call that has ended is an error: what goes on in the
+// background must not get approvals in its name.
 func (c *Client) call(key int64) (*tools.Call, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -169,12 +170,12 @@ func (c *Client) call(key int64) (*tools.Call, error) {
 	return nil, errors.New("that call has ended")
 }
 
-// handle answers the worker. Commands of the model run in the same view, so nothing in a message is trusted: a key finds the call,
-// and the call says whose gate, session and tool it is. Whatever may wait for a person or a server calls Async first, or no other
+// handle answers the worker's requests. The model's commands run beside the worker, so a message is not trusted: its key finds the call,
+// and gate, session and tool are those of the call. A case that may wait for a person or a server calls Async first; otherwise no other
 // message of the worker would be read meanwhile.
 func (c *Client) handle(ctx context.Context, r *rpc.Request) (any, error) {
 	switch r.Method {
-	case methodUpdate: // in order
+	case methodUpdate: // without Async, so that updates arrive in order
 		var p updateParams
 		if err := json.Unmarshal(r.Params, &p); err != nil {
 			return nil, err
@@ -194,7 +195,7 @@ func (c *Client) handle(ctx context.Context, r *rpc.Request) (any, error) {
 			return nil, err
 		}
 		r.Async()
-		// The request comes from a process in which commands ran. Whose it is, is not its to say.
+		// Identity comes from the call, whatever the message claims: with another session's id it could use that session's grants.
 		q := p.request()
 		q.ID, q.SessionID, q.CallID, q.Tool = "", call.SessionID, call.CallID, call.Tool
 		if r.Method == methodWould {
@@ -203,13 +204,13 @@ func (c *Client) handle(ctx context.Context, r *rpc.Request) (any, error) {
 			}
 			return permission.Ask, nil
 		}
-		// Without a gate nobody can allow it; Unanswered tells the loop that no person said no.
+		// Without a gate there is no user to ask. Unanswered tells the turn that the rejection is not a person's decision.
 		if call.Host.Gate == nil {
 			return askAnswer{Error: toWire(&permission.RejectedError{Message: "no user is connected", Unanswered: true})}, nil
 		}
 		reply, err := call.Host.Gate.Ask(ctx, q)
 		return askAnswer{reply, toWire(err)}, nil
-	// Plugins run outside, so the worker asks once for each command.
+	// Plugins run in the host, so the worker asks for their environment before each command.
 	case methodEnviron:
 		var p environParams
 		if err := json.Unmarshal(r.Params, &p); err != nil {
@@ -221,7 +222,7 @@ func (c *Client) handle(ctx context.Context, r *rpc.Request) (any, error) {
 		}
 		r.Async()
 		return c.host.Environ(ctx, p.Dir, call), nil
-	// The worker has no servers of its own; see servers in serve.go.
+	// The worker has no language servers of its own; see servers in serve.go.
 	case methodServers:
 		var p serversParams
 		if err := json.Unmarshal(r.Params, &p); err != nil {
@@ -247,7 +248,7 @@ func (c *Client) handle(ctx context.Context, r *rpc.Request) (any, error) {
 			ctx, cancel = context.WithTimeout(ctx, time.Duration(q.Wait)*time.Millisecond)
 			defer cancel()
 		}
-		// Read for each question: the draft changes between two of them.
+		// Texts is called for each question, as the draft changes between questions.
 		if c.host.Texts != nil {
 			ctx = lspbridge.WithTexts(ctx, c.host.Texts())
 		}
@@ -256,7 +257,7 @@ func (c *Client) handle(ctx context.Context, r *rpc.Request) (any, error) {
 	return nil, rpc.MethodNotFound(r.Method)
 }
 
-// servers asks the language servers, for at most the time that the worker's own context has left: it waits no longer than that.
+// servers asks the language servers, for at most p.Wait milliseconds: after that the worker does not wait for the answer any more.
 func (c *Client) servers(ctx context.Context, p serversParams) serversAnswer {
 	if p.Wait > 0 {
 		var cancel context.CancelFunc
@@ -278,17 +279,17 @@ func (c *Client) servers(ctx context.Context, p serversParams) serversAnswer {
 	return serversAnswer{}
 }
 
-// tail keeps the last bytes of what a worker says of itself: a mount that failed, a panic. It is the only explanation when the
-// connection breaks.
+// tail keeps the last maxTail bytes of a worker's standard error: a failed mount, a panic. When the connection breaks, this is the only
+// explanation there is.
 type tail struct {
 	mu sync.Mutex
 	b  []byte // guarded by mu
 }
 
-// maxTail holds a Go panic with the stacks of several goroutines.
-const maxTail = 8 << 10 // bytes
+// maxTail is in bytes: enough for a Go panic with the stacks of several goroutines.
+const maxTail = 8 << 10
 
-// Write implements io.Writer. It never fails: io.Copy must go on reading, or the worker would block on its standard error.
+// Write implements io.Writer. It never fails: if io.Copy stopped reading, the worker would block when it writes to standard error.
 func (t *tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -299,6 +300,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// String is what tail holds now. It may begin in the middle of a line or of a character.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

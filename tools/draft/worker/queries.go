@@ -11,8 +11,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/change"
 )
 
-// question is one of builtin.Queries on the wire; which fields count depends on Ask, the method's name. Every method needs a case in
-// answer and a method of servers; without the case the worker's tool fails with "are not asked for".
+// question is a query of builtin.Queries on the wire. Ask is the method's name, which decides what the other fields mean. Each method needs
+// a case in answer and a method of servers; without the case the tool fails with "the language servers are not asked for …".
 type question struct {
 	Ask    string             `json:"ask"`
 	Path   string             `json:"path,omitempty"`
@@ -22,17 +22,18 @@ type question struct {
 	List   []string           `json:"list,omitempty"` // paths, kinds of actions
 	Diags  []problem          `json:"diags,omitempty"`
 	Action lspbridge.Action   `json:"action"`
-	// Wait crosses as a duration, as the clocks need not agree; answer's context ends then.
-	Wait int64 `json:"wait,omitempty"` // milliseconds until the context's deadline; 0: none
+	// Wait is the time in milliseconds until the deadline of the worker's context; 0: it has none. The host gives up after that time.
+	Wait int64 `json:"wait,omitempty"`
 }
 
-// problem keeps what a server wants back of its diagnostic, which change.Problem leaves out of its JSON.
+// problem is a change.Problem with its Raw, which the JSON of change.Problem leaves out. Code actions need it, see withSent.
 type problem struct {
 	change.Problem
 	Sent json.RawMessage `json:"sent,omitempty"`
 }
 
-// withSent and withRaw convert between the two forms: Raw is what a code action must hand back to its server unchanged (data, code).
+// withSent converts for the wire, withRaw back. Raw is the diagnostic as the server sent it (LSP Diagnostic, with code and data). A
+// textDocument/codeAction request must return it unchanged, or a server that relies on data cannot find its quick fix.
 func withSent(list []change.Problem) []problem {
 	out := make([]problem, len(list))
 	for i, p := range list {
@@ -41,6 +42,7 @@ func withSent(list []change.Problem) []problem {
 	return out
 }
 
+// withRaw undoes withSent.
 func withRaw(list []problem) []change.Problem {
 	out := make([]change.Problem, len(list))
 	for i, p := range list {
@@ -50,18 +52,18 @@ func withRaw(list []problem) []change.Problem {
 	return out
 }
 
-// questionAnswer holds the value of one method, encoded as its result type, and the problems' own form where there are any.
+// questionAnswer is the result of one method: Value is its result type as JSON, Sent the problems in it with their Raw.
 type questionAnswer struct {
 	Value json.RawMessage `json:"value,omitempty"`
 	Sent  [][]problem     `json:"sent,omitempty"` // of ProjectDiagnostics, file by file
 	Error *wireError      `json:"error,omitempty"`
 }
 
-// answer asks the host's servers. Methods are named in a switch and not found by reflection: the worker can reach these and no others.
+// answer asks the host's servers. It is a switch and not reflection, so that the worker can reach these methods and no others.
 func answer(ctx context.Context, h builtin.Queries, q question) questionAnswer {
 	var v any
 	var err error
-	// A code action needs each problem as its server sent it, so the problems cross a second time, in full.
+	// A code action needs each problem as its server sent it, so the problems are sent a second time, with Raw.
 	var sent [][]problem
 	switch q.Ask {
 	case "ProjectDiagnostics":
@@ -100,7 +102,7 @@ func answer(ctx context.Context, h builtin.Queries, q question) questionAnswer {
 		v, err = h.Rename(ctx, q.Path, q.At, q.Text)
 	case "Format":
 		v, err = h.Format(ctx, q.Path)
-	// Reached only when the two sides differ in version, or by a message that no tool of ours sends.
+	// No tool of ours sends another name; a command in the draft that reaches the connection may.
 	default:
 		err = errors.New("the language servers are not asked for " + q.Ask)
 	}
@@ -113,7 +115,8 @@ func answer(ctx context.Context, h builtin.Queries, q question) questionAnswer {
 	return a
 }
 
-// query asks the host and decodes the value into the method's result type.
+// query sends a question and decodes the answer into the method's result type. An error of the host's servers and a broken connection are
+// both returned as err.
 func query[T any](ctx context.Context, b servers, q question) (v T, err error) {
 	a, err := b.question(ctx, q)
 	if err == nil {
@@ -131,13 +134,14 @@ func (b servers) ProjectDiagnostics(ctx context.Context, paths ...string) (out [
 	if err != nil || json.Unmarshal(a.Value, &out) != nil {
 		return nil
 	}
-	// Item by item: the reports' own JSON has lost Raw.
+	// The JSON of the reports has no Raw; Sent has the same problems with it, in the same order.
 	for i := range min(len(out), len(a.Sent)) {
 		out[i].Items = withRaw(a.Sent[i])
 	}
 	return out
 }
 
+// Definition implements builtin.Queries, like the methods below: each sends one question. Positions pass through unchanged.
 func (b servers) Definition(ctx context.Context, path string, p lspbridge.Position) ([]lspbridge.Location, error) {
 	return query[[]lspbridge.Location](ctx, b, question{Ask: "Definition", Path: path, At: p})
 }
@@ -182,19 +186,20 @@ func (b servers) TypeHierarchy(ctx context.Context, path string, p lspbridge.Pos
 	return query[[]lspbridge.TypeTree](ctx, b, question{Ask: "TypeHierarchy", Path: path, At: p})
 }
 
+// CodeActions implements builtin.Queries. The problems cross with Raw, see withSent.
 func (b servers) CodeActions(ctx context.Context, path string, r lspbridge.Range, only []string, diags []change.Problem) ([]lspbridge.Action, error) {
 	return query[[]lspbridge.Action](ctx, b, question{Ask: "CodeActions", Path: path, Range: r, List: only, Diags: withSent(diags)})
 }
 
-// ResolveAction implements builtin.Queries. The action carries the server's own data, so it is sent back as it came.
+// ResolveAction implements builtin.Queries. The action holds the server's own data and is returned as it came.
 func (b servers) ResolveAction(ctx context.Context, a lspbridge.Action) ([]lspbridge.FileEdit, error) {
 	return query[[]lspbridge.FileEdit](ctx, b, question{Ask: "ResolveAction", Path: a.Path, Action: a})
 }
 
-// RunAction applies an action's edit in the draft. One that is only a command of the server is refused: it would read and
-// change the project's files, not the draft's.
+// RunAction implements builtin.Queries. It applies an action's edits in the draft. An action that is only a command of the server fails
+// with kind "unsupported": the server would change the project's files, not the draft's.
 func (b servers) RunAction(ctx context.Context, a lspbridge.Action, apply lspbridge.Apply) error {
-	// Edits that come with the action are resolved like the others: the host knows which of them still need the server.
+	// Actions that already have edits are resolved too: the host knows which of them still need the server.
 	edits, err := b.ResolveAction(ctx, a)
 	if err != nil {
 		return &tools.Error{Kind: "unsupported", Message: a.Title + " cannot be carried out in a draft: " + err.Error(), Err: err}

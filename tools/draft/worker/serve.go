@@ -24,16 +24,16 @@ import (
 	"github.com/pillion-dev/pillion/tools/skill"
 )
 
-// Tools are the ids of the tools that run in a draft: all that read, change or run what is in the project. The others
-// (questions, tasks, the web) have nothing to do with where files are. A tool that touches files and is missing here would write the
-// project itself behind the draft.
+// Tools are the ids of the tools that run in a draft: all that read, change or run what is in the project. The others (questions, tasks,
+// the web) run in the host, as they do not touch the project's files. A tool that changes files must be in this list, or it would write
+// to the project itself, past the draft.
 var Tools = []string{
 	"read", "write", "edit", "multiedit", "apply_patch", "list", "glob", "grep", "bash", "bash_output", "bash_input", "bash_kill", "lsp",
 	"symbol_find", "symbol_read", "symbol_replace", "symbol_insert_before", "symbol_insert_after", "symbol_references", "symbol_rename", "symbol_delete",
 }
 
-// Main serves until the host closes the connection, which also happens when the host dies. It returns the exit code. Its streams are
-// the connection, so standard input is empty and standard output goes to standard error for everything else in the process.
+// Main serves until the host closes the connection, which also happens when the host dies, and returns the exit code. The connection uses
+// standard input and output; for everything else in the process, standard input is empty and standard output goes to standard error.
 func Main() int {
 	in, out := os.Stdin, os.Stdout
 	// A tool that reads standard input would otherwise take bytes of the protocol.
@@ -42,7 +42,7 @@ func Main() int {
 		fmt.Fprintln(os.Stderr, "pillion:", err)
 		return 1
 	}
-	os.Stdin, os.Stdout = null, os.Stderr // a library that prints must not end in the protocol
+	os.Stdin, os.Stdout = null, os.Stderr // a library that prints must not corrupt the protocol
 	s := &server{ready: make(chan struct{}), calls: map[int64]context.CancelFunc{}}
 	s.peer = rpc.NewPeer(rpc.NewLineStream(in, out, rpc.StreamOptions{MaxMessage: maxMessage}), rpc.PeerOptions{Handler: s.handle, Log: func(err error) {
 		fmt.Fprintln(os.Stderr, "pillion:", err)
@@ -54,20 +54,20 @@ func Main() int {
 	return 0
 }
 
-// server is the worker's side. env and tools are set by setup, the first message, before any other is handled.
+// server is the worker's side of the connection. setup, the first message, sets env, tools and bash before any other message is handled.
 type server struct {
-	ready chan struct{} // closed when peer is set: it reads messages before NewPeer has returned
+	ready chan struct{} // closed when peer is set; NewPeer may call handle before it has returned
 	peer  *rpc.Peer
 	env   builtin.Env
 	tools []tools.Tool
-	// bash is the tool of that name where its sandbox is to be found first; nil: it is in tools as it is.
+	// bash returns the bash tool with Settings.Sandbox.Draft, where its first call probes for a sandbox; nil: the tool in tools is used.
 	bash func() tools.Tool
 
 	mu    sync.Mutex
-	calls map[int64]context.CancelFunc // guarded by mu: how to cancel each
+	calls map[int64]context.CancelFunc // guarded by mu; by key
 }
 
-// handle answers the host. Calls run beside each other; setup and cancel are handled in the order in which they arrive.
+// handle answers the host's requests. Calls run concurrently; setup and cancel are handled in the order in which they arrive.
 func (s *server) handle(ctx context.Context, r *rpc.Request) (any, error) {
 	<-s.ready
 	switch r.Method {
@@ -94,14 +94,14 @@ func (s *server) handle(ctx context.Context, r *rpc.Request) (any, error) {
 		if err := json.Unmarshal(r.Params, &p); err != nil {
 			return nil, err
 		}
-		// The list has been cut to Tools: the host cannot be brought to run a tool that belongs outside.
+		// s.tools has only the tools of the list Tools; any other is an error of the host.
 		i := slices.IndexFunc(s.tools, func(t tools.Tool) bool { return t.ID == p.Tool })
 		if i < 0 {
 			return nil, rpc.InvalidParams("no tool %q runs in a draft", p.Tool)
 		}
 		ctx, cancel := context.WithCancel(ctx)
 		s.mu.Lock()
-		s.calls[p.Key] = cancel // before the next message, which may cancel it
+		s.calls[p.Key] = cancel // before Async: the next message may cancel this call
 		s.mu.Unlock()
 		defer func() {
 			s.mu.Lock()
@@ -109,12 +109,12 @@ func (s *server) handle(ctx context.Context, r *rpc.Request) (any, error) {
 			s.mu.Unlock()
 			cancel()
 		}()
-		// From here on other messages are read: a cancellation, and the answers that this call waits for.
+		// From here on other messages are read: cancellations, further calls, and close.
 		r.Async()
 		call := &tools.Call{SessionID: p.SessionID, MessageID: p.MessageID, CallID: p.CallID, Agent: p.Agent, Tool: p.Tool, Host: tools.Host{Gate: gate{s, p.Key}},
 			OnMetadata: func(u tools.Update) {
 				if u.Title == "" && len(u.Metadata) == 0 && u.Locations == nil {
-					return // news of a change set: in a draft it is none of the project's
+					return // an update of a change set only, which is not sent: it is about the draft's files, not the project's
 				}
 				_ = s.peer.Notify(context.WithoutCancel(ctx), methodUpdate, updateParams{p.Key, u})
 			}}
@@ -124,7 +124,7 @@ func (s *server) handle(ctx context.Context, r *rpc.Request) (any, error) {
 		}
 		result, err := tool.Run(context.WithValue(ctx, keyOf{}, p.Key), p.Input, call)
 		return callAnswer{result, toWire(err)}, nil
-	// What the tools have read goes back, so that the next worker, or the tools in the project, need not read it again.
+	// The answer has the files that the tools have read, for Settings.Read of the next worker.
 	case methodClose:
 		r.Async()
 		s.env.Shell.Close()
@@ -133,10 +133,10 @@ func (s *server) handle(ctx context.Context, r *rpc.Request) (any, error) {
 	return nil, rpc.MethodNotFound(r.Method)
 }
 
-// keyOf is the context key under which a call's number reaches what has only its context: the environment of a command.
+// keyOf is the context key of a call's key. Shell.More needs it for its request and gets nothing of the call but the context.
 type keyOf struct{}
 
-// setup makes the tools from the host's settings. It is accepted once, so that calls which run keep the tools they began with.
+// setup builds the tools from the host's settings. A second one is an error, as running calls read env and tools without a lock.
 func (s *server) setup(set Settings) error {
 	if s.tools != nil {
 		return errors.New("the worker has its tools already")
@@ -145,7 +145,7 @@ func (s *server) setup(set Settings) error {
 		return err
 	}
 	known, err := programs.NewSet(set.Programs)
-	if err != nil { // those that are right count, as outside
+	if err != nil { // the valid records are used all the same, as in the host
 		fmt.Fprintln(os.Stderr, "pillion:", err)
 	}
 	// No Applier and no Buffers: no editor shows a draft's files, so they are read from and written to the disk of the view.
@@ -156,7 +156,7 @@ func (s *server) setup(set Settings) error {
 			Mode: set.Sandbox.Mode, Network: set.Sandbox.Network, AutoAllow: set.Sandbox.AutoAllow, Auto: func() bool { return set.Sandbox.ByEffects }, Writable: set.Sandbox.Writable, Processes: set.Sandbox.Processes,
 		}},
 	}
-	// Edits require that a file was read before; without these states a new worker would refuse edits of files the model has seen.
+	// An edit requires that the file was read before; without these states a new worker would refuse edits of files that the model has read.
 	for path, state := range set.Read {
 		env.Tracker.Note(path, state)
 	}
@@ -194,21 +194,21 @@ func (s *server) setup(set Settings) error {
 	return nil
 }
 
-// gate asks the host; it is the tools.Gate of every call in the worker. It holds no rules and no grants: a process beside which commands
-// run must not decide.
+// gate asks the host; it is the tools.Gate of every call in the worker. It holds no rules and no grants: a process that runs beside the
+// model's commands must not decide about them.
 type gate struct {
 	s   *server
 	key int64
 }
 
-// params leaves the change set out; see askParams.
+// params are r for the wire, without the change set; see askParams.
 func (g gate) params(r permission.Request) askParams {
 	p := askParams{Key: g.key, Request: r, AskIf: r.AskIf}
 	p.Request.Change = nil
 	return p
 }
 
-// Ask implements tools.Gate. It waits as long as the person takes; a broken connection is an error, so nothing is allowed by it.
+// Ask implements tools.Gate. It waits as long as the person takes. A broken connection is an error, which allows nothing.
 func (g gate) Ask(ctx context.Context, r permission.Request) (permission.Reply, error) {
 	var a askAnswer
 	if err := g.s.peer.Call(ctx, methodAsk, g.params(r), &a); err != nil {
@@ -217,7 +217,7 @@ func (g gate) Ask(ctx context.Context, r permission.Request) (permission.Reply, 
 	return a.Reply, a.Error.err()
 }
 
-// Would implements tools.Foreteller. A host that does not answer allows nothing.
+// Would implements tools.Foreteller. If the host does not answer, it is permission.Ask, so nothing runs without approval.
 func (g gate) Would(ctx context.Context, r permission.Request) permission.Action {
 	action := permission.Ask
 	if err := g.s.peer.Call(ctx, methodWould, g.params(r), &action); err != nil {
@@ -226,11 +226,11 @@ func (g gate) Would(ctx context.Context, r permission.Request) permission.Action
 	return action
 }
 
-// servers is the host's language servers. They see the draft as texts laid over the project's: a server of its own for each draft would
-// index the whole project again.
+// servers gives the worker's tools the host's language servers; it implements builtin.Bridge and builtin.Queries. The servers see the
+// draft as texts laid over the project's files: a server for each draft would have to index the whole project again.
 type servers struct{ s *server }
 
-// ask sends a question with the time that is left for it. Where no answer comes the verdict is Pending, never "no problems".
+// ask sends a request with the time that is left in ctx. Without an answer the verdict is Pending, never "no problems".
 func (b servers) ask(ctx context.Context, p serversParams) serversAnswer {
 	if at, ok := ctx.Deadline(); ok {
 		p.Wait = max(time.Until(at).Milliseconds(), 1)
@@ -243,7 +243,7 @@ func (b servers) ask(ctx context.Context, p serversParams) serversAnswer {
 	return a
 }
 
-// question asks what is beyond builtin.Bridge. Unlike ask it returns the error: these answers have no certainty to say it with.
+// question sends one query of builtin.Queries. Unlike ask it returns the error, as these answers have no certainty that could express it.
 func (b servers) question(ctx context.Context, q question) (a questionAnswer, err error) {
 	if at, ok := ctx.Deadline(); ok {
 		q.Wait = max(time.Until(at).Milliseconds(), 1)
@@ -271,7 +271,7 @@ func (b servers) Diagnostics(ctx context.Context, path string) lspbridge.FileRep
 	return a.Report
 }
 
-// Warm implements builtin.Bridge.
+// Warm implements builtin.Bridge. It has no context, so it waits for the host's answer without a deadline.
 func (b servers) Warm(path string) {
 	b.ask(context.Background(), serversParams{Op: "warm", Path: path})
 }

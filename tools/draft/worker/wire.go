@@ -1,6 +1,6 @@
-// Package worker runs Pillion's own tools inside a draft's view. The tools' process sees the project as the draft has it; what
-// needs the person or the language servers is asked of the process that started it, over the worker's standard input and
-// output. The gate, its rules and its grants stay there: a worker decides nothing.
+// Package worker runs Pillion's own tools in a process inside a draft's view, where the project looks as the draft has it. For approvals
+// and language servers the worker asks the process that started it, the host, over its standard input and output. Permission rules and
+// grants stay in the host: a worker decides nothing.
 //
 //	cmd, err := d.Command("/proc/self/exe", worker.Arg)
 //	c, err := worker.Start(ctx, cmd, worker.Settings{Cwd: dir, Root: root}, worker.Host{Bridge: servers})
@@ -20,15 +20,15 @@ import (
 	"github.com/pillion-dev/pillion/tools/skill"
 )
 
-// Arg is the first argument of the process that serves tools in a view. The program's main hands over to Main.
+// Arg is the first argument that makes this program a worker. The program's main calls Main for it.
 const Arg = "__worker"
 
-// maxMessage bounds one message, in bytes: the largest file a tool changes, several times (before, after, escaped). It is a guard
-// against a process gone wild and not a budget; both sides use it.
+// maxMessage bounds one message in both directions, in bytes. It is far above the largest file that a tool changes, counted several times
+// (before, after, JSON escapes): it stops a runaway process and is not a budget.
 const maxMessage = 512 << 20
 
-// Settings are what the tools of a worker are made of. They come from the person's configuration as it is outside: a draft
-// must not be able to loosen them by writing configuration files.
+// Settings are what the worker builds its tools from. The host reads them from the configuration outside of the draft: a command must not
+// be able to loosen them by writing configuration files in the draft.
 type Settings struct {
 	// Cwd, Root, Own, StateDir and Home are those of builtin.Env, as the program in the view finds them.
 	Cwd, Root string
@@ -37,19 +37,19 @@ type Settings struct {
 	Home      string
 	Shell     string
 	Sandbox   Sandbox
-	Programs  map[string]string // the person's own records of programs
+	Programs  map[string]string // the person's own program records, the source of programs.NewSet
 	Ripgrep   string
 	Format    *builtin.FormatOptions // nil: no formatters
 	Skills    skill.Places
 	Servers   bool              // the host has language servers
 	MoreEnv   bool              // the host has more environment for commands
-	Read      map[string]string // files that the session knows from before; see files.Tracker.States
+	Read      map[string]string // files that the session has read before, as files.Tracker.States returns them
 }
 
-// Sandbox is builtin.SandboxSettings without its functions, which cannot be sent; ByEffects is what Auto returned at the start.
+// Sandbox is builtin.SandboxSettings without its functions, which cannot be sent; ByEffects is what its Auto returned at the start.
 type Sandbox struct {
-	// Draft: the person has set no mode. Commands are held in the draft by the sandbox where the system has one, and not asked about
-	// then. The worker looks for it at the first command, as that takes processes of its own.
+	// Draft means that the person has set no sandbox mode. Where the system has a sandbox, it then confines commands to the draft, and they
+	// need no approval. The worker probes for one at the first command, as the probe starts processes.
 	Draft                         bool
 	Mode                          string
 	Network, AutoAllow, ByEffects bool
@@ -57,17 +57,17 @@ type Sandbox struct {
 	Processes                     int
 }
 
-// Host is what a worker may ask of the process that started it. Nothing else of that process can be reached from a draft.
+// Host is what a worker may ask of the process that started it. Nothing else of that process is reachable from a draft.
 type Host struct {
 	Bridge  builtin.Bridge  // nil: no language servers
-	Queries builtin.Queries // nil: the servers are asked for problems only
-	// Texts are the draft's own, which Queries are answered about; nil: none.
+	Queries builtin.Queries // nil: only the requests of Bridge are answered
+	// Texts returns the draft's changed files, which the servers see in place of the project's for each query; nil: none.
 	Texts func() []lspbridge.Proposal
-	// Environ is the environment that plugins add to a command, by name; nil: none.
+	// Environ returns the variables that plugins add to a command's environment, by name; nil: none. dir is the command's folder.
 	Environ func(ctx context.Context, dir string, call *tools.Call) map[string]string
 }
 
-// The methods, from the host to the worker …
+// The methods from the host to the worker. They are internal: both sides are always the same build, see draft.Arg.
 const (
 	methodSetup  = "setup"
 	methodCall   = "call"
@@ -75,7 +75,7 @@ const (
 	methodClose  = "close"
 )
 
-// … and back.
+// The methods from the worker to the host.
 const (
 	methodAsk      = "ask"
 	methodWould    = "would"
@@ -85,7 +85,8 @@ const (
 	methodQuestion = "question"
 )
 
-// callParams is one tool call. Key names it in both directions; it is the Client's own count and is never used twice.
+// callParams is one tool call. Key identifies it in both directions: the Client counts its calls, so a key is never used twice. CallID is
+// the model's and may repeat.
 type callParams struct {
 	Key       int64           `json:"key"`
 	Tool      string          `json:"tool"`
@@ -96,27 +97,28 @@ type callParams struct {
 	Agent     string          `json:"agent,omitempty"`
 }
 
-// callAnswer is what a tool returned. A failed call may have output too.
+// callAnswer is what a tool returned. A tool's error is in Error and not an error of the connection: a failed call may have output too.
 type callAnswer struct {
 	Result tools.Result `json:"result"`
 	Error  *wireError   `json:"error,omitempty"`
 }
 
-// askParams carries a request with what its own JSON leaves out. The change set stays: nothing is written outside the draft.
+// askParams carries an approval request and the AskIf that its own JSON leaves out. Its change set is not sent: in a draft an edit is not
+// reviewed by itself, but with the whole draft.
 type askParams struct {
 	Key     int64              `json:"key"`
 	Request permission.Request `json:"request"`
 	AskIf   permission.AskIf   `json:"askIf,omitempty"`
 }
 
-// request is the request as the worker's tool made it, with AskIf in its place.
+// request is the approval request with AskIf restored.
 func (p askParams) request() permission.Request {
 	r := p.Request
 	r.AskIf = p.AskIf
 	return r
 }
 
-// askAnswer is the gate's decision. A rejection is in Error.
+// askAnswer is the gate's decision; a rejection is in Error.
 type askAnswer struct {
 	Reply permission.Reply `json:"reply"`
 	Error *wireError       `json:"error,omitempty"`
@@ -146,11 +148,11 @@ type serversParams struct {
 type serversAnswer struct {
 	Delta  lspbridge.Delta      `json:"delta"`
 	Report lspbridge.FileReport `json:"report"`
-	Sent   []problem            `json:"sent,omitempty"` // the report's problems, in full
+	Sent   []problem            `json:"sent,omitempty"` // the problems of Report with their Raw, which Report's JSON leaves out
 }
 
-// wireError keeps of an error what the other side decides by: whether the person rejected it, a rule denied it, the
-// call was cancelled, and the kind of a tools.Error. Other types arrive as their text alone.
+// wireError is an error on the wire. It keeps what the receiver's decisions depend on: a person's rejection, a denial by a rule, a
+// cancellation, and the kind of a tools.Error. Of any other error only the text arrives.
 type wireError struct {
 	Text     string                    `json:"text"`
 	Kind     string                    `json:"kind,omitempty"` // of a tools.Error
@@ -160,7 +162,7 @@ type wireError struct {
 	NotAble  bool                      `json:"notAble,omitempty"` // lspbridge.ErrUnsupported
 }
 
-// toWire is nil for no error; the other side then gets no error either.
+// toWire converts an error for the wire; nil stays nil. A BusyError crosses as a tools.Error of kind "busy".
 func toWire(err error) *wireError {
 	if err == nil {
 		return nil
@@ -179,14 +181,14 @@ func toWire(err error) *wireError {
 	return w
 }
 
-// err is the error again: errors.Is and errors.As find what they found on the other side.
+// err rebuilds the error: errors.Is and errors.As find the types that wireError keeps, as they did on the other side.
 func (w *wireError) err() error {
 	if w == nil {
 		return nil
 	}
 	var cause error
 	switch {
-	// The most specific first: an error can be both a rejection and the cancellation that followed it.
+	// The most specific one first: an error can hold both a rejection and the cancellation that followed it.
 	case w.Rejected != nil:
 		cause = w.Rejected
 	case w.Denied != nil:
