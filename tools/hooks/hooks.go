@@ -1,12 +1,12 @@
-// Package hooks runs the commands that a person's settings put around prompts and tool calls, by the contract of Claude Code's hooks:
+// Package hooks runs the commands that a person's settings attach to prompts and tool calls, by the contract of Claude Code's hooks:
 // the event is JSON on standard input; exit code 2 blocks, with the reason on standard error; standard output may hold JSON that
-// decides, adds context for the model or says something to the person.
+// decides, adds context for the model or shows a message to the person.
 //
 //	out := hooks.Run(ctx, commands, hooks.Input{"hook_event_name": "PreToolUse", "tool_name": "Bash", …})
 //	if out.Block { … out.Reason … }
 //
-// Which commands there are, and whether their folder is trusted, is the caller's: each command carries its guard.Reason, which is
-// checked again when it starts.
+// The caller decides which commands there are and whether their folder is trusted. Each command carries its guard.Reason, which is
+// checked again when the command starts.
 package hooks
 
 import (
@@ -27,7 +27,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/guard"
 )
 
-// The events that are run. The names, and what may be answered to each, are Claude Code's.
+// The supported events. The names and the answers that each accepts are Claude Code's, so that its settings files work unchanged.
 const (
 	SessionStart      = "SessionStart"
 	UserPromptSubmit  = "UserPromptSubmit"
@@ -42,53 +42,53 @@ const (
 	SessionEnd        = "SessionEnd"
 )
 
-// Events are all of them.
+// Events are all supported events. The settings are checked against it, so an event that is missing here cannot be configured.
 var Events = []string{SessionStart, UserPromptSubmit, PreToolUse, PermissionRequest, PostToolUse, PostToolFailure, Notification, Stop, SubagentStop, PreCompact, SessionEnd}
 
-// DefaultTimeout is how long a command may take that has no timeout of its own. It is Claude Code's figure: hooks run tests.
+// DefaultTimeout is the time limit of a command without one of its own. It is Claude Code's, and long because hooks run tests.
 const DefaultTimeout = 10 * time.Minute
 
-// maxOutput is how much of each of its outputs is read, in bytes; what follows is dropped while the command goes on. Output is
-// stored with the conversation and sent to models.
+// maxOutput is how much of a command's standard output, and of its standard error, is kept, in bytes. The rest is read and dropped while
+// the command runs. The limit exists because output is stored with the conversation and sent to models.
 const maxOutput = 64 << 10
 
-// killDelay is how long a command's pipes may stay open after it was ended: a child of its own may hold them.
+// killDelay is how long Wait waits for a command's pipes after the command has ended: a process that it left behind may hold them open.
 const killDelay = 2 * time.Second
 
-// Command is one hook as it is run.
+// Command is one configured hook.
 type Command struct {
 	Command string
-	Args    []string      // given: Command is a program, started without a shell
+	Args    []string      // not nil: Command is a program, started without a shell; nil: Command is a line for the shell
 	Timeout time.Duration // 0: DefaultTimeout
-	Async   bool          // it is not waited for, and what it answers has no effect
-	Strict  bool          // a failure of it blocks as well ("onFailure": "block")
-	Dir     string
-	Env     []string // besides the scrubbed environment, NAME=value
-	Reason  guard.Reason
+	Async   bool          // Run does not wait for it, and its answer has no effect
+	Strict  bool          // a failure of the command blocks as well ("onFailure": "block")
+	Dir     string        // the working directory
+	Env     []string      // NAME=value, added to the environment without API keys that package guard makes
+	Reason  guard.Reason  // which setting the command comes from; guard refuses it if that setting's folder is not trusted
 }
 
-// Input is the event's JSON.
+// Input is the event's JSON object, with Claude Code's field names.
 type Input map[string]any
 
 // Output is what all hooks of an event together decided. Of several the strictest counts: deny, then ask, then allow.
 type Output struct {
 	Block    bool
-	Reason   string // why it blocks, denies or asks
-	Decision string // of PreToolUse and PermissionRequest: allow, ask, deny or empty
-	// End is set where a hook ends the turn ("continue": false); the reason is for the person.
+	Reason   string // why a hook blocks, or gave its Decision; several reasons for blocking are on lines of their own
+	Decision string // for PreToolUse and PermissionRequest: allow, ask, deny or empty
+	// End is set when a hook ends the turn ("continue": false); EndReason is shown to the person.
 	End       bool
 	EndReason string
-	Context   []string        // for the model
-	Messages  []Message       // for the person
-	Updated   json.RawMessage // of PreToolUse: the tool's input as a hook changed it; nil: unchanged
+	Context   []string        // text for the model
+	Messages  []Message       // lines for the person
+	Updated   json.RawMessage // for PreToolUse: the tool's input as the last of the hooks changed it; nil: unchanged
 }
 
 // Message is a line for the person; Level is info or warning.
 type Message struct{ Level, Text string }
 
-// Matches reports whether a matcher is about one of names: the names of a tool, or what began a session. An empty one and * are
-// about everything; one of letters, digits, _, -, commas and | is a list of names; everything else is a regular expression that may
-// match anywhere. An invalid expression matches everything, because a guard with a slip in it must not be silent.
+// Matches reports whether a matcher applies to one of names: the names of a tool, or what started a session. An empty matcher and "*"
+// apply to everything. A matcher of letters, digits, _, -, spaces, commas and | is a list of exact names; any other is a regular
+// expression, not anchored. An invalid expression matches everything: a hook that guards something must not be skipped over a typo.
 func Matches(matcher string, names ...string) bool {
 	matcher = strings.TrimSpace(matcher)
 	if matcher == "" || matcher == "*" {
@@ -101,13 +101,14 @@ func Matches(matcher string, names ...string) bool {
 	return err != nil || slices.ContainsFunc(names, re.MatchString)
 }
 
+// plain recognizes a matcher that is a list of names and not a regular expression.
 var plain = regexp.MustCompile(`^[A-Za-z0-9_\-|, ]+$`)
 
-// Run runs the commands of one event beside each other and waits for all but the asynchronous ones, which end with background.
-// The end of ctx ends the commands; what they decided until then is returned.
+// Run runs the commands of one event concurrently and waits for all but the asynchronous ones. Cancelling ctx ends the commands, and Run
+// returns what the finished ones decided. Asynchronous commands run on under background.
 func Run(ctx, background context.Context, commands []Command, in Input) Output {
 	raw, err := json.Marshal(in)
-	if err != nil { // a tool's input that is no JSON
+	if err != nil { // a raw value in it is not JSON
 		return Output{Messages: []Message{{"warning", "Hooks were not run: " + err.Error()}}}
 	}
 	event, _ := in["hook_event_name"].(string)
@@ -115,12 +116,13 @@ func Run(ctx, background context.Context, commands []Command, in Input) Output {
 	var wait sync.WaitGroup
 	for i, c := range commands {
 		if c.Async {
-			go c.run(background, raw) // its output has no effect
+			go c.run(background, raw)
 			continue
 		}
 		wait.Go(func() { answers[i] = c.run(ctx, raw) })
 	}
 	wait.Wait()
+	// In the order of the settings, not of completion, so that equal answers give equal results.
 	var out Output
 	for i, a := range answers {
 		if !commands[i].Async {
@@ -132,12 +134,12 @@ func Run(ctx, background context.Context, commands []Command, in Input) Output {
 
 // answer is how one command ended.
 type answer struct {
-	code           int // -1: it did not run to its end
+	code           int // the exit code; -1: the command was not started, or was killed
 	stdout, stderr string
 	err            error
 }
 
-// run runs one command to its end.
+// run runs one command in its own process group, so that a timeout or a cancellation also kills the processes that it has started.
 func (c Command) run(ctx context.Context, stdin []byte) (a answer) {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(c.Timeout, DefaultTimeout))
 	defer cancel()
@@ -166,14 +168,14 @@ func (c Command) run(ctx context.Context, stdin []byte) (a answer) {
 	case errors.As(err, &exit):
 		a.code, a.err = exit.ExitCode(), nil
 	case errors.Is(err, exec.ErrWaitDelay):
-		a.err = nil // it ended well, and a child of it holds its output
+		a.err = nil // the command succeeded; a process that it left behind holds the pipes
 	case err != nil:
 		a.code = -1
 	}
 	return a
 }
 
-// shell is how a line is run: by bash where there is one, which is what such lines are written for.
+// shell is the command that runs a line: bash if there is one, as Claude Code's hooks are written for it, else sh, else cmd on Windows.
 func shell(line string) []string {
 	for _, name := range []string{"bash", "sh"} {
 		if _, err := exec.LookPath(name); err == nil {
@@ -186,10 +188,10 @@ func shell(line string) []string {
 	return []string{"/bin/sh", "-c", line}
 }
 
-// limited keeps the first maxOutput bytes and takes the rest, so that the command does not block.
+// limited keeps the first maxOutput bytes and drops the rest, so that the command never blocks on a full pipe.
 type limited struct{ kept bytes.Buffer } // not embedded: io.Copy would use its ReadFrom, which has no limit
 
-// Write implements io.Writer.
+// Write implements io.Writer. It never fails: an error would make exec stop reading and kill the command with SIGPIPE.
 func (l *limited) Write(b []byte) (int, error) {
 	if room := maxOutput - l.kept.Len(); room > 0 {
 		l.kept.Write(b[:min(room, len(b))])
@@ -197,7 +199,8 @@ func (l *limited) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// reply is the JSON that a command may print.
+// reply is the JSON that a command may print on standard output with exit code 0. Decision is "block" or, in the older form of
+// PreToolUse, "approve".
 type reply struct {
 	Continue *bool           `json:"continue"`
 	Stop     string          `json:"stopReason"`
@@ -207,16 +210,17 @@ type reply struct {
 	Specific json.RawMessage `json:"hookSpecificOutput"`
 }
 
-// specific is the part of it that belongs to the event.
+// specific is the hookSpecificOutput of a reply, with the fields of all events.
 type specific struct {
-	Decision any             `json:"decision"` // of PermissionRequest: {"behavior", "message"}
-	Allow    string          `json:"permissionDecision"`
+	Decision any             `json:"decision"`           // for PermissionRequest: {"behavior", "message"}
+	Allow    string          `json:"permissionDecision"` // for PreToolUse: allow, deny, ask or defer
 	Why      string          `json:"permissionDecisionReason"`
 	Context  string          `json:"additionalContext"`
 	Updated  json.RawMessage `json:"updatedInput"`
 }
 
-// add reads what one command answered.
+// add merges the answer of one command into o. A cancelled command says nothing; exit code 2 blocks; any other failure is a warning, or
+// blocks if the command is Strict.
 func (o *Output) add(event string, c Command, a answer) {
 	name := event + " hook (" + c.Command + ")"
 	switch {
@@ -240,7 +244,7 @@ func (o *Output) add(event string, c Command, a answer) {
 	text := strings.TrimSpace(a.stdout)
 	var r reply
 	if !strings.HasPrefix(text, "{") || json.Unmarshal([]byte(text), &r) != nil {
-		// Of these two events plain text is for the model; of the others it is nobody's.
+		// Output that is not a JSON object is context for the model in these two events, and is ignored in the others.
 		if text != "" && (event == UserPromptSubmit || event == SessionStart) {
 			o.Context = append(o.Context, text)
 		}
@@ -255,7 +259,7 @@ func (o *Output) add(event string, c Command, a answer) {
 	switch r.Decision {
 	case "block", "deny":
 		o.block(event, "deny", cmp.Or(r.Reason, "the "+name+" blocked this without a reason"))
-	case "approve", "allow": // the older form of PreToolUse
+	case "approve", "allow": // the older form of the answer to PreToolUse
 		o.decide("allow", r.Reason)
 	}
 	var s specific
@@ -273,7 +277,7 @@ func (o *Output) add(event string, c Command, a answer) {
 		o.block(event, "deny", cmp.Or(s.Why, "the "+name+" denied this without a reason"))
 	case "ask", "allow":
 		o.decide(s.Allow, s.Why)
-	case "defer": // a later answer of another program: here the person is who decides later
+	case "defer": // in Claude Code another program decides later; Pillion asks the person instead
 		o.decide("ask", s.Why)
 	}
 	if d, ok := s.Decision.(map[string]any); ok {
@@ -287,7 +291,7 @@ func (o *Output) add(event string, c Command, a answer) {
 	}
 }
 
-// block notes a refusal.
+// block records that a hook blocks. The reasons of several hooks are all kept, one on each line.
 func (o *Output) block(event, decision, why string) {
 	if o.Block {
 		o.Reason += "\n" + why
@@ -296,7 +300,7 @@ func (o *Output) block(event, decision, why string) {
 	o.Block, o.Reason, o.Decision = true, why, decision
 }
 
-// decide notes a decision unless a stricter one stands.
+// decide records a decision unless there is one that is as strict or stricter.
 func (o *Output) decide(decision, why string) {
 	rank := []string{"", "allow", "ask", "deny"}
 	if slices.Index(rank, decision) > slices.Index(rank, o.Decision) {
