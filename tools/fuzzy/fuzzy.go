@@ -1,5 +1,6 @@
-// Package fuzzy ranks names by what a person types to mean one of them: all letters in order, better when they stand
-// together, begin words, or lie in a path's last part. Several words must all fit, in any order.
+// Package fuzzy ranks names by how well a typed query matches them. A word matches if the name has all its letters in order; it scores
+// higher when they are adjacent, begin words of the name, or lie in the last element of a path. Of several words in a query, each must
+// match, in any order.
 //
 //	list := fuzzy.New(paths)
 //	for _, m := range list.Best("srvgo", 50) { fmt.Println(list.Name(m.Index), list.Positions("srvgo", m.Index)) }
@@ -13,23 +14,22 @@ import (
 	"unicode/utf8"
 )
 
-// List is names to choose from. It is never changed, and safe for concurrent use.
+// List is a set of names to match against. It is immutable, so it is safe for concurrent use.
 type List struct {
 	names []string
-	lower []string // names folded, at the same byte offsets: a match in lower is a match in names
-	mask  []uint64 // which letters a name has, see letters: rules most names out without looking at them
-	base  []int    // byte offset at which the last part of a path begins
+	lower []string // names in lower case with the same byte offsets, see fold: a match in lower is one in names
+	mask  []uint64 // the letters in each name as bits, see letters: most names are excluded without reading them
+	base  []int    // byte offset at which the last element of the path begins
 }
 
-// Match is a name that fits; a higher score is better.
+// Match is a name that matches; a higher score is better.
 type Match struct {
 	Index int // of the name in the list, from 0
-	Score int // only scores of one query can be compared; it may be negative
+	Score int // comparable only within one query; it may be negative
 }
 
-// New makes a list of names and keeps the slice, which the caller must not change. Paths have slashes on every system; a
-// folder's path may end with one. Names with
-// capitals or letters beyond ASCII are copied, so a list takes up to twice their memory.
+// New makes a list of names. It keeps the slice, which the caller must not change afterwards. Paths have slashes on every system; a
+// folder's path may end with one. Names with capitals or non-ASCII letters are copied, so a list takes up to twice their memory.
 func New(names []string) *List {
 	l := &List{names: names, lower: make([]string, len(names)), mask: make([]uint64, len(names)), base: make([]int, len(names))}
 	for i, n := range names {
@@ -40,15 +40,15 @@ func New(names []string) *List {
 	return l
 }
 
-// Len is how many names there are.
+// Len is the number of names.
 func (l *List) Len() int { return len(l.names) }
 
 // Name is the name at index i, as New got it.
 func (l *List) Name(i int) string { return l.names[i] }
 
-// Best are the names that fit, best first, at most limit; more reports that there are others. Equal scores are ordered by
-// length, then by name, so that the answer does not depend on the order of the list. A query of white space fits all
-// names: the shallowest come first.
+// Best returns the names that match, best first, at most limit; more reports that there are others. Equal scores are ordered by
+// length in bytes, then by name, so that the result does not depend on the order of the list. A query of white space matches all
+// names; paths with few elements come first then.
 func (l *List) Best(query string, limit int) (best []Match, more bool) {
 	terms := strings.Fields(fold(strings.ToValidUTF8(query, "")))
 	var need uint64
@@ -77,7 +77,9 @@ func (l *List) Best(query string, limit int) (best []Match, more bool) {
 			more = true
 			continue
 		}
-		if best = append(best, Match{i, score}); len(best) >= 8*limit+64 { // only the best are ever put in order
+		// Sorting now and then, and dropping all but limit, keeps the slice short: a query of one letter matches most names of a project.
+		// From then on least is the score that a further name must reach.
+		if best = append(best, Match{i, score}); len(best) >= 8*limit+64 {
 			slices.SortFunc(best, order)
 			best, more = best[:limit], true
 			if limit > 0 {
@@ -92,8 +94,8 @@ func (l *List) Best(query string, limit int) (best []Match, more bool) {
 	return best, more
 }
 
-// Positions are the offsets in name i, in UTF-16 units as editors count, at which a query's letters were found: what to
-// highlight. They ascend without repeats; nil when the name does not fit.
+// Positions are the offsets of the query's letters in name i, for highlighting, in UTF-16 units as in LSP positions. They ascend without
+// repeats; nil if the name does not match.
 func (l *List) Positions(query string, i int) []int {
 	var at []int
 	for _, t := range strings.Fields(fold(strings.ToValidUTF8(query, ""))) {
@@ -108,7 +110,8 @@ func (l *List) Positions(query string, i int) []int {
 	return utf16Offsets(l.names[i], at)
 }
 
-// score adds up the terms of a query, less a little for deep and long names; false when one term does not fit.
+// score is the sum of the scores of a query's terms, minus 2 for each folder above and 1 for every 8 bytes of the name, so that of equal
+// matches the shallow and short one wins. ok is false if a term does not match.
 func (l *List) score(terms []string, i int) (int, bool) {
 	depth := strings.Count(strings.TrimSuffix(l.names[i], "/"), "/")
 	total := -2*depth - len(l.names[i])/8
@@ -122,29 +125,30 @@ func (l *List) score(terms []string, i int) (int, bool) {
 	return total, true
 }
 
-// What a letter is worth, and where. Only the order that they lead to matters: a term
-// in one piece beats scattered letters, the last part of a path beats its folders.
+// The points of a match. The numbers have no meaning of their own, only the order of names that they lead to, which the tests fix: a
+// contiguous term beats scattered letters, and the last element of a path beats its folders.
 const (
-	perLetter  = 16
-	inRow      = 12 // beside the one before
-	wordStart  = 10
-	partStart  = 14 // behind a slash
-	perGap     = 3
-	gapMost    = 24
-	inBase     = 20 // the whole term lies in the last part
-	baseStart  = 30 // … and begins it
-	baseWhole  = 60 // … and is it, an ending aside
-	mostPlaces = 16 // occurrences of a term that are weighed
+	perLetter  = 16 // for each letter of a term
+	inRow      = 12 // for a letter directly after the one before
+	wordStart  = 10 // for a letter that begins a word
+	partStart  = 14 // for a letter that begins a path element
+	perGap     = 3  // subtracted for each byte between two letters of a term
+	gapMost    = 24 // at most subtracted for one such gap
+	inBase     = 20 // for a term that lies in the last element of the path
+	baseStart  = 30 // added if the element begins with the term
+	baseWhole  = 60 // added if the term is the whole element, apart from its extension
+	mostPlaces = 16 // occurrences of a term that are compared; the rest of a long name is not searched
 )
 
-// term weighs the best place of one word: in the last part if it fits there, else anywhere. places are byte offsets, which
-// are only collected when want is true: ranking thousands of names must not allocate.
+// term is the score of one word at its best place: in the last element of the path if it matches there, else anywhere. places are the
+// byte offsets of its letters. They are collected only when want is true, as ranking thousands of names must not allocate.
 func (l *List) term(t string, i int, want bool) (score int, places []int, ok bool) {
 	name, lower, base := l.names[i], l.lower[i], l.base[i]
 	if s, p, ok := weigh(name, lower, t, base, want); ok {
 		s += inBase
 		if strings.HasPrefix(lower[base:], t) {
 			s += baseStart
+			// Behind the term there is nothing, or only an extension such as ".go": "makefile" is the file Makefile, "fuzzy" fuzzy.go.
 			rest := strings.TrimSuffix(lower[base+len(t):], "/")
 			if rest == "" || strings.LastIndexByte(rest, '.') == 0 {
 				s += baseWhole
@@ -155,10 +159,11 @@ func (l *List) term(t string, i int, want bool) (score int, places []int, ok boo
 	return weigh(name, lower, t, 0, want)
 }
 
-// weigh finds a term in a name from an offset on: in one piece where that is possible, else letter by letter.
+// weigh finds a term in a name from a byte offset on: contiguous if possible, else letter by letter.
 func weigh(name, lower, t string, from int, want bool) (score int, places []int, ok bool) {
 	best := -1
-	for at, n := from, 0; n < mostPlaces; n++ { // a name of one repeated letter would be searched in quadratic time
+	// Of several occurrences the one that begins a word wins. Without mostPlaces a name of one repeated letter would take quadratic time.
+	for at, n := from, 0; n < mostPlaces; n++ {
 		k := strings.Index(lower[at:], t)
 		if k < 0 {
 			break
@@ -182,8 +187,8 @@ func weigh(name, lower, t string, from int, want bool) (score int, places []int,
 	return scattered(name, lower, t, from, want)
 }
 
-// scattered goes forward to where the term's letters have all been seen, and back from there, so that the letters lie
-// as close together as they can at that place.
+// scattered matches the letters of a term one by one. It searches forward to the first point where all of them have occurred in order,
+// and from there back, taking the last occurrence of each, so that the letters found lie close together.
 func scattered(name, lower, t string, from int, want bool) (score int, places []int, ok bool) {
 	at := from
 	for i, r := range t {
@@ -200,7 +205,7 @@ func scattered(name, lower, t string, from int, want bool) (score int, places []
 		at += k + n
 	}
 	end, back := at, len(t)
-	var stack [64]int // on the stack for all queries that people type
+	var stack [64]int // enough for what people type, without an allocation for each name
 	found := stack[:0]
 	for back > 0 {
 		_, n := utf8.DecodeLastRuneInString(t[:back])
@@ -230,7 +235,8 @@ func scattered(name, lower, t string, from int, want bool) (score int, places []
 	return score, places, true
 }
 
-// startsWord is what a letter gains where a word begins.
+// startsWord is the score for a letter that begins a word or a path element of a name, at a byte offset; 0 for any other letter. Words
+// begin after a separator, at a capital behind a small letter, and at a digit behind a non-digit. ASCII is decided without decoding.
 func startsWord(name string, at int) int {
 	if at == 0 {
 		return partStart
@@ -257,8 +263,8 @@ func startsWord(name string, at int) int {
 	return 0
 }
 
-// fold is a name in small letters, letter by letter at the same byte offsets; letters whose small form has another
-// length stay.
+// fold is a name in lower case, with every letter at its old byte offset. A letter whose lower case takes another number of bytes is left
+// as it is (İ), or offsets in the folded name would not be offsets in the name. A name without capitals is returned without a copy.
 func fold(s string) string {
 	plain := true
 	for i := range len(s) {
@@ -283,7 +289,8 @@ func fold(s string) string {
 	return string(b)
 }
 
-// letters are the letters and digits of a folded text, a bit each.
+// letters has a bit for each letter, digit and path character that occurs in a folded text. A name can match a query only if it has all the
+// query's bits.
 func letters(s string) (m uint64) {
 	for i := range len(s) {
 		switch c := s[i]; {
@@ -292,7 +299,7 @@ func letters(s string) (m uint64) {
 		case c >= '0' && c <= '9':
 			m |= 1 << (26 + c - '0')
 		case c >= utf8.RuneSelf:
-			// One bit for all other letters: there is no room to tell them apart, and this only rules out.
+			// All non-ASCII letters share a bit: a shared bit excludes fewer names, but never a match.
 			m |= 1 << 40
 		case c == '/':
 			m |= 1 << 41
@@ -307,7 +314,7 @@ func letters(s string) (m uint64) {
 	return m
 }
 
-// utf16Offsets turns byte offsets, in order, into UTF-16 ones.
+// utf16Offsets converts ascending byte offsets in s to offsets in UTF-16 units. A character beyond U+FFFF counts as two units.
 func utf16Offsets(s string, at []int) []int {
 	out := make([]int, 0, len(at))
 	units, k := 0, 0

@@ -1,19 +1,19 @@
 package fuzzy
 
-// maxSlips bounds the names that Slips compares, in bytes, and is its answer for longer ones: "not alike". The table of
-// three rows then fits on the stack.
+// maxSlips is the length in bytes of the longest names that Slips compares, and its result for longer ones, which means "not alike". With
+// this bound the table of three rows fits on the stack.
 const maxSlips = 255
 
-// Slips counts the bytes to add, drop, change or swap with their neighbour until one name is the other (the restricted
-// Damerau–Levenshtein distance). It compares bytes, so a letter beyond ASCII can count as several; case counts, fold it
-// before where it should not. For names longer than 255 bytes it returns 255.
+// Slips is the number of typing mistakes between two names: bytes to insert, delete, replace or swap with their neighbour until one is the
+// other (the restricted Damerau–Levenshtein distance). It compares bytes, so a non-ASCII letter can count as several mistakes. Case counts;
+// callers fold both names first where it should not. If a name is longer than 255 bytes, the result is 255.
 func Slips(a, b string) int {
 	if len(a) > maxSlips || len(b) > maxSlips {
 		return maxSlips
 	}
 	var cells [3 * (maxSlips + 1)]int
 	n := len(b) + 1
-	// A swap looks two rows back, so three rows take turns: row i of the table is rows[(i+1)%3].
+	// A swap needs the row before the last, so three rows are reused in turn: row i of the table is rows[(i+1)%3].
 	rows := [3][]int{cells[:n], cells[n : 2*n], cells[2*n : 3*n]}
 	for j := range rows[1] {
 		rows[1][j] = j
