@@ -244,7 +244,7 @@ func (o *Output) add(event string, c Command, a answer) {
 	text := strings.TrimSpace(a.stdout)
 	var r reply
 	if !strings.HasPrefix(text, "{") || json.Unmarshal([]byte(text), &r) != nil {
-		// Output that is not a JSON object is context for the model in these two events, and is ignored in the others.
+		// In these two events output that is not a JSON object is context for the model; in the others it is ignored.
 		if text != "" && (event == UserPromptSubmit || event == SessionStart) {
 			o.Context = append(o.Context, text)
 		}
