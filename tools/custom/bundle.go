@@ -13,24 +13,23 @@ import (
 	"github.com/evanw/esbuild/pkg/api"
 )
 
-// shims are the imports that mean our own files next to the host: plugins import the helper package of OpenCode, and need
-// not install it.
+// shims are imports that lead to our own files beside the host. Plugins import OpenCode's helper package, which they need not install.
 var shims = map[string]string{"@opencode-ai/plugin": "plugin.mjs", "@opencode-ai/plugin/tool": "plugin.mjs", "@pillion/plugin": "plugin.mjs"}
 
-// bundle makes one module of a file and what it imports, to be kept in out; inputs are all files it was made from.
-// Packages of the person's come from the node_modules around the file; zod is ours where there is none. host is the
-// folder of our own. An error names file, line and column.
+// bundle makes one ES module from a file and all that it imports; inputs are the files that went in. Packages come from the node_modules
+// around the file; zod is ours if there is none. host is the folder of our own files, out the path that the caller will write the code
+// to. Errors name file, line and column.
 func bundle(path, host, out string) (code []byte, inputs []string, err error) {
 	quoted := func(s string) string { b, _ := json.Marshal(s); return string(b) }
-	// CommonJS packages call require, which an ES module does not have; it is made for the file's own place, so that it
-	// finds the packages there.
+	// CommonJS packages call require, which an ES module does not have. This one resolves from the file's own path, so that it finds the
+	// packages around it.
 	banner := `import { createRequire as __pillionRequire } from "node:module"; globalThis.require ??= __pillionRequire(` + quoted(path) + `);`
-	// Only a file that names it gets a Bun: packages ask for it to find out where they run.
+	// A global Bun is defined only for a file that mentions it: packages test for it to detect the runtime, and would take Node for Bun.
 	if source, err := os.ReadFile(path); err == nil && bytes.Contains(source, []byte("Bun.")) {
 		banner += ` import { Bun as __pillionBun } from ` + quoted(fileURL(filepath.Join(host, "bun.mjs"))) + `; globalThis.Bun ??= __pillionBun;`
 	}
-	// The bundle lies in the cache, so import.meta and __dirname are replaced by the file's own place. The source map has
-	// positions only: the text is on the disk, and would double the bundle.
+	// The bundle lies in the cache, so import.meta and __dirname are replaced by the file's own path. The source map has positions only: the
+	// sources are on the disk and would double the size of the bundle.
 	r := api.Build(api.BuildOptions{
 		EntryPoints: []string{path}, Outfile: out, Bundle: true, Write: false, Metafile: true,
 		Platform: api.PlatformNode, Format: api.FormatESModule, Target: api.ES2022, Sourcemap: api.SourceMapInline, SourcesContent: api.SourcesContentExclude,
@@ -40,6 +39,7 @@ func bundle(path, host, out string) (code []byte, inputs []string, err error) {
 		LogLevel: api.LogLevelSilent,
 		Plugins: []api.Plugin{{Name: "shims", Setup: func(b api.PluginBuild) {
 			b.OnResolve(api.OnResolveOptions{Filter: `^(@opencode-ai/plugin|@pillion/plugin)(/tool)?$`}, func(a api.OnResolveArgs) (api.OnResolveResult, error) {
+				// The filter is only a quick check; the map decides which names are shims.
 				name, ok := shims[a.Path]
 				if !ok {
 					return api.OnResolveResult{}, nil
@@ -50,8 +50,8 @@ func bundle(path, host, out string) (code []byte, inputs []string, err error) {
 				return api.OnResolveResult{Path: fileURL(filepath.Join(host, "bun.mjs")), External: true}, nil
 			})
 			b.OnResolve(api.OnResolveOptions{Filter: `^zod(/v4)?$`}, func(a api.OnResolveArgs) (api.OnResolveResult, error) {
-				// b.Resolve calls this function again for the same import; the mark ends the recursion and lets esbuild
-				// look for the package itself.
+				// b.Resolve calls this function again for the same import. PluginData marks that call, which then leaves the search for the
+				// package to esbuild.
 				if a.PluginData == "again" {
 					return api.OnResolveResult{}, nil
 				}
@@ -65,7 +65,7 @@ func bundle(path, host, out string) (code []byte, inputs []string, err error) {
 	})
 	if len(r.Errors) > 0 {
 		var all []string
-		// Three errors are enough to see what is wrong; one missing import can cause hundreds.
+		// Three errors suffice to see the cause; one missing import can produce hundreds.
 		for _, m := range r.Errors[:min(len(r.Errors), 3)] {
 			all = append(all, placed(m, path))
 		}
@@ -74,13 +74,13 @@ func bundle(path, host, out string) (code []byte, inputs []string, err error) {
 	return r.OutputFiles[0].Contents, inputsOf(r.Metafile, path), nil
 }
 
-// fileURL is an absolute path as an import specifier: Node takes a bare path with a drive letter for a scheme.
+// fileURL is an absolute path as an import specifier. A plain path would not do on Windows, where Node reads the drive letter as a scheme.
 func fileURL(path string) string {
 	return (&url.URL{Scheme: "file", Path: filepath.ToSlash(path)}).String()
 }
 
-// placed is an error of the bundler with its place; columns count bytes from 1. esbuild gives paths relative to the
-// working directory, and columns from 0.
+// placed is a message of the bundler with file, line from 1, and column in bytes from 1. esbuild gives paths relative to the working
+// directory and columns from 0.
 func placed(m api.Message, path string) string {
 	text := m.Text
 	if strings.HasPrefix(text, "Could not resolve ") {
@@ -98,8 +98,8 @@ func placed(m api.Message, path string) string {
 	return path + ": " + text
 }
 
-// inputsOf are the files that a bundle was made from. The file itself is always the first. Names that are no files on the
-// disk, such as shims, are left out.
+// inputsOf are the files that a bundle was made from, as absolute paths, the bundled file first. Names without a file on the disk, such as
+// shims, are left out.
 func inputsOf(metafile, path string) []string {
 	var m struct{ Inputs map[string]json.RawMessage }
 	out := []string{path}

@@ -12,28 +12,26 @@ import (
 	"github.com/pillion-dev/pillion/tools/whole"
 )
 
-// bundled is a file made ready to run. The stamp decides when the file is loaded again, so it must be of the contents
-// that went in, even where the files have changed since.
+// bundled is a file that is ready to run. The stamp decides when the file is loaded again, so it must describe the contents that went into
+// the bundle, even if the files have changed since.
 type bundled struct {
 	code    string   // path of the bundle
-	inputs  []string // all files it was made from
-	stamp   string   // of these, as they went into it
-	passing bool     // the bundle is of this load only, and is removed after it
+	inputs  []string // all files that it was made from
+	stamp   string   // stampAll of inputs as they went into it; empty: unknown, so the next refresh bundles again
+	passing bool     // the bundle is for this load only, and open removes it
 }
 
-// keptBundle says what a kept bundle was made from. It counts as long as all of it is as it was: what the files hold,
-// and when the folders were changed in which imports are looked for. Contents are compared by hash, because a checkout
-// changes times without changing files; folders are compared by time, because what counts there is a file that came or
-// went.
+// keptBundle describes what a cached bundle was made from; the bundle is valid while none of it has changed. Files are compared by hash,
+// because a checkout changes times without changing contents. Folders in which imports are looked up are compared by time, because a file
+// that is added or removed there can change where an import leads.
 type keptBundle struct {
-	Maker   string            `json:"maker"`   // of the bundler, its settings and the host's own files
+	Maker   string            `json:"maker"`   // see maker
 	Inputs  map[string]string `json:"inputs"`  // SHA-256 by path
 	Folders map[string]string `json:"folders"` // stamp by path
 }
 
-// maker identifies the bundler, its settings and the host's own files by the program that they are part of. Another build
-// of Pillion may bring another bundler or other shims, so its bundles are not used. Empty, where the program has been
-// replaced, matches only other programs that could not tell either.
+// maker identifies the bundler, its settings and the host's own files by the stamp of the program that contains them: another build of
+// Pillion may have another bundler or other shims, so its bundles are not used. It is empty if the program's file cannot be read.
 func maker() string {
 	self, err := os.Executable()
 	if err != nil {
@@ -42,9 +40,10 @@ func maker() string {
 	return stampOf(self)
 }
 
-// bundleKept is bundle with a memory: a file whose imports are as they were is not bundled again, whoever did it. Several
-// processes may do this at once for one file: whole.Write replaces files atomically, and the description is written last.
+// bundleKept is bundle with a cache on the disk: a file is not bundled again, by this process or another, while it and its imports are
+// unchanged. Several processes may do this at the same time: whole.Write replaces files atomically, and the description is written last.
 func bundleKept(path, host string) (bundled, error) {
+	// Named by the path and not by the contents, so that a changed file replaces its old bundle and the cache does not grow.
 	sum := sha256.Sum256([]byte(path))
 	base := filepath.Join(host, "bundles", hex.EncodeToString(sum[:12]))
 	code, about := base+".mjs", base+".json"
@@ -53,7 +52,7 @@ func bundleKept(path, host string) (bundled, error) {
 		for p := range kept.Inputs {
 			b.inputs = append(b.inputs, p)
 		}
-		b.stamp = stampAll(b.inputs) // before the contents are compared, so that a later change shows
+		b.stamp = stampAll(b.inputs) // before the contents are compared, so that a change after the comparison is noticed later
 		if kept.counts() {
 			return b, nil
 		}
@@ -64,8 +63,8 @@ func bundleKept(path, host string) (bundled, error) {
 		return bundled{}, err
 	}
 	b := bundled{code: code, inputs: inputs, stamp: stampAll(inputs)}
-	// The bundle is used once and not described, and the empty stamp makes the next look bundle again.
-	if changedSince(inputs, began) { // while it was bundled: what went in is not known
+	// A file that changed during bundling may have gone in before or after the change. Such a bundle is used once and not cached.
+	if changedSince(inputs, began) {
 		b.stamp, b.passing = "", true
 		b.code = base + "-" + rand.Text() + ".mjs"
 		return b, whole.Write(b.code, text, 0o600)
@@ -78,21 +77,21 @@ func bundleKept(path, host string) (bundled, error) {
 	if err != nil {
 		return bundled{}, err
 	}
-	_ = os.Remove(about) // never an old description of a new bundle
+	_ = os.Remove(about) // first, so that a crash never leaves the old description beside the new bundle
 	if err := whole.Write(code, text, 0o600); err != nil {
 		return bundled{}, err
 	}
 	return b, whole.Write(about, raw, 0o600)
 }
 
-// readKept reads a description; ok is false when there is none or it is of another version of Pillion.
+// readKept reads a description; ok is false if there is none, or if another build of Pillion wrote it.
 func readKept(path string) (k keptBundle, ok bool) {
 	raw, err := os.ReadFile(path)
 	return k, err == nil && json.Unmarshal(raw, &k) == nil && k.Maker == maker() && len(k.Inputs) > 0
 }
 
-// counts reports whether everything is as it was. Folders come first, since they cost a stat each, and inputs must be
-// read whole.
+// counts reports whether the bundle is still valid. Folders are compared first, since each costs only a stat, while inputs must be read
+// as a whole.
 func (k keptBundle) counts() bool {
 	for path, stamp := range k.Folders {
 		if folderStamp(path) != stamp {
@@ -107,9 +106,9 @@ func (k keptBundle) counts() bool {
 	return true
 }
 
-// folderStamps are what decides where imports lead: the folders of the inputs, and what stands above the file. Without
-// the places above the file, an npm install next to the project would go unnoticed: the import would still lead to the
-// old package.
+// folderStamps are the stamps of all that decides where imports lead: the folders of the inputs, and node_modules, package.json and
+// tsconfig.json in every folder above the file. Without the latter, an npm install beside the project would go unnoticed and the bundle
+// would keep the old package.
 func folderStamps(path string, inputs []string) map[string]string {
 	out := map[string]string{}
 	for _, p := range inputs {
@@ -127,7 +126,7 @@ func folderStamps(path string, inputs []string) map[string]string {
 	}
 }
 
-// folderStamp is when a folder or a file changed last; empty where there is none.
+// folderStamp is the time of modification of a folder or file; empty if it does not exist.
 func folderStamp(path string) string {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -136,8 +135,7 @@ func folderStamp(path string) string {
 	return info.ModTime().UTC().Format(time.RFC3339Nano)
 }
 
-// sumOf is the SHA-256 of a file in hex; empty when it cannot be read, which never equals a
-// stored sum, so the bundle is made anew.
+// sumOf is the SHA-256 of a file in hexadecimal; empty if the file cannot be read, so that a cached bundle with a real sum is not used.
 func sumOf(path string) string {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -147,8 +145,8 @@ func sumOf(path string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// changedSince reports whether a file was changed after t or has gone. A file system with coarse times may hide a change
-// within the same tick.
+// changedSince reports whether any of the files was modified after t or is missing. A file system with coarse times can hide a change that
+// falls into the same tick.
 func changedSince(paths []string, t time.Time) bool {
 	for _, p := range paths {
 		if info, err := os.Stat(p); err != nil || info.ModTime().After(t) {

@@ -21,45 +21,42 @@ import (
 	"github.com/pillion-dev/pillion/tools/guard"
 )
 
-// maxLine bounds the memory that one message of the child may take. startLimit is for the first message of the runtime.
-// stopGrace is longer than the second that host.mjs gives plugins to clean up (DISPOSE), so that a tidy end is not cut
-// short; endGrace is for pipes that a program's own children keep open. oldestNode is what ErrNoRuntime asks for.
+// The limits of the child and its messages.
 const (
-	maxLine    = 64 << 20 // bytes of one message; a longer one is not read
-	startLimit = 20 * time.Second
-	endGrace   = 300 * time.Millisecond
-	stopGrace  = 1500 * time.Millisecond // plugins clean up meanwhile
-	oldestNode = 20
-	maxTail    = 4 << 10 // bytes that are looked at of the beginning, and of the end, of a message that is too long
+	maxLine    = 64 << 20                // bytes of one message; a longer one is answered with an error
+	startLimit = 20 * time.Second        // until the runtime's first message
+	endGrace   = 300 * time.Millisecond  // for pipes that a program's own children keep open after its end
+	stopGrace  = 1500 * time.Millisecond // for the child's end; longer than the second that host.mjs gives plugins to clean up (DISPOSE)
+	oldestNode = 20                      // major version of Node.js, the one that ErrNoRuntime names
+	maxTail    = 4 << 10                 // bytes examined at the beginning and at the end of a message that is too long
 )
 
-// child is the process that runs JavaScript. A Host has at most one that lives. It is never started again: running makes
-// another.
+// child is the process that runs JavaScript. A Host has at most one running child. A child that has ended is not restarted: the method
+// running starts another.
 type child struct {
 	cmd     *exec.Cmd
 	stdin   io.WriteCloser // written to with write held
-	token   string         // in each line of ours from the child: tools print to the same standard output
+	token   string         // in each message of the child: tools may print to the same standard output, and must not forge messages
 	files   string         // folder of the host's own files and of bundles
-	stderr  *guard.Tail
-	exited  chan struct{} // closed when it has ended
-	runtime string
+	stderr  *guard.Tail    // what the child wrote last, for error messages
+	exited  chan struct{}  // closed when the process has ended and reason is set
+	runtime string         // name and version, for people
 
 	write sync.Mutex // one line at a time
 
 	mu      sync.Mutex
-	waiting map[int64]chan message // guarded by mu; by id
-	units   map[string]*source     // guarded by mu
-	last    int64                  // guarded by mu
-	reason  string                 // guarded by mu: why it ended
+	waiting map[int64]chan message // guarded by mu; where answers go, by id
+	units   map[string]*source     // guarded by mu; the files loaded in the child, by unit
+	last    int64                  // guarded by mu; the latest id
+	reason  string                 // guarded by mu; why the child ended
 }
 
-// message is a line from the child. At most one of the fields behind Unit is set. The shapes are those that host.mjs and
-// worker.mjs write.
+// message is a line from the child, a JSON object as host.mjs and worker.mjs write it. At most one of the fields after Unit is set.
 type message struct {
 	Token string `json:"token"`
-	ID    int64  `json:"id"`
-	Unit  string `json:"unit"`
-	Gone  string `json:"gone"`
+	ID    int64  `json:"id"`   // of the request that it answers; 0: none
+	Unit  string `json:"unit"` // the file whose code sent it
+	Gone  string `json:"gone"` // why the file's worker has ended
 	Hello *struct {
 		Runtime, Version string
 	} `json:"hello"`
@@ -80,7 +77,7 @@ type message struct {
 	} `json:"ask"`
 }
 
-// loaded is what a file turned out to hold.
+// loaded is what a file contains: the tools and hooks that it exports.
 type loaded struct {
 	Tools []struct {
 		Name        string          `json:"name"`
@@ -92,7 +89,7 @@ type loaded struct {
 	Reconfigured bool     `json:"reconfigured"` // a plugin changed the configuration it was shown
 }
 
-// remoteError is what went wrong in the person's code; At is its place there.
+// remoteError is an error in the person's code. At is its place there, as a file URL with line and column.
 type remoteError struct {
 	Kind    string `json:"kind"`
 	Message string `json:"message"`
@@ -100,8 +97,7 @@ type remoteError struct {
 	Name    string `json:"name"`
 }
 
-// Error is the message with the place in the person's file, which the bundle's source map
-// gives.
+// Error is the message with the place in the person's own file: the runtime maps it back from the bundle through the source map.
 func (e *remoteError) Error() string {
 	if e.At != "" {
 		return e.Message + " (" + strings.TrimPrefix(e.At, "file://") + ")"
@@ -109,11 +105,11 @@ func (e *remoteError) Error() string {
 	return e.Message
 }
 
-// ErrNoRuntime: there is nothing to run JavaScript with.
+// ErrNoRuntime means that no program to run JavaScript was found, or only a Node.js older than oldestNode.
 var ErrNoRuntime = errors.New("custom tools and plugins in JavaScript need Node.js 20 or newer, Bun or Deno on PATH; install one, or set js_runtime in the configuration")
 
-// running returns the child and starts one when none lives. The caller holds load, or refresh, which holds it, waits for
-// the caller. A start that ctx cuts short leaves no child behind.
+// running returns the running child, or starts one. Host.load is held, by the caller or by the refresh that waits for it, so only one child
+// is started. If ctx ends during the start, no child is left behind.
 func (h *Host) running(ctx context.Context) (*child, error) {
 	h.mu.Lock()
 	c := h.child
@@ -131,9 +127,9 @@ func (h *Host) running(ctx context.Context) (*child, error) {
 	return c, nil
 }
 
-// findRuntime returns the program that runs JavaScript and its arguments before the script. Deno asks for permissions at
-// the terminal unless it has them all; the person's own tools run with the person's rights in every runtime. Source maps
-// make errors name the person's TypeScript lines instead of the bundle's.
+// findRuntime returns the program that runs JavaScript and its arguments before the script. Deno gets all permissions, as it would ask for
+// them at a terminal: the person's own tools have the person's rights in every runtime. For Node, --enable-source-maps makes errors name
+// the lines of the person's TypeScript and not of the bundle.
 func findRuntime(configured string) (string, []string, error) {
 	names := []string{"node", "bun", "deno"}
 	if configured != "" {
@@ -156,8 +152,8 @@ func findRuntime(configured string) (string, []string, error) {
 	return "", nil, ErrNoRuntime
 }
 
-// startChild starts the child and waits for its first message, at most 20 seconds. A pipe of our own is its standard output:
-// with cmd.StdoutPipe, Wait would close it before the last lines are read.
+// startChild starts the child and waits up to startLimit for its first message. Its standard output is a pipe made here: one made by
+// cmd.StdoutPipe would be closed by Wait before the last lines are read.
 func (h *Host) startChild(ctx context.Context) (*child, error) {
 	if h.ctx.Err() != nil {
 		return nil, errors.New("this host was closed")
@@ -170,8 +166,8 @@ func (h *Host) startChild(ctx context.Context) (*child, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The token goes by the environment, which host.mjs deletes before the person's code can read it: that code could
-	// otherwise forge answers.
+	// The token is passed in the environment. host.mjs deletes the variable before the person's code runs, which could otherwise forge
+	// messages.
 	c := &child{token: rand.Text(), files: files, stderr: &guard.Tail{}, exited: make(chan struct{}), waiting: map[int64]chan message{}, units: map[string]*source{}}
 	c.cmd = guard.Command(guard.Tool, slices.Concat([]string{program}, args, []string{filepath.Join(files, "host.mjs")})...)
 	c.cmd.Dir = h.o.Directory
@@ -186,14 +182,14 @@ func (h *Host) startChild(ctx context.Context) (*child, error) {
 		return nil, err
 	}
 	c.cmd.Stdout = w
-	// A group of its own lets KillGroup end what tools have started, too.
+	// With a process group of its own, KillGroup also ends the processes that tools have started.
 	guard.OwnGroup(c.cmd)
 	start := h.o.Start
 	if start == nil {
 		start = (*exec.Cmd).Start
 	}
 	err = start(c.cmd)
-	// Our copy of the writing end must be closed, or read would wait for the end of a pipe that we hold open ourselves.
+	// With a copy of the write end open in this process, read would never see the end of the pipe.
 	_ = w.Close()
 	if err != nil {
 		_ = r.Close()
@@ -203,6 +199,7 @@ func (h *Host) startChild(ctx context.Context) (*child, error) {
 	h.closed.Go(func() { c.read(r, hello) })
 	h.closed.Go(func() {
 		err := c.cmd.Wait()
+		// Before over: once callers know of the end they may start another child, which must not meet processes of this one.
 		guard.KillGroup(c.cmd)
 		c.over(err)
 	})
@@ -233,13 +230,13 @@ func atoi(s string) int {
 	return n
 }
 
-// read takes the child's lines. A line without the token was printed by a program that it started. Of a line over maxLine
-// only the beginning and the end are kept; its call is answered with an error.
+// read reads the child's lines until the pipe is closed. A line without the token was printed by a tool or a program that it started,
+// and goes to the same tail as standard error. Of a line longer than maxLine only the beginning and the end are kept, and its call fails.
 func (c *child) read(r io.ReadCloser, hello chan<- message) {
 	defer r.Close()
 	in := bufio.NewReaderSize(r, 64<<10)
 	var line []byte
-	var tail []byte // the last bytes of a line that is too long: host.mjs writes the token at the end
+	var tail []byte // the last maxTail bytes of a line that is too long: host.mjs writes the token at the end
 	long := false
 	for {
 		part, more, err := in.ReadLine()
@@ -264,15 +261,16 @@ func (c *child) read(r io.ReadCloser, hello chan<- message) {
 			c.take(message{ID: id, Error: &remoteError{Kind: "too_long", Message: fmt.Sprintf("the answer is longer than %d MiB", maxLine>>20)}}, hello)
 		}
 		line, tail, long = line[:0], nil, false
-		// The memory of one long answer is given back; otherwise it stays for the process's life.
+		// Frees the buffer of a long message, which would otherwise stay allocated as long as the child runs.
 		if cap(line) > 1<<20 {
 			line = nil
 		}
 	}
 }
 
-// longAnswer is the call that a line over maxLine answers, by its beginning and its end; false where no call waits for it.
-// What a tool reports on its way is not an answer and may be lost; a question to the person must be answered.
+// longAnswer finds the id of the call that a line longer than maxLine belongs to, from the line's beginning (id and kind) and end (token).
+// ours is false if the token is missing or no call waits: a progress report may be lost, but an answer or an approval request must fail
+// the call, which would otherwise wait forever.
 func (c *child) longAnswer(line, tail []byte) (id int64, ours bool) {
 	if !bytes.HasSuffix(tail, []byte(`"token":"`+c.token+`"}`)) {
 		return 0, false
@@ -301,9 +299,10 @@ func (c *child) longAnswer(line, tail []byte) (id int64, ours bool) {
 	return 0, false
 }
 
-// take hands a message to who waits for it. It runs on the only reader, so it must not wait for long: answers have room (see
-// begin), and what a plugin asks through its client is served by a goroutine.
+// take delivers a message to the call that waits for it. It runs on the only reading goroutine, so it must not block: channels for answers
+// are buffered (see begin), and a plugin's client calls are served by goroutines of their own.
 func (c *child) take(m message, hello chan<- message) {
+	// hello has room for one message, the first; a second one must not block the reader.
 	if m.Hello != nil {
 		select {
 		case hello <- m:
@@ -328,13 +327,13 @@ func (c *child) take(m message, hello chan<- message) {
 		}
 		return
 	}
-	if s := c.units[m.Unit]; m.ID == 0 && m.Error != nil && s != nil { // an event's hook: no call waits for its answer
+	if s := c.units[m.Unit]; m.ID == 0 && m.Error != nil && s != nil { // the hook of an event failed; no call waits for it, see Event
 		c.mu.Unlock()
 		s.host.notice("warning", fmt.Sprintf("%s: event: %v", s.file.path, m.Error))
 		return
 	}
 	to := c.waiting[m.ID]
-	// Metadata and questions come before the answer, so the place stays until the answer itself.
+	// Progress reports and approval requests precede the answer, so the call stays registered until the answer itself.
 	if m.Metadata == nil && m.Ask == nil {
 		delete(c.waiting, m.ID)
 	}
@@ -344,27 +343,27 @@ func (c *child) take(m message, hello chan<- message) {
 	}
 }
 
-// begin makes a place for the answers to a message and returns its id. forget must follow.
+// begin registers a request and returns its id and the channel for its answers. The caller must call forget when it waits no longer.
 func (c *child) begin() (int64, chan message) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.last++
-	// Room for 64 messages lets a tool report progress while the call's goroutine is busy, without blocking every other
-	// file's messages.
+	// A buffer of 64 messages lets a tool report progress while the call's goroutine is busy. When it is full, take blocks, and with it the
+	// messages of all files.
 	to := make(chan message, 64)
 	c.waiting[c.last] = to
 	return c.last, to
 }
 
-// forget gives a place up; what comes for it is dropped.
+// forget removes a request; messages that still arrive for it are dropped.
 func (c *child) forget(id int64) {
 	c.mu.Lock()
 	delete(c.waiting, id)
 	c.mu.Unlock()
 }
 
-// send writes one message. It may block while the child does not read, and fails when the child has ended. Writing is
-// serialized by its own lock, not mu: a child that does not read must not keep read from handing out answers.
+// send writes one message. It blocks while the child does not read, and fails when the child has ended. Writes are serialized by the lock
+// write and not by mu: read needs mu to deliver answers, also while the child does not read.
 func (c *child) send(m map[string]any) error {
 	b, err := json.Marshal(m)
 	if err != nil {
@@ -376,8 +375,7 @@ func (c *child) send(m map[string]any) error {
 	return err
 }
 
-// dead reports whether the process has ended. Calls that are under way find out by their
-// own channel.
+// dead reports whether the process has ended. Running calls notice it by source.gone.
 func (c *child) dead() bool {
 	select {
 	case <-c.exited:
@@ -387,8 +385,8 @@ func (c *child) dead() bool {
 	}
 }
 
-// over records why the child has ended and tells all files that ran in it, once, after Wait. The reason is set before
-// exited is closed, so whoever sees the channel closed may read why.
+// over records why the child has ended and marks all its files as ended. It is called once, after Wait. The reason is set before exited is
+// closed, so whoever sees the channel closed may call why.
 func (c *child) over(err error) {
 	text := "it ended"
 	if err != nil {
@@ -408,15 +406,15 @@ func (c *child) over(err error) {
 	}
 }
 
-// why is the reason for the end, for messages; empty while the child runs.
+// why is the reason for the child's end, for messages; empty while it runs.
 func (c *child) why() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.reason
 }
 
-// stop ends it: first by closing its input, then by force. It returns after the process has ended, so callers may start
-// another one. The input is closed without its lock: a send to a child that does not read holds the lock until then.
+// stop ends the child: it closes the child's standard input and kills the process group after stopGrace. It returns when the process has
+// ended, so callers may start another. The input is closed without the lock write, which a send to a child that does not read holds.
 func (c *child) stop() {
 	_ = c.stdin.Close()
 	select {

@@ -11,20 +11,20 @@ import (
 	"github.com/pillion-dev/pillion/tools"
 )
 
-// ErrNoMethod is for a method that OpenCode's client has and Pillion does not offer, ErrNotFound for a name or id that
-// does not exist. A plugin sees them as different errors, because it may go on without the first.
+// The errors of Options.Client that a plugin can tell apart. ErrNoMethod means that Pillion does not offer this method of OpenCode's client,
+// which a plugin may be able to do without. ErrNotFound means that a name or id does not exist.
 var (
 	ErrNoMethod = errors.New("no such method")
 	ErrNotFound = errors.New("not found")
 )
 
-// Methods of the client that need nothing but the host.
+// The methods that this package serves itself; all others go to Options.Client.
 const (
 	clientLog   = "app.log"
 	clientToast = "tui.showToast"
 )
 
-// clientLimit is how long a call of the client may take. A hook that waits for it has the same limit by default.
+// clientLimit is how long a plugin's client call may take. It equals DefaultHookLimit, the limit of a hook that waits for the call.
 const clientLimit = 10 * time.Second
 
 // clientCall is a call of a plugin's client. N pairs the answer with the call in the plugin's worker.
@@ -34,16 +34,16 @@ type clientCall struct {
 	Args   json.RawMessage `json:"args"`
 }
 
-// Args are what a plugin called a method with: {path: {id}, query, body}, or the newer flat form.
+// Args are the arguments of a plugin's client call, from either form: {path: {id}, query, body}, or all in one flat object.
 type Args struct {
 	ID      string          // of a session
 	Message string          // of a message in it
 	Limit   int             // 0: all
-	Body    json.RawMessage // the body, or everything where there is none
+	Body    json.RawMessage // the body; in the flat form the whole object
 }
 
-// readArgs reads the arguments of a plugin's client call. Two versions of OpenCode's SDK
-// put the same ids in different places (path.id, sessionID), so all of them are looked at.
+// readArgs reads the arguments of a plugin's client call. Versions of OpenCode's SDK put the same id in different places (path.id,
+// sessionID), so all of them are tried, and the first that is not empty counts.
 func readArgs(raw json.RawMessage) Args {
 	var a struct {
 		Path struct {
@@ -57,7 +57,7 @@ func readArgs(raw json.RawMessage) Args {
 		Limit             int
 		Directory, Search string // accepted and ignored: a plugin sees its own folder's sessions only
 	}
-	_ = json.Unmarshal(raw, &a) // what is of another type is not there
+	_ = json.Unmarshal(raw, &a) // a field of another type keeps its zero value
 	out := Args{Body: a.Body, Limit: max(a.Query.Limit, a.Limit)}
 	for _, id := range []string{a.Path.ID, a.Path.SessionID, a.SessionID, a.ID} {
 		if out.ID == "" {
@@ -75,9 +75,9 @@ func readArgs(raw json.RawMessage) Args {
 	return out
 }
 
-// serve answers one call of the client.
+// serve answers one client call of a plugin. It runs on a goroutine of its own, see child.take.
 func (s *source) serve(c clientCall) {
-	// The host's context, not a call's: plugins call the client outside of hooks, too.
+	// The host's context and not that of a tool call: plugins call the client outside of hooks too.
 	ctx, cancel := context.WithTimeout(s.host.ctx, clientLimit)
 	defer cancel()
 	reply := map[string]any{"op": "answer", "unit": s.unit, "n": c.N}
@@ -95,8 +95,7 @@ func (s *source) serve(c clientCall) {
 	_ = s.child.send(reply)
 }
 
-// client answers a plugin's client call: logging and notices here, the rest by
-// Options.Client.
+// client carries out a plugin's client call: logging and notices itself, any other method through Options.Client.
 func (h *Host) client(ctx context.Context, file, method string, args Args) (any, error) {
 	switch method {
 	case clientLog:
@@ -110,8 +109,7 @@ func (h *Host) client(ctx context.Context, file, method string, args Args) (any,
 	return h.o.Client(ctx, method, args)
 }
 
-// log writes a plugin's line to Pillion's log. All text is cut: a plugin in a loop must not fill the log's disk with one
-// line.
+// log writes a plugin's line to Pillion's log. Every text is cut, so that no single line fills the disk.
 func (h *Host) log(file string, body json.RawMessage) error {
 	var b struct {
 		Service, Level, Message string
@@ -120,7 +118,8 @@ func (h *Host) log(file string, body json.RawMessage) error {
 	if err := json.Unmarshal(body, &b); err != nil || b.Message == "" {
 		return errors.New("app.log wants {body: {service, level, message}}")
 	}
-	level := map[string]slog.Level{"debug": slog.LevelDebug, "warn": slog.LevelWarn, "error": slog.LevelError}[b.Level] // else info
+	// An unknown level is info, the zero value of slog.Level.
+	level := map[string]slog.Level{"debug": slog.LevelDebug, "warn": slog.LevelWarn, "error": slog.LevelError}[b.Level]
 	attrs := []any{"plugin", file, "service", tools.Cut(b.Service, 100)}
 	if len(b.Extra) > 0 {
 		extra, _ := json.Marshal(b.Extra)
@@ -130,8 +129,8 @@ func (h *Host) log(file string, body json.RawMessage) error {
 	return nil
 }
 
-// toast tells the person. An unknown variant, such as "success", is info. Equal texts are shown each time, other than in
-// notice.
+// toast shows a plugin's text to the person. The variants other than warning and error, such as "success", become info. Unlike notice it
+// shows equal texts each time: here the plugin decides when.
 func (h *Host) toast(body json.RawMessage) error {
 	var b struct{ Title, Message, Variant string }
 	if err := json.Unmarshal(body, &b); err != nil || b.Message == "" {

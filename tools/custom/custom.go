@@ -3,9 +3,9 @@
 // worker of its own; the child is started when the first tool or plugin is found, not before.
 //
 //	h := custom.New(custom.Options{Dirs: []string{".pillion"}, Directory: cwd, Worktree: root, CacheDir: cache})
-//	offered := h.Tools(ctx) // as the files are now; changed files are loaded anew
+//	offered := h.Tools(ctx) // as the files are at this moment; changed files are loaded again
 //
-// What is loaded is code with the person's rights: whoever makes the Options decides which folders are trusted.
+// The loaded code runs with the person's rights: whoever makes the Options decides which folders are trusted.
 package custom
 
 import (
@@ -27,7 +27,7 @@ import (
 
 // Options are what a Host is made of.
 type Options struct {
-	// Dirs hold the folders tool/, tools/, plugin/ and plugins/; of two tools of one name the later folder's counts.
+	// Dirs hold the folders tool/, tools/, plugin/ and plugins/. Of two tools with one name, that of the later folder wins.
 	Dirs      []string
 	Plugins   []Plugin // besides those found in Dirs
 	Directory string   // the session's directory
@@ -35,15 +35,15 @@ type Options struct {
 	CacheDir  string        // for bundles; private to the person
 	Memory    int           // MB that one file's code may use; 0: 1024
 	HookLimit time.Duration // how long a plugin's hook may take; 0: DefaultHookLimit
-	Config    any           // what plugins with a config hook are shown; JSON
+	Config    any           // the configuration as plugins with a config hook see it; it must encode to JSON
 	Runtime   string        // program to run JavaScript with; empty: node, bun or deno from PATH
 
-	// Client answers what plugins ask through their client: a method such as session.get. ErrNoMethod and ErrNotFound
-	// are passed on as what they are. Nil: there are none but those of this package.
+	// Client serves the calls of plugins' clients: a method such as session.get. Plugins can tell ErrNoMethod and ErrNotFound from other
+	// errors. Nil: only the methods of this package exist.
 	Client func(ctx context.Context, method string, args Args) (any, error)
-	// Start starts a program that ends with us, however we end. Nil: the command's own Start.
+	// Start starts a program so that it ends with this process, even after kill -9. Nil: the command's own Start.
 	Start func(*exec.Cmd) error
-	// Notice tells the person; level is info, warning or error.
+	// Notice shows a text to the person; level is info, warning or error. Nil: notices are only logged.
 	Notice func(level, text string)
 	Log    *slog.Logger
 }
@@ -55,39 +55,39 @@ type Plugin struct {
 	Options map[string]any
 }
 
-// Host is the tools and plugins of one place. Its methods are safe for concurrent use. Lock order: load before mu, never
-// the other way round. mu is never held while the child or the disk is waited for.
+// Host holds the tools and plugins of one folder. Its methods are safe for concurrent use. Lock order: load before mu. mu is never held
+// while waiting for the child or the disk.
 type Host struct {
 	o      Options
-	ctx    context.Context    // of what runs; ended by Close
+	ctx    context.Context    // of everything that outlives a call; Close ends it
 	end    context.CancelFunc // of ctx
 	closed sync.WaitGroup     // goroutines of children; Close waits for them
 
 	files func() (string, error) // the folder of the host's own files and of bundles, made once
 
 	load     sync.Mutex        // one scan at a time
-	resolved map[string]string // guarded by load; by spec, a plugin's entry; empty: it cannot be had
-	ended    map[string]int    // guarded by load; by file, how often a plugin ended by itself
+	resolved map[string]string // guarded by load; by spec, the path of a plugin's entry; empty: it could not be resolved
+	ended    map[string]int    // guarded by load; by file, how often the plugin's code ended by itself
 
 	mu     sync.Mutex
 	child  *child          // guarded by mu; nil: not running
 	units  map[string]unit // guarded by mu; by file
 	tools  []tools.Tool    // guarded by mu; of units
 	hooked []*source       // guarded by mu: plugins, in order
-	told   map[string]bool // guarded by mu: notices that were given
-	looked bool            // guarded by mu: the files have been looked at
+	told   map[string]bool // guarded by mu: texts of notices that were given
+	looked bool            // guarded by mu: a refresh has been completed
 }
 
-// unit is a file as it was loaded. Units are values: refresh builds the next map and take publishes it, so readers never
-// see a half-loaded set.
+// unit is a loaded file. Units are values: refresh builds a new map and take publishes it as a whole, so readers never see a half-loaded
+// set.
 type unit struct {
-	inputs []string // the file and all it was made from
-	stamp  string   // of these when they were loaded; "" loads the file anew at the next look
+	inputs []string // the file and all that was bundled into it
+	stamp  string   // stampAll of inputs when they were loaded; "" makes the next refresh load the file again
 	source *source  // nil: it could not be loaded
 	tools  []tools.Tool
 }
 
-// New makes a host; nothing is read or started.
+// New makes a host. It reads and starts nothing; the first Tools or hook does.
 func New(o Options) *Host {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -103,8 +103,8 @@ func New(o Options) *Host {
 	return h
 }
 
-// Tools are the tools of all files as they are now, sorted by name. It is asked for at each step of a turn, and is what
-// notices that files have changed. The slice is shared: callers must not change it.
+// Tools returns the tools of all files, sorted by name, after loading what has changed. The agent calls it in each step of a turn, so a
+// saved file counts from the next step on. The slice is shared: callers must not change it.
 func (h *Host) Tools(ctx context.Context) []tools.Tool {
 	h.refresh(ctx)
 	h.mu.Lock()
@@ -112,8 +112,8 @@ func (h *Host) Tools(ctx context.Context) []tools.Tool {
 	return h.tools
 }
 
-// ready loads the files if that has not been done, or if a plugin has ended since. Has, which is asked for each event,
-// calls it instead of refresh: looking at every file would cost more than the event.
+// ready loads the files the first time, and again if a plugin's code has ended. Has calls it instead of refresh, as it runs for each event:
+// a stat of every file would cost more than the event.
 func (h *Host) ready(ctx context.Context) {
 	h.mu.Lock()
 	as := h.looked && !slices.ContainsFunc(h.hooked, (*source).over)
@@ -123,11 +123,11 @@ func (h *Host) ready(ctx context.Context) {
 	}
 }
 
-// atOnce is how many files are loaded beside each other. Each is bundled, which takes processor time and memory.
+// atOnce is the number of files that are loaded concurrently; bundling takes processor time and memory.
 const atOnce = 4
 
-// refresh loads what is new or has changed, and drops what has gone. Calls that run on dropped files end by themselves
-// (see retire). A cancelled ctx leaves some files unloaded, which is why looked is then not set.
+// refresh loads files that are new or have changed, and drops those that were removed. Running calls of dropped files may finish (see
+// retire). If ctx is cancelled, some files stay unloaded, and looked is not set, so that ready refreshes again.
 func (h *Host) refresh(ctx context.Context) {
 	h.load.Lock()
 	defer h.load.Unlock()
@@ -135,12 +135,13 @@ func (h *Host) refresh(ctx context.Context) {
 	h.mu.Lock()
 	old, child := h.units, h.child
 	h.mu.Unlock()
-	// Sources of a dead child compare unequal to nil in stands, so all of them are loaded anew in another child.
+	// canStay compares each source's child with this one. After the child's end that is nil, so all files are loaded again, in another child.
 	if child != nil && child.dead() {
 		child = nil
 	}
 	next := make(map[string]unit, len(found))
 	var fresh []file
+	// leftOut means that a plugin was dropped although its file is as it was, so the published set must change.
 	leftOut := false
 	for _, f := range found {
 		was, ok := old[f.path]
@@ -172,12 +173,12 @@ func (h *Host) refresh(ctx context.Context) {
 	h.mu.Unlock()
 }
 
-// canStay reports whether a file can stay as it is loaded. A plugin that ended by itself is loaded again, fewer than
-// maxSlow times. canStay counts these ends, so it must be called once per look; load is held.
+// canStay reports whether a file need not be loaded again. A plugin whose code ended by itself is loaded again, until it has ended maxSlow
+// times. canStay counts these ends, so refresh must call it once for each file. The caller holds load.
 func (h *Host) canStay(f file, was unit, child *child) bool {
 	switch {
 	case was.stamp != stampAll(was.inputs):
-		delete(h.ended, f.path) // another version, another try
+		delete(h.ended, f.path) // a changed file starts with a count of 0
 		return false
 	case was.source == nil:
 		return true
@@ -193,13 +194,14 @@ func (h *Host) canStay(f file, was unit, child *child) bool {
 	return true
 }
 
-// openAll loads files, several beside each other. The child starts meanwhile: what Node needs for that is longer than
-// what most files need to be bundled. The result is in the order of files, by which refresh pairs the two.
+// openAll loads files, at most atOnce concurrently. The child is started at the same time, as starting Node takes longer than bundling most
+// files. The result has the order of files.
 func (h *Host) openAll(ctx context.Context, files []file) []unit {
 	child := sync.OnceValues(func() (*child, error) { return h.running(ctx) })
 	out := make([]unit, len(files))
 	slots := make(chan struct{}, atOnce)
 	var wait sync.WaitGroup
+	// Manifests need no JavaScript: a person who has only those does not need Node either.
 	if slices.ContainsFunc(files, func(f file) bool { return f.kind != manifestFile }) {
 		wait.Go(func() { _, _ = child() })
 	}
@@ -214,7 +216,7 @@ func (h *Host) openAll(ctx context.Context, files []file) []unit {
 	return out
 }
 
-// take publishes the loaded files. Of two tools with one name the later file's counts.
+// take publishes the loaded files for Tools and the hooks. Of two tools with one name, that of the later file wins.
 func (h *Host) take(found []file, units map[string]unit) {
 	byName := map[string]tools.Tool{}
 	var hooked []*source
@@ -237,8 +239,8 @@ func (h *Host) take(found []file, units map[string]unit) {
 	h.mu.Unlock()
 }
 
-// Close ends the child with all workers and programs, and waits for them. The host cannot be used afterwards. Calls under
-// way end with the child. h.ctx ends first, which makes a later startChild fail.
+// Close ends the child with all workers and programs, and waits for them. Running calls fail. The host cannot be used afterwards: h.ctx
+// ends first, so no later call can start another child.
 func (h *Host) Close() {
 	h.end()
 	h.mu.Lock()
@@ -251,7 +253,7 @@ func (h *Host) Close() {
 	h.closed.Wait()
 }
 
-// notice tells the person something, once: files are looked at in each step, and a mistake in one stays.
+// notice logs a text and shows it to the person, each text once: files are examined in every step, and a mistake in one would be repeated.
 func (h *Host) notice(level, text string) {
 	h.mu.Lock()
 	told := h.told[text]

@@ -12,8 +12,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
-// The hooks that plugins may have; names and shapes are OpenCode's. The person gets a notice of a plugin with other
-// hooks, since those are never called.
+// The hooks that plugins may have; names and shapes are OpenCode's. Any other hook of a plugin is never called, and open gives a notice
+// of it.
 const (
 	hookBefore     = "tool.execute.before"
 	hookAfter      = "tool.execute.after"
@@ -26,19 +26,18 @@ const (
 	hookEvent      = "event"
 )
 
-// known is all that a plugin may have without a notice; the worker calls dispose and config itself, when a plugin ends
-// and when it is loaded.
+// known are the hooks that cause no notice. The worker itself calls config when a plugin is loaded and dispose when it ends.
 var known = []string{hookBefore, hookAfter, hookDefinition, hookPermission, hookShell, hookParams, hookSystem, hookMessage, hookEvent, "dispose", "config"}
 
-// DefaultHookLimit is how long a plugin's hook may take; maxSlow is how often in all before it is left out. pingLimit is
-// how soon the code must give a sign of life after a hook that took too long: it may be in a loop.
+// The limits of hooks. A turn waits for each hook, so a slow one must not hold it up again and again.
 const (
-	DefaultHookLimit = 10 * time.Second
-	maxSlow          = 3
-	pingLimit        = time.Second
+	DefaultHookLimit = 10 * time.Second // for one run of a hook
+	maxSlow          = 3                // timeouts after which a hook is left out; also ends of a plugin by itself, see canStay
+	pingLimit        = time.Second      // for the code's answer to a ping after a timeout; without one it is in an endless loop
 )
 
-// HookError is a hook that threw; a person and a model may both read it.
+// HookError is the failure of a plugin's hook: it threw, took too long, or left an output that cannot be read. Its text is for people and
+// models.
 type HookError struct {
 	File, Hook string
 	Err        error
@@ -52,8 +51,8 @@ type slowError struct{ limit time.Duration }
 
 func (e *slowError) Error() string { return fmt.Sprintf("it did not answer within %s", e.limit) }
 
-// with are the plugins that have a hook, in their order, without those whose hook was cut off too often. The order is
-// that of Options.Plugins, then of the folders; each plugin sees what the one before has left.
+// with returns the plugins that have a hook, without those whose hook has timed out maxSlow times. They are in the order of
+// Options.Plugins, then of the folders; each plugin gets the output of the one before it.
 func (h *Host) with(name string) []*source {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -66,15 +65,16 @@ func (h *Host) with(name string) []*source {
 	return out
 }
 
-// Has reports whether some plugin has a hook, so that a caller need not build an input that no plugin reads. It loads the plugins
-// if that has not been done; changes to their files are noticed by Tools.
+// Has reports whether any plugin has a hook, so that callers need not build an input that no plugin reads. It loads the plugins the first
+// time; later changes of their files are noticed by Tools.
 func (h *Host) Has(ctx context.Context, name string) bool {
 	h.ready(ctx)
 	return len(h.with(name)) > 0
 }
 
-// hook runs a hook of every plugin in turn; each gets the output of the one before. The first that throws ends it. An
-// output that cannot be read back into T is an error as well, because guessing would let a plugin's slip change a call.
+// hook runs a hook of all plugins, one after the other; each gets the output of the one before. The first failure ends it, with a
+// *HookError and the output so far. An output that does not decode into T is a failure as well: guessing would let a plugin's mistake
+// change a call.
 func hook[T any](ctx context.Context, h *Host, name string, input any, output T) (T, error) {
 	for _, s := range h.with(name) {
 		raw, err := s.hook(ctx, name, input, output)
@@ -94,9 +94,9 @@ func hook[T any](ctx context.Context, h *Host, name string, input any, output T)
 	return output, nil
 }
 
-// cutOff tells the person that a hook took too long. Then it pings the code: code that waits for something answers and goes
-// on; code in an endless loop does not, and is ended and loaded again. The ping runs behind the caller, whose turn has
-// already waited for the limit.
+// cutOff gives a notice that a hook took too long, and pings the plugin's code. Code that waits for something answers and stays; code in an
+// endless loop does not, so its worker is ended and the file loaded again. The ping runs on a goroutine of its own, as the turn has
+// already waited for the whole limit.
 func (h *Host) cutOff(s *source, name string, slow *slowError) {
 	text := fmt.Sprintf("The plugin %s was cut off: its hook %s did not answer within %s.", s.file.path, name, slow.limit)
 	if s.wasSlow(name) == maxSlow {
@@ -114,7 +114,7 @@ func (h *Host) cutOff(s *source, name string, slow *slowError) {
 		select {
 		case <-answers:
 		case <-s.gone:
-		// Close ends the context as well; the child is then ended anyway.
+		// ctx also ends with Close, which ends the child itself.
 		case <-ctx.Done():
 			if h.ctx.Err() == nil {
 				s.unload("end")
@@ -123,9 +123,8 @@ func (h *Host) cutOff(s *source, name string, slow *slowError) {
 	})
 }
 
-// hook runs one plugin's hook and returns the output that it leaves. The error is the plugin's own, a *slowError, or the
-// reason why its code ended. A hook does not hold the worker (see enter): one that is cut off by a reload ends with the
-// reason of its code's end.
+// hook runs one plugin's hook and returns its output. The error is the exception that it threw, a *slowError, or the reason why its code
+// has ended. Unlike a tool call, a hook does not keep a stale worker alive (see enter): a reload of the file ends it.
 func (s *source) hook(ctx context.Context, name string, input, output any) (json.RawMessage, error) {
 	c := s.child
 	id, answers := c.begin()
@@ -150,10 +149,11 @@ func (s *source) hook(ctx context.Context, name string, input, output any) (json
 	}
 }
 
-// Hook runs the plugins' hooks before and after every tool call. A hook that throws before a call refuses it, and so does one
-// that is too slow, because refusing may be its purpose. After a call there is nothing left to refuse: a mistake there is a
-// notice. The hook before a call may change the arguments; they are checked and asked about after it.
+// Hook returns the hooks around every tool call. If a hook before a call throws or is too slow, the call is refused: refusing may be the
+// hook's purpose. After a call there is nothing left to refuse, so a failure is only a notice. The hook before a call may change the
+// arguments; validation and approval follow it and see the changed ones.
 func (h *Host) Hook() tools.Hook {
+	// who is the input of both hooks; args and after are the outputs that they may change.
 	type who struct {
 		Tool      string          `json:"tool"`
 		SessionID string          `json:"sessionID"`
@@ -192,8 +192,8 @@ func (h *Host) Hook() tools.Hook {
 	}
 }
 
-// Define lets plugins change a tool's description and parameters as the model sees them. A schema that is not an object's is
-// not taken: providers would refuse the whole request.
+// Define lets plugins change a tool's description and parameters as the model sees them. A schema whose type is not object is ignored, as
+// providers would refuse the whole request.
 func (h *Host) Define(ctx context.Context, t tools.Tool) tools.Tool {
 	type definition struct {
 		Description string          `json:"description"`
@@ -212,12 +212,13 @@ func (h *Host) Define(ctx context.Context, t tools.Tool) tools.Tool {
 	return t
 }
 
-// Permission lets plugins answer a question before the person: allow, deny, or ask as it was. One that fails asks. Any
-// other status is ask as well, so that a misspelt answer never allows anything.
+// Permission lets plugins decide an approval request before the person: allow, deny, or ask, which leaves it to the person. A failure and
+// any other status are ask as well, so that a misspelt answer never allows anything.
 func (h *Host) Permission(ctx context.Context, r permission.Request) permission.Action {
 	type status struct {
 		Status permission.Action `json:"status"`
 	}
+	// Two values are given under two names each, so that plugins written for either name find them.
 	out, err := hook(ctx, h, hookPermission, map[string]any{"id": r.ID, "type": r.Permission, "permission": r.Permission, "pattern": r.Patterns, "patterns": r.Patterns, "sessionID": r.SessionID,
 		"messageID": "", "callID": r.CallID, "title": r.Title, "metadata": r.Metadata}, status{permission.Ask})
 	if err != nil {
@@ -230,8 +231,7 @@ func (h *Host) Permission(ctx context.Context, r permission.Request) permission.
 	return out.Status
 }
 
-// ShellEnv is what plugins add to a command's environment. After an error nothing is added, and the command runs with its
-// own environment.
+// ShellEnv returns the variables that plugins add to a command's environment. After a failure none is added, and the command still runs.
 func (h *Host) ShellEnv(ctx context.Context, cwd, session, call string) map[string]string {
 	type env struct {
 		Env map[string]string `json:"env"`
@@ -244,8 +244,8 @@ func (h *Host) ShellEnv(ctx context.Context, cwd, session, call string) map[stri
 	return out.Env
 }
 
-// Params are what plugins may change of a model request; nil is the model's own. Pointers tell "not set" from 0, which is
-// a valid temperature.
+// Params are the parameters of a model request that plugins may change; nil means the model's default. They are pointers because 0 is a
+// valid temperature.
 type Params struct {
 	Temperature     *float64       `json:"temperature,omitempty"`
 	TopP            *float64       `json:"topP,omitempty"`
@@ -253,7 +253,8 @@ type Params struct {
 	Options         map[string]any `json:"options"`
 }
 
-// ChatParams lets plugins change a model request; model is provider/model taken apart.
+// ChatParams lets plugins change the parameters of a model request; provider and model are the two parts of "provider/model". After a
+// failure the parameters stay as they were.
 func (h *Host) ChatParams(ctx context.Context, session, agent, provider, model string, p Params) Params {
 	if p.Options == nil {
 		p.Options = map[string]any{}
@@ -266,7 +267,7 @@ func (h *Host) ChatParams(ctx context.Context, session, agent, provider, model s
 	return out
 }
 
-// System lets plugins change the blocks of a request's system prompt.
+// System lets plugins change the blocks of a request's system prompt. A failure, or a prompt without any block, leaves them as they were.
 func (h *Host) System(ctx context.Context, session, provider, model string, system []string) []string {
 	type prompt struct {
 		System []string `json:"system"`
@@ -276,14 +277,14 @@ func (h *Host) System(ctx context.Context, session, provider, model string, syst
 		h.notice("warning", err.Error())
 		return system
 	}
-	if len(out.System) == 0 { // a prompt without a word is a plugin's mistake
+	if len(out.System) == 0 { // an empty system prompt is a plugin's mistake
 		return system
 	}
 	return out.System
 }
 
-// Event tells plugins what happened. It loads them, and waits for no answer. Id 0 marks a message without an answer; an
-// error of the hook comes back as a notice (see child.take).
+// Event tells plugins about an event. It loads the plugins if needed, and does not wait for their hooks. Id 0 marks a message without an
+// answer; if the hook fails, child.take gives a notice.
 func (h *Host) Event(kind string, properties map[string]any) {
 	if h.ctx.Err() != nil || !h.Has(h.ctx, hookEvent) {
 		return
@@ -293,14 +294,14 @@ func (h *Host) Event(kind string, properties map[string]any) {
 	}
 }
 
-// slow counts how often a hook was cut off.
+// slow is the number of a hook's timeouts.
 func (s *source) slow(name string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.slowed[name]
 }
 
-// wasSlow counts that a hook was cut off and returns how often that has happened.
+// wasSlow adds a timeout of a hook and returns their number.
 func (s *source) wasSlow(name string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

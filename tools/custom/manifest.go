@@ -16,29 +16,29 @@ import (
 	"github.com/pillion-dev/pillion/tools/guard"
 )
 
-// maxManifest and maxAnswer keep a mistake (a manifest that is a log file, a program that prints for ever) from taking
-// the memory. defaultLimit is what a manifest without "timeout" gets.
+// The limits of tools with a manifest. The sizes bound the memory that a mistake can take: a log file named .json, a program that never
+// stops printing.
 const (
-	maxManifest  = 256 << 10 // bytes
-	maxAnswer    = 16 << 20  // bytes of a program's answer
-	defaultLimit = 2 * time.Minute
+	maxManifest  = 256 << 10       // bytes of a manifest
+	maxAnswer    = 16 << 20        // bytes kept of a program's answer
+	defaultLimit = 2 * time.Minute // for one run of the program, without "timeout" in the manifest
 )
 
 // manifest describes a tool in any language: a program that reads one JSON object on standard input (input and
 // context) and writes its answer to standard output, as text or as {"output", "title", "metadata"}. Unknown fields are
 // ignored, so that a manifest of another agent with more in it works.
 type manifest struct {
-	Name        string          `json:"name"` // empty: the file's
+	Name        string          `json:"name"` // empty: the file's name without .json
 	Description string          `json:"description"`
-	InputSchema json.RawMessage `json:"inputSchema"`
-	Parameters  json.RawMessage `json:"parameters"` // the same
-	Command     []string        `json:"command"`    // relative to the manifest's folder where it starts with ./
-	Timeout     int             `json:"timeout"`    // seconds; 0: 120
+	InputSchema json.RawMessage `json:"inputSchema"` // JSON Schema of the arguments
+	Parameters  json.RawMessage `json:"parameters"`  // another name of inputSchema, which takes precedence
+	Command     []string        `json:"command"`     // program and arguments; a program with ./ or ../ is relative to the manifest's folder
+	Timeout     int             `json:"timeout"`     // seconds; 0: defaultLimit
 	ReadOnly    bool            `json:"readOnly"`
 }
 
-// openManifest makes a tool of a manifest. A mistake in it is told once and leaves the unit without tools. The program is
-// not looked for: it may be built later, and a call tells when it is missing.
+// openManifest makes a tool from a manifest. A mistake in it causes one notice and a unit without tools. It does not check that the program
+// exists: it may be built later, and a call reports a missing one.
 func (h *Host) openManifest(f file) unit {
 	u := unit{inputs: []string{f.path}}
 	u.stamp = stampAll(u.inputs)
@@ -60,7 +60,7 @@ func (h *Host) openManifest(f file) unit {
 	return u
 }
 
-// readManifest reads and completes a manifest. Its errors begin in the middle of a sentence: the caller names the file.
+// readManifest reads a manifest and fills in defaults. Its errors continue a sentence in which the caller names the file.
 func readManifest(path string) (*manifest, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {
@@ -73,6 +73,7 @@ func readManifest(path string) (*manifest, error) {
 	if err := json.Unmarshal(raw, &m); err != nil {
 		var syntax *json.SyntaxError
 		if errors.As(err, &syntax) {
+			// encoding/json gives a byte offset, which does not help a person in an editor.
 			line := 1 + bytes.Count(raw[:syntax.Offset], []byte("\n"))
 			return nil, fmt.Errorf("line %d: %w", line, err)
 		}
@@ -84,7 +85,7 @@ func readManifest(path string) (*manifest, error) {
 	if len(m.InputSchema) == 0 {
 		m.InputSchema = m.Parameters
 	}
-	// Providers refuse a tool without a schema, so one without arguments takes an empty object.
+	// Providers refuse a tool without a schema; this one accepts any object.
 	if len(m.InputSchema) == 0 {
 		m.InputSchema = json.RawMessage(`{"type":"object","properties":{}}`)
 	}
@@ -102,9 +103,8 @@ func readManifest(path string) (*manifest, error) {
 	return &m, nil
 }
 
-// program runs the tool's program for one call, in a process group that is killed at the end of the call, whatever it left
-// running. An exit code other than 0 is an error with the program's last line on standard error. The limit counts from
-// the start of the program, after the person's answer.
+// program runs the tool's program for one call, in a process group of its own. An exit code other than 0 is an error with the last line of
+// standard error. The time limit begins after the approval, at the start of the program.
 func (h *Host) program(ctx context.Context, m *manifest, input json.RawMessage, call *tools.Call) (tools.Result, error) {
 	limit := defaultLimit
 	if m.Timeout > 0 {
@@ -129,10 +129,11 @@ func (h *Host) program(ctx context.Context, m *manifest, input json.RawMessage, 
 	if err := start(cmd); err != nil {
 		return tools.Result{}, &tools.Error{Kind: "custom", Message: fmt.Sprintf("%s cannot be started: %v", m.Command[0], err)}
 	}
+	// The whole group is killed: children of the program would otherwise run on and hold its pipes open.
 	stop := context.AfterFunc(timed, func() { guard.KillGroup(cmd) })
 	err = cmd.Wait()
 	stop()
-	// What the program left running in its group must not outlive the call: the next call could meet it.
+	// Processes that the program left in its group must not outlive the call, or a later call could collide with them.
 	guard.KillGroup(cmd)
 	switch {
 	case ctx.Err() != nil:
@@ -163,16 +164,15 @@ func (h *Host) program(ctx context.Context, m *manifest, input json.RawMessage, 
 	return tools.Result{Output: out.buf.String()}, nil
 }
 
-// bounded keeps the beginning of what is written and takes the rest in silence, so that a flood ends by itself. max is in
-// bytes. cut tells that something was left out.
+// bounded is a writer that keeps the first max bytes and drops the rest.
 type bounded struct {
 	buf bytes.Buffer
-	max int
-	cut bool
+	max int  // bytes
+	cut bool // something was dropped
 }
 
-// Write never fails: a program that gets an error for its output ends with a message that
-// hides its own.
+// Write implements io.Writer. It never fails: otherwise exec would stop reading, and the program would die of a broken pipe instead of
+// reporting its own error.
 func (b *bounded) Write(p []byte) (int, error) {
 	if left := b.max - b.buf.Len(); len(p) > left {
 		b.cut = true

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// Message is what the person has written, on its way into a session.
+// Message is a prompt of the person, before the session stores it.
 type Message struct {
 	ID, SessionID, Agent, Provider, Model string
 	Parts                                 []MessagePart
 }
 
-// MessagePart is a piece of a message in OpenCode's shape. Files come without their bytes; one that a plugin adds has
-// them in a data: address.
+// MessagePart is a part of a message in OpenCode's shape. Files are passed to plugins without their bytes; a file that a plugin adds has
+// them in a data: URL.
 type MessagePart struct {
 	ID        string `json:"id"`
 	SessionID string `json:"sessionID"`
@@ -22,14 +22,14 @@ type MessagePart struct {
 	Type      string `json:"type"` // text or file
 	Text      string `json:"text,omitempty"`
 	Synthetic bool   `json:"synthetic,omitempty"`
-	Ignored   bool   `json:"ignored,omitempty"` // for people, not for the model
+	Ignored   bool   `json:"ignored,omitempty"` // shown to people, not sent to the model
 	Mime      string `json:"mime,omitempty"`
 	Filename  string `json:"filename,omitempty"`
 	URL       string `json:"url,omitempty"`
 }
 
-// ChatMessage lets plugins change a message: its parts, as they leave them. One that fails leaves it as it was. Whatever
-// a plugin leaves is taken, an empty list included; only parts that cannot be read are refused as a whole.
+// ChatMessage lets plugins change the parts of a message and returns them. If a plugin fails, or leaves parts that cannot be read, the
+// parts are returned unchanged. Anything else that plugins leave is used, even an empty list.
 func (h *Host) ChatMessage(ctx context.Context, m Message) []MessagePart {
 	type output struct {
 		Message map[string]any  `json:"message"`

@@ -17,14 +17,14 @@ import (
 	"github.com/pillion-dev/pillion/tools/guard"
 )
 
-// packageName is what npm allows for a name, with or without a scope. Anything else could be an option, a URL or a path on
-// npm's command line.
+// packageName matches what npm allows as a package's name, with or without a scope. Anything else could be an option, a URL or a path
+// on npm's command line.
 var packageName = regexp.MustCompile(`^(@[a-z0-9~-][a-z0-9._~-]*/)?[a-z0-9~-][a-z0-9._~-]*$`)
 
-// Resolve finds the entry of a plugin as it is configured: a path (./x.ts, /x.ts, file:///x.ts, a folder), or an npm package as
-// name or name@version. A package is installed into the cache once, exactly that version, with its scripts off; its
-// lock file stays there. Errors are for the person and name the spec. A later version of "latest" is not fetched by
-// itself: code that a person once accepted must not change under them.
+// Resolve returns the entry file of a configured plugin. spec is a path (./x.ts, /x.ts, file:///x.ts, a folder), relative to dir, or an
+// npm package as name or name@version. A package is installed into the cache once, without running its scripts, and stays as installed
+// with its lock file: a newer "latest" is not fetched, as code that a person has accepted must not change by itself. Errors are for the
+// person and name the spec.
 func Resolve(ctx context.Context, spec, dir, cache string) (file string, err error) {
 	if rest, ok := strings.CutPrefix(spec, "file://"); ok {
 		u, err := url.Parse(spec)
@@ -37,7 +37,7 @@ func Resolve(ctx context.Context, spec, dir, cache string) (file string, err err
 		if !filepath.IsAbs(spec) {
 			spec = filepath.Join(dir, spec)
 		}
-		if info, err := os.Stat(spec); err == nil && info.IsDir() { // a package that lies there, or a folder with an index
+		if info, err := os.Stat(spec); err == nil && info.IsDir() { // a package, or a folder with an index file
 			return folderEntry(spec)
 		}
 		if stampOf(spec) == "" {
@@ -45,16 +45,17 @@ func Resolve(ctx context.Context, spec, dir, cache string) (file string, err err
 		}
 		return spec, nil
 	}
+	// The first @ of a scoped name (@scope/name@1.2.3) belongs to the name, so the last one counts, and only behind the first byte.
 	name, version := spec, "latest"
 	if i := strings.LastIndexByte(spec, '@'); i > 0 {
 		name, version = spec[:i], spec[i+1:]
 	}
-	// A version may be a range or a tag. Slashes and colons are refused, because npm takes a git address, a URL or a
-	// folder there, whose code no registry has seen.
+	// A version may be a range or a tag. Slashes and colons are refused, because with them npm accepts a Git address, a URL or a folder,
+	// whose code does not come from a registry.
 	if !packageName.MatchString(name) || version == "" || strings.HasPrefix(version, "-") || strings.ContainsAny(version, " \t\n;|&$`/:") {
 		return "", fmt.Errorf("%q is neither a path nor an npm package", spec)
 	}
-	// One folder for each name and version: two plugins that need different versions of a package do not meet.
+	// A folder for each name and version, so that plugins may need different versions of a package.
 	home := filepath.Join(cache, "plugins", toolID(name)+"@"+toolID(version))
 	root := filepath.Join(home, "node_modules", filepath.FromSlash(name))
 	if _, err := os.Stat(filepath.Join(root, "package.json")); err != nil {
@@ -65,9 +66,9 @@ func Resolve(ctx context.Context, spec, dir, cache string) (file string, err err
 	return entry(root)
 }
 
-// install runs npm in a folder of the package's own. --ignore-scripts: installing must not run the package's code before the
-// plugin itself is loaded; "--" keeps spec from being an option. A registry that does not answer ends with ctx; npm's own
-// output, cut to 500 bytes, is part of the error.
+// install runs npm in a folder of the package's own. With --ignore-scripts the installation runs no code of the package, and "--" keeps
+// spec from being read as an option. There is no limit but ctx for a registry that does not answer. The error includes npm's output, cut
+// to 500 bytes.
 func install(ctx context.Context, home, spec string) error {
 	npm, err := exec.LookPath("npm")
 	if err != nil {
@@ -76,6 +77,7 @@ func install(ctx context.Context, home, spec string) error {
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		return err
 	}
+	// Without a package.json npm would install into the nearest folder above that has one.
 	if err := os.WriteFile(filepath.Join(home, "package.json"), []byte("{\"private\": true}\n"), 0o600); err != nil {
 		return err
 	}
@@ -89,7 +91,7 @@ func install(ctx context.Context, home, spec string) error {
 	return nil
 }
 
-// folderEntry is the file by which a folder is imported, with a package.json or without.
+// folderEntry is the file that an import of a folder loads: the entry of its package.json, else its index file.
 func folderEntry(dir string) (string, error) {
 	if _, err := os.Stat(filepath.Join(dir, "package.json")); err == nil {
 		return entry(dir)
@@ -102,8 +104,8 @@ func folderEntry(dir string) (string, error) {
 	return "", fmt.Errorf("the folder %s has neither package.json nor index.ts", dir)
 }
 
-// entry is the file by which a package is imported, which must lie in the package. The fields are tried in the order in
-// which bundlers prefer them: exports, module, main.
+// entry is the file that an import of a package loads. It must lie in the package and exist. The fields are tried in the order that
+// bundlers use: exports, module, main.
 func entry(root string) (string, error) {
 	raw, err := os.ReadFile(filepath.Join(root, "package.json"))
 	if err != nil {
@@ -130,7 +132,8 @@ func entry(root string) (string, error) {
 	return "", fmt.Errorf("%s has no entry", root)
 }
 
-// exported reads the "." of exports, for import.
+// exported is the entry of "." in the exports field of a package.json, for an import; "" if there is none. The value is a string, or an
+// object of conditions that may be nested.
 func exported(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil {
@@ -140,8 +143,8 @@ func exported(raw json.RawMessage) string {
 	if json.Unmarshal(raw, &m) != nil {
 		return ""
 	}
-	// Only the conditions that hold for an import in Node are followed, in this order (Node goes by the order in the
-	// file); see "Conditional exports" in Node's documentation.
+	// Only the conditions of an import in Node are followed, in this order, whereas Node uses the order in the file; see "Conditional
+	// exports" in Node's documentation of packages.
 	for _, key := range []string{".", "import", "node", "default"} {
 		if v, ok := m[key]; ok {
 			if found := exported(v); found != "" {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// kind tells what a file is, which decides how it is loaded and whether its hooks are called.
+// kind says what a file is. It decides how the file is loaded and whether its hooks are called.
 type kind int
 
 const (
@@ -18,31 +18,32 @@ const (
 	manifestFile
 )
 
-// file is a file that was found. Of one path the first find counts, so a plugin that the configuration names keeps its
-// options although a folder holds it, too.
+// file is a tool, plugin or manifest that scan found. If it finds a path twice, the first counts, so a plugin in the configuration keeps its
+// options when a folder contains it too.
 type file struct {
-	path    string // what identifies it
+	path    string // identifies the file in all maps of this package
 	kind    kind
 	options map[string]any // a plugin's, from the configuration
 	name    string         // for people
 }
 
-// The names are OpenCode's; both the singular and the plural are in use.
+// folders are the places in each of Options.Dirs. The names are OpenCode's, which has used both the singular and the plural.
 var folders = []struct {
 	name string
 	kind kind
 }{{"tool", toolFile}, {"tools", toolFile}, {"plugin", pluginFile}, {"plugins", pluginFile}}
 
-// maxFiles bounds how many entries of one folder are looked at: every step of a turn stats them all. Entries come sorted
-// by name, so it is always the same ones.
+// maxFiles bounds the entries of one folder, as every step of a turn stats them all. Entries are sorted by name, so it is always the
+// same ones that are left out.
 const maxFiles = 200
 
-// scan finds the files of all folders, in the order in which later ones count. Packages are installed the first time.
-// Callers hold load, which guards resolved.
+// scan finds the plugins of the configuration and the files of all folders; of tools with equal names, the later one wins. npm packages are
+// installed the first time. The caller holds load, which guards resolved.
 func (h *Host) scan(ctx context.Context) []file {
 	o := h.o
 	var out []file
 	seen := map[string]bool{}
+	// add skips paths that were found before, and files that do not exist.
 	add := func(f file) {
 		if seen[f.path] {
 			return
@@ -56,10 +57,10 @@ func (h *Host) scan(ctx context.Context) []file {
 		path, ok := h.resolved[p.Spec]
 		if !ok {
 			var err error
-			// An installation takes seconds, so its result is kept, a failure included: retrying at every step would
-			// stall each turn while there is no network.
+			// An installation takes seconds, so the result is kept, even a failure: without a network, a retry in every step would stall
+			// each turn.
 			if path, err = Resolve(ctx, p.Spec, p.Dir, o.CacheDir); err != nil && ctx.Err() != nil {
-				continue // another time
+				continue // cancelled, so nothing is known of the plugin; the next scan tries again
 			} else if err != nil {
 				h.notice("warning", "The plugin "+p.Spec+" is left out: "+err.Error())
 			}
@@ -79,7 +80,7 @@ func (h *Host) scan(ctx context.Context) []file {
 				path := filepath.Join(dir, in.name, e.Name())
 				switch filepath.Ext(e.Name()) {
 				case ".js", ".ts", ".mjs", ".mts":
-					// Declarations hold no code, and tests would run at load time.
+					// Type declarations hold no code, and a test file would run its tests when it is loaded.
 					if !strings.HasSuffix(e.Name(), ".d.ts") && !strings.Contains(e.Name(), ".test.") {
 						add(file{path: path, kind: in.kind, name: e.Name()})
 					}
@@ -94,8 +95,8 @@ func (h *Host) scan(ctx context.Context) []file {
 	return out
 }
 
-// stampOf is a file's size and times; empty where it is no regular file. A symbolic link is followed, so a change of what
-// it leads to counts.
+// stampOf is a file's size in bytes and time of modification in nanoseconds; empty if it is not a regular file. Symbolic links are
+// followed, so a change of the target counts.
 func stampOf(path string) string {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {
@@ -104,8 +105,8 @@ func stampOf(path string) string {
 	return fmt.Sprintf("%d %d", info.Size(), info.ModTime().UnixNano())
 }
 
-// stampAll is the stamp of a file with all that was bundled into it; the order of the paths does not matter. A missing
-// file has an empty line of its own: making it changes the stamp.
+// stampAll is the combined stamp of a file and all that was bundled into it; the order of the paths does not matter. A missing file is an
+// empty line, so creating it changes the stamp.
 func stampAll(paths []string) string {
 	paths = slices.Clone(paths)
 	slices.Sort(paths)

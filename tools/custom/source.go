@@ -18,31 +18,31 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
-// The limits of one file's code. A person waits for both, and the turn with them.
+// The limits of one file's code. The turn, and with it the person, waits for both.
 const (
-	loadLimit  = 30 * time.Second       // a file's top level, and a plugin's start
-	abortGrace = 500 * time.Millisecond // a call that was aborted ends by itself, or its file is ended
+	loadLimit  = 30 * time.Second       // for a file's top level and a plugin's start
+	abortGrace = 500 * time.Millisecond // for a cancelled call to return by itself; after that its file's worker is ended
 )
 
-// source is one loaded file in the child. A source never comes back to life: after its end, or after a change of the
-// file, open makes another one, and calls look it up again (see current).
+// source is one version of a file, loaded in the child. When its code has ended or the file has changed, open makes another source; calls
+// look up the present one with current.
 type source struct {
 	host  *Host
 	file  file
 	unit  string          // names the file's worker in messages; new for each version of the file
-	child *child          // in which it runs; a later child loads the file as another source
-	hooks map[string]bool // the hooks that the file has; written before the source is published
+	child *child          // the process that it runs in
+	hooks map[string]bool // the hooks that the file has; written before take publishes the source, read-only after that
 
 	mu     sync.Mutex
 	gone   chan struct{}  // closed when it has ended, under mu, so that it is closed once
-	why    string         // guarded by mu
-	busy   int            // guarded by mu: calls under way
-	stale  bool           // guarded by mu: another version took its place; it ends with its last call
-	slowed map[string]int // guarded by mu: by hook, how often it was cut off
+	why    string         // guarded by mu; the reason for the end
+	busy   int            // guarded by mu; the number of running calls
+	stale  bool           // guarded by mu; a newer version has replaced it, and it ends after its last call
+	slowed map[string]int // guarded by mu; by hook, how often it did not answer in time
 }
 
-// open bundles and loads a file and makes its tools. The person is told once, with file and line, of a file that cannot be
-// loaded; it is not tried again before it or one of its imports changes.
+// open bundles and loads a file and makes its tools. If that fails, the person gets one notice with file and line, and the unit has no
+// source; the file is tried again only when it or one of its imports has changed.
 func (h *Host) open(ctx context.Context, f file, running func() (*child, error)) unit {
 	if f.kind == manifestFile {
 		return h.openManifest(f)
@@ -50,9 +50,9 @@ func (h *Host) open(ctx context.Context, f file, running func() (*child, error))
 	u := unit{inputs: []string{f.path}}
 	u.stamp = stampAll(u.inputs)
 	fail := func(err error) unit {
-		// An empty stamp never equals the file's, so the next look tries again.
+		// A cancelled turn is not the file's fault. An empty stamp never equals the file's, so the next refresh tries again.
 		if ctx.Err() != nil {
-			u.stamp = "" // not the file's fault: try again
+			u.stamp = ""
 			return u
 		}
 		h.notice("error", fmt.Sprintf("%s was not loaded: %v", f.path, err))
@@ -67,18 +67,16 @@ func (h *Host) open(ctx context.Context, f file, running func() (*child, error))
 		return fail(err)
 	}
 	if b.passing {
-		defer os.Remove(b.code) // it is read when it is loaded
+		defer os.Remove(b.code) // the runtime has read it when load returns
 	}
 	child, err := running()
 	if err != nil {
 		return fail(err)
 	}
-	// The time makes the name another one for each version, so that a late message of the old worker never reaches the
-	// new source.
+	// The time makes the name of each version unique, so that a late message of the old worker never reaches the new source.
 	sum := sha256.Sum256([]byte(f.path))
 	s := &source{host: h, file: f, child: child, gone: make(chan struct{}), unit: fmt.Sprintf("%s-%d", hex.EncodeToString(sum[:6]), time.Now().UnixNano())}
-	// From here on a change of any import counts as well, and the stamp is of what went into the bundle, not of the
-	// present files.
+	// From here on a change of any import reloads the file, and the stamp is of the files as they went into the bundle.
 	u.inputs, u.stamp = b.inputs, b.stamp
 	l, err := s.load(ctx, b.code)
 	if err != nil {
@@ -93,7 +91,7 @@ func (h *Host) open(ctx context.Context, f file, running func() (*child, error))
 			h.notice("warning", fmt.Sprintf("%s: the hook %s is not known here and is never called", f.path, name))
 		}
 	}
-	// OpenCode lets a config hook change the configuration; here the person's file must say what counts.
+	// In OpenCode a config hook may change the configuration. Here the settings files alone decide, so that a person can read what is in force.
 	if l.Reconfigured {
 		h.notice("warning", f.path+" changed the configuration in its config hook; that is not taken over. Put it into pillion.jsonc")
 	}
@@ -106,14 +104,13 @@ func (h *Host) open(ctx context.Context, f file, running func() (*child, error))
 	return u
 }
 
-// load has the child run the bundle and waits for what it holds. The unit is registered before the message is sent: a file
-// whose top level crashes is reported as gone at once.
+// load makes the child run the bundle and returns the tools and hooks that it exports. It waits for at most loadLimit.
 func (s *source) load(ctx context.Context, code string) (*loaded, error) {
 	c := s.child
 	id, answers := c.begin()
 	defer c.forget(id)
-	// See the doc comment: a crash between send and registration would be a message for an unknown unit, and load would
-	// wait for its whole limit.
+	// Registered before the message is sent: a file may crash in its top level at once, and a report about an unknown unit is dropped; load
+	// would then wait for its whole limit.
 	c.mu.Lock()
 	c.units[s.unit] = s
 	c.mu.Unlock()
@@ -147,8 +144,8 @@ func (s *source) load(ctx context.Context, code string) (*loaded, error) {
 	}
 }
 
-// retire ends the file's worker, once the calls under way have ended: they began with this version. The next version
-// takes new calls meanwhile, so two workers of one file may run side by side.
+// retire ends the file's worker as soon as its running calls have ended. The next version already takes new calls, so two workers of one
+// file may run side by side.
 func (s *source) retire() {
 	s.mu.Lock()
 	s.stale = true
@@ -159,8 +156,8 @@ func (s *source) retire() {
 	}
 }
 
-// enter keeps the worker for a call; leave lets go of it. Callers must call leave exactly once; a missing call would keep
-// a stale worker for good.
+// enter counts a call, so that retire does not end the worker under it. The caller must call leave exactly once; without that, a stale
+// worker would never end.
 func (s *source) enter() (leave func()) {
 	s.mu.Lock()
 	s.busy++
@@ -176,15 +173,15 @@ func (s *source) enter() (leave func()) {
 	}
 }
 
-// unload ends the file's worker: dispose lets a plugin clean up first, end does not. A send that fails means that the
+// unload ends the file's worker. op is "dispose", which lets a plugin clean up first, or "end", which does not. If the send fails, the
 // child has ended, and the worker with it.
 func (s *source) unload(op string) {
 	_ = s.child.send(map[string]any{"op": op, "unit": s.unit})
 	s.markEnded("it was loaded anew")
 }
 
-// markEnded records that the file's code has ended, by itself or by us; the first reason stays. Everybody who waits for the
-// file's code sees gone closed, so a call never hangs on a worker that has ended.
+// markEnded records that the file's code has ended, by itself or through unload. It may be called repeatedly; the first reason stays. It
+// closes gone, so no call waits for a worker that has ended.
 func (s *source) markEnded(why string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -206,26 +203,25 @@ func (s *source) over() bool {
 	}
 }
 
-// loss is why the code has ended, after over.
+// loss is the reason for the end of the file's code. It is set once over is true.
 func (s *source) loss() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return errors.New(s.why)
 }
 
-// tool makes one of the file's tools ours. Arguments are checked before the person is asked, so that nobody decides about
-// a call that cannot run; the code may be reloaded while the person decides, so it is looked up again after that.
+// tool wraps one of the file's tools as a tools.Tool. The arguments are checked before the approval request, so that the person is not
+// asked about a call that cannot run.
 func (s *source) tool(id, name, description string, schema json.RawMessage) tools.Tool {
 	return tools.Tool{
 		ID: id, Permission: id, Kind: tools.KindOther, Parameters: schema, Description: strings.TrimSpace(description), OwnCheck: true,
-		// The order is look up, check, ask, look up, run: the question may stay open for hours, and the file may be saved
-		// meanwhile.
+		// The source is looked up again after the approval request: it may stay open for hours, and the file may be saved meanwhile.
 		Run: func(ctx context.Context, input json.RawMessage, call *tools.Call) (tools.Result, error) {
 			now, err := s.current(ctx)
 			if err != nil {
 				return tools.Result{}, err
 			}
-			if _, err := now.exchange(ctx, "check", name, input, call); err != nil { // before the person is asked
+			if _, err := now.exchange(ctx, "check", name, input, call); err != nil {
 				return tools.Result{}, err
 			}
 			if err := allow(ctx, call, id, s.file.path, input); err != nil {
@@ -243,8 +239,8 @@ func (s *source) tool(id, name, description string, schema json.RawMessage) tool
 	}
 }
 
-// current is the file's code as it runs now: it may have crashed, or been saved, since the tools were made. The error is
-// a *tools.Error of kind "unavailable".
+// current is the running version of the file: s, or after its end the source that has replaced it. The error is a *tools.Error of kind
+// "unavailable".
 func (s *source) current(ctx context.Context) (*source, error) {
 	if !s.over() {
 		return s, nil
@@ -255,11 +251,11 @@ func (s *source) current(ctx context.Context) (*source, error) {
 	return nil, &tools.Error{Kind: "unavailable", Message: fmt.Sprintf("%s cannot be loaded any more (%v). Tell the user.", s.file.path, s.loss())}
 }
 
-// again loads a file whose code has ended. It returns nil where the file cannot be loaded or is gone.
+// again reloads a file whose code has ended. It returns nil if the file cannot be loaded or does not exist any more.
 func (h *Host) again(ctx context.Context, path string) *source {
 	h.mu.Lock()
-	// Only an ended source gets an empty stamp: of two calls that notice the same crash, the second must not load the
-	// file a second time.
+	// An empty stamp makes refresh load the file. Only an ended source gets one: of two calls that notice the same crash, the second must
+	// not load the file a second time.
 	u := h.units[path]
 	if u.source != nil && u.source.over() {
 		u.stamp = ""
@@ -272,8 +268,8 @@ func (h *Host) again(ctx context.Context, path string) *source {
 	return h.units[path].source
 }
 
-// allow asks for permission to call a custom tool or program. What it does cannot be known, so the question names its file.
-// Added has the gate ignore the default rules' allow, which is meant for Pillion's own tools.
+// allow asks for permission to call a custom tool or program. Its effects are unknown, so the approval request names its file. Added makes
+// the gate ignore an allow of the default rules, which is meant for Pillion's own tools.
 func allow(ctx context.Context, call *tools.Call, id, path string, input json.RawMessage) error {
 	_, err := call.Ask(ctx, permission.Request{
 		Permission: id, Patterns: []string{"*"}, Always: []string{"*"}, Added: true, Title: strings.TrimSpace(id + " " + tools.Cut(string(input), 160)),
@@ -282,8 +278,8 @@ func allow(ctx context.Context, call *tools.Call, id, path string, input json.Ra
 	return err
 }
 
-// exchange checks a call's arguments or runs it, shows what the tool tells of itself, and asks in its name. op is "check"
-// or "call". It returns when the tool answers, when its code ends, or when ctx ends, whichever comes first.
+// exchange sends a call to the worker and returns its answer. op is "check", which only validates the arguments, or "call". Meanwhile it
+// forwards the tool's progress reports and approval requests. It returns when the tool answers, its code ends, or ctx ends.
 func (s *source) exchange(ctx context.Context, op, name string, input json.RawMessage, call *tools.Call) (json.RawMessage, error) {
 	c := s.child
 	defer s.enter()()
@@ -301,7 +297,7 @@ func (s *source) exchange(ctx context.Context, op, name string, input json.RawMe
 			case m.Metadata != nil:
 				call.Report(tools.Update{Title: m.Metadata.Title, Metadata: m.Metadata.Metadata})
 			case m.Ask != nil:
-				go s.ask(ctx, id, m, call) // a person takes their time; the tool may tell more meanwhile
+				go s.ask(ctx, id, m, call) // the tool may report progress while the person decides
 			case m.Error != nil:
 				return nil, toolError(s.file.path, m.Error)
 			default:
@@ -316,8 +312,8 @@ func (s *source) exchange(ctx context.Context, op, name string, input json.RawMe
 	}
 }
 
-// abort tells a call to end; one that does not is ended with its file, which is loaded anew when it is needed. The wait
-// is short because the person has cancelled and looks at a turn that should be over.
+// abort asks a call to end. If it has not answered after abortGrace, its file's worker is ended, and the next call loads the file again.
+// The grace is short because the person has cancelled and waits for the turn to end.
 func (s *source) abort(id int64, answers <-chan message) {
 	if s.child.send(map[string]any{"op": "abort", "id": id, "unit": s.unit}) != nil {
 		return
@@ -327,7 +323,7 @@ func (s *source) abort(id int64, answers <-chan message) {
 	for {
 		select {
 		case m := <-answers:
-			// Anything else is the call's answer: the code gave up by itself and may go on serving calls.
+			// The call's answer: the code has ended the call by itself, so its worker can serve further calls.
 			if m.Metadata == nil && m.Ask == nil {
 				return
 			}
@@ -340,8 +336,8 @@ func (s *source) abort(id int64, answers <-chan message) {
 	}
 }
 
-// ask passes a permission request of a tool on to the gate and the answer back. Refusals reach the tool as an error. It
-// runs on a goroutine of its own, because the answer may take hours. A child that has ended meanwhile is no error here.
+// ask forwards a tool's approval request to the gate and returns the decision to the tool; a rejection reaches the tool as an error. It
+// runs on a goroutine of its own, because the decision may take hours. If the child has ended by then, the reply is dropped.
 func (s *source) ask(ctx context.Context, id int64, m message, call *tools.Call) {
 	q := m.Ask
 	_, err := call.Ask(ctx, permission.Request{Permission: q.Permission, Patterns: q.Patterns, Always: q.Always, Added: true, Metadata: q.Metadata,
@@ -353,9 +349,8 @@ func (s *source) ask(ctx context.Context, id int64, m message, call *tools.Call)
 	_ = s.child.send(reply)
 }
 
-// toolError is an exception of a tool's code as a tool error. Invalid arguments are the
-// model's mistake and say what to rewrite; other exceptions are the tool's. The message is the tool's and may be of any
-// length, so it is cut at 8 KiB.
+// toolError converts an exception of a tool's code. Invalid arguments are the model's mistake, so the message tells it to rewrite the call;
+// any other exception is of kind "custom". A tool's message may have any length, so it is cut at 8 KiB.
 func toolError(path string, e *remoteError) error {
 	if e.Kind == "invalid" {
 		return &tools.Error{Kind: "invalid", Message: "The arguments do not fit:\n" + e.Message + "\nRewrite the call so that they do."}
@@ -363,7 +358,7 @@ func toolError(path string, e *remoteError) error {
 	return &tools.Error{Kind: "custom", Message: tools.Cut(e.Error(), 8<<10), Err: e}
 }
 
-// result reads a call's answer; the error is for the model.
+// result decodes the answer of a tool or program; attachments are base64 in JSON. The error is for the model.
 func result(raw json.RawMessage) (tools.Result, error) {
 	var r struct {
 		Title       string         `json:"title"`
@@ -385,7 +380,8 @@ func result(raw json.RawMessage) (tools.Result, error) {
 	return out, nil
 }
 
-// toolID is a name as providers take it. 64 characters is what every provider takes for a tool's name.
+// toolID is a name reduced to the characters that providers allow in a tool's name, and to 64 of them, a length that every provider
+// accepts.
 func toolID(name string) string {
 	name = tools.Name(name)
 	return name[:min(len(name), 64)]

@@ -15,8 +15,8 @@ import (
 //go:embed host/*.mjs host/zod.mjs.gz
 var hostFiles embed.FS
 
-// unpack writes the host's own files to a folder, once for each version of them. The files lie beside each other, because
-// host.mjs imports the others by relative paths. zod is embedded compressed and unpacked here, once.
+// unpack writes the host's own files to a folder. They lie side by side, because host.mjs imports the others by relative paths. zod is
+// embedded compressed.
 func unpack(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -45,7 +45,7 @@ func unpack(dir string) error {
 		if have, err := os.ReadFile(path); err == nil && bytes.Equal(have, text) {
 			continue
 		}
-		if err := whole.Write(path, text, 0o600); err != nil { // two of us may start at once
+		if err := whole.Write(path, text, 0o600); err != nil { // atomic, as two sidecars may start at the same time
 			return err
 		}
 	}

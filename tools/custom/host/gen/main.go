@@ -20,6 +20,7 @@ func main() {
 	}
 }
 
+// run writes host/zod.mjs.gz and zod's licence below the working directory, tools/custom. root is the repository, which has node_modules.
 func run(root string) error {
 	zod, err := filepath.Abs(filepath.Join(root, "node_modules", "zod"))
 	if err != nil {
@@ -29,6 +30,7 @@ func run(root string) error {
 		Stdin:  &api.StdinOptions{Contents: `export * from "zod"; export { z as default } from "zod";`, ResolveDir: filepath.Dir(filepath.Dir(zod))},
 		Bundle: true, Format: api.FormatESModule, Target: api.ES2022, LegalComments: api.LegalCommentsNone,
 		MinifyWhitespace: true, MinifyIdentifiers: true, MinifySyntax: true,
+		// zod imports the error texts of all languages, which no tree shaking removes, as they are reachable by name.
 		Plugins: []api.Plugin{{Name: "english", Setup: func(b api.PluginBuild) {
 			b.OnLoad(api.OnLoadOptions{Filter: `[\\/]locales[\\/]index\.js$`}, func(a api.OnLoadArgs) (api.OnLoadResult, error) {
 				text := `export { default as en } from "./en.js";`
@@ -50,6 +52,7 @@ func run(root string) error {
 	if err := z.Close(); err != nil {
 		return err
 	}
+	// LegalCommentsNone has removed the licence from the code, and it must be distributed with it.
 	licence, err := os.ReadFile(filepath.Join(zod, "LICENSE"))
 	if err != nil {
 		return err
