@@ -19,9 +19,9 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
-// client is our side of one connection: what we answer to the server. Handlers for changed lists start a goroutine, because
-// they read the lists over the connection whose reader called them. Roots and elicitation are always announced; sampling
-// only where Options.Sample can answer it, because servers rely on what is announced.
+// client is the client side of one connection: the capabilities that it announces, and the handlers of the server's requests. The handlers
+// for changed lists start a goroutine, because they read the lists over the connection whose reader has called them and would wait for
+// itself. Sampling is announced only if Options.Sample can answer it, because servers rely on what is announced.
 func (v *server) client() *sdk.Client {
 	o := &sdk.ClientOptions{
 		Logger: v.set.o.Log,
@@ -54,8 +54,8 @@ func (v *server) client() *sdk.Client {
 	return c
 }
 
-// field is one property of what a server wants to know: the specification's flat schemas. Enum with EnumNames, and OneOf,
-// are two spellings of the same choice; servers use both.
+// field is one property of an elicitation form, in the flat schemas that MCP allows there ("Elicitation"). Enum with EnumNames, and OneOf,
+// are two spellings of the same choice; servers use both. Items is for a choice of several.
 type field struct {
 	Type        string   `json:"type"`
 	Title       string   `json:"title"`
@@ -70,23 +70,21 @@ type field struct {
 	} `json:"items"`
 }
 
-// choice is one value of an enumeration in a form, in the two spellings that servers use.
+// choice is one value of OneOf or AnyOf, with the title that the person reads.
 type choice struct {
 	Const string `json:"const"`
 	Title string `json:"title"`
 }
 
-// maxElicit is how often a server may ask the person during one call, and maxFields how much at once. A server that asks
-// without end would train the person to answer without reading.
+// The limits of elicitation. A server that asks again and again would train the person to answer without reading.
 const (
-	maxElicit = 10
-	maxFields = 20
+	maxElicit = 10 // requests during one tool call
+	maxFields = 20 // fields in one form
 )
 
-// elicit asks the person what a server wants to know, in the name of the call that runs. Without one it declines: a server
-// must not come up with questions by itself, when the person cannot see why. So it does for the eleventh question of a
-// call and for forms of over 20 fields. Every doubt (a schema that cannot be read, too many fields) is a decline, which
-// the protocol lets servers handle; an error may fail their call.
+// elicit asks the person for what a server wants to know, in the name of the running call. It declines outside of a call, as the person
+// could not see why a server asks, beyond the limits, and for a schema that it cannot read. Servers can handle a decline, while an error
+// may make their call fail.
 func (v *server) elicit(ctx context.Context, p *sdk.ElicitParams) (*sdk.ElicitResult, error) {
 	decline := &sdk.ElicitResult{Action: "decline"}
 	r := v.calls.latest()
@@ -134,6 +132,7 @@ func (v *server) elicit(ctx context.Context, p *sdk.ElicitParams) (*sdk.ElicitRe
 	}
 	content := map[string]any{}
 	for i, name := range names {
+		// Questions and answers have the order of names.
 		if i < len(answers) {
 			if value, ok := form.Properties[name].value(answers[i]); ok {
 				content[name] = value
@@ -143,8 +142,8 @@ func (v *server) elicit(ctx context.Context, p *sdk.ElicitParams) (*sdk.ElicitRe
 	return &sdk.ElicitResult{Action: "accept", Content: content}, nil
 }
 
-// order puts what is required first; the order of writing does not survive the protocol's decoding. Within both groups
-// the order is alphabetical, so that the same form looks the same each time.
+// order is the order in which a form's fields are asked: the required ones first, both groups by name, so that a form looks the same each
+// time. The server's own order is lost when the JSON object is decoded.
 func order(properties map[string]field, required []string) []string {
 	names := slices.Sorted(maps.Keys(properties))
 	slices.SortStableFunc(names, func(a, b string) int {
@@ -161,8 +160,8 @@ func boolInt(b bool) int {
 	return 0
 }
 
-// choices are the values a field may have and what the person reads for each. Both slices have the same length; values[i]
-// is what the server gets for labels[i].
+// choices are the values of an enumeration or a boolean, and what the person reads for each: values[i] is sent for labels[i]. Both are
+// empty for free input.
 func (f field) choices() (values, labels []string) {
 	oneOf, enum := f.OneOf, f.Enum
 	if f.Items != nil {
@@ -188,8 +187,7 @@ func (f field) choices() (values, labels []string) {
 	return values, labels
 }
 
-// question is a form's field as a question to the person. Titles and descriptions are the
-// server's words, so they are cut.
+// question is a form's field as a question to the person. Title and description are the server's text and are cut.
 func question(intro, name string, f field) tools.Question {
 	title := f.Title
 	if title == "" {
@@ -211,8 +209,8 @@ func question(intro, name string, f field) tools.Question {
 	return q
 }
 
-// value turns the person's answer into what the schema wants. ok is false where there is nothing to send: an empty answer
-// without a default, or text that is no number. The field is then left out.
+// value converts the person's answer to the type in the field's schema. ok is false for an empty answer without a default, and for text
+// that is not a number where one is required; the field is left out then.
 func (f field) value(answer []string) (any, bool) {
 	if len(answer) == 0 || len(answer) == 1 && strings.TrimSpace(answer[0]) == "" {
 		return f.Default, f.Default != nil
@@ -243,7 +241,7 @@ func (f field) value(answer []string) (any, bool) {
 	return pick(answer[0]), true
 }
 
-// Sample is what a server wants a model to answer.
+// Sample is a sampling request: messages that a server wants a model to answer (MCP, "Sampling"). MaxTokens bounds the answer.
 type Sample struct {
 	System    string
 	Messages  []SampleMessage
@@ -259,9 +257,8 @@ type SampleMessage struct {
 // Sampled is the model's answer.
 type Sampled struct{ Text, Model, Stop string }
 
-// sample lets the session's model answer a server, after asking the person: it costs, and shows the server an answer. The
-// person's "always" counts for all requests of this server. Outside of a call there is no session whose model could
-// answer.
+// sample lets the session's model answer a server, after the person's approval: it costs tokens, and the server reads the answer. A grant of
+// "always" applies to all requests of this server. Outside of a tool call it is an error, as there is no session whose model could answer.
 func (v *server) sample(ctx context.Context, p *sdk.CreateMessageParams) (*sdk.CreateMessageResult, error) {
 	r := v.calls.latest()
 	if r == nil {
@@ -272,11 +269,12 @@ func (v *server) sample(ctx context.Context, p *sdk.CreateMessageParams) (*sdk.C
 		got := convert([]sdk.Content{m.Content}, nil)
 		s.Messages = append(s.Messages, SampleMessage{Role: string(m.Role), Text: got.Output, Images: got.Attachments})
 	}
+	// The approval shows the last message, which is the question; those before it are the server's context.
 	first := ""
 	if len(s.Messages) > 0 {
 		first = s.Messages[len(s.Messages)-1].Text
 	}
-	// The model's answer takes its time as well, so the call's silence is stopped until it has come.
+	// The silence timer of the call is stopped until the model has answered too: the server waits for us.
 	defer r.person()()
 	err := ask(ctx, r.call, permission.Request{
 		Permission: "mcp_sampling", Patterns: []string{v.Name}, Always: []string{v.Name}, Added: true,

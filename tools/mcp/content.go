@@ -15,13 +15,13 @@ import (
 // maxAttachment is the largest image or document that is handed on, in bytes; OpenCode's figure.
 const maxAttachment = 10 << 20
 
-// seen are the media types that models can look at.
+// seen are the media types that are attached to a result; models cannot look at others.
 var seen = map[string]bool{"image/png": true, "image/jpeg": true, "image/gif": true, "image/webp": true, "application/pdf": true}
 
-// convert turns a server's content into a result: texts one after the other, images and PDF files attached, anything else
-// named as left out, so that the model does not believe it has seen it. Structured content is written as JSON only where
-// there is no text: servers should send both (MCP, "Structured Content"), and twice would cost twice. Texts go through
-// visible.Output: a server could otherwise hide or move text on the person's terminal with control characters.
+// convert turns a server's content into a result: texts one after the other, images and PDF files as attachments. Anything else is named as
+// left out, so that the model does not believe it has seen it. Structured content is written as JSON only if there is no text: servers
+// should send both (MCP, "Structured Content"), and the model would pay twice. Texts pass visible.Output, as a server could otherwise hide
+// or move text on the person's terminal with control characters.
 func convert(content []sdk.Content, structured any) tools.Result {
 	var texts []string
 	var out tools.Result
@@ -71,8 +71,8 @@ func convert(content []sdk.Content, structured any) tools.Result {
 	return out
 }
 
-// resourceText is a text resource under a head that names it, so that the model can tell it
-// from the server's own words. Its URI is the server's and is not checked.
+// resourceText is a text resource under a header with its URI and type, so that the model can tell it from the server's own text. The URI
+// is the server's and is not checked.
 func resourceText(r *sdk.ResourceContents) string {
 	head := "Resource: " + r.URI
 	if r.MIMEType != "" {

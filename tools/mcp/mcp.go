@@ -1,9 +1,9 @@
-// Package mcp gives the agent the tools, prompts and resources of MCP servers. A Set is the servers of one folder; they are
-// started when a session first asks for tools, restarted after a crash, and ended with Close. What a server says is not
+// Package mcp gives the agent the tools, prompts and resources of MCP servers. A Set holds the servers of one folder; they are
+// started when a session first asks for tools, restarted after a crash, and ended by Close. What a server says is not
 // trusted: every tool asks for permission under its own name, "server_tool", and its texts are bounded.
 //
 //	set := mcp.New(mcp.Options{Servers: []mcp.Server{{Name: "git", Command: []string{"git-mcp"}}}, Root: root})
-//	offered := set.Tools(ctx, sessionID) // as they are now; they may be others at the next step
+//	offered := set.Tools(ctx, sessionID) // as they are at this step; the next one may have others
 //
 // The protocol is the official SDK's; this package adds names, permissions, budgets, restarts and sign-in. It leaves to its
 // caller which servers there are, whether the folder is trusted, and the model that answers sampling requests.
@@ -27,103 +27,100 @@ import (
 	"github.com/pillion-dev/pillion/tools/guard"
 )
 
-// Server says how one MCP server is reached: a program, or an address.
+// Server is the configuration of one MCP server: a program to start, or an address.
 type Server struct {
 	Name    string            // as configured; tools are called name_tool
-	Command []string          // a program that speaks on standard input and output
-	Env     map[string]string // besides the few harmless variables that are inherited
-	Dir     string            // where it runs; empty: Options.Root
-	URL     string            // streamable HTTP, else the older SSE
-	SSE     bool              // URL is the older transport for certain
+	Command []string          // a program that speaks MCP on standard input and output
+	Env     map[string]string // added to the variables in inherited
+	Dir     string            // the program's working directory; empty: Options.Root, to which a relative one is relative
+	URL     string            // streamable HTTP is tried first, then the older SSE transport
+	SSE     bool              // URL is known to be the older transport
 	Headers map[string]string
-	Timeout time.Duration // longest silence of a request; 0: DefaultTimeout. Progress starts it anew
-	OAuth   *OAuth        // nil: found out by the server's answer
+	Timeout time.Duration // longest silence of a request; 0: DefaultTimeout. A progress notification restarts it
+	OAuth   *OAuth        // nil: discovered when the server refuses a request
 	NoOAuth bool          // never sign in
-	Reason  guard.Reason  // which setting names the program or address; both pass the gate with it
+	Reason  guard.Reason  // which setting names the program or address; package guard checks it at each start and connection
 }
 
-// DefaultTimeout is how long a request may stay silent.
+// DefaultTimeout is how long a server may stay silent during a request.
 const DefaultTimeout = 60 * time.Second
 
-// DefaultBudget is how many bytes of tool descriptions and schemas the servers of a Set may put before a model; about
-// 8,000 tokens. Beyond it tools are found by tool_search and offered once they were found: every request pays for every
-// tool that is offered.
+// DefaultBudget is how many bytes of tool names, descriptions and schemas a Set offers to a model; about 8,000 tokens. Each request to the
+// model pays for each tool in it. If the tools exceed the budget, the model gets tool_search instead and is offered what it has found.
 const DefaultBudget = 32 << 10
 
-// startWait is how long the first step of a session waits for servers that start, and a call for one that is being
-// restarted. connectMax is how long a server may take from its start until its lists are read.
+// The limits of a server's start.
 const (
-	startWait  = 5 * time.Second // the first step of a session waits that long for servers that start
-	connectMax = 60 * time.Second
+	startWait  = 5 * time.Second  // the first step of a session waits so long for servers that start, and a call for one that restarts
+	connectMax = 60 * time.Second // for the time from a server's start until its lists have been read
 )
 
 // Options are what a Set is made of.
 type Options struct {
 	Servers  []Server
-	Root     string // the project, told to servers as their root
-	StateDir string // sign-ins are kept below it; empty: not kept
+	Root     string // the project, announced to servers as their root
+	StateDir string // sign-ins are stored below it; empty: they are not stored
 	Budget   int    // bytes; 0: DefaultBudget
-	Version  string // of the client, told to servers
+	Version  string // of Pillion, announced to servers
 
-	// Start starts a program that ends with us, however we end. Nil: the command's own Start.
+	// Start starts a program so that it ends with this process, even after kill -9. Nil: the command's own Start.
 	Start func(*exec.Cmd) error
 	// Sample answers sampling requests with the session's model; nil: refused.
 	Sample func(ctx context.Context, sessionID string, r Sample) (Sampled, error)
-	// Notice tells the person; level is info or warning.
+	// Notice shows a text to the person; level is info or warning. May be nil.
 	Notice func(level, text string)
-	// Changed is called when what the servers offer may be something else: one came up, went away, or has other lists.
-	// May be nil.
+	// Changed is called when the servers' offers may have changed: a server came up, was lost, or has other lists. No lock is held, so it
+	// may call the Set. May be nil.
 	Changed func()
 	Log     *slog.Logger
 }
 
-// State is where a server stands.
+// State is the state of a server's connection.
 type State string
 
 // The states of a server.
 const (
 	Starting State = "starting"
 	Ready    State = "ready"
-	Failed   State = "failed"        // it is tried again, later and later
-	Off      State = "off"           // it failed too often
-	SignIn   State = "needs sign-in" // `pillion mcp login NAME`
+	Failed   State = "failed"        // it is tried again after a pause that doubles, see live
+	Off      State = "off"           // it failed maxFailures times, or its program does not exist; it is not tried again
+	SignIn   State = "needs sign-in" // the person must run `pillion mcp login NAME`; it is not tried again
 )
 
-// Status is a server as a person sees it.
+// Status is a server as a person sees it. Title and the counts are empty while it is not connected.
 type Status struct {
 	Name      string `json:"name"`
 	State     State  `json:"state"`
 	Reason    string `json:"reason,omitempty"`
-	Title     string `json:"title,omitempty"` // what it calls itself, with its version
+	Title     string `json:"title,omitempty"` // the name and version that the server reports
 	Tools     int    `json:"tools"`
 	Prompts   int    `json:"prompts"`
 	Resources bool   `json:"resources"`
 }
 
-// Set is a group of servers. Its methods are safe for concurrent use. Set.mu and server.mu are never held together:
-// changed and listing are called without the other.
+// Set is a group of servers. Its methods are safe for concurrent use. Set.mu and server.mu are never held together, so they need no order.
 type Set struct {
 	o       Options
 	servers []*server          // sorted by name; the slice never changes
-	ctx     context.Context    // of the servers' life; ended by Close
+	ctx     context.Context    // the servers' lifetime; Close ends it
 	end     context.CancelFunc // of ctx
-	start   sync.Once          // Start and Close: after Close no server is started
+	start   sync.Once          // used by Start and by Close, after which no server is started
 	begun   atomic.Int64       // when the servers were started, in Unix nanoseconds; 0: not yet
-	late    sync.Once          // the user is told once which servers are not there in time
-	wait    sync.WaitGroup     // the servers' goroutines
+	late    sync.Once          // guards the one notice of sayLate
+	wait    sync.WaitGroup     // the servers' goroutines; Close waits for them
 
 	mu     sync.Mutex
-	loaded map[string]map[string]bool // guarded by mu: by session, the tools that tool_search brought
+	loaded map[string]map[string]bool // guarded by mu: by session, the tools that tool_search has found; inner maps never change, see load
 	made   []tools.Tool               // guarded by mu: all tools as of generation madeAt
 	gen    uint64                     // guarded by mu: grows with every change of a server's lists
-	madeAt uint64                     // guarded by mu: 0 before made was made
+	madeAt uint64                     // guarded by mu: the generation that made is of; 0: made is not set
 	over   bool                       // guarded by mu: made is over the budget
 
 	net     http.RoundTripper // see network
-	netOnce sync.Once         // makes net
+	netOnce sync.Once         // guards the creation of net
 }
 
-// New makes a set; nothing is started.
+// New makes a set. It starts nothing; Start or the first Tools does.
 func New(o Options) *Set {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -164,8 +161,8 @@ func (s *Set) Ready(ctx context.Context, limit time.Duration) {
 	}
 }
 
-// Await waits until the servers that may have a tool of this name have come up or failed once: for a call by hand, which
-// has no later step. The prefix test may match more than one server ("git" and "git_hub"); waiting for both does no harm.
+// Await starts the servers and waits until those that may have a tool of this name have come up or failed once. It is for a single call by
+// hand, which has no later step. More than one server may match the prefix ("git" and "git_hub"); waiting for both does no harm.
 func (s *Set) Await(ctx context.Context, tool string) {
 	s.Start()
 	timer := time.NewTimer(connectMax)
@@ -184,8 +181,9 @@ func (s *Set) Await(ctx context.Context, tool string) {
 	}
 }
 
-// Tools are what a session may call now, sorted by name. Servers get startWait from their start, once: a server that hangs
-// delays the first step and no other. Those that need longer are named to the user, and are there at the step after they came up.
+// Tools returns the tools that a session is offered in this step, sorted by name. It waits for servers for at most startWait from their
+// start, so a server that hangs delays the first step only. A notice names those that need longer; their tools appear in the step after
+// they came up. The slice is shared: callers must not change it.
 func (s *Set) Tools(ctx context.Context, session string) []tools.Tool {
 	if len(s.servers) == 0 {
 		return nil
@@ -198,11 +196,12 @@ func (s *Set) Tools(ctx context.Context, session string) []tools.Tool {
 		defer s.mu.Unlock()
 		return s.made
 	}
-	// The generation is read before the lists: a change meanwhile raises it, and the next call makes the list again.
+	// The generation is read before the lists. A change in between raises it, so the next call makes the list again.
 	gen, loaded := s.gen, s.loaded[session]
 	all, madeAt := s.made, s.madeAt
 	s.mu.Unlock()
-	if madeAt != gen { // without the lock: listing takes the lock of each server
+	// Made without s.mu, as listing takes the lock of each server. Of two calls that do this at once, both get a right list.
+	if madeAt != gen {
 		all = s.all()
 		s.mu.Lock()
 		s.made, s.madeAt, s.over = all, gen, size(all) > s.o.Budget
@@ -217,8 +216,8 @@ func (s *Set) Tools(ctx context.Context, session string) []tools.Tool {
 	return s.within(all, loaded)
 }
 
-// sayLate names the servers that have neither come up nor failed in time. Without a word a model that lacks their tools looks
-// like a mistake in the configuration.
+// sayLate gives one notice of the servers that have neither come up nor failed in time. Without it, a model that lacks their tools would
+// look like a mistake in the configuration.
 func (s *Set) sayLate(ctx context.Context) {
 	if ctx.Err() != nil { // the turn was cancelled, which says nothing about the servers
 		return
@@ -238,7 +237,7 @@ func (s *Set) sayLate(ctx context.Context) {
 	}
 }
 
-// all are the tools of every ready server, and those that read resources. Servers come sorted by name, so of two tools
+// all returns the tools of every server, and the tools for resources if any server has some. Servers are sorted by name, so of two tools
 // with the same name it is always the same one that gets a suffix.
 func (s *Set) all() []tools.Tool {
 	var out []tools.Tool
@@ -260,11 +259,11 @@ func (s *Set) all() []tools.Tool {
 	return out
 }
 
-// Offered are the tools of all servers that are up, within the budget or not.
+// Offered returns the tools of all servers, whether they fit the budget or not. Lists for people use it; models get Tools.
 func (s *Set) Offered() []tools.Tool { return s.all() }
 
-// changed records that a server's lists are different, so that the next Tools sees it. No lock may be held: Options.Changed
-// calls back.
+// changed records that a server's lists have changed, so that the next Tools makes its list again. The caller must hold no lock, as
+// Options.Changed may call the Set.
 func (s *Set) changed() {
 	s.mu.Lock()
 	s.gen++
@@ -274,13 +273,13 @@ func (s *Set) changed() {
 	}
 }
 
-// Instructions are what the ready servers say of themselves, for the system prompt. The text is a stranger's, so it is
-// quoted, named and cut to maxInstructions a server.
+// Instructions returns the instructions of the ready servers (MCP, "initialize") for the system prompt. Their authors are not trusted, so
+// each text is put into an element with the server's name, cut to maxInstructions, and introduced as not being the user's.
 func (s *Set) Instructions() string {
 	var b strings.Builder
 	for _, v := range s.servers {
 		if text := v.instructions(); text != "" {
-			text = strings.ReplaceAll(text, "</", "<\\/") // it does not end its own quotation
+			text = strings.ReplaceAll(text, "</", "<\\/") // or the text could close its own element and go on as part of the system prompt
 			b.WriteString("<server name=" + strconv.Quote(v.Name) + ">\n" + text + "\n</server>\n")
 		}
 	}
@@ -299,7 +298,7 @@ func (s *Set) Statuses() []Status {
 	return out
 }
 
-// Busy reports whether calls are under way.
+// Busy reports whether any tool call is running.
 func (s *Set) Busy() bool {
 	for _, v := range s.servers {
 		if v.calls.latest() != nil {
@@ -320,8 +319,9 @@ func (s *Set) Ended(session string) {
 // Close ends every server and waits for it, at most until ctx ends. A program that hangs is killed after endGrace, so ctx
 // is a last resort.
 func (s *Set) Close(ctx context.Context) {
-	s.start.Do(func() {}) // never start them any more
+	s.start.Do(func() {}) // uses up the Once, so that a later Start does nothing
 	s.end()
+	// Wait takes no context. If ctx ends first, this goroutine remains until the last server has ended.
 	done := make(chan struct{})
 	go func() { s.wait.Wait(); close(done) }()
 	select {
@@ -340,7 +340,7 @@ func (s *Set) find(name string) *server {
 	return nil
 }
 
-// notice logs and tells the person.
+// notice logs a text and shows it to the person.
 func (s *Set) notice(level, text string) {
 	s.o.Log.Info("mcp", "level", level, "text", text)
 	if s.o.Notice != nil {

@@ -9,23 +9,23 @@ import (
 	"time"
 )
 
-// knownAge is how long a listing of resources counts without being looked at again. A person who types @ asks for every
-// letter; a server that says that its list has changed ends the time at once.
+// knownAge is how long a listing of resources is used before it is renewed: a person who types @ causes a request with every letter. A
+// server that announces a change ends the time at once.
 const knownAge = 30 * time.Second
 
 // knownResources is the last listing of a server's resources. It answers a person who types @ and cannot wait for the server.
 type knownResources struct {
-	read   func() ([]Resource, error) // asks the server; an error comes with what it listed before
-	failed func(error)                // hears why a listing did not come to its end
+	read   func() ([]Resource, error) // asks the server; with an error it returns what came before it
+	failed func(error)                // is called with the error of a listing
 
 	mu   sync.Mutex
-	list []Resource    // guarded by mu; nil: no listing has come to an end, or it found nothing
-	made time.Time     // guarded by mu; zero: to be made anew
-	busy chan struct{} // guarded by mu; closed when the listing under way is over; nil: none is
+	list []Resource    // guarded by mu; nil: no listing has been completed, or it found nothing
+	made time.Time     // guarded by mu; when list was made; zero: it must be renewed
+	busy chan struct{} // guarded by mu; closed at the end of the running listing; nil: none is running
 }
 
-// Known returns the resources of the ready servers from the last listing. It waits, until ctx ends, only for a server's
-// first listing; an old one is renewed in the background after the answer.
+// Known returns the resources of the ready servers from their last listings. It waits only for a server's first listing, at most until ctx
+// ends; an old listing is returned and renewed in the background.
 func (s *Set) Known(ctx context.Context) []Resource {
 	waits := make([]<-chan struct{}, len(s.servers))
 	for i, v := range s.servers {
@@ -67,8 +67,8 @@ func (k *knownResources) refresh() <-chan struct{} {
 	return k.busy
 }
 
-// run lists the resources and closes done. After an error the list is what came before it, so that the next listing waits
-// for knownAge instead of asking a broken server for every letter typed.
+// run lists the resources and closes done. After an error it stores what came before, with the time, so that a broken server is asked again
+// only after knownAge and not for every letter typed.
 func (k *knownResources) run(done chan struct{}) {
 	list, err := k.read()
 	if err != nil {
@@ -87,7 +87,7 @@ func (k *knownResources) last() []Resource {
 	return k.list
 }
 
-// expire has the next Known list the resources anew: the server was lost, or has said that they changed.
+// expire makes the next Known renew the listing: the server was lost, or has announced that its resources changed.
 func (k *knownResources) expire() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -104,8 +104,8 @@ func (s *Set) Names() []string {
 	return out
 }
 
-// Holder is the server that has a resource: one that lists it, else one with a template that it fits. An exact resource
-// wins over a template, however early the template's server comes.
+// Holder is the server that has a resource: one that lists its URI, else one with a template that matches it. An exact URI wins over a
+// template of any server.
 func (s *Set) Holder(ctx context.Context, uri string) (server string, ok bool) {
 	all := s.Known(ctx)
 	for _, r := range all {
@@ -121,12 +121,11 @@ func (s *Set) Holder(ctx context.Context, uri string) (server string, ok bool) {
 	return "", false
 }
 
-// fits reports whether a URI could be made of a template: what stands outside of its {parts} is there, in order. The
-// parts are those of RFC 6570, read loosely: what they expand to is not checked, because the server refuses what it does
-// not know.
+// fits reports whether a URI could be an expansion of a template (RFC 6570): it must contain the text outside of the {parts}, in order. The
+// parts themselves match any text, as the server refuses a URI that it does not know.
 func fits(template, uri string) bool {
 	if scheme, _, _ := strings.Cut(template, ":"); strings.Contains(scheme, "{") {
-		return false // it would fit everything
+		return false // the template would match every URI
 	}
 	var b strings.Builder
 	for rest := template; rest != ""; {

@@ -27,23 +27,22 @@ import (
 	"github.com/pillion-dev/pillion/tools/whole"
 )
 
-// OAuth is what is known of a client beforehand; empty fields are found out or registered. Without a ClientID Pillion
-// registers itself at the authorization server (RFC 7591), and Scopes replace those that the server proposes.
+// OAuth is the configured part of a sign-in. Without a ClientID Pillion registers itself at the authorization server (dynamic client
+// registration, RFC 7591).
 type OAuth struct {
 	ClientID     string
 	ClientSecret string
-	Scopes       []string
+	Scopes       []string // not empty: asked for instead of those that the server proposes
 }
 
-// signInError is returned when the server wants a sign-in, which needs a person and a browser. It ends the attempts to
-// connect: trying again cannot help before a person has acted.
+// signInError means that the server requires a sign-in, which needs a person and a browser. It ends the attempts to connect, as trying
+// again cannot help before the person has signed in.
 type signInError struct {
 	server string
 	more   []string // scopes that the present sign-in lacks
 }
 
-// Error begins in the middle of a sentence: the caller names the server. It ends with the
-// command to run.
+// Error continues a sentence in which the caller names the server, and ends with the command to run.
 func (e *signInError) Error() string {
 	if len(e.more) > 0 {
 		return fmt.Sprintf("it wants more rights (%s) than you signed in with: pillion mcp login %s", tools.Cut(strings.Join(e.more, " "), 200), e.server)
@@ -51,37 +50,38 @@ func (e *signInError) Error() string {
 	return fmt.Sprintf("it wants you to sign in: pillion mcp login %s", e.server)
 }
 
-// signedIn is a sign-in as it is kept, in a file of its own that only its owner can read. It holds the endpoints as well,
-// so that a refresh needs no discovery. Secret is the client's, not the person's.
+// signedIn is a stored sign-in, the JSON of a file that only its owner can read. It has the endpoints too, so that a refresh needs no
+// discovery. Secret is the client's, not the person's.
 type signedIn struct {
-	URL      string        `json:"url"` // of the server; a token is for no other
+	URL      string        `json:"url"` // the server's; the token is sent to no other
 	ClientID string        `json:"client_id"`
 	Secret   string        `json:"client_secret,omitempty"`
 	AuthURL  string        `json:"auth_url,omitempty"`
 	TokenURL string        `json:"token_url"`
 	Style    int           `json:"auth_style,omitempty"`
 	Scopes   []string      `json:"scopes,omitempty"`
-	Wanted   []string      `json:"wanted,omitempty"` // scopes that a call lacked; the next sign-in asks for them, too
+	Wanted   []string      `json:"wanted,omitempty"` // scopes that a request lacked; the next sign-in asks for them too
 	Token    *oauth2.Token `json:"token"`
 }
 
-// config is the stored client as the oauth2 package wants it.
+// config is the stored client in the form of package oauth2.
 func (in *signedIn) config() *oauth2.Config {
 	return &oauth2.Config{ClientID: in.ClientID, ClientSecret: in.Secret, Scopes: in.Scopes,
 		Endpoint: oauth2.Endpoint{AuthURL: in.AuthURL, TokenURL: in.TokenURL, AuthStyle: oauth2.AuthStyle(in.Style)}}
 }
 
-// signInFile is where the sign-in of one server is kept. Requests, and other processes, share it.
+// signInFile stores the sign-in of one server. All requests share it, and so do other processes; mu orders those of this process only.
 type signInFile struct {
 	server string // its name
 	url    string // its address
-	dir    string // the state folder; empty: nothing is kept
+	dir    string // the state folder; empty: nothing is stored
 	log    *slog.Logger
 
-	mu sync.Mutex // held while the sign-in is looked at and refreshed
+	mu sync.Mutex // held from reading the sign-in until it has been refreshed and stored, so that one request refreshes at a time
 }
 
-// path is named by the server's address, so that another server of the same name does not get the token. Empty without a state folder; reading an empty path then fails like a missing file.
+// path is the file of the sign-in. Its name includes a hash of the server's address, so that another server of the same name does not
+// get the token. It is empty without a state folder; reading an empty path fails like reading a missing file.
 func (f *signInFile) path() string {
 	if f.dir == "" {
 		return ""
@@ -90,7 +90,7 @@ func (f *signInFile) path() string {
 	return filepath.Join(f.dir, "mcp-auth", tools.Name(f.server)+"-"+hex.EncodeToString(sum[:8])+".json")
 }
 
-// load reads what is kept, nil without it. The address is compared although it is part of the file's name: a token must
+// load reads the stored sign-in; nil if there is none. It compares the address although that is part of the file's name, as a token must
 // never reach another server.
 func (f *signInFile) load() *signedIn {
 	raw, err := os.ReadFile(f.path())
@@ -104,8 +104,7 @@ func (f *signInFile) load() *signedIn {
 	return &in
 }
 
-// save keeps a sign-in; without a state folder it does nothing. The mode is 0600, because a refresh token is as
-// good as a password.
+// save stores a sign-in; without a state folder it does nothing. The mode is 0600, because a refresh token is as good as a password.
 func (f *signInFile) save(in *signedIn) error {
 	path := f.path()
 	if path == "" {
@@ -118,21 +117,21 @@ func (f *signInFile) save(in *signedIn) error {
 	return whole.Write(path, raw, 0o600)
 }
 
-// keeping is a token source that stores each new token. Requests and other processes share a sign-in, and many servers
-// accept a refresh token only once: so one request refreshes at a time, from what is stored at that moment.
+// keeping is a token source that stores each new token. Many servers accept a refresh token only once, so requests and processes must not
+// refresh from an old one: each refresh starts from what is stored at that moment.
 type keeping struct {
 	ctx  context.Context
 	file *signInFile
-	in   *signedIn // where nothing is kept in a file
+	in   *signedIn // the sign-in when the file has none, without a state folder; guarded by file.mu
 }
 
-// behind is how long another process's refresh may take to reach the file, once it has made ours fail. That process has
-// its answer already and only writes it.
+// behind is how long another process may take to write its refreshed token, after its refresh has made ours fail. It has the server's
+// answer by then and only needs to write the file.
 const behind = time.Second
 
-// Token refreshes the token when it has expired and stores the new one: servers that rotate refresh tokens refuse the old
-// one from then on. The file is read each time, because another process may have refreshed meanwhile. A token that cannot
-// be stored is used all the same.
+// Token implements oauth2.TokenSource. It refreshes an expired token and stores the new one, as a server that rotates refresh tokens
+// refuses the old one from then on. It reads the file each time, because another process may have refreshed. A token that cannot be stored
+// is used all the same.
 func (k *keeping) Token() (*oauth2.Token, error) {
 	k.file.mu.Lock()
 	defer k.file.mu.Unlock()
@@ -144,6 +143,7 @@ func (k *keeping) Token() (*oauth2.Token, error) {
 	if err != nil {
 		return k.other(in.Token, err)
 	}
+	// Only a refreshed token is written; an unexpired one comes back unchanged.
 	if in.Token == nil || t.AccessToken != in.Token.AccessToken {
 		in.Token = t
 		k.in = in
@@ -154,11 +154,11 @@ func (k *keeping) Token() (*oauth2.Token, error) {
 	return t, nil
 }
 
-// other waits, at most a second, for the token of another process whose refresh came before ours. It returns failed, our own
-// error, when there is none or when the server did not refuse the token but could not be reached.
+// other waits for the token of another process whose refresh came before ours, for as long as behind. Without one it returns failed, our
+// own error; at once if the server did not refuse the token.
 func (k *keeping) other(old *oauth2.Token, failed error) (*oauth2.Token, error) {
 	var refused *oauth2.RetrieveError
-	// A server that could not be reached says nothing about the token, so waiting would only delay the error.
+	// Any other error, such as a server that cannot be reached, says nothing about the token.
 	if !errors.As(failed, &refused) {
 		return nil, failed
 	}
@@ -177,12 +177,11 @@ func (k *keeping) other(old *oauth2.Token, failed error) (*oauth2.Token, error) 
 	}
 }
 
-// kept is an OAuth handler that uses the stored sign-in. It never opens a browser: connections are made in the background,
-// when no person expects a page.
+// kept is an OAuth handler that uses the stored sign-in. It never opens a browser, as connections are made in the background, where no
+// person expects a page.
 type kept struct{ file *signInFile }
 
-// TokenSource is the stored sign-in; nil where there is none, and the request is then made
-// without a token.
+// TokenSource returns the stored sign-in; nil if there is none, which makes the SDK send the request without a token.
 func (s kept) TokenSource(ctx context.Context) (oauth2.TokenSource, error) {
 	in := s.file.load()
 	if in == nil {
@@ -191,9 +190,8 @@ func (s kept) TokenSource(ctx context.Context) (oauth2.TokenSource, error) {
 	return &keeping{ctx: ctx, file: s.file, in: in}, nil
 }
 
-// Authorize is called when a server refuses a request. It never opens a browser: the error
-// says which command signs in. Returning nil has the SDK repeat the request once; an error ends it. Challenges are those
-// of RFC 6750, section 3.
+// Authorize is called by the SDK when a server refuses a request with 401 or 403. The error names the command that signs in and ends the
+// request; nil makes the SDK repeat it once. The challenges are those of RFC 6750, section 3.
 func (s kept) Authorize(_ context.Context, _ *http.Request, r *http.Response) error {
 	_ = r.Body.Close()
 	var scopes []string
@@ -206,13 +204,13 @@ func (s kept) Authorize(_ context.Context, _ *http.Request, r *http.Response) er
 		}
 	}
 	if r.StatusCode == http.StatusForbidden && why != "insufficient_scope" {
-		return nil // not a matter of signing in: the request is made again, and its answer says why
+		return nil // a sign-in would not help; the repeated request fails with the server's own reason
 	}
 	return &signInError{s.file.server, s.file.lacks(scopes, why)}
 }
 
-// lacks returns the scopes that the present sign-in does not have and stores them for the next Login. Only
-// insufficient_scope names scopes that a next sign-in should ask for; a 401 means a missing or expired token.
+// lacks returns the scopes that the stored sign-in does not have and stores them for the next Login. why is the challenge's error: only
+// insufficient_scope means that the scopes are missing; a 401 means a missing or expired token.
 func (f *signInFile) lacks(scopes []string, why string) (more []string) {
 	if why != "insufficient_scope" {
 		return nil
@@ -237,8 +235,8 @@ func (f *signInFile) lacks(scopes []string, why string) (more []string) {
 	return more
 }
 
-// withWanted are the scopes found, those that were there before, and those that were missed since. Asking only for the
-// missing ones would lose the rights of the present sign-in, which the next one replaces.
+// withWanted adds to the scopes that the server proposes those of the stored sign-in and those that were missing since. Asking only for
+// the missing ones would lose the rights of the present sign-in, which the next one replaces.
 func (f *signInFile) withWanted(found []string) []string {
 	in := f.load()
 	if in == nil || len(in.Wanted) == 0 {
@@ -253,7 +251,7 @@ func (f *signInFile) withWanted(found []string) []string {
 	return all
 }
 
-// stored is the OAuth handler of connections, nil where signing in is switched off.
+// stored is the OAuth handler for connections; nil if sign-in is switched off.
 func (v *server) stored() auth.OAuthHandler {
 	if v.NoOAuth {
 		return nil
@@ -261,13 +259,12 @@ func (v *server) stored() auth.OAuthHandler {
 	return kept{v.signIn}
 }
 
-// loginMax is how long a person may take in the browser, a second factor included. A listener must not stay open for
-// ever.
-const loginMax = 5 * time.Minute // how long a person may take in the browser
+// loginMax is how long a person may take in the browser, including a second factor. After that the listener is closed.
+const loginMax = 5 * time.Minute
 
-// Login signs in to a server: open shows the person an address (in a browser), the answer comes back to a listener on
-// loopback that takes nothing but this one answer. What was signed in before is replaced. It connects once, because the
-// SDK signs in when a server refuses a request; the token is stored before the connection is used.
+// Login signs in to a server and replaces an earlier sign-in. open shows an address to the person, usually in a browser; the answer
+// arrives at a loopback listener, which accepts only this one. Login makes a connection, because the SDK signs in when a server refuses a
+// request; NewTokenSource stores the token.
 func (s *Set) Login(ctx context.Context, name string, open func(address string) error) error {
 	v := s.find(name)
 	if v == nil || v.URL == "" {
@@ -278,7 +275,7 @@ func (s *Set) Login(ctx context.Context, name string, open func(address string) 
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, loginMax, fmt.Errorf("no sign-in came back within %s", loginMax))
 	defer cancel()
-	// The address must be known before the client is registered, because it is part of the registration.
+	// The listener is opened first: its address is a part of the client's registration.
 	back, err := newCallback()
 	if err != nil {
 		return err
@@ -313,6 +310,7 @@ func (s *Set) Login(ctx context.Context, name string, open func(address string) 
 			RedirectURIs: []string{back.url}, ClientName: "Pillion", GrantTypes: []string{"authorization_code", "refresh_token"}, ResponseTypes: []string{"code"}, TokenEndpointAuthMethod: "none",
 		}}
 	}
+	// Configured scopes replace all others, including those that were missing.
 	c.ScopeFilter = v.signIn.withWanted
 	if o := v.OAuth; o != nil && len(o.Scopes) > 0 {
 		c.ScopeFilter = func([]string) []string { return o.Scopes }
@@ -322,8 +320,10 @@ func (s *Set) Login(ctx context.Context, name string, open func(address string) 
 		return err
 	}
 	hc := v.httpClient()
+	// The connection is only for the sign-in, so it opens no event stream.
 	session, err := v.client().Connect(ctx, &sdk.StreamableClientTransport{Endpoint: v.URL, HTTPClient: hc, OAuthHandler: handler, DisableStandaloneSSE: true}, nil)
 	if err != nil {
+		// The cause names the time limit.
 		if cause := context.Cause(ctx); cause != nil {
 			return cause
 		}
@@ -332,8 +332,8 @@ func (s *Set) Login(ctx context.Context, name string, open func(address string) 
 	return session.Close()
 }
 
-// Logout forgets a server's sign-in; false when there was none. The token is not revoked at the server, which may still
-// accept it until it expires.
+// Logout deletes a server's stored sign-in; false if there is none. It does not revoke the token, which the server may accept until it
+// expires.
 func (s *Set) Logout(name string) (bool, error) {
 	v := s.find(name)
 	if v == nil {
@@ -346,16 +346,16 @@ func (s *Set) Logout(name string) (bool, error) {
 	return err == nil, err
 }
 
-// callback is the loopback listener that a sign-in comes back to.
+// callback is the loopback listener to which the browser returns with the sign-in's answer.
 type callback struct {
 	url    string
 	server *http.Server
-	got    chan *auth.AuthorizationResult // room for one: the first answer counts
-	failed chan error                     // likewise
+	got    chan *auth.AuthorizationResult // buffer of one: the first answer counts, and later ones do not block
+	failed chan error                     // buffer of one, likewise
 }
 
-// newCallback listens on a free port of 127.0.0.1, as RFC 8252 wants it for native programs. A request of another local
-// program can at most spoil the sign-in: without the state that the SDK checks its code is refused.
+// newCallback listens on a free port of 127.0.0.1, as RFC 8252, section 7.3, says for native programs. A request of another local program
+// can at most make the sign-in fail: it does not know the state parameter, which the SDK checks.
 func newCallback() (*callback, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -366,6 +366,7 @@ func newCallback() (*callback, error) {
 	mux.HandleFunc("GET /callback", func(w http.ResponseWriter, r *http.Request) {
 		q := r.URL.Query()
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		// The error response of RFC 6749, section 4.1.2.1. Its texts come from outside, so they are cut.
 		if e := q.Get("error"); e != "" {
 			select {
 			case c.failed <- fmt.Errorf("the sign-in was refused: %s %s", tools.Cut(e, 100), tools.Cut(q.Get("error_description"), 300)):
@@ -380,14 +381,14 @@ func newCallback() (*callback, error) {
 		}
 		fmt.Fprintln(w, "Signed in. You can close this page and go back to Pillion.")
 	})
-	// The bounds are for other local programs, which can reach the listener as well.
+	// The bounds are against other local programs, which can reach the listener too.
 	c.server = &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, MaxHeaderBytes: 16 << 10}
 	go func() { _ = c.server.Serve(l) }()
 	return c, nil
 }
 
-// wait returns when the browser has come back, the listener has failed, or ctx ends. The error is the cause of ctx where
-// there is one, such as the time limit of Login.
+// wait returns the answer, or the error when the sign-in was refused or ctx has ended; then it is the cause of ctx, such as Login's time
+// limit.
 func (c *callback) wait(ctx context.Context) (*auth.AuthorizationResult, error) {
 	select {
 	case r := <-c.got:
@@ -399,9 +400,9 @@ func (c *callback) wait(ctx context.Context) (*auth.AuthorizationResult, error) 
 	}
 }
 
-// close ends the listener after the page in the browser was sent.
+// close closes the listener. It gives a page that is being sent to the browser up to a second.
 func (c *callback) close() {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second) // the page may still be on its way
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	_ = c.server.Shutdown(ctx)
 }

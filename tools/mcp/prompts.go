@@ -23,8 +23,8 @@ type Argument struct {
 	Required          bool
 }
 
-// Prompts are those of every ready server. It starts nothing and waits for nothing. A server that was lost offers none
-// until it is back, other than its tools: a menu of commands costs no prompt cache.
+// Prompts returns the prompts of every ready server. It starts no server and does not wait. Unlike its tools, a lost server's prompts are
+// left out until it is back: a menu of commands has no prompt cache that a change would invalidate.
 func (s *Set) Prompts() []Prompt {
 	var out []Prompt
 	for _, v := range s.servers {
@@ -45,10 +45,9 @@ func (s *Set) Prompts() []Prompt {
 	return out
 }
 
-// Expand fetches the text of a prompt, named server:prompt. Values are in the order of its arguments; the last argument takes
-// the rest, joined by blanks. A required argument without a value is an error, without asking the server. Errors are for
-// the person, who typed the command. The result holds the prompt's messages one after the other; their roles are not
-// kept.
+// Expand fetches the text of a prompt, named server:prompt. Values are in the order of its arguments; the last argument gets the rest,
+// joined by blanks. If a required argument has no value, Expand fails without asking the server. Errors are for the person who typed the
+// command. The result has the prompt's messages one after the other, without their roles.
 func (s *Set) Expand(ctx context.Context, name string, values []string) (tools.Result, error) {
 	server, prompt, _ := strings.Cut(name, ":")
 	v := s.find(server)
@@ -60,6 +59,7 @@ func (s *Set) Expand(ctx context.Context, name string, values []string) (tools.R
 		return tools.Result{}, err
 	}
 	args := map[string]string{}
+	// A prompt that the server does not list is asked for without arguments; the server's own error explains it best.
 	for _, p := range s.Prompts() {
 		if p.Name != name {
 			continue

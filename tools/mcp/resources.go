@@ -13,8 +13,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
-// maxResources is how many resources one listing shows: a server may have one for each row of a database, and the list
-// goes into the model's context whole.
+// maxResources is how many resources one listing has: a server may have one for each row of a database, and the whole list goes into
+// the model's context.
 const maxResources = 200
 
 // listInput is the input of the two tools that list.
@@ -28,7 +28,7 @@ type readInput struct {
 	URI    string `json:"uri" jsonschema:"the resource's URI, as list_mcp_resources gives it"`
 }
 
-// Resource is something a server can show.
+// Resource is a document, record or page that a server offers (MCP, "Resources"), or a template of such.
 type Resource struct {
 	Server      string `json:"server"`
 	URI         string `json:"uri"`
@@ -38,8 +38,8 @@ type Resource struct {
 	Template    bool   `json:"template,omitempty"` // URI has {parts} to fill in
 }
 
-// resourceTools read what servers offer as resources. Their names are OpenCode's. Listing asks nothing; reading one asks
-// for the permission read, as for a file.
+// resourceTools are the tools for the servers' resources. Their names are OpenCode's. Listing needs no approval; reading a resource asks for
+// the permission read, as for a file, with the pattern mcp:SERVER:URI.
 func (s *Set) resourceTools() []tools.Tool {
 	list := func(id, text string, template bool) tools.Tool {
 		t := tools.New(id, text, func(ctx context.Context, p listInput, call *tools.Call) (tools.Result, error) {
@@ -53,6 +53,7 @@ func (s *Set) resourceTools() []tools.Tool {
 			if err != nil {
 				return tools.Result{}, err
 			}
+			// The JSON of an empty list is null, which a model could take for a failure.
 			if len(found) == 0 {
 				raw = []byte("none")
 			}
@@ -61,6 +62,7 @@ func (s *Set) resourceTools() []tools.Tool {
 		t.Permission, t.ReadOnly, t.Kind = "read", true, tools.KindRead
 		return t
 	}
+	// "Always" for a resource is a grant for all resources of the server: their URIs rarely repeat.
 	read := tools.New("read_mcp_resource", "Reads one resource of a connected MCP server.",
 		func(ctx context.Context, p readInput, call *tools.Call) (tools.Result, error) {
 			err := ask(ctx, call, permission.Request{

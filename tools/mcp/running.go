@@ -10,13 +10,13 @@ import (
 	"github.com/pillion-dev/pillion/tools"
 )
 
-// calls are the calls of one server that are under way.
+// calls are the running tool calls of one server.
 type calls struct {
 	mu   sync.Mutex
 	list []*running // guarded by mu; oldest first
 }
 
-// enter registers a call, so that what the server asks meanwhile belongs to it; leave removes it.
+// enter registers a call, so that the server's requests during it can be related to it; leave removes it.
 func (c *calls) enter(r *running) (leave func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -28,8 +28,8 @@ func (c *calls) enter(r *running) (leave func()) {
 	}
 }
 
-// latest is the call that a question of the server's most likely belongs to: the protocol does not say. The newest is the
-// best guess, because a server asks about what it has just been told to do.
+// latest is the newest running call, or nil. A server's request is related to it: the protocol does not say which call a request belongs to,
+// and a server most likely asks about what it was told last.
 func (c *calls) latest() *running {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -39,8 +39,8 @@ func (c *calls) latest() *running {
 	return c.list[len(c.list)-1]
 }
 
-// byToken is the call that a progress note names. Tokens are call ids, which are unique among the calls under way; a
-// token of another type than string matches none.
+// byToken is the call that a progress notification names, or nil. Tokens are call ids, which are unique among running calls; a token that
+// is not a string matches none.
 func (c *calls) byToken(token any) *running {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -52,21 +52,20 @@ func (c *calls) byToken(token any) *running {
 	return nil
 }
 
-// running is a call under way: what the server asks meanwhile belongs to it. It ends with the call; a server that asks
-// later finds no call, see elicit and sample.
+// running is a running tool call. Requests of the server after its end find no call and are refused, see elicit and sample.
 type running struct {
 	call  *tools.Call
 	token string // of progress notifications: the call's id
 
 	mu      sync.Mutex
-	silence *time.Timer // guarded by mu: ends the call
-	limit   time.Duration
-	persons int          // guarded by mu: questions that wait for a person; while there are any, silence is stopped
-	asked   atomic.Int32 // questions so far, see maxElicit
+	silence *time.Timer   // guarded by mu; it cancels the call when it fires
+	limit   time.Duration // of silence
+	persons int           // guarded by mu; open questions to the person, during which silence is stopped
+	asked   atomic.Int32  // questions of the server so far, see maxElicit
 }
 
-// active restarts the silence timer after a sign of life of the server. Progress that comes while a person is asked must
-// not restart it: their time is not the server's silence.
+// active restarts the silence timer after a notification of the server. While a question to the person is open it does nothing: their
+// time must not count as the server's silence.
 func (r *running) active() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -75,8 +74,8 @@ func (r *running) active() {
 	}
 }
 
-// person stops the silence timer while a person is asked, because the server waits for them. Call the function it returns
-// after the answer: it restarts the timer once no question is open.
+// person stops the silence timer while a person is asked, as the server waits for them. The caller must call answered after the answer; it
+// restarts the timer when no other question is open.
 func (r *running) person() (answered func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -90,7 +89,7 @@ func (r *running) person() (answered func()) {
 	}
 }
 
-// ask asks the person in the name of the call. The error is tools.ErrDismissed where the person closes the question.
+// ask asks the person in the name of the call. The error is tools.ErrDismissed if the person closes the question without an answer.
 func (r *running) ask(ctx context.Context, qs []tools.Question) ([][]string, error) {
 	defer r.person()()
 	return r.call.Host.Questions.AskQuestions(ctx, r.call, qs)

@@ -11,12 +11,11 @@ import (
 	"github.com/pillion-dev/pillion/tools"
 )
 
-// maxFound is how many tools one search by words loads: more would bring back the cost that the search avoids. Tools that
-// are selected by name are not limited.
+// maxFound is how many tools one search by words loads. More would bring back the cost that the search avoids. Tools selected by name are
+// not limited.
 const maxFound = 8
 
-// size is what the tools take of a model's context, in bytes. The names of fields and the JSON around them are left out,
-// so a model counts slightly more.
+// size is roughly what the tools take in a model's request, in bytes. The JSON around the texts is not counted.
 func size(all []tools.Tool) int {
 	n := 0
 	for _, t := range all {
@@ -25,12 +24,12 @@ func size(all []tools.Tool) int {
 	return n
 }
 
-// within are the tools that a session has loaded, and the one that finds the others. Loaded tools stay for the session,
-// because a list that shrinks costs the provider's prompt cache.
+// within is the offer beyond the budget: tool_search, the tools that the session has loaded, and those for resources. Loaded tools stay as
+// long as the session, because each change of the list invalidates the provider's prompt cache.
 func (s *Set) within(all []tools.Tool, loaded map[string]bool) []tools.Tool {
 	out := []tools.Tool{s.searchTool(all)}
 	for _, t := range all {
-		if loaded[t.ID] || t.Permission == "read" { // those that read resources are ours, and small
+		if loaded[t.ID] || t.Permission == "read" { // the tools for resources are our own and small
 			out = append(out, t)
 		}
 	}
@@ -38,11 +37,13 @@ func (s *Set) within(all []tools.Tool, loaded map[string]bool) []tools.Tool {
 	return out
 }
 
+// searchInput is the input of tool_search.
 type searchInput struct {
 	Query string `json:"query" jsonschema:"what the tool should do, or select:name1,name2 for tools by name"`
 }
 
-// searchTool finds tools that were not offered to save context; what it finds can be called from the next step on.
+// searchTool makes tool_search, which finds the tools that were not offered. They can be called from the next step on, as the offer of a
+// running step does not change.
 func (s *Set) searchTool(all []tools.Tool) tools.Tool {
 	counts := map[string]int{}
 	var names []string
@@ -75,7 +76,7 @@ func (s *Set) searchTool(all []tools.Tool) tools.Tool {
 func (s *Set) load(session string, found []tools.Tool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	next := map[string]bool{} // readers hold the old one
+	next := map[string]bool{}
 	for id := range s.loaded[session] {
 		next[id] = true
 	}
@@ -85,9 +86,8 @@ func (s *Set) load(session string, found []tools.Tool) {
 	s.loaded[session] = next
 }
 
-// Find is a tool that a session has not loaded, by its name, and loads it: a conversation knows what it called before
-// this process began. It is for calls of a tool that is not in the list of the present step. Within the budget nothing is
-// hidden, so there is nothing to find.
+// Find returns a tool that was not offered in this step, and loads it for the session. A model may call one because an earlier process
+// offered it in the same conversation. Within the budget every tool is offered, so there is nothing to find.
 func (s *Set) Find(session, name string) (tools.Tool, bool) {
 	s.mu.Lock()
 	all, over := s.made, s.over
@@ -103,9 +103,8 @@ func (s *Set) Find(session, name string) (tools.Tool, bool) {
 	return all[i], true
 }
 
-// find ranks tools by the words of a query: those in the name count most, rare ones more than common ones. A sum of
-// weights is enough for some hundred tools; a word that all tools have adds almost nothing, so that "get" does not drown
-// "invoice".
+// find ranks tools by the words of a query. A word in the name weighs three times one in the description. The weight of a word falls with
+// the number of tools that have it, so that "get" does not outweigh "invoice". A query "select:a,b" names tools exactly.
 func find(all []tools.Tool, query string) []tools.Tool {
 	if list, ok := strings.CutPrefix(query, "select:"); ok {
 		var out []tools.Tool
@@ -184,8 +183,8 @@ func words(s string) []string {
 	return out
 }
 
-// has finds a word, or one that it begins or that begins it: issue and issues. A word of up to three letters counts only
-// when it is equal: "id" begins too many others.
+// has reports whether a list contains a word, or one that is a prefix of the other, such as issue and issues. Up to three bytes a word must
+// be equal: "id" is a prefix of too many others.
 func has(in []string, w string) bool {
 	return slices.ContainsFunc(in, func(x string) bool {
 		return x == w || len(w) > 3 && strings.HasPrefix(x, w) || len(x) > 3 && strings.HasPrefix(w, x)

@@ -17,32 +17,31 @@ import (
 	"github.com/pillion-dev/pillion/tools"
 )
 
-// A server that ends is started again, later and later; after maxFailures within failureSpan it stays off.
+// The limits of restarts and lists. A server that ends is started again, after maxFailures within failureSpan no more.
 const (
 	maxFailures = 5
 	failureSpan = 10 * time.Minute
-	firstPause  = 500 * time.Millisecond
-	maxListed   = 1000 // tools or prompts of one server that are read; a server could page without end
+	firstPause  = 500 * time.Millisecond // before the first restart; each further pause is twice as long
+	maxListed   = 1000                   // tools or prompts read from one server, which could send pages without end
 )
 
-// server is one server's life: connected, lost, connected again. Lock order: reading before mu. Nothing
-// is sent to the server while mu is held. A caller that waits for came takes the channel under mu and waits without the
-// lock, because dropSession replaces it.
+// server is one MCP server with its connection, which may be lost and made again. Lock order: reading before mu. Nothing is sent to the
+// server while mu is held. To wait for a connection, take the channel came under mu and wait without the lock: dropSession replaces it.
 type server struct {
 	Server
 	set   *Set
-	tried chan struct{} // closed when the first attempt has ended
-	once  sync.Once
+	tried chan struct{} // closed when the first attempt to connect has ended
+	once  sync.Once     // guards the closing of tried
 
 	reading sync.Mutex // held while the lists are read; never taken with mu held
 
 	mu      sync.Mutex
 	session *sdk.ClientSession      // guarded by mu; nil: not connected
-	came    chan struct{}           // guarded by mu; closed when session is there again
+	came    chan struct{}           // guarded by mu; closed when session is set; a new one after the loss
 	state   State                   // guarded by mu
-	reason  string                  // guarded by mu; why the state is what it is, for the person
-	tools   []*sdk.Tool             // guarded by mu; they stay while the server is started again
-	caps    *sdk.ServerCapabilities // guarded by mu; as tools
+	reason  string                  // guarded by mu; the reason for the state, for the person
+	tools   []*sdk.Tool             // guarded by mu; kept while the server is restarted, see listing
+	caps    *sdk.ServerCapabilities // guarded by mu; kept like tools
 	prompts []*sdk.Prompt           // guarded by mu
 
 	calls  calls
@@ -54,20 +53,22 @@ type server struct {
 func newServer(s *Set, c Server) *server {
 	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
 	v := &server{Server: c, set: s, signIn: &signInFile{server: c.Name, url: c.URL, dir: s.o.StateDir, log: s.o.Log}, tried: make(chan struct{}), came: make(chan struct{}), state: Starting}
+	// The set's context, as a listing goes on after the request that started it.
 	v.known.read = func() ([]Resource, error) { return v.resources(s.ctx) }
 	v.known.failed = func(err error) { s.o.Log.Debug("mcp: resources", "server", c.Name, "err", err) }
 	return v
 }
 
-// live keeps the server connected until ctx ends. It gives up, and the server is Off or wants SignIn, when trying again
-// cannot help: five failures in ten minutes, a program that does not exist, a missing sign-in. It is the only goroutine
-// that connects for calls, so a server has at most one such connection.
+// live keeps the server connected until ctx ends. It gives up, with state Off or SignIn, when trying again cannot help: after maxFailures in
+// failureSpan, if the program does not exist, or without a sign-in. Only this goroutine connects for calls, so a server has at most
+// one such connection.
 func (v *server) live(ctx context.Context) {
 	var failures []time.Time
 	defer v.markTried()
 	for ctx.Err() == nil {
 		began := time.Now()
 		err := v.serve(ctx)
+		// Calls must not use the lost connection, and wait for the next one instead.
 		v.dropSession(nil)
 		if ctx.Err() != nil {
 			return
@@ -80,14 +81,15 @@ func (v *server) live(ctx context.Context) {
 			return
 		}
 		if errors.Is(err, sdk.ErrSessionMissing) && time.Since(began) > firstPause {
-			continue // a remote server forgot the session: a new one is no failure
+			continue // a remote server has dropped the session, which is allowed and no failure; firstPause prevents a busy loop
 		}
-		// A connection that lasted long was a good one; what failed before it does not count.
+		// After a connection that lasted long, earlier failures do not count.
 		if time.Since(began) > failureSpan {
 			failures = nil
 		}
 		failures = append(failures, time.Now())
 		failures = slices.DeleteFunc(failures, func(t time.Time) bool { return time.Since(t) > failureSpan })
+		// A program that does not exist will not appear by itself, so it is not tried a second time.
 		if n := len(failures); n >= maxFailures || errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
 			v.setState(Off, err.Error())
 			v.set.changed()
@@ -95,6 +97,7 @@ func (v *server) live(ctx context.Context) {
 			return
 		}
 		v.setState(Failed, err.Error())
+		// One notice for a series of failures; the next one is that the server is off.
 		if len(failures) == 1 {
 			v.set.notice("warning", fmt.Sprintf("The MCP server %s failed: %v. It is tried again.", v.Name, err))
 		}
@@ -107,14 +110,14 @@ func (v *server) live(ctx context.Context) {
 	}
 }
 
-// markTried records that the first attempt to connect has ended, with or without success: Ready and Await stop waiting.
+// markTried records that the first attempt to connect has ended, with or without success, which ends the waiting of Ready and Await.
 func (v *server) markTried() { v.once.Do(func() { close(v.tried) }) }
 
-// serve connects and stays until the connection ends; the error says why. The connection counts as ready only after its
-// lists were read, so Tools never sees a server without its tools.
+// serve connects and returns when the connection has ended; the error says why. The server becomes Ready only after its lists have been
+// read, so Tools never sees a ready server without its tools.
 func (v *server) serve(ctx context.Context) error {
 	v.setState(Starting, "")
-	ctx, cancel := context.WithCancelCause(ctx) // lives as long as the connection: some transports stream on it
+	ctx, cancel := context.WithCancelCause(ctx) // not a timeout: some transports stream under this context as long as the connection lasts
 	defer cancel(nil)
 	reached := time.AfterFunc(connectMax, func() { cancel(fmt.Errorf("no answer to initialize within %s", connectMax)) })
 	session, tr, err := v.connect(ctx)
@@ -122,6 +125,7 @@ func (v *server) serve(ctx context.Context) error {
 		defer session.Close()
 		err = v.read(ctx, session)
 	}
+	// If the timer has fired, its error names the limit; the transport's only says that the context ended.
 	if !reached.Stop() && context.Cause(ctx) != nil {
 		err = context.Cause(ctx)
 	}
@@ -149,14 +153,13 @@ func (v *server) serve(ctx context.Context) error {
 	return tr.explain(err)
 }
 
-// read reads the server's lists of tools and prompts. Readings do not overlap: of two that did, the older answer could be
-// stored last. An error in either list leaves both as they were: serve then fails the connection, reread goes on with the
-// old ones.
+// read reads the server's lists of tools and prompts and stores them. The lock reading keeps two runs from overlapping, or the older answer
+// could be stored last. After an error both lists stay as they were: serve then fails the connection, and reread keeps the old lists.
 func (v *server) read(ctx context.Context, session *sdk.ClientSession) error {
 	v.reading.Lock()
 	defer v.reading.Unlock()
 	var listed []*sdk.Tool
-	named := map[string]bool{} // a page that comes again, or a name twice, is one tool
+	named := map[string]bool{} // a name that is listed twice, or a page that is repeated, counts once
 	var prompts []*sdk.Prompt
 	caps := session.InitializeResult().Capabilities
 	if caps == nil {
@@ -169,7 +172,7 @@ func (v *server) read(ctx context.Context, session *sdk.ClientSession) error {
 				return fmt.Errorf("tools/list: %w", err)
 			}
 			if named[t.Name] {
-				// A server whose pages repeat would otherwise be read for ever.
+				// Without this a server that repeats its pages would be read forever.
 				if again++; again == maxListed {
 					break
 				}
@@ -197,8 +200,8 @@ func (v *server) read(ctx context.Context, session *sdk.ClientSession) error {
 	return nil
 }
 
-// reread reads the lists again after the server said that they changed. If that fails the old ones stay. It must not run
-// on the connection's reader, see client.
+// reread reads the lists again after the server has announced a change. If that fails, the old ones stay. It must not run on the goroutine
+// that reads the connection, see client.
 func (v *server) reread(ctx context.Context, session *sdk.ClientSession) {
 	ctx, cancel := context.WithTimeout(ctx, v.Timeout)
 	defer cancel()
@@ -209,8 +212,8 @@ func (v *server) reread(ctx context.Context, session *sdk.ClientSession) {
 	v.set.changed()
 }
 
-// dropSession records that a connection is gone; nil means the present one. A later connection is left alone: two calls may
-// notice the same loss, one of them after the reconnect.
+// dropSession records the loss of a connection; nil means the present one. A newer connection is kept: two calls may notice the same loss,
+// one of them after the reconnect.
 func (v *server) dropSession(which *sdk.ClientSession) {
 	v.mu.Lock()
 	had := v.session != nil && (which == nil || which == v.session)
@@ -224,16 +227,16 @@ func (v *server) dropSession(which *sdk.ClientSession) {
 	}
 }
 
-// setState sets the state and the reason that people see. It calls nobody; live tells the person where that is due.
+// setState sets the state and the reason that people see. It gives no notice; live does.
 func (v *server) setState(s State, reason string) {
 	v.mu.Lock()
 	v.state, v.reason = s, reason
 	v.mu.Unlock()
 }
 
-// connected returns the connection and waits for it at most five seconds: a server that has just crashed may be back in a
-// moment. The error is a *tools.Error that tells the model to go on without the server, or the context's. Off and SignIn
-// are told at once, since waiting cannot change them.
+// connected returns the connection. It waits for it for up to startWait, as a server that has crashed may be back in a moment, but not in the
+// states Off and SignIn, which do not change by themselves. The error is the context's, or a *tools.Error that tells the model to continue
+// without the server.
 func (v *server) connected(ctx context.Context) (*sdk.ClientSession, error) {
 	v.mu.Lock()
 	session, came, state, reason := v.session, v.came, v.state, v.reason
@@ -259,8 +262,8 @@ func (v *server) connected(ctx context.Context) (*sdk.ClientSession, error) {
 	return nil, &tools.Error{Kind: "unavailable", Message: fmt.Sprintf("The MCP server %s is not there (%s%s). Go on without it, or tell the user.", v.Name, state, reason)}
 }
 
-// listing returns the tools of a server and what it can do. After a crash it still returns them: the server is being
-// restarted, a call waits for it, and tools that come and go would cost the model's prompt cache. The slice is shared.
+// listing returns a server's tools and capabilities. It returns them after a crash too: the server is being restarted, a call waits for it,
+// and tools that come and go would invalidate the model's prompt cache. The slice is shared.
 func (v *server) listing() ([]*sdk.Tool, *sdk.ServerCapabilities) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -270,10 +273,10 @@ func (v *server) listing() ([]*sdk.Tool, *sdk.ServerCapabilities) {
 	return v.tools, v.caps
 }
 
-// maxInstructions bounds what a server may say in the system prompt, in bytes.
+// maxInstructions bounds a server's text in the system prompt, in bytes.
 const maxInstructions = 2 << 10
 
-// instructions are the server's own words for the system prompt, at most 2 KiB; "" while it is not connected.
+// instructions is the server's own text for the system prompt, cut to maxInstructions; "" while it is not connected.
 func (v *server) instructions() string {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -18,17 +18,16 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
-// maxName is the limit of the strictest providers. maxDescription bounds what a server can make every request cost, and
-// maxSchema keeps one tool from filling the context; a model calls a tool without a schema by its description.
+// The limits of a tool. Each request to a model includes every offered tool, so they bound what one server can make each request cost.
 const (
-	maxName        = 64       // characters; what every provider takes
-	maxDescription = 4 << 10  // bytes of a tool's own words
-	maxSchema      = 64 << 10 // bytes; a tool with more is offered without its schema
+	maxName        = 64       // characters; a length that every provider accepts
+	maxDescription = 4 << 10  // bytes of a tool's description
+	maxSchema      = 64 << 10 // bytes; a tool with more is offered without its schema, and the model goes by the description
 )
 
-// toolName is server_tool in the characters that providers take, unique among those taken. The suffix of a long or doubled
-// name depends on the names alone, so that permission rules and stored conversations find the tool again after a restart.
-// The hash is of the original names, so that two tools whose names become equal ("a.b" and "a b") differ.
+// toolName is server_tool in the characters that providers accept, and not among those taken. A name that is too long or taken gets a hash
+// of the original names as a suffix, so that "a.b" and "a b" differ. The suffix does not depend on anything else, so that permission rules
+// and stored conversations find the tool again after a restart.
 func toolName(server, tool string, taken map[string]bool) string {
 	name := tools.Name(server) + "_" + tools.Name(tool)
 	if len(name) <= maxName && !taken[name] {
@@ -42,11 +41,12 @@ func toolName(server, tool string, taken map[string]bool) string {
 // noParameters accepts any object. It stands in for a schema that cannot be used; the server checks the arguments anyway.
 var noParameters = json.RawMessage(`{"type":"object","properties":{}}`)
 
-// schema is the tool's input schema; one that is no object schema, or too long, becomes "any object". The schema is the
-// server's and goes to the provider unchecked otherwise; one that a provider refuses fails the whole request.
+// schema is the tool's input schema. One that is too long or not for an object becomes noParameters. Otherwise the server's schema is not
+// checked, so one that a provider refuses makes the whole request fail.
 func schema(t *sdk.Tool) json.RawMessage {
 	raw, err := json.Marshal(t.InputSchema)
-	var m map[string]any // a struct would take "TYPE" for "type"
+	// A map and not a struct, which would accept "TYPE" for "type": encoding/json ignores the case of field names.
+	var m map[string]any
 	if err != nil || len(raw) > maxSchema || json.Unmarshal(raw, &m) != nil || m == nil || m["type"] != nil && m["type"] != "object" {
 		return noParameters
 	}
@@ -62,8 +62,8 @@ func schema(t *sdk.Tool) json.RawMessage {
 	return raw
 }
 
-// tool makes a server's tool one of ours. It asks for permission whatever the server says of it: annotations such as
-// readOnlyHint are the server's claims.
+// tool wraps a server's tool as a tools.Tool. It always asks for permission: annotations such as readOnlyHint are only claims of the
+// server, which is not trusted (MCP, "Tool Annotations").
 func (v *server) tool(t *sdk.Tool, taken map[string]bool) tools.Tool {
 	id := toolName(v.Name, t.Name, taken)
 	title := t.Title
@@ -92,7 +92,7 @@ func (v *server) tool(t *sdk.Tool, taken map[string]bool) tools.Tool {
 	}
 }
 
-// ask asks the gate in the name of a call; nil is permission.
+// ask asks the gate in the name of a call; nil means that it is allowed.
 func ask(ctx context.Context, call *tools.Call, r permission.Request) error {
 	r.SessionID, r.CallID, r.Tool = call.SessionID, call.CallID, call.Tool
 	_, err := call.Host.Gate.Ask(ctx, r)
@@ -109,10 +109,10 @@ func brief(input json.RawMessage) string {
 	return " " + tools.Cut(s, 120)
 }
 
-// call runs a tool on the server. Only silence ends it: progress notifications start the time anew, and questions to a
-// person stop it. It is repeated only when the server cannot have done anything yet (it forgot the session, or wanted a page
-// visited first); after a crash in the middle the model is told that the outcome is unknown. Errors are *tools.Error,
-// apart from the context's.
+// call runs a tool on the server. It has no time limit but the silence of the server: a progress notification restarts the timer, and a
+// question to the person stops it. A call is repeated only when the server cannot have done anything yet: it does not know the session, or
+// first wants a page visited. After a crash in the middle the model is told that the outcome is unknown. Errors are *tools.Error, except
+// the context's.
 func (v *server) call(ctx context.Context, name string, input json.RawMessage, call *tools.Call) (tools.Result, error) {
 	session, err := v.connected(ctx)
 	if err != nil {
@@ -127,10 +127,11 @@ func (v *server) call(ctx context.Context, name string, input json.RawMessage, c
 	r := &running{call: call, token: call.CallID, silence: silence, limit: v.Timeout}
 	defer v.calls.enter(r)()
 	p := &sdk.CallToolParams{Name: name, Arguments: input}
+	// With a token the server may report progress, which restarts the silence timer.
 	p.SetProgressToken(r.token)
 	answer, err := session.CallTool(ctx, p)
 	if errors.Is(err, sdk.ErrSessionMissing) && ctx.Err() == nil { // a remote server forgot us, and has done nothing
-		// Only this session is given up: another call may have brought a later one already.
+		// Only this session is dropped: after another call's failure there may already be a newer one.
 		v.dropSession(session)
 		if session, err = v.connected(ctx); err != nil {
 			return tools.Result{}, err
@@ -155,7 +156,7 @@ func (v *server) call(ctx context.Context, name string, input json.RawMessage, c
 		return tools.Result{}, &tools.Error{Kind: "mcp", Message: fmt.Sprintf("%s: %v", v.Name, err), Err: err}
 	}
 	out := convert(answer.Content, answer.StructuredContent)
-	// An error of the tool (MCP, "Error Handling") is its answer, not a failure of the connection; the model can mend its
+	// isError marks an error of the tool itself (MCP, "Error Handling") and not of the connection; the model reads it and can correct its
 	// call.
 	if answer.IsError {
 		return tools.Result{}, &tools.Error{Kind: "mcp", Message: cmp.Or(out.Output, "The MCP server "+v.Name+" reports an error without words.")}
@@ -163,7 +164,8 @@ func (v *server) call(ctx context.Context, name string, input json.RawMessage, c
 	return out, nil
 }
 
-// progressed shows a progress note in the call's card. A note for a call that has ended is dropped.
+// progressed reports a progress notification as metadata of its call and restarts the call's silence timer. A notification for a call that
+// has ended is dropped.
 func (v *server) progressed(p *sdk.ProgressNotificationParams) {
 	r := v.calls.byToken(p.ProgressToken)
 	if r == nil {

@@ -26,21 +26,21 @@ import (
 	"github.com/pillion-dev/pillion/tools/guard"
 )
 
-// maxMessage is the longest message a server may send, in bytes. An attachment of maxAttachment is a third longer as
-// base64, which still fits.
+// maxMessage is the longest message that a program may send, in bytes. An attachment of maxAttachment, which base64 makes a third longer,
+// still fits.
 const maxMessage = 32 << 20
 
-// endGrace is how long a program has to end after its input was closed, which is how MCP ends a server; then it is killed
-// with all it started.
+// endGrace is how long a program may take to end after its standard input was closed, which is how a client ends a server (MCP,
+// "Shutdown"). After that its process group is killed.
 const endGrace = 500 * time.Millisecond
 
-// trouble is what is known about a program whose connection fails; nil for a remote server. explain works on nil, so that
-// callers need not tell a program from an address.
+// trouble is what is known about a program whose connection fails. It is nil for a remote server; explain accepts that, so that callers
+// need not distinguish.
 type trouble struct {
 	stderr *guard.Tail
-	exited chan struct{} // closed when the program has ended; nil without one
-	err    *error        // how; read after exited
-	killed *atomic.Bool  // by us
+	exited chan struct{} // closed when the program has ended
+	err    *error        // the program's exit error; it may be read only after exited is closed
+	killed *atomic.Bool  // this package killed the program
 }
 
 // explain adds to an error how the program ended and the last line of its standard error, which usually names the cause;
@@ -52,7 +52,7 @@ func (t *trouble) explain(err error) error {
 	}
 	select {
 	case <-t.exited:
-		if t.killed.Load() || !isGone(err) { // we ended it, for what it said
+		if t.killed.Load() || !isGone(err) { // killed because of err, which is the cause then
 			break
 		}
 		text := "it ended"
@@ -63,7 +63,7 @@ func (t *trouble) explain(err error) error {
 			text += ": " + last
 		}
 		return errors.New(text)
-	case <-time.After(100 * time.Millisecond): // it lives; the connection broke
+	case <-time.After(100 * time.Millisecond): // the program still runs; only the connection is broken
 	}
 	if last := t.stderr.Last(); last != "" {
 		return fmt.Errorf("%w (it said: %s)", err, last)
@@ -71,8 +71,8 @@ func (t *trouble) explain(err error) error {
 	return err
 }
 
-// isGone tells a connection that ended from an answer that could not be used. A program that we ended because of a bad
-// answer is not to blame for its end, so only these errors are explained by it.
+// isGone reports whether an error means that the connection has ended, and not that an answer was unusable. Only then does the program's
+// exit explain the error: after an unusable answer the exit is the consequence.
 func isGone(err error) bool {
 	for _, gone := range []error{sdk.ErrConnectionClosed, io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, os.ErrClosed, syscall.EPIPE} {
 		if errors.Is(err, gone) {
@@ -82,8 +82,8 @@ func isGone(err error) bool {
 	return false
 }
 
-// connect makes the connection and initializes it. The trouble is nil for a remote server. A sign-in error must not lead
-// to the older transport, whose own failure would hide it.
+// connect opens the connection and initializes it. For an address it tries streamable HTTP and then the older transport, except after a
+// sign-in error, which the older transport's failure would hide. The trouble is nil for a remote server.
 func (v *server) connect(ctx context.Context) (*sdk.ClientSession, *trouble, error) {
 	client := v.client()
 	if len(v.Command) > 0 {
@@ -98,6 +98,7 @@ func (v *server) connect(ctx context.Context) (*sdk.ClientSession, *trouble, err
 		}
 		return s, why, err
 	}
+	// Checked here, as the error of an HTTP client for such an address does not name the mistake.
 	u, err := url.Parse(v.URL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return nil, nil, fmt.Errorf("%q is no http or https address", v.URL)
@@ -112,24 +113,24 @@ func (v *server) connect(ctx context.Context) (*sdk.ClientSession, *trouble, err
 	if err == nil || errors.As(err, &signIn) || ctx.Err() != nil {
 		return s, nil, err
 	}
-	// An older server answers with 4xx; the specification says to try its transport then.
+	// A server of the older transport answers with 4xx, and the client should try that transport then (MCP, "Backwards Compatibility").
 	if old, oldErr := v.client().Connect(ctx, &sdk.SSEClientTransport{Endpoint: v.URL, HTTPClient: hc}, nil); oldErr == nil {
 		return old, nil, nil
 	}
 	return nil, nil, err
 }
 
-// headers is a transport that adds the configured headers to each request. They stay with the configured host: a redirect
-// to another host does not get them.
+// headers is a transport that adds the configured headers to each request to the configured host.
 type headers struct {
 	set  map[string]string
 	next http.RoundTripper
 }
 
-// RoundTrip adds the configured headers, but not to another host that the server redirects
-// to: they often hold a key.
+// RoundTrip adds the headers, except after a redirect to another host: they often hold a key, which a server could send anywhere
+// that way. r.Response is the redirect that led to r.
 func (h headers) RoundTrip(r *http.Request) (*http.Response, error) {
 	if len(h.set) > 0 && (r.Response == nil || r.Response.Request.URL.Host == r.URL.Host) {
+		// A RoundTripper must not change the request that it is given (net/http).
 		r = r.Clone(r.Context())
 		for k, v := range h.set {
 			r.Header.Set(k, v)
@@ -138,39 +139,37 @@ func (h headers) RoundTrip(r *http.Request) (*http.Response, error) {
 	return h.next.RoundTrip(r)
 }
 
-// origin is the reason that the server's program and connections give to the gate. It is a copy, so the Server of the
-// configuration stays as it is.
+// origin is the guard.Reason for the server's program and connections. It is a copy, so the configuration stays unchanged.
 func (v *server) origin() guard.Reason {
 	r := v.Reason
 	r.Who = guard.MCP
 	return r
 }
 
-// httpClient is the one for all requests about this server, its sign-in included. It adds the configured headers.
+// httpClient is the client for requests to the server itself. It adds the configured headers.
 func (v *server) httpClient() *http.Client {
 	return &http.Client{Transport: guard.Gate(v.origin(), headers{v.Headers, v.set.network()})}
 }
 
-// plainClient is httpClient without the configured headers, for an authorization server, which may be somebody else's.
+// plainClient is the client for an authorization server. It adds no configured headers, as that server may belong to someone else.
 func (v *server) plainClient() *http.Client {
 	return &http.Client{Transport: guard.Gate(v.origin(), v.set.network())}
 }
 
-// network holds the connections of all of a set's servers. One transport shares idle connections among requests; it is
-// made at its first use.
+// network is the transport of all of a set's servers, so that they share idle connections. It is made at its first use.
 func (s *Set) network() http.RoundTripper {
 	s.netOnce.Do(func() { s.net = guard.Transport(guard.Reason{Who: guard.MCP}, guard.Network{}) })
 	return s.net
 }
 
-// pipes is a program's standard input and output as a transport.
+// pipes is a program's standard input and output as a transport of the SDK. end ends the program.
 type pipes struct {
 	sdk.IOTransport
 	end func()
 }
 
-// program starts the server's program. The program has its own process group and ends with end, which is safe to call
-// more than once. Its context is not a caller's, because it outlives the call that started it.
+// program starts the server's program in a process group of its own. The end function of the pipes ends it, and may be called more than
+// once. The program does not run under a caller's context, because it outlives the call that started it.
 func (v *server) program() (*pipes, *trouble, error) {
 	cmd := guard.CommandFor(context.Background(), v.origin(), v.Command...)
 	cmd.Dir = v.Dir
@@ -204,12 +203,12 @@ func (v *server) program() (*pipes, *trouble, error) {
 	exited, drained, why, killed := make(chan struct{}), make(chan struct{}), new(error), new(atomic.Bool)
 	out := &drain{ReadCloser: stdout, lines: bufio.NewReaderSize(stdout, 64<<10), said: stderr, done: drained}
 	go func() {
-		select { // Wait closes the pipe: what the program said last is read before
+		select { // Wait closes the pipe, so it must not run before the last output has been read
 		case <-drained:
 		case <-v.set.ctx.Done():
 		}
 		*why = cmd.Wait()
-		kill() // what it left behind
+		kill() // processes that the program has left behind
 		close(exited)
 	}()
 	// The SDK and connect may both end the program.
@@ -217,8 +216,7 @@ func (v *server) program() (*pipes, *trouble, error) {
 	end := func() {
 		once.Do(func() {
 			_ = stdin.Close()
-			// Wait is called only once the output is drained, so without this a reader that has given up would block the
-			// end.
+			// Wait runs only when the output is drained. If the reader has given up, nothing else would ever report that.
 			out.stop()
 			select {
 			case <-exited:
@@ -234,20 +232,20 @@ func (v *server) program() (*pipes, *trouble, error) {
 	return p, &trouble{stderr: stderr, exited: exited, err: why, killed: killed}, nil
 }
 
-// drain reads a program's messages and tells when they have come to an end. Many programs print other things to standard
-// output too, against the specification: a line that is no message is treated like standard error instead of breaking the
-// connection. Only one goroutine reads; stop may be called from any.
+// drain reads a program's messages and closes done at their end. Many programs also print other text to standard output, against the
+// specification. Such a line is treated like standard error instead of breaking the connection. Only one goroutine reads; stop may be
+// called from any.
 type drain struct {
 	io.ReadCloser
 	lines *bufio.Reader
 	said  io.Writer
-	line  []byte // what of the present message has not been read yet; part of kept
-	kept  []byte // memory of one line, used again
-	once  sync.Once
-	done  chan struct{} // closed at the end of the output, or when no one reads any more
+	line  []byte        // the unread rest of the present message; a part of kept
+	kept  []byte        // the buffer of one line, which is reused
+	once  sync.Once     // guards the closing of done
+	done  chan struct{} // closed at the end of the output, or when the reader has stopped
 }
 
-// Read returns one line of the program at a time; see next for what is skipped.
+// Read implements io.Reader. It returns at most one message at a time; see next for the lines that it skips.
 func (d *drain) Read(p []byte) (int, error) {
 	for len(d.line) == 0 {
 		if err := d.next(); err != nil {
@@ -260,9 +258,9 @@ func (d *drain) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// next reads a line, which counts when it is a message, or longer than one may be: that is for the reader to refuse. A
-// message is a line (MCP, "stdio"). Each line is checked for JSON here and parsed again by the SDK; a line that breaks
-// the SDK's decoder would end the connection.
+// next reads one line; each message is a line (MCP, "stdio"). It sets d.line if the line is a JSON-RPC message, or is longer than
+// maxMessage, which the SDK then refuses. Any other line goes to the tail of standard error. The line is checked for JSON here, although
+// the SDK parses it again, because text that is not JSON would make the SDK end the connection.
 func (d *drain) next() error {
 	if cap(d.kept) > 1<<20 {
 		d.kept = nil
@@ -283,9 +281,10 @@ func (d *drain) next() error {
 	}
 }
 
+// stop reports that nobody reads any more, so that Wait may close the pipe.
 func (d *drain) stop() { d.once.Do(func() { close(d.done) }) }
 
-// Close stops reading. The program is ended by its own handle.
+// Close stops reading. It does not end the program; closer does.
 func (d *drain) Close() error {
 	d.stop()
 	return nil
@@ -297,20 +296,20 @@ type closer struct {
 	end func()
 }
 
-// Close ends the program, since the SDK closes only the pipe.
+// Close ends the program: the SDK itself would only close the pipe.
 func (c closer) Close() error {
 	c.end()
 	return nil
 }
 
-// inherited are the variables of ours that a server gets without being given them. Keys and tokens are not among
-// them: what a server needs is configured for it.
+// inherited are the environment variables of this process that a server gets. Keys and tokens are not among them: a server gets only those
+// that are configured for it. A * at the end stands for any suffix.
 var inherited = []string{"HOME", "PATH", "USER", "LOGNAME", "SHELL", "TERM", "TMPDIR", "TMP", "TEMP", "LANG", "LANGUAGE", "TZ", "XDG_*", "LC_*",
 	"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "DISPLAY", "WAYLAND_DISPLAY", "DOCKER_HOST",
 	"APPDATA", "LOCALAPPDATA", "HOMEDRIVE", "HOMEPATH", "PATHEXT", "PROCESSOR_ARCHITECTURE", "PROGRAMFILES", "SYSTEMDRIVE", "SYSTEMROOT", "USERNAME", "USERPROFILE", "COMSPEC", "WINDIR"}
 
-// environment is what is inherited, with the server's own over it. Names are compared in upper case, which is how Windows
-// treats them; on other systems http_proxy counts as HTTP_PROXY, which is meant.
+// environment is a server's environment: the inherited variables, then its own, which win. Names are compared in upper case, as Windows
+// ignores case; elsewhere this also lets http_proxy pass, which is intended.
 func environment(own map[string]string) []string {
 	var env []string
 	for _, e := range os.Environ() {
@@ -323,6 +322,7 @@ func environment(own map[string]string) []string {
 			env = append(env, e)
 		}
 	}
+	// Of two entries with one name the last counts (os/exec), so the server's own come last.
 	for _, k := range slices.Sorted(maps.Keys(own)) {
 		env = append(env, k+"="+own[k])
 	}
