@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// GlobQuery asks for file names. Show is also where permission rules hide files, so it may take a while.
+// GlobQuery asks for file names. Show is where permission rules hide files, so it may be slow.
 type GlobQuery struct {
 	Root    string            // absolute folder; nothing outside it is looked at
 	Pattern string            // see Pattern; SplitPattern first moves its fixed folders into Root
@@ -29,8 +29,8 @@ type Names struct {
 	Unread  Unread
 }
 
-// Glob finds files by name. White space around a pattern counts only where there are such names. A file whose name begins
-// with a blank is found first; only where there is none the blank is taken for a slip.
+// Glob finds files by name. If a pattern with white space around it finds nothing, it is tried without: file names may begin or end with a
+// blank, but in a pattern of a model it is usually a slip.
 func (s *Searcher) Glob(ctx context.Context, q GlobQuery) (Names, error) {
 	out, err := s.glob(ctx, q)
 	if trimmed := strings.TrimSpace(q.Pattern); err == nil && len(out.Paths) == 0 && !out.Partial && trimmed != q.Pattern {
@@ -188,11 +188,11 @@ func describe(path string, err error) string {
 	return path + ": " + err.Error()
 }
 
-// newest keeps the n newest of any number of files. It is safe for concurrent use. Sorting all names of a large project
+// newest keeps the n newest of any number of files. It is safe for concurrent use. It exists because sorting all names of a large project
 // would take longer than finding them.
 type newest struct {
 	n     int
-	show  func(path string) bool // nil shows all; only asked about files that would be kept
+	show  func(path string) bool // nil: all; called only for files that would be kept
 	mu    sync.Mutex
 	files []aged               // guarded by mu; newest first, ties by path
 	last  atomic.Pointer[aged] // the oldest of files once there are n; most files are older and need no lock
@@ -217,15 +217,14 @@ func (t *newest) add(path string) {
 	}
 }
 
-// late reports that a file of that time is too old to be kept, whatever its path. It needs no lock, and most files end
-// here.
+// late reports that a file of that time is too old to be kept, whatever its path. It takes no lock, and it rejects most files.
 func (t *newest) late(at time.Time) bool {
 	last := t.last.Load()
 	return last != nil && at.Before(last.time)
 }
 
-// put keeps a file if it is among the n newest. show is asked outside the lock, because it may ask the permission rules.
-// The first test is without the lock and may be out of date, which costs an insertion and nothing else.
+// put keeps a file if it is among the n newest. show is called without the lock, because it may be slow. The first test takes no lock
+// either and may use an old value, which costs an insertion and nothing else.
 func (t *newest) put(a aged) {
 	if last := t.last.Load(); last != nil && a.compare(*last) >= 0 || t.show != nil && !t.show(a.path) {
 		return

@@ -86,9 +86,7 @@ func (e goEngine) text(ctx context.Context, _ *grepJob, text string, each func(h
 	return s.scan(ctx, io.Reader(strings.NewReader(text)), e.m, true, each)
 }
 
-// firstRead is how many bytes decide whether a file is binary: a NUL in them makes it so, as in ripgrep. maxLine is the
-// longest line searched as a whole, in bytes. What is longer is searched in pieces of this size, so that a file of one
-// line cannot take the memory of the whole; a match across two pieces is missed.
+// The sizes in which a file is read.
 const (
 	firstRead = 64 << 10 // bytes; a NUL in them makes a file binary, as in ripgrep
 	// maxLine is the longest line searched as a whole, in bytes. What is longer is searched in pieces of this
@@ -101,8 +99,8 @@ type scanner struct {
 	buf []byte
 }
 
-// hit is a matching line, without its end. Its text lies in a buffer that is used again: it is valid until the function it
-// was given to returns. at is -1 where the engine does not tell it, as with ripgrep.
+// hit is a matching line without its end. text is part of a buffer that is reused, so it is valid only until the function that it was
+// given to returns. at is -1 if the engine does not report it, as with ripgrep.
 type hit struct {
 	line int // counts from 1; 0 when lines are not counted
 	text []byte
@@ -136,7 +134,7 @@ func (s *scanner) scan(ctx context.Context, r io.Reader, m *matcher, count bool,
 				r, n = r2, 0
 				continue
 			}
-			// The mark of UTF-8 is no part of the first line: ^ must match behind it.
+			// A UTF-8 byte order mark is not part of the first line: ^ must match after it.
 			if rest, ok := bytes.CutPrefix(s.buf[:got], []byte("\xef\xbb\xbf")); ok {
 				got = copy(s.buf, rest)
 			}
@@ -144,7 +142,7 @@ func (s *scanner) scan(ctx context.Context, r io.Reader, m *matcher, count bool,
 		if bytes.IndexByte(s.buf[n:n+got], 0) >= 0 {
 			return nil
 		}
-		// The text before fresh was searched for a line's end already.
+		// No line ends before fresh: otherwise that part would have been searched and dropped.
 		fresh := n
 		n += got
 		if err != nil && err != io.EOF {
@@ -163,16 +161,16 @@ func (s *scanner) scan(ctx context.Context, r io.Reader, m *matcher, count bool,
 			return nil
 		}
 		n = copy(s.buf, s.buf[end:n])
-		if len(s.buf) > 1<<20 && n < firstRead { // a long line is over: its memory goes
+		if len(s.buf) > 1<<20 && n < firstRead { // frees the memory of a long line
 			s.buf = append(make([]byte, 0, firstRead), s.buf[:n]...)[:firstRead]
 		}
 	}
 	return ctx.Err()
 }
 
-// search calls each for the matching lines of data, which holds whole lines, and moves line to the first line after them. It
-// is false when each ended it. Lines are counted only up to a match, which is much cheaper than one by one. A line with
-// several matches is one hit.
+// search calls each for the matching lines of data, which has whole lines, and advances line, the number of data's first line, past them. It
+// returns false if each did. Line ends are counted between matches only, which is much cheaper than splitting lines. A line with several
+// matches is one hit.
 func search(data []byte, m *matcher, count bool, line *int, each func(hit) bool) bool {
 	counted := 0
 	for from := 0; from < len(data); {
@@ -202,8 +200,8 @@ func search(data []byte, m *matcher, count bool, line *int, each func(hit) bool)
 	return true
 }
 
-// decoded returns a reader of UTF-8 when text begins with the mark of UTF-16, with the text given back to it. nil means
-// that the text is taken as it is.
+// decoded returns a reader that converts to UTF-8 if start begins with a UTF-16 byte order mark; it reads start again, then rest. nil
+// means that the text is used as it is.
 func decoded(start []byte, rest io.Reader) io.Reader {
 	little := bytes.HasPrefix(start, []byte{0xff, 0xfe})
 	if !little && !bytes.HasPrefix(start, []byte{0xfe, 0xff}) {
@@ -212,8 +210,8 @@ func decoded(start []byte, rest io.Reader) io.Reader {
 	return &utf16Reader{little: little, in: io.MultiReader(bytes.NewReader(bytes.Clone(start[2:])), rest)}
 }
 
-// utf16Reader turns UTF-16 into UTF-8; what pairs with nothing becomes U+FFFD. raw is larger than one character needs, so
-// fill makes progress with every read.
+// utf16Reader converts UTF-16 to UTF-8; an unpaired surrogate becomes U+FFFD. raw is larger than one character, so every fill makes
+// progress.
 type utf16Reader struct {
 	little bool
 	in     io.Reader
@@ -223,7 +221,7 @@ type utf16Reader struct {
 	err    error
 }
 
-// Read yields UTF-8, so that one matcher serves both encodings.
+// Read implements io.Reader.
 func (u *utf16Reader) Read(p []byte) (int, error) {
 	for len(u.out) == 0 {
 		if u.err != nil {
@@ -236,8 +234,8 @@ func (u *utf16Reader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// fill decodes what it can of the next piece. Half a character at the end stays in raw for the next call. The error of
-// the source is kept until all that was decoded has been read.
+// fill reads and decodes the next piece. An incomplete character at its end stays in raw for the next call. An error of the source is kept
+// until all decoded text has been read.
 func (u *utf16Reader) fill() {
 	got, err := u.in.Read(u.raw[u.n:])
 	u.n += got

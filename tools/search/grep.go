@@ -14,42 +14,42 @@ import (
 	"github.com/pillion-dev/pillion/tools/paths"
 )
 
-// GrepQuery asks for lines. Show is asked before a path can be in a result, so that a denied file is not even counted.
+// GrepQuery asks for lines. Show is called before a path can be in a result, so that a file which the rules deny is not even counted.
 type GrepQuery struct {
 	Root    string            // absolute; a folder or a file
 	Pattern string            // regular expression, one line at a time
 	Include string            // glob for names, relative to Root; empty is all
 	Limit   int               // lines returned; 0: DefaultLimit
-	Show    func(string) bool // nil shows all; called at once from several goroutines
-	Buffers []Buffer          // unsaved text, searched instead of what is on disk
+	Show    func(string) bool // reports whether a path may be shown; nil: all; called from several goroutines concurrently
+	Buffers []Buffer          // unsaved text, searched instead of the files on the disk
 }
 
-// MaxText keeps one line of minified code from filling the model's context.
+// The limits of a result. MaxText keeps one line of minified code from filling the model's context.
 const (
 	DefaultLimit = 100  // lines or names; OpenCode's figure
 	MaxText      = 2000 // characters of one line that are shown
 )
 
-// Match is one matching line. Text is what the line holds, control characters included: whoever shows it makes it safe.
+// Match is one matching line. Text may have control characters; whoever shows it on a screen must make it safe.
 type Match struct {
 	Path string // absolute
 	Line int    // counts from 1
 	Text string // without its end; cut to MaxText characters around the match
 }
 
-// Lines is what a grep found, newest file first, a file's lines in order. An empty result with Partial or Unread set is
-// no proof that there is no match.
+// Lines is the result of a grep: the newest file first, and a file's lines in order. An empty result with Partial or Unread set does not
+// prove that there is no match.
 type Lines struct {
 	Matches []Match
 	More    bool // there are more than Limit
-	Partial bool // the time was up before all files were searched; Matches is what was found until then
+	Partial bool // the time limit ended the search; Matches is what was found until then
 	Unread  Unread
-	ReadAs  string // the pattern as it was read to find these, where as written it found nothing; else empty
+	ReadAs  string // the other reading of the pattern that found these, as the pattern itself found nothing; else empty
 }
 
-// engine finds text. Both engines answer alike, and the tests compare them: which one runs depends on the machine, and a
-// model must not see the difference. Errors: an errEngine lets the other engine try, a *PatternError is the model's to
-// mend, the context's ends the search.
+// engine finds text. Both engines give equal results, which the tests compare: which one runs depends on the machine, and a model must
+// not notice. After an errEngine the other engine is tried; a *PatternError is for the model to correct; the context's error ends the
+// search.
 type engine interface {
 	// files calls emit, possibly from several goroutines, for every file with a match.
 	files(ctx context.Context, j *grepJob, emit func(path string)) error
@@ -59,17 +59,16 @@ type engine interface {
 	text(ctx context.Context, j *grepJob, text string, each func(hit) bool) error
 }
 
-// grepJob is a query made ready. It is read-only while an engine runs. unread is replaced between the phases of a search,
-// never while an engine runs.
+// grepJob is a prepared query. It is read-only while an engine runs; unread is replaced between the phases of a search only.
 type grepJob struct {
 	root    string
 	pattern string   // normalized
 	include *Pattern // nil: all names
 	limit   int
-	bare    bool              // the ignore files above root do not count
-	scope   *scope            // what the ignore files above root say
+	bare    bool              // the search begins in an ignored folder, so the ignore files above root do not count
+	scope   *scope            // the rules of the ignore files above root
 	prune   []string          // absolute folders that are not entered
-	show    *matcher          // to find the match in a long line; nil when Go cannot read the pattern
+	show    *matcher          // the pattern for the Go engine; nil if Go cannot compile it
 	unread  func(text string) // may be called from several goroutines at once
 }
 
@@ -77,9 +76,9 @@ type grepJob struct {
 // Go engine.
 type errEngine struct{ error }
 
-// Grep finds lines. A pattern that finds nothing as it is written is read as GNU grep reads it, and a glob without the
-// white space around it: an answer of nothing would be believed. ReadAs tells the caller that this happened, so that the
-// result can say so. The second search has a timeout of its own.
+// Grep finds lines. If it finds none, it searches once more with the pattern as GNU grep reads it, and without white space around the glob:
+// a model believes an empty result and does not check its spelling. ReadAs has the second reading, so that the result can tell it. The
+// second search has a time limit of its own.
 func (s *Searcher) Grep(ctx context.Context, q GrepQuery) (Lines, error) {
 	out, err := s.grep(ctx, q)
 	if err != nil || len(out.Matches) > 0 || out.Partial {
@@ -94,7 +93,7 @@ func (s *Searcher) Grep(ctx context.Context, q GrepQuery) (Lines, error) {
 		return out, nil
 	}
 	second, err := s.grep(ctx, again)
-	// An error of the second reading is about a pattern that no one has written, so the first, empty answer stays.
+	// An error here would be about a pattern that the model has not written, so the first, empty result stands.
 	if err != nil || len(second.Matches) == 0 {
 		return out, nil
 	}
@@ -102,7 +101,7 @@ func (s *Searcher) Grep(ctx context.Context, q GrepQuery) (Lines, error) {
 	return second, nil
 }
 
-// grep is one search for the pattern as it is given.
+// grep is one search for the pattern as it is written.
 func (s *Searcher) grep(ctx context.Context, q GrepQuery) (Lines, error) {
 	if q.Pattern == "" {
 		return Lines{}, &PatternError{"pattern is required"}
@@ -125,11 +124,12 @@ func (s *Searcher) grep(ctx context.Context, q GrepQuery) (Lines, error) {
 	if err != nil && !isBuffer {
 		return Lines{}, notFound(q.Root, err)
 	}
+	// Git's own folder is never searched, even when the query names it.
 	if insideGit(q.Root) {
 		return Lines{}, nil
 	}
 
-	// Each engine has the whole time limit, because a ripgrep that is missing fails at once.
+	// Each engine gets the whole time limit: a ripgrep that does not work usually fails at once.
 	run := func(e engine) (Lines, error) {
 		limited, cancel := context.WithTimeout(ctx, s.timeout())
 		defer cancel()
@@ -165,8 +165,8 @@ func (s *Searcher) grep(ctx context.Context, q GrepQuery) (Lines, error) {
 	return run(goEngine{m})
 }
 
-// reader is the engine that reads lines out of files that match: the Go engine wherever it can read the pattern, since
-// it opens what was judged, whatever engine found the files.
+// reader is the engine that reads the lines of matching files, whichever engine found the files. It is the Go engine if that can compile
+// the pattern: it opens the very file that the rules were asked about, without following a link that took its place.
 func (j *grepJob) reader(e engine) engine {
 	if j.show != nil {
 		return goEngine{j.show}
@@ -174,8 +174,8 @@ func (j *grepJob) reader(e engine) engine {
 	return e
 }
 
-// take collects lines up to the limit and notices whether there is one more. One match over the limit is what sets More,
-// which is why engines are asked for limit+1.
+// take adds a match, up to the limit. One match more sets More and returns false, which ends the search; without looking for it, a result
+// that is exactly full could not tell whether it is complete.
 func (out *Lines) take(j *grepJob, path string, h hit) bool {
 	if len(out.Matches) == j.limit {
 		out.More = true
@@ -185,8 +185,8 @@ func (out *Lines) take(j *grepJob, path string, h hit) bool {
 	return true
 }
 
-// grepFile searches one file, which was named, so ignore files do not count. A buffer wins over the disk. The errors are
-// for a model that named the file: a search that silently skips it would be taken for "no match".
+// grepFile searches the one file that the query names; ignore files do not count, and a buffer replaces the file on the disk. A file that
+// cannot be searched is an error: if it were skipped silently, the model would believe that it has no match.
 func grepFile(ctx context.Context, e engine, j *grepJob, q GrepQuery, info os.FileInfo, out *Lines) error {
 	j.root = filepath.Dir(q.Root)
 	if q.Show != nil && !q.Show(q.Root) {
@@ -209,9 +209,9 @@ func grepFile(ctx context.Context, e engine, j *grepJob, q GrepQuery, info os.Fi
 	return j.reader(e).lines(ctx, j, []string{q.Root}, func(path string, h hit) bool { return out.take(j, path, h) })
 }
 
-// grepFolder first finds which files match at all, then reads lines from the newest of them until there are
-// enough: a common word in a large project costs little more than finding the files. A file with unsaved text is taken
-// out of the first phase, and its buffer searched instead: what is on the disk is not what the person sees.
+// grepFolder first finds the files that match, then reads lines from the newest of them up to the limit, so that a common word in a large
+// project costs little more than finding the files. For a file with unsaved text the buffer is searched instead, as the person does not
+// see what is on the disk.
 func grepFolder(ctx context.Context, e engine, j *grepJob, q GrepQuery, out *Lines) error {
 	dirty := map[string]string{}
 	for _, b := range q.Buffers {
@@ -219,8 +219,7 @@ func grepFolder(ctx context.Context, e engine, j *grepJob, q GrepQuery, out *Lin
 			dirty[b.Path] = b.Text
 		}
 	}
-	// One goroutine collects, so that engines report from any of theirs without a lock. It ends when the channel is
-	// closed, before out is read.
+	// Engines report from several goroutines; one collects, so out needs no lock. It ends when the channel is closed, before out is read.
 	unread := make(chan string, 64)
 	done := make(chan struct{})
 	go func() {
@@ -231,10 +230,10 @@ func grepFolder(ctx context.Context, e engine, j *grepJob, q GrepQuery, out *Lin
 	}()
 	j.unread = func(text string) { unread <- text }
 
-	// More files than that can never be needed.
-	top := newest{n: j.limit + 1, show: q.Show} // every file holds a line at least
+	// More files are never needed, as each has at least one line.
+	top := newest{n: j.limit + 1, show: q.Show}
 	if _, ok := e.(ripgrep); ok {
-		// Ripgrep does not know all that Git has in ignore files ([[:alpha:]]); only files that would be shown are looked at again.
+		// Ripgrep does not know all syntax of Git's ignore files, such as [[:alpha:]], so files that would be shown are checked again.
 		var mu sync.Mutex
 		hidden := j.scope.below(j.root)
 		top.show = func(path string) bool {
@@ -252,13 +251,13 @@ func grepFolder(ctx context.Context, e engine, j *grepJob, q GrepQuery, out *Lin
 	})
 	close(unread)
 	<-done
-	j.unread = func(string) {} // told already
+	j.unread = func(string) {} // the first phase has reported these files
 	late := errors.Is(err, context.DeadlineExceeded)
 	if err != nil && !late {
 		return err
 	}
-	// Two seconds, since the person has waited the whole limit already.
-	if late { // show what there is: a little time for that
+	// After the time limit, two more seconds to read the lines of the files found so far.
+	if late {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 		defer cancel()
@@ -275,20 +274,21 @@ func grepFolder(ctx context.Context, e engine, j *grepJob, q GrepQuery, out *Lin
 		if len(part.Matches) > 0 {
 			found[path] = part.Matches
 			out.More = out.More || part.More
-			top.put(aged{path, time.Now()}) // what is being written is newest
+			top.put(aged{path, time.Now()}) // an unsaved buffer counts as changed at this moment
 		}
 	}
 	if err := out.collect(ctx, e, j, top.files, found); err != nil {
 		return err
 	}
+	// grep sets Partial for this error and keeps what is in out.
 	if late {
 		return context.DeadlineExceeded
 	}
 	return nil
 }
 
-// collect reads lines of the files in order; those of buffers are there already. Runs of files from the disk go to the
-// engine in one piece.
+// collect reads the lines of the files in order; found has those of buffers. Consecutive files on the disk are given to the engine in one
+// call.
 func (out *Lines) collect(ctx context.Context, e engine, j *grepJob, files []aged, found map[string][]Match) error {
 	for len(files) > 0 {
 		if ms, ok := found[files[0].path]; ok {
@@ -320,15 +320,13 @@ func (out *Lines) collect(ctx context.Context, e engine, j *grepJob, files []age
 	return nil
 }
 
-// wants applies the include to an absolute path below root. path must lie below root, since its beginning is cut off
-// without a look.
+// wants applies the include glob to an absolute path. The path must lie below root: its beginning is cut off unchecked.
 func (j *grepJob) wants(path string) bool {
 	return j.include == nil || j.include.Wants(filepath.ToSlash(path[len(withSeparator(j.root)):]))
 }
 
-// inScope reports whether a walk from root would come across the path. A buffer must be judged like its file, or unsaved
-// text of an ignored file would be found while saved text is not. It reads the ignore files on the way, once for each
-// buffer.
+// inScope reports whether a walk from root would visit the path. A buffer must be treated like its file, or the unsaved text of an ignored
+// file would be found and its saved text not. It reads the ignore files from root down to the path for each buffer.
 func (j *grepJob) inScope(path string) bool {
 	if !j.wants(path) || insideGit(path) {
 		return false

@@ -10,11 +10,11 @@ import (
 	"strings"
 )
 
-// The ignore files of one folder, the strongest first. .gitignore counts with or without a repository around it.
+// ignoreNames are the ignore files of one folder, in order of precedence. .gitignore applies with or without a repository around it.
 var ignoreNames = [...]string{".rgignore", ".ignore", ".gitignore"}
 
-// The indexes of scope.rules, the strongest first, continued from ignoreNames. The order is ripgrep's: what it reads for
-// itself wins over what Git reads.
+// The indexes of scope.rules in order of precedence; they continue those of ignoreNames. The order is ripgrep's: its own files take
+// precedence over Git's.
 const (
 	kindGit     = 2 // index of .gitignore in ignoreNames
 	kindExclude = 3 // .git/info/exclude
@@ -22,12 +22,12 @@ const (
 	ignoreKinds = 5
 )
 
-// maxIgnoreFile is how much of one ignore file is read, in bytes. Real ones have a few KB; a repository must not fill the
-// memory with one.
+// maxIgnoreFile is how much of one ignore file is read, in bytes. Real ones have a few kB; a hostile repository must not fill the memory
+// with one.
 const maxIgnoreFile = 4 << 20
 
-// scope is what the ignore files of one folder and its parents say. Folders without any share their parent's. A scope is
-// immutable once made, so all workers of a walk share it.
+// scope holds the rules of the ignore files of one folder and its parents. Folders without ignore files share their parent's scope. A scope
+// is immutable once made, so all workers of a walk share it.
 type scope struct {
 	parent *scope
 	base   string // absolute, with a separator at its end
@@ -35,11 +35,11 @@ type scope struct {
 	hasGit bool // a repository begins here: .gitignore files further up do not count
 }
 
-// ignored judges a path. As in ripgrep a stronger kind of file decides before a nearer folder.
+// ignored reports whether the rules hide a path. As in ripgrep, the kind of ignore file takes precedence over the nearness of its folder.
 func (s *scope) ignored(abs string, isDir bool) bool { return s.hides(abs, isDir, false) }
 
-// hides is ignored; shielded leaves out what only counts within one repository. The .gitignore and exclude files around a
-// repository do not hide what is in it, so a search that begins inside does not ask them.
+// hides is ignored; with shielded it leaves out the rules that apply within one repository only. The .gitignore and exclude files around a
+// repository do not hide what is in it, so a search that begins inside does not use them.
 func (s *scope) hides(abs string, isDir, shielded bool) bool {
 	name := abs[strings.LastIndexByte(abs, filepath.Separator)+1:]
 	for kind := range ignoreKinds {
@@ -66,12 +66,12 @@ func (s *scope) hides(abs string, isDir, shielded bool) bool {
 	return false
 }
 
-// Ignored returns a function that says whether an ignore file hides a path below root, or a folder that the path is in. It
-// reads each ignore file once, so it is for one look at a tree and not for keeping. It is not safe for concurrent use.
+// Ignored returns a function that reports whether an ignore file hides a path below root, or a folder that contains the path. The function
+// reads each ignore file once and misses later changes, so it is for one pass over a tree. It is not safe for concurrent use.
 // The answer for each folder is kept, so that a list of many paths costs one look at each ignore file.
 func Ignored(root string) func(abs string, dir bool) bool { return above(root).below(root) }
 
-// below is Ignored with what the files above root say.
+// below is Ignored within a scope, which has the rules of the files above root.
 func (s *scope) below(root string) func(abs string, dir bool) bool {
 	type known struct {
 		scope  *scope
@@ -101,8 +101,8 @@ func (s *scope) below(root string) func(abs string, dir bool) bool {
 	}
 }
 
-// ruleSet is one ignore file. Most lines name a file or an ending; those are looked up, the rest is tried. The three
-// lists hold indexes into rules: the position of a rule decides, because the last match wins.
+// ruleSet is one parsed ignore file. Most lines are a base name or an extension and are found by a map lookup; the others are tried one by
+// one. All lists hold indexes into rules, because of several matching rules the last one in the file wins.
 type ruleSet struct {
 	rules   []rule
 	names   map[string][]int // by base name, ascending
@@ -120,8 +120,8 @@ type rule struct {
 // match returns 1 for ignored, -1 for explicitly not, 0 when no line matches; the last line that matches decides.
 func (rs *ruleSet) match(rel, name string, isDir bool) int {
 	best := -1
-	// From the end, and not further than the best so far: an earlier rule cannot change the verdict. sure is for lists
-	// whose key has matched already.
+	// Each list is searched from the end and only as far as the best match so far, as an earlier rule cannot change the result. sure is set
+	// for lists whose key has matched already.
 	try := func(list []int, sure bool) {
 		for _, i := range slices.Backward(list) {
 			if i <= best {
@@ -201,7 +201,7 @@ func parseIgnore(text []byte) *ruleSet {
 	return rs
 }
 
-// add files the rule under what it can be looked up by. Indexes ascend in each list, which match relies on.
+// add enters a rule into the list in which it can be looked up. Indexes ascend in each list, which match relies on.
 func (rs *ruleSet) add(r rule) {
 	i := len(rs.rules)
 	rs.rules = append(rs.rules, r)

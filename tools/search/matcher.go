@@ -119,7 +119,7 @@ func oneLine(re *syntax.Regexp, crlf bool) (*syntax.Regexp, bool) {
 	return re, true
 }
 
-// without takes one character out of the ranges of a class, pairs of first and last as in regexp/syntax.
+// without removes one character from the ranges of a class, which are pairs of first and last character as in regexp/syntax.
 func without(ranges []rune, r rune) []rune {
 	var out []rune
 	for i := 0; i < len(ranges); i += 2 {
@@ -138,9 +138,9 @@ func without(ranges []rune, r rune) []rune {
 	return out
 }
 
-// needles finds texts of which every match holds one; nil where there is no such list. Each match holds at least one of
-// them, which makes "none of them is in this data" a proof that nothing matches. A wrong list would hide matches, so
-// every operator that is not understood gives nil.
+// needles returns a list of texts such that each match contains at least one of them; nil if there is none. Data that contains none of them
+// then cannot match, which is much faster to find out than by the expression. A wrong list would hide matches, so every operator that is
+// not understood gives nil.
 func needles(re *syntax.Regexp) []needle {
 	switch re.Op {
 	case syntax.OpLiteral:
@@ -250,8 +250,8 @@ func (m *matcher) find(data []byte, from int) (start, end int) {
 	return from + at[0], from + at[1]
 }
 
-// possible is false when data cannot match: looking for a plain text is many times faster than the regular expression, and
-// most files do not hold it. It may say true of data that does not match, never false of data that does.
+// possible reports whether data may match. It is a quick test by the needles, which most files fail. It may be true for data without a match,
+// but is never false for data with one.
 func (m *matcher) possible(data []byte) bool {
 	if len(m.needs) == 0 {
 		return true

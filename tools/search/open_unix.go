@@ -49,8 +49,8 @@ func (d folder) modTime(name string) (time.Time, error) {
 
 func (d folder) Close() error { return unix.Close(int(d)) }
 
-// file is an open file. The os package would first ask the poller about every one of them, which costs a search
-// through many small files a quarter of its time. It must be closed by who opened it; no finalizer does.
+// file is an open file. The os package would try to register each with the poller, which takes a quarter of the time of a search through
+// many small files. Whoever opened it must close it; there is no finalizer.
 type file int
 
 // open opens a file by its path, given without symbolic links.
@@ -59,9 +59,9 @@ func open(path string) (file, error) {
 	return file(fd), err
 }
 
-// openExact opens what a path without symbolic links names. On Linux the kernel refuses a link on the way: a program that
-// may write to the project only could otherwise put one there, between the look at the rules and the opening, and have a
-// file outside shown. Elsewhere a link is refused at the end of the path only.
+// openExact opens a path that was free of symbolic links when the rules were asked about it. A program that may write to the project could
+// put a link there in between, and so have a file outside of the project shown. On Linux the kernel refuses a link anywhere in the path,
+// elsewhere only at its end.
 func openExact(path string, flags int) (int, error) {
 	for {
 		fd, err := openWithoutLinks(path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK|unix.O_NOFOLLOW|flags)

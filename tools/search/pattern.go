@@ -22,7 +22,7 @@ type path struct {
 	single bool // one component that may be anywhere: only the base name is looked at
 }
 
-// maxAlternatives bounds what braces may expand to: {a,b}{c,d}… doubles with each pair, so thirty pairs of a model would
+// maxAlternatives bounds the expansion of braces: {a,b}{c,d}… doubles with each group, so thirty groups in a model's pattern would
 // fill the memory.
 const maxAlternatives = 1024
 
@@ -34,13 +34,13 @@ func ParsePattern(text string) (*Pattern, error) {
 	if strings.HasPrefix(s, "!") {
 		p.Negate, s = true, s[1:]
 	}
-	if strings.HasSuffix(s, "/") { // a folder means what is in it
+	if strings.HasSuffix(s, "/") { // a trailing slash means all that is in the folder
 		s += "**"
 	}
 	return p, p.compile(s)
 }
 
-// compile expands braces first, so that each alternative is a plain path of segments.
+// compile expands braces first, so that each alternative is a path of segments without braces.
 func (p *Pattern) compile(s string) error {
 	if s == "" {
 		return fmt.Errorf("error parsing glob '%s': it is empty", p.Text)
@@ -59,11 +59,12 @@ func (p *Pattern) compile(s string) error {
 	return nil
 }
 
-// compilePath compiles one alternative without braces. Several ** in a row mean the same as one, and one is what
-// matchComps goes back to.
+// compilePath compiles one alternative without braces. Several ** in a row mean the same as one and become one, which saves matchComps
+// from backtracking over each.
 func compilePath(s string) (path, error) {
 	anywhere := !strings.Contains(s, "/")
 	s = strings.TrimPrefix(s, "/")
+	// Without a slash the pattern matches at any depth.
 	if anywhere && s != "**" {
 		s = "**/" + s
 	}
@@ -88,7 +89,7 @@ func compilePath(s string) (path, error) {
 // Match reports whether the pattern (without its negation) matches a slash-separated relative path.
 func (p *Pattern) Match(rel string) bool {
 	for i := range p.alts {
-		// Alternatives are few, and most decide by the name alone.
+		// No index: alternatives are few, and most are decided by the base name.
 		if p.alts[i].match(rel) {
 			return true
 		}
@@ -99,8 +100,7 @@ func (p *Pattern) Match(rel string) bool {
 // Wants is Match with the negation applied: !x wants everything but x. It works on nil, which wants everything.
 func (p *Pattern) Wants(rel string) bool { return p == nil || p.Match(rel) != p.Negate }
 
-// match matches a path relative to the search root, with forward slashes. A pattern without
-// a slash is compared with the name only.
+// match matches a slash-separated path relative to the search root. A pattern without a slash is compared with the base name only.
 func (a *path) match(rel string) bool {
 	if a.single {
 		return a.comps[1].match(rel[strings.LastIndexByte(rel, '/')+1:])
@@ -108,8 +108,8 @@ func (a *path) match(rel string) bool {
 	return matchComps(a.comps, rel, true)
 }
 
-// matchComps matches components against a path; more says that rel still holds a component (which may be empty).
-// ** backtracks, but only the last one matters, so the work is at most components times path length.
+// matchComps matches components against a path; more says that rel still has a component, which may be empty. After a mismatch it
+// resumes behind the last ** only, which suffices, so the work is at most components times path length.
 func matchComps(comps []*segment, rel string, more bool) bool {
 	var backComps []*segment // where to resume after the last **
 	var backRel string
@@ -133,6 +133,7 @@ func matchComps(comps []*segment, rel string, more bool) bool {
 				continue
 			}
 		}
+		// A mismatch: the last ** takes one more component. Without a ** before it, or when rel is used up, nothing matches.
 		if !back {
 			return false
 		}
@@ -145,16 +146,15 @@ func matchComps(comps []*segment, rel string, more bool) bool {
 	}
 }
 
-// segment matches one path component. The common shapes have a fast path and use text; all others use tokens. Both are
-// made once for each pattern and compared with every name of a project.
+// segment matches one path component. The common kinds are compared as text; segmentGeneral uses tokens. A segment is compiled once and
+// compared with every name of a project, hence the fast paths.
 type segment struct {
 	kind   segmentKind
 	text   string // literal, prefix or suffix
 	tokens []token
 }
 
-// segmentKind tells the shapes that need no backtracking; almost all segments have one of
-// them.
+// segmentKind names the shapes that need no backtracking. Almost all segments have one of them; the rest are segmentGeneral.
 type segmentKind byte
 
 const (
@@ -165,8 +165,7 @@ const (
 	segmentPrefix              // test_*
 )
 
-// token is one element of a segment; a literal byte that is not UTF-8 is stored as a
-// negative rune.
+// token is one element of a segment. A literal byte that is not UTF-8 is stored as a negative rune, see runeOrByte.
 type token struct {
 	kind   tokenKind
 	r      rune
@@ -184,8 +183,7 @@ const (
 	tokenClass
 )
 
-// compileSegment parses the part of a glob between two slashes. Errors are those of the
-// globset crate, whose syntax ripgrep has.
+// compileSegment parses the part of a glob between two slashes. The error texts are those of globset, the library that ripgrep uses.
 func compileSegment(s string) (*segment, error) {
 	seg := &segment{}
 	for i := 0; i < len(s); {
@@ -222,8 +220,8 @@ func compileSegment(s string) (*segment, error) {
 	return seg, nil
 }
 
-// runeOrByte keeps bytes that are no UTF-8 apart from each other: file names are bytes. utf8.RuneError alone would make
-// all such bytes equal, and a glob would match names that it does not mean.
+// runeOrByte is r, or for a byte that is not UTF-8 the negative rune -1-byte. File names are bytes: with utf8.RuneError for all of them, a
+// glob would match names with other bytes.
 func runeOrByte(s string, r rune) rune {
 	if r == utf8.RuneError && len(s) == 1 {
 		return -1 - rune(s[0])
@@ -270,15 +268,15 @@ func (g *segment) classify() {
 	}
 }
 
-// posixClasses are the classes that git knows in ignore files, [[:digit:]]; pairs of the first and the last of a range.
-// They are ASCII, as in the C locale.
+// posixClasses are the classes that Git knows in ignore files, such as [[:digit:]], as pairs of the first and last character of a range.
+// They are ASCII only, as in the C locale.
 var posixClasses = map[string]string{
 	"alnum": "09AZaz", "alpha": "AZaz", "blank": "  \t\t", "cntrl": "\x00\x1f\x7f\x7f", "digit": "09", "graph": "!~", "lower": "az", "print": " ~",
 	"punct": "!/:@[`{~", "space": "  \t\r", "upper": "AZ", "xdigit": "09AFaf",
 }
 
-// compileClass parses [...] behind its bracket and returns how many bytes it took. "]"
-// directly behind the bracket is a member, as in POSIX.
+// compileClass parses [...] after the opening bracket and returns how many bytes it has read. A "]" right after the opening bracket is
+// a member, as in POSIX.
 func compileClass(s string) (token, int, error) {
 	t := token{kind: tokenClass}
 	i := 0
@@ -315,7 +313,7 @@ func compileClass(s string) (token, int, error) {
 	return t, 0, fmt.Errorf("unclosed character class; missing ']'")
 }
 
-// matches compares one character, case-sensitively. A class never sees a slash, since names are cut at slashes before.
+// matches compares one character, case-sensitively. A class never meets a slash, since names are split at slashes before.
 func (t *token) matches(r rune) bool {
 	switch t.kind {
 	case tokenRune:
@@ -331,8 +329,8 @@ func (t *token) matches(r rune) bool {
 	return t.negate
 }
 
-// match matches a name. With several stars it goes back to the last one only, which is
-// enough and keeps the time linear in the product of both lengths.
+// match matches a name. After a mismatch it resumes at the last star only, which suffices and bounds the work by the product of both
+// lengths.
 func (g *segment) match(name string) bool {
 	switch g.kind {
 	case segmentAny:
@@ -355,6 +353,7 @@ func (g *segment) match(name string) bool {
 		case t < len(g.tokens) && g.tokens[t].matches(runeOrByte(name[i:i+n], r)):
 			t++
 			i += n
+		// A mismatch behind a star: the star takes one more character, and the rest is tried again from there.
 		case star >= 0:
 			_, n := utf8.DecodeRuneInString(name[mark:])
 			mark += n
@@ -369,8 +368,8 @@ func (g *segment) match(name string) bool {
 	return t == len(g.tokens)
 }
 
-// expand resolves braces. The first group is expanded with all expansions of what follows it; nested groups by recursion.
-// A comma or brace in a class or behind a backslash is a character.
+// expand resolves braces: each alternative of the first group is combined with each expansion of what follows the group; nested groups
+// are expanded by recursion. A comma or brace in a class or after a backslash is an ordinary character.
 func expand(s string) ([]string, error) {
 	open, depth := -1, 0
 	var commas []int

@@ -2,8 +2,8 @@
 // respected, hidden files are searched, .git never is, unsaved buffers count instead of what is on disk, and the
 // newest files come first. Text is searched by ripgrep where there is one, else (and whenever ripgrep fails) by an
 // engine in pure Go that reads the same patterns and ignore files. Names are always found by the Go walker, which
-// is faster than starting ripgrep. It asks for no permission: what may be seen is
-// decided by a function in the query.
+// is faster than starting ripgrep. The package asks for no permission: a function in the query decides which
+// files may be shown.
 //
 //	s := search.New(search.Options{})
 //	found, err := s.Grep(ctx, search.GrepQuery{Root: dir, Pattern: `func \w+`, Include: "*.go", Limit: 100})
@@ -36,7 +36,7 @@ type Options struct {
 	Timeout time.Duration // of one search; 0: DefaultTimeout
 }
 
-// DefaultTimeout is when a search stops and tells what it has.
+// DefaultTimeout is the time limit of a search, after which it returns what it has found so far.
 const DefaultTimeout = 30 * time.Second
 
 // Searcher searches. It is safe for concurrent use and holds nothing between searches. find is resolved once: looking
@@ -87,8 +87,8 @@ type Buffer struct {
 	Text string
 }
 
-// Unread says what could not be searched, so that an empty result is not taken for the whole truth. Three reasons are
-// enough to see a pattern, such as a folder without permission.
+// Unread reports what could not be searched, so that an empty result is not taken for complete. Three examples are enough to see the
+// cause, such as a folder without permission.
 type Unread struct {
 	Count int      // files and folders
 	First []string // at most three of them, each with the reason
@@ -125,8 +125,8 @@ func (s *Searcher) private(root string) []string {
 	return out
 }
 
-// privateFolders are those that macOS guards: looking inside shows the person a question that has nothing to do
-// with what they asked for, and blocks until it is answered.
+// privateFolders are those that macOS protects: reading one opens a system dialog that has nothing to do with the person's prompt, and
+// blocks until it is answered.
 func privateFolders(goos string) []string {
 	home, err := os.UserHomeDir()
 	if goos != "darwin" || err != nil {
@@ -139,9 +139,9 @@ func privateFolders(goos string) []string {
 	return out
 }
 
-// start decides what the ignore files above root mean for a search in root: nothing when they hide root itself.
-// A repository between the two shields root from the .gitignore files outside it. The bool tells that root itself is
-// ignored; ripgrep is then told to forget the files above (see grepJob.bare).
+// start returns the scope for a search in root, and whether the ignore files above hide root itself. In that case they do not apply, and
+// ripgrep is told not to read them (see grepJob.bare): a person who searches in an ignored folder means it. A repository between a
+// .gitignore file and root shields root from it.
 func start(root string) (sc *scope, ignored bool) {
 	sc = above(root)
 	shielded := false
@@ -165,8 +165,7 @@ func (s *scope) upTo(dir string) *scope {
 	return s
 }
 
-// notFound gives the error for a missing search root the text that models know from
-// OpenCode.
+// notFound is the error for a missing search root, with the text that models know from OpenCode.
 func notFound(path string, err error) error {
 	if !os.IsNotExist(err) {
 		return err

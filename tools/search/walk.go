@@ -26,12 +26,12 @@ type walk struct {
 	mu      sync.Mutex
 	more    sync.Cond // on mu
 	todo    []job     // guarded by mu; a stack, so that memory follows the depth, not the size
-	busy    int       // guarded by mu; workers with a job: they may add more, so the walk is over only at 0
+	busy    int       // guarded by mu; workers with a job, which may add jobs; the walk is over at 0 with an empty stack
 	stopped bool      // guarded by mu; the context has ended
 }
 
-// job is a folder to read, or a batch of files of one folder, so that one large folder feeds every worker. Its scope is
-// that of the folder above for a folder, and is not used for files, which were judged already.
+// job is a folder to read, or a batch of files of one folder, so that one large folder keeps every worker busy. For a folder its scope is
+// the parent's; for files it is unused, as they have passed the ignore rules already.
 type job struct {
 	dir   string
 	scope *scope
@@ -44,7 +44,7 @@ const (
 	chunkEntries = 4096 // folder entries read at once; a folder with a million of them is never held whole
 )
 
-// maxWorkers is ripgrep's figure: more threads than this only fight over the file system.
+// maxWorkers is ripgrep's limit: further threads only compete for locks in the file system.
 const maxWorkers = 12
 
 // Two at least, so that one can wait for the disk while the other matches.
@@ -70,7 +70,7 @@ func (w *walk) run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// work is one worker: it takes jobs until there are none and no other worker is left that could add one.
+// work is one worker. It takes jobs until there are none and no busy worker could add one.
 func (w *walk) work(ctx context.Context, n int) {
 	for {
 		w.mu.Lock()
@@ -84,7 +84,7 @@ func (w *walk) work(ctx context.Context, n int) {
 			return
 		}
 		j := w.todo[len(w.todo)-1]
-		// The stack keeps its memory; without this it would keep the names of folders that are done.
+		// The stack keeps its memory, and an entry that is not cleared would keep the names of a finished folder.
 		w.todo[len(w.todo)-1] = job{}
 		w.todo = w.todo[:len(w.todo)-1]
 		w.busy++
@@ -168,8 +168,8 @@ func (w *walk) read(ctx context.Context, n int, j job) {
 	}
 }
 
-// share leaves folders and all but one batch of files to whoever is free and does the last batch itself. room may be out
-// of date when it is used, so maxBatches is a measure and not a bound.
+// share gives the folders and all batches of files but one to free workers and visits the last batch itself. The number of waiting jobs may
+// have changed by then, so maxBatches is approximate.
 func (w *walk) share(ctx context.Context, n int, dir string, files []string, dirs []job) {
 	w.mu.Lock()
 	room := maxBatches - len(w.todo)
@@ -189,7 +189,7 @@ func (w *walk) share(ctx context.Context, n int, dir string, files []string, dir
 // fail reports what could not be read. It is called from several goroutines. A path that has gone since the folder was
 // read is no error: projects change while they are searched.
 func (w *walk) fail(path string, err error) {
-	if w.failed != nil && !errors.Is(err, fs.ErrNotExist) { // gone since: no news
+	if w.failed != nil && !errors.Is(err, fs.ErrNotExist) { // removed since the folder was read
 		w.failed(path, err)
 	}
 }
