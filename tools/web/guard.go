@@ -12,15 +12,15 @@ import (
 )
 
 // Allow lists private places that may be fetched from: "localhost:3000", "10.1.2.0/24", "wiki.corp" (any port). A name
-// allows whatever private address it resolves to; everything public is allowed anyway. A rule that is no CIDR range, name
+// allows whatever private address it resolves to. Public addresses need no rule. A rule that is neither a CIDR range nor a name
 // or address matches nothing.
 type Allow []string
 
 // PrivateError is returned for an address of this machine, a private network or a cloud's metadata service. A page that
 // the model reads could otherwise have it fetch what only this machine can reach, such as a router or a database.
 type PrivateError struct {
-	Host string     // with its port, as it was asked for
-	IP   netip.Addr // what it resolved to
+	Host string     // host:port as in the URL
+	IP   netip.Addr // the address that it resolved to
 }
 
 // Metadata reports whether the address is one where clouds hand out keys to any process of the machine: link-local
@@ -42,15 +42,15 @@ func (e *PrivateError) Metadata() bool {
 	return false
 }
 
-// metadata are those addresses: link-local of IPv4 and IPv6 (AWS, Google, Azure, most others), AWS over IPv6, Alibaba,
-// Oracle, Azure's wire server.
+// metadata are the addresses of the metadata services of clouds: link-local of IPv4 and IPv6 (AWS, Google, Azure, most others), AWS over
+// IPv6, Alibaba, Oracle, Azure's wire server.
 var metadata = prefixes("169.254.0.0/16", "fe80::/10", "fd00:ec2::/32", "100.100.100.200/32", "192.0.0.192/32", "168.63.129.16/32")
 
 func (e *PrivateError) Error() string {
 	return fmt.Sprintf("%s is %s, an address of this machine or a private network, which is not fetched from. The user can allow it: \"web\": {\"allow\": [%q]} in pillion.jsonc", e.Host, e.IP, e.Host)
 }
 
-// special are ranges that netip's own questions do not cover, from the IANA special-purpose registries.
+// special are non-public ranges that the methods of netip.Addr do not cover, from the IANA special-purpose address registries.
 var special = prefixes("0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4",
 	"64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "3fff::/20", "5f00::/16", "fec0::/10")
 
@@ -68,8 +68,8 @@ func prefixes(list ...string) []netip.Prefix {
 	return out
 }
 
-// Public reports whether an address is one of the open internet. A link-local address with a zone is judged without it;
-// an IPv4 address that is mapped into IPv6 as IPv4.
+// Public reports whether an address belongs to the public internet. The zone of a link-local address is ignored, and an IPv4 address
+// mapped into IPv6 counts as the IPv4 address.
 func Public(ip netip.Addr) bool {
 	ip = ip.Unmap().WithZone("")
 	if !ip.IsValid() || !ip.IsGlobalUnicast() || ip.IsPrivate() || ip.IsLoopback() || ip.IsLinkLocalUnicast() {
@@ -120,7 +120,7 @@ func (a Allow) permits(host, port string, ip netip.Addr) bool {
 	return false
 }
 
-// target is what the guard judges: the name of the URL, passed along to where the address is known.
+// target is the host and port of a URL with the rules that apply. It travels in the request's context to check, where the address is known.
 type target struct {
 	host, port string
 	allow      Allow

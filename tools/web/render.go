@@ -14,8 +14,8 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// maxDepth bounds how deep elements nest in what is converted; what is deeper is left out. Converting is recursive, so a
-// page of nested elements could use up the stack, which ends the process.
+// maxDepth bounds the nesting of the elements that are converted; what is deeper is left out. The conversion is recursive, so a hostile
+// page could use up the stack, which a Go process does not survive.
 const maxDepth = 256
 
 // render turns a page of HTML into the format asked for. The HTML format is the page as it came, hidden parts included: a
@@ -65,12 +65,12 @@ func title(n *html.Node) string {
 	return ""
 }
 
-// unseen are elements that a reader of the page does not see.
+// unseen are elements whose content a browser does not show as text of the page.
 var unseen = map[atom.Atom]bool{atom.Script: true, atom.Style: true, atom.Noscript: true, atom.Iframe: true, atom.Object: true, atom.Embed: true, atom.Template: true,
 	atom.Svg: true, atom.Canvas: true, atom.Link: true, atom.Meta: true, atom.Head: true, atom.Input: true, atom.Select: true, atom.Dialog: true}
 
-// prune takes out what a person would not see in a browser, because text that is hidden from people is often written to
-// give a model orders, and what nests too deep. Style sheets are not read, so text that they hide stays.
+// prune removes what a person would not see in a browser, as hidden text is often written to give orders to a model, and what is nested
+// deeper than maxDepth. It does not read style sheets, so text that they hide stays.
 func prune(n *html.Node, depth int) {
 	for c := n.FirstChild; c != nil; {
 		next := c.NextSibling
@@ -88,8 +88,8 @@ func prune(n *html.Node, depth int) {
 	}
 }
 
-// hidden reports an element that hides itself by an attribute. Only the usual spellings are known; a page has more ways
-// to hide text than can be listed.
+// hidden reports an element that an attribute of its own hides. It knows the usual spellings only; there are more ways to hide text than
+// can be listed.
 func hidden(n *html.Node) bool {
 	for _, a := range n.Attr {
 		switch a.Key {

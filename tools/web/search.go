@@ -24,7 +24,7 @@ type Engine struct {
 	Provider string // exa, brave, tavily, searxng
 	URL      string // empty: the provider's own; searxng has none
 	Key      string // where the provider wants one
-	// Reason is where the settings stand; requests pass the gate with it.
+	// Reason is which setting configures the engine; package guard checks it for each request.
 	Reason guard.Reason
 }
 
@@ -45,11 +45,11 @@ const (
 	maxAnswer     = 4 << 20 // bytes
 )
 
-// ErrNoEngine: no search engine is configured.
+// ErrNoEngine means that no search engine is configured, or an unknown one.
 var ErrNoEngine = errors.New("no search engine is configured; the user sets one in pillion.jsonc, such as \"websearch\": {\"provider\": \"brave\", \"key\": \"{env:BRAVE_API_KEY}\"}")
 
-// Search asks the engine and returns its results as text for a model, at most 50. Other than in Fetch the address may be on
-// this machine, because the person has configured it. ErrNoEngine without a known provider. Errors are for a model.
+// Search asks the engine and returns at most 50 results as text for a model. Unlike in Fetch, the engine's address may be on this machine,
+// because the person has configured it. The error is ErrNoEngine without a known provider. Errors are for a model.
 func (e Engine) Search(ctx context.Context, q Query) (string, error) {
 	q.Results, q.Characters = min(cmp.Or(q.Results, 8), 50), cmp.Or(q.Characters, 10_000)
 	limit := searchTimeout
@@ -261,8 +261,7 @@ func (e Engine) searxng(ctx context.Context, q Query) (string, error) {
 	return list(hits, q), nil
 }
 
-// plainText takes the little HTML out of a snippet. Snippets of Brave hold entities and tags around the words that were
-// searched for.
+// plainText removes HTML from a snippet: those of Brave have entities, and tags around the words that were searched for.
 func plainText(s string) string {
 	if !strings.ContainsAny(s, "<&") {
 		return s
@@ -274,8 +273,8 @@ func plainText(s string) string {
 	return p.Text
 }
 
-// send makes one request. The engine's address and key never get into an error. An answer is cut at maxAnswer and then
-// fails to parse, which is better than half a list.
+// send makes one request. Its errors never include the engine's address, which may contain the key. An answer longer than maxAnswer is cut
+// and then fails to parse, which is better than an incomplete list that looks complete.
 func (e Engine) send(ctx context.Context, method, at string, body []byte, headers map[string]string) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, method, at, bytes.NewReader(body))
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package web fetches pages and asks search engines. It connects to public addresses only, judged at the moment of
-// connecting, unless a private place was allowed by name; a redirect to another host is put to the caller. What comes
-// back is bounded before and after decompression and becomes Markdown, plain text, or an image.
+// Package web fetches pages and asks search engines. It connects to public addresses only, checked at the moment of
+// connecting, unless a private place was allowed by a rule; the caller decides about redirects to another host. Answers are
+// bounded before and after decompression and become Markdown, plain text, or an image.
 //
 //	c := web.New(web.Options{Version: "1.0"})
 //	page, err := c.Fetch(ctx, web.Request{URL: "https://go.dev/doc/", Format: web.Markdown})
@@ -97,10 +97,9 @@ type Request struct {
 	Redirect func(ctx context.Context, from, to string) error
 }
 
-// Page is a page that was fetched. All of it is a stranger's text. Callers tell the model so, since a page may hold
-// orders for it.
+// Page is a fetched page. Its text is not trusted: callers must mark it as foreign for the model, since a page may contain orders to it.
 type Page struct {
-	URL   string // where it was found in the end
+	URL   string // the address after all redirects
 	Mime  string
 	Title string
 	Text  string // in the format asked for; empty for an image or a PDF
@@ -195,8 +194,8 @@ func isConnection(err error) bool {
 	return errors.As(err, &u)
 }
 
-// follow gets an address and those it redirects to. Every step is judged anew: a public page may redirect to a private
-// address, and a harmless host to another one.
+// follow fetches an address and follows its redirects. Each step is checked again: a public page may redirect to a private address, and a
+// harmless host to another one.
 func (c *Client) follow(ctx context.Context, u *url.URL, r Request) (*Page, error) {
 	for range maxRedirects {
 		resp, err := c.get(ctx, u, r)
@@ -212,7 +211,7 @@ func (c *Client) follow(ctx context.Context, u *url.URL, r Request) (*Page, erro
 		if next, err = Clean(next.String()); err != nil {
 			return nil, fmt.Errorf("%s redirects: %w", u.Host, err)
 		}
-		// A redirect to http would give what https had hidden to anyone on the way.
+		// On http anyone on the way could read the request and change the answer.
 		if u.Scheme == "https" && next.Scheme == "http" && !r.Allow.named(next.Hostname()) {
 			return nil, fmt.Errorf("%s redirects to an address without encryption, %s; fetch that one if you want it", u.Host, next)
 		}
@@ -229,8 +228,8 @@ func (c *Client) follow(ctx context.Context, u *url.URL, r Request) (*Page, erro
 	return nil, fmt.Errorf("%s redirects more than %d times", u.Host, maxRedirects)
 }
 
-// sameHost lets www. come and go, and http become https. Everything else is another host, a subdomain included: on shared
-// hosting it belongs to somebody else.
+// sameHost ignores a leading www. and the change from http to https. Anything else is another host, even a subdomain: on shared hosting it
+// may belong to someone else.
 func sameHost(a, b *url.URL) bool {
 	bare := func(u *url.URL) string { return strings.TrimPrefix(strings.ToLower(u.Hostname()), "www.") }
 	return bare(a) == bare(b) && (a.Port() == b.Port() || a.Port() == "" && b.Port() == "")
@@ -264,8 +263,8 @@ func (c *Client) get(ctx context.Context, u *url.URL, r Request) (*http.Response
 	return c.http.Do(req)
 }
 
-// read takes the body, at most MaxBody of it whatever it was compressed from. The length in the header is only a claim:
-// it saves a download where it is too large and proves nothing where it is small.
+// read reads the body, at most MaxBody bytes after decompression. The length in the header is only a claim: a large one saves the
+// download, a small one proves nothing.
 func read(resp *http.Response, f Format) (*Page, error) {
 	if resp.StatusCode/100 != 2 {
 		return nil, fmt.Errorf("%s answers %s", resp.Request.URL, resp.Status)
