@@ -1,6 +1,6 @@
-// Package skill finds skills: folders with a SKILL.md whose front matter says when it helps and whose text says how the
-// work is done, in the folders of Pillion, OpenCode, Claude Code and of the agents convention. It leaves to its callers
-// who may load a skill and which the model is told of.
+// Package skill finds skills: folders with a SKILL.md whose front matter says when the skill helps and whose text says how the
+// work is done. It searches the folders of Pillion, OpenCode, Claude Code and of the .agents convention. Callers decide who may
+// load a skill, and which skills the model is told about.
 //
 //	f := skill.New(skill.Places{Cwd: dir, Root: root, Home: home, Config: []string{userDir}})
 //	for _, s := range f.Skills() { … }
@@ -20,8 +20,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/paths"
 )
 
-// Places are where skills are looked for: in .pillion, .opencode, .claude and .agents from Cwd up to Root, then in the
-// person's folders. Of two skills with one name the nearest counts.
+// Places are the folders that are searched: .pillion, .opencode, .claude and .agents from Cwd up to Root, then the person's own folders.
+// Of two skills with one name the nearest wins.
 type Places struct {
 	Cwd, Root string   // absolute; Root is the project, which contains Cwd
 	Home      string   // ~/.claude/skills and the like; empty: not looked at
@@ -38,17 +38,17 @@ type Skill struct {
 	Project     bool   // it came with the project, so its text is not the person's own
 }
 
-// Problem is a SKILL.md that cannot be used.
+// Problem is a SKILL.md that cannot be used, shown to the person.
 type Problem struct {
 	Path    string // of the SKILL.md, absolute
 	Line    int    // from 1
-	Message string // what is wrong and how to mend it; without the place
+	Message string // what is wrong and what to do; without path and line
 }
 
 func (p Problem) String() string { return fmt.Sprintf("%s:%d: %s", p.Path, p.Line, p.Message) }
 
-// The limits keep a strange tree cheap: a project may hold or link to anything. maxDescription and the 64 characters of a
-// name are those of the Agent Skills format.
+// The limits bound the cost of a search, as a project may contain or link to anything. maxDescription and the 64 characters of a name are
+// limits of the Agent Skills format.
 const (
 	fileName       = "SKILL.md"
 	maxFile        = 512 << 10 // bytes
@@ -63,8 +63,8 @@ var (
 	validName  = regexp.MustCompile(`^[a-z0-9]+(?:-[a-z0-9]+)*$`)
 )
 
-// Finder keeps what it has found until a folder changes. It is safe for concurrent use. It is asked often, so it compares
-// times and sizes before it reads anything again.
+// Finder finds skills and caches the result until a folder or a SKILL.md changes. It is safe for concurrent use. As it is called often, it
+// compares times and sizes before it reads anything again.
 type Finder struct {
 	places Places
 
@@ -75,7 +75,7 @@ type Finder struct {
 	seen     []string  // guarded by mu: files and folders whose change counts
 }
 
-// New makes a Finder; nothing is read before the first question.
+// New makes a Finder. It reads nothing before the first call of a method.
 func New(p Places) *Finder { return &Finder{places: p} }
 
 // Skills are the skills that can be used, sorted by name. The slice is shared: do not change it.
@@ -90,7 +90,7 @@ func (f *Finder) Problems() []Problem {
 	return p
 }
 
-// Get finds one by name.
+// Get returns the skill with a name, which is compared exactly.
 func (f *Finder) Get(name string) (Skill, bool) {
 	all := f.Skills()
 	i := slices.IndexFunc(all, func(s Skill) bool { return s.Name == name })
@@ -100,9 +100,8 @@ func (f *Finder) Get(name string) (Skill, bool) {
 	return all[i], true
 }
 
-// Holds reports whether a path without symbolic links lies in the folder of a skill that was found: such files may be read
-// without a question although they lie outside the project. path must be absolute and have its links resolved, or a link
-// inside a skill would make any file readable.
+// Holds reports whether a path lies in the folder of a skill: such files may be read without approval although they may lie outside the
+// project. path must be absolute with its links resolved, or a link inside a skill would make any file readable.
 func (f *Finder) Holds(path string) bool {
 	for _, s := range f.Skills() {
 		dir, err := filepath.EvalSymlinks(s.Dir)
@@ -131,7 +130,7 @@ func (f *Finder) find() ([]Skill, []Problem) {
 	return f.skills, f.problems
 }
 
-// stampOf sums up times and sizes; it is never empty. A missing path counts too, so that making it is noticed.
+// stampOf combines the times and sizes of paths; it is never empty. A missing path is included, so that its creation is noticed.
 func stampOf(paths []string) string {
 	b := strings.Builder{}
 	b.WriteByte('.')
@@ -216,7 +215,7 @@ func (w *walk) folder(dir, within string, depth int) {
 		path := filepath.Join(dir, e.Name())
 		if e.Name() == fileName {
 			w.file(path, within)
-			return // what lies below belongs to it
+			return // folders below a SKILL.md belong to that skill
 		}
 	}
 	for _, e := range entries {
