@@ -62,7 +62,7 @@ type outliner struct {
 	last   []*node // the declaration of each symbol
 }
 
-// walk adds the declarations below n; path is what they are inside of. A node that is no declaration is looked through, so
+// walk adds the declarations below n; path is the name path of what encloses them. It descends into nodes that are no declaration, so
 // that conditions and blocks around a declaration do not hide it.
 func (o *outliner) walk(n *node, path []string, local bool) {
 	for _, k := range n.kids {
@@ -106,7 +106,8 @@ func (o *outliner) walk(n *node, path []string, local bool) {
 	}
 }
 
-// holds reports a declaration whose value is an object: its members are as public as the whole.
+// holds reports a declaration whose value is an object literal or a Lua table, or an export of a class: its members are as visible as the
+// declaration itself, so they are not Local.
 func (o *outliner) holds(n *node) bool {
 	v := n.child("value")
 	if v == nil && n.kind == "export_statement" {
@@ -200,7 +201,7 @@ func (o *outliner) declared(n *node) int {
 	return c
 }
 
-// lead adds a comment ('c') or decorator ('d') in front of a declaration to it.
+// lead extends a declaration to a comment ('c') or decorator ('d') in front of it.
 func (o *outliner) lead(s *Symbol, k *node, kind byte) {
 	s.Start = min(s.Start, k.start)
 	if kind == 'd' {
@@ -208,7 +209,7 @@ func (o *outliner) lead(s *Symbol, k *node, kind byte) {
 	}
 }
 
-// before takes in the comments and decorators right above. A blank line ends the search: a comment above it is about
+// before extends a declaration to the comments and decorators directly above. A blank line ends the search: a comment above that is about
 // something else, such as a section of the file.
 func (o *outliner) before(s *Symbol, top *node) {
 	if top.parent == nil {
@@ -228,7 +229,7 @@ func (o *outliner) before(s *Symbol, top *node) {
 			return
 		}
 		line := strings.LastIndexByte(o.text[:k.start], '\n') + 1
-		if strings.TrimSpace(o.text[line:k.start]) != "" { // a comment at the end of somebody else's line
+		if strings.TrimSpace(o.text[line:k.start]) != "" { // a trailing comment of the line before
 			return
 		}
 		if said := o.text[k.start:]; kind == 'c' && (strings.HasPrefix(said, "#!") || strings.HasPrefix(said, "//!") || strings.HasPrefix(said, "/*!")) {
@@ -238,8 +239,8 @@ func (o *outliner) before(s *Symbol, top *node) {
 	}
 }
 
-// behind takes in a semicolon and a comment on the same line. A comment that spans lines is left alone, because its last
-// line may belong to what follows.
+// behind extends a declaration to a semicolon and a comment behind it on the same line. A comment of several lines is left out, because its
+// last line may belong to what follows.
 func (o *outliner) behind(s *Symbol, top *node) {
 	if top.parent == nil {
 		return

@@ -29,7 +29,7 @@ const hasParser = true
 
 // parseTime is how long a parse may take, in microseconds, the unit of tree-sitter's operation limit. Ordinary files take
 // milliseconds; what runs longer is ambiguous or generated, and the person waits for the edit.
-const parseTime = 1_000_000 // microseconds a parse may take
+const parseTime = 1_000_000
 
 // language is the compiled grammar; each adds 0.3 to 3 MB to the binary, which is why some
 // languages have none.
@@ -120,7 +120,7 @@ type reader struct {
 
 // maxDepth is how deep the copy follows nested syntax. The copy is recursive, and no declaration that anybody names lies
 // deeper; a generated file of nested brackets would otherwise cost a deep stack.
-const maxDepth = 400 // of nested syntax; deeper there is no declaration anybody names
+const maxDepth = 400
 
 // read copies the node under the cursor and what is below it, to maxDepth; the cursor is back at the node afterwards. A
 // short leaf keeps its text (word), because the grammars of JavaScript and PHP tell constructors from other methods by

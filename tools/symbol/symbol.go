@@ -28,7 +28,7 @@ type Symbol struct {
 	// Sep is between it and its neighbours, where lists have one: the comma of JSON's and of object literals. It is
 	// not part of the declaration; edits put it where it is needed.
 	Sep string
-	// Fixed says why it cannot be cut out; "" when it can.
+	// Fixed is the reason why the declaration cannot be cut out as whole lines; "" if it can. Edits refuse it then.
 	Fixed string
 }
 
@@ -48,7 +48,7 @@ var (
 
 // maxText is the longest text that is parsed, in bytes. A syntax tree takes about twenty times the memory of its text,
 // and it is copied out of C memory once, so this bounds one outline at some tens of megabytes.
-const maxText = 1 << 20 // bytes; a tree weighs some twenty times its text
+const maxText = 1 << 20
 
 // Outline lists all declarations of a text of at most 1 MiB, in its order; path is not opened, its name tells the language.
 // A declaration that holds a mistake of syntax is Fixed.
@@ -187,8 +187,8 @@ func (s Symbol) Is(path string) bool {
 	return s.Name() == path || s.String() == path
 }
 
-// Own reports that the file's structure is all there is to know of it: keys, rules. No server knows better. Callers ask
-// no language server about such files, neither for ranges nor for uses.
+// Own reports that the file consists of keys or rules, of which a language server knows no more than this package. Callers ask no server
+// about such files, neither for ranges nor for uses.
 func Own(path string) bool {
 	g := grammarOf(path)
 	return g != nil && (g.keys != nil || g.name == "css")
