@@ -39,10 +39,10 @@ type Finder struct{}
 // looking makes Find run once at a time: dependencies, which all modules share, have no lock of their own.
 var looking sync.Mutex
 
-// Find gives fixes for the errors on a line (from 1) of a file, the best first; 0 is every line of the file. read is
-// the text of a file as the user sees it; nil, or false: as it is on disk. ErrNoModule.
-// The error is ErrNoModule where the file has no go.mod above it, the Go sources are missing, or the module has
-// more than maxFiles files. The fixes have been checked: each lowers the number of errors of the whole module.
+// Find returns fixes for the errors on a line (from 1) of a file, the best first; 0 stands for every line. Each fix has been checked and
+// lowers the number of errors of the whole module. read returns the text of a file as the user sees it; if it is nil or returns false, the
+// file on the disk is used. The error is ErrNoModule if there is no go.mod above the file, the sources of the standard library are missing,
+// or the module has more than maxFiles files.
 func (*Finder) Find(ctx context.Context, path string, line int, read func(string) (string, bool)) ([]Fix, error) {
 	looking.Lock()
 	defer looking.Unlock()
@@ -97,7 +97,7 @@ type trouble struct {
 	pkg    *pkg
 }
 
-// at are the errors of a line.
+// at returns the errors on a line of a file.
 func (m *module) at(path string, line int) (out []trouble) {
 	// A folder holds two packages where it has external tests; the file is in one of them.
 	for _, name := range []string{m.importPath(filepath.Dir(path)), m.importPath(filepath.Dir(path)) + "_test"} {
@@ -240,8 +240,8 @@ func (m *module) parsesBetter(texts map[string]string) bool {
 	return has < had
 }
 
-// apply makes the new texts; false when an edit does not fit.
-// It also refuses an edit that changes nothing, which would be counted as tried.
+// apply returns the texts after the edits; false if the edits overlap or lie outside of the text, and if they change nothing, as
+// such a candidate would be counted as tried.
 func (m *module) apply(edits []edit) (texts, before map[string]string, ok bool) {
 	texts, before = map[string]string{}, map[string]string{}
 	sorted := slices.Clone(edits)
@@ -270,8 +270,7 @@ func (m *module) apply(edits []edit) (texts, before map[string]string, ok bool) 
 	return texts, before, len(texts) > 0
 }
 
-// offset of a position in its file, in bytes.
-// It is the offset in the text of the module's state, not in a text that an edit has changed.
+// offset is the byte offset of a position in its file, in the text of the module's state and not in a text that an edit has changed.
 func (m *module) offset(p token.Pos) int { return m.fset.Position(p).Offset }
 
 // pathOf is the file of a position.
@@ -311,8 +310,8 @@ func lineOf(text string, offset int) (start, end int) {
 	return start, len(text)
 }
 
-// enclosing are the nodes around a position, the innermost first.
-// A position at a node's end counts as inside, because it is where the cursor and many errors stand behind a name.
+// enclosing returns the nodes around a position, the innermost first. A position at a node's end counts as inside, because many errors, and
+// the cursor behind a name, have that position.
 func enclosing(f *ast.File, pos token.Pos) (out []ast.Node) {
 	ast.Inspect(f, func(n ast.Node) bool {
 		if n == nil || pos < n.Pos() || pos > n.End() {
