@@ -240,8 +240,8 @@ func (m *module) parsesBetter(texts map[string]string) bool {
 	return has < had
 }
 
-// apply returns the texts after the edits; false if the edits overlap or lie outside of the text, and if they change nothing, as
-// such a candidate would be counted as tried.
+// apply returns the texts of the edited files after and before the edits. ok is false if an edit does not fit into its file's text, and if
+// the edits of a file change nothing, as such a candidate would be counted as tried.
 func (m *module) apply(edits []edit) (texts, before map[string]string, ok bool) {
 	texts, before = map[string]string{}, map[string]string{}
 	sorted := slices.Clone(edits)

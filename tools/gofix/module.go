@@ -53,9 +53,8 @@ type pkg struct {
 	errs  []types.Error
 }
 
-// module is a module's packages in one state of their texts. Trying a candidate makes
-// another module with one file changed; only the packages that can notice are checked
-// again.
+// module is a module's packages in one state of their texts. To try a candidate, with makes another module with the changed file; only the
+// packages that the change can affect are checked again.
 type module struct {
 	root string // folder of go.mod
 	path string // module path
@@ -80,7 +79,7 @@ type dependencies struct {
 	dirs     map[[2]string]string      // by module root and import path
 }
 
-// place is where a required module lies.
+// place is where the sources of a required module are.
 type place struct{ path, dir string }
 
 // shared are the dependencies of all modules: checking the standard library's declarations takes about a second,
@@ -300,9 +299,8 @@ func (m *module) check(path string) *pkg {
 	return p
 }
 
-// Import is for go/types.
-// It checks a package of the module when it is first imported, so the packages may be checked in any order. The
-// error names the import path and becomes a type error of the importing file.
+// Import implements types.Importer. It checks a package of the module when it is first imported, so packages may be checked in any
+// order. The error names the import path and becomes a type error of the importing file.
 func (m *module) Import(path string) (*types.Package, error) {
 	if m.dirOf(path) != "" {
 		if p := m.check(path); p != nil && p.types != nil {

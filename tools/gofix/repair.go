@@ -30,9 +30,9 @@ func (m *module) repairs(t trouble) []candidate {
 	return r.out
 }
 
-// repairer collects the candidates for one error. Its methods are called for every error, whatever it is: each looks at the syntax around
-// it and adds what could help. A cost is a guess of how likely a person wanted the edit, lower is likelier; it only orders candidates
-// that lower the number of errors alike, and decides which are tried before maxCandidates is reached.
+// repairer collects the candidates for one error. All its methods run for every error: each looks at the syntax around it and adds what
+// could help. A cost is a guess of how likely a person wanted the edit, lower is likelier. It orders candidates that lower the number of
+// errors equally, and decides which are tried before maxCandidates is reached.
 type repairer struct {
 	m      *module
 	t      trouble
@@ -50,9 +50,8 @@ func (r *repairer) addDeep(cost int, title string, edits ...edit) {
 	r.out = append(r.out, candidate{title: title, cost: cost, edits: edits, deep: true})
 }
 
-// near reports that one name may be a misspelling of the other: at most a third of the
-// shorter one's letters differ. Looser, and every short name in scope is a candidate, each
-// of which costs a check of the package.
+// near reports that one name may be a misspelling of the other: at most a third of the shorter one's letters differ. With a looser
+// limit every short name in scope would be a candidate, and each candidate costs a check of the package.
 func near(a, b string) bool {
 	if a == b || a == "" || b == "" {
 		return false
@@ -161,8 +160,8 @@ func (r *repairer) zero(t types.Type) string {
 	return "nil"
 }
 
-// scope is the innermost scope at the error. Parameters belong to the scope of the
-// function's type, not of its body, so a function counts as its type.
+// scope is the innermost scope at the error. go/types keeps parameters in the scope of the function's type and not of its body, so for a
+// function the scope of its type is looked up.
 func (r *repairer) scope() *types.Scope {
 	if r.t.pkg.types == nil {
 		return nil
@@ -316,9 +315,8 @@ func allMembers(t types.Type) (out []types.Object) {
 	return out
 }
 
-// renameObject gives a declaration of the module another name. Its uses are not changed:
-// when they all fail, the declaration is what was misspelled, and the checker sees all of
-// them mended at once.
+// renameObject gives a declaration of the module another name and leaves its uses as they are: if all uses fail because the declaration is
+// misspelled, this one edit fixes all of them.
 func (r *repairer) renameObject(o types.Object, name string, cost int) {
 	path := r.m.pathOf(o.Pos())
 	f := r.m.files[path]
@@ -556,9 +554,8 @@ func (m *module) packages(name, like string) (out []string) {
 	return out
 }
 
-// unused removes what is declared and not used, or keeps the value in the blank name.
-// Removing is cheaper, but only where no call is lost: the call may be why the line is
-// there.
+// unused removes a declaration that is not used, or assigns its value to the blank identifier. Removing has the lower cost, but only if no
+// call is lost with it: the call may be what the line is for.
 func (r *repairer) unused() {
 	id := r.ident()
 	if id == nil {
@@ -740,8 +737,7 @@ func under[T types.Type](t types.Type) (out T, ok bool) {
 	return out, ok
 }
 
-// calls repairs the innermost call around the error: its arguments, or that it is not a
-// call at all.
+// calls repairs the innermost call around the error: its arguments, or the call of something that is not a function.
 func (r *repairer) calls() {
 	for depth, n := range r.around {
 		c, ok := n.(*ast.CallExpr)
@@ -1087,7 +1083,7 @@ func (r *repairer) last(body *ast.BlockStmt, t types.Type) (name string) {
 // isError reports the predeclared error type.
 func isError(t types.Type) bool { return types.Identical(t, types.Universe.Lookup("error").Type()) }
 
-// mismatches repairs an expression of another type than what is wanted at its place.
+// mismatches repairs an expression whose type is not the one that its place requires.
 func (r *repairer) mismatches() {
 	for _, w := range r.wanted() {
 		r.convert(w.expr, w.want, w.cost)
@@ -1641,7 +1637,7 @@ func (r *repairer) literals() {
 	}
 }
 
-// near2 are the operators that are mistaken for one.
+// near2 returns the operators that people confuse with this one.
 // The comparison operators are not here: mixing them up compiles.
 func near2(op token.Token) []token.Token {
 	switch op {
@@ -1657,8 +1653,8 @@ func near2(op token.Token) []token.Token {
 	return nil
 }
 
-// duplicates removes a second declaration, a second case, a second field.
-// It costs more than nearly every other candidate, because it throws text away.
+// duplicates removes a second declaration or field of the same name. Its cost is higher than that of nearly every other candidate, because
+// it deletes text.
 func (r *repairer) duplicates() {
 	f := r.t.file
 	for i, n := range r.around {

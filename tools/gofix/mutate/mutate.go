@@ -1,5 +1,5 @@
-// Package mutate seeds mistakes into Go source: the slips that people and models make, one at a time, each at a random
-// place. It is for tests and benchmarks.
+// Package mutate introduces mistakes into Go source, such as people and models make, one at a time and each at a random place. It is for
+// tests and benchmarks.
 package mutate
 
 import (
