@@ -5,10 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// normalize rewrites what models take from other dialects and what both engines would read differently: a brace
-// that counts nothing is a brace (interface{}), and an escaped character that needs no escape is itself (\/ \" \<).
-// Without it "interface{}" is a syntax error in ripgrep and a literal in Go, and models often write such patterns. Both
-// engines get the normalized text.
+// normalize rewrites syntax of other dialects that the two engines would read differently: a brace that begins no count becomes a
+// literal (interface{}), and an escaped character that needs no escape stands for itself (\/ \" \<). Without it "interface{}", which
+// models often write, is a syntax error in ripgrep and a literal in Go. Both engines get the normalized text.
 func normalize(pattern string) string {
 	var b strings.Builder
 	class := 0 // depth of [
@@ -144,9 +143,8 @@ func unicodeClasses(pattern string) string {
 	return b.String()
 }
 
-// gnuReading is a pattern with what GNU grep (and newer ripgreps) read as marks of a word or as a count, and others as
-// text: \<word\>, x{,3}, \b{start}. It is tried only after the pattern found nothing, because as written \< means the
-// character.
+// gnuReading is the pattern as GNU grep and newer versions of ripgrep read it, with word boundaries and counts that other dialects take
+// for text: \<word\>, x{,3}, \b{start}. Grep tries it only after the pattern found nothing, because normally \< means the character.
 func gnuReading(pattern string) string {
 	var b strings.Builder
 	class := false
@@ -198,8 +196,8 @@ func gnuReading(pattern string) string {
 	return b.String()
 }
 
-// setOperation finds what only ripgrep does inside a class: classes in it, and their intersection and difference. Read by
-// Go the brackets would mean something else, and nothing would be found without a word. "" when there is none.
+// setOperation returns the first construct that only ripgrep knows inside a class: a nested class, an intersection or a difference; "" if
+// there is none. In Go the same characters mean something else, so the search would silently find nothing.
 func setOperation(pattern string) string {
 	start, depth, nested := 0, 0, false
 	for i := 0; i < len(pattern); i++ {

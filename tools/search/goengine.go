@@ -139,6 +139,7 @@ func (s *scanner) scan(ctx context.Context, r io.Reader, m *matcher, count bool,
 				got = copy(s.buf, rest)
 			}
 		}
+		// A NUL means binary text, also late in a file. Matches found before it have been reported and stand.
 		if bytes.IndexByte(s.buf[n:n+got], 0) >= 0 {
 			return nil
 		}
@@ -150,6 +151,7 @@ func (s *scanner) scan(ctx context.Context, r io.Reader, m *matcher, count bool,
 		}
 		end := n
 		if err == nil {
+			// Only whole lines are searched; the rest waits for the next read, unless the line has reached maxLine.
 			if end = fresh + bytes.LastIndexByte(s.buf[fresh:n], '\n') + 1; end == fresh {
 				if n < maxLine {
 					continue

@@ -27,7 +27,7 @@ type Node struct {
 	Children []*Node // folders first, then by name
 }
 
-// Listing is a tree that may not be whole. A folder that was cut has the children that were counted before the limit.
+// Listing is a tree that may be incomplete. A folder that was cut off has the children that were counted before the limit.
 type Listing struct {
 	Root    *Node
 	Entries int  // without the root
@@ -36,8 +36,8 @@ type Listing struct {
 	Unread  Unread
 }
 
-// usualIgnores are folders a tree leaves out whatever the ignore files say; OpenCode's list. They count even where a
-// project keeps sources in bin or build: a tree is for orientation, and grep finds those files.
+// usualIgnores are folders that a tree leaves out whatever the ignore files say; OpenCode's list. This also hides sources that a project
+// keeps in bin or build: a tree is for orientation, and grep still finds those files.
 const usualIgnores = `node_modules/
 __pycache__/
 .git/
@@ -181,8 +181,8 @@ func (n *Node) draw(b *strings.Builder, depth int) {
 	}
 }
 
-// OneLine is a name that can stand in a list: what would begin a line of its own, or act on a screen, is escaped, and
-// the whole put in quotes. Nothing in a repository can so write further entries, or the end of the list.
+// OneLine is a name for a list with one entry on each line. A name with line breaks or control characters is escaped and quoted, so that
+// no name in a repository can forge further entries or the end of the list.
 func OneLine(name string) string {
 	if strings.ContainsFunc(name, unicode.IsControl) || strings.ContainsAny(name, "\u2028\u2029") {
 		return strconv.Quote(name)
