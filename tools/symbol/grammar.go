@@ -11,11 +11,11 @@ import (
 type grammar struct {
 	name  string
 	decls map[string]decl
-	// wraps belong to the declaration inside them. With several inside, a group (true) leaves each its own place, and a
-	// joint (false) makes them one.
+	// wraps are nodes that belong to the declaration inside them. Of several declarations inside, a group (true) lets each be cut out by
+	// itself; in a joint wrapper (false) they can only be cut out together.
 	wraps map[string]bool
 	leads map[string]byte // what may stand before a declaration and belongs to it: 'c' comment, 'd' decorator
-	trim  bool            // tokens take the space before them along
+	trim  bool            // the grammar's tokens include the white space before them, which trim removes
 	// keys outlines a text without a syntax tree; nil: by the tree.
 	keys func(text string) ([]Symbol, error)
 }
@@ -26,11 +26,11 @@ type decl struct {
 	kind   string
 	names  func(n *node, text string) []name
 	kindOf func(n *node, kind string) string // nil: kind
-	sealed bool                              // what is declared inside is local
-	silent bool                              // only a place: an impl block
-	raw    bool                              // a name is one part, whatever it holds
-	sep    string                            // between it and the next one, where the parent is a list
-	in     string                            // sep holds only inside this kind of node
+	sealed bool                              // declarations inside are Local
+	silent bool                              // it adds to the name path but is no symbol itself, such as an impl block
+	raw    bool                              // the name is one part of the path, even if it contains separators
+	sep    string                            // the separator between it and the next one, where the parent is a list
+	in     string                            // sep applies only inside this kind of node
 }
 
 // name is a declared name and its offset in bytes.
@@ -39,9 +39,8 @@ type name struct {
 	at   int
 }
 
-// grammarOf is the language of a file; nil when there is none. C# (5.6 MB) and the rest are left out of the binary: there
-// the server's ranges are widened by lines. A header .h counts as C++, whose grammar reads C as well; the other way round
-// classes would be lost.
+// grammarOf is the grammar for a file; nil if there is none. C# (5.6 MB) and others are left out to keep the binary small; for them the
+// server's ranges are widened by Lines. A header .h is read as C++, whose grammar also reads C; C's would lose the classes of C++.
 func grammarOf(path string) *grammar {
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".go":
