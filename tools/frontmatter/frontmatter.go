@@ -34,6 +34,7 @@ type Error struct {
 	Message string
 }
 
+// Error is the message with its line; the caller names the file. Place takes the two apart.
 func (e *Error) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Message) }
 
 // Get is the value of a top-level key of the front matter, nil without one. Keys are compared as written.
@@ -57,10 +58,9 @@ func (d Doc) Text(key string) string {
 	return ""
 }
 
-// Parse splits a file. A file without front matter is all body. Front matter that YAML refuses only because a plain value
-// holds a colon ("description: Use when: …") or continues after a bracket ("argument-hint: [a] [b]"), which other programs accept,
-// is read as its author meant it. The
-// error is an *Error.
+// Parse splits a file into front matter and body. A file without front matter is all body. Other programs accept some front matter that
+// is not valid YAML: a plain value with a colon ("description: Use when: …") or with text after a bracket ("argument-hint: [a] [b]").
+// Parse reads such values as plain text. The error is an *Error.
 func Parse(src []byte) (Doc, error) {
 	text := string(bytes.TrimPrefix(src, []byte("\xef\xbb\xbf")))
 	text = strings.ReplaceAll(text, "\r\n", "\n")
@@ -162,10 +162,11 @@ func plain(n *yaml.Node, depth int) error {
 	return nil
 }
 
-// severalLists are words in brackets with something behind: "[from] [to]", which is no YAML, but what other programs' commands say
-// of their arguments.
+// severalLists matches words in brackets followed by more text, such as "[from] [to]". It is not YAML, but commands of other programs
+// describe their arguments like this.
 var severalLists = regexp.MustCompile(`^\[[^\[\]]*\][ \t]*[^ \t#]`)
 
+// keyLine matches a top-level key with a value on its line.
 var keyLine = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_-]*):[ \t]+(.*)$`)
 
 // quoted puts the plain values of top-level keys into single quotes. Values that are quoted, block texts, flow mappings,

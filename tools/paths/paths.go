@@ -1,5 +1,5 @@
-// Package paths answers two questions about places on the disk that many rooms ask: is a path in a folder, and which
-// Git worktree holds a folder. It compares names; who needs symbolic links resolved resolves them first.
+// Package paths answers two questions that many packages have: is a path in a folder, and which Git worktree contains a folder. It compares
+// paths as text and resolves no symbolic links; callers resolve them first where it matters.
 package paths
 
 import (

@@ -1,6 +1,6 @@
-// Package whole writes small files of ours (settings, keys, caches) atomically: a reader sees the old text or the new one,
-// never a part, also after a crash in the middle. It leaves files of the project to package files, which locks and
-// journals them, and it does not lock: of two writers the last one counts.
+// Package whole writes Pillion's own small files (settings, keys, caches) atomically: a reader sees the old text or the new one, never a
+// part, even after a crash. It takes no lock: of two writers the last one wins. Files of the project are written by package files, which
+// locks and journals them.
 //
 //	err := whole.Write(filepath.Join(state, "auth.json"), text, 0o600)
 package whole
