@@ -109,7 +109,7 @@ func (s *server) handle(ctx context.Context, r *rpc.Request) (any, error) {
 			s.mu.Unlock()
 			cancel()
 		}()
-		// From here on other messages are read: cancellations, further calls, and close.
+		// From here on other messages are read: cancellations, further calls, and the answers that this call waits for.
 		r.Async()
 		call := &tools.Call{SessionID: p.SessionID, MessageID: p.MessageID, CallID: p.CallID, Agent: p.Agent, Tool: p.Tool, Host: tools.Host{Gate: gate{s, p.Key}},
 			OnMetadata: func(u tools.Update) {
