@@ -204,6 +204,7 @@ func scattered(name, lower, t string, from int, want bool) (score int, places []
 		}
 		at += k + n
 	}
+	// Backwards each letter has an occurrence before end, as the forward search has found one, so LastIndex never returns -1.
 	end, back := at, len(t)
 	var stack [64]int // enough for what people type, without an allocation for each name
 	found := stack[:0]

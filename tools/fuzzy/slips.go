@@ -15,6 +15,7 @@ func Slips(a, b string) int {
 	n := len(b) + 1
 	// A swap needs the row before the last, so three rows are reused in turn: row i of the table is rows[(i+1)%3].
 	rows := [3][]int{cells[:n], cells[n : 2*n], cells[2*n : 3*n]}
+	// Row 0: from an empty name to the first j bytes of b takes j insertions.
 	for j := range rows[1] {
 		rows[1][j] = j
 	}
