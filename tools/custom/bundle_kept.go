@@ -47,6 +47,7 @@ func bundleKept(path, host string) (bundled, error) {
 	sum := sha256.Sum256([]byte(path))
 	base := filepath.Join(host, "bundles", hex.EncodeToString(sum[:12]))
 	code, about := base+".mjs", base+".json"
+	// A description without its bundle (a person has cleared the cache) does not count.
 	if kept, ok := readKept(about); ok && stampOf(code) != "" {
 		b := bundled{code: code}
 		for p := range kept.Inputs {

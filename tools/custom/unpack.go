@@ -12,6 +12,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/whole"
 )
 
+// hostFiles are the scripts of the host, which are part of the program, so that nothing has to be installed beside it.
+//
 //go:embed host/*.mjs host/zod.mjs.gz
 var hostFiles embed.FS
 
