@@ -12,8 +12,7 @@ import (
 )
 
 // cargoTests tests the packages of a Cargo workspace that were changed, and those that depend on them by a path. Manifests are
-// read with regular expressions: a match too many only adds tests. Not followed is a dependency that a member inherits
-// (workspace = true): its path is in the workspace's manifest, so the edge begins there and not at the member.
+// read with regular expressions: a match too many only adds tests.
 type cargoTests struct{}
 
 var (
@@ -23,11 +22,16 @@ var (
 	// cargoPath finds dependencies within the workspace: util = { path = "../util" }, or a table of its own. It matches the path
 	// of a [lib] or [[bin]] too, which names a file; no package has that folder, so the edge leads nowhere.
 	cargoPath = regexp.MustCompile(`(?m)\bpath\s*=\s*"([^"]+)"`)
+	// cargoInherits finds a member that takes something from its workspace's manifest: perhaps a dependency, whose path is
+	// there and not in the member's own.
+	cargoInherits = regexp.MustCompile(`\bworkspace\s*=\s*true\b`)
 )
 
 // plan implements runner. "cargo test" builds all tests of a package, so it narrows to packages and no further.
 func (cargoTests) plan(p *Project) []Run {
 	names, users := map[string]string{}, map[string][]string{} // package names, and folders of dependents; both by the package's folder
+	paths := map[string][]string{}                             // folders that a manifest names; by its own
+	var inherit []string                                       // folders of members that inherit
 	for _, f := range p.List {
 		if filepath.Base(f) != "Cargo.toml" {
 			continue
@@ -40,6 +44,20 @@ func (cargoTests) plan(p *Project) []Run {
 		for _, m := range cargoPath.FindAllStringSubmatch(text, -1) {
 			to := filepath.Join(dir, filepath.FromSlash(m[1]))
 			users[to] = append(users[to], dir)
+			paths[dir] = append(paths[dir], to)
+		}
+		if cargoInherits.MatchString(text) {
+			inherit = append(inherit, dir)
+		}
+	}
+	for _, member := range inherit {
+		for dir := member; dir != p.Root && dir != filepath.Dir(dir); {
+			dir = filepath.Dir(dir)
+			for _, to := range paths[dir] {
+				if to != member {
+					users[to] = append(users[to], member)
+				}
+			}
 		}
 	}
 	var changed []string

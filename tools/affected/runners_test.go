@@ -38,6 +38,9 @@ func TestWhatOtherRunnersRun(t *testing.T) {
 		{"python below src", python, map[string]string{"src/lib/m.py": "x"}, []string{pytest + " ./other/test_m.py"}},
 		{"python settings", python, map[string]string{"pyproject.toml": "x"}, []string{pytest}},
 		{"rust with a dependent", cargo, map[string]string{"a/src/lib.rs": "x"}, []string{"cd /p && cargo test --no-fail-fast -p alpha -p beta"}},
+		{"rust, inherited from the workspace", map[string]string{"Cargo.toml": "[workspace]\nmembers = [\"a\", \"b\", \"c\"]\n\n[workspace.dependencies]\nalpha = { path = \"a\" }\n", "a/Cargo.toml": "[package]\nname = \"alpha\"\n", "a/src/lib.rs": "a",
+			"b/Cargo.toml": "[package]\nname = \"beta\"\n\n[dependencies]\nalpha.workspace = true\n", "b/src/lib.rs": "b", "c/Cargo.toml": "[package]\nname = \"gamma\"\n", "c/src/lib.rs": "c"},
+			map[string]string{"a/src/lib.rs": "x"}, []string{"cd /p && cargo test --no-fail-fast -p alpha -p beta"}},
 		{"rust alone", cargo, map[string]string{"c/src/main.rs": "x"}, []string{"cd /p && cargo test --no-fail-fast -p gamma"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
