@@ -32,7 +32,7 @@ func oneEdit(before, now string) (handEdit, bool) {
 	}
 	// Both texts are the same outside, so both can be widened alike.
 	// A byte that begins no character is inside one; the cut must not be there.
-	for from > 0 && (isWord(before[from-1]) || !utf8.RuneStart(before[from])) {
+	for from > 0 && (isWord(before[from-1]) || from < len(before) && !utf8.RuneStart(before[from])) {
 		from--
 	}
 	for to < len(before) && isWord(before[to]) {

@@ -62,6 +62,7 @@ func TestOneEdit(t *testing.T) {
 		{"f()", "f(a)", "", "a"},
 		{"aaaa", "aaa", "aaaa", "aaa"},
 		{"", "a", "", "a"},
+		{"func ", "func 0", "", "0"}, // at the end of the text
 	} {
 		e, ok := oneEdit(c.before, c.now)
 		if !ok || e.old() != c.old || e.new() != c.new {
