@@ -189,38 +189,31 @@ sub.changes = {
   end,
 }
 
-choice("follow", "write edits immediately and review them afterwards", { "on", "off" }, function(args)
-  local o = require("pillion.config").options
-  if args[1] then
-    o.follow = args[1] == "on"
-  else
-    o.follow = not o.follow
-  end
-  o.draft = false
-  local s = session()
-  if s:option("review") then
-    s:set_option("review", o.follow and "follow" or "preview")
-  end
-  tell("info", o.follow and "follow: edits are written immediately; review them with :Pillion keep and :Pillion undo hunk" or "preview: every edit is proposed first")
-  s:status()
-end)
+--- Defines a subcommand that switches to a review style and back to preview.
+--- @param name string the style, and the option that holds it
+--- @param summary string
+--- @param told string what the user reads when it is on
+local function style(name, summary, told)
+  choice(name, summary, { "on", "off" }, function(args)
+    local o = require("pillion.config").options
+    local on = not o[name]
+    if args[1] then
+      on = args[1] == "on"
+    end
+    -- One excludes the other: follow accepts what is proposed as it comes, which would land a draft unseen.
+    o.follow, o.draft = false, false
+    o[name] = on
+    local s = session()
+    if s:option("review") then
+      s:set_option("review", on and name or "preview")
+    end
+    tell("info", on and told or "preview: every edit is proposed first")
+    s:status()
+  end)
+end
 
-choice("draft", "let the agent work in a copy, and decide once at the end of its turn", { "on", "off" }, function(args)
-  local o = require("pillion.config").options
-  if args[1] then
-    o.draft = args[1] == "on"
-  else
-    o.draft = not o.draft
-  end
-  -- Follow accepts what is proposed as it comes, which would land a draft unseen.
-  o.follow = false
-  local s = session()
-  if s:option("review") then
-    s:set_option("review", o.draft and "draft" or "preview")
-  end
-  tell("info", o.draft and "draft: the agent works in a copy, commands included; you decide on all of it when its turn ends" or "preview: every edit is proposed first")
-  s:status()
-end)
+style("follow", "write edits immediately and review them afterwards", "follow: edits are written immediately; review them with :Pillion keep and :Pillion undo hunk")
+style("draft", "let the agent work in a copy, and decide once at the end of its turn", "draft: the agent works in a copy, commands included; you decide on all of it when its turn ends")
 
 choice("auto", "run commands whose effects stay in the project without asking", { "on", "off" }, function(args)
   local s = session()
