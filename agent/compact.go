@@ -58,7 +58,7 @@ var ErrNothingToCompact = errors.New("there is nothing to compact yet")
 // leastWindow is the smallest window for which a compaction is tried, in tokens: the tools alone fill a smaller one.
 const leastWindow = 4_000
 
-// freeSummary is how many tokens longer than the replaced messages a summary may be when a person asked for it.
+// freeSummary is by how many tokens a summary that a person asked for may be longer than the messages it replaces.
 const freeSummary = 2_000
 
 // errNoGain ends a compaction that would not help. The conversation is left as it is, and history.futile keeps the next step from paying

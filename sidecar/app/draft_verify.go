@@ -41,7 +41,7 @@ func (d *Drafts) verify(ctx context.Context, s *agent.Session, o *openDraft, tur
 		return nil // the proposal says what went wrong
 	}
 	c := d.app.ConfigOf(s.Info().Cwd)
-	// Of before the checks: they may leave files behind, and the results are about the texts they began with.
+	// Taken before the checks, which may leave files behind: their results are about the texts that they began with.
 	version, until := change.Version(p.Files), time.Now().Add(verifyBudget)
 	add := func(x change.Check) bool {
 		x.Version = version

@@ -52,8 +52,8 @@ var claudeElsewhere = map[string]string{
 // claudeLayer makes a layer of one settings file: its hooks, its variables, and the rules that allow or ask. Settings without a counterpart
 // are noted.
 func (l *loader) claudeLayer(n *node) *node {
-	out := &node{file: n.file, line: n.line, column: n.column, kind: kindObject}
-	rules := &node{file: n.file, line: n.line, column: n.column, kind: kindObject}
+	out := n.object()
+	rules := n.object()
 	for _, m := range n.members {
 		switch m.key {
 		case "hooks":
@@ -216,7 +216,7 @@ func addRule(to, at *node, name, pattern string, action permission.Action) {
 // serversLayer makes a layer of a .mcp.json file: {"mcpServers": {NAME: {"command", "args", "env"} or {"type", "url", "headers"}}}. Cursor,
 // Gemini and VS Code use the same shape; other keys of the file are not looked at.
 func (l *loader) serversLayer(n *node) *node {
-	out := &node{file: n.file, line: n.line, column: n.column, kind: kindObject}
+	out := n.object()
 	servers := n.get("mcpServers")
 	if servers == nil {
 		servers = n.get("servers") // VS Code's name of it
@@ -224,7 +224,7 @@ func (l *loader) serversLayer(n *node) *node {
 	if servers == nil || servers.kind != kindObject {
 		return out
 	}
-	section := &node{file: servers.file, line: servers.line, column: servers.column, kind: kindObject}
+	section := servers.object()
 	for _, m := range servers.members {
 		if m.value.kind == kindObject {
 			section.members = append(section.members, member{m.key, m.at, l.claudeServer(m)})
@@ -237,19 +237,16 @@ func (l *loader) serversLayer(n *node) *node {
 // claudeServer translates one server to our keys. Its values are the nodes of the file, so they keep their
 // positions.
 func (l *loader) claudeServer(server member) *node {
-	out := &node{file: server.value.file, line: server.value.line, column: server.value.column, kind: kindObject}
+	out := server.value.object()
 	put := func(key string, m member, v *node) { out.members = append(out.members, member{key, m.at, v}) }
 	for _, m := range server.value.members {
 		l.variables(m.value)
 		switch m.key {
 		case "command":
-			command := &node{file: m.value.file, line: m.value.line, column: m.value.column, kind: kindArray, elems: []*node{m.value}}
-			// args are the end of the command here, whatever their place in the file.
 			if args := server.value.get("args"); args != nil {
 				l.variables(args)
-				command.elems = append(command.elems, args.elems...)
 			}
-			put("command", m, command)
+			put("command", m, commandWithArgs(server.value, m.value))
 		case "args":
 		case "env":
 			put("environment", m, m.value)

@@ -112,11 +112,11 @@ func (c *Config) Environ(who, program string) []string {
 // noted and left out, because check would report them as mistakes in a file that was not written for Pillion. Handlers of other types than
 // commands (an HTTP address, a prompt for a model) are noted too and do not run. ok is false where nothing is left.
 func (l *loader) claudeHooks(m member) (member, bool) {
-	out := &node{file: m.value.file, line: m.value.line, column: m.value.column, kind: kindObject}
+	out := m.value.object()
 	for _, event := range m.value.members {
 		groups := &node{file: event.value.file, line: event.value.line, column: event.value.column, kind: kindArray}
 		for _, g := range event.value.elems {
-			group := &node{file: g.file, line: g.line, column: g.column, kind: kindObject}
+			group := g.object()
 			for _, f := range g.members {
 				switch {
 				case f.key == "matcher" && f.value.kind == kindString:

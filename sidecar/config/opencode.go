@@ -237,7 +237,7 @@ func moveAgentOptions(agent *node) {
 		}
 		if options == nil {
 			// It takes the position of the first option, so that a mistake in it is reported at a line of the file.
-			options = &node{file: m.at.file, line: m.at.line, column: m.at.column, kind: kindObject}
+			options = m.at.object()
 			kept = append(kept, member{"options", m.at, options})
 		}
 		// What is under options was written for the model explicitly, so it wins.

@@ -107,9 +107,14 @@ func (l *loader) otherDenies(dir string) (out permission.Ruleset) {
 	return out
 }
 
-// object is an empty layer at the place of another node.
-func (n *node) object() *node {
-	return &node{file: n.file, line: n.line, column: n.column, kind: kindObject}
+// commandWithArgs is our command of a server: its program and, in one list with it, its args, whatever their place in the file.
+func commandWithArgs(server, program *node) *node {
+	command := program.object()
+	command.kind, command.elems = kindArray, []*node{program}
+	if args := server.get("args"); args != nil {
+		command.elems = append(command.elems, args.elems...)
+	}
+	return command
 }
 
 // codexLayer makes a layer of Codex's config.toml: its MCP servers, and where it approves less than the default. What it approves
@@ -170,12 +175,7 @@ func (l *loader) codexServer(server member) *node {
 	for _, m := range server.value.members {
 		switch m.key {
 		case "command":
-			command := m.value.object()
-			command.kind, command.elems = kindArray, []*node{m.value}
-			if args := server.value.get("args"); args != nil {
-				command.elems = append(command.elems, args.elems...)
-			}
-			put("command", m, command)
+			put("command", m, commandWithArgs(server.value, m.value))
 		case "args":
 		case "env":
 			put("environment", m, m.value)

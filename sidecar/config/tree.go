@@ -250,6 +250,11 @@ func kindName(k byte) string {
 	return "null"
 }
 
+// object is an object without members at the place of another node.
+func (n *node) object() *node {
+	return &node{file: n.file, line: n.line, column: n.column, kind: kindObject}
+}
+
 // isInteger reports a number without a fraction or an exponent that fits into 64 bits, which is what decoding into an int accepts.
 func isInteger(s string) bool {
 	_, err := strconv.ParseInt(s, 10, 64)
