@@ -61,12 +61,17 @@ export async function openPanel(browser, panel, o = {}) {
     if (url.pathname === "/") return route.fulfill({ contentType: "text/html", body: panel.html.panelHtml({ script: `${origin}/main.js`, style: `${origin}/style.css`, source: origin, nonce: "abc123", place: "here" }) });
     return route.fulfill({ path: path.join(panel.out, path.basename(url.pathname)) });
   });
+  if (process.env.PILLION_THROTTLE) await (await context.newCDPSession(page)).send("Emulation.setCPUThrottlingRate", { rate: Number(process.env.PILLION_THROTTLE) });
   await page.goto(`${origin}/`);
   await page.locator(".composer").waitFor();
   requests.splice(0);
   return {
     page, sent, requests, errors,
-    tell: (m) => page.evaluate((x) => window.postMessage(x, "*"), m),
+    /** Posts a message and waits until the page has taken it: posted messages wait behind what the browser is asked to do. */
+    tell: (m) => page.evaluate((x) => new Promise((taken) => {
+      window.addEventListener("message", () => taken(), { once: true });
+      window.postMessage(x, "*");
+    }), m),
     /** Waits until the panel said something of this type. */
     async heard(type, test = () => true) {
       for (const end = Date.now() + 60_000; Date.now() < end; await new Promise((r) => setTimeout(r, 10))) {
