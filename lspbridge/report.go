@@ -1,8 +1,11 @@
 package lspbridge
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -96,7 +99,11 @@ func (s *slot) report(ctx context.Context, files, tops []string) []FileReport {
 		if s.spec.Extra && failState(err) == change.Unavailable {
 			return nil
 		}
-		return []FileReport{{Path: s.root, Certainty: failState(err), Reason: err.Error()}}
+		state, reason := failState(err), err.Error()
+		if state == change.Unavailable {
+			reason = countKinds(files) + " not checked: " + reason // other servers may have answered for the rest
+		}
+		return []FileReport{{Path: s.root, Certainty: state, Reason: reason}}
 	}
 	v := c.report(ctx, files, true)
 	out := []FileReport{{Path: s.root, Certainty: v.state, Reason: v.reason}}
@@ -109,6 +116,32 @@ func (s *slot) report(ctx context.Context, files, tops []string) []FileReport {
 		out = append(out, FileReport{Path: p, Version: v.versions[p], Certainty: v.state, Reason: v.reason, Items: items})
 	}
 	return out
+}
+
+// countKinds names files by their endings, the most frequent first: "12 .py and 3 .pyi files". More than two kinds are "other" ones.
+func countKinds(files []string) string {
+	count := map[string]int{}
+	for _, f := range files {
+		kind := filepath.Ext(f)
+		if kind == "" {
+			kind = filepath.Base(f)
+		}
+		count[kind]++
+	}
+	names := slices.SortedFunc(maps.Keys(count), func(a, b string) int { return cmp.Or(count[b]-count[a], strings.Compare(a, b)) })
+	if len(names) > 2 {
+		rest := len(files) - count[names[0]]
+		return fmt.Sprintf("%d %s and %d other files", count[names[0]], names[0], rest)
+	}
+	parts := make([]string, len(names))
+	for i, name := range names {
+		parts[i] = fmt.Sprintf("%d %s", count[name], name)
+	}
+	noun := " files"
+	if len(files) == 1 {
+		noun = " file"
+	}
+	return strings.Join(parts, " and ") + noun
 }
 
 // maxProjectFiles limits the files that are listed in a project, so that a question about a huge one ends.

@@ -50,17 +50,20 @@ func (c *lspCall) diagnostics(ctx context.Context) (tools.Result, error) {
 }
 
 // problems renders reports for the model: counts first, then one line each. It says "No problems." only when all reports are Fresh; a
-// less certain answer says what is missing, because the model takes silence for success. The metadata has all problems.
+// less certain answer says what is missing, because the model takes silence for success. Where one server answered and another is not
+// installed, the answer is Partial: what is missing for a project's YAML must not hide what gopls says of its code. The metadata has all
+// problems.
 func (c *lspCall) problems(reports []lspbridge.FileReport) tools.Result {
 	// An empty list, not null, in the metadata: clients iterate over it.
 	list := []change.Problem{}
 	count := map[change.Severity]int{}
-	state, reasons := change.Fresh, []string{}
+	state, reasons, answered := change.Fresh, []string{}, false
 	var body strings.Builder
 	shown, files := 0, 0
 	for _, r := range reports {
 		// One file that was not checked makes the whole answer uncertain: "no problems" would otherwise cover it.
 		state = change.LeastCertain(state, r.Certainty)
+		answered = answered || r.Certainty == change.Fresh || r.Certainty == change.Partial
 		// Many files may wait for the same server; its reason is given once.
 		if r.Certainty != change.Fresh && r.Reason != "" && !strings.Contains(strings.Join(reasons, "\n"), r.Reason) {
 			reasons = append(reasons, r.Reason)
@@ -83,6 +86,9 @@ func (c *lspCall) problems(reports []lspbridge.FileReport) tools.Result {
 			body.WriteByte('\n')
 		}
 	}
+	if answered && state == change.Unavailable {
+		state = change.Partial
+	}
 	var counts []string
 	for _, s := range []change.Severity{change.SeverityError, change.SeverityWarning, change.SeverityInformation, change.SeverityHint} {
 		if n := count[s]; n > 0 {
@@ -102,6 +108,8 @@ func (c *lspCall) problems(reports []lspbridge.FileReport) tools.Result {
 		head = "Not known yet."
 	case state == change.Unavailable:
 		head = "Not known."
+	case state == change.Partial:
+		head = "No problems in what was checked."
 	}
 	reason := strings.Join(reasons, "; ")
 	if state != change.Fresh {

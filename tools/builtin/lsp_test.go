@@ -100,6 +100,25 @@ func TestLSPFixesAProblem(t *testing.T) {
 	s.must(`{"operation":"diagnostics","filePath":"main.go"}`, "No problems.")
 }
 
+// A server that is not installed for some files takes nothing from what another says of the rest.
+func TestAMissingServerHidesNoOther(t *testing.T) {
+	s := newLSPSession(t, func(dir string) Bridge {
+		gopls(t)(dir)
+		m := lspbridge.New(lspbridge.Options{Root: dir, Servers: map[string]lspbridge.ServerConfig{
+			"absent": {Command: []string{"no-such-language-server"}, Extensions: []string{".absent"}},
+		}})
+		t.Cleanup(func() { m.Close(context.Background()) })
+		return m
+	})
+	put(t, filepath.Join(s.dir, "a.absent"), "x\n")
+	s.must(`{"operation":"diagnostics"}`, "1 error in 1 file. (partial: 1 .absent file not checked: ")
+	put(t, filepath.Join(s.dir, "main.go"), "package main\n\nfunc main() {}\n")
+	if r := s.must(`{"operation":"diagnostics"}`, "No problems in what was checked. (partial: 1 .absent file not checked: "); r.Metadata["state"] != "partial" {
+		t.Errorf("state %v", r.Metadata["state"])
+	}
+	s.must(`{"operation":"diagnostics","filePath":"a.absent"}`, "Not known. (unavailable: ")
+}
+
 func TestLSPAnswers(t *testing.T) {
 	s := newLSPSession(t, gopls(t))
 	s.must(`{"operation":"goToDefinition","filePath":"main.go","line":6,"character":15}`, "main.go:10:6  func helper(n int) int { return n }")

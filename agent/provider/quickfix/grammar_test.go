@@ -31,9 +31,9 @@ func answer(t *testing.T, prompt, result string) string {
 
 func TestNoErrorsIsNotSaidWhenNobodyCouldLook(t *testing.T) {
 	for result, want := range map[string]string{
-		"Not known. (unavailable: gopls crashed: exit status 3)": "I do not know what is wrong: gopls crashed: exit status 3.",
-		"Not known yet. (pending: gopls is starting)":            "I do not know what is wrong: gopls is starting.",
-		"No problems. (partial: gopls cannot see b.go)":          "as far as the language servers can say (gopls cannot see b.go).",
+		"Not known. (unavailable: gopls crashed: exit status 3)":            "I do not know what is wrong: gopls crashed: exit status 3.",
+		"Not known yet. (pending: gopls is starting)":                       "I do not know what is wrong: gopls is starting.",
+		"No problems in what was checked. (partial: gopls cannot see b.go)": "as far as the language servers can say (gopls cannot see b.go).",
 		"No problems.": "There are no",
 	} {
 		for _, prompt := range []string{"fix all errors", "explain errors"} {
