@@ -38,6 +38,7 @@ export function launch() {
 /** Opens the panel. `sent` is what it told the host; `requests` what it fetched beside itself; `errors` what went wrong in it. */
 export async function openPanel(browser, panel, o = {}) {
   const context = await browser.newContext({ viewport: { width: o.width ?? 420, height: o.height ?? 800 }, reducedMotion: o.motion ? "no-preference" : "reduce" });
+  context.setDefaultTimeout(120_000); // a busy machine is slow, not wrong
   const page = await context.newPage();
   const sent = [];
   const requests = [];
@@ -80,7 +81,21 @@ export async function openPanel(browser, panel, o = {}) {
       }
       throw new Error(`the panel never said ${type}; it said ${JSON.stringify(sent.slice(-8))}`);
     },
-    settle: () => page.evaluate(() => new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(r))))),
+    /** Waits until the page has drawn what it was told: an entry a frame on a slow machine, and each one's size moves the next. */
+    settle: () => page.evaluate(() => new Promise((done) => {
+      let quiet = 0; // frames in which nothing changed or scrolled
+      const changed = () => (quiet = 0);
+      const changes = new MutationObserver(changed);
+      changes.observe(document.body, { subtree: true, childList: true, attributes: true, characterData: true });
+      document.addEventListener("scroll", changed, { capture: true, passive: true });
+      const frame = () => {
+        if (++quiet <= 3) return void requestAnimationFrame(() => setTimeout(frame));
+        changes.disconnect();
+        document.removeEventListener("scroll", changed, { capture: true });
+        done();
+      };
+      frame();
+    })),
     close: () => context.close(),
   };
 }

@@ -4,7 +4,7 @@ import { after, before } from "node:test";
 import { buildPanel, launch, openPanel } from "./page.mjs";
 import * as S from "./scenes.mjs";
 
-/** Declares the file's set-up. `panel()` is the build; `open(t)` a page with the composer at hand, on which `show` draws a transcript. */
+/** Declares the file's set-up. `panel()` is the build; `open(t)` a page with the composer at hand, on which `show` draws a transcript to its end. */
 export function panels() {
   let panel, browser;
   before(async () => {
@@ -19,7 +19,10 @@ export function panels() {
     async open(t, o = {}) {
       const p = await openPanel(browser, panel, o);
       t.after(() => p.close());
-      p.show = (head = {}, entries = [], draft = S.draft(), epoch = 1) => p.tell({ type: "snapshot", head: S.head(head), entries, draft, epoch });
+      p.show = async (head = {}, entries = [], draft = S.draft(), epoch = 1) => {
+        await p.tell({ type: "snapshot", head: S.head(head), entries, draft, epoch });
+        await p.settle();
+      };
       p.input = p.page.locator("textarea.input");
       return p;
     },
