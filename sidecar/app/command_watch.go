@@ -121,32 +121,19 @@ func (w *commandWatch) writtenSince(ctx context.Context, s *agent.Session, seq i
 	return out
 }
 
-// linkChange is what a command did to a symbolic link, or to a file that a link has replaced or that has replaced a
-// link. ok is false when nothing has changed.
-func linkChange(c checkpoint.Change) (change.File, bool) {
-	// as gives a link's target as its text: change.Link is the encoding by which the review knows it.
-	as := func(b []byte, mode os.FileMode) (text, encoding string, perm uint32) {
-		if mode == os.ModeSymlink {
-			return string(b), change.Link, 0
+// sides are both sides of what a command did, for change.Compare.
+func sides(c checkpoint.Change) (before, after change.Side) {
+	side := func(exists bool, b []byte, mode os.FileMode) change.Side {
+		if !exists {
+			return change.Side{}
 		}
-		text, kind := files.Decode(b)
-		return text, string(kind), uint32(mode)
+		if mode == os.ModeSymlink {
+			return change.Side{Exists: true, Text: string(b), Encoding: change.Link}
+		}
+		text, encoding := files.Decode(b)
+		return change.Side{Exists: true, Text: text, Encoding: string(encoding), Mode: uint32(mode)}
 	}
-	f := change.File{Path: c.Path, Kind: change.Edit, Binary: true}
-	old, oldKind, oldMode := as(c.Before, c.OldMode)
-	now, nowKind, newMode := as(c.After, c.NewMode)
-	switch {
-	case !c.Existed && !c.Exists:
-		return f, false
-	case !c.Existed:
-		f.Kind, f.New, f.Encoding = change.Create, now, nowKind
-	case !c.Exists:
-		f.Kind, f.Old, f.Encoding = change.Delete, old, oldKind
-	default:
-		f.Old, f.New, f.Encoding, f.OldEncoding = old, now, nowKind, oldKind
-		f.Mode, f.OldMode = newMode, oldMode
-	}
-	return f, f.Old != f.New || oldKind != nowKind
+	return side(c.Existed, c.Before, c.OldMode), side(c.Exists, c.After, c.NewMode)
 }
 
 // set is what the command did, as a change set. told are the files that other change sets have written meanwhile, see writtenSince; unsaved
@@ -154,49 +141,21 @@ func linkChange(c checkpoint.Change) (change.File, bool) {
 func (w *commandWatch) set(run builtin.CommandRun, changes []checkpoint.Change, told map[string]change.File, unsaved map[string]string) *change.Set {
 	var list []change.File
 	for _, c := range changes {
-		f := change.File{Path: c.Path, Kind: change.Edit, OldMode: uint32(c.OldMode)}
-		if c.OldMode == os.ModeSymlink || c.NewMode == os.ModeSymlink {
-			if f, ok := linkChange(c); ok {
-				list = append(list, f)
-			}
-			continue
-		}
-		old, oldKind := files.Decode(c.Before)
-		now, nowKind := files.Decode(c.After)
-		f.Old, f.New, f.Encoding = old, now, string(nowKind)
-		if !c.Exists {
-			f.Encoding = string(oldKind)
-		}
-		// Text with zero bytes, or of another encoding than before, is taken or left as a whole.
-		f.Binary = strings.Contains(old, "\x00") || strings.Contains(now, "\x00") || c.Existed && c.Exists && oldKind != nowKind
-		if f.Binary && c.Existed && c.Exists {
-			f.OldEncoding = string(oldKind)
-		}
+		before, after := sides(c)
 		// The command began from what the other change set left, so only the difference to that is its own.
-		if earlier, ok := told[c.Path]; ok {
-			c.Existed = earlier.Kind != change.Delete
-			f.Old = earlier.New
+		if earlier, ok := told[c.Path]; ok && before.Encoding != change.Link && after.Encoding != change.Link {
+			before.Exists, before.Text = earlier.Kind != change.Delete, earlier.New
 		}
-		if text, ok := unsaved[c.Path]; ok && c.Exists && text == now {
+		if text, ok := unsaved[c.Path]; ok && after.Exists && after.Encoding != change.Link && text == after.Text {
 			continue // the person saved it meanwhile
 		}
-		switch {
-		case !c.Existed && !c.Exists:
-			continue
-		case !c.Existed:
-			f.Kind, f.Old = change.Create, ""
-			if c.NewMode&0o111 != 0 {
-				f.Mode = uint32(c.NewMode)
-			}
-		case !c.Exists:
-			f.Kind, f.New = change.Delete, ""
-		// A change of the mode alone counts as well: chmod +x is what some commands are for.
-		case c.OldMode != c.NewMode && c.OldMode != 0:
-			f.Mode = uint32(c.NewMode)
-		case f.Old == f.New:
+		f, ok := change.Compare(c.Path, before, after, uint32(umaskOnce()))
+		if !ok {
 			continue
 		}
-		f.BaseHash = files.Hash(c.Before)
+		if !f.Links() {
+			f.BaseHash = files.Hash(c.Before)
+		}
 		list = append(list, f)
 	}
 	set := change.New("chg_"+rand.Text(), list)

@@ -209,7 +209,7 @@ func (c changes) landed(f change.File) (m member, note string, err error) {
 	case f.Kind == change.Create || f.Binary && base.Text != f.Old:
 		m.Kind, m.Old = change.Edit, base.Text
 		if m.Binary = f.Binary; !f.Binary {
-			m.New = change.Conflicted("", base.Text, f.New)
+			m.New = change.BothSides(base.Text, f.New)
 		}
 		return m, name + " was made or changed in the project meanwhile; both versions are in the proposal.", nil
 	case f.Kind == change.Delete && base.Text != f.Old:

@@ -278,6 +278,21 @@ func Conflicted(base, theirs, ours string) string {
 	return sb.String()
 }
 
+// BothSides puts every place where two texts differ between conflict markers. It is for texts without a known base: nobody can tell which
+// side changed such a place, so a person decides about each.
+func BothSides(theirs, ours string) string {
+	script := diff.Compute(theirs, ours)
+	var sb strings.Builder
+	at := 0
+	for _, e := range script.Edits {
+		sb.WriteString(strings.Join(script.A[at:e.A0], ""))
+		sb.WriteString(conflictTree + ended(script.OldText(e)) + conflictMid + ended(script.NewText(e)) + conflictDraft)
+		at = e.A1
+	}
+	sb.WriteString(strings.Join(script.A[at:], ""))
+	return sb.String()
+}
+
 // ended is the text with a newline after its last line, since a marker must begin a line.
 func ended(s string) string {
 	if s != "" && !strings.HasSuffix(s, "\n") {

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 
 	"github.com/pillion-dev/pillion/tools/change"
@@ -77,7 +76,7 @@ func (d *Draft) Propose(ignored func(abs string, dir bool) bool, umask fs.FileMo
 				}
 			}
 			if c.Base.Unsure {
-				p.Notes = append(p.Notes, c.Rel+" was written by somebody else while the draft worked on it; look at its lines with care.")
+				p.Notes = append(p.Notes, c.Rel+" was written outside of the draft while the draft worked on it; check its lines with care.")
 			}
 		}
 	}
@@ -103,65 +102,40 @@ func leadsOut(root, at, to string) string {
 	return to
 }
 
-// file converts a change of a file or link to a member of a change set; ok is false if nothing differs. Content with zero bytes, a link,
-// and a change of encoding are Binary: they are accepted as a whole, as no hunk could express them.
+// file converts a change of a file or link to a member of a change set; ok is false if nothing differs.
 func (c *Change) file(path string, umask fs.FileMode) (f change.File, ok bool, err error) {
-	before, err := c.Before()
+	text, err := c.Before()
 	if err != nil {
 		return f, false, err
 	}
-	after := c.After()
-	f = change.File{Path: path, Kind: change.Edit}
-	if c.Base.Kind == File {
-		f.OldMode = c.Base.Mode
+	before, after := side(c.Base.Kind, text, c.Base.Mode), side(c.Now, c.After(), c.Mode)
+	// Without a base the draft's whole text is proposed as that of a new file: landing finds the project's own there and shows both. A
+	// mode counts only where the draft has changed it.
+	unknown := c.Base.Kind == File && c.Base.Hash == ""
+	if unknown && after.Exists {
+		if before = (change.Side{}); after.Mode == c.Base.Mode {
+			after.Mode = 0
+		}
 	}
-	had, has := c.Base.Kind != None, c.Now != None
-	oldText, oldKind := decoded(before, c.Base.Kind)
-	newText, newKind := decoded(after, c.Now)
-	f.Old, f.New, f.Encoding = oldText, newText, newKind
-	links := c.Base.Kind == Link || c.Now == Link
-	if !has {
-		f.Encoding = oldKind
-	}
-	f.Binary = links || strings.Contains(oldText, "\x00") || strings.Contains(newText, "\x00") || had && has && oldKind != newKind
-	if f.Binary && had && has {
-		f.OldEncoding = oldKind
+	f, ok = change.Compare(path, before, after, uint32(umask))
+	// Encoding keeps the byte order mark of a file that exists; a new file needs it in its text.
+	if f.Kind == change.Create && f.Encoding == string(files.UTF8BOM) {
+		f.New = "\ufeff" + f.New
 	}
 	// An unsaved buffer was never on disk, so its hash would contradict the file that is there.
-	if had && c.Base.Kind == File && !c.Base.Buffer {
+	if c.Base.Kind == File && !c.Base.Buffer {
 		f.BaseHash = c.Base.Hash
 	}
-	switch {
-	// Made and removed again within the draft.
-	case !had && !has:
-		return f, false, nil
-	case !had:
-		f.Kind = change.Create
-		if c.Now == File && fs.FileMode(c.Mode) != 0o666&^umask {
-			f.Mode = c.Mode
-		}
-		if oldKind == string(files.UTF8BOM) || newKind == string(files.UTF8BOM) {
-			f.New = "\ufeff" + newText // Encoding keeps the BOM of a file that exists; a new file needs it in its text
-		}
-	case !has:
-		f.Kind = change.Delete
-	case c.Base.Kind == Link && c.Now == File: // a link has no mode to compare with, so the file is treated as new
-		if fs.FileMode(c.Mode) != 0o666&^umask {
-			f.Mode = c.Mode
-		}
-	case !links && c.Mode != c.Base.Mode:
-		f.Mode = c.Mode
-	}
-	return f, f.Kind != change.Edit || f.Old != f.New || oldKind != newKind || f.Mode != 0, nil
+	return f, ok, nil
 }
 
-// decoded is the text and encoding of a file's bytes. A link's target is not decoded; its encoding is change.Link.
-func decoded(b []byte, kind Kind) (text, encoding string) {
+// side is what is at a path as package change knows it. A link's target is not decoded.
+func side(kind Kind, b []byte, mode uint32) change.Side {
 	if kind == Link {
-		return string(b), change.Link
+		return change.Side{Exists: true, Text: string(b), Encoding: change.Link}
 	}
-	text, e := files.Decode(b)
-	return text, string(e)
+	text, encoding := files.Decode(b)
+	return change.Side{Exists: kind != None, Text: text, Encoding: string(encoding), Mode: mode}
 }
 
 // Summary describes a bulk change for the question about it: "node_modules (1204 files, 14 MB)".
