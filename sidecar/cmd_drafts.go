@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -96,6 +97,7 @@ func draftsList() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			list = draft.Prune(list)
 			rows := make([]draftRow, len(list))
 			for i, d := range list {
 				rows[i] = rowOf(d)
@@ -148,6 +150,9 @@ func draftsShow() *cobra.Command {
 			}
 			for _, note := range append(p.Notes, p.Left...) {
 				fmt.Fprintln(out, "#", terminal.Clean(note))
+			}
+			for line := range strings.Lines(app.DraftEvidence(d, p)) {
+				fmt.Fprintln(out, "#", terminal.Clean(strings.TrimSuffix(line, "\n")))
 			}
 			return nil
 		},

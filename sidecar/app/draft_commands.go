@@ -46,7 +46,7 @@ func (d *Drafts) runDrafts(ctx context.Context, h slash.Host, args string) (stri
 	words := strings.Fields(args)
 	if len(words) == 0 || words[0] == "list" {
 		list, err := draft.List(d.Dir(), DraftProject(h.Session.Info().Cwd))
-		return draftTable(list), nil, err
+		return draftTable(draft.Prune(list)), nil, err
 	}
 	if len(words) != 2 {
 		return "", nil, errors.New("/drafts takes show, land or drop, and the id of a draft")
@@ -69,7 +69,11 @@ func (d *Drafts) runDrafts(ctx context.Context, h slash.Host, args string) (stri
 			fence += "`"
 		}
 		// visible: a text from a file must not move or hide what stands around it on the screen.
-		return fence + "diff\n" + visible.Text(text) + fence + "\n", nil, nil
+		shown := fence + "diff\n" + visible.Text(text) + fence + "\n"
+		for line := range strings.Lines(DraftEvidence(x, p)) {
+			shown += "- " + visible.Text(strings.TrimSuffix(line, "\n")) + "\n"
+		}
+		return shown, nil, nil
 	case "land":
 		// A draft of another project is not this session's to review: its rules and servers are others.
 		if here := DraftProject(h.Session.Info().Cwd); x.Head().Project != here {

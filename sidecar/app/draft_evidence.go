@@ -12,6 +12,7 @@ import (
 	"github.com/pillion-dev/pillion/agent"
 	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/change"
+	"github.com/pillion-dev/pillion/tools/draft"
 	"github.com/pillion-dev/pillion/tools/evidence"
 	"github.com/pillion-dev/pillion/tools/textutil"
 	"github.com/pillion-dev/pillion/tools/whole"
@@ -97,6 +98,42 @@ func (o *openDraft) noteRun(input json.RawMessage, r tools.Result) {
 	}
 }
 
+// evidence is what the ledger says of a proposal. tested is the version of the texts in the draft, proposed that of the texts that a person
+// decides on: where the project has changed since the draft began, landing merges, and what is proposed was not tested.
+func (l ledger) evidence(tested, proposed string, attempts int) *change.Evidence {
+	e := &change.Evidence{Version: proposed, Attempts: attempts, Insists: l.Insists, Checks: slices.Clone(l.Checks)}
+	runs := slices.Clone(l.Runs)
+	for i := range e.Checks {
+		c := &e.Checks[i]
+		// Stale: it ran on other texts than those proposed, because the draft or the project has changed since.
+		c.Stale = c.Ran() && (c.Version != tested || tested != e.Version)
+		// Pillion's own checks support a claim like the agent's.
+		if about := evidence.AboutTests; c.Ran() {
+			if x, _ := evidence.About(c.Line); x != "" {
+				about = x
+			}
+			runs = append(runs, evidence.Ran{Command: c.Command, About: about, Exit: c.ExitCode, Version: c.Version})
+		}
+	}
+	if tested != e.Version {
+		// No run counts for a merged text. Without its version a run is shown as one of other texts.
+		for i := range runs {
+			runs[i].Version = ""
+		}
+	}
+	e.Claims = evidence.Claims(l.Words, runs, e.Version)
+	return e
+}
+
+// DraftEvidence is what is known of a stored draft without asking a language server, line by line: its checks, the agent's claims, earlier
+// attempts. Uses and mechanical hunks are found when it is landed. p is its proposal, see ReadDraft.
+func DraftEvidence(d *draft.Draft, p *draft.Proposal) string {
+	o := &openDraft{Draft: d, root: d.Head().Project}
+	version := change.Version(p.Files)
+	set := &change.Set{Evidence: o.ledger().evidence(version, version, d.Head().Attempt)}
+	return set.EvidenceText()
+}
+
 // evidenceBudget is how long language servers are asked about uses and mechanical hunks: somebody waits for the proposal. What they have not
 // answered by then is missing from the evidence, and the proposal is shown without it.
 const evidenceBudget = 20 * time.Second
@@ -108,27 +145,7 @@ func (d *Drafts) evidenceOf(s *agent.Session, o *openDraft, l ledger, tested str
 	return func(ctx context.Context, set *change.Set) *change.Evidence {
 		ctx, cancel := context.WithTimeout(ctx, evidenceBudget)
 		defer cancel()
-		e := &change.Evidence{Version: change.Version(set.Files), Attempts: o.Head().Attempt, Insists: l.Insists, Checks: slices.Clone(l.Checks)}
-		runs := slices.Clone(l.Runs)
-		for i := range e.Checks {
-			c := &e.Checks[i]
-			// Stale: it ran on other texts than those proposed, because the draft or the project has changed since.
-			c.Stale = c.Ran() && (c.Version != tested || tested != e.Version)
-			// Pillion's own checks support a claim like the agent's.
-			if about := evidence.AboutTests; c.Ran() {
-				if x, _ := evidence.About(c.Line); x != "" {
-					about = x
-				}
-				runs = append(runs, evidence.Ran{Command: c.Command, About: about, Exit: c.ExitCode, Version: c.Version})
-			}
-		}
-		if tested != e.Version {
-			// No run counts for a merged text. Without its version a run is shown as one of other texts.
-			for i := range runs {
-				runs[i].Version = ""
-			}
-		}
-		e.Claims = evidence.Claims(l.Words, runs, e.Version)
+		e := l.evidence(tested, change.Version(set.Files), o.Head().Attempt)
 		env := d.app.Sessions.Env(s.Info())
 		var servers evidence.Servers
 		if q, ok := env.Bridge.(evidence.Servers); ok {

@@ -38,6 +38,24 @@ func readManifest(note string) (m manifest, err error) {
 	return m, err
 }
 
+// held are the names in each folder of the manifest.
+func (m manifest) held() map[string][]string {
+	out := map[string][]string{}
+	for rel := range m.Entries {
+		parent, name := split(rel)
+		out[parent] = append(out[parent], name)
+	}
+	return out
+}
+
+// split is the folder of a path and the name in it; the folder of a name alone is "".
+func split(rel string) (parent, name string) {
+	if i := strings.LastIndexByte(rel, '/'); i >= 0 {
+		return rel[:i], rel[i+1:]
+	}
+	return "", rel
+}
+
 // stamp is a path of the clone as it was copied.
 type stamp struct {
 	Kind Kind   `json:"k"`
@@ -195,11 +213,39 @@ type cloneUpper struct {
 	names map[string][]string // by folder, "" the root: names that differ, and folders that contain such names
 	gone  map[string][]string // by folder: names that were removed
 	modes map[string]uint32   // as in overlayUpper
+	// copied are the manifest's entries, and held the names in each of its folders; held is made at the first question about it.
+	copied map[string]stamp
+	held   func() map[string][]string
 }
 
 func (u cloneUpper) look(rel string) (entry, error) { return lookWith(u.path(rel), u.modes) }
 
 func (u cloneUpper) path(rel string) string { return filepath.Join(u.dir, filepath.FromSlash(rel)) }
+
+// began is the path as it was copied. The project's file stands for the copy's first text as long as its size and its time of modification
+// are those of the copy; a link's target is in the manifest.
+func (u cloneUpper) began(rel, at string) (entry, error) {
+	s, ok := u.copied[rel]
+	if !ok {
+		return entry{}, nil
+	}
+	e := entry{kind: s.Kind, mode: s.Mode, size: s.Size, at: at}
+	fi, err := os.Lstat(at)
+	switch {
+	case s.Kind == Folder:
+	case err != nil && !errors.Is(err, fs.ErrNotExist) && !isNotDir(err):
+		return entry{}, err
+	case s.Kind == Link:
+		e.link = s.To
+	case err != nil:
+		e.other = true
+	default:
+		e.other = !fi.Mode().IsRegular() || fi.Size() != s.Size || fi.ModTime().UnixNano() != s.Time
+	}
+	return e, nil
+}
+
+func (u cloneUpper) below(rel, _ string) ([]string, error) { return u.held()[rel], nil }
 
 // children never reports opaque: what is removed from a clone is listed in gone name by name.
 func (u cloneUpper) children(rel string) (names, gone []string, opaque bool, err error) {
@@ -217,17 +263,14 @@ func openManifest(dir, note string, modes map[string]uint32) (upper, error) {
 	for _, rel := range m.Shared {
 		shared[rel] = true
 	}
-	u := cloneUpper{dir: dir, names: map[string][]string{}, gone: map[string][]string{}, modes: modes}
+	u := cloneUpper{dir: dir, names: map[string][]string{}, gone: map[string][]string{}, modes: modes, copied: m.Entries, held: sync.OnceValue(m.held)}
 	have := map[string]bool{}
 	listed := map[string]bool{}
 	// list enters a path and the folders above it into u.names, each once however much has changed below it.
 	list := func(rel string) {
 		for rel != "" && !listed[rel] {
 			listed[rel] = true
-			parent, name := "", rel
-			if i := strings.LastIndexByte(rel, '/'); i >= 0 {
-				parent, name = rel[:i], rel[i+1:]
-			}
+			parent, name := split(rel)
 			u.names[parent] = append(u.names[parent], name)
 			rel = parent
 		}
@@ -259,10 +302,7 @@ func openManifest(dir, note string, modes map[string]uint32) (upper, error) {
 		if have[rel] {
 			continue
 		}
-		parent, name := "", rel
-		if i := strings.LastIndexByte(rel, '/'); i >= 0 {
-			parent, name = rel[:i], rel[i+1:]
-		}
+		parent, name := split(rel)
 		if parent != "" && !have[parent] {
 			continue // its folder was removed, which is listed
 		}

@@ -52,7 +52,7 @@ type State string
 const (
 	Open     State = "open"     // a session works in it
 	Proposed State = "proposed" // it waits for the person's decision
-	Rejected State = "rejected" // kept for second thoughts, see prune; the session's next turn begins another draft
+	Rejected State = "rejected" // kept for second thoughts, see Prune; the session's next turn begins another draft
 	Landing  State = "landing"  // LandBulk moves its files into the project; after a crash, landing again completes the move
 )
 
@@ -64,7 +64,7 @@ type Head struct {
 	Session string    `json:"session,omitempty"`
 	Title   string    `json:"title,omitempty"`
 	Created time.Time `json:"created"`
-	// Used is the last Set, in UTC; prune measures MaxAge from it.
+	// Used is the last Set, in UTC; Prune measures MaxAge from it.
 	Used time.Time `json:"used"`
 	View View      `json:"view"`
 	Why  string    `json:"why,omitempty"` // why the view is not an overlay
@@ -88,6 +88,7 @@ type Draft struct {
 	mu    sync.Mutex
 	head  Head            // guarded by mu
 	bases map[string]Base // guarded by mu; by path relative to the project, with slashes
+	held  func()          // guarded by mu; the lock of Create, until the first Acquire takes it; nil: none
 }
 
 // Base is what the project had at a path when the draft first changed it.
@@ -99,6 +100,8 @@ type Base struct {
 	Unsure bool   `json:"unsure,omitempty"` // the file was written during the call: the draft may have read another text
 	Buffer bool   `json:"buffer,omitempty"` // the bytes are an editor's unsaved text
 	Big    bool   `json:"big,omitempty"`    // larger than files.MaxText, or not readable: no bytes are kept, only size and mode
+	// Emptied means that the draft has removed all that the folder held, and that each of it has its base.
+	Emptied bool `json:"emptied,omitempty"`
 }
 
 // Kind says what is at a path.
@@ -157,7 +160,7 @@ func Create(ctx context.Context, o Options) (*Draft, error) {
 	if err != nil {
 		return nil, err
 	}
-	have = prune(have)
+	have = Prune(have)
 	undecided, taken := 0, int64(0)
 	for _, d := range have {
 		h := d.Head()
@@ -184,6 +187,10 @@ func Create(ctx context.Context, o Options) (*Draft, error) {
 	// Mkdir, not MkdirAll: if the id exists already this fails, and two drafts never share a folder.
 	if err := os.Mkdir(d.Dir, 0o700); err != nil {
 		return nil, err
+	}
+	// Locked before draft.json makes it visible: Prune of another process takes an unlocked draft without changes for one that a crash left.
+	if d.held, err = d.Acquire(); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(d.Dir))
 	}
 	pids := true
 	if d.head.View, d.head.Why = o.View, "it was asked for"; o.View == "" {
@@ -326,9 +333,10 @@ func List(dir, project string) ([]*Draft, error) {
 	return out, nil
 }
 
-// prune drops drafts that were not used for MaxAge, and all but the newest Most/2 of the rejected ones, which are kept for second
-// thoughts only. It returns the drafts that are left, oldest first.
-func prune(list []*Draft) (left []*Draft) {
+// Prune drops drafts that are of no use: those that were not used for MaxAge, all but the newest Most/2 of the rejected ones, which are kept
+// for second thoughts only, and what a killed process left: drafts without changes, and those that belong to no session. It returns the
+// drafts that are left, in their order; list is sorted as List returns it.
+func Prune(list []*Draft) (left []*Draft) {
 	// From the newest to the oldest, so that the count keeps the newest rejected drafts.
 	rejected := 0
 	for _, d := range slices.Backward(list) {
@@ -338,9 +346,13 @@ func prune(list []*Draft) (left []*Draft) {
 		}
 		// A draft that cannot be removed still takes space, so it stays in the list. One that a session holds is in use, whatever its head
 		// says: Acquire fails, and it stays too.
-		if time.Since(h.Used) > MaxAge || h.State == Rejected && rejected > Most/2 {
+		if time.Since(h.Used) > MaxAge || h.State == Rejected && rejected > Most/2 || h.State == Open {
 			if release, err := d.Acquire(); err == nil {
-				err = d.Drop()
+				if h.State != Open || time.Since(h.Used) > MaxAge || h.Session == "" || d.untouched() {
+					err = d.Drop()
+				} else {
+					err = errKept
+				}
 				release()
 				if err == nil {
 					continue
@@ -352,6 +364,9 @@ func prune(list []*Draft) (left []*Draft) {
 	slices.Reverse(left)
 	return left
 }
+
+// errKept is Prune's own: the draft has changes.
+var errKept = errors.New("the draft is kept")
 
 // Find returns the draft with an id, or the only one whose id begins with it. An ambiguous beginning is an error, as dropping or landing
 // the wrong draft cannot be undone.
@@ -378,6 +393,12 @@ func Find(dir, id string) (*Draft, error) {
 // Acquire locks the draft for one session, or fails with ErrBusy. Without the lock one session could land or change the draft while
 // another works in it, and changes would be lost. release unlocks it and may be called twice; the end of the process unlocks it as well.
 func (d *Draft) Acquire() (release func(), err error) {
+	d.mu.Lock()
+	release, d.held = d.held, nil
+	d.mu.Unlock()
+	if release != nil {
+		return release, nil
+	}
 	f, err := os.OpenFile(d.path("lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
@@ -419,6 +440,12 @@ func (d *Draft) Measure() error {
 // Drop removes the draft's folder. An overlay leaves work/work behind with mode 0000, and commands may have made folders read-only;
 // both make RemoveAll fail. Drop then gives the owner all rights to every folder and tries once more.
 func (d *Draft) Drop() error {
+	d.mu.Lock()
+	if d.held != nil {
+		d.held()
+		d.held = nil
+	}
+	d.mu.Unlock()
 	err := os.RemoveAll(d.Dir)
 	if err == nil {
 		return nil

@@ -553,6 +553,98 @@ func TestTheBaseIsKeptWhenTheTreeGoesOn(t *testing.T) {
 	}
 }
 
+// What the person does to folders while the draft is there is theirs: modes, and files in a folder that the draft has removed.
+func TestWhatThePersonDoesToFoldersStays(t *testing.T) {
+	for _, view := range views(t) {
+		dir := t.TempDir()
+		tree := filepath.Join(dir, "tree")
+		if err := os.Mkdir(tree, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		project(t, tree)
+		d, err := Create(t.Context(), Options{Dir: filepath.Join(dir, "drafts"), Project: tree, View: view, Ignored: ignored})
+		if err != nil {
+			t.Fatal(err)
+		}
+		in(t, d, "cd "+d.Root()+"; chmod 700 a; chmod 750 empty; echo x >> d/e/nonl; rm -rf a/b; rm -rf 'with blank'; mkdir 'with blank'; echo new > 'with blank/n'")
+		sh(t, tree, "chmod 711 a; chmod 711 d d/e; rmdir empty; echo mine > a/b/mine; echo mine > 'with blank/mine'")
+		before := snapshot(t, tree, false)
+		in(t, d, "true") // a second call records again
+		p, err := d.Propose(ignored, 0o022)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range p.Files {
+			if filepath.Base(f.Path) == "mine" {
+				t.Errorf("%s: the person's file is in the proposal: %+v", view, f)
+			}
+		}
+		for _, f := range p.Folders {
+			if f.Rel == "d" || f.Rel == "d/e" || f.Rel == "a" && (f.Base.Mode != 0o755 || f.Mode != 0o700) || f.Rel == "empty" && f.Base.Mode != 0o755 {
+				t.Errorf("%s: %+v", view, f)
+			}
+		}
+		// The person's files would make checkOld fail; only the folders are landed.
+		if err := d.LandFolders(p.Folders); err != nil {
+			t.Fatal(err)
+		}
+		after := snapshot(t, tree, false)
+		for _, rel := range []string{"a", "d", "d/e", "a/b/mine", "with blank/mine"} {
+			if after[rel] != before[rel] {
+				t.Errorf("%s: %s is %q, was %q", view, rel, after[rel], before[rel])
+			}
+		}
+		_ = d.Drop()
+	}
+}
+
+// A clone has the project as it was copied. What the person has written since is not the base of what the draft did: the proposal must not
+// look like an edit of that, which takes the person's lines back.
+func TestAClonesBaseIsWhatWasCopied(t *testing.T) {
+	for _, view := range views(t) {
+		if view == Overlay {
+			continue // it shows the person's text to the draft
+		}
+		dir := t.TempDir()
+		tree := filepath.Join(dir, "tree")
+		if err := os.Mkdir(tree, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		project(t, tree)
+		d, err := Create(t.Context(), Options{Dir: filepath.Join(dir, "drafts"), Project: tree, View: view, Ignored: ignored})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sh(t, tree, "echo person >> a/f1.txt; echo person > n.txt; rm a/f5.txt; echo person >> a/f4.txt; ln -sfn /tmp d/link")
+		in(t, d, "cd "+d.Root()+"; echo draft >> a/f1.txt; echo draft > n.txt; echo draft >> a/f5.txt; rm a/f4.txt; echo draft >> a/f2.txt; ln -sfn ../a/f2.txt d/link")
+		p, err := d.Propose(ignored, 0o022)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]change.File{}
+		for _, f := range p.Files {
+			rel, _ := filepath.Rel(tree, f.Path)
+			got[rel] = f
+		}
+		for rel, want := range map[string]change.File{
+			"a/f1.txt": {Kind: change.Create, New: "one\ntwo 1\nthree\ndraft\n"},
+			"n.txt":    {Kind: change.Create, New: "draft\n"},
+			"a/f5.txt": {Kind: change.Create, New: "one\ntwo 5\nthree\ndraft\n"},
+			"a/f4.txt": {Kind: change.Delete}, // landing deletes no text but Old
+			"a/f2.txt": {Kind: change.Edit, Old: "one\ntwo 2\nthree\n", New: "one\ntwo 2\nthree\ndraft\n"},
+			"d/link":   {Kind: change.Edit, Old: "../a/f1.txt", New: "../a/f2.txt"},
+		} {
+			if f := got[rel]; f.Kind != want.Kind || f.Old != want.Old || f.New != want.New || f.Mode != 0 {
+				t.Errorf("%s: %s: %+v", view, rel, f)
+			}
+		}
+		if len(got) != 6 {
+			t.Errorf("%s: %d files", view, len(got))
+		}
+		_ = d.Drop()
+	}
+}
+
 // As another user, without any right: everything again, and a tree with files of somebody else, over which no layer works.
 func TestAsAnOrdinaryUser(t *testing.T) {
 	if os.Geteuid() != 0 {

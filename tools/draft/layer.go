@@ -21,6 +21,9 @@ type entry struct {
 	mode uint32 // permission bits
 	size int64
 	at   string // where its bytes are; empty: nothing is there
+	// other means that the bytes at that path are not this entry's any more: the project's file was written since a clone was made of it.
+	other bool
+	link  string // where a link led that is in a clone's manifest; else it is read at at
 }
 
 // upper is the draft's own layer: the paths that differ from the project. In an overlay a deletion is a whiteout in the layer;
@@ -34,6 +37,11 @@ type upper interface {
 	// look says what is at a path of the layer.
 	// A missing path is an entry of kind None and no error; a link is not followed.
 	look(rel string) (entry, error)
+	// began is what the view showed at a path before anything ran in it; at is the project's own path. An overlay shows the project
+	// as it is, a clone as it was when it was copied.
+	began(rel, at string) (entry, error)
+	// below are the names that began has in a folder.
+	below(rel, at string) ([]string, error)
 }
 
 // overlayUpper reads the upper folder of an overlay, without mounting the view: the layer belongs to this user.
@@ -45,6 +53,20 @@ type overlayUpper struct {
 func (u overlayUpper) path(rel string) string { return filepath.Join(u.dir, filepath.FromSlash(rel)) }
 
 func (u overlayUpper) look(rel string) (entry, error) { return lookWith(u.path(rel), u.modes) }
+
+func (u overlayUpper) began(_, at string) (entry, error) { return look(at) }
+
+func (u overlayUpper) below(_, at string) ([]string, error) {
+	list, err := os.ReadDir(at)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil // the person has removed the folder meanwhile
+	}
+	names := make([]string, len(list))
+	for i, e := range list {
+		names[i] = e.Name()
+	}
+	return names, err
+}
 
 // lookWith is look, but a path that readable has changed keeps its original mode: otherwise readable's chmod would show up as a
 // change that the draft made.
@@ -168,6 +190,9 @@ func (e entry) bytes() ([]byte, error) {
 		defer f.Close()
 		return io.ReadAll(f)
 	case Link:
+		if e.link != "" {
+			return []byte(e.link), nil
+		}
 		to, err := os.Readlink(e.at)
 		return []byte(to), err
 	}
@@ -232,14 +257,8 @@ func (r *recording) folder(rel string, top bool) error {
 	}
 	// An opaque folder was removed in the draft and created again. All that the project has in it is deleted, without a whiteout for each.
 	if opaque && !top {
-		list, err := os.ReadDir(r.lower(rel))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := r.inside(rel); err != nil {
 			return err
-		}
-		for _, e := range list {
-			if err := r.below(join(rel, e.Name())); err != nil {
-				return err
-			}
 		}
 	}
 	for _, name := range gone {
@@ -256,26 +275,29 @@ func (r *recording) folder(rel string, top bool) error {
 		if err != nil {
 			return err
 		}
-		if b, ok := r.d.bases[at]; ok && (b.Kind != Folder || mine.kind != Folder) {
+		b, noted := r.d.bases[at]
+		if noted && (b.Kind != Folder || mine.kind != Folder) {
 			continue // it has its base, and what lies in a folder that is new needs none
 		}
-		theirs, err := look(r.lower(at))
-		if err != nil {
-			return err
-		}
-		if mine.kind != Folder || theirs.kind != Folder {
-			if theirs.kind == Folder {
-				err = r.below(at)
-			} else {
-				err = r.note(at, theirs)
-			}
+		// A folder that has its base keeps it, whatever the person has done to it since: they may have changed its mode, or removed it.
+		if !noted {
+			theirs, err := r.u.began(at, r.lower(at))
 			if err != nil {
 				return err
 			}
-			continue
-		}
-		// The overlay creates a folder in the layer for any change inside it. Such a folder has the project's mode and is no change itself.
-		if mine.mode != theirs.mode {
+			if mine.kind != Folder || theirs.kind != Folder {
+				if theirs.kind == Folder {
+					err = r.below(at)
+				} else {
+					err = r.note(at, theirs)
+				}
+				if err != nil {
+					return err
+				}
+				continue
+			}
+			// The overlay creates a folder in the layer for any change inside it, with the project's mode. That mode is the base: without
+			// one, a mode that the person changes later would look like a change of the draft, and landing would undo it.
 			if err := r.note(at, theirs); err != nil {
 				return err
 			}
@@ -296,7 +318,7 @@ func (r *recording) below(rel string) error {
 	if inGit(rel) {
 		return nil
 	}
-	e, err := look(r.lower(rel))
+	e, err := r.u.began(rel, r.lower(rel))
 	if err != nil || e.kind == None {
 		return err
 	}
@@ -308,23 +330,40 @@ func (r *recording) below(rel string) error {
 	if e.kind != Folder || r.skip != nil && r.skip(r.lower(rel), true) {
 		return nil
 	}
-	list, err := os.ReadDir(e.at)
+	return r.inside(rel)
+}
+
+// inside stores bases for all that the project has in a folder of which the draft has removed the whole content. It does so once: what the
+// person puts into the folder later was not in the draft, so the draft has not removed it.
+func (r *recording) inside(rel string) error {
+	b := r.d.bases[rel]
+	if b.Emptied {
+		return nil
+	}
+	names, err := r.u.below(rel, r.lower(rel))
 	if err != nil {
 		return err
 	}
-	for _, x := range list {
-		if err := r.below(join(rel, x.Name())); err != nil {
+	for _, name := range names {
+		if err := r.below(join(rel, name)); err != nil {
 			return err
 		}
 	}
+	b.Emptied = true
+	r.d.bases[rel], r.changed = b, true
 	return nil
 }
 
 // note stores the base of a path: the bytes of a file up to files.MaxText, the target of a link, else mode and size only. Callers
-// skip files and links that have a base, so the first text that the draft started from remains it.
+// skip paths that have a base, so what the draft started from remains it.
 func (r *recording) note(rel string, e entry) error {
 	b := Base{Kind: e.kind, Mode: e.mode, Size: e.size}
 	switch {
+	// Nobody has the bytes that the draft began from. Without a hash landing merges nothing and proposes both texts.
+	case e.other:
+		b.Unsure = true
+		r.d.bases[rel], r.changed = b, true
+		return nil
 	case e.kind == File && e.size > files.MaxText:
 		b.Big = true
 	case e.kind == File || e.kind == Link:
@@ -432,6 +471,49 @@ func mkdirsLike(dir, like string) error {
 		return err
 	}
 	return os.Chmod(dir, mode)
+}
+
+// untouched reports that nothing in the draft differs from the project, and that Git's history is the same. It reads no file's content: a
+// file in the layer counts as changed, and a layer that cannot be read as touched.
+func (d *Draft) untouched() bool {
+	if d.History() {
+		return false
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	same := false
+	err := d.read(func(u upper) error {
+		var walk func(rel string) (bool, error)
+		walk = func(rel string) (bool, error) {
+			names, gone, opaque, err := u.children(rel)
+			if err != nil || len(gone) > 0 || opaque && rel != "" {
+				return false, err
+			}
+			for _, name := range names {
+				at := join(rel, name)
+				if inGit(at) {
+					continue
+				}
+				mine, err := u.look(at)
+				if err != nil || mine.kind != Folder {
+					return false, err
+				}
+				// The overlay creates the folders above a file before it copies the file.
+				theirs, err := u.began(at, filepath.Join(d.head.Project, filepath.FromSlash(at)))
+				if err != nil || theirs.kind != Folder || theirs.mode != mine.mode {
+					return false, err
+				}
+				if ok, err := walk(at); err != nil || !ok {
+					return false, err
+				}
+			}
+			return true, nil
+		}
+		var err error
+		same, err = walk("")
+		return err
+	})
+	return err == nil && same
 }
 
 // Change is a path at which the draft differs from its base.

@@ -346,6 +346,11 @@ func TestDraftsThatAreDroppedDoNotCount(t *testing.T) {
 		t.Fatal("one more than the most was made")
 	}
 	old := all[0]
+	release, err := old.Acquire()
+	if err != nil {
+		t.Fatal(err)
+	}
+	release()
 	old.head.Used = time.Now().Add(-MaxAge - time.Hour)
 	if err := old.save(); err != nil {
 		t.Fatal(err)
@@ -370,7 +375,7 @@ func TestADraftBelongsToOneSession(t *testing.T) {
 		t.Errorf("a second one got it: %v", err)
 	}
 	again.head.Used = time.Now().Add(-MaxAge - time.Hour)
-	if left := prune([]*Draft{again}); len(left) != 1 {
+	if left := Prune([]*Draft{again}); len(left) != 1 {
 		t.Error("it was dropped")
 	}
 	release()
@@ -378,8 +383,53 @@ func TestADraftBelongsToOneSession(t *testing.T) {
 	if again.Busy() {
 		t.Error("it is not given back")
 	}
-	if left := prune([]*Draft{again}); len(left) != 0 {
+	if left := Prune([]*Draft{again}); len(left) != 0 {
 		t.Error("it was not dropped")
+	}
+}
+
+// A process that was killed leaves its draft. Without changes, or without a session that could go on in it, it is of no use.
+func TestWhatAKilledProcessLeaves(t *testing.T) {
+	for _, view := range views(t) {
+		tree := folder(t)
+		if err := os.WriteFile(filepath.Join(tree, "f"), []byte("f\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		dir := filepath.Join(filepath.Dir(tree), "drafts")
+		for what, c := range map[string]struct {
+			session, script string
+			kept            bool
+		}{
+			"nothing was done":      {"s1", "true", false},
+			"a file was read":       {"s1", "cat f; git status || true", false},
+			"a file was written":    {"s1", "echo x >> f", true},
+			"a file was removed":    {"s1", "rm f", true},
+			"a folder was made":     {"s1", "mkdir x", true},
+			"a mode was changed":    {"s1", "mkdir -p sub && chmod 700 sub", true},
+			"it was a baseline run": {"", "echo x >> f", false},
+		} {
+			d, err := Create(t.Context(), Options{Dir: dir, Project: tree, View: view, Session: c.session})
+			if err != nil {
+				t.Fatal(err)
+			}
+			in(t, d, "cd "+d.Root()+"; "+c.script)
+			list, err := List(dir, "")
+			if err != nil || len(list) != 1 {
+				t.Fatalf("%v %v", list, err)
+			}
+			if left := Prune(list); len(left) != 1 {
+				t.Errorf("%s: %s: it was dropped while it was in use", view, what)
+			}
+			release, err := d.Acquire() // as the end of the process would
+			if err != nil {
+				t.Fatal(err)
+			}
+			release()
+			if left := Prune(list); (len(left) == 1) != c.kept {
+				t.Errorf("%s: %s: %d left", view, what, len(left))
+			}
+			_ = d.Drop()
+		}
 	}
 }
 
