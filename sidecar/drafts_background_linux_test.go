@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -207,19 +208,35 @@ func TestKilledWhileLanding(t *testing.T) {
 	}
 }
 
-// A tool of the person's own runs in a process that does not see the draft. It is asked about there even where a rule allows it, and the
-// model is told.
-func TestToolsOutsideOfADraftAreAskedAbout(t *testing.T) {
-	if _, err := exec.LookPath("node"); err != nil {
+// Programs of MCP servers and of the person's own tools run in the draft's view: they see what was done there, and what they write waits
+// for the decision. Each is asked about once, also where a rule allows the tool. A program that cannot be started there runs outside, after
+// another question.
+func TestProgramsOfToolsRunInTheDraft(t *testing.T) {
+	node, err := exec.LookPath("node")
+	if err != nil {
 		t.Skip("no node on PATH")
 	}
+	server, err := filepath.Abs("../node_modules/@modelcontextprotocol/server-filesystem/dist/index.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(server); err != nil {
+		t.Skip("npm ci first: " + err.Error())
+	}
 	home, dir := t.TempDir(), t.TempDir()
+	if dir, err = filepath.EvalSymlinks(dir); err != nil {
+		t.Fatal(err)
+	}
 	write(t, filepath.Join(dir, "a.txt"), "one\n")
+	config, err := json.Marshal(map[string]any{"permission": map[string]string{"stamp": "allow", "fs_*": "allow"}, "mcp": map[string]any{"fs": map[string]any{"type": "local", "command": []string{node, server, dir}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	for path, text := range map[string]string{
 		".config/opencode/tools/stamp.ts": `import { tool } from "@opencode-ai/plugin"
 import { appendFileSync } from "fs"
 export default tool({ description: "Stamps.", args: {}, async execute() { appendFileSync("` + dir + `/a.txt", "stamp\n"); return "stamped" } })`,
-		".config/pillion/pillion.jsonc": `{"permission":{"stamp":"allow"}}`,
+		".config/pillion/pillion.jsonc": string(config),
 	} {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(home, path)), 0o755); err != nil {
 			t.Fatal(err)
@@ -227,30 +244,66 @@ export default tool({ description: "Stamps.", args: {}, async execute() { append
 		write(t, filepath.Join(home, path), text)
 	}
 	env := append(os.Environ(), "PILLION_TEST_MAIN=1", "HOME="+home, "XDG_CONFIG_HOME="+home+"/.config", "XDG_STATE_HOME="+home+"/state")
-	run := func(approve, review string) toolAnswer {
+	// session makes calls one by one; before is called when each was answered, and at the end the input is closed.
+	session := func(approve, review string, answered func(i int, a toolAnswer), calls ...string) (last toolAnswer) {
+		t.Helper()
 		cmd := exec.Command(os.Args[0], "tool", "call", "--jsonl", "--no-lsp", "--review", review, "--approve", approve)
-		var out, errs bytes.Buffer
-		cmd.Env, cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = env, dir, strings.NewReader(`{"tool":"stamp","input":{}}`+"\n"), &out, &errs
-		if err := cmd.Run(); err != nil {
+		cmd.Env, cmd.Dir = env, dir
+		var errs bytes.Buffer
+		cmd.Stderr = &errs
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		answers := json.NewDecoder(out)
+		for i, call := range calls {
+			if _, err := in.Write([]byte(call + "\n")); err != nil {
+				t.Fatal(err)
+			}
+			var a toolAnswer
+			if err := answers.Decode(&a); err != nil {
+				t.Fatalf("%v %s", err, &errs)
+			}
+			answered(i, a)
+		}
+		in.Close()
+		_ = answers.Decode(&last)
+		if err := cmd.Wait(); err != nil {
 			t.Fatalf("%v %s", err, &errs)
 		}
-		var a toolAnswer
-		if err := json.Unmarshal([]byte(strings.SplitN(out.String(), "\n", 2)[0]), &a); err != nil {
-			t.Fatalf("%s: %v", out.String(), err)
+		return last
+	}
+	stamp, write := `{"tool":"stamp","input":{}}`, `{"tool":"fs_write_file","input":{"path":`+strconv.Quote(filepath.Join(dir, "b.txt"))+`,"content":"from fs\n"}}`
+	session("none", "preview", func(_ int, a toolAnswer) {
+		if a.Error != nil || !strings.Contains(a.Output, "stamped") {
+			t.Errorf("in the project: %+v", a)
 		}
-		return a
-	}
-	if a := run("none", "preview"); a.Error != nil || !strings.Contains(a.Output, "stamped") || strings.Contains(a.Output, "draft") {
-		t.Errorf("in the project: %+v", a)
-	}
-	if a := run("none", "draft"); a.Error == nil || a.Error.Kind != "rejected" {
-		t.Errorf("in a draft: %+v", a)
-	}
+	}, stamp)
+	session("none", "draft", func(_ int, a toolAnswer) {
+		if a.Error == nil || a.Error.Kind != "rejected" {
+			t.Errorf("in a draft, refused: %+v", a)
+		}
+	}, stamp, write)
 	if got := read(t, filepath.Join(dir, "a.txt")); got != "one\nstamp\n" {
-		t.Errorf("%q", got)
+		t.Fatalf("%q", got)
 	}
-	if a := run("all", "draft"); a.Error != nil || !strings.Contains(a.Output, "outside of the draft") {
-		t.Errorf("in a draft, allowed: %+v", a)
+	before := tree(t, dir, true)
+	wants := []string{"", "stamped", "from bash\nstamp\n", "wrote", "from fs"}
+	last := session("all", "draft", func(i int, a toolAnswer) {
+		if a.Error != nil || !strings.Contains(a.Output, wants[i]) || strings.Contains(a.Output, "outside of the draft") {
+			t.Errorf("call %d: %+v", i, a)
+		}
+		sameTree(t, "before the decision", before, tree(t, dir, true))
+	}, `{"tool":"bash","input":{"command":"echo from bash >> a.txt"}}`, stamp, `{"tool":"fs_read_text_file","input":{"path":`+strconv.Quote(filepath.Join(dir, "a.txt"))+`}}`, write, `{"tool":"bash","input":{"command":"cat b.txt"}}`)
+	if last.Error != nil || read(t, filepath.Join(dir, "a.txt")) != "one\nstamp\nfrom bash\nstamp\n" || read(t, filepath.Join(dir, "b.txt")) != "from fs\n" {
+		t.Errorf("%+v %q", last, read(t, filepath.Join(dir, "a.txt")))
 	}
 }
 
@@ -304,7 +357,8 @@ func TestIgnoredOutputMakesTheVerdictPartial(t *testing.T) {
 			t.Errorf("it went back to the model: %s", r.LastText())
 		}
 	}
-	if !strings.Contains(out, "do not see gen, which only the draft has") {
+	// Servers in the draft's view see it. Where there is no sandbox for them, and where they need too long, the verdict says that it is partial.
+	if seen := strings.Contains(out, `"certainty":"fresh"`); seen == strings.Contains(out, "do not see gen, which only the draft has") {
 		t.Errorf("the verdict does not say so:\n%s", out)
 	}
 	if got := read(t, filepath.Join(dir, "a.go")) + read(t, filepath.Join(dir, "gen", "gen.go")); !strings.Contains(got, "gen.One") || !strings.Contains(got, "One = 1") {

@@ -60,7 +60,10 @@ func main() {
 	if len(os.Args) > 1 && os.Args[1] == draft.Arg { // we are a program about to start in a draft's view
 		os.Exit(draft.Main(os.Args[2:]))
 	}
-	// Behind the first two, which run in an environment that was made for them.
+	if len(os.Args) > 1 && os.Args[1] == worker.RelayArg { // we stand for a program in a draft's view
+		os.Exit(worker.Relay(os.Args[2:]))
+	}
+	// Behind these, which run in an environment that was made for them.
 	ensureHome()
 	if len(os.Args) > 1 && os.Args[1] == guard.Arg { // we watch another Pillion
 		os.Exit(guard.Main())

@@ -15,7 +15,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv("GORACE") == "" { // the race detector's second of waiting at each end would be most of what our children take
 		_ = os.Setenv("GORACE", "atexit_sleep_ms=0")
 	}
-	if len(os.Args) > 1 && slices.Contains([]string{sandbox.Arg, draft.Arg, worker.Arg}, os.Args[1]) || os.Getenv("PILLION_TEST_MAIN") == "1" {
+	if len(os.Args) > 1 && slices.Contains([]string{sandbox.Arg, draft.Arg, worker.Arg, worker.RelayArg}, os.Args[1]) || os.Getenv("PILLION_TEST_MAIN") == "1" {
 		main()
 	}
 	os.Exit(m.Run())

@@ -55,6 +55,8 @@ type openDraft struct {
 	read map[string]string // guarded by mu; what the last worker's tools had read, for the next one: edits need a read before
 
 	noting sync.Mutex // held while the ledger is read and written
+
+	programs draftPrograms // what runs in the view beside the worker's own tools
 }
 
 // Dir is where drafts are kept.
@@ -225,17 +227,25 @@ func (o *openDraft) call(ctx context.Context, tool string, input json.RawMessage
 	}
 	start := time.Now() // Record marks files that the project has written since as Unsure
 	r, err := w.Call(ctx, tool, input, &inside)
-	// Without the base a landing could not merge, so the call counts as failed even if the tool succeeded.
-	if e := o.Record(start, o.ignored()); e != nil {
-		e = fmt.Errorf("what the project had could not be kept beside the draft: %w", e)
-		if err = errors.Join(err, e); err == e {
-			err = &tools.Error{Kind: "draft", Message: e.Error(), Err: e}
-		}
-	}
+	err = o.record(start, err)
 	if tool == "bash" && call.Tool == "bash" { // the agent's own; those of verify are noted as checks
 		o.noteRun(input, r)
 	}
 	return names.result(r), names.error(err)
+}
+
+// record keeps what the project had wherever a call that began at start has changed something. err is the call's own error. Without the
+// base a landing could not merge, so the call counts as failed even if the tool succeeded.
+func (o *openDraft) record(start time.Time, err error) error {
+	e := o.Record(start, o.ignored())
+	if e == nil {
+		return err
+	}
+	e = fmt.Errorf("what the project had could not be kept beside the draft: %w", e)
+	if err != nil {
+		return errors.Join(err, e)
+	}
+	return &tools.Error{Kind: "draft", Message: e.Error(), Err: e}
 }
 
 // worker is the process in which the draft's tools run. It is started with the first call, and again when it has died: an out-of-memory kill
@@ -259,7 +269,7 @@ func (o *openDraft) worker(ctx context.Context, info agent.SessionInfo) (*worker
 	// The worker serves all sessions of the draft, sub-agents too, so it has the settings of the top one.
 	info = o.app.Drafts.top(info)
 	set := o.settings(info)
-	cmd.Env = set.environ
+	cmd.Env, set.Launches = set.environ, o.Head().View != draft.Copy
 	// In a copy the tools know files by other paths, so the session's states would match none.
 	if set.Read = o.read; o.read == nil && o.Head().View != draft.Copy {
 		set.Read = o.app.Sessions.Env(info).Tracker.States()
@@ -268,9 +278,9 @@ func (o *openDraft) worker(ctx context.Context, info agent.SessionInfo) (*worker
 	// The language servers stay with this process; the worker asks them over its connection.
 	host := worker.Host{Environ: env.Shell.More}
 	if env.Bridge != nil {
-		host.Bridge = draftServers{env.Bridge, o}
+		host.Bridge = draftServers{env.Bridge, o, info}
 		if q, ok := env.Bridge.(builtin.Queries); ok {
-			host.Queries = draftQueries{q, draftServers{env.Bridge, o}}
+			host.Queries = draftQueries{q, draftServers{env.Bridge, o, info}}
 			host.Texts = func() []lspbridge.Proposal { return o.overlaid(nil) }
 		}
 	}
@@ -323,6 +333,7 @@ func (o *openDraft) inside(path string) string {
 // stop ends the worker with all that runs in the draft. It keeps what the tools have read for the next worker. The view
 // goes with the worker's namespace; the layer stays on disk.
 func (o *openDraft) stop() {
+	o.programs.close() // before the worker, which they need for an orderly end; and without mu, which a restart of theirs would take
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.work != nil {
@@ -467,17 +478,22 @@ func (b partialServers) Check(ctx context.Context, files []lspbridge.Proposal) l
 // they would answer about the files on disk, which a draft does not change.
 type draftServers struct {
 	builtin.Bridge
-	o *openDraft
+	o    *openDraft
+	info agent.SessionInfo
+}
+
+// seeing are the servers that see the most of the draft as it is now.
+func (b draftServers) seeing() builtin.Bridge {
+	p, err := b.o.proposal()
+	if err != nil {
+		return b.Bridge
+	}
+	return b.o.inView(b.Bridge, b.info, p)
 }
 
 // Check implements builtin.Bridge: the verdict on the whole draft with these files.
 func (b draftServers) Check(ctx context.Context, files []lspbridge.Proposal) lspbridge.Delta {
-	if p, err := b.o.proposal(); err == nil {
-		if why := unseen(p); why != "" {
-			return partialServers{b.Bridge, why}.Check(ctx, b.o.overlaid(files))
-		}
-	}
-	return b.Bridge.Check(ctx, b.o.overlaid(files))
+	return b.seeing().Check(ctx, b.o.overlaid(files))
 }
 
 // Changed implements builtin.Bridge. Nothing has changed where the servers look, so it is a check.
@@ -497,8 +513,8 @@ func (b draftServers) Diagnostics(ctx context.Context, path string) lspbridge.Fi
 			all = append(all, lspbridge.Proposal{Path: path, Text: string(text), Old: string(text)})
 		}
 	}
-	// The bridge itself and not b.Check, which would lay the draft's texts over it a second time.
-	d := b.Bridge.Check(ctx, all)
+	// Not b.Check, which would lay the draft's texts over it a second time.
+	d := b.seeing().Check(ctx, all)
 	for _, r := range d.Files {
 		if r.Path == path {
 			return r
@@ -669,8 +685,9 @@ func (d *Drafts) land(ctx context.Context, s *agent.Session, o *openDraft, round
 		return text, data, true
 	}
 	// While the worker lives, with what its tools have read.
+	o.checkInView(ctx, env, s.Info())
 	if back {
-		if text := d.repair(ctx, env, o); text != "" {
+		if text := d.repair(ctx, env, o, s.Info()); text != "" {
 			return sendBack(text)
 		}
 	}
@@ -687,7 +704,7 @@ func (d *Drafts) land(ctx context.Context, s *agent.Session, o *openDraft, round
 	if turn {
 		l.Words, l.Insists = s.LastWords(), ""
 		// It was sent back, and what it was told of is still so: its last words are the reason.
-		if o.Head().Attempt > 0 && (failed != "" || d.repair(ctx, env, o) != "") {
+		if o.Head().Attempt > 0 && (failed != "" || d.repair(ctx, env, o, s.Info()) != "") {
 			l.Insists = builtin.Reason(l.Words)
 		}
 	}
@@ -737,7 +754,7 @@ func (d *Drafts) land(ctx context.Context, s *agent.Session, o *openDraft, round
 		s.Notice("info", fmt.Sprintf("The draft %s with %s is ready: pillion drafts show %[1]s, then pillion drafts land %[1]s.", o.Head().ID, textutil.Plural(len(p.Files), "changed file")))
 		return "", data, true
 	}
-	landing := builtin.Landing{Title: "draft: " + textutil.Plural(len(p.Files), "file"), Files: p.Files, Notes: p.Notes, Evidence: d.evidenceOf(s, o, l, change.Version(p.Files), remade)}
+	landing := builtin.Landing{Title: draftTitle(o.Head().Title), Files: p.Files, Notes: p.Notes, Evidence: d.evidenceOf(s, o, l, change.Version(p.Files), remade)}
 	for i := range p.Bulk {
 		landing.Bulk = append(landing.Bulk, p.Bulk[i].Summary())
 	}
@@ -760,9 +777,7 @@ func (d *Drafts) land(ctx context.Context, s *agent.Session, o *openDraft, round
 		}
 		return errors.Join(errs...)
 	}
-	if why := unseen(p); why != "" && env.Bridge != nil {
-		env.Bridge = partialServers{env.Bridge, why}
-	}
+	env.Bridge = o.inView(env.Bridge, s.Info(), p)
 	data, err = s.ToolBeside(ctx, builtin.Land(env, landing), json.RawMessage(`{}`))
 	if err != nil {
 		return fail(err)
@@ -788,13 +803,21 @@ func (d *Drafts) land(ctx context.Context, s *agent.Session, o *openDraft, round
 	return again, data, true
 }
 
+// draftTitle is the title of a proposal. Front ends add how many files and hunks it has.
+func draftTitle(of string) string {
+	if of = textutil.FirstLine(of); of == "" {
+		return "draft"
+	}
+	return "draft: " + textutil.Shorten(of, 60)
+}
+
 // repairRounds is how often a draft with errors or failed checks goes back to the model before a person is asked, unless the setting
 // repair_rounds says otherwise. Without a limit a model that cannot fix an error would go on at the person's cost.
 const repairRounds = 3
 
 // repair asks the language servers for a verdict on the whole draft and returns what the model is to mend, "" for
 // nothing. Only a fresh verdict counts: a server that has not finished would send the model after errors that are none.
-func (d *Drafts) repair(ctx context.Context, env builtin.Env, o *openDraft) string {
+func (d *Drafts) repair(ctx context.Context, env builtin.Env, o *openDraft, info agent.SessionInfo) string {
 	if env.Bridge == nil {
 		return ""
 	}
@@ -802,9 +825,7 @@ func (d *Drafts) repair(ctx context.Context, env builtin.Env, o *openDraft) stri
 	if err != nil || len(p.Files) == 0 {
 		return "" // the proposal says what went wrong
 	}
-	if why := unseen(p); why != "" {
-		env.Bridge = partialServers{env.Bridge, why}
-	}
+	env.Bridge = o.inView(env.Bridge, info, p)
 	v := builtin.NewWriter(env).Check(ctx, change.New("", slices.Clone(p.Files)))
 	if v == nil || v.Certainty != change.Fresh {
 		return ""

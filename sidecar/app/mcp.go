@@ -191,7 +191,12 @@ func ConfiguredMCP(c *config.Config) []mcp.Server {
 
 // NewSet makes the servers of a directory; they start when they are used. Notices go to the directory's sessions.
 func (m *MCPServers) NewSet(cwd string, c *config.Config, servers []mcp.Server) *mcp.Set {
-	return mcp.New(mcp.Options{
+	return mcp.New(m.options(cwd, c, servers))
+}
+
+// options are those of NewSet; a draft has its own servers, which differ in how they are started.
+func (m *MCPServers) options(cwd string, c *config.Config, servers []mcp.Server) mcp.Options {
+	return mcp.Options{
 		Servers: servers, Root: paths.Worktree(cwd), StateDir: m.app.Place.State, Budget: c.MCPBudget, Version: m.app.Place.version, Log: m.app.O.Log,
 		Start: guard.Start, Sample: m.sample,
 		Notice: func(level, text string) { m.app.noticeIn(cwd, level, text) },
@@ -200,7 +205,7 @@ func (m *MCPServers) NewSet(cwd string, c *config.Config, servers []mcp.Server) 
 				go m.Changed(cwd) // in the background: an editor that reads slowly must not hold up a server
 			}
 		},
-	})
+	}
 }
 
 // tools are those that a session's servers offer now.

@@ -78,19 +78,23 @@ func (c *Plugins) of(cwd string) *customHost {
 	if h != nil {
 		go h.Close()
 	}
+	h = &customHost{config: conf, key: c.key(cwd, conf), announced: map[string]bool{}, defined: map[string]tools.Tool{}, Host: custom.New(c.options(cwd, conf))}
+	h.ext = h.extensions(c.app, cwd)
+	c.hosts[cwd] = h
+	return h
+}
+
+// options are those of a directory's host. A draft has a host of its own, which differs in how its programs are started.
+func (c *Plugins) options(cwd string, conf *config.Config) custom.Options {
 	var listed []custom.Plugin
 	// Relative plugins are looked for from the worktree, wherever in it the session works.
 	for _, p := range conf.Plugin {
 		listed = append(listed, custom.Plugin{Spec: p.Name, Dir: paths.Worktree(cwd), Options: p.Options})
 	}
-	h = &customHost{config: conf, key: c.key(cwd, conf), announced: map[string]bool{}, defined: map[string]tools.Tool{}}
-	h.Host = custom.New(custom.Options{
-		Dirs: folders, Directory: cwd, Worktree: paths.Worktree(cwd), CacheDir: filepath.Join(c.app.Place.State, "cache"), Runtime: conf.JSRuntime, Config: conf, Start: guard.Start, Log: c.app.O.Log,
+	return custom.Options{
+		Dirs: c.dirs(cwd, conf), Directory: cwd, Worktree: paths.Worktree(cwd), CacheDir: filepath.Join(c.app.Place.State, "cache"), Runtime: conf.JSRuntime, Config: conf, Start: guard.Start, Log: c.app.O.Log,
 		Plugins: listed, Client: pluginClient{c.app, cwd}.call, Notice: func(level, text string) { c.app.noticeIn(cwd, level, text) },
-	})
-	h.ext = h.extensions(c.app, cwd)
-	c.hosts[cwd] = h
-	return h
+	}
 }
 
 // key is the part of a configuration that a host depends on, as JSON. A setting that a host begins to use must be added
@@ -149,7 +153,7 @@ func (h *customHost) extensions(a *App, cwd string) *agent.Extensions {
 					a.noticeIn(cwd, "info", "The custom tool "+t.ID+" replaces the built-in tool of that name.")
 				}
 			}
-			return a.Drafts.outside(over)
+			return a.Drafts.beside(over, a.Plugins)
 		},
 		Hooks:      []tools.Hook{h.Hook()},
 		Define:     h.define,

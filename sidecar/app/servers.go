@@ -42,7 +42,7 @@ func (l *LanguageServers) of(root string, c *config.Config) *servers {
 	if m := l.by[key]; m != nil {
 		return m
 	}
-	o := lspbridge.Options{Root: root, Servers: ServerConfigs(c), Log: l.app.O.Log, Trusted: c.Trusted(), Bin: lspbridge.CacheBins(l.app.Place.Servers()), Start: guard.Start}
+	o := l.options(root, c)
 	// Servers are shown unsaved text, as they are by an editor: positions and problems are those that the person sees.
 	if l.app.O.Editors != nil {
 		o.Buffer = func(path string) (string, bool) {
@@ -68,6 +68,11 @@ func (l *LanguageServers) of(root string, c *config.Config) *servers {
 	link.Manager = lspbridge.New(o)
 	l.by[key] = link
 	return link
+}
+
+// options are those of every manager, without what connects it with editors and sessions.
+func (l *LanguageServers) options(root string, c *config.Config) lspbridge.Options {
+	return lspbridge.Options{Root: root, Servers: ServerConfigs(c), Log: l.app.O.Log, Trusted: c.Trusted(), Bin: lspbridge.CacheBins(l.app.Place.Servers()), Start: guard.Start}
 }
 
 // Touched tells the language servers that an editor's buffer has changed.

@@ -20,20 +20,18 @@ func (t toolbox) Tools(ctx context.Context, s agent.SessionInfo) ([]tools.Tool, 
 
 // More are the tools of MCP servers and of the session's editor, which may change between steps.
 func (t toolbox) More(ctx context.Context, s agent.SessionInfo) []tools.Tool {
-	out := t.a.MCP.tools(ctx, s)
+	out := t.a.Drafts.beside(t.a.MCP.tools(ctx, s), t.a.MCP)
 	if t.a.O.Editors != nil {
-		if theirs := t.a.O.Editors.Tools(s.ID); len(theirs) > 0 {
-			out = append(out[:len(out):len(out)], theirs...)
-		}
+		out = append(out, t.a.Drafts.beside(t.a.O.Editors.Tools(s.ID), nil)...)
 	}
-	return t.a.Drafts.outside(out)
+	return out
 }
 
 // Find finds a tool that is not offered for want of room, so that a model that knows its name can call it.
 func (t toolbox) Find(s agent.SessionInfo, name string) (tools.Tool, bool) {
 	found, ok := t.a.MCP.find(s, name)
 	if ok {
-		found = t.a.Drafts.outside([]tools.Tool{found})[0]
+		found = t.a.Drafts.beside([]tools.Tool{found}, t.a.MCP)[0]
 	}
 	return found, ok
 }

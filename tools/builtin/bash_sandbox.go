@@ -134,13 +134,7 @@ func (c commands) box(a *scan.Analysis, p bashParams, dir string) (*sandbox.Box,
 		}
 		return nil, &tools.Error{Kind: "no_sandbox", Message: "This command was not run: " + noSandbox(support)}
 	}
-	o := sandbox.Options{
-		Root: c.root(), Dir: dir, Extra: append([]string{c.Cwd}, c.Extra...), Home: c.Home, Writable: s.Writable, Network: s.Network || (s.Reach || s.byEffects()) && programs.ReachesElsewhere(a), Processes: s.Processes, Support: s.Support,
-		Protected: c.protector(),
-	}
-	if c.StateDir != "" {
-		o.Quarantine = filepath.Join(c.StateDir, "quarantine")
-	}
+	o := c.boxOptions(dir, s.Network || (s.Reach || s.byEffects()) && programs.ReachesElsewhere(a))
 	// Places outside the project that were asked about and allowed are opened.
 	var made []string
 	for _, x := range a.External {
@@ -163,6 +157,26 @@ func (c commands) box(a *scan.Analysis, p bashParams, dir string) (*sandbox.Box,
 	box := sandbox.New(o)
 	box.Made = made
 	return box, nil
+}
+
+// boxOptions are those of a sandbox in this project, before anything was allowed for one command.
+func (c commands) boxOptions(dir string, network bool) sandbox.Options {
+	s := c.Shell.Sandbox
+	o := sandbox.Options{Root: c.root(), Dir: dir, Extra: append([]string{c.Cwd}, c.Extra...), Home: c.Home, Writable: s.Writable, Network: network, Processes: s.Processes, Support: s.Support, Protected: c.protector()}
+	if c.StateDir != "" {
+		o.Quarantine = filepath.Join(c.StateDir, "quarantine")
+	}
+	return o
+}
+
+// ProgramBox is the sandbox of a program that is no command of the model but may run code that the model wrote: a language server or a tool
+// in a draft. It is nil where the person has switched the sandbox off, and where the system has none.
+func ProgramBox(env Env, dir string, network bool) (*sandbox.Box, error) {
+	c := env.commands()
+	if c.Shell.Sandbox.Mode == SandboxOff || !c.Shell.Sandbox.support().Usable() {
+		return nil, nil
+	}
+	return sandbox.New(c.boxOptions(dir, network)), nil
 }
 
 // noSandbox says why a command cannot run in the sandbox and which setting changes that.

@@ -262,6 +262,22 @@ func (s *Set) all() []tools.Tool {
 // Offered returns the tools of all servers, whether they fit the budget or not. Lists for people use it; models get Tools.
 func (s *Set) Offered() []tools.Tool { return s.all() }
 
+// Program is the server that carries out a tool. ok is false for a server at an address, which no process of this machine runs, and for a
+// name that no server's tool has.
+func (s *Set) Program(tool string) (server Server, ok bool) {
+	taken := map[string]bool{}
+	for _, v := range s.servers { // in the order of all, so that names get the same suffixes
+		listed, _ := v.listing()
+		for _, t := range listed {
+			id := toolName(v.Name, t.Name, taken)
+			if taken[id] = true; id == tool {
+				return v.Server, len(v.Command) > 0
+			}
+		}
+	}
+	return Server{}, false
+}
+
 // changed records that a server's lists have changed, so that the next Tools makes its list again. The caller must hold no lock, as
 // Options.Changed may call the Set.
 func (s *Set) changed() {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"strings"
@@ -29,6 +30,8 @@ type Client struct {
 	said *tail // the end of the worker's standard error
 	// ended is closed when the process has ended and its exit status has been read.
 	ended chan struct{}
+	// launches announces programs to the worker, see Start; nil without Settings.Launches.
+	launches *net.UnixConn
 
 	// A call is in calls from before it is sent until it is answered, so a message of the worker about a running call always finds it.
 	mu    sync.Mutex
@@ -68,7 +71,16 @@ func Start(ctx context.Context, cmd *exec.Cmd, s Settings, host Host) (*Client, 
 	// Files, not writers: for a writer exec starts a goroutine, and Wait would wait until every process that inherited the stream ends.
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, errOut
 	c := &Client{cmd: cmd, host: host, said: &tail{}, ended: make(chan struct{}), calls: map[int64]*tools.Call{}}
-	err = guard.Start(cmd)
+	if s.Launches {
+		var theirs *os.File
+		if c.launches, theirs, err = launchSocket(); err == nil {
+			cmd.ExtraFiles = []*os.File{theirs}
+			defer theirs.Close()
+		}
+	}
+	if err == nil {
+		err = guard.Start(cmd)
+	}
 	// The child has its own copies. A write end left open in this process would keep the reader from noticing that the worker has died.
 	for _, f := range []*os.File{in, out, errOut} {
 		f.Close()
@@ -77,6 +89,7 @@ func Start(ctx context.Context, cmd *exec.Cmd, s Settings, host Host) (*Client, 
 		for _, f := range []*os.File{toWorker, fromWorker, errs} {
 			f.Close()
 		}
+		c.closeLaunches()
 		return nil, fmt.Errorf("the draft's worker could not be started: %w", err)
 	}
 	go func() { _, _ = io.Copy(c.said, errs); errs.Close() }() // ends when the worker and all that inherited its standard error have ended
@@ -157,6 +170,14 @@ func (c *Client) kill() {
 	_ = c.cmd.Process.Kill()
 	<-c.ended
 	_ = c.peer.Close()
+	c.closeLaunches()
+}
+
+// closeLaunches lets the worker's loop of launches end.
+func (c *Client) closeLaunches() {
+	if c.launches != nil {
+		_ = c.launches.Close()
+	}
 }
 
 // call is the running call that a message of the worker is about. The key of a call that has ended is an error: what goes on in the

@@ -35,6 +35,7 @@ var Tools = []string{
 // Main serves until the host closes the connection, which also happens when the host dies, and returns the exit code. The connection uses
 // standard input and output; for everything else in the process, standard input is empty and standard output goes to standard error.
 func Main() int {
+	withhold()
 	in, out := os.Stdin, os.Stdout
 	// A tool that reads standard input would otherwise take bytes of the protocol.
 	null, err := os.Open(os.DevNull)
@@ -190,6 +191,9 @@ func (s *server) setup(set Settings) error {
 		if slices.Contains(Tools, t.ID) {
 			s.tools = append(s.tools, t)
 		}
+	}
+	if set.Launches {
+		go s.serveLaunches() // ends with the host, whose end of the socket closes then
 	}
 	return nil
 }

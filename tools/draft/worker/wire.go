@@ -23,6 +23,9 @@ import (
 // Arg is the first argument that makes this program a worker. The program's main calls Main for it.
 const Arg = "__worker"
 
+// RelayArg is the first argument that makes this program a relay, see Client.Start. The program's main calls Relay for it.
+const RelayArg = "__inside"
+
 // maxMessage bounds one message in both directions, in bytes. It is far above the largest file that a tool changes, counted several times
 // (before, after, JSON escapes): it stops a runaway process and is not a budget.
 const maxMessage = 512 << 20
@@ -43,6 +46,7 @@ type Settings struct {
 	Skills    skill.Places
 	Servers   bool              // the host has language servers
 	MoreEnv   bool              // the host has more environment for commands
+	Launches  bool              // Client.Start is possible: the view is in a namespace of its own
 	Read      map[string]string // files that the session has read before, as files.Tracker.States returns them
 }
 

@@ -182,8 +182,13 @@ func (b *Box) mounts() error {
 		if set(w, unix.AT_RECURSIVE, 0, unix.MOUNT_ATTR_RDONLY) == nil {
 			continue
 		}
-		if err := set(w, 0, 0, unix.MOUNT_ATTR_RDONLY); err != nil { // something mounted in it was read-only before
+		// Something mounted in it was read-only before and stays so. The others are set one by one, or a project that is a mount in a
+		// temporary folder, as in a draft, would be read-only too.
+		if err := set(w, 0, 0, unix.MOUNT_ATTR_RDONLY); err != nil {
 			return err
+		}
+		for _, m := range mountsBelow(w) {
+			_ = set(m, 0, 0, unix.MOUNT_ATTR_RDONLY)
 		}
 	}
 	// A mount point cannot be renamed or removed (EBUSY), which is all that Pinned asks for.
@@ -216,6 +221,24 @@ func (b *Box) mounts() error {
 		}
 	}
 	return os.Chdir(b.Dir) // where we were is the place below the new mounts
+}
+
+// mountsBelow are the mount points below a folder, from /proc/self/mountinfo (proc_pid_mountinfo(5)): the fifth field, in which a blank, a
+// tab, a newline and a backslash are octal escapes. None where the file cannot be read.
+func mountsBelow(dir string) (out []string) {
+	table, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return nil
+	}
+	undo := strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
+	for line := range strings.Lines(string(table)) {
+		if f := strings.Fields(line); len(f) > 5 {
+			if at := undo.Replace(f[4]); below(dir, at) {
+				out = append(out, at)
+			}
+		}
+	}
+	return out
 }
 
 // ownNetwork is a network with nothing but loopback, which tests use.
