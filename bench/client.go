@@ -125,7 +125,7 @@ func (c *client) take(line []byte, at time.Time) {
 		c.asked++
 		c.askedAt = at
 		c.mu.Unlock()
-		c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"outcome":{"outcome":"selected","optionId":"once"}}}`, m.ID))
+		c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"outcome":{"outcome":"selected","optionId":%q}}}`, m.ID, allowOnce(m.Params)))
 	case m.Method != "" && len(m.ID) > 0:
 		c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no such method"}}`, m.ID))
 	case m.Method == "":
@@ -145,6 +145,20 @@ func (c *client) take(line []byte, at time.Time) {
 			ch <- a
 		}
 	}
+}
+
+// allowOnce is the option of a request for permission that allows once; agents name theirs as they like.
+func allowOnce(params json.RawMessage) string {
+	var asked struct {
+		Options []struct{ OptionID, Kind string }
+	}
+	_ = json.Unmarshal(params, &asked)
+	for _, o := range asked.Options {
+		if o.Kind == "allow_once" {
+			return o.OptionID
+		}
+	}
+	return "once"
 }
 
 func (c *client) send(line string) {

@@ -57,7 +57,8 @@ var parts = []part{
 	{"grow-text", "Growth with lines and deltas", howGrowText, (*bench).growText, ""},
 	{"vscode", "VS Code", howVSCode, (*bench).vscode, ""},
 	{"nvim", "Neovim", howNvim, (*bench).nvim, ""},
-	{"opencode", "Beside OpenCode", howOpenCode, (*bench).opencode, ""},
+	{"peers", "Beside OpenCode, Codex and Gemini CLI", howPeers, (*bench).peers, ""},
+	{"opencode", "Beside OpenCode: more figures", howOpenCode, (*bench).opencode, ""},
 }
 
 // bench is one part's surroundings.
@@ -160,11 +161,13 @@ func run(only, bin, project string, scale float64, page, profile string) error {
 		r.Rounds = scale
 		r.finish()
 		results[p.name] = r
+		if page != "" { // at once: a later part may be interrupted
+			if err := saveResults(results); err != nil {
+				return err
+			}
+		}
 	}
 	if page != "" {
-		if err := saveResults(results); err != nil {
-			return err
-		}
 		if err := writePage(page, results); err != nil {
 			return err
 		}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -56,5 +58,31 @@ func TestFigures(t *testing.T) {
 		if got := figure(v); got != want {
 			t.Errorf("%v: %s", v, got)
 		}
+	}
+}
+
+// A part that was never measured must not vanish from the page.
+func TestThePageIsLeftAsItIsWithoutAllParts(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.MkdirAll(filepath.Dir(resultsFile), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]*Result{}
+	for _, p := range parts[1:] {
+		all[p.name] = &Result{Rows: []Row{{What: "w", Unit: "ms", Ours: Samples{1, 2}}}}
+	}
+	if err := saveResults(all); err != nil {
+		t.Fatal(err)
+	}
+	again := loadResults()
+	if len(again) != len(all) || again[parts[1].name].Rows[0].Ours.Median() != 1.5 {
+		t.Errorf("read back %v", again)
+	}
+	if err := writePage("page.md", again); err == nil || !strings.Contains(err.Error(), parts[0].name) {
+		t.Errorf("the page was written without %s: %v", parts[0].name, err)
+	}
+	again[parts[0].name] = &Result{}
+	if err := writePage("page.md", again); err != nil {
+		t.Error(err)
 	}
 }

@@ -32,8 +32,9 @@ func startResult(bin string) *Result {
 
 func (r *Result) finish() { r.LoadAfter, r.Took = load(), time.Since(r.Date) }
 
-// resultsFile keeps what was measured, so that one part can be measured again without the others.
-const resultsFile = ".cache/bench.json"
+// resultsFile keeps every round of what was measured, in the repository: one part can be measured again on any machine without the others
+// vanishing from the page, and a figure of the page can be recomputed.
+const resultsFile = "bench/results.json"
 
 func loadResults() map[string]*Result {
 	all := map[string]*Result{}
@@ -43,15 +44,21 @@ func loadResults() map[string]*Result {
 	return all
 }
 
+// saveResults writes one line a part, so that a part measured again is one line of a diff.
 func saveResults(all map[string]*Result) error {
-	data, err := json.Marshal(all)
-	if err != nil {
-		return err
+	var lines []string
+	for _, part := range parts {
+		r := all[part.name]
+		if r == nil {
+			continue
+		}
+		data, err := json.Marshal(r)
+		if err != nil {
+			return err
+		}
+		lines = append(lines, fmt.Sprintf("%q: %s", part.name, data))
 	}
-	if err := os.MkdirAll(filepath.Dir(resultsFile), 0o755); err != nil {
-		return err
-	}
-	return os.WriteFile(resultsFile, data, 0o644)
+	return os.WriteFile(resultsFile, []byte("{\n"+strings.Join(lines, ",\n")+"\n}\n"), 0o644)
 }
 
 // promise is a row that was promised, with how much of the promise was used: 1 is all of it, more is missed.
@@ -100,8 +107,23 @@ func reasonOf(p promise) string {
 	return ""
 }
 
-// writePage writes the page of everything measured so far, and its plots beside it.
+// neverMeasured are the parts without a result.
+func neverMeasured(all map[string]*Result) []string {
+	var out []string
+	for _, part := range parts {
+		if all[part.name] == nil {
+			out = append(out, part.name)
+		}
+	}
+	return out
+}
+
+// writePage writes the page of everything measured so far, and its plots beside it. It refuses while a part was never measured: the page
+// would lose what it says of that part.
 func writePage(path string, all map[string]*Result) error {
+	if missing := neverMeasured(all); len(missing) > 0 {
+		return fmt.Errorf("%s is left as it is: these parts are not in %s: %s; measure them with -only", path, resultsFile, strings.Join(missing, ","))
+	}
 	var p strings.Builder
 	fmt.Fprintf(&p, `# Benchmarks
 
@@ -114,6 +136,9 @@ Machine: %s.
 `, machine())
 	if busy := busyParts(all); len(busy) > 0 {
 		fmt.Fprintf(&p, "\nOther work kept the processors busy (load above the number of cores) during: %s. Ratios hold, the two being measured in turns;\nabsolute figures are pessimistic, their minima are nearer to a quiet machine.\n", strings.Join(busy, ", "))
+	}
+	if r := all["peers"]; len(r.Rows) > 0 {
+		fmt.Fprintf(&p, "\n## In five figures\n\n%s", peersTable(r))
 	}
 	images := plotFolder(path)
 	if err := writePromises(&p, images, promises(all)); err != nil {
