@@ -22,12 +22,13 @@ func attachCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "attach [session]",
 		Short: "Join a running session of an editor from another editor or a script",
-		Long: `Join a live session: the Agent Client Protocol on standard input and output, carried to the sidecar that has the
-session open. It must have been started with "pillion acp --share", or "attachable": true in your own pillion.jsonc.
+		Long: `Join a live session. This command speaks the Agent Client Protocol on standard input and output, and passes the messages on to
+the sidecar that has the session open. That sidecar must have been started with "pillion acp --share", or with "attachable": true in
+your own pillion.jsonc.
 
-Both editors see the same events; both can send prompts and answer approval requests, and the first answer is used. With a session named (the end or the
-beginning of its id will do), the first session/new joins it. Without one the only live session is joined, this
-directory's before others; an editor may also use session/load.`,
+Both editors see the same events; both can send prompts and answer approval requests, and the first answer is used. If you name a
+session (the beginning or the end of its id is enough), the first session/new joins it. Without a name, it joins the only live session
+of this directory or, if there is none, the only live session. An editor may also use session/load.`,
 		Example: "  pillion attach --list\n  pillion attach ses_01JX",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {

@@ -31,9 +31,9 @@ func checkCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check [COMMIT | RANGE | PATCH | -]",
 		Short: "Report the errors that a change introduces and fixes",
-		Long: `Asks the project's language servers for the verdict on a change: the errors it introduces and fixes, also in files that it
-does not touch. Without an argument the change is what differs from the last commit in the working tree; else a commit, a
-range A..B or A...B, a file with a patch, or - for a patch on standard input. Nothing is written to the project.
+		Long: `Ask the project's language servers for the verdict on a change: the errors that it introduces and fixes, also in files that it
+does not touch. Without an argument the change is the difference between the working tree and the last commit. The argument can be a
+commit, a range A..B or A...B, a file with a patch, or - for a patch on standard input. Nothing is written to the project.
 
 Exit codes: 0 no error is introduced and every server has answered; 1 errors are introduced; 2 wrong usage;
 3 no error is known, but not everything was checked (the reason is printed).`,

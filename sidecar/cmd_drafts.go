@@ -22,10 +22,10 @@ import (
 // draftsCommand is `pillion drafts`: what is left of turns with --review draft that ended without a decision.
 func draftsCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "drafts", Short: "List, show, land or drop drafts that were not decided on",
-		Long: `With --review draft the agent works in a copy-on-write view of the project and proposes all of it at the end. A draft whose
-proposal was not answered, whose turn was cut off or that was rejected is kept, 20 for each project and for 14 days. So is one of
-pillion run --background, which waits here for its review.`,
+		Use: "drafts", Short: "List, show, land or drop the drafts that are kept",
+		Long: `With --review draft the agent works in a copy-on-write view of the project and proposes all its changes at the end. Pillion keeps a
+draft if its proposal was not answered or was rejected, if its turn was cut off, or if it was made with pillion run --background. It
+keeps at most 20 drafts for each project, each for 14 days after its last use.`,
 		Example: `  pillion run --background "rename the field and fix its callers"
   pillion drafts list
   pillion drafts show dr1a2b3c4d
@@ -117,7 +117,7 @@ func draftsList() *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON lines")
-	c.Flags().BoolVar(&all, "all", false, "of all projects")
+	c.Flags().BoolVar(&all, "all", false, "list the drafts of all projects")
 	c.Flags().StringVarP(&cwd, "cwd", "C", "", "project directory (default: this one)")
 	return c
 }

@@ -21,8 +21,8 @@ func importCommand() *cobra.Command {
 	var own, dry bool
 	c := &cobra.Command{
 		Use: "import PROGRAM", Short: "Translate the settings of " + strings.Join(config.Programs, ", ") + " into pillion.jsonc", Args: cobra.ExactArgs(1), ValidArgs: config.Programs,
-		Long: "Reads the settings of another agent in this project (with --global: yours) and shows the pillion.jsonc that says the same, hunk by hunk.\n" +
-			"What pillion.jsonc says already stays. Settings that have no counterpart are listed.",
+		Long: "Read the settings of another agent in this project (with --global: your own settings) and propose the same settings for pillion.jsonc,\n" +
+			"hunk by hunk. Settings that pillion.jsonc has already stay as they are. Settings that Pillion does not have are listed.",
 		Example: "  pillion import claude\n  pillion import codex --global\n  pillion import cursor --print",
 		RunE: func(c *cobra.Command, args []string) error {
 			dir, err := app.Directory(cwd)

@@ -42,10 +42,10 @@ func reviewCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "review [COMMIT | BRANCH | RANGE | PATCH | -]",
 		Short: "Review a change: the language servers' findings, then the model's",
-		Long: `Reviews a change and writes the findings, each with its file and line. Those of the language servers come first, the ones on
-changed lines before others; they need no model. Then follow those of the model, which reads the project and can change nothing.
-Without an argument the change is what differs from the last commit in the working tree; else a commit, a branch (what it
-changes since it left the default branch), a range A..B or A...B, a file with a patch, or - for a patch on standard input.
+		Long: `Review a change and print the findings, each with its file and line. The findings of the language servers come first, those on
+changed lines before others; they need no model. The findings of the model follow; it reads the project and can change nothing.
+Without an argument the change is the difference between the working tree and the last commit. The argument can be a commit, a branch
+(what it changed since it left the default branch), a range A..B or A...B, a file with a patch, or - for a patch on standard input.
 
 Exit codes: 0 no error was found and everything was checked; 1 errors were found; 2 wrong usage; 3 no error is known, but not
 everything was checked, or the model gave no answer (the reason is printed).`,

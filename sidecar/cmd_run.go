@@ -83,7 +83,7 @@ func (f *runFlags) flags(c *cobra.Command) {
 	fl.BoolVar(&f.plain, "plain", false, "line by line, without moving the cursor: for screen readers (also PILLION_PLAIN=1)")
 	fl.IntVar(&f.limits.Steps, "max-steps", 0, "stop the turn after this many model requests (default: the limit of the agent)")
 	fl.Float64Var(&f.limits.Cost, "max-cost", 0, "stop the turn when it has cost this many US dollars")
-	fl.BoolVar(&f.background, "background", false, "work in a draft, in a process that goes on when this one ends; pillion drafts lists it")
+	fl.BoolVar(&f.background, "background", false, "work in a draft, in a process that continues after this one ends; pillion drafts lists it")
 	fl.BoolVar(&f.hold, "hold", false, "leave the proposal of a draft for pillion drafts land, and ask nothing")
 	_ = fl.MarkHidden("hold")
 	fl.BoolVar(&f.asJSON, "json", false, "print events and the result as JSON lines")
@@ -433,7 +433,7 @@ func (j *jsonLines) write(v any) {
 }
 
 // reviewHelp describes --review for every command that has it.
-const reviewHelp = "when changes are asked for: preview (each before it is written), follow (they are written at once), or draft (the agent works in a copy and proposes all of it at the end)"
+const reviewHelp = "when you review changes: preview (each before it is written), follow (after they were written), or draft (all at the end of the turn, made in a copy)"
 
 // approveHelp describes --approve for every command that has it.
 const approveHelp = "how to answer approval requests: ask, all, none, or clean (apply changes that are checked in full and introduce no error)"

@@ -28,9 +28,9 @@ type installer struct {
 func upgradeCommand() *cobra.Command {
 	var yes, show bool
 	c := &cobra.Command{
-		Use: "upgrade", Short: "Install the newest release, by whatever installed this one", Args: cobra.NoArgs,
-		Long: `Install the newest release, by whatever installed this one: npm, a package of the system, Homebrew, go install, install.sh, or an editor's
-extension. The command is shown and needs your approval; one that needs root is only shown.`,
+		Use: "upgrade", Short: "Install the newest release in the way this one was installed", Args: cobra.NoArgs,
+		Long: `Install the newest release in the way this one was installed: with npm, the system's package manager, Homebrew, go install, install.sh or an
+editor's extension. Pillion shows the command and asks before it runs it. A command that needs root is only shown.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			self, err := os.Executable()
 			if err != nil {

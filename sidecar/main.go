@@ -1,4 +1,4 @@
-// Command pillion is the coding agent that rides behind your editor: one binary that editors start (pillion acp),
+// Command pillion is a coding agent that works behind your editor: one binary that editors start (pillion acp),
 // that people run in a terminal (pillion run), and that scripts ask (pillion tool, permission, sessions …).
 package main
 
@@ -119,8 +119,8 @@ func rootCommand() *cobra.Command {
 	var f runFlags
 	root := &cobra.Command{
 		Use:   "pillion",
-		Short: "The coding agent that rides behind your editor",
-		Long: `The coding agent that rides behind your editor.
+		Short: "A coding agent that works behind your editor",
+		Long: `A coding agent that works behind your editor.
 
 pillion in a terminal starts a conversation; pillion run "…" sends one prompt.
 Try it now, without a key or a network:  pillion run "fix all errors"

@@ -43,7 +43,7 @@ var unusedSettings = map[string]string{
 	"layout":             "the editor lays the panel out",
 	"share":              "sessions are never sent anywhere",
 	"autoshare":          "sessions are never sent anywhere",
-	"autoupdate":         "Pillion is updated by whatever installed it",
+	"autoupdate":         "update Pillion with pillion upgrade",
 	"username":           "no user name is shown",
 	"snapshot":           "checkpoints are always kept; they need no git",
 	"server":             "nothing listens on the network",

@@ -1,9 +1,10 @@
 // Package builtin holds Pillion's own tools, one file each, beside the description that the model reads (x.txt).
 //
-// Every tool that changes a file goes through changes.propose, and propose writes through Writer; nothing else writes
-// project files. Every path goes through workspace, which decides what is inside the project and asks for the rest, and
-// every command through commands, which analyses it, asks, and runs it. Finding text, editing text and parsing commands
-// are packages of their own (search, replace, patch, shell); this one joins them to permission and to the editor.
+// Every tool that changes a file calls changes.propose, and propose writes through Writer; nothing else writes
+// project files. Every path is passed to workspace, which decides whether it is inside the project and asks for approval
+// if it is outside. Every command is passed to commands, which analyses it, asks for approval and runs it. Finding text,
+// editing text and parsing commands are separate packages (search, replace, patch, shell); this package connects them to
+// permissions and to the editor.
 //
 //	all := builtin.All(env) // in a stable order
 package builtin
@@ -26,47 +27,47 @@ type Env struct {
 	Cwd      string   // session directory, absolute
 	Root     string   // git worktree root, or Cwd without git: what counts as inside
 	Extra    []string // additional directories that count as inside
-	Own      []string // folders of Pillion itself besides StateDir, wherever the person keeps them: writes there are always asked
+	Own      []string // Pillion's own folders besides StateDir (configuration, keys): a write there always needs approval
 	StateDir string   // spill files go to StateDir/tool-output
-	Home     string   // the person's home folder, for protected paths; empty: not known
+	Home     string   // the person's home folder, for protected paths; "": unknown
 
 	Buffers files.Buffers // the editor's open documents; nil without an editor
 	Tracker *files.Tracker
 	Locks   *files.Locks
 	Bridge  Bridge        // nil: no language servers
-	Applier Applier       // nil: straight to the disk
-	Journal files.Journal // nil: no repair after a crash between two files; see files.DirJournal
-	Format  Formatter     // nil: none
-	Verdict VerdictMode   // how long an edit waits for its verdict, and whether it is asked for its sake
-	Repairs *Repairs      // changes that introduce errors go back to the model once; nil: none does
+	Applier Applier       // nil: write to the disk
+	Journal files.Journal // nil: a crash between two files of one change is not recovered; see files.DirJournal
+	Format  Formatter     // nil: edits are not formatted
+	Verdict VerdictMode   // how long an edit waits for its verdict, and whether a bad verdict makes it need approval
+	Repairs *Repairs      // returns changes that introduce errors to the model once; nil: never
 
 	Search *search.Searcher // nil: one with the default options
 	Shell  BashOptions
 	Web    WebOptions
-	// Commands hears of commands that may change files, before and after; nil: nobody does.
+	// Commands is notified before and after each command that may change files; nil: no notification.
 	Commands CommandWatch
 
-	SubAgents func() []tools.SubAgent // who can be given a task; nil: nobody
-	Skills    *skill.Finder           // nil: none
+	SubAgents func() []tools.SubAgent // the agents that the task tool offers; nil: no agents
+	Skills    *skill.Finder           // nil: no skills
 }
 
-// workspace is the part that knows paths and asks about them. Parts are values made anew for each tool:
-// they hold pointers to what is shared (Tracker, Locks), and nothing of their own.
+// workspace returns the part that resolves paths and asks about those outside the project. This part and the two below
+// are created for each tool. They hold only pointers to shared state (Tracker, Locks), so the copies do not diverge.
 func (env Env) workspace() workspace {
 	return workspace{Cwd: env.Cwd, Root: env.Root, Extra: env.Extra, Own: env.Own, StateDir: env.StateDir, Home: env.Home, Buffers: env.Buffers, Skills: env.Skills}
 }
 
-// changes is the part that proposes changes of files and carries them out.
+// changes returns the part that proposes changes of files and applies them.
 func (env Env) changes() changes {
 	return changes{workspace: env.workspace(), Tracker: env.Tracker, Bridge: env.Bridge, writer: NewWriter(env), checker: checker{Bridge: env.Bridge, mode: env.Verdict}, repairs: env.Repairs}
 }
 
-// commands is the part that judges and runs commands.
+// commands returns the part that analyses and runs commands.
 func (env Env) commands() commands {
 	return commands{workspace: env.workspace(), Tracker: env.Tracker, Bridge: env.Bridge, Shell: env.Shell.ready(), Watch: env.Commands}
 }
 
-// searcher is the session's, or one with the default options.
+// searcher returns the session's searcher, or one with the default options.
 func (env Env) searcher() *search.Searcher {
 	if env.Search != nil {
 		return env.Search
@@ -74,10 +75,9 @@ func (env Env) searcher() *search.Searcher {
 	return search.New(search.Options{})
 }
 
-// All lists the tools, in the order they are offered.
+// All returns the tools in the order in which the model gets them.
 func All(env Env) []tools.Tool {
-	// The four tools for commands must share one Background, or bash_output would not find what bash
-	// started.
+	// The four tools for commands must share one Background: bash_output looks there for the command that bash started.
 	env.Shell = env.Shell.ready()
 	all := []tools.Tool{
 		Read(env), Write(env), Edit(env), MultiEdit(env), ApplyPatch(env), List(env), Glob(env), Grep(env),
@@ -88,45 +88,44 @@ func All(env Env) []tools.Tool {
 	return append(all, webTools(env)...)
 }
 
-// Named reports whether one of Pillion's own tools has this name; a custom tool of the same name
-// replaces it, and is said to.
-// Built on an empty Env: no tool may need anything of it before it is called.
+// Named reports whether one of Pillion's own tools has this name. A custom tool with the same name replaces it, and the
+// person gets a notice. It calls All with an empty Env, so creating a tool must not use the Env; only a call may.
 func Named(id string) bool {
 	return slices.ContainsFunc(All(Env{}), func(t tools.Tool) bool { return t.ID == id })
 }
 
-// Bridge is what the tools need of the language servers; *lspbridge.Manager implements it. A nil Bridge means that there are
-// none: edits are then not checked and say so.
+// Bridge is what the tools need of the language servers; *lspbridge.Manager implements it. With a nil Bridge edits are
+// not checked, and their results say so.
 type Bridge interface {
-	// Check overlays the proposal, diffs the problems and rolls back. It returns within the context's deadline.
+	// Check gives the servers the proposed texts, compares the problems before and after, and gives them the real texts
+	// again. It returns within the context's deadline.
 	Check(ctx context.Context, files []lspbridge.Proposal) lspbridge.Delta
-	// Changed tells the servers what is now on disk (or in the editor) and waits for the problems of those versions.
+	// Changed gives the servers the texts that were written and waits for the problems of those versions.
 	Changed(ctx context.Context, files []lspbridge.Proposal) lspbridge.Delta
-	// Diagnostics of one file as it is now.
+	// Diagnostics returns the problems of one file as it is now.
 	Diagnostics(ctx context.Context, path string) lspbridge.FileReport
 	// Warm starts the servers for a file in the background.
 	Warm(path string)
 }
 
-// Applier writes an accepted set where the person sees it: an editor's WorkspaceEdit, or the disk.
+// Applier writes an accepted change set: to the editor's buffers (WorkspaceEdit) or to the disk.
 type Applier interface {
 	Apply(ctx context.Context, set *change.Set) error
 }
 
-// ApplyChecker is an Applier that can say beforehand what it would refuse, so that no person reviews a
-// change that cannot be written. It does not replace the refusal of Apply: files change while a
-// question is open.
+// ApplyChecker is an Applier that can report before the review whether it would refuse a change, so that the person does
+// not review a change that cannot be written. Apply must check again: files may change during the review.
 type ApplyChecker interface {
 	CanApply(set *change.Set) error
 }
 
-// VerdictWaiter is an Applier that says how long the approval request for a change may wait for its verdict: longer
-// where the person sees the request as it was sent and nothing that comes later. 0 is the usual wait.
+// VerdictWaiter is an Applier that sets how long the approval request for a change waits for its verdict. The wait is
+// longer for clients that cannot update a request after it was sent. 0 means the default wait.
 type VerdictWaiter interface {
 	VerdictWait() time.Duration
 }
 
-// Formatter runs the configured formatter on a text; ok is false where none is configured for the path.
+// Formatter runs the configured formatter on a text; ok is false if no formatter is configured for the path.
 type Formatter interface {
 	Format(ctx context.Context, path, text string) (formatted string, name string, ok bool, err error)
 }

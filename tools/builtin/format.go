@@ -19,54 +19,57 @@ import (
 	"github.com/pillion-dev/pillion/tools/paths"
 )
 
-// FormatRule is a formatter of the configuration. In Command "$FILE" stands for a file with the text, which the
-// program changes; without it the text goes in at stdin and comes out at stdout. "$NAME" stands for the path the
-// text has in the project.
+// FormatRule is a formatter of the configuration. In Command, "$FILE" is replaced by the path of a temporary file with the
+// text, which the program rewrites. Without "$FILE" the program reads the text from stdin and writes the result to stdout.
+// "$NAME" is replaced by the path of the file in the project.
 type FormatRule struct {
-	Name       string // a row of the built-in table is changed by its name
+	Name       string // the name of a row of formatTable makes the rule override that row
 	Command    []string
 	Extensions []string // with their dot
 	Env        map[string]string
 	Disabled   bool
-	// Reason is where the rule stands; the program passes the gate with it. A draft gets only rules that passed it.
+	// Reason names the configuration file of the rule. Package guard decides with it whether the program may start; a draft
+	// gets only rules whose programs may start.
 	Reason guard.Reason `json:"-"`
 }
 
 // FormatOptions say which formatters run.
 type FormatOptions struct {
-	Root    string       // the worktree; nothing outside is formatted
-	Rules   []FormatRule // asked first, in order
-	Detect  bool         // also the first row of the table whose marker is in the project and whose program is there
-	Project bool         // programs out of the project count too (node_modules/.bin, vendor/bin): they are the project's code
-	// Timeout is for one file; 0: ten seconds. The write waits for it.
+	Root    string       // the worktree; files outside it are not formatted
+	Rules   []FormatRule // tried first, in order
+	Detect  bool         // then also try the first row of formatTable whose marker is in the project and whose program is installed
+	Project bool         // programs in the project may run too (node_modules/.bin, vendor/bin): they are the project's code
+	// Timeout is for one file; 0: ten seconds. The write of the file waits until the formatter has ended.
 	Timeout time.Duration
 }
 
-// NewFormatter makes a Formatter. It looks for programs only when a file is formatted, so that a session without edits does not pay for a
-// search of the PATH.
+// NewFormatter returns a Formatter. It looks for programs only when a file is formatted, so that a session without edits does not search the
+// PATH.
 func NewFormatter(o FormatOptions) Formatter {
 	o.Timeout = cmp.Or(o.Timeout, 10*time.Second)
 	return &formatter{o}
 }
 
-// formatter is the Formatter of configured and detected programs. It caches nothing: a person who reads
-// "not installed" may install the program between two edits.
+// formatter is the Formatter of configured and detected programs. It caches nothing, because the person may install a
+// missing program between two edits.
 type formatter struct{ o FormatOptions }
 
-// formatRow is a formatter Pillion knows.
+// formatRow is a formatter that Pillion knows.
 type formatRow struct {
 	name    string
-	exts    string       // separated by blanks, without dots
-	command []string     // as FormatRule.Command; "$EDITION" is Cargo.toml's
-	markers []string     // one must be in the file's folder or above; "name:text": a file that holds the text. None: the program is enough
-	exit1   bool         // exit status 1 only means that complaints are left
-	reason  guard.Reason // where the command stands
-	byName  bool         // never detected, only switched on in the configuration
+	exts    string   // separated by blanks, without dots
+	command []string // as FormatRule.Command; "$EDITION" is replaced by the edition in Cargo.toml
+	// markers are files; one of them must be in the file's folder or above. "name:text" is a file that contains the text. Without
+	// markers the formatter is used wherever its program is installed.
+	markers []string
+	exit1   bool         // exit status 1 is no failure: the program formatted the text, but has more findings
+	reason  guard.Reason // names the configuration file of the command
+	byName  bool         // never detected; the configuration must name it
 }
 
-// Format keeps CRLF where the text had it throughout: most formatters write LF, which would change every line of the diff.
+// Format keeps CRLF if all lines of the text end with it: most formatters write LF, which would change every line of the diff.
 func (f *formatter) Format(ctx context.Context, path, text string) (string, string, bool, error) {
-	// A file outside the project is not the project's to format.
+	// The formatters of a project format only its own files.
 	if f.o.Root != "" && !paths.Within(f.o.Root, path) {
 		return text, "", false, nil
 	}
@@ -83,21 +86,21 @@ func (f *formatter) Format(ctx context.Context, path, text string) (string, stri
 		}
 		return text, row.name, true, err
 	}
-	// Formatters that read from a pipe do not know the file's line ends.
+	// A formatter that reads from a pipe does not see which line ending the file has.
 	if files.EOLOf(text) == files.CRLF && files.EOLOf(out) == files.LF {
 		out = strings.ReplaceAll(out, "\n", "\r\n")
 	}
 	return out, row.name, true, nil
 }
 
-// choose finds the formatter of a path: a configured one, else one of the table. dir is where it runs: for a row of the table the folder of
-// the marker, where the formatter's own settings are.
+// choose finds the formatter of a path: a configured one, else a row of formatTable. dir is the working directory of the program: for a row of
+// the table the folder of the marker, where the formatter's own settings are.
 func (f *formatter) choose(path string) (row formatRow, env map[string]string, dir string, ok bool) {
-	// Only the extension counts, as in the configuration; a Makefile has no formatter.
+	// Only the extension decides, as in the configuration. A file without one, such as Makefile, has no formatter.
 	ext := strings.TrimPrefix(filepath.Ext(path), ".")
 	byName := map[string]FormatRule{}
 	for _, r := range f.o.Rules {
-		// A rule that only names a row ("prettier": {}) switches that one on with its own command and extensions.
+		// A rule that only names a row ("prettier": {}) turns that row on, with the row's command and extensions.
 		known := tableRow(r.Name)
 		if len(r.Command) == 0 && known != nil {
 			r.Command = known.command
@@ -116,7 +119,7 @@ func (f *formatter) choose(path string) (row formatRow, env map[string]string, d
 	if !f.o.Detect {
 		return formatRow{}, nil, "", false
 	}
-	// A row of the configuration, also a disabled one, switches off the table's row of that name.
+	// A rule of the configuration, even a disabled one, replaces the row with its name.
 	for _, row := range formatTable {
 		if _, configured := byName[row.name]; configured || row.byName || !row.has(ext) {
 			continue
@@ -150,7 +153,7 @@ func tableRow(name string) *formatRow {
 	return nil
 }
 
-// cwd is where a configured formatter runs: in the worktree, where its own settings are.
+// cwd is the working directory of a configured formatter: the root of the worktree, because its own settings are usually there.
 func (f *formatter) cwd(path string) string {
 	if f.o.Root != "" {
 		return f.o.Root
@@ -158,8 +161,8 @@ func (f *formatter) cwd(path string) string {
 	return filepath.Dir(path)
 }
 
-// markerFolder finds the folder with one of the markers, from the file's up to the worktree. A marker above the worktree would be another
-// project's. "name:text" reads the file, for programs that are configured inside of package.json or pyproject.toml.
+// markerFolder finds the nearest folder with one of the markers, from the file's folder up to the root of the worktree. A marker above the
+// root would belong to another project. For "name:text" it reads the file: some programs are configured in package.json or pyproject.toml.
 func (f *formatter) markerFolder(path string, markers []string) (dir string, ok bool) {
 	if len(markers) == 0 {
 		return filepath.Dir(path), true
@@ -168,7 +171,7 @@ func (f *formatter) markerFolder(path string, markers []string) (dir string, ok 
 		for _, m := range markers {
 			name, needle, look := strings.Cut(m, ":")
 			p := filepath.Join(d, name)
-			// Configurations are small: more than a MiB is none, and reading it for every edit would be slow.
+			// A configuration file is small. Reading a file over 1 MiB for every edit would be slow.
 			if fi, err := os.Stat(p); err != nil || !fi.Mode().IsRegular() || fi.Size() > 1<<20 {
 				continue
 			}
@@ -185,9 +188,8 @@ func (f *formatter) markerFolder(path string, markers []string) (dir string, ok 
 	}
 }
 
-// program finds a formatter's program. One that lies in the project is the project's code: it counts
-// only where that is allowed (FormatOptions.Project), nearest folder first as npm and composer resolve
-// it.
+// program finds a formatter's program. A program in the project is the project's code, so it is used only with
+// FormatOptions.Project; the nearest folder is searched first, as npm and composer do.
 func (f *formatter) program(name, dir string) (string, bool) {
 	if f.o.Project {
 		for d := dir; ; d = filepath.Dir(d) {
@@ -201,7 +203,7 @@ func (f *formatter) program(name, dir string) (string, bool) {
 			}
 		}
 	}
-	// A PATH with a relative folder ("." or "bin") would start a program of the project without its trust, so only an absolute result counts.
+	// With a relative folder on the PATH ("." or "bin") a program of an untrusted project could be found here, so the result must be absolute.
 	p, err := exec.LookPath(name)
 	if err != nil || !filepath.IsAbs(p) || f.o.Root != "" && paths.Within(f.o.Root, p) && !f.o.Project {
 		return "", false
@@ -209,9 +211,9 @@ func (f *formatter) program(name, dir string) (string, bool) {
 	return p, true
 }
 
-// run gives the text to the program, at stdin or in a copy beside the file, never in the file itself:
-// the change has not been approved, let alone written. An empty result of a text that was not empty is
-// an error, because some formatters print nothing when they fail and still exit with 0.
+// run gives the text to the program on stdin or in a temporary copy beside the file. It never uses the file itself, because
+// the change is not approved yet. An empty result for a text that was not empty is an error: some formatters
+// print nothing when they fail and still exit with 0.
 func (f *formatter) run(ctx context.Context, row formatRow, env map[string]string, dir, path, text string) (string, error) {
 	command := slices.Clone(row.command)
 	temp := ""
@@ -232,12 +234,12 @@ func (f *formatter) run(ctx context.Context, row formatRow, env map[string]strin
 		}
 		command[i] = a
 	}
-	// The gate decides by where the command was configured whether it may start; see package guard.
+	// Whether the program may start depends on the file that configures it; see package guard.
 	why := row.reason
 	why.Who = guard.Formatter
 	cmd := guard.CommandFor(ctx, why, command...)
 	cmd.Dir = dir
-	if _, err := os.Stat(dir); err != nil { // a new folder that is not there yet
+	if _, err := os.Stat(dir); err != nil { // the change creates this folder
 		cmd.Dir = f.o.Root
 	}
 	for k, v := range env {
@@ -256,13 +258,13 @@ func (f *formatter) run(ctx context.Context, row formatRow, env map[string]strin
 	if err == nil {
 		err = cmd.Wait()
 	}
-	// Linters that format, such as rubocop, exit with 1 when complaints are left that they cannot correct; the text is formatted all the same.
+	// Linters such as rubocop exit with 1 if they find problems that they cannot correct; they have formatted the text nevertheless.
 	if x := (*exec.ExitError)(nil); row.exit1 && errors.As(err, &x) && x.ExitCode() == 1 {
 		err = nil
 	}
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
-		return "", fmt.Errorf("%s is not installed", command[0])
+		return "", fmt.Errorf("%s is not installed; install it, or remove the formatter from the configuration", command[0])
 	case err != nil:
 		return "", fmt.Errorf("%w: %s", err, strings.TrimSpace(errs.String()))
 	case out.over:
@@ -284,9 +286,9 @@ func (f *formatter) run(ctx context.Context, row formatRow, env map[string]strin
 	return string(b), nil
 }
 
-// formatCopy puts the text into a hidden file beside the real one, where a formatter finds its settings. In a folder that the change only
-// creates, the nearest one above takes it. The real name stays at the end of the copy's, because formatters choose the language by it. The
-// caller removes it.
+// formatCopy writes the text to a hidden file in the folder of the real file, where a formatter finds its settings. If the change
+// creates that folder, the copy is in the nearest folder above that exists. The copy's name ends with the real name, because formatters
+// choose the language by it. The caller removes the copy.
 func formatCopy(path, text string) (string, error) {
 	dir := filepath.Dir(path)
 	for {
@@ -310,8 +312,7 @@ func formatCopy(path, text string) (string, error) {
 	}
 }
 
-// edition is the edition that Cargo.toml names: rustfmt alone assumes 2015 and fails on async. 2021
-// where the file does not say.
+// edition is the Rust edition that Cargo.toml names, else 2021. Without --edition, rustfmt assumes 2015 and fails on async functions.
 func edition(dir string) string {
 	b, _ := os.ReadFile(filepath.Join(dir, "Cargo.toml"))
 	for l := range strings.Lines(string(b)) {
@@ -323,15 +324,15 @@ func edition(dir string) string {
 	return "2021"
 }
 
-// limited keeps the first max bytes and swallows the rest, so that a formatter that prints without end
-// neither fills the memory nor blocks on a full pipe.
+// limited keeps the first max bytes and discards the rest, so that a formatter that prints without end neither fills the memory nor
+// blocks because its pipe is full.
 type limited struct {
 	bytes.Buffer
 	max  int
 	over bool
 }
 
-// Write never fails: os/exec would return the error as the command's own.
+// Write never fails: os/exec would report the error as an error of the command.
 func (l *limited) Write(p []byte) (int, error) {
 	if room := l.max - l.Len(); len(p) > room {
 		l.over = true
@@ -347,8 +348,8 @@ const (
 	rubyExts = "rb rake gemspec ru"
 )
 
-// formatTable has the known formatters. The first row wins that has the extension, a marker in the project and its program installed, so
-// the order decides between formatters of one language.
+// formatTable lists the known formatters. The first row that has the extension, a marker in the project and an installed program is used,
+// so the order decides between formatters of one language.
 var formatTable = [...]formatRow{
 	{name: "gofumpt", exts: "go", command: []string{"gofumpt"}, byName: true},
 	{name: "gofmt", exts: "go", command: []string{"gofmt"}, markers: []string{"go.mod", "go.work"}},

@@ -2,5 +2,5 @@ package builtin
 
 import "os/exec"
 
-// ownGroup does nothing: Windows has no process group to signal. It is here so that format.go needs no condition.
+// ownGroup does nothing: Windows has no process groups that can be signalled.
 func ownGroup(*exec.Cmd) {}

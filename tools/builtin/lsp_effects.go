@@ -16,25 +16,25 @@ import (
 	"github.com/pillion-dev/pillion/tools/gofix"
 )
 
-// What trying quick fixes out may cost while a list of them is made: the model waits for the list.
+// The model waits for a list of quick fixes, so checking their effects is limited.
 const (
-	// For all checks together. What was not tried by then is listed without an effect.
+	// The time for all checks together. Actions that are not checked by then are listed without an effect.
 	effectBudget = 2 * time.Second
-	// Actions that are tried; each costs the servers a check like that of a proposal.
+	// The number of actions that are checked. Each check costs as much as the check of a proposal.
 	maxEffects = 8
 )
 
-// effect is how many errors an action would fix and introduce. Warnings and hints do not count: they come and go with what an analyser can
-// still see of a broken file. It goes into the metadata for scripts and the built-in model.
+// effect is how many errors an action would fix and introduce. Warnings and hints are not counted: in a file with errors they appear and
+// disappear with the part that the analyser can read. The effect is in the metadata, for scripts and the built-in model.
 type effect struct {
-	Fixes      int  `json:"fixes"`      // errors that go
-	Introduces int  `json:"introduces"` // errors that come
-	Errors     int  `json:"errors"`     // how many errors more there are; less than 0: fewer
-	Stub       bool `json:"stub,omitempty"`
+	Fixes      int  `json:"fixes"`          // errors that disappear
+	Introduces int  `json:"introduces"`     // new errors
+	Errors     int  `json:"errors"`         // the change of the number of errors; negative: fewer
+	Stub       bool `json:"stub,omitempty"` // see makesStub
 }
 
-// effects checks the quick fixes of a list as if each were a proposal, in the servers' memory only. nil
-// for actions of other kinds and for those that could not be checked within the budget.
+// effects checks each quick fix of a list like a proposal, in the servers' memory only. The result has one element for each
+// action: nil for actions of other kinds and for those that could not be checked within the budget.
 func (c *lspCall) effects(ctx context.Context, actions []lspbridge.Action) []*effect {
 	out := make([]*effect, len(actions))
 	ctx, cancel := context.WithTimeout(ctx, effectBudget)
@@ -49,9 +49,8 @@ func (c *lspCall) effects(ctx context.Context, actions []lspbridge.Action) []*ef
 		if err != nil || len(edits) == 0 {
 			continue
 		}
-		// A verdict that is pending says nothing about the action, so it has no effect to
-		// show.
-		// The overlay is rolled back before Check returns, so the next action is tried on the real text.
+		// A pending verdict says nothing about the action, so it gives no effect. The servers have the real
+		// text again when Check returns, so the next action is checked on the real text.
 		if d := c.Bridge.Check(ctx, editProposals(edits)); d.Certainty == change.Fresh || d.Certainty == change.Partial {
 			introduces, fixes := d.Errors()
 			out[i] = &effect{Fixes: fixes, Introduces: introduces, Errors: introduces - fixes, Stub: makesStub(edits)}
@@ -60,9 +59,9 @@ func (c *lspCall) effects(ctx context.Context, actions []lspbridge.Action) []*ef
 	return out
 }
 
-// better orders actions by their effect: those that fix most first, then those of which nothing is
-// known, and those that introduce as many as they fix last. Equal ones keep the server's order, which
-// has its preferred ones first.
+// better orders actions by their effect: first those that fix the most errors, then those with an unknown effect, last those
+// that introduce at least as many errors as they fix. The caller keeps the server's order among equals; servers
+// list their preferred actions first.
 func better(a, b *effect) int {
 	rank := func(e *effect) int {
 		switch {
@@ -76,16 +75,16 @@ func better(a, b *effect) int {
 	return cmp.Compare(rank(a), rank(b))
 }
 
-// stubs are the bodies that servers generate for missing code: it compiles, and fails when it runs. A quotation may be a
-// beginning, where servers add words of their own.
+// stubs are bodies that servers generate for missing functions: they compile, but fail when they run. Some entries are only
+// the beginning of the text, because servers add different words after it.
 var stubs = []string{`panic("unimplemented")`, `panic("not implemented`, "todo!()", "unimplemented!()", "raise NotImplementedError", `throw new Error("Method not implemented.")`, `throw new Error("Function not implemented.")`}
 
-// makesStub reports whether an edit adds such a body. The effect is marked with it, because the number of errors falls although nothing was
-// solved.
+// makesStub reports whether an edit adds such a body. Such an effect is marked, because the number of errors falls although the code still
+// does not work.
 func makesStub(edits []lspbridge.FileEdit) bool {
 	for _, e := range edits {
 		for _, s := range stubs {
-			// A count, since the file may have had such a body before.
+			// Count them, because the file may already contain such a body.
 			if strings.Count(e.New, s) > strings.Count(e.Old, s) {
 				return true
 			}
@@ -94,10 +93,10 @@ func makesStub(edits []lspbridge.FileEdit) bool {
 	return false
 }
 
-// moduleFixes are edits of our own (tools/gofix) for the Go errors that the question is about. Without
-// a line the first error that has a fix counts.
+// moduleFixes returns Pillion's own edits (package gofix) for the Go error at the line of the request. Without a line it
+// returns those for the first error that has a fix.
 func (c *lspCall) moduleFixes(ctx context.Context, about []change.Problem) []gofix.Fix {
-	// gofix knows Go only, and its fixes are quick fixes: a request for another kind gets none of them.
+	// gofix fixes only Go, and its fixes are quick fixes; a request for another kind of action must not get them.
 	if filepath.Ext(c.path) != ".go" || c.p.Kind != "" && !strings.HasPrefix("quickfix", c.p.Kind) {
 		return nil
 	}
@@ -111,14 +110,14 @@ func (c *lspCall) moduleFixes(ctx context.Context, about []change.Problem) []gof
 		}
 		fixes, err := new(gofix.Finder).Find(ctx, c.path, line, c.writer.Present)
 		if err != nil || len(fixes) > 0 || c.p.Line != 0 {
-			return fixes // what cannot be found is not offered; the servers' own answers stand
+			return fixes // an error of gofix is ignored: the list then has only the servers' actions
 		}
 	}
 	return nil
 }
 
-// applyFix proposes an edit of our own. The files must be as they were when it was computed; unlike a
-// server's action it cannot be asked for again at another place.
+// applyFix proposes one of Pillion's own edits. The files must have the text for which it was computed. A server's action could
+// be requested again for the new text; this edit could not.
 func (c *lspCall) applyFix(ctx context.Context, f *gofix.Fix) (tools.Result, error) {
 	var edits []lspbridge.FileEdit
 	for _, path := range slices.Sorted(maps.Keys(f.Files)) {
@@ -130,8 +129,7 @@ func (c *lspCall) applyFix(ctx context.Context, f *gofix.Fix) (tools.Result, err
 	return c.change(ctx, f.Title, func() ([]lspbridge.FileEdit, error) { return edits, nil })
 }
 
-// editProposals are a server's edits as whole texts, for Bridge.Check. A rename is a deletion and a new
-// file.
+// editProposals converts a server's edits to whole texts for Bridge.Check. A rename becomes a deletion and a new file.
 func editProposals(edits []lspbridge.FileEdit) []lspbridge.Proposal {
 	var out []lspbridge.Proposal
 	for _, e := range edits {

@@ -13,24 +13,24 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
-// mover knows what else changes when files get other names (LSP's workspace/willRenameFiles); *lspbridge.Manager does.
+// mover returns the edits that a rename of files needs in other files (LSP's workspace/willRenameFiles). *lspbridge.Manager implements it.
 type mover interface {
 	WillRename(ctx context.Context, renames []lspbridge.FileRename) ([]lspbridge.FileEdit, error)
 }
 
-// changer knows what else changes when files are created and deleted (willCreateFiles, willDeleteFiles); *lspbridge.Manager
-// does.
+// changer returns the edits that creating and deleting files needs in other files (willCreateFiles, willDeleteFiles).
+// *lspbridge.Manager implements it.
 type changer interface {
 	WillChange(ctx context.Context, created, deleted []string) ([]lspbridge.FileEdit, error)
 }
 
-// moveBudget is how long a move waits for the servers. It is longer than a check's: imports that are
-// not updated with the move stay broken, since nothing asks again.
+// moveBudget is how long a move waits for the servers. It is longer than the wait for a check, because the servers are asked only
+// once: imports that are not updated with the move stay broken.
 const moveBudget = 5 * time.Second
 
-// followMoves adds to a proposal that moves, creates or deletes files what the language servers say
-// follows from it: imports in other files and in the moved ones. The person then reviews one change
-// set, not a move and later its repairs. What cannot be merged into the proposal is told to the model.
+// followMoves extends a proposal that moves, creates or deletes files by the edits that the language servers ask for: usually
+// imports, in other files and in the moved ones. The person then reviews one change set, not a move and its repairs
+// afterwards. The result names for the model the edits that could not be merged into the proposal.
 func (c changes) followMoves(ctx context.Context, call *tools.Call, p *proposal) {
 	if c.Bridge == nil || p.complete {
 		return
@@ -67,9 +67,8 @@ func (c changes) followMoves(ctx context.Context, call *tools.Call, p *proposal)
 	}
 	var followed, left []string
 	for _, ed := range edits {
-		// A server that wants to move further files would need another round of questions
-		// to all servers.
-		// joinEdit merges texts; a file that comes or goes is none.
+		// joinEdit merges texts only. If a server wants to move, create or delete more files, all servers would have
+		// to be asked again about those.
 		if ed.Kind != "edit" {
 			left = append(left, c.rel(ed.Path))
 			continue
@@ -85,19 +84,19 @@ func (c changes) followMoves(ctx context.Context, call *tools.Call, p *proposal)
 		notes = append(notes, what+strings.Join(followed, ", ")+".")
 	}
 	if len(left) > 0 {
-		notes = append(notes, "These would have to follow the move and were left alone: "+strings.Join(left, ", ")+".")
+		notes = append(notes, "These files may need a change because of the move and were not changed: "+strings.Join(left, ", ")+".")
 	}
 	if err != nil {
-		notes = append(notes, fmt.Sprintf("Imports may have to follow the move; the language server could not say: %v.", err))
+		notes = append(notes, fmt.Sprintf("Imports may have to be changed because of the move; the language server did not answer: %v.", err))
 	}
 	if len(notes) > 0 {
 		p.note = strings.TrimSpace(p.note + "\n" + strings.Join(notes, "\n"))
 	}
 }
 
-// joinEdit makes a server's edit part of a proposal. Where the proposal changes the same file, both are
-// merged. Files outside the project and files that a rule protects from edits are left alone: the model
-// did not name them, so they must not get in through a server.
+// joinEdit adds a server's edit to a proposal. If the proposal already changes the file, both edits are merged. It refuses files
+// outside the project and files whose edits a rule denies: the model did not name these files, and a server must not
+// add them. why is the reason for the model; "" if there is nothing to report.
 func (c changes) joinEdit(ctx context.Context, call *tools.Call, p *proposal, ed lspbridge.FileEdit) (done bool, why string) {
 	at, err := c.place(filepath.Clean(ed.Path))
 	if err != nil {
@@ -108,11 +107,11 @@ func (c changes) joinEdit(ctx context.Context, call *tools.Call, p *proposal, ed
 		if m.base.Real != at.real && (m.to == nil || m.to.real != at.real) {
 			continue
 		}
-		// Without a reason: nobody misses an edit of a file that goes.
+		// No reason to report: the proposal deletes the file.
 		if m.Kind == change.Delete {
 			return false, ""
 		}
-		// The server's edit is from the file's text; the member may have changed other lines already.
+		// The server computed its edit for the file's present text, but the proposal may change other lines of it.
 		merged, err := change.File{Path: m.Path, Kind: change.Edit, Old: ed.Old, New: ed.New}.Rebase(m.New)
 		if err != nil {
 			return false, "it changes the same lines"
@@ -137,7 +136,7 @@ func (c changes) joinEdit(ctx context.Context, call *tools.Call, p *proposal, ed
 	}
 	merged, err := change.File{Path: at.path, Kind: change.Edit, Old: ed.Old, New: ed.New}.Rebase(f.Text)
 	if err != nil {
-		return false, "it changed meanwhile"
+		return false, "the file has changed since"
 	}
 	p.members = append(p.members, member{File: change.File{Path: at.path, Kind: change.Edit, Old: f.Text, New: merged.New}, base: f})
 	return true, ""

@@ -75,7 +75,7 @@ func TestMoveIsFollowed(t *testing.T) {
 			t.Errorf("%s is %q, %v", name, got, err)
 		}
 	}
-	for _, want := range []string{"adapted the imports in b.ts, c.ts.", "locked.ts (editing it is denied)", "old.ts (it changed meanwhile)", "elsewhere.ts (outside the project)", "could not say: tardy is starting."} {
+	for _, want := range []string{"adapted the imports in b.ts, c.ts.", "locked.ts (editing it is denied)", "old.ts (the file has changed since)", "elsewhere.ts (outside the project)", "did not answer: tardy is starting."} {
 		if !strings.Contains(r.Output, want) {
 			t.Errorf("%s\nlacks %s", r.Output, want)
 		}

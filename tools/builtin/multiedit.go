@@ -10,13 +10,13 @@ import (
 //go:embed multiedit.txt
 var multiEditText string
 
-// multiEditParams has the names of OpenCode's tool; each edit is made on the result of those before it.
+// multiEditParams has the parameter names of OpenCode's tool. Each edit is applied to the result of the edits before it.
 type multiEditParams struct {
 	FilePath string        `json:"filePath"`
 	Edits    []replacement `json:"edits" minItems:"1"`
 }
 
-// MultiEdit makes several replacements in one file, all or nothing, and asks once.
+// MultiEdit makes several replacements in one file. If one of them fails, the file does not change. It asks once for all of them.
 func MultiEdit(env Env) tools.Tool {
 	c := env.changes()
 	return tools.New("multiedit", multiEditText, func(ctx context.Context, p multiEditParams, call *tools.Call) (tools.Result, error) {

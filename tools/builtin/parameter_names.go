@@ -7,8 +7,8 @@ import (
 )
 
 // Other names that the tools accept for their parameters, see tools.WithNames. Models that were trained on other programs' tools use the
-// names of those; what they mean is clear, and a failed call costs a step. Names are compared without case, '-' and '_'. The schema
-// shows only the keys.
+// names of those tools. Their meaning is clear, and refusing the call would cost a step. Names are compared without case, '-' and '_'. The
+// schema shows only the keys of these maps.
 var (
 	fileNames   = []string{"path", "file", "filename", "absolutePath", "targetFile", "relativePath"}
 	folderNames = []string{"directory", "dir", "folder", "root", "cwd", "directoryPath", "dirPath", "targetDirectory", "absolutePath", "relativePath"}

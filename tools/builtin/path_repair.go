@@ -10,11 +10,11 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// repairPath is the path that a model means by what it wrote: a URL (file:///…), the home folder (~/…), blanks or quotes around a name,
-// accents in the other of Unicode's two normal forms (macOS stores NFD, models write NFC). Without it, `write ~/x` creates a folder "~"
-// in the project. A path that exists is taken literally. The result is judged like any path: repairing grants nothing.
+// repairPath corrects the spellings of a path that models use: a URL (file:///…), the home folder (~/…), blanks or quotes around a name,
+// accents in the other Unicode normal form (macOS stores NFD, models write NFC). Without it, `write ~/x` would create a folder "~"
+// in the project. A path that exists is not changed. The rules judge the result like any path, so the correction gives no rights.
 func (w workspace) repairPath(path string) string {
-	// there looks at the name itself, so a dangling link counts as well.
+	// there does not follow links, so a link without a target exists too.
 	there := func(p string) bool {
 		if !filepath.IsAbs(p) {
 			p = filepath.Join(w.Cwd, p)

@@ -9,11 +9,11 @@ import (
 	"github.com/pillion-dev/pillion/tools/change"
 )
 
-// Reopen is a proposal that waited for a person when its session was cut off, as a tool that is not offered to models. It runs once and
-// goes through propose like every other change, beginning with a comparison with the files as they are now. ask is the id of the approval
-// request that was open.
+// Reopen returns a tool that proposes a stored change set again. Its session was cut off while the approval request was open; ask is the id
+// of that request. Models are not offered the tool. It runs once: it merges the change set with the files as they are now and then calls
+// propose like every other change.
 //
-// A person is always asked: opening a session must not write, whatever the rules have come to allow since.
+// The person is always asked: opening a session must not write files, even if a rule allows the edit now.
 func Reopen(env Env, set *change.Set, ask string) tools.Tool {
 	id := set.Tool
 	if id == "" {
@@ -28,7 +28,7 @@ func Reopen(env Env, set *change.Set, ask string) tools.Tool {
 // reopen proposes a change set again, on the files as they are now. Its hunks keep their ids.
 func (c changes) reopen(ctx context.Context, call *tools.Call, set *change.Set, ask string) (tools.Result, error) {
 	p := proposal{done: "Change applied successfully.", complete: true, again: set, ask: ask,
-		confirm: "it waited for you when this session was cut off; the files were compared again"}
+		confirm: "the session was cut off while this request was open; the files were compared again"}
 	for _, f := range set.Files {
 		m, err := c.rebased(f)
 		if err != nil {
@@ -46,8 +46,8 @@ func (c changes) reopen(ctx context.Context, call *tools.Call, set *change.Set, 
 	return c.propose(ctx, call, p)
 }
 
-// rebased is a file of a stored change set, merged with the file as it is now. A conflict makes the
-// proposal outdated.
+// rebased merges a file of a stored change set with the file as it is now. It fails if the file is gone or both changed the same
+// lines; the proposal is then outdated.
 func (c changes) rebased(f change.File) (member, error) {
 	here, err := c.place(f.Path)
 	if err != nil {

@@ -11,19 +11,19 @@ import (
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
-// Repairs remembers which changes went back to the model because they introduce errors: each goes back once, and then a
-// person is asked. One belongs to a session, and its zero value is ready.
+// Repairs returns a change to the model if it introduces errors. It does so once for the same files; if the model proposes
+// a change of them again, the person is asked. Each session has its own Repairs. The zero value is ready for use.
 type Repairs struct {
 	mu   sync.Mutex
-	back map[string]bool // guarded by mu; paths of changes that went back and were not proposed again
+	back map[string]bool // guarded by mu; paths of changes that were returned and not proposed again
 }
 
-// IntroducedErrors is the kind of the error with which a change goes back to the model.
+// IntroducedErrors is the kind of the error that returns a change to the model.
 const IntroducedErrors = "introduces_errors"
 
-// earlier counts the attempts before this one at the same files, and forgets them: whatever comes next is asked about. An
-// attempt that the model gave up is forgotten with the next change of one of its files, in a later turn perhaps; the person is
-// then asked without a repair, which is the mistake that costs less.
+// earlier returns 1 if a change of one of these files was returned before, else 0, and forgets it. If the model gave up its first
+// attempt, the next change of one of its files, perhaps in a later turn, counts as the second attempt. The person is then asked
+// although the model was not; that is better than returning a change twice.
 func (r *Repairs) earlier(set *change.Set) int {
 	if r == nil {
 		return 0
@@ -40,8 +40,9 @@ func (r *Repairs) earlier(set *change.Set) int {
 	return n
 }
 
-// sendBack is the error for the model where a change is to go back: made by a model, of a fresh verdict with new errors, and
-// not seen before. Only a fresh one counts: a server that has not finished would send the model after errors that are none.
+// sendBack returns the error for the model if it should repair the change first; nil otherwise. It does so only for a change that a
+// model made and whose verdict is fresh and names introduced errors. With other verdicts a server may not have finished, and the
+// model would repair errors that do not exist.
 func (r *Repairs) sendBack(call *tools.Call, set *change.Set, name func(string) string) error {
 	v := set.Verdict
 	if r == nil || call.MessageID == "" || v == nil || v.Certainty != change.Fresh {
@@ -59,14 +60,14 @@ func (r *Repairs) sendBack(call *tools.Call, set *change.Set, name func(string) 
 	for _, p := range set.Paths() {
 		r.back[p] = true
 	}
-	return &tools.Error{Kind: IntroducedErrors, Message: fmt.Sprintf("The user was not asked yet and nothing was written: the language servers have checked this change, and it introduces %s:\n%s\nPropose it again with what mends them, in one call where the tool takes several edits. If they are meant to be there for now, because the next change mends them, make the same call again and say why in one sentence before it: the user sees the errors and that sentence.",
+	return &tools.Error{Kind: IntroducedErrors, Message: fmt.Sprintf("Nothing was written, and the user was not asked yet: the language servers have checked this change, and it introduces %s:\n%s\nPropose the change again with the errors fixed, in one call if the tool takes several edits. If you want these errors for now, because your next change fixes them, make the same call again and first say why in one sentence: the user sees the errors and that sentence.",
 		textutil.Plural(n, "error"), ErrorList(v, name))}
 }
 
-// maxErrorList is how many errors go into the context of the model: enough to begin with.
+// maxErrorList limits how many errors are added to the model's context. The model sees the others after it has fixed these.
 const maxErrorList = 20
 
-// ErrorList is the errors that a verdict says a change introduces, a line each; name prints a path for the reader.
+// ErrorList lists the errors that a change introduces according to its verdict, one per line; name prints a path for the reader.
 func ErrorList(v *change.Verdict, name func(string) string) string {
 	errors := slices.DeleteFunc(slices.Clone(v.Introduced), func(p change.Problem) bool { return !p.IsError() })
 	var b strings.Builder
@@ -80,8 +81,8 @@ func ErrorList(v *change.Verdict, name func(string) string) string {
 	return b.String()
 }
 
-// Reason is the reason of a model that proposes what it was told to be wrong, from the words it said: their first characters, in
-// one line.
+// Reason is what the person reads when a model proposes a returned change again: the text that the model wrote before its call, on
+// one line and shortened.
 func Reason(words string) string {
 	if words = strings.Join(strings.Fields(words), " "); words == "" {
 		return "no reason was given"

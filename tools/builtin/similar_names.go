@@ -9,18 +9,18 @@ import (
 	"github.com/pillion-dev/pillion/tools/fuzzy"
 )
 
-// Bounds of a search that only improves an error message.
+// Limits of the search for similar names, which only improves an error message.
 const (
-	maxSimilar = 3    // names in the message; more would be guesses
+	maxSimilar = 3    // names in the message; more than three are rarely useful
 	maxScanned = 5000 // entries of a folder that are examined
 )
 
-// similarNames lists up to maxSimilar neighbours of a missing path with a name like it, best first. When the
-// folder is missing too, its nearest existing parent is searched for a folder like the missing one:
-// models get one part of a path wrong, rarely two.
+// similarNames lists up to maxSimilar files in the folder of a missing path that have a similar name, the most similar first. If the
+// folder is missing too, it searches the nearest existing parent for a folder with a similar name: models get
+// one part of a path wrong, rarely two.
 func similarNames(path string) []string {
 	dir, name, rest := filepath.Dir(path), filepath.Base(path), ""
-	// Folders upwards. A path that is wrong in more than eight parts is no slip of one name.
+	// Go up at most eight folders: a path with more missing folders is not a typing error in one name.
 	for range 8 {
 		d, err := os.Open(dir)
 		if err != nil {
@@ -28,7 +28,7 @@ func similarNames(path string) []string {
 			if up == dir {
 				return nil
 			}
-			// What lay below the missing folder is looked for in the one found instead.
+			// The rest of the path is appended to a similar folder, if it exists there.
 			rest = filepath.Join(name, rest)
 			dir, name = up, filepath.Base(dir)
 			continue
@@ -64,8 +64,8 @@ func similarNames(path string) []string {
 	return nil
 }
 
-// likeness rates two lower-case names: 0 is not alike, 100 the same but for case. The steps only order the classes (same stem, slips, one
-// within the other, the stem within); inside a class the smaller difference wins.
+// likeness rates two lower-case names from 0 (different) to 100 (equal). Its numbers only order the kinds of similarity: the same stem, a
+// typing error, one name within the other, the stem within the other name. Within a kind the smaller difference wins.
 func likeness(want, have string) int {
 	switch {
 	case want == have:
@@ -85,5 +85,5 @@ func likeness(want, have string) int {
 	return 0
 }
 
-// stem is a name without its last extension: models often name the .js of a .ts.
+// stem is a name without its last extension: models often name x.js when the file is x.ts.
 func stem(name string) string { return strings.TrimSuffix(name, filepath.Ext(name)) }

@@ -18,15 +18,15 @@ import (
 	"github.com/pillion-dev/pillion/tools/skill"
 )
 
-// workspace is where a session works: which paths belong to it, how they are named, and who is asked about the
-// others. The fields are those of Env.
+// workspace decides which paths belong to the project, how they are named, and asks for approval of the others. The fields
+// are those of Env.
 type workspace struct {
 	Cwd, Root  string
 	Extra, Own []string
 	StateDir   string
 	Home       string
 	Buffers    files.Buffers
-	Skills     *skill.Finder // their files may be read wherever they are
+	Skills     *skill.Finder // files of skills may be read without approval, wherever they are
 }
 
 // abs makes a model's path absolute and clean. It does not resolve links; place does.
@@ -35,7 +35,7 @@ func (w workspace) abs(path string) (string, error) {
 	case path == "":
 		return "", &tools.Error{Kind: "file_missing", Message: "filePath is empty; give the path of a file, absolute or relative to " + w.Cwd}
 	case strings.ContainsRune(path, 0):
-		return "", &tools.Error{Kind: "file_missing", Message: "the path holds a NUL byte, which no file name can"}
+		return "", &tools.Error{Kind: "file_missing", Message: "the path contains a NUL byte, which a file name cannot contain; give the path without it"}
 	}
 	if path = w.repairPath(path); filepath.IsAbs(path) {
 		return filepath.Clean(path), nil
@@ -43,11 +43,10 @@ func (w workspace) abs(path string) (string, error) {
 	return filepath.Join(w.Cwd, path), nil
 }
 
-// rel is the path that permission rules and people see: relative to the worktree, with forward slashes.
+// rel is the path that permission rules and people see: relative to the worktree's root, with forward slashes.
 func (w workspace) rel(path string) string { return relTo(w.root(), path) }
 
-// relTo is a path relative to dir with forward slashes; the path itself where there is no relative one
-// (another drive).
+// relTo is a path relative to dir, with forward slashes. If there is no relative path (another drive on Windows), it is the path itself.
 func relTo(dir, path string) string {
 	r, err := filepath.Rel(dir, path)
 	if err != nil {
@@ -56,7 +55,7 @@ func relTo(dir, path string) string {
 	return filepath.ToSlash(r)
 }
 
-// root is the folder that paths are named after: the worktree, or the session's folder without one.
+// root is the folder to which displayed paths are relative: the worktree's root or, without a worktree, the session's folder.
 func (w workspace) root() string {
 	if w.Root != "" {
 		return w.Root
@@ -64,9 +63,9 @@ func (w workspace) root() string {
 	return w.Cwd
 }
 
-// inside reports whether a real path belongs to the project: to the worktree, the session's folder, or
-// one that was added. Both the folder as configured and its resolved name count, since real is resolved
-// and the configuration may not be.
+// inside reports whether a real path belongs to the project: to the worktree, the session's folder or an additional folder. Each
+// folder is tried as configured and with its links resolved, because real is resolved and the configuration may
+// contain links.
 func (w workspace) inside(real string) bool {
 	for _, dir := range append([]string{w.root(), w.Cwd}, w.Extra...) {
 		if dir == "" {
@@ -82,8 +81,8 @@ func (w workspace) inside(real string) bool {
 	return false
 }
 
-// patterns are the names of a path that rules judge: relative to the worktree, and the target of its
-// links when that is another place, so that a link is no way around a rule.
+// patterns are the names that permission rules are matched with: the path relative to the root and, if links lead to another
+// place, that place too. Otherwise a link could be used to get around a rule.
 func (w workspace) patterns(path, real string) []string {
 	out := []string{w.rel(path)}
 	root, err := files.Real(w.root())
@@ -96,9 +95,9 @@ func (w workspace) patterns(path, real string) []string {
 	return out
 }
 
-// protected is permission.Protected plus Pillion's own folders where XDG variables put them elsewhere.
-// Trust, keys, sessions and settings are never writable by a rule for everything: the agent could give
-// itself permissions.
+// protected is permission.Protected and Pillion's own folders, which XDG variables can put anywhere. A rule that allows everything
+// does not allow writes to trust, keys, sessions and settings, because the agent could give itself permissions there. The
+// string is the reason.
 func (w workspace) protected(real, home string) (string, bool) {
 	for _, dir := range append([]string{w.StateDir}, w.Own...) {
 		if dir == "" {
@@ -114,22 +113,22 @@ func (w workspace) protected(real, home string) (string, bool) {
 	return permission.Protected(real, home, w.root())
 }
 
-// inCopy reports a path of the project where that is a draft's copy, which is kept in the state folder. The draft's own data lies beside
-// the copy and stays protected.
+// inCopy reports whether the project is a draft's copy, which is kept in the state folder, and the path is in that copy. The draft's own
+// data is beside the copy and stays protected.
 func (w workspace) inCopy(state, real string) bool {
 	root, err := files.Real(w.root())
 	return err == nil && filepath.Dir(filepath.Dir(root)) == filepath.Join(state, "drafts") && paths.Within(root, real)
 }
 
-// place is a path that a call wants to use: as named, and with its links resolved at that moment.
-// openPlace and the writer compare real again.
+// place is a path of a call: as the call names it, and with its links resolved at that moment (real). openPlace and
+// the writer resolve the links again and refuse the path if they lead elsewhere.
 type place struct {
 	path, real string
 	dir        bool
 }
 
-// place resolves a path and notes whether it is a folder. A path that does not exist is no error: it
-// may be created.
+// place resolves a path and checks whether it is a folder. A path that does not exist is not an error, because a tool
+// may create it.
 func (w workspace) place(path string) (place, error) {
 	real, err := files.Real(path)
 	if err != nil {
@@ -139,8 +138,8 @@ func (w workspace) place(path string) (place, error) {
 	return place{path, real, err == nil && fi.IsDir()}, nil
 }
 
-// open asks for a place outside the project, then reads the file as the person sees it (an open buffer
-// before the disk).
+// open asks for approval if the file is outside the project, then reads it as the person sees it: from an open buffer if there is one,
+// else from the disk.
 func (w workspace) open(ctx context.Context, call *tools.Call, path string) (*files.File, error) {
 	path, err := w.abs(path)
 	if err != nil {
@@ -156,20 +155,20 @@ func (w workspace) open(ctx context.Context, call *tools.Call, path string) (*fi
 	return w.openPlace(p)
 }
 
-// openPlace reads the file at a place that was approved. It fails as stale when the path leads elsewhere by now: the approval
-// was for the file that the links led to then.
+// openPlace reads the file at a place that was approved. It fails with the kind "stale" if the path leads to another file than before:
+// the approval was for the earlier one.
 func (w workspace) openPlace(p place) (*files.File, error) {
 	f, err := files.OpenAt(p.path, p.real, w.Buffers)
 	if err != nil {
 		return nil, pathError(p.path, err)
 	}
 	if f.Real != p.real {
-		return nil, &tools.Error{Kind: "stale", Message: p.path + " leads to another place than a moment ago; try again"}
+		return nil, &tools.Error{Kind: "stale", Message: p.path + " is a link, and its target has just changed; call the tool again"}
 	}
 	return f, nil
 }
 
-// pathError gives an error about a path its kind, and says in plain words what the system said.
+// pathError converts an error of the file system to a tools.Error with a kind and a message for the model.
 func pathError(path string, err error) error {
 	kind := "io"
 	msg := err.Error()
@@ -190,7 +189,7 @@ func pathError(path string, err error) error {
 	return &tools.Error{Kind: kind, Message: msg, Err: err}
 }
 
-// missing is the error for a file that is not there, with up to three names like it.
+// missing is the error for a file that does not exist; it lists up to three similar names.
 func missing(path string) error {
 	msg := "File not found: " + path
 	if strings.Contains(path, "/~/") || strings.HasSuffix(path, "/~") {
@@ -204,7 +203,8 @@ func missing(path string) error {
 	return &tools.Error{Kind: "file_missing", Message: msg}
 }
 
-// home is the person's home folder; empty when the system does not say, and then nothing below it is protected as such.
+// home is the person's home folder. It is empty if the system does not know it; files that are protected by their place in the home
+// folder are not protected then.
 func (w workspace) home() string {
 	if w.Home != "" {
 		return w.Home
@@ -213,8 +213,8 @@ func (w workspace) home() string {
 	return h
 }
 
-// canonicalName gives all spellings of a file one name (relative, absolute, through links), so that a patch
-// cannot change one file in two sections.
+// canonicalName gives all spellings of a file (relative, absolute, through links) one name. Without it a patch could have two sections
+// for the same file and not know it.
 func (w workspace) canonicalName(name string) string {
 	path, err := w.abs(name)
 	if err != nil {
@@ -223,7 +223,7 @@ func (w workspace) canonicalName(name string) string {
 	return real(path)
 }
 
-// workdir is the folder in which a command runs. It need not exist; the command then fails and says so.
+// workdir is the folder in which a command runs. If it does not exist, the command fails with an error that names it.
 func (w workspace) workdir(dir string) string {
 	switch {
 	case dir == "":
@@ -234,7 +234,7 @@ func (w workspace) workdir(dir string) string {
 	return filepath.Clean(dir)
 }
 
-// spillDir is where long outputs are written; empty keeps none.
+// spillDir is the folder for long outputs; "" means that they are not kept.
 func (w workspace) spillDir() string {
 	if w.StateDir == "" {
 		return ""
@@ -247,7 +247,7 @@ func (w workspace) spill() string {
 	if w.StateDir == "" {
 		return ""
 	}
-	// Resolved, because the paths it is compared with are.
+	// The paths that it is compared with have their links resolved, so this one must have too.
 	dir, err := files.Real(w.StateDir + "/tool-output")
 	if err != nil {
 		return ""
@@ -291,8 +291,8 @@ func (w workspace) searchPlace(path string) (place, error) {
 	return w.place(abs)
 }
 
-// named is a path below at.real under the name that the model used: results of a search through a link
-// must not surprise it with another folder.
+// named converts a path below at.real to the name that the model used. If a model searches through a link, the results must
+// have the name of the link, not of the folder it leads to.
 func (at place) named(path string) string {
 	if at.path == at.real {
 		return path
@@ -304,8 +304,8 @@ func (at place) named(path string) string {
 	return filepath.Join(at.path, rel)
 }
 
-// unsaved are the open documents whose text differs from the disk, by their real paths: searches look
-// into them instead.
+// unsaved returns the open documents whose text differs from the disk, by their real paths. Searches read their text instead of
+// the file.
 func (w workspace) unsaved() []search.Buffer {
 	if w.Buffers == nil {
 		return nil

@@ -19,8 +19,8 @@ type writeParams struct {
 	Content  string `json:"content"`
 }
 
-// Write replaces a whole file or creates one. An existing file must have been read: a model that writes
-// from memory drops what others added.
+// Write replaces a whole file or creates one. The model must have read an existing file before: if it wrote from memory, it
+// would remove what others have added.
 func Write(env Env) tools.Tool {
 	c := env.changes()
 	return tools.New("write", writeText, func(ctx context.Context, p writeParams, call *tools.Call) (tools.Result, error) {
@@ -31,8 +31,7 @@ func Write(env Env) tools.Tool {
 		if err := c.requireRead(f); err != nil {
 			return tools.Result{}, err
 		}
-		// A file that an editor has open and that is not on the disk yet exists for the
-		// person.
+		// A file can be open in an editor and not yet on the disk; for the person it exists.
 		m := member{File: change.File{Path: f.Path, Kind: change.Create, New: p.Content}, base: f}
 		exists := f.Exists || f.Dirty
 		if exists {
@@ -45,8 +44,8 @@ func Write(env Env) tools.Tool {
 	}, tools.WithPermission("edit"), tools.WithKind(tools.KindEdit), writeNames)
 }
 
-// likeFile gives a text the line endings of a file that has only CRLF, and drops a byte order mark.
-// Models write LF; without this every line of the diff would change.
+// likeFile converts a text to CRLF if the file has only CRLF, and removes a byte order mark. Models write LF; without the conversion
+// every line of the diff would change.
 func likeFile(f *files.File, text string) string {
 	text = strings.TrimPrefix(text, "\ufeff")
 	if f.EOL == files.CRLF {
