@@ -13,7 +13,7 @@ import (
 // ignoreNames are the ignore files of one folder, in order of precedence. .gitignore applies with or without a repository around it.
 var ignoreNames = [...]string{".rgignore", ".ignore", ".gitignore"}
 
-// The indexes of scope.rules in order of precedence; they continue those of ignoreNames. The order is ripgrep's: its own files take
+// The indexes of scope.rules, continuing those of ignoreNames, in order of precedence. As in ripgrep, ripgrep's own files take
 // precedence over Git's.
 const (
 	kindGit     = 2 // index of .gitignore in ignoreNames
@@ -22,8 +22,8 @@ const (
 	ignoreKinds = 5
 )
 
-// maxIgnoreFile is how much of one ignore file is read, in bytes. Real ones have a few kB; a hostile repository must not fill the memory
-// with one.
+// maxIgnoreFile is how much of one ignore file is read, in bytes. Real ones have a few kB; a hostile repository must not be able to
+// fill the memory.
 const maxIgnoreFile = 4 << 20
 
 // scope holds the rules of the ignore files of one folder and its parents. Folders without ignore files share their parent's scope. A scope
@@ -32,14 +32,16 @@ type scope struct {
 	parent *scope
 	base   string // absolute, with a separator at its end
 	rules  [ignoreKinds]*ruleSet
-	hasGit bool // a repository begins here: .gitignore files further up do not count
+	hasGit bool // a repository begins here, so .gitignore files further up are not used
 }
 
-// ignored reports whether the rules hide a path. As in ripgrep, the kind of ignore file takes precedence over the nearness of its folder.
+// ignored reports whether the rules hide a path. As in ripgrep, the kind of ignore file decides first, and then which folder is
+// nearer.
 func (s *scope) ignored(abs string, isDir bool) bool { return s.hides(abs, isDir, false) }
 
-// hides is ignored; with shielded it leaves out the rules that apply within one repository only. The .gitignore and exclude files around a
-// repository do not hide what is in it, so a search that begins inside does not use them.
+// hides is ignored without the rules of kinds that apply only within one repository, if shielded is true. The .gitignore and
+// exclude files of an outer repository do not hide files of an inner one, so a search that begins in the inner one does not use
+// them.
 func (s *scope) hides(abs string, isDir, shielded bool) bool {
 	name := abs[strings.LastIndexByte(abs, filepath.Separator)+1:]
 	for kind := range ignoreKinds {
@@ -49,7 +51,7 @@ func (s *scope) hides(abs string, isDir, shielded bool) bool {
 		}
 		for at := s; at != nil; at = at.parent {
 			if r := at.rules[kind]; r != nil {
-				rel := name // of a folder above a search, for the global file
+				rel := name // relative to a folder above the search, for the global file
 				if len(abs) > len(at.base) {
 					rel = filepath.ToSlash(abs[len(at.base):])
 				}
@@ -57,7 +59,7 @@ func (s *scope) hides(abs string, isDir, shielded bool) bool {
 					return verdict > 0
 				}
 			}
-			// Git does not look above the repository's root.
+			// Git does not read ignore files above the repository's root.
 			if at.hasGit && local {
 				break
 			}
@@ -68,10 +70,10 @@ func (s *scope) hides(abs string, isDir, shielded bool) bool {
 
 // Ignored returns a function that reports whether an ignore file hides a path below root, or a folder that contains the path. The function
 // reads each ignore file once and misses later changes, so it is for one pass over a tree. It is not safe for concurrent use.
-// The answer for each folder is kept, so that a list of many paths costs one look at each ignore file.
+// The answer for each folder is kept, so each ignore file is read once for a list of many paths.
 func Ignored(root string) func(abs string, dir bool) bool { return above(root).below(root) }
 
-// below is Ignored within a scope, which has the rules of the files above root.
+// below is Ignored within a scope; the scope has the rules of the files above root.
 func (s *scope) below(root string) func(abs string, dir bool) bool {
 	type known struct {
 		scope  *scope
@@ -101,12 +103,12 @@ func (s *scope) below(root string) func(abs string, dir bool) bool {
 	}
 }
 
-// ruleSet is one parsed ignore file. Most lines are a base name or an extension and are found by a map lookup; the others are tried one by
-// one. All lists hold indexes into rules, because of several matching rules the last one in the file wins.
+// ruleSet is one parsed ignore file. Most lines are a base name or an extension and are found in a map; the others are tried one by
+// one. All lists contain indexes into rules: if several rules match, the last one in the file decides.
 type ruleSet struct {
 	rules   []rule
 	names   map[string][]int // by base name, ascending
-	endings map[string][]int // by what follows the last dot, with the dot
+	endings map[string][]int // by the text after the last dot, with the dot
 	others  []int
 }
 
@@ -148,8 +150,8 @@ func (rs *ruleSet) match(rel, name string, isDir bool) int {
 	return 1
 }
 
-// parseIgnore reads gitignore lines. A line that is no valid pattern is skipped, as ripgrep does. The rules are those of
-// gitignore(5), "PATTERN FORMAT". The result is nil where no line counts, which callers test instead of trying rules.
+// parseIgnore reads gitignore lines by the rules of gitignore(5), "PATTERN FORMAT". A line that is not a valid pattern is skipped,
+// as ripgrep does. The result is nil if there are no rules; callers test for nil to save time.
 func parseIgnore(text []byte) *ruleSet {
 	rs := &ruleSet{names: map[string][]int{}, endings: map[string][]int{}}
 	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
@@ -185,8 +187,8 @@ func parseIgnore(text []byte) *ruleSet {
 			continue
 		}
 		for _, a := range alts {
-			// A slash at the beginning or in the middle anchors a line to its file's folder; without one it counts at
-			// every depth below.
+			// A slash at the beginning or in the middle anchors a line to its file's folder; a line without one applies at every
+			// depth below that folder.
 			if anchored || strings.Contains(line, "/") {
 				a = "/" + a
 			}
@@ -218,8 +220,8 @@ func (rs *ruleSet) add(r rule) {
 	rs.others = append(rs.others, i)
 }
 
-// enter returns the scope of a folder whose entries include the given special names (.git and ignore files). A walk knows
-// the names from reading the folder, which saves it four stats a folder.
+// enter returns the scope of a folder whose entries include the given special names (.git and ignore files). A walk knows these
+// names because it has read the folder; looking for the files would cost four calls of stat for each folder.
 func (s *scope) enter(dir string, special []string) *scope {
 	if len(special) == 0 {
 		return s
@@ -256,8 +258,8 @@ func specialNames(dir string) []string {
 	return out
 }
 
-// above is the scope of everything over root, with the person's global excludes at its far end. root's own ignore files
-// are not in it; the walk enters root like every other folder.
+// above is the scope of the ignore files in the folders above root, and of the person's global excludes. It does not have root's
+// own ignore files, because the walk enters root like every other folder.
 func above(root string) *scope {
 	var dirs []string
 	for dir := filepath.Dir(root); ; dir = filepath.Dir(dir) {
@@ -274,8 +276,7 @@ func above(root string) *scope {
 	return s
 }
 
-// readIgnore reads an ignore file; nil when there is none. A file that cannot be read
-// ignores nothing, as for Git.
+// readIgnore reads an ignore file; nil if it does not exist or cannot be read. Git ignores such a file too.
 func readIgnore(path string) *ruleSet {
 	if path == "" {
 		return nil
@@ -296,8 +297,8 @@ func readIgnore(path string) *ruleSet {
 	return parseIgnore(text)
 }
 
-// globalExcludes is the file git reads for every repository of the person. The order is Git's: core.excludesFile, else
-// git/ignore below XDG_CONFIG_HOME, else below ~/.config (gitignore(5)). "" where there is no home.
+// globalExcludes is the ignore file that Git reads for every repository of the person: core.excludesFile, else git/ignore below
+// XDG_CONFIG_HOME, else below ~/.config (gitignore(5)). It is "" if there is no home folder.
 func globalExcludes() string {
 	home, _ := os.UserHomeDir()
 	config := os.Getenv("XDG_CONFIG_HOME")
@@ -325,8 +326,8 @@ func globalExcludes() string {
 	return filepath.Join(config, "git", "ignore")
 }
 
-// excludesFile reads core.excludesFile from a configuration of git, "" without it. The section is not looked at: no other
-// section has a key of that name, and starting git for each search would take longer than many searches.
+// excludesFile reads core.excludesFile from a Git configuration; "" if it is not set. It does not check the section, because no
+// other section has a key with that name. Starting git for each search would take longer than many searches.
 func excludesFile(config string) string {
 	f, err := os.Open(config)
 	if err != nil {

@@ -11,26 +11,25 @@ import (
 	"unicode/utf8"
 )
 
-// matcher finds a pattern in text whose lines end in \n. No match ever spans two lines. It is the pure-Go twin of
-// what ripgrep does with the same pattern; what differs is listed at compile. It is safe for concurrent use, like the
-// regexp in it.
+// matcher finds a pattern in text whose lines end in \n. A match never spans two lines. It does in Go what ripgrep does with the
+// same pattern; the differences are listed at compile. It is safe for concurrent use.
 type matcher struct {
 	re      *regexp.Regexp
 	literal []byte   // the whole pattern is this text
 	needs   []needle // a matching line holds at least one of these; empty: unknown
 }
 
-// needle is a text that must occur; fold ignores the case of ASCII letters. With fold its text is in lower case, see
-// equalFold.
+// needle is a text that must occur in a matching line. With fold the case of ASCII letters is ignored, and the text is in lower
+// case; see equalFold.
 type needle struct {
 	text []byte
 	fold bool
 }
 
-// errMultiline is the answer to patterns that would have to match across lines, on both engines.
+// errMultiline is the error for patterns that would have to match across lines. Both engines return it.
 var errMultiline = errors.New(`the pattern holds a line break (\n), but lines are searched one at a time; search for one of its lines, then read the file around it`)
 
-// PatternError is a pattern no engine can use. Its text is the engine's.
+// PatternError reports a pattern that no engine can use. Its text is the engine's.
 type PatternError struct{ Message string }
 
 func (e *PatternError) Error() string { return e.Message }
@@ -68,14 +67,14 @@ func compile(pattern string) (*matcher, error) {
 	return m, nil
 }
 
-// endsCRLF reports whether $ must hold before \r\n as well. Patterns that speak of \r themselves mean it.
+// endsCRLF reports whether $ must also match before \r\n. It does not if the pattern contains \r itself.
 func endsCRLF(pattern string) bool {
 	return strings.Contains(pattern, "$") && !strings.Contains(pattern, `\r`)
 }
 
-// oneLine takes line ends out of everything that could match them, and makes ^ and $ hold there. With crlf \r is
-// part of the line end, as with ripgrep's --crlf. It is false for a pattern that demands a line end. It works on the
-// syntax tree, because a text has too many ways to name a line end: \n, \x0a, \s, [^a], (?s). and more.
+// oneLine changes a pattern so that it cannot match a line end, and so that ^ and $ match at line ends. With crlf \r is part of the
+// line end, as with ripgrep's --crlf. The result is false if the pattern demands a line end. It works on the syntax tree, because a
+// line end can be written in too many ways: \n, \x0a, \s, [^a], (?s). and more.
 func oneLine(re *syntax.Regexp, crlf bool) (*syntax.Regexp, bool) {
 	switch re.Op {
 	case syntax.OpLiteral:
@@ -138,9 +137,9 @@ func without(ranges []rune, r rune) []rune {
 	return out
 }
 
-// needles returns a list of texts such that each match contains at least one of them; nil if there is none. Data that contains none of them
-// then cannot match, which is much faster to find out than by the expression. A wrong list would hide matches, so every operator that is
-// not understood gives nil.
+// needles returns a list of texts; each match contains at least one of them. It is nil if there is no such list. Data without any
+// of these texts cannot match, and that is much faster to find out than with the expression. A wrong list would hide matches, so
+// operators that are not understood give nil.
 func needles(re *syntax.Regexp) []needle {
 	switch re.Op {
 	case syntax.OpLiteral:
@@ -169,7 +168,7 @@ func needles(re *syntax.Regexp) []needle {
 		var all []needle
 		for _, sub := range re.Sub {
 			n := needles(sub)
-			// Each text is looked for by itself, so a longer list is no gain.
+			// Each text is searched for separately, so a longer list is slower.
 			if n == nil || len(all)+len(n) > 16 {
 				return nil
 			}
@@ -180,8 +179,8 @@ func needles(re *syntax.Regexp) []needle {
 	return nil
 }
 
-// better prefers lists whose shortest text is longer, and shorter lists. A longer text occurs in fewer lines, so it rules
-// out more of them.
+// better prefers lists whose shortest text is longer, then shorter lists. A longer text occurs in fewer lines, so it excludes more
+// of them.
 func better(a, b []needle) bool {
 	shortest := func(ns []needle) int {
 		n := 0
@@ -196,9 +195,8 @@ func better(a, b []needle) bool {
 	return x > y || x == y && len(a) < len(b)
 }
 
-// foldable returns the longest part whose letters have no case variants outside ASCII (k and s have: K and ſ),
-// in lower case. (?i)k also matches the Kelvin sign, which is three bytes long, so such letters cannot be part of a
-// needle.
+// foldable returns the longest part whose letters have no case variants outside ASCII, in lower case. k and s have such variants (K
+// and ſ): (?i)k also matches the Kelvin sign, which is three bytes long. Such letters cannot be part of a needle.
 func foldable(text string) string {
 	best, start := "", 0
 	for i := 0; i <= len(text); i++ {
@@ -223,7 +221,7 @@ func (m *matcher) find(data []byte, from int) (start, end int) {
 		}
 		return from + i, from + i + len(m.literal)
 	}
-	// With one needle only the lines that hold it are tried, one after the other.
+	// With one needle only the lines that contain it are tried.
 	for len(m.needs) == 1 && from <= len(data) {
 		i := m.needs[0].index(data[from:])
 		if i < 0 {
@@ -242,7 +240,7 @@ func (m *matcher) find(data []byte, from int) (start, end int) {
 	if from > len(data) || !m.possible(data[from:]) {
 		return -1, -1
 	}
-	// from is a line's start, so ^ holds there as it should.
+	// from is a line's start, so ^ matches there.
 	at := m.re.FindIndex(data[from:])
 	if at == nil || from+at[0] == len(data) && len(data) > 0 && data[len(data)-1] == '\n' {
 		return -1, -1 // after the last \n there is no line
@@ -250,8 +248,8 @@ func (m *matcher) find(data []byte, from int) (start, end int) {
 	return from + at[0], from + at[1]
 }
 
-// possible reports whether data may match. It is a quick test by the needles, which most files fail. It may be true for data without a match,
-// but is never false for data with one.
+// possible is a quick test by the needles, which most files fail. It may return true for data without a match, but never false for
+// data with one.
 func (m *matcher) possible(data []byte) bool {
 	if len(m.needs) == 0 {
 		return true
@@ -264,8 +262,8 @@ func (m *matcher) possible(data []byte) bool {
 	return false
 }
 
-// index is the offset of the needle, -1 without it. It keeps the next place of either case of the first letter, so that
-// data without one of them is looked through once.
+// index is the offset of the needle, or -1. It remembers where the next upper-case and the next lower-case first letter are, so
+// that data without one of them is searched for it only once.
 func (n needle) index(data []byte) int {
 	if !n.fold {
 		return bytes.Index(data, n.text)
@@ -290,7 +288,7 @@ func (n needle) index(data []byte) int {
 	return -1
 }
 
-// indexFrom returns len(data) when there is none.
+// indexFrom returns len(data) if the byte does not occur.
 func indexFrom(data []byte, from int, c byte) int {
 	if i := bytes.IndexByte(data[from:], c); i >= 0 {
 		return from + i
@@ -298,8 +296,8 @@ func indexFrom(data []byte, from int, c byte) int {
 	return len(data)
 }
 
-// equalFold compares ASCII without case; lower is in lower case and as long as data. bytes.EqualFold knows Unicode, which
-// costs more and would fold what needles leave out.
+// equalFold compares ASCII without case; lower is in lower case and as long as data. bytes.EqualFold compares Unicode, which is
+// slower and treats letters as equal that needles exclude.
 func equalFold(data, lower []byte) bool {
 	for i, c := range data {
 		if 'A' <= c && c <= 'Z' {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// folder is open_unix.go's for systems without openat: a path. A link that takes a folder's
-// place during the walk is followed there.
+// folder replaces the folder of open_unix.go on systems without openat: it is a path. If a link replaces a folder during the walk,
+// it is followed.
 type folder string
 
 func openFolder(dir string) (folder, error) { return folder(dir), nil }
@@ -29,7 +29,7 @@ type file = *os.File
 
 func open(path string) (file, error) { return os.Open(path) }
 
-// modTime is open_unix.go's.
+// modTime does the same as in open_unix.go.
 func modTime(path string) (time.Time, error) {
 	info, err := os.Lstat(path)
 	if err != nil {

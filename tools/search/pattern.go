@@ -16,14 +16,13 @@ type Pattern struct {
 	alts   []path
 }
 
-// path is one alternative: components, of which ** are nil. A pattern has one for each expansion of its braces.
+// path is one alternative: a list of components; ** is nil. A pattern has one path for each expansion of its braces.
 type path struct {
 	comps  []*segment
-	single bool // one component that may be anywhere: only the base name is looked at
+	single bool // one component that may be at any depth: it is compared with the base name
 }
 
-// maxAlternatives bounds the expansion of braces: {a,b}{c,d}… doubles with each group, so thirty groups in a model's pattern would
-// fill the memory.
+// maxAlternatives limits the expansion of braces: {a,b}{c,d}… doubles with each group, so thirty groups would fill the memory.
 const maxAlternatives = 1024
 
 // ParsePattern compiles a glob as a model writes it. Errors are texts for a model; Glob and Grep wrap them in a
@@ -34,7 +33,7 @@ func ParsePattern(text string) (*Pattern, error) {
 	if strings.HasPrefix(s, "!") {
 		p.Negate, s = true, s[1:]
 	}
-	if strings.HasSuffix(s, "/") { // a trailing slash means all that is in the folder
+	if strings.HasSuffix(s, "/") { // a trailing slash means everything in the folder
 		s += "**"
 	}
 	return p, p.compile(s)
@@ -59,8 +58,8 @@ func (p *Pattern) compile(s string) error {
 	return nil
 }
 
-// compilePath compiles one alternative without braces. Several ** in a row mean the same as one and become one, which saves matchComps
-// from backtracking over each.
+// compilePath compiles one alternative without braces. Several ** in a row mean the same as one and are reduced to one, so that
+// matchComps does not backtrack over each.
 func compilePath(s string) (path, error) {
 	anywhere := !strings.Contains(s, "/")
 	s = strings.TrimPrefix(s, "/")
@@ -89,7 +88,7 @@ func compilePath(s string) (path, error) {
 // Match reports whether the pattern (without its negation) matches a slash-separated relative path.
 func (p *Pattern) Match(rel string) bool {
 	for i := range p.alts {
-		// No index: alternatives are few, and most are decided by the base name.
+		// A loop is fast enough: alternatives are few, and most are decided by the base name.
 		if p.alts[i].match(rel) {
 			return true
 		}
@@ -97,7 +96,7 @@ func (p *Pattern) Match(rel string) bool {
 	return false
 }
 
-// Wants is Match with the negation applied: !x wants everything but x. It works on nil, which wants everything.
+// Wants is Match with the negation applied: !x wants everything except x. A nil pattern wants everything.
 func (p *Pattern) Wants(rel string) bool { return p == nil || p.Match(rel) != p.Negate }
 
 // match matches a slash-separated path relative to the search root. A pattern without a slash is compared with the base name only.
@@ -108,8 +107,8 @@ func (a *path) match(rel string) bool {
 	return matchComps(a.comps, rel, true)
 }
 
-// matchComps matches components against a path; more says that rel still has a component, which may be empty. After a mismatch it
-// resumes behind the last ** only, which suffices, so the work is at most components times path length.
+// matchComps matches components with a path; more says that rel still has a component, which may be empty. After a mismatch it
+// resumes after the last ** only. That is sufficient, and the work is at most components times path length.
 func matchComps(comps []*segment, rel string, more bool) bool {
 	var backComps []*segment // where to resume after the last **
 	var backRel string
@@ -119,9 +118,9 @@ func matchComps(comps []*segment, rel string, more bool) bool {
 		case len(comps) == 0 && !more:
 			return true
 		case len(comps) > 0 && comps[0] == nil:
-			// a/** means what is in a, not a itself, as in gitignore(5).
+			// a/** matches what is in a, but not a itself, as in gitignore(5).
 			if len(comps) == 1 {
-				return more // a trailing ** wants at least one component
+				return more // a trailing ** must match at least one component
 			}
 			comps = comps[1:]
 			backComps, backRel, back = comps, rel, more
@@ -133,7 +132,8 @@ func matchComps(comps []*segment, rel string, more bool) bool {
 				continue
 			}
 		}
-		// A mismatch: the last ** takes one more component. Without a ** before it, or when rel is used up, nothing matches.
+		// A mismatch: the last ** matches one more component. Without a ** before it, or at the end of rel, the path does not
+		// match.
 		if !back {
 			return false
 		}
@@ -203,8 +203,7 @@ func compileSegment(s string) (*segment, error) {
 			}
 			i += used
 			seg.tokens = append(seg.tokens, t)
-		// Outside of a class a backslash makes any character literal, as in glob(7). At the end of a pattern it quotes
-		// nothing and is an error.
+		// Outside a class a backslash makes any character literal, as in glob(7). At the end of a pattern it is an error.
 		case '\\':
 			if i == len(s) {
 				return nil, fmt.Errorf("dangling '\\'")
@@ -220,8 +219,8 @@ func compileSegment(s string) (*segment, error) {
 	return seg, nil
 }
 
-// runeOrByte is r, or for a byte that is not UTF-8 the negative rune -1-byte. File names are bytes: with utf8.RuneError for all of them, a
-// glob would match names with other bytes.
+// runeOrByte is r, or for a byte that is not UTF-8 the negative rune -1-byte. File names are bytes: if all such bytes were
+// utf8.RuneError, a glob would match names with other bytes.
 func runeOrByte(s string, r rune) rune {
 	if r == utf8.RuneError && len(s) == 1 {
 		return -1 - rune(s[0])
@@ -298,7 +297,7 @@ func compileClass(s string) (token, int, error) {
 		}
 		i += n
 		last := len(t.ranges) - 1
-		// A dash at either end of a class is a member; so is one behind a range.
+		// A dash at either end of a class is a member; so is one after a range.
 		if r == '-' && !first && last >= 0 && i < len(s) && s[i] != ']' && t.ranges[last][0] == t.ranges[last][1] {
 			hi, m := utf8.DecodeRuneInString(s[i:])
 			i += m
@@ -313,7 +312,7 @@ func compileClass(s string) (token, int, error) {
 	return t, 0, fmt.Errorf("unclosed character class; missing ']'")
 }
 
-// matches compares one character, case-sensitively. A class never meets a slash, since names are split at slashes before.
+// matches compares one character, case-sensitively. It never gets a slash, because names were split at slashes before.
 func (t *token) matches(r rune) bool {
 	switch t.kind {
 	case tokenRune:
@@ -329,8 +328,8 @@ func (t *token) matches(r rune) bool {
 	return t.negate
 }
 
-// match matches a name. After a mismatch it resumes at the last star only, which suffices and bounds the work by the product of both
-// lengths.
+// match matches a name. After a mismatch it resumes at the last star only. That is sufficient, and the work is at most the product
+// of both lengths.
 func (g *segment) match(name string) bool {
 	switch g.kind {
 	case segmentAny:
@@ -353,7 +352,7 @@ func (g *segment) match(name string) bool {
 		case t < len(g.tokens) && g.tokens[t].matches(runeOrByte(name[i:i+n], r)):
 			t++
 			i += n
-		// A mismatch behind a star: the star takes one more character, and the rest is tried again from there.
+		// A mismatch after a star: the star matches one more character, and the rest is tried again from there.
 		case star >= 0:
 			_, n := utf8.DecodeRuneInString(name[mark:])
 			mark += n
@@ -378,7 +377,7 @@ func expand(s string) ([]string, error) {
 		case '\\':
 			i++
 		case '[':
-			// A [ without its ] is left to compileSegment, which has the better error.
+			// compileSegment reports a [ without its ]; its error is better than one from here.
 			if _, used, err := compileClass(s[i+1:]); err == nil {
 				i += used
 			}

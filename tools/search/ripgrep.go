@@ -17,16 +17,16 @@ import (
 	"github.com/pillion-dev/pillion/tools/guard"
 )
 
-// ripgrep searches with the rg program, version 12 or later. Its output is read with a NUL behind each path, since a name
-// may hold a colon or a line break.
+// ripgrep searches with the rg program, version 12 or later. In its output a NUL follows each path, because a name may contain a
+// colon or a line break.
 type ripgrep struct{ program string }
 
-// maxKept is how much of one line is kept to show a part of it, in bytes; the rest streams by. The match may lie behind
-// it, and then the line's beginning is shown.
+// maxKept is how many bytes of one line are kept to show a part of it; the rest is read and discarded. If the match is not in the
+// kept part, the line's beginning is shown.
 const maxKept = 1 << 20
 
-// files runs ripgrep over the whole folder. --no-config (see run) and the flags here make it behave like the Go engine,
-// whatever the person has configured for their own use of it.
+// files runs ripgrep over the whole folder. --no-config (see run) and the flags here make it behave like the Go engine, whatever
+// the person has configured for ripgrep.
 func (r ripgrep) files(ctx context.Context, j *grepJob, emit func(string)) error {
 	args := []string{"--files-with-matches", "--null", "--hidden", "--no-require-git", "--glob=!.git"}
 	for _, dir := range j.prune {
@@ -34,11 +34,11 @@ func (r ripgrep) files(ctx context.Context, j *grepJob, emit func(string)) error
 			args = append(args, "--glob=!/"+quoteGlob(filepath.ToSlash(rel)))
 		}
 	}
-	// The search begins in an ignored folder: what is above it must not hide everything.
+	// The search begins in an ignored folder: the ignore files above it would hide everything.
 	if j.bare {
 		args = append(args, "--no-ignore-parent", "--no-ignore-global", "--no-ignore-exclude")
 	}
-	// -g would bring back ignored files; a type does not. It only looks at base names, the rest is checked later.
+	// -g would show ignored files again; a file type does not. Types match only base names; the rest of the glob is checked later.
 	if g := baseGlob(j.include); g != "" {
 		args = append(args, "--type-add=pillion:"+g, "--type=pillion")
 	}
@@ -54,9 +54,9 @@ func (r ripgrep) files(ctx context.Context, j *grepJob, emit func(string)) error
 	})
 }
 
-// lines searches the files one after another, in order, until each returns false. It is for patterns that only ripgrep
-// can read (see grepJob.reader). Files are opened here and given to ripgrep as its input: by their names it would follow
-// a link that took a folder's place.
+// lines searches the files one after another, in order, until each returns false. It is used for patterns that only ripgrep can
+// read (see grepJob.reader). Pillion opens the files and gives them to ripgrep as standard input: by name, ripgrep would follow a
+// link that replaced a folder.
 func (r ripgrep) lines(ctx context.Context, j *grepJob, paths []string, each func(string, hit) bool) error {
 	for _, path := range paths {
 		f, err := open(path)
@@ -74,13 +74,13 @@ func (r ripgrep) lines(ctx context.Context, j *grepJob, paths []string, each fun
 	return nil
 }
 
-// text searches a text by standard input: an editor's unsaved buffer.
+// text gives ripgrep a text on standard input: an editor's unsaved buffer.
 func (r ripgrep) text(ctx context.Context, j *grepJob, text string, each func(hit) bool) error {
 	return r.input(ctx, j, strings.NewReader(text), each)
 }
 
-// input searches ripgrep's standard input. --text: which files are text was decided before, and ripgrep must not print
-// "binary file matches" in place of lines.
+// input searches what ripgrep reads from standard input. --text is given because it was decided before which files are text;
+// without it ripgrep could print "binary file matches" instead of lines.
 func (r ripgrep) input(ctx context.Context, j *grepJob, text io.Reader, each func(hit) bool) error {
 	args := []string{"--line-number", "--no-heading", "--text", "--max-count=" + strconv.Itoa(j.limit+1), "--regexp=" + j.pattern, "--", "-"}
 	return r.run(ctx, j, args, text, func(out *bufio.Reader) error {
@@ -99,12 +99,12 @@ func (r ripgrep) input(ctx context.Context, j *grepJob, text io.Reader, each fun
 	})
 }
 
-// errStop ends the reading of ripgrep's output when there is enough; run kills the program and returns nil. It never
-// leaves this file.
+// errStop ends the reading of ripgrep's output when there are enough hits; run then kills the program and returns nil. No caller
+// outside this file sees it.
 var errStop = errors.New("enough")
 
-// readHit reads "12:text\n" and keeps the beginning of a very long text. The number was asked for, so anything else is
-// another program's output or another version's: an errEngine for run.
+// readHit reads "12:text\n" and keeps the beginning of a very long text. ripgrep was asked for line numbers, so output without one
+// comes from another program or version; it is an errEngine for run.
 func readHit(out *bufio.Reader) (hit, error) {
 	number, err := out.ReadString(':')
 	if err != nil {
@@ -126,9 +126,9 @@ func readHit(out *bufio.Reader) (hit, error) {
 	}
 }
 
-// run starts rg and hands its output to read. Messages about single files go to j.unread; a bad pattern is a *PatternError,
-// and any other failure an errEngine, so that the Go engine takes over. Exit codes are those of rg(1): 0 matches, 1 none,
-// 2 an error, which may be about single files only.
+// run starts rg and passes its output to read. Messages about single files are passed to j.unread. A bad pattern is a
+// *PatternError; any other failure is an errEngine, so that the Go engine searches instead. Exit codes are those of rg(1): 0
+// matches, 1 no matches, 2 an error, which may be about single files only.
 func (r ripgrep) run(ctx context.Context, j *grepJob, args []string, in io.Reader, read func(*bufio.Reader) error) error {
 	ctx2, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -152,7 +152,7 @@ func (r ripgrep) run(ctx context.Context, j *grepJob, args []string, in io.Reade
 	limitMemory(cmd.Process.Pid)
 	readErr := read(bufio.NewReaderSize(stdout, 64<<10))
 	if readErr != nil {
-		cancel() // ripgrep would block on a pipe that is not read any more
+		cancel() // ripgrep would block on a pipe that is no longer read
 	}
 	err = cmd.Wait()
 	if ctx.Err() != nil {
@@ -178,9 +178,8 @@ func (r ripgrep) run(ctx context.Context, j *grepJob, args []string, in io.Reade
 	return judgeMessages(messages.String(), j)
 }
 
-// judgeMessages tells a bad pattern from unreadable files from a program that does not know its flags. Messages of the
-// operating system end in "(os error N)", which is Rust's way to print them; a line without it is about the program's
-// arguments.
+// judgeMessages distinguishes a bad pattern, unreadable files, and a program that does not know the flags. Rust prints messages of
+// the operating system with "(os error N)" at the end; a line without that is about the program's arguments.
 func judgeMessages(text string, j *grepJob) error {
 	text = strings.TrimPrefix(strings.TrimSpace(text), "rg: ")
 	if strings.Contains(text, `the literal '"\n"' is not allowed`) || strings.Contains(text, `the literal "\n" is not allowed`) || strings.Contains(text, `the literal '"\r"' is not allowed`) {
@@ -210,9 +209,8 @@ func judgeMessages(text string, j *grepJob) error {
 	return nil
 }
 
-// baseGlob is a glob for base names that lets through at least what the pattern wants. "" means that no such glob is
-// known, and all files are searched. Paths are judged by Pattern afterwards, so letting too much through is slow, but not
-// wrong.
+// baseGlob is a glob for base names that matches at least what the pattern matches. "" means that there is no such glob, and all
+// files are searched. Pattern is applied to the results, so a glob that matches too much is slow, but not wrong.
 func baseGlob(p *Pattern) string {
 	if p == nil || p.Negate {
 		return ""
@@ -230,7 +228,7 @@ func baseGlob(p *Pattern) string {
 	return s
 }
 
-// quoteGlob makes of a path a glob that matches only it. A class of one character stands for exactly that character.
+// quoteGlob returns a glob that matches only this path. In a glob a class of one character matches exactly that character.
 func quoteGlob(s string) string {
 	var b strings.Builder
 	for _, r := range s {
@@ -243,12 +241,11 @@ func quoteGlob(s string) string {
 	return b.String()
 }
 
-// limitedBuffer keeps the first 64 KiB and takes the rest without an error: a folder full of unreadable files must neither
-// fill the memory nor stop ripgrep. An error of Write would make cmd.Wait fail.
+// limitedBuffer keeps the first 64 KiB and discards the rest without an error: a folder full of unreadable files must not fill the
+// memory, and an error of Write would make cmd.Wait fail.
 type limitedBuffer struct{ bytes.Buffer }
 
-// Write keeps the first 64 KiB of the messages; a search in a broken tree prints one for
-// each file.
+// Write keeps the first 64 KiB. With many unreadable files ripgrep prints a message for each.
 func (b *limitedBuffer) Write(p []byte) (int, error) {
 	if room := 64<<10 - b.Len(); room > 0 {
 		b.Buffer.Write(p[:min(room, len(p))])

@@ -1,18 +1,17 @@
-// Package search finds text and names in a project the way a person with an editor would: ignore files are
-// respected, hidden files are searched, .git never is, unsaved buffers count instead of what is on disk, and the
-// newest files come first. Text is searched by ripgrep where there is one, else (and whenever ripgrep fails) by an
-// engine in pure Go that reads the same patterns and ignore files. Names are always found by the Go walker, which
-// is faster than starting ripgrep. The package asks for no permission: a function in the query decides which
-// files may be shown.
+// Package search finds text and names in a project. It respects ignore files, searches hidden files but never .git, searches the
+// text of unsaved buffers instead of their files, and returns the newest files first. Text is searched by ripgrep if it is
+// installed; otherwise, or if ripgrep fails, by an engine in Go that reads the same patterns and ignore files. Names are always
+// found by the Go walker, which is faster than starting ripgrep. The package asks for no permission: a function in the query
+// decides which files may be shown.
 //
 //	s := search.New(search.Options{})
 //	found, err := s.Grep(ctx, search.GrepQuery{Root: dir, Pattern: `func \w+`, Include: "*.go", Limit: 100})
 //	dir, pattern := search.SplitPattern(dir, "src/**/*.go")
 //	names, err := s.Glob(ctx, search.GlobQuery{Root: dir, Pattern: pattern, Limit: 100})
 //
-// Ignored files are left out of both, unless the search begins in an ignored folder: then only the ignore files
-// inside it count. A glob whose fixed beginning names a folder (dist/**/*.js) begins there (see SplitPattern), so
-// naming an ignored folder finds what is in it, and * or **/*.js never does. An include never brings back an ignored file.
+// Both leave out ignored files, unless the search begins in an ignored folder: then only the ignore files inside that folder apply.
+// A glob whose fixed beginning names a folder (dist/**/*.js) begins there (see SplitPattern). So a glob that names an ignored
+// folder finds files in it, but * and **/*.js do not. An include never shows ignored files again.
 package search
 
 import (
@@ -28,30 +27,30 @@ import (
 
 // Options say where ripgrep is.
 type Options struct {
-	// Ripgrep is the program to use; empty looks in PATH, then at Candidates. "off" uses the Go engine.
+	// Ripgrep is the program to use; if it is empty, PATH and then Candidates are searched. "off" uses the Go engine.
 	Ripgrep    string
 	Candidates []string // an editor's own copy, npm's @vscode/ripgrep
-	// Private are folders that are not entered unless the search begins in them; nil is the system's list.
+	// Private are folders that are entered only if the search begins in them; nil is the system's list.
 	Private []string
 	Timeout time.Duration // of one search; 0: DefaultTimeout
 }
 
-// DefaultTimeout is the time limit of a search, after which it returns what it has found so far.
+// DefaultTimeout is the time limit of a search. After it, the search returns what it has found.
 const DefaultTimeout = 30 * time.Second
 
-// Searcher searches. It is safe for concurrent use and holds nothing between searches. find is resolved once: looking
-// through PATH costs more than a small search.
+// Searcher searches. It is safe for concurrent use and keeps nothing between searches, except the path of ripgrep: looking for it
+// in PATH takes longer than a small search.
 type Searcher struct {
 	o    Options
 	find func() string // path of ripgrep, "" without one
 }
 
-// New makes a Searcher; it looks for ripgrep at the first search.
+// New returns a Searcher; it looks for ripgrep at the first search.
 func New(o Options) *Searcher {
 	return &Searcher{o: o, find: sync.OnceValue(func() string { return findRipgrep(o) })}
 }
 
-// Engine names what searches text: ripgrep's path, or "go". A search can still fall back to "go" when ripgrep fails.
+// Engine names the engine that searches text: ripgrep's path, or "go". If ripgrep fails, a search uses "go" even then.
 func (s *Searcher) Engine() string {
 	if rg := s.find(); rg != "" {
 		return rg
@@ -59,15 +58,15 @@ func (s *Searcher) Engine() string {
 	return "go"
 }
 
-// findRipgrep returns the program to run, "" for none. A candidate counts only with an absolute path: a name relative to
-// the project could be a program that came with it.
+// findRipgrep returns the program to run, or "". A candidate must have an absolute path: a relative name could be a program of the
+// project.
 func findRipgrep(o Options) string {
 	switch o.Ripgrep {
 	case "off":
 		return ""
 	case "":
 	default:
-		return o.Ripgrep // configured: if it does not run, every search falls back
+		return o.Ripgrep // configured: if it does not run, every search uses the Go engine
 	}
 	if rg, err := exec.LookPath("rg"); err == nil {
 		return rg
@@ -80,15 +79,15 @@ func findRipgrep(o Options) string {
 	return ""
 }
 
-// Buffer is an open document with unsaved text. Path must be spelt as a walk from the root would spell it, since files
-// are found by comparing paths.
+// Buffer is an open document with unsaved text. Path must be spelt as a walk from the root spells it, because files are found by
+// comparing paths.
 type Buffer struct {
 	Path string // absolute
 	Text string
 }
 
-// Unread reports what could not be searched, so that an empty result is not taken for complete. Three examples are enough to see the
-// cause, such as a folder without permission.
+// Unread reports what could not be searched, so that the caller does not take an empty result for a complete one. Three examples
+// are enough to show the cause, such as a folder without permission.
 type Unread struct {
 	Count int      // files and folders
 	First []string // at most three of them, each with the reason
@@ -109,8 +108,8 @@ func (s *Searcher) timeout() time.Duration {
 	return DefaultTimeout
 }
 
-// private lists the folders below root that are not entered. A search that begins in one of them was asked for, so its
-// own root is not in the list.
+// private lists the folders below root that are not entered. If a search begins in one of them, the person asked for it, so that
+// folder is not in the list.
 func (s *Searcher) private(root string) []string {
 	list := s.o.Private
 	if list == nil {
@@ -125,8 +124,8 @@ func (s *Searcher) private(root string) []string {
 	return out
 }
 
-// privateFolders are those that macOS protects: reading one opens a system dialog that has nothing to do with the person's prompt, and
-// blocks until it is answered.
+// privateFolders are those that macOS protects. Reading one opens a dialog of the system, which the person does not expect from
+// their prompt, and blocks until it is answered.
 func privateFolders(goos string) []string {
 	home, err := os.UserHomeDir()
 	if goos != "darwin" || err != nil {
@@ -139,9 +138,9 @@ func privateFolders(goos string) []string {
 	return out
 }
 
-// start returns the scope for a search in root, and whether the ignore files above hide root itself. In that case they do not apply, and
-// ripgrep is told not to read them (see grepJob.bare): a person who searches in an ignored folder means it. A repository between a
-// .gitignore file and root shields root from it.
+// start returns the scope for a search in root, and whether the ignore files above hide root itself. If they do, they are not
+// applied, and ripgrep gets a flag not to read them (see grepJob.bare): the search was meant for the ignored folder. If a
+// repository begins between a .gitignore file and root, that file does not apply to root.
 func start(root string) (sc *scope, ignored bool) {
 	sc = above(root)
 	shielded := false
@@ -156,9 +155,9 @@ func start(root string) (sc *scope, ignored bool) {
 	return sc, false
 }
 
-// upTo is the part of the scope that was known before entering dir: a folder's own ignore files do not hide the folder.
+// upTo is the scope without the rules of dir and its subfolders: a folder's own ignore files do not hide the folder.
 func (s *scope) upTo(dir string) *scope {
-	// The folder's own scope and all below it are passed over.
+	// Skip the scopes of the folder and of the folders below it.
 	for s.parent != nil && paths.Within(dir, s.base) {
 		s = s.parent
 	}
@@ -173,8 +172,8 @@ func notFound(path string, err error) error {
 	return &PathError{Message: "Search path not found: " + path, Err: err}
 }
 
-// PathError is a root that cannot be searched. Its text says what to do. Err is nil where the path exists but is of the
-// wrong kind.
+// PathError reports a root that cannot be searched. Its text says what to do. Err is nil if the path exists but is not what was
+// expected, such as a file instead of a folder.
 type PathError struct {
 	Message string
 	Err     error

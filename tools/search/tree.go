@@ -15,7 +15,7 @@ import (
 // TreeQuery asks for what is in a folder and its subfolders.
 type TreeQuery struct {
 	Root   string            // absolute folder
-	Ignore []string          // more patterns, as lines of an ignore file
+	Ignore []string          // more patterns to ignore, in the syntax of ignore files
 	Limit  int               // entries; 0: DefaultLimit
 	Show   func(string) bool // nil shows all files
 }
@@ -27,17 +27,17 @@ type Node struct {
 	Children []*Node // folders first, then by name
 }
 
-// Listing is a tree that may be incomplete. A folder that was cut off has the children that were counted before the limit.
+// Listing is a tree that may be incomplete. A folder that was cut off has only the children that were counted before the limit.
 type Listing struct {
 	Root    *Node
 	Entries int  // without the root
-	More    bool // there are more than Limit
-	Partial bool // time was up
+	More    bool // there are more than Limit entries
+	Partial bool // the time limit was reached
 	Unread  Unread
 }
 
-// usualIgnores are folders that a tree leaves out whatever the ignore files say; OpenCode's list. This also hides sources that a project
-// keeps in bin or build: a tree is for orientation, and grep still finds those files.
+// usualIgnores are folders that a tree always leaves out; the list is OpenCode's. It also hides sources that a project keeps in bin
+// or build. That is acceptable because a tree is for orientation; grep still finds those files.
 const usualIgnores = `node_modules/
 __pycache__/
 .git/
@@ -65,11 +65,11 @@ env/
 
 var usual = sync.OnceValue(func() *ruleSet { return parseIgnore([]byte(usualIgnores)) })
 
-// maxListed is how many entries of one folder are looked at, so that a folder of a million files takes no time.
+// maxListed is how many entries of one folder are read, so that a folder with a million files costs little.
 const maxListed = 20000
 
-// Tree lists a folder level by level, so that a limit cuts what is deepest. Ignore files count as in a search. Errors: a
-// *PathError for a root that is missing or no folder, else the system's or the context's.
+// Tree lists a folder level by level, so that a limit removes the deepest entries. Ignore files apply as in a search. Errors: a
+// *PathError if root is missing or not a folder, else the system's or the context's.
 func (s *Searcher) Tree(ctx context.Context, q TreeQuery) (Listing, error) {
 	info, err := os.Stat(q.Root)
 	if err != nil {
@@ -118,7 +118,7 @@ func (s *Searcher) Tree(ctx context.Context, q TreeQuery) (Listing, error) {
 			rel, _ := filepath.Rel(q.Root, path)
 			isDir := e.IsDir()
 			switch {
-			// Show is asked about files only: a folder that holds nothing to show is still listed.
+			// Show is called only for files: a folder is listed even if all its files are hidden.
 			case e.Name() == ".git", sc.ignored(path, isDir), own.match(filepath.ToSlash(rel), e.Name(), isDir) > 0,
 				slices.Contains(private, path), !isDir && q.Show != nil && !q.Show(path):
 				continue
@@ -138,8 +138,8 @@ func (s *Searcher) Tree(ctx context.Context, q TreeQuery) (Listing, error) {
 	return out, nil
 }
 
-// listed returns a folder's entries, folders first, each group by name. Of a folder with more than maxListed entries only
-// the first ones are sorted, in the order of the file system.
+// listed returns a folder's entries, folders first, each group by name. In a folder with more than maxListed entries, only the
+// first ones in the order of the file system are sorted.
 func listed(dir string) ([]fs.DirEntry, error) {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -162,7 +162,7 @@ func listed(dir string) ([]fs.DirEntry, error) {
 	return entries, nil
 }
 
-// String draws the tree, two blanks a level.
+// String draws the tree, indented by two blanks for each level.
 func (n *Node) String() string {
 	var b strings.Builder
 	n.draw(&b, 0)
@@ -181,8 +181,8 @@ func (n *Node) draw(b *strings.Builder, depth int) {
 	}
 }
 
-// OneLine is a name for a list with one entry on each line. A name with line breaks or control characters is escaped and quoted, so that
-// no name in a repository can forge further entries or the end of the list.
+// OneLine makes a name fit into a list with one entry on each line. A name with line breaks or control characters is escaped and
+// quoted; otherwise a name in a repository could forge further entries or the end of the list.
 func OneLine(name string) string {
 	if strings.ContainsFunc(name, unicode.IsControl) || strings.ContainsAny(name, "\u2028\u2029") {
 		return strconv.Quote(name)

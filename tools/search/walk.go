@@ -11,27 +11,27 @@ import (
 	"sync"
 )
 
-// walk visits the regular files under root that no ignore file hides: hidden ones too, .git never, symbolic links
-// never followed. visit runs on several goroutines at once, each with a worker number below workers; it gets some
-// of the files of one folder. An entry is judged by the type that the folder gives, without a stat: that is most of what
-// makes the walk fast.
+// walk visits the regular files under root that no ignore file hides. It visits hidden files, never .git, and never follows
+// symbolic links. visit is called from several goroutines, each with a worker number below workers; each call gets some of the
+// files of one folder. The type of an entry is the one that the folder gives, without a stat; this is the main reason why the walk
+// is fast.
 type walk struct {
 	root    string
 	prune   []string // absolute folders that are not entered
 	include *Pattern // nil: all
 	visit   func(worker int, dir string, names []string)
-	links   bool                         // symbolic links are files too; none is followed
+	links   bool                         // symbolic links are visited like files, but not followed
 	failed  func(path string, err error) // a folder or file that could not be read
-	scope   *scope                       // what holds above root
+	scope   *scope                       // the rules above root
 	mu      sync.Mutex
 	more    sync.Cond // on mu
-	todo    []job     // guarded by mu; a stack, so that memory follows the depth, not the size
+	todo    []job     // guarded by mu; a stack, so that the memory depends on the depth of the tree and not on its size
 	busy    int       // guarded by mu; workers with a job, which may add jobs; the walk is over at 0 with an empty stack
 	stopped bool      // guarded by mu; the context has ended
 }
 
-// job is a folder to read, or a batch of files of one folder, so that one large folder keeps every worker busy. For a folder its scope is
-// the parent's; for files it is unused, as they have passed the ignore rules already.
+// job is a folder to read, or a batch of files of one folder, so that one large folder keeps every worker busy. For a folder, scope
+// is the parent's. For files it is not used, because they were checked with the ignore rules before.
 type job struct {
 	dir   string
 	scope *scope
@@ -40,18 +40,18 @@ type job struct {
 
 const (
 	batchFiles   = 64   // files in one job
-	maxBatches   = 1024 // waiting jobs; beyond, whoever reads the folder visits the files too
-	chunkEntries = 4096 // folder entries read at once; a folder with a million of them is never held whole
+	maxBatches   = 1024 // waiting jobs; if there are more, the worker that reads the folder visits its files too
+	chunkEntries = 4096 // folder entries read at once; a folder with a million entries is never held as a whole
 )
 
 // maxWorkers is ripgrep's limit: further threads only compete for locks in the file system.
 const maxWorkers = 12
 
-// Two at least, so that one can wait for the disk while the other matches.
+// At least two, so that one can wait for the disk while the other matches.
 func workers() int { return min(maxWorkers, max(2, runtime.GOMAXPROCS(0))) }
 
-// run walks until everything was visited or ctx ends, whose error it returns. No visit runs any more then. A walk is used
-// once.
+// run walks until everything was visited or ctx ends; then it returns ctx's error. No visit runs after it has returned. A walk is
+// used once.
 func (w *walk) run(ctx context.Context) error {
 	w.more.L = &w.mu
 	w.todo = []job{{dir: w.root, scope: w.scope}}
@@ -70,11 +70,11 @@ func (w *walk) run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// work is one worker. It takes jobs until there are none and no busy worker could add one.
+// work is one worker. It takes jobs until there are none and no busy worker can add one.
 func (w *walk) work(ctx context.Context, n int) {
 	for {
 		w.mu.Lock()
-		// A worker that is busy may still find folders, so an empty stack is not the end.
+		// A busy worker may still find folders, so an empty stack is not the end.
 		for len(w.todo) == 0 && w.busy > 0 && !w.stopped {
 			w.more.Wait()
 		}
@@ -84,7 +84,7 @@ func (w *walk) work(ctx context.Context, n int) {
 			return
 		}
 		j := w.todo[len(w.todo)-1]
-		// The stack keeps its memory, and an entry that is not cleared would keep the names of a finished folder.
+		// The array of the stack is kept, so an entry that is not cleared would keep the names of a finished folder in memory.
 		w.todo[len(w.todo)-1] = job{}
 		w.todo = w.todo[:len(w.todo)-1]
 		w.busy++
@@ -114,9 +114,9 @@ func (w *walk) push(jobs ...job) {
 	w.more.Broadcast()
 }
 
-// read reads a folder in chunks and shares out what is in it. Ignore files must be known before the first entry is judged:
-// where the folder is larger than a chunk they are looked for by name. A folder that cannot be read is reported and does
-// not end the walk.
+// read reads a folder in chunks and distributes its entries. The ignore files must be known before the first entry is checked. If
+// the folder is larger than a chunk, they are looked up by name. If a folder cannot be read, that is reported and the walk
+// continues.
 func (w *walk) read(ctx context.Context, n int, j job) {
 	f, err := openDir(j.dir)
 	if err != nil {
@@ -131,7 +131,7 @@ func (w *walk) read(ctx context.Context, n int, j job) {
 		entries, err := f.ReadDir(chunkEntries)
 		if first {
 			special := specialEntries(entries)
-			// An ignore file may be in a later chunk, but counts for the first entries as well.
+			// An ignore file may be in a later chunk, but applies to the first entries too.
 			if len(entries) == chunkEntries { // more may follow
 				special = specialNames(j.dir)
 			}
@@ -168,8 +168,8 @@ func (w *walk) read(ctx context.Context, n int, j job) {
 	}
 }
 
-// share gives the folders and all batches of files but one to free workers and visits the last batch itself. The number of waiting jobs may
-// have changed by then, so maxBatches is approximate.
+// share gives the folders and all batches of files except the last to other workers, and visits the last batch itself. The number
+// of waiting jobs may have changed by then, so maxBatches is approximate.
 func (w *walk) share(ctx context.Context, n int, dir string, files []string, dirs []job) {
 	w.mu.Lock()
 	room := maxBatches - len(w.todo)
@@ -186,8 +186,8 @@ func (w *walk) share(ctx context.Context, n int, dir string, files []string, dir
 	}
 }
 
-// fail reports what could not be read. It is called from several goroutines. A path that has gone since the folder was
-// read is no error: projects change while they are searched.
+// fail reports what could not be read. It is called from several goroutines. A path that was removed after its folder was read is
+// not an error: projects change while they are searched.
 func (w *walk) fail(path string, err error) {
 	if w.failed != nil && !errors.Is(err, fs.ErrNotExist) { // removed since the folder was read
 		w.failed(path, err)

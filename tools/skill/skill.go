@@ -20,22 +20,22 @@ import (
 	"github.com/pillion-dev/pillion/tools/paths"
 )
 
-// Places are the folders that are searched: .pillion, .opencode, .claude and .agents from Cwd up to Root, then the person's own folders.
-// Of two skills with one name the nearest wins.
+// Places are the folders that are searched: .pillion, .opencode, .claude and .agents from Cwd up to Root, then the person's own
+// folders. If two skills have the same name, the nearest is used.
 type Places struct {
 	Cwd, Root string   // absolute; Root is the project, which contains Cwd
-	Home      string   // ~/.claude/skills and the like; empty: not looked at
-	Config    []string // folders that hold skill or skills directly, such as ~/.config/pillion
+	Home      string   // ~/.claude/skills and similar folders; "": they are not searched
+	Config    []string // folders that contain skill or skills directly, such as ~/.config/pillion
 	More      []string // further folders of skills
 }
 
 // Skill is a skill that can be used: its name and description are valid.
 type Skill struct {
-	Name        string // that of its folder; unique among a Finder's skills
+	Name        string // the name of its folder; unique in a Finder
 	Description string // 1 to 1,024 characters, as the person or a stranger wrote it
 	Dir         string // absolute, links not resolved
 	Path        string // of its SKILL.md, absolute
-	Project     bool   // it came with the project, so its text is not the person's own
+	Project     bool   // it is in the project, so the person may not have written it
 }
 
 // Problem is a SKILL.md that cannot be used, shown to the person.
@@ -47,14 +47,14 @@ type Problem struct {
 
 func (p Problem) String() string { return fmt.Sprintf("%s:%d: %s", p.Path, p.Line, p.Message) }
 
-// The limits bound the cost of a search, as a project may contain or link to anything. maxDescription and the 64 characters of a name are
-// limits of the Agent Skills format.
+// These limits bound the cost of a search, because a project may contain or link to anything. maxDescription and the 64 characters
+// of a name are limits of the Agent Skills format.
 const (
 	fileName       = "SKILL.md"
 	maxFile        = 512 << 10 // bytes
 	maxDescription = 1024      // characters; the limit of the Agent Skills format, as 64 is for names
 	maxDepth       = 6         // folders below skills/
-	maxFolders     = 2000      // looked into in one place, so that a link to / costs little
+	maxFolders     = 2000      // folders read in one place, so that a link to / costs little
 )
 
 var (
@@ -63,28 +63,28 @@ var (
 	validName  = regexp.MustCompile(`^[a-z0-9]+(?:-[a-z0-9]+)*$`)
 )
 
-// Finder finds skills and caches the result until a folder or a SKILL.md changes. It is safe for concurrent use. As it is called often, it
-// compares times and sizes before it reads anything again.
+// Finder finds skills and caches the result until a folder or a SKILL.md changes. It is safe for concurrent use. It is called
+// often, so it compares times and sizes before it reads anything again.
 type Finder struct {
 	places Places
 
 	mu       sync.Mutex
-	stamp    string    // guarded by mu: sizes and times of seen when they were read; "" before the first search
+	stamp    string    // guarded by mu: sizes and times of the paths in seen at the last search; "" before the first one
 	skills   []Skill   // guarded by mu
 	problems []Problem // guarded by mu
-	seen     []string  // guarded by mu: files and folders whose change counts
+	seen     []string  // guarded by mu: files and folders that are checked for changes
 }
 
-// New makes a Finder. It reads nothing before the first call of a method.
+// New returns a Finder. It reads nothing before the first call of a method.
 func New(p Places) *Finder { return &Finder{places: p} }
 
-// Skills are the skills that can be used, sorted by name. The slice is shared: do not change it.
+// Skills returns the skills that can be used, sorted by name. The slice is shared: do not change it.
 func (f *Finder) Skills() []Skill {
 	s, _ := f.find()
 	return s
 }
 
-// Problems are the reasons why other SKILL.md files cannot be used, one a file. The slice is shared: do not change it.
+// Problems returns why other SKILL.md files cannot be used, one problem for each file. The slice is shared: do not change it.
 func (f *Finder) Problems() []Problem {
 	_, p := f.find()
 	return p
@@ -100,8 +100,8 @@ func (f *Finder) Get(name string) (Skill, bool) {
 	return all[i], true
 }
 
-// Holds reports whether a path lies in the folder of a skill: such files may be read without approval although they may lie outside the
-// project. path must be absolute with its links resolved, or a link inside a skill would make any file readable.
+// Holds reports whether a path is in the folder of a skill; such files may be read without approval even outside the project. path
+// must be absolute with its links resolved; otherwise a link inside a skill would make any file readable.
 func (f *Finder) Holds(path string) bool {
 	for _, s := range f.Skills() {
 		dir, err := filepath.EvalSymlinks(s.Dir)
@@ -112,8 +112,8 @@ func (f *Finder) Holds(path string) bool {
 	return false
 }
 
-// find searches all places again when a folder or a SKILL.md of the last search has another time or size. A change deep in
-// a skill's own folder does not count: only SKILL.md is read.
+// find searches all places again if the time or size of a folder or a SKILL.md of the last search has changed. Other files in a
+// skill's folder are not compared: only SKILL.md is read.
 func (f *Finder) find() ([]Skill, []Problem) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -144,11 +144,12 @@ func stampOf(paths []string) string {
 	return b.String()
 }
 
-// root is a folder of skills. Its files must not lead out of within, symbolic links resolved: a repository could otherwise
-// have the model read files of the person as a skill. "" for the person's own folders, where links are their choice.
+// root is a folder of skills. Its files must not lead outside within, with symbolic links resolved: a repository could otherwise
+// make the model read files of the person as a skill. within is "" for the person's own folders, where they chose the links
+// themselves.
 type root struct{ dir, within string }
 
-// roots lists the folders to search, the nearest first: of equal names the first one found counts.
+// roots lists the folders to search, the nearest first: if names are equal, the first one found is used.
 func (p Places) roots() (out []root) {
 	for d := p.Cwd; p.Cwd != ""; d = filepath.Dir(d) {
 		for _, dot := range dotFolders {
@@ -178,27 +179,25 @@ func (p Places) roots() (out []root) {
 	return out
 }
 
-// walk is one look at all places.
+// walk is one search of all places.
 type walk struct {
 	skills   []Skill
 	problems []Problem
 	seen     []string        // see Finder.seen
-	names    map[string]bool // of skills so far
-	real     map[string]bool // folders looked into, so that links cannot lead in circles
-	left     int             // folders that may still be looked into in this root
+	names    map[string]bool // of skills found so far
+	real     map[string]bool // folders already read, so that links cannot form a cycle
+	left     int             // how many more folders may be read in this root
 }
 
-// root walks one place where skills may be. The limit of folders is for each place: a huge one must not hide the skills
-// of the next.
+// root searches one place. The limit of folders is for each place: a huge one must not hide the skills of the next.
 func (w *walk) root(r root) {
 	w.seen = append(w.seen, r.dir)
 	w.left = maxFolders
 	w.folder(r.dir, r.within, 0)
 }
 
-// folder walks a folder to maxDepth. Links are followed once, and only inside the place: a
-// project's link must not lead to the skills of another. Errors are passed over: a folder that cannot be read has no
-// skills to offer.
+// folder searches a folder to maxDepth. A link is followed once, and only inside the place: a link of a project must not lead to
+// other skills. Errors are ignored: a folder that cannot be read has no skills to offer.
 func (w *walk) folder(dir, within string, depth int) {
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil || w.real[real] || depth > maxDepth || w.left <= 0 || !inside(real, within) {
@@ -228,8 +227,7 @@ func (w *walk) folder(dir, within string, depth int) {
 	}
 }
 
-// inside reports whether a path without links lies in within, of which links are resolved here. Where that fails the
-// answer is no.
+// inside reports whether a path without links is in within, whose links are resolved here. If that fails, it returns false.
 func inside(real, within string) bool {
 	if within == "" {
 		return true
@@ -241,8 +239,8 @@ func inside(real, within string) bool {
 	return paths.Within(top, real)
 }
 
-// file reads a SKILL.md and adds a skill or a problem. A name that an earlier root has is neither: the person overrides a
-// skill by putting another one nearer.
+// file reads a SKILL.md and adds a skill or a problem. If a nearer root has a skill of that name, it adds nothing: the person
+// overrides a skill by putting another one nearer.
 func (w *walk) file(path, within string) {
 	w.seen = append(w.seen, path)
 	bad := func(line int, format string, a ...any) {
@@ -279,15 +277,15 @@ func (w *walk) file(path, within string) {
 		bad(at("description"), "the skill has no description; say in a sentence when it helps")
 	case len([]rune(desc)) > maxDescription:
 		bad(at("description"), "the description has %d characters; %d at most", len([]rune(desc)), maxDescription)
-	case w.names[name]: // a nearer one counts
+	case w.names[name]: // a nearer one is used
 	default:
 		w.names[name] = true
 		w.skills = append(w.skills, Skill{Name: name, Description: desc, Dir: filepath.Dir(path), Path: path, Project: within != ""})
 	}
 }
 
-// read reads a regular file of at most 512 KiB that does not lead out of within. The error has no path, the caller's
-// Problem has. The size and kind are those of the file that a link leads to.
+// read reads a regular file of at most 512 KiB that does not lead outside within. The error does not contain the path, because the
+// caller's Problem has it. Size and kind are those of the file that a link leads to.
 func read(path, within string) ([]byte, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -305,8 +303,8 @@ func read(path, within string) ([]byte, error) {
 	return os.ReadFile(real)
 }
 
-// Body reads the text after the front matter anew, so that the model gets the present instructions and not those of the
-// last search.
+// Body reads the text after the front matter again, so that the model gets the present instructions and not those of the last
+// search.
 func (s Skill) Body() (string, error) {
 	src, err := read(s.Path, "")
 	if err != nil {
@@ -319,8 +317,8 @@ func (s Skill) Body() (string, error) {
 	return doc.Body, nil
 }
 
-// Files lists the files beside SKILL.md, relative to Dir with slashes, at most limit; more says whether there are others.
-// At most maxFolders entries are looked at, so that a skill with a large tree beside it costs little.
+// Files lists at most limit files in the skill's folder besides SKILL.md, relative to Dir with slashes; more says whether there are
+// others. It reads at most maxFolders entries, so that a skill with a large tree costs little.
 func (s Skill) Files(limit int) (files []string, more bool) {
 	seen := 0
 	_ = filepath.WalkDir(s.Dir, func(path string, d fs.DirEntry, err error) error {

@@ -18,8 +18,8 @@ func (e *FixedError) Error() string {
 	return fmt.Sprintf("%s cannot be edited as a whole: %s; use edit instead", e.Symbol, e.Why)
 }
 
-// checkEditable returns a *FixedError unless the symbol can be cut out. Every edit calls it first: an edit of a Fixed
-// symbol would remove or keep other code.
+// checkEditable returns a *FixedError if the symbol is Fixed. Every edit calls it first: an edit of a Fixed symbol would remove or
+// keep the wrong code.
 func checkEditable(s Symbol) error {
 	if s.Fixed != "" {
 		return &FixedError{s, s.Fixed}
@@ -27,23 +27,23 @@ func checkEditable(s Symbol) error {
 	return nil
 }
 
-// Read is the declaration with all that belongs to it, whole lines, and the line (from 0) it begins in. A caller that
-// shows line numbers adds 1. The text is what Replace takes back, except for indentation, which it adjusts.
+// Read returns the whole lines of the declaration and of everything that belongs to it, and the line (from 0) where they begin. A
+// caller that shows line numbers adds 1. Replace accepts this text; it only adjusts the indentation.
 func Read(text string, s Symbol) (decl string, line int) {
 	from := strings.LastIndexByte(text[:s.Start], '\n') + 1
 	return text[from:s.End], strings.Count(text[:from], "\n")
 }
 
-// Replace puts another declaration in a symbol's place. Models leave out what they do not change: so the comment above stays
-// when the new one brings none of its own, and so do decorators when it brings neither. The body gets the file's line
-// endings and the place's indentation. Here and below s must come from this very text, or offsets mean other places.
+// Replace replaces a symbol by another declaration. Models leave out what they do not change: so the old comment stays if the new
+// text has none, and the old decorators stay if the new text has neither comment nor decorators. The body gets the file's line
+// endings and the indentation of the old declaration. Here and below s must come from this very text, because its offsets are used.
 func Replace(text string, s Symbol, body string) (string, error) {
 	if err := checkEditable(s); err != nil {
 		return "", err
 	}
 	from := s.Start
-	// The first words of the body decide how much of the old declaration it stands for. "#[" is an attribute of Rust and
-	// "#define" the declaration itself, so neither counts as a comment.
+	// The beginning of the body decides which parts of the old declaration it replaces. "#[" is an attribute of Rust and "#define"
+	// is a declaration, so neither counts as a comment.
 	switch lead := strings.TrimSpace(body); {
 	case strings.HasPrefix(lead, "//"), strings.HasPrefix(lead, "/*"), strings.HasPrefix(lead, "-- "), strings.HasPrefix(lead, "---"), strings.HasPrefix(lead, "#") && !strings.HasPrefix(lead, "#[") && !strings.HasPrefix(lead, "#define"):
 	case strings.HasPrefix(lead, "@"), strings.HasPrefix(lead, "#["), strings.HasPrefix(lead, "template"), strings.HasPrefix(lead, "[["):
@@ -60,7 +60,7 @@ func Replace(text string, s Symbol, body string) (string, error) {
 	return text[:from] + block + text[s.End:], nil
 }
 
-// bare is a body without the separator that may have been given along.
+// bare is a body without a separator at its end.
 func (s Symbol) bare(body string) string {
 	if s.Sep == "" {
 		return body
@@ -68,8 +68,8 @@ func (s Symbol) bare(body string) string {
 	return strings.TrimSuffix(strings.TrimRight(body, " \t\r\n"), s.Sep)
 }
 
-// behind is the place behind a symbol and its separator; there is none behind the last of a list. The offset is in bytes.
-// A caller must write the separator itself where separated is false.
+// behind is the byte offset after a symbol and its separator. The last symbol of a list has no separator; then separated is false
+// and the caller must write one.
 func (s Symbol) behind(text string) (at int, separated bool) {
 	if s.Sep == "" {
 		return s.End, false
@@ -82,9 +82,8 @@ func (s Symbol) behind(text string) (at int, separated bool) {
 	return s.End, false
 }
 
-// Before and After put a declaration next to a symbol, at its indentation, with a blank line between unless both are
-// one-liners that are close together. The body must not repeat the separator of its list: one that it ends with is dropped, and
-// the list's own is written.
+// Before and After insert a declaration next to a symbol, at its indentation. They insert a blank line between the two unless both
+// have one line and the list has no blank lines. A separator at the end of the body is removed, and the list's own is written.
 func Before(text string, s Symbol, body string) (string, error) {
 	if err := checkEditable(s); err != nil {
 		return "", err
@@ -102,7 +101,7 @@ func Before(text string, s Symbol, body string) (string, error) {
 	return text[:from] + block + text[from:], nil
 }
 
-// After is Before, behind it.
+// After is Before for the place after the symbol.
 func After(text string, s Symbol, body string) (string, error) {
 	if err := checkEditable(s); err != nil {
 		return "", err
@@ -120,18 +119,18 @@ func After(text string, s Symbol, body string) (string, error) {
 		return text[:s.End] + block + text[s.End:], nil
 	}
 	at, separated := s.behind(text)
-	if !separated { // it was the last: now the new one is
+	if !separated { // it was the last element; now the new one is
 		return text[:s.End] + s.Sep + block + text[s.End:], nil
 	}
-	line := len(text) // behind a comment on the same line
+	line := len(text) // after a comment on the same line
 	if i := strings.IndexByte(text[at:], '\n'); i >= 0 {
 		line = at + len(strings.TrimSuffix(text[at:at+i], "\r"))
 	}
 	return text[:line] + strings.TrimSuffix(block, s.Sep) + s.Sep + text[line:], nil
 }
 
-// Delete takes a symbol out, and one of the blank lines around it. Removing one blank line keeps the distance of the
-// neighbours as it was. The file keeps its final line end.
+// Delete removes a symbol and one of the blank lines around it, so that the distance of its neighbours stays the same. The file
+// keeps its final line end.
 func Delete(text string, s Symbol) (string, error) {
 	if err := checkEditable(s); err != nil {
 		return "", err
@@ -142,7 +141,7 @@ func Delete(text string, s Symbol) (string, error) {
 		to = s.End + i + 1
 	}
 	head, tail := text[:from], text[to:]
-	if _, separated := s.behind(text); s.Sep != "" && !separated { // the last of a list: the one before is now
+	if _, separated := s.behind(text); s.Sep != "" && !separated { // the last of a list: now the one before it is the last
 		if bare := strings.TrimRight(head, " \t\r\n"); strings.HasSuffix(bare, s.Sep) && s.strict() {
 			head = strings.TrimSuffix(bare, s.Sep) + head[len(bare):]
 		}
@@ -164,11 +163,11 @@ func Delete(text string, s Symbol) (string, error) {
 	return head + tail, nil
 }
 
-// strict reports a list that allows no separator behind its last element, which is so for JSON. JavaScript and Rust allow
-// it there, and formatters put it there.
+// strict reports whether a list allows no separator after its last element, as in JSON. JavaScript and Rust allow it there, and
+// formatters write it.
 func (s Symbol) strict() bool { return s.Kind == "key" }
 
-// newline is CRLF for a text that has any.
+// newline is CRLF for a text that contains any CRLF.
 func newline(text string) string {
 	if strings.Contains(text, "\r\n") {
 		return "\r\n"
@@ -176,16 +175,15 @@ func newline(text string) string {
 	return "\n"
 }
 
-// indentAt is the white space before an offset on its line. It keeps tabs as tabs: the bytes are copied in front of
-// lines, not counted.
+// indentAt is the white space before an offset on its line. Tabs stay tabs, because the bytes are copied to the beginning of other
+// lines.
 func indentAt(text string, at int) string {
 	line := text[strings.LastIndexByte(text[:at], '\n')+1 : at]
 	return line[:len(line)-len(strings.TrimLeft(line, " \t"))]
 }
 
-// wantsBlankLine reports whether a blank line belongs between a symbol and its new neighbour: yes when either has several
-// lines, or when the symbol is set apart by blank lines already. Keys of JSON never get one, whatever the body looks
-// like: their lists are written without gaps.
+// wantsBlankLine reports whether a blank line belongs between a symbol and its new neighbour: if one of them has several lines, or
+// if there are blank lines around the symbol already. JSON never gets blank lines.
 func wantsBlankLine(text string, s Symbol, body string) bool {
 	if s.Sep != "" && s.Kind == "key" {
 		return false
@@ -198,9 +196,9 @@ func wantsBlankLine(text string, s Symbol, body string) bool {
 	return gap(text[s.End:]) || strings.Count(text[len(head):s.Start], "\n") > 1
 }
 
-// reindentBody gives a body the file's line endings, and the indentation of the declaration there: the one it replaces, or comes beside.
-// The edit engine tells the indentation, as for quoted lines. A body that mixes depths so that a line could belong to two
-// of them is refused with ErrDepth: in Python a wrong depth changes the meaning without any error.
+// reindentBody gives a body the file's line endings and the indentation of the declaration that it replaces or is inserted beside.
+// The edit engine finds the indentation, as it does for quoted lines. It fails with ErrDepth if the body mixes indentations so that
+// a line could belong to two depths: in Python a wrong depth changes the meaning without an error.
 func reindentBody(text, there, body string, beside bool) (string, error) {
 	lf := func(s string) []string {
 		return strings.Split(strings.ReplaceAll(strings.Trim(s, "\r\n"), "\r\n", "\n"), "\n")
@@ -214,5 +212,5 @@ func reindentBody(text, there, body string, beside bool) (string, error) {
 	return strings.Join(out, newline(text)), nil
 }
 
-// ErrDepth means that a line of the new text could be at two depths.
+// ErrDepth means that a line of the new text could belong to two depths.
 var ErrDepth = errors.New("the indentation of body does not tell how deep each line belongs; give every line as it shall stand in the file")

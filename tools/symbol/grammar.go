@@ -5,31 +5,30 @@ import (
 	"strings"
 )
 
-// grammar says which nodes of a language's syntax tree are declarations. The names of nodes are those of the grammar's
-// own node-types.json; they change with its version, which the tests notice because a declaration is then missing from an
-// outline.
+// grammar says which nodes of a language's syntax tree are declarations. The names of nodes are those of the grammar's own
+// node-types.json. They can change with its version; the tests then fail because a declaration is missing from an outline.
 type grammar struct {
 	name  string
 	decls map[string]decl
-	// wraps are nodes that belong to the declaration inside them. Of several declarations inside, a group (true) lets each be cut out by
-	// itself; in a joint wrapper (false) they can only be cut out together.
+	// wraps are nodes that belong to the declaration inside them. If there are several declarations inside, true means that each
+	// can be cut out alone, and false that they can only be cut out together.
 	wraps map[string]bool
-	leads map[string]byte // what may stand before a declaration and belongs to it: 'c' comment, 'd' decorator
+	leads map[string]byte // nodes before a declaration that belong to it: 'c' comment, 'd' decorator
 	trim  bool            // the grammar's tokens include the white space before them, which trim removes
-	// keys outlines a text without a syntax tree; nil: by the tree.
+	// keys outlines a text without a syntax tree; nil: use the tree.
 	keys func(text string) ([]Symbol, error)
 }
 
-// decl is a kind of declaration. The flag sealed marks all declarations below as Local: Find lists them last, since other
-// code cannot name them.
+// decl is a kind of declaration. sealed marks all declarations inside it as Local: Find lists them last, because other code cannot
+// name them.
 type decl struct {
 	kind   string
 	names  func(n *node, text string) []name
 	kindOf func(n *node, kind string) string // nil: kind
 	sealed bool                              // declarations inside are Local
-	silent bool                              // it adds to the name path but is no symbol itself, such as an impl block
+	silent bool                              // it is part of the name path but not a symbol, such as an impl block
 	raw    bool                              // the name is one part of the path, even if it contains separators
-	sep    string                            // the separator between it and the next one, where the parent is a list
+	sep    string                            // the separator between it and the next one, if the parent is a list
 	in     string                            // sep applies only inside this kind of node
 }
 
@@ -39,8 +38,9 @@ type name struct {
 	at   int
 }
 
-// grammarOf is the grammar for a file; nil if there is none. C# (5.6 MB) and others are left out to keep the binary small; for them the
-// server's ranges are widened by Lines. A header .h is read as C++, whose grammar also reads C; C's would lose the classes of C++.
+// grammarOf is the grammar for a file; nil if there is none. C# (5.6 MB) and other large grammars are left out to keep the binary
+// small; Lines widens the language server's ranges for them. A header .h is read as C++, because that grammar also reads C, and the
+// one of C would miss classes.
 func grammarOf(path string) *grammar {
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".go":
@@ -79,7 +79,7 @@ func grammarOf(path string) *grammar {
 	return nil
 }
 
-// remark begins a comment that ends with its line. Only languages with separators in lists ask for it, see ownLines.
+// remark begins a comment that ends with its line. It is used only for languages whose lists have separators, see ownLines.
 func (g *grammar) remark() string {
 	if g.name == "lua" {
 		return "--"
@@ -90,9 +90,9 @@ func (g *grammar) remark() string {
 // Supported reports whether there is a grammar for the file.
 func Supported(path string) bool { return hasParser && grammarOf(path) != nil }
 
-// field names by the children in a field, when they are plain names. A destructuring pattern ({a, b} = c) is left out: it
-// declares several names that cannot be cut out one by one. Quotes around a property's name are not part of the name, and
-// the offset points behind them.
+// field names a declaration by its children in a field, if they are plain names. A destructuring pattern ({a, b} = c) is left out,
+// because its names cannot be cut out one by one. Quotes around a property's name are not part of the name; the offset points to
+// the character after the quote.
 func field(f string) func(*node, string) []name {
 	return func(n *node, text string) []name {
 		var out []name
@@ -107,8 +107,8 @@ func field(f string) func(*node, string) []name {
 	}
 }
 
-// goGrammar names methods by their receiver's type (Server.Start), without its pointer mark. Split reduces gopls's
-// (*Server).Start to the same path, so both spellings find the method.
+// goGrammar names methods by their receiver's type without the pointer mark (Server.Start). Split converts gopls's (*Server).Start
+// to the same path, so both spellings find the method.
 func goGrammar() *grammar {
 	named := field("name")
 	return &grammar{name: "go", decls: map[string]decl{
@@ -133,7 +133,7 @@ func goGrammar() *grammar {
 			if list := named(n, text); len(list) > 0 || n.parent.kind != "field_declaration_list" {
 				return list
 			}
-			t := n.child("type") // embedded: it is called as its type
+			t := n.child("type") // an embedded type has the name of the type
 			for t != nil && t.kind != "type_identifier" {
 				switch t.kind {
 				case "qualified_type":
@@ -157,10 +157,9 @@ func goGrammar() *grammar {
 		leads: map[string]byte{"comment": 'c'}}
 }
 
-// scriptGrammar serves JavaScript, TypeScript and TSX. A variable that holds a function
-// counts as a function, because that is what people call it. Functions that are assigned to a member (exports.f = …,
-// A.prototype.f = …) count as well, because that is how CommonJS code declares. Plain values in objects do not: an
-// outline of a data file would be as long as the file.
+// scriptGrammar is for JavaScript, TypeScript and TSX. A variable that holds a function counts as a function, because people call
+// it one. Functions that are assigned to a member (exports.f = …, A.prototype.f = …) count too, because CommonJS code declares
+// functions in this way. Plain values in objects do not count: the outline of a data file would be as long as the file.
 func scriptGrammar(lang string) *grammar {
 	named := field("name")
 	property := field("property")
@@ -187,8 +186,8 @@ func scriptGrammar(lang string) *grammar {
 		"internal_module":                {kind: "namespace", names: named},
 		"module":                         {kind: "namespace", names: named},
 		"method_definition": {kind: "method", names: named, sealed: true, kindOf: func(n *node, kind string) string {
-			// A method may be called "constructor" in an object literal, too, where it means nothing; so the parent is
-			// asked.
+			// A method of an object literal may also be named "constructor", where it has no special meaning. So the kind depends
+			// on the parent.
 			if c := n.child("name"); c != nil && c.end-c.start == len("constructor") && c.kind == "property_identifier" && n.parent.kind == "class_body" && c.word == "constructor" {
 				return "constructor"
 			}
@@ -221,8 +220,7 @@ func scriptGrammar(lang string) *grammar {
 			return []name{{strings.Replace(bare, ".prototype.", ".", 1), l.end - len(said[strings.LastIndexByte(said, '.')+1:])}}
 		}},
 		"export_statement": {kind: "variable", sealed: true, names: func(n *node, text string) []name {
-			// An export with a name is found as its declaration; only a default export without a name is a symbol of its
-			// own.
+			// An export with a name is found as its declaration; only a default export without a name is a symbol itself.
 			if n.child("declaration") != nil && n.child("declaration").child("name") != nil {
 				return nil
 			}
@@ -267,7 +265,7 @@ func scriptGrammar(lang string) *grammar {
 	return g
 }
 
-// pythonGrammar counts a function inside a class as a method, also behind a decorator or an if. Inside another function
+// pythonGrammar counts a function inside a class as a method, even if a decorator or an if is between them. Inside another function
 // it is local, so the search for a class ends there.
 func pythonGrammar() *grammar {
 	return &grammar{name: "python", decls: map[string]decl{
@@ -293,8 +291,8 @@ func pythonGrammar() *grammar {
 		leads: map[string]byte{"comment": 'c', "decorator": 'd'}}
 }
 
-// rustGrammar lists the methods of an impl block under the type, since a person asks for Type::method and not for one of
-// the type's blocks. The block itself is no symbol: a type may have many.
+// rustGrammar lists the methods of an impl block under the type, because a person asks for Type::method and not for an impl block.
+// The block itself is not a symbol: a type may have many.
 func rustGrammar() *grammar {
 	named := field("name")
 	return &grammar{name: "rust", decls: map[string]decl{
@@ -315,8 +313,8 @@ func rustGrammar() *grammar {
 	}, wraps: map[string]bool{}, leads: map[string]byte{"line_comment": 'c', "block_comment": 'c', "attribute_item": 'd'}}
 }
 
-// cGrammar finds a name at the end of a chain of declarators: *f(int)[3] declares f. A struct without a body is a mention
-// of its type, such as a parameter's, and no declaration.
+// cGrammar finds a name at the end of a chain of declarators: *f(int)[3] declares f. A struct without a body is a use of its type,
+// such as in a parameter, and not a declaration.
 func cGrammar() *grammar {
 	declared := func(n *node, text string) []name {
 		var out []name
@@ -358,8 +356,8 @@ func cGrammar() *grammar {
 	}, wraps: map[string]bool{}, leads: map[string]byte{"comment": 'c'}}
 }
 
-// javaGrammar names a field by its declarator, but the statement around it is what is cut out. Two declarators in one
-// statement make both Fixed.
+// javaGrammar names a field by its declarator, but cuts out the statement around it. If one statement has two declarators, both are
+// Fixed.
 func javaGrammar() *grammar {
 	named := field("name")
 	return &grammar{name: "java", decls: map[string]decl{
@@ -376,8 +374,7 @@ func javaGrammar() *grammar {
 		leads: map[string]byte{"line_comment": 'c', "block_comment": 'c'}}
 }
 
-// bashGrammar counts assignments as variables, and those in a function as local ones; tree-sitter does not know which
-// ones are exported.
+// bashGrammar counts assignments as variables, and those in a function as local. tree-sitter does not know which ones are exported.
 func bashGrammar() *grammar {
 	return &grammar{name: "bash", decls: map[string]decl{
 		"function_definition": {kind: "function", names: field("name"), sealed: true},

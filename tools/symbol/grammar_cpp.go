@@ -2,13 +2,13 @@ package symbol
 
 import "strings"
 
-// cppGrammar adds to C what has names of several parts: namespaces, members declared out of their class, templates. It
-// starts from cGrammar and replaces only what differs, so that a fix for C counts for both.
+// cppGrammar adds to C everything whose name has several parts: namespaces, members declared outside their class, templates. It
+// starts from cGrammar and replaces only what differs, so that a correction for C is also one for C++.
 func cppGrammar() *grammar {
 	g := cGrammar()
 	g.name = "cpp"
 	whole := g.decls["struct_specifier"]
-	scoped := func(n *node, text string) []name { // C's, with scopes
+	scoped := func(n *node, text string) []name { // as in C, with scopes
 		var out []name
 		for _, k := range n.kids {
 			if k.field != "declarator" {
@@ -70,8 +70,8 @@ func cppGrammar() *grammar {
 	return g
 }
 
-// declaratorName finds the name in pointers, references, arrays, functions and scopes: A<T>::f becomes A.f. The loop ends
-// because every step goes to a child. ok is false where a declarator names nothing, as in a function type.
+// declaratorName finds the name in pointers, references, arrays, functions and scopes: A<T>::f becomes A.f. The loop ends because
+// every step goes to a child. ok is false if the declarator has no name, as in a function type.
 func declaratorName(k *node, text string) (name, bool) {
 	var scope []string
 	for k != nil {
@@ -93,7 +93,7 @@ func declaratorName(k *node, text string) (name, bool) {
 			return name{strings.Join(append(scope, strings.TrimSpace(own)), "."), k.start}, true
 		}
 		next := k.child("declarator")
-		if next == nil { // reference and parenthesised declarators name no field
+		if next == nil { // the grammar has no field for the inner declarator of references and parentheses
 			for _, c := range k.kids {
 				if strings.HasSuffix(c.kind, "declarator") || strings.HasSuffix(c.kind, "identifier") || strings.HasSuffix(c.kind, "_name") {
 					next = c
@@ -106,9 +106,8 @@ func declaratorName(k *node, text string) (name, bool) {
 	return name{}, false
 }
 
-// cssGrammar: a rule is called as its selectors are written. A rule inside @media is found below it: the path is the
-// media query, then the selector. White space in selectors is folded, so that a selector over several lines can be asked
-// for on one.
+// cssGrammar names a rule by its selectors, as they are written. For a rule inside @media the path is the media query, then the
+// selector. White space in selectors is folded, so that a selector on several lines can be asked for on one.
 func cssGrammar() *grammar {
 	head := func(n *node, text string) []name {
 		end := n.start

@@ -2,9 +2,9 @@ package symbol
 
 import "strings"
 
-// luaGrammar knows no classes, since Lua has none: M.sub:name is found as the name path M.sub.name.
+// luaGrammar names M.sub:name by the path M.sub.name. Lua has no classes.
 func luaGrammar() *grammar {
-	// M.sub:name and M.sub.name are the same place, asked for with dots.
+	// M.sub:name and M.sub.name mean the same place; requests use dots.
 	named := func(n *node, text string) []name {
 		var out []name
 		for _, k := range n.kids {
@@ -13,7 +13,7 @@ func luaGrammar() *grammar {
 			}
 			said := text[k.start:k.end]
 			if strings.ContainsAny(said, "[( \t\r\n") {
-				continue // computed, or spelled over lines
+				continue // a computed name, or one that continues on the next line
 			}
 			last := said[strings.LastIndexAny(said, ".:")+1:]
 			out = append(out, name{strings.ReplaceAll(said, ":", "."), k.end - len(last)})

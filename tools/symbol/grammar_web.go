@@ -2,11 +2,11 @@ package symbol
 
 import "strings"
 
-// phpGrammar names variables and properties without their $, as the other languages here have no such mark and a person
-// leaves it out.
+// phpGrammar names variables and properties without their $, because the other languages here have no such mark and people leave it
+// out.
 func phpGrammar() *grammar {
 	named := field("name")
-	variable := func(n *node, text string) []name { // $n is asked for as n
+	variable := func(n *node, text string) []name { // requests name $n as n
 		for _, k := range n.kids {
 			if k.kind == "variable_name" {
 				return []name{{strings.TrimPrefix(text[k.start:k.end], "$"), k.start}}
@@ -45,8 +45,8 @@ func first(kind string) func(*node, string) []name {
 	}
 }
 
-// rubyGrammar makes A::B the path A.B, as in every other language here. "private def f" is a call around the definition,
-// so a call belongs to what it wraps.
+// rubyGrammar makes A::B the path A.B, as in every other language here. "private def f" is a call with the definition as its
+// argument, so the call belongs to the definition.
 func rubyGrammar() *grammar {
 	named := func(n *node, text string) []name {
 		k := n.child("name")
@@ -70,7 +70,7 @@ func rubyGrammar() *grammar {
 		leads: map[string]byte{"comment": 'c'}}
 }
 
-// outsideOfClass calls a method of no class a function. A block counts as a class, because Class.new do … end and
+// outsideOfClass makes a method that is in no class a function. A block counts as a class, because Class.new do … end and
 // Struct.new do … end define methods in one.
 func outsideOfClass(n *node, kind string) string {
 	for p := n.parent; p != nil; p = p.parent {

@@ -4,16 +4,15 @@ import (
 	"strings"
 )
 
-// Keys of JSON and YAML, found without a grammar: both are simple enough by their lines and brackets, and what is not
-// simple is left out or cannot be cut out.
+// Keys of JSON and YAML are found without a grammar, by lines and brackets. What is too complicated for that is left out of the
+// list, or is Fixed.
 
-// jsonKeys lists the keys of objects; comments and trailing commas are allowed, because tsconfig.json and settings.json
-// have them. Elements of arrays count from 0. A mistake ends the list but is no error: the keys before it can still be
-// edited.
+// jsonKeys lists the keys of objects. Comments and trailing commas are allowed, because tsconfig.json and settings.json have them.
+// Elements of arrays count from 0. A syntax error ends the list without an error: the keys before it can still be edited.
 func jsonKeys(text string) ([]Symbol, error) {
 	j := jsonReader{text: text}
 	if j.value(nil, 0) != nil {
-		return j.out, nil // up to the mistake
+		return j.out, nil // the keys before the syntax error
 	}
 	return j.out, nil
 }
@@ -21,18 +20,17 @@ func jsonKeys(text string) ([]Symbol, error) {
 // jsonReader reads JSON with comments by recursive descent, at most maxDepthKeys deep.
 type jsonReader struct {
 	text string
-	at   int // byte offset of what is read next
+	at   int // byte offset of the next character to read
 	out  []Symbol
 }
 
-// jsonMistake ends the reading; no caller sees its text.
+// jsonMistake ends the reading at a syntax error; callers do not see its text.
 type jsonMistake struct{}
 
 func (jsonMistake) Error() string { return "not JSON" }
 
-// blank skips white space and comments; it gives where the comments right before what follows begin. The result is a byte
-// offset, -1 without comments. A blank line between a comment and a key separates them, so the comment stays when the key
-// is deleted.
+// blank skips white space and comments. It returns the byte offset of the comments that are directly before the next token, or -1.
+// If there is a blank line between a comment and a key, they do not belong together, and the comment stays when the key is deleted.
 func (j *jsonReader) blank() (comments int) {
 	comments = -1
 	for j.at < len(j.text) {
@@ -41,7 +39,7 @@ func (j *jsonReader) blank() (comments int) {
 			j.at += len("\ufeff")
 		case rest[0] == '\n':
 			if strings.HasPrefix(strings.TrimLeft(rest[1:], " \t\r"), "\n") {
-				comments = -1 // a blank line between
+				comments = -1 // a blank line between them
 			}
 			j.at++
 		case rest[0] == ' ' || rest[0] == '\t' || rest[0] == '\r':
@@ -70,7 +68,7 @@ func (j *jsonReader) blank() (comments int) {
 	return comments
 }
 
-// value reads one value; path is its own. A scalar is not checked further: only its end matters.
+// value reads one value; path is its own. The content of a scalar is not checked, because only its end matters.
 func (j *jsonReader) value(path []string, depth int) error {
 	j.blank()
 	if j.at >= len(j.text) || depth > maxDepthKeys {
@@ -93,12 +91,12 @@ func (j *jsonReader) value(path []string, depth int) error {
 	return nil
 }
 
-// maxDepthKeys is how deep values may nest. The reader is recursive, and a hostile file of a million brackets would use
-// up the stack, which a Go program cannot survive.
+// maxDepthKeys limits how deep values may nest. The reader is recursive; a hostile file with a million brackets would overflow the
+// stack, which ends a Go program.
 const maxDepthKeys = 200
 
-// list reads an object or an array. The symbol of a key is added before its value is read, so that keys come in the text's
-// order, the outer one first.
+// list reads an object or an array. The symbol of a key is added before its value is read, so that symbols are in the order of the
+// text, outer ones first.
 func (j *jsonReader) list(path []string, depth int, object bool) error {
 	closing := byte(']')
 	if object {
@@ -152,8 +150,8 @@ func (j *jsonReader) list(path []string, depth int, object bool) error {
 	}
 }
 
-// aloneIn makes the symbol Fixed when other keys or brackets share its lines, because edits take whole lines. A trailing
-// // comment is no obstacle: it goes with the line.
+// aloneIn makes the symbol Fixed if other keys or brackets share its lines, because edits work on whole lines. A trailing //
+// comment is allowed: it belongs to the line.
 func (s *Symbol) aloneIn(text string) {
 	from := strings.LastIndexByte(text[:s.Start], '\n') + 1
 	rest, _, _ := strings.Cut(text[s.End:], "\n")
@@ -163,8 +161,8 @@ func (s *Symbol) aloneIn(text string) {
 	}
 }
 
-// string reads a string as it is written, escapes included: name paths quote the file. A string must end on its line, as
-// JSON demands; otherwise one missing quote would swallow the rest of the file.
+// string reads a string as it is written, with its escapes: name paths use the spelling of the file. A string must end on its line,
+// as JSON demands; otherwise after one missing quote the rest of the file would be read as a string.
 func (j *jsonReader) string() (string, error) {
 	if j.text[j.at] != '"' {
 		return "", jsonMistake{}

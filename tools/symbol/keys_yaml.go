@@ -5,31 +5,31 @@ import (
 	"strings"
 )
 
-// yamlKey matches a key of a block mapping, plain or quoted, with its colon. Groups: 1 the dashes of list items before
-// it, 2 the key as written, 3 the value. A colon needs white space or the line's end behind it, as in YAML 1.2 ("Plain
-// Style"), so that a URL is no key. Go's regexp has no backtracking, so no line can make it slow.
+// yamlKey matches a key of a block mapping, plain or quoted, with its colon. Groups: 1 the dashes of list items before it, 2 the
+// key as written, 3 the value. After a colon there must be white space or the end of the line, as in YAML 1.2 ("Plain Style"), so a
+// URL is not a key. Go's regexp does not backtrack, so no line can make it slow.
 var yamlKey = regexp.MustCompile(`^((?:- +)*)("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\s#'"&*!|>%@\x60{}\[\],-][^#]*?|-[^\s#][^#]*?):(\s.*|)$`)
 
-// yamlLine is a line that holds something.
+// yamlLine is a line that is not blank.
 type yamlLine struct {
 	start, end int // in the text, without the line's end
 	indent     int
 	said       string
 }
 
-// yamlKeys lists the keys of block mappings; items of lists count from 0. A key belongs to the lines below it that are
-// indented further (or, for lists, as far). It reads lines, not YAML: anchors, flow mappings and block scalars are passed
-// over as values. That is enough to cut a key out whole, and where it is not the symbol is Fixed.
+// yamlKeys lists the keys of block mappings; items of lists count from 0. The lines below a key belong to it if they are indented
+// further; a list may have the same indentation as its key. It reads lines and not the whole syntax: anchors, flow mappings and
+// block scalars are values whose content is skipped. That is enough to cut out most keys; the others are Fixed.
 func yamlKeys(text string) ([]Symbol, error) {
 	type open struct {
 		indent int
 		path   []string
-		at     int // in out; -1 for a list's item
-		items  int // of the list below, so far
+		at     int // index in out; -1 for an item of a list
+		items  int // number of items so far, if the value is a list
 	}
 	var out []Symbol
 	stack := []open{{indent: -1, at: -1}}
-	last := 0 // end of the last line that held something
+	last := 0 // end of the last line that was not blank
 	closeTo := func(indent int) {
 		for len(stack) > 1 && stack[len(stack)-1].indent >= indent {
 			if top := stack[len(stack)-1]; top.at >= 0 {
@@ -38,9 +38,9 @@ func yamlKeys(text string) ([]Symbol, error) {
 			stack = stack[:len(stack)-1]
 		}
 	}
-	scalar := -1   // indent of a key whose block scalar runs
+	scalar := -1   // indentation of the key of the current block scalar
 	comments := -1 // start of the comment lines right above
-	flow := 0      // brackets of a flow value that is still open
+	flow := 0      // brackets of a flow value that are still open
 	for at := 0; at < len(text); {
 		end, next := len(text), len(text)
 		if i := strings.IndexByte(text[at:], '\n'); i >= 0 {
@@ -54,11 +54,11 @@ func yamlKeys(text string) ([]Symbol, error) {
 		case l.said == "":
 			comments = -1
 			continue
-		// Lines of a block scalar (| or >) are text, even where they look like keys.
+		// Lines of a block scalar (| or >) are text, even if they look like keys.
 		case scalar >= 0 && l.indent > scalar:
 			last, comments = l.end, -1
 			continue
-		// A flow collection goes on over lines until its brackets are closed.
+		// A flow collection continues on further lines until its brackets are closed.
 		case flow > 0:
 			flow += brackets(l.said)
 			last, comments = l.end, -1
@@ -81,10 +81,10 @@ func yamlKeys(text string) ([]Symbol, error) {
 			continue
 		}
 		indent := l.indent
-		if dash { // a list may stand at its key's own indentation
+		if dash { // a list may have the same indentation as its key
 			closeTo(indent + 1)
 			if top := stack[len(stack)-1]; top.indent == indent && top.at < 0 && len(stack) > 1 {
-				stack = stack[:len(stack)-1] // the item before
+				stack = stack[:len(stack)-1] // end the item before
 			}
 			top := &stack[len(stack)-1]
 			stack = append(stack, open{indent: indent, path: append(append([]string(nil), top.path...), itoa(top.items)), at: -1})
@@ -106,8 +106,8 @@ func yamlKeys(text string) ([]Symbol, error) {
 		if comments >= 0 && !dash {
 			s.Start = comments
 		}
-		// The key shares its line with the dash, so deleting the line would delete the item's beginning and leave the
-		// rest to the item before.
+		// The key shares its line with the dash: deleting the line would delete the beginning of the item, and the rest would
+		// become part of the item before it.
 		if dash {
 			s.Fixed = "it begins an item of a list"
 		}
@@ -124,8 +124,8 @@ func yamlKeys(text string) ([]Symbol, error) {
 	return out, nil
 }
 
-// brackets is how many more brackets a line opens than it closes, strings aside. A # behind a blank begins a comment,
-// which ends the count.
+// brackets is how many more brackets a line opens than it closes, ignoring strings. A # after a blank begins a comment, where the
+// count ends.
 func brackets(line string) (n int) {
 	quote := byte(0)
 	for i := range len(line) {

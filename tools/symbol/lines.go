@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Lines makes a symbol of a language server's range, for languages without a grammar: it takes the whole lines, with what
-// servers leave out (modifiers before, a semicolon behind, comments, attributes and templates above). start and end are
-// the server's range, at the place of the name, all in bytes. Fixed says why when that would be a guess. It errs on the
-// side of Fixed: an edit by quoted text is always possible instead, while cutting at the wrong line destroys code.
+// Lines makes a symbol from a language server's range, for languages without a grammar. It takes whole lines and adds what servers
+// leave out: modifiers before the range, a semicolon after it, and comments, attributes and templates above. start and end are the
+// server's range and at is the place of the name, all in bytes. If this would be a guess, the symbol is Fixed, with the reason. In
+// doubt it is Fixed: an edit by quoted text is still possible, but a cut at the wrong line destroys code.
 func Lines(path, text string, names []string, kind string, start, end, at int) Symbol {
 	s := Symbol{Path: names, Kind: kind, At: at}
 	from := strings.LastIndexByte(text[:start], '\n') + 1
@@ -20,7 +20,7 @@ func Lines(path, text string, names []string, kind string, start, end, at int) S
 		s.End--
 	}
 	fix := func(why string) Symbol { s.Fixed = why; return s }
-	// Only modifiers (public static) may stand between the line's start and the server's range.
+	// Only modifiers (public static) may be between the line's start and the server's range.
 	if strings.ContainsAny(text[s.Bare:start], ";{}()=,") {
 		return fix("it shares its first line with other code")
 	}
@@ -40,7 +40,7 @@ func Lines(path, text string, names []string, kind string, start, end, at int) S
 	case !comment(path, tail):
 		return fix("the server's range ends in the middle of a line")
 	}
-	// A range that ends inside the body leaves an opening bracket over.
+	// If a range ends inside the body, an opening bracket is not closed.
 	if !balanced(text[s.Bare:s.End]) {
 		return fix("its brackets do not match, so its end is not certain")
 	}
@@ -48,13 +48,13 @@ func Lines(path, text string, names []string, kind string, start, end, at int) S
 	return s
 }
 
-// cLike reports languages in which # begins a directive, not a comment. These have a preprocessor, or directives as C#
-// has them; taking #include or #region for a comment would move it with a function.
+// cLike reports whether # begins a directive and not a comment, as in C and C#. Otherwise #include or #region would be taken for a
+// comment and moved with a function.
 func cLike(path string) bool {
 	return slices.Contains([]string{".c", ".h", ".cc", ".cpp", ".cxx", ".c++", ".hh", ".hpp", ".hxx", ".h++", ".cu", ".m", ".mm", ".cs"}, strings.ToLower(filepath.Ext(path)))
 }
 
-// comment reports a line that begins with a comment of the language.
+// comment reports whether a line begins with a comment of the language.
 func comment(path, line string) bool {
 	switch {
 	case strings.HasPrefix(line, "//"), strings.HasPrefix(line, "/*"):
@@ -71,10 +71,10 @@ func comment(path, line string) bool {
 // [Attributes] of C#, which begin with a capital letter.
 var template = regexp.MustCompile(`^(template\s*<.*>|requires\b.*|\[\[.*\]\]|\[[A-Z].*\])\s*$`)
 
-// above takes in the lines right above that belong to the declaration; from is where its first line starts. It walks up
-// line by line and stops at the first line that is blank or code. No limit is needed: each line is looked at once.
+// above returns the start of the lines above that belong to the declaration; from is where its first line starts. It goes up line
+// by line and stops at the first line that is blank or code.
 func (s *Symbol) above(path, text string, from int) {
-	block := false // inside a /* */ seen from below
+	block := false // inside a /* */, read from its end
 	for from > 0 {
 		line := strings.LastIndexByte(text[:from-1], '\n') + 1
 		said := strings.TrimSpace(text[line : from-1])
@@ -85,7 +85,7 @@ func (s *Symbol) above(path, text string, from int) {
 			block = !strings.HasPrefix(said, "/*")
 		case strings.HasSuffix(said, "*/"):
 			if i := strings.LastIndex(said, "/*"); i > 0 {
-				return // behind code
+				return // a comment after code
 			}
 			block = !strings.HasPrefix(said, "/*")
 		case strings.HasPrefix(said, "@") && !cLike(path), template.MatchString(said):
@@ -100,8 +100,8 @@ func (s *Symbol) above(path, text string, from int) {
 	}
 }
 
-// balanced matches brackets without knowing strings or comments. A bracket in a string can make it refuse a declaration that
-// is whole, which costs an edit by text.
+// balanced counts brackets, also those in strings and comments. It can therefore refuse a declaration that is complete; an edit by
+// quoted text is then needed.
 func balanced(text string) bool {
 	var open []byte
 	for i := range len(text) {

@@ -8,14 +8,14 @@ import (
 // returned. Offsets are bytes in the text.
 type node struct {
 	kind, field string
-	word        string // text of short leaves
+	word        string // text of a short leaf
 	start, end  int
 	parent      *node
-	index       int // among the parent's
+	index       int // index among the parent's children
 	kids        []*node
 }
 
-// child is the first child in a field of the grammar, nil without one.
+// child is the first child in a field of the grammar, or nil.
 func (n *node) child(field string) *node {
 	for _, k := range n.kids {
 		if k.field == field {
@@ -25,7 +25,8 @@ func (n *node) child(field string) *node {
 	return nil
 }
 
-// find is the first node of a kind below n. It searches depth first, in the order of the text. The depth is bounded by
+// find is the first node of a kind below n, or nil. It searches depth first, in the order of the text. maxDepth of the reader
+// limits the depth.
 // maxDepth of the reader.
 func (n *node) find(kind string) *node {
 	for _, k := range n.kids {
@@ -39,12 +40,12 @@ func (n *node) find(kind string) *node {
 	return nil
 }
 
-// span is a stretch of text, in bytes, that the parser could not read. An edit that touches one is refused, because the
-// tree around it is a guess.
+// span is a part of the text, in bytes, that the parser could not read. An edit that touches one is refused, because the tree
+// around it may be wrong.
 type span struct{ start, end int }
 
-// trim moves the start of every node behind the white space before it. The Lua grammar counts that space as part of the
-// token, so without this a symbol would begin on the line before.
+// trim moves the start of every node after the white space before it. The Lua grammar makes that space part of the token, so
+// without this a symbol would begin on the line before.
 func (n *node) trim(text string) {
 	n.start = n.end - len(strings.TrimLeft(text[n.start:n.end], " \t\r\n"))
 	for _, k := range n.kids {
@@ -62,8 +63,8 @@ type outliner struct {
 	last   []*node // the declaration of each symbol
 }
 
-// walk adds the declarations below n; path is the name path of what encloses them. It descends into nodes that are no declaration, so
-// that conditions and blocks around a declaration do not hide it.
+// walk adds the declarations below n; path is the name path of the declarations around them. It also descends into nodes that are
+// not declarations, because a condition or a block may contain some.
 func (o *outliner) walk(n *node, path []string, local bool) {
 	for _, k := range n.kids {
 		d, ok := o.g.decls[k.kind]
@@ -76,13 +77,11 @@ func (o *outliner) walk(n *node, path []string, local bool) {
 			o.walk(k, path, local)
 			continue
 		}
-		// Several names in one statement (var a, b int) are symbols each; what is declared inside belongs to the last of
-		// them.
+		// If one statement has several names (var a, b int), each is a symbol; declarations inside it belong to the last of them.
 		inside := path
 		for _, nm := range names {
 			own := append([]string(nil), path...)
-			// A CSS selector holds dots that do not separate anything, while A.f in Go, C++ or Lua is two parts of a
-			// path.
+			// In a CSS selector dots do not separate anything; in Go, C++ or Lua A.f is a path of two parts.
 			if d.raw {
 				own = append(own, nm.text)
 			} else {
@@ -92,8 +91,7 @@ func (o *outliner) walk(n *node, path []string, local bool) {
 					}
 				}
 			}
-			// A name of dots only leaves no part. Such a symbol could not be asked for, and Name would panic on an empty
-			// path.
+			// A name that consists of dots has no parts. Nobody could ask for such a symbol, and Name would panic on an empty path.
 			if len(own) == len(path) {
 				continue
 			}
@@ -106,8 +104,8 @@ func (o *outliner) walk(n *node, path []string, local bool) {
 	}
 }
 
-// holds reports a declaration whose value is an object literal or a Lua table, or an export of a class: its members are as visible as the
-// declaration itself, so they are not Local.
+// holds reports whether the value of a declaration is an object literal or a Lua table, or whether it exports a class. Its members
+// are as visible as the declaration itself, so they are not Local.
 func (o *outliner) holds(n *node) bool {
 	v := n.child("value")
 	if v == nil && n.kind == "export_statement" {
@@ -125,8 +123,8 @@ func (o *outliner) add(n *node, d decl, path []string, at int, local, several bo
 	if n.parent != nil && d.sep != "" && n.parent.kind == d.in || n.kind == "method_definition" && n.parent.kind == "object" {
 		s.Sep = ","
 	}
-	// The wrappers around a declaration (export, decorators, const) belong to it: a person who says "the function" means
-	// the whole statement. A joint wrapper with two declarations makes both inseparable.
+	// Nodes around a declaration (export, decorators, const) belong to it: "the function" means the whole statement. If two
+	// declarations share such a node, they cannot be separated.
 	top := n
 	for top.parent != nil {
 		group, wraps := o.g.wraps[top.parent.kind]
@@ -142,7 +140,7 @@ func (o *outliner) add(n *node, d decl, path []string, at int, local, several bo
 		top = top.parent
 	}
 	s.Bare, s.End = top.start, top.end
-	for len(s.Path) > 0 && s.End > s.Bare && (o.text[s.End-1] == '\n' || o.text[s.End-1] == '\r') { // some nodes take the line's end along
+	for len(s.Path) > 0 && s.End > s.Bare && (o.text[s.End-1] == '\n' || o.text[s.End-1] == '\r') { // some nodes include the line's end
 		s.End--
 	}
 	// Decorators may be children of what they decorate.
@@ -166,15 +164,15 @@ func (o *outliner) add(n *node, d decl, path []string, at int, local, several bo
 	case !o.ownLines(s):
 		s.Fixed = "it shares its lines with other code"
 	}
-	// The span of a broken neighbour may reach into this declaration or end too early, so touching it is enough to
-	// refuse.
+	// The span of a broken neighbour may reach into this declaration or end too early, so the declaration is refused even if it
+	// only touches the span.
 	for _, b := range o.broken {
 		if b.start <= s.End && b.end >= s.Start {
 			s.Fixed = "there is a syntax error in it or next to it"
 		}
 	}
-	// Overloads and their implementation are one. TypeScript writes each overload as a signature of its own; replacing
-	// only one of them would leave code that does not compile.
+	// Overloads and their implementation become one symbol. TypeScript has a signature for each overload, and code in which only
+	// one of them is replaced does not compile.
 	if i := len(o.out) - 1; i >= 0 && strings.HasSuffix(o.last[i].kind, "_signature") && !strings.HasPrefix(o.last[i].kind, "property") && (n.kind == "function_declaration" || n.kind == "method_definition" || n.kind == o.last[i].kind) &&
 		o.out[i].String() == s.String() && strings.TrimSpace(o.text[o.out[i].End:s.Start]) == "" {
 		p := &o.out[i]
@@ -188,7 +186,7 @@ func (o *outliner) add(n *node, d decl, path []string, at int, local, several bo
 	o.out, o.last = append(o.out, s), append(o.last, n)
 }
 
-// declared counts the declarations right inside a wrapper.
+// declared counts the declarations directly inside a node.
 func (o *outliner) declared(n *node) int {
 	c := 0
 	for _, k := range n.kids {
@@ -209,14 +207,14 @@ func (o *outliner) lead(s *Symbol, k *node, kind byte) {
 	}
 }
 
-// before extends a declaration to the comments and decorators directly above. A blank line ends the search: a comment above that is about
-// something else, such as a section of the file.
+// before extends a declaration to the comments and decorators directly above it. It stops at a blank line: a comment above that is
+// about something else, such as a section of the file.
 func (o *outliner) before(s *Symbol, top *node) {
 	if top.parent == nil {
 		return
 	}
 	if p := top.parent; top.index == 0 && p.kind == "body_statement" && p.parent != nil {
-		top = p // what stands before the first of a body is not in the body
+		top = p // what is before the first declaration of a body is outside the body
 	}
 	for i := top.index - 1; i >= 0; i-- {
 		k := top.parent.kids[i]
@@ -229,18 +227,18 @@ func (o *outliner) before(s *Symbol, top *node) {
 			return
 		}
 		line := strings.LastIndexByte(o.text[:k.start], '\n') + 1
-		if strings.TrimSpace(o.text[line:k.start]) != "" { // a trailing comment of the line before
+		if strings.TrimSpace(o.text[line:k.start]) != "" { // a comment at the end of the line before
 			return
 		}
 		if said := o.text[k.start:]; kind == 'c' && (strings.HasPrefix(said, "#!") || strings.HasPrefix(said, "//!") || strings.HasPrefix(said, "/*!")) {
-			return // a comment on the file, or on what is around the declaration
+			return // a comment on the file, or on the declaration around this one
 		}
 		o.lead(s, k, kind)
 	}
 }
 
-// behind extends a declaration to a semicolon and a comment behind it on the same line. A comment of several lines is left out, because its
-// last line may belong to what follows.
+// behind extends a declaration to a semicolon and a comment after it on the same line. A comment of several lines is left out,
+// because its last line may belong to the next declaration.
 func (o *outliner) behind(s *Symbol, top *node) {
 	if top.parent == nil {
 		return
@@ -260,8 +258,7 @@ func (o *outliner) behind(s *Symbol, top *node) {
 	}
 }
 
-// ownLines reports whether a declaration has its lines to itself, so that it can be
-// replaced or deleted as whole lines.
+// ownLines reports whether no other code is on the lines of a declaration, so that it can be replaced or deleted as whole lines.
 func (o *outliner) ownLines(s Symbol) bool {
 	from := strings.LastIndexByte(o.text[:s.Start], '\n') + 1
 	to := len(o.text)
@@ -269,7 +266,7 @@ func (o *outliner) ownLines(s Symbol) bool {
 		to = s.End + i
 	}
 	after := strings.TrimSpace(o.text[s.End:to])
-	// The separator and a comment behind it move with the declaration, so they do not count as other code.
+	// The separator and a comment after it move with the declaration, so they do not count as other code.
 	if s.Sep != "" {
 		after = strings.TrimSpace(strings.TrimPrefix(after, s.Sep))
 		if after != "" && o.g.leads["comment"]+o.g.leads["line_comment"] != 0 && strings.HasPrefix(after, o.g.remark()) {
@@ -279,8 +276,8 @@ func (o *outliner) ownLines(s Symbol) bool {
 	return strings.Trim(o.text[from:s.Start], " \t\ufeff") == "" && after == ""
 }
 
-// result leaves out what is declared inside its own declaration again: typedef struct S {…} S. Both names would be equal,
-// and every request for S would be answered as ambiguous.
+// result removes a symbol that is declared inside its own declaration again: typedef struct S {…} S. Both would have the same name,
+// and every request for S would be ambiguous.
 func (o *outliner) result() []Symbol {
 	out := o.out[:0:0]
 	for _, s := range o.out {

@@ -24,15 +24,14 @@ import (
 	"github.com/smacker/go-tree-sitter/typescript/typescript"
 )
 
-// hasParser is false in builds without cgo, which have no grammar at all; Supported and Tokens ask it.
+// hasParser is false in builds without cgo, which have no grammars; Supported and Tokens check it.
 const hasParser = true
 
-// parseTime is how long a parse may take, in microseconds, the unit of tree-sitter's operation limit. Ordinary files take
-// milliseconds; what runs longer is ambiguous or generated, and the person waits for the edit.
+// parseTime limits how long a parse may take, in microseconds, the unit of tree-sitter's operation limit. Ordinary files take
+// milliseconds. Files that take longer are generated or ambiguous, and the edit waits for the parse.
 const parseTime = 1_000_000
 
-// language is the compiled grammar; each adds 0.3 to 3 MB to the binary, which is why some
-// languages have none.
+// language is the compiled grammar. Each grammar adds 0.3 to 3 MB to the binary; that is why some languages have none.
 func language(name string) *sitter.Language {
 	switch name {
 	case "go":
@@ -65,9 +64,9 @@ func language(name string) *sitter.Language {
 	return bash.GetLanguage()
 }
 
-// parse copies the tree out, so that nothing of the parser is left when it returns. A parser is made for each text and
-// closed: a shared one crashes, a cancelled one stays poisoned, an unclosed one leaks megabytes. A tree that ran out of
-// time is ErrSlow, not a partial outline: a missing declaration would look like one that does not exist.
+// parse copies the tree, so that no memory of the parser is used after it has returned. It creates and closes a parser for each
+// text: a shared parser crashes, a cancelled one cannot be used again, and one that is not closed leaks megabytes. If time runs
+// out, the error is ErrSlow and there is no partial outline: a declaration that is missing there would seem not to exist.
 func parse(lang, text string) (*node, []span, error) {
 	if angles(text) > maxAngles {
 		return nil, nil, ErrSlow
@@ -88,9 +87,9 @@ func parse(lang, text string) (*node, []span, error) {
 	return root, r.broken, nil
 }
 
-// ascii is a text of the same length in which other letters are x and other white space is blank: the grammars' scanners
-// look characters up in tables of libc, and a rare code point takes the process down. The length stays the same, so that
-// every offset in the tree is one in the text.
+// ascii replaces all other letters by x and all other white space by a blank, because the grammars' scanners look up characters in
+// tables of libc, and a rare code point crashes the process. Each character is replaced by as many bytes as it has, so every offset
+// in the tree is also one in the text.
 func ascii(text string) []byte {
 	b := []byte(text)
 	for i, r := range text {
@@ -108,8 +107,7 @@ func ascii(text string) []byte {
 	return b
 }
 
-// reader copies tree-sitter's C tree into Go nodes in one walk: asking the C side for each
-// field costs a cgo call.
+// reader copies tree-sitter's C tree into Go nodes in one walk: reading each field from C later would need a cgo call each time.
 type reader struct {
 	text   string
 	lang   *sitter.Language
@@ -118,13 +116,12 @@ type reader struct {
 	broken []span
 }
 
-// maxDepth is how deep the copy follows nested syntax. The copy is recursive, and no declaration that anybody names lies
-// deeper; a generated file of nested brackets would otherwise cost a deep stack.
+// maxDepth is how deep the copy follows nested syntax. The copy is recursive, and a generated file with nested brackets would need
+// a deep stack. No declaration that a person names is deeper.
 const maxDepth = 400
 
-// read copies the node under the cursor and what is below it, to maxDepth; the cursor is back at the node afterwards. A
-// short leaf keeps its text (word), because the grammars of JavaScript and PHP tell constructors from other methods by
-// their name.
+// read copies the node under the cursor and its descendants, to maxDepth; afterwards the cursor is at the same node again. A short
+// leaf keeps its text (word), because the grammars of JavaScript and PHP distinguish constructors from other methods only by name.
 func (r *reader) read(parent *node, index, depth int) *node {
 	cur := r.cursor.CurrentNode()
 	sym := cur.Symbol()
@@ -157,6 +154,6 @@ func (r *reader) read(parent *node, index, depth int) *node {
 	return n
 }
 
-// real leaves out missing line ends: Go's grammar wants one where Go does not, such as at the end of a file. Counted as
-// mistakes they would make the last declaration of many files Fixed.
+// real ignores missing line ends: Go's grammar demands one where Go does not, such as at the end of a file. If they counted as
+// syntax errors, the last declaration of many files would be Fixed.
 func (r *reader) real(n *node) bool { return n.kind != "\n" && n.kind != "\x00" }

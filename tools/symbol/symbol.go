@@ -1,7 +1,7 @@
-// Package symbol finds declarations in a text and cuts them out whole: with their doc comment, decorators, export and
-// template, which is what a person means by "the function" and what a language server's ranges leave out. Text in, spans
-// out; it knows no disk and no server. Syntax trees come from tree-sitter (with cgo); where there is no grammar, Lines
-// widens a server's range by whole lines, and refuses when that would be a guess.
+// Package symbol finds declarations in a text and cuts them out whole: with doc comment, decorators, export and template. A person
+// means all of these by "the function", but a language server's range leaves them out. Its functions take a text and return
+// positions or texts; they use no disk and no server. Syntax trees come from tree-sitter (with cgo). For languages without a
+// grammar, Lines widens a server's range to whole lines, or refuses if that would be a guess.
 //
 //	list, err := symbol.Outline("a.go", text)
 //	found := symbol.Find(list, "Server.Start")
@@ -21,21 +21,21 @@ type Symbol struct {
 	Kind  string   // LSP's words: function, method, class …
 	At    int      // where its name begins
 	Start int      // of all that belongs to it: doc comment, decorators, export
-	Deco  int      // of the first decorator or attribute; Bare when there is none
-	Bare  int      // of the declaration itself
-	End   int      // behind it, a comment on its last line included; before the line's end
+	Deco  int      // start of the first decorator or attribute; Bare if there is none
+	Bare  int      // start of the declaration itself
+	End   int      // its end, including a comment on its last line, without the line's end
 	Local bool     // inside a function, where other code cannot name it
-	// Sep is between it and its neighbours, where lists have one: the comma of JSON's and of object literals. It is
-	// not part of the declaration; edits put it where it is needed.
+	// Sep is the separator of the list that the declaration is in: the comma in JSON and in object literals. It is not part of the
+	// declaration; edits insert it where it is needed.
 	Sep string
-	// Fixed is the reason why the declaration cannot be cut out as whole lines; "" if it can. Edits refuse it then.
+	// Fixed is the reason why the declaration cannot be cut out as whole lines; "" if it can. Edits of a Fixed symbol are refused.
 	Fixed string
 }
 
 // Name is the last part of the path.
 func (s Symbol) Name() string { return s.Path[len(s.Path)-1] }
 
-// String is the name path, with dots whatever the language writes.
+// String is the name path, with dots in every language.
 func (s Symbol) String() string { return strings.Join(s.Path, ".") }
 
 // Errors of Outline. A caller with a language server can then use its ranges with Lines.
@@ -51,13 +51,13 @@ var (
 const maxText = 1 << 20
 
 // Outline lists all declarations of a text of at most 1 MiB, in its order; path is not opened, its name tells the language.
-// A declaration that holds a mistake of syntax is Fixed.
+// A declaration that contains a syntax error is Fixed.
 func Outline(path, text string) ([]Symbol, error) {
 	g := grammarOf(path)
 	if g == nil {
 		return nil, ErrNoGrammar
 	}
-	// The readers of keys hold no C code and follow no tree, so they need no check for clean text.
+	// The readers of JSON and YAML keys are written in Go and build no tree, so they need no check of the text.
 	if g.keys != nil {
 		if len(text) > maxText {
 			return nil, ErrTooBig
@@ -67,7 +67,7 @@ func Outline(path, text string) ([]Symbol, error) {
 	if len(text) > maxText {
 		return nil, ErrTooBig
 	}
-	if !utf8.ValidString(text) || strings.IndexByte(text, 0) >= 0 { // scanners of tree-sitter have hung on less
+	if !utf8.ValidString(text) || strings.IndexByte(text, 0) >= 0 { // scanners of tree-sitter have hung on such texts
 		return nil, ErrNotText
 	}
 	root, broken, err := parse(g.name, text)
@@ -82,7 +82,7 @@ func Outline(path, text string) ([]Symbol, error) {
 	return o.result(), nil
 }
 
-// Broken reports whether tree-sitter finds mistakes in a text; ok is false when it cannot say.
+// Broken reports whether tree-sitter finds syntax errors in a text; ok is false if it cannot parse the text.
 func Broken(path, text string) (broken, ok bool) {
 	g := grammarOf(path)
 	if g == nil || g.keys != nil || len(text) > maxText || !utf8.ValidString(text) || strings.IndexByte(text, 0) >= 0 {
@@ -92,10 +92,10 @@ func Broken(path, text string) (broken, ok bool) {
 	return len(bad) > 0, err == nil
 }
 
-// Breaks says that a text could be parsed and its successor cannot be: line is where, from 1. It says nothing where
-// there is no grammar, and nothing of texts that had mistakes before. It parses up to three times. Callers warn about a
-// change with it, or refuse an edit whose quotation was only similar: a false alarm would block good edits, so every
-// doubt (a text that is too big, a parser that gave up) counts as unbroken.
+// Breaks reports whether a change introduces a syntax error: the text before could be parsed and the text after cannot. line is
+// where, from 1. It returns false if there is no grammar or the text had syntax errors before. It parses up to three times. Callers
+// warn about a change, or refuse an edit whose quotation was only similar. A false alarm would block a good edit, so the result is
+// also false in doubt (a text that is too big, a parser that ran out of time).
 func Breaks(path, old, new string) (line int, broken bool) {
 	if was, ok := Broken(path, old); !ok || was {
 		return 0, false
@@ -111,9 +111,8 @@ func Breaks(path, old, new string) (line int, broken bool) {
 	return 1 + strings.Count(new[:min(bad[0].start, len(new))], "\n"), true
 }
 
-// Split takes a name path apart: Type.method, ns::Type::method, Type/method. A leading separator means the whole path.
-// Callers get names from models, which write them as the language, as a path or as documentation does. All of these mean
-// the same declaration, so they become the same parts.
+// Split splits a name path: Type.method, ns::Type::method, Type/method. A leading separator means that the path is complete. Models
+// write names as the language, a path or the documentation does; all these spellings give the same parts.
 func Split(path string) (parts []string, whole bool) {
 	path = strings.NewReplacer("::", ".", "/", ".", "#", ".").Replace(path)
 	whole = strings.HasPrefix(path, ".")
@@ -125,11 +124,11 @@ func Split(path string) (parts []string, whole bool) {
 	return parts, whole
 }
 
-// clean takes Go's receiver marks, parameters and type parameters off a name, so that (*Server) and Map[K] are found. C++'s
-// operators keep theirs, which are their names.
+// clean removes Go's receiver marks, parameters and type parameters from a name, so that (*Server) and Map[K] are found. Operators
+// of C++ keep these characters, because they are their names.
 func clean(p string) string {
-	// Without this case operator() and operator< would lose their own name to the cut at the first bracket below. A
-	// letter behind "operator" makes it an ordinary identifier, such as operatorName or operator_name.
+	// Without this case operator() and operator< would be cut at the first bracket below. If a letter follows "operator", it is an
+	// ordinary identifier, such as operatorName or operator_name.
 	if op, ok := strings.CutPrefix(strings.TrimSpace(p), "operator"); ok && op != "" && !strings.ContainsAny(op[:1], "_") && (op[0] < 'A' || op[0] == '[') {
 		return "operator" + strings.Join(strings.Fields(op), "")
 	}
@@ -140,10 +139,9 @@ func clean(p string) string {
 	return strings.TrimSpace(p)
 }
 
-// Find returns the symbols whose path ends in the name path, those not inside functions first. A name that holds
-// separators itself, such as a selector of CSS, may be given as it is. Several results are for the caller to resolve: an
-// overload or a name in two classes must not be edited by guess. The order is that of the text, apart from locals, which
-// come last.
+// Find returns the symbols whose path ends in the name path, in the order of the text; those inside functions come last. A name
+// that contains separators, such as a CSS selector, may be given as it is. If there are several results, the caller must resolve
+// them: an overload, or a name in two classes, must not be edited by guess.
 func Find(list []Symbol, path string) []Symbol {
 	parts, whole := Split(path)
 	verbatim := slices.ContainsFunc(list, func(s Symbol) bool { return s.Is(path) })
@@ -156,7 +154,7 @@ func Find(list []Symbol, path string) []Symbol {
 			out = append(out, s)
 		}
 	}
-	// A class's name means the class, not the constructors that are called like it. A caller that wants the constructors
+	// A class's name means the class and not its constructors, which have the same name. A caller that wants the constructors
 	// writes the name twice (Server.Server).
 	if twice := len(parts) > 1 && parts[len(parts)-1] == parts[len(parts)-2]; !twice && len(out) > 1 {
 		all := slices.Clone(out)
@@ -165,7 +163,7 @@ func Find(list []Symbol, path string) []Symbol {
 			return n > 1 && s.Path[n-1] == s.Path[n-2] && slices.ContainsFunc(all, func(o Symbol) bool { return slices.Equal(o.Path, s.Path[:n-1]) })
 		})
 	}
-	// Local declarations are offered last, because a caller that takes the first means the one that other code can name.
+	// Local declarations come last: a caller that uses the first one means the one that other code can name.
 	slices.SortStableFunc(out, func(a, b Symbol) int {
 		switch {
 		case a.Local == b.Local:
@@ -178,8 +176,8 @@ func Find(list []Symbol, path string) []Symbol {
 	return out
 }
 
-// Is reports that path is exactly the symbol's name or whole path, where one of its names holds separators or brackets,
-// such as a CSS selector. A plain name is left to Matches, which also finds it inside other declarations.
+// Is reports whether path is exactly the symbol's name or whole path, if one of its names contains separators or brackets, such as
+// a CSS selector. Matches handles plain names and also finds them inside other declarations.
 func (s Symbol) Is(path string) bool {
 	if !slices.ContainsFunc(s.Path, func(p string) bool { return strings.ContainsAny(p, ".:/# ([<") }) {
 		return false
@@ -187,15 +185,15 @@ func (s Symbol) Is(path string) bool {
 	return s.Name() == path || s.String() == path
 }
 
-// Own reports that the file consists of keys or rules, of which a language server knows no more than this package. Callers ask no server
-// about such files, neither for ranges nor for uses.
+// Own reports whether the file consists of keys or rules, about which a language server knows no more than this package. Callers
+// ask no server about ranges and uses in such files.
 func Own(path string) bool {
 	g := grammarOf(path)
 	return g != nil && (g.keys != nil || g.name == "css")
 }
 
-// Matches reports whether a symbol's path ends in parts, or is parts. Names are compared case-sensitively and whole: a
-// prefix would make a short name ambiguous in most files.
+// Matches reports whether a symbol's path is parts or ends in parts. Names are compared case-sensitively and as a whole: with
+// prefixes, a short name would be ambiguous in most files.
 func Matches(path, parts []string, whole bool) bool {
 	if len(parts) > len(path) || whole && len(parts) != len(path) {
 		return false
@@ -203,8 +201,8 @@ func Matches(path, parts []string, whole bool) bool {
 	return slices.Equal(path[len(path)-len(parts):], parts)
 }
 
-// Enclosing is the innermost symbol around an offset. Of two with the same span the later one counts, which is the inner
-// one because outlines list the outer first.
+// Enclosing is the innermost symbol around an offset. If two have the same span, it is the later one: outlines list the outer one
+// first.
 func Enclosing(list []Symbol, at int) (Symbol, bool) {
 	best, ok := Symbol{}, false
 	for _, s := range list {
@@ -215,13 +213,13 @@ func Enclosing(list []Symbol, at int) (Symbol, bool) {
 	return best, ok
 }
 
-// maxAngles is how many < may be open in one statement. Each may be a comparison or a type's, so the parser follows
-// both ways: fifty thousand cost gigabytes before its time is up.
+// maxAngles is how many < may be open in one statement. Each may be a comparison or belong to a type, so the parser tries both:
+// fifty thousand need gigabytes before the time limit is reached.
 const maxAngles = 200
 
-// angles counts the largest number of < that are open at once, without knowing strings or comments: a text
-// with many of them there is refused too, which is the safe side. A semicolon or a brace ends a statement, and with it
-// the parser's doubt, so the count starts again there.
+// angles counts the largest number of < that are open at once. It also counts those in strings and comments; a text with many of
+// them is then refused, which does no harm. A semicolon or a brace ends a statement and with it the ambiguity, so the count starts
+// again there.
 func angles(text string) (most int) {
 	open := 0
 	for i := range len(text) {

@@ -2,14 +2,14 @@ package symbol
 
 import "strings"
 
-// TokenKind says what a token is, as far as a reader is helped by a colour for it.
+// TokenKind says what a token is, as far as an editor colours it.
 type TokenKind string
 
-// The kinds that every grammar tells apart. Everything else has no token.
+// The kinds that every grammar distinguishes. Everything else has no token.
 const (
 	Keyword  TokenKind = "keyword"
 	String   TokenKind = "string"
-	Number   TokenKind = "number" // and the constants that a language spells as words: true, nil
+	Number   TokenKind = "number" // also the constants that a language writes as words: true, nil
 	Comment  TokenKind = "comment"
 	Type     TokenKind = "type"
 	Function TokenKind = "function" // the name in a call or a declaration
@@ -21,10 +21,10 @@ type Token struct {
 	Kind       TokenKind
 }
 
-// Tokens are what an editor would colour in a text, in order and without overlaps. The path only names the language; there
-// are no tokens where it has no grammar, or where the text takes too long to parse. Texts that are cut off or wrong have
-// tokens too, because a syntax tree marks what it does not understand and continues. The terminal colours code blocks of
-// answers with it, so it never fails: without tokens a block is shown plain.
+// Tokens returns the parts of a text that an editor would colour, in order and without overlaps. The path only gives the language.
+// The result is empty if the language has no grammar or the text takes too long to parse. Texts that are incomplete or wrong have
+// tokens too, because a syntax tree marks what it cannot read and continues. The terminal colours code blocks of answers with it;
+// without tokens a block is shown plain, so there is no error.
 func Tokens(path, text string) []Token {
 	g := grammarOf(path)
 	if g == nil || !hasParser {
@@ -35,8 +35,8 @@ func Tokens(path, text string) []Token {
 		if lang != "json" {
 			return nil
 		}
-		// No grammar of JSON is linked, which saves its size in the binary.
-		lang = "javascript" // of which JSON is a part
+		// No grammar of JSON is linked, to keep the binary small.
+		lang = "javascript" // JSON is part of its syntax
 	}
 	root, _, err := parse(lang, text)
 	if err != nil {
@@ -47,8 +47,7 @@ func Tokens(path, text string) []Token {
 	return out
 }
 
-// tokens adds those of a node and of what is below it. A node with a kind hides what is below it, so tokens never
-// overlap.
+// tokens adds the tokens of a node and its descendants. If a node has a kind, its descendants are skipped, so tokens never overlap.
 func (n *node) tokens(text string, out *[]Token) {
 	if kind := n.tokenKind(text); kind != "" {
 		if n.end > n.start {
@@ -61,8 +60,8 @@ func (n *node) tokens(text string, out *[]Token) {
 	}
 }
 
-// tokenKind goes by the names that grammars share: a node that stands for a word of the language is called like the word.
-// A table for each grammar would be exact but has to follow each of its releases; a wrong guess here costs a colour.
+// tokenKind uses the names that grammars share: the node of a keyword has the keyword as its name. A table for each grammar would
+// be exact but would have to follow each of its releases; a wrong guess here costs only a colour.
 func (n *node) tokenKind(text string) TokenKind {
 	switch {
 	case n.parent == nil:
@@ -71,8 +70,8 @@ func (n *node) tokenKind(text string) TokenKind {
 		return Comment
 	case strings.Contains(n.kind, "string") && n.kind != "string_start" || n.kind == "char_literal" || n.kind == "rune_literal":
 		return String
-	// Only leaves are coloured from here on. Comments and strings above are coloured whole, although some grammars give
-	// them children.
+	// From here on only leaves are coloured. Comments and strings, above, are coloured as a whole, although some grammars give them
+	// children.
 	case len(n.kids) > 0:
 		return ""
 	}
@@ -90,7 +89,7 @@ func (n *node) tokenKind(text string) TokenKind {
 	word := text[n.start:n.end]
 	if n.kind == word {
 		switch {
-		case n.parent.kind == "predefined_type": // TypeScript spells types as words of the language
+		case n.parent.kind == "predefined_type": // TypeScript has types that are keywords
 			return Type
 		case strings.Trim(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_") == "":
 			return Keyword
@@ -105,7 +104,7 @@ func (n *node) tokenKind(text string) TokenKind {
 	return ""
 }
 
-// called reports whether a name is that of a function: in its declaration, or where it is called.
+// called reports whether a name is the name of a function, in its declaration or in a call.
 func (n *node) called() bool {
 	p := n.parent
 	if n.field == "name" && (strings.Contains(p.kind, "function") || strings.Contains(p.kind, "method")) {

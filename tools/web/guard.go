@@ -11,21 +11,21 @@ import (
 	"syscall"
 )
 
-// Allow lists private places that may be fetched from: "localhost:3000", "10.1.2.0/24", "wiki.corp" (any port). A name
-// allows whatever private address it resolves to. Public addresses need no rule. A rule that is neither a CIDR range nor a name
-// or address matches nothing.
+// Allow lists private places that may be fetched: "localhost:3000", "10.1.2.0/24", "wiki.corp" (any port). A name allows every
+// private address that it resolves to. Public addresses need no rule. A rule that is not a CIDR range, a name or an address matches
+// nothing.
 type Allow []string
 
-// PrivateError is returned for an address of this machine, a private network or a cloud's metadata service. A page that
-// the model reads could otherwise have it fetch what only this machine can reach, such as a router or a database.
+// PrivateError is returned for an address of this machine, a private network or a cloud's metadata service. Otherwise a page that
+// the model reads could make it fetch what only this machine can reach, such as a router or a database.
 type PrivateError struct {
 	Host string     // host:port as in the URL
 	IP   netip.Addr // the address that it resolved to
 }
 
-// Metadata reports whether the address is one where clouds hand out keys to any process of the machine: link-local
-// addresses and the like. Callers do not offer to allow these. The IPv6 forms that carry such an address count as well,
-// or a model could write it in one of them.
+// Metadata reports whether the address is one where clouds give keys to any process of the machine: link-local addresses and
+// similar ones. Callers do not offer to allow these. IPv6 forms that contain such an address count too; otherwise a model could
+// write it in one of them.
 func (e *PrivateError) Metadata() bool {
 	ip := e.IP.Unmap().WithZone("")
 	for _, p := range metadata {
@@ -42,8 +42,8 @@ func (e *PrivateError) Metadata() bool {
 	return false
 }
 
-// metadata are the addresses of the metadata services of clouds: link-local of IPv4 and IPv6 (AWS, Google, Azure, most others), AWS over
-// IPv6, Alibaba, Oracle, Azure's wire server.
+// metadata are the addresses of the metadata services of clouds: link-local IPv4 and IPv6 (AWS, Google, Azure, most others), AWS
+// over IPv6, Alibaba, Oracle, and Azure's wire server.
 var metadata = prefixes("169.254.0.0/16", "fe80::/10", "fd00:ec2::/32", "100.100.100.200/32", "192.0.0.192/32", "168.63.129.16/32")
 
 func (e *PrivateError) Error() string {
@@ -54,12 +54,12 @@ func (e *PrivateError) Error() string {
 var special = prefixes("0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4",
 	"64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "3fff::/20", "5f00::/16", "fec0::/10")
 
-// carriers are IPv6 ranges whose addresses hold an IPv4 address that a gateway would connect to: NAT64 (RFC 6052), 6to4
-// (RFC 3056) and IPv4-compatible ones. The number is the byte at which it starts. Without them 64:ff9b::7f00:1 would be a
-// public name for this machine.
+// carriers are IPv6 ranges whose addresses contain an IPv4 address that a gateway would connect to: NAT64 (RFC 6052), 6to4 (RFC
+// 3056) and IPv4-compatible addresses. The number is the byte where the IPv4 address starts. Without this list 64:ff9b::7f00:1,
+// which means this machine, would count as public.
 var carriers = map[netip.Prefix]int{netip.MustParsePrefix("64:ff9b::/96"): 12, netip.MustParsePrefix("2002::/16"): 2, netip.MustParsePrefix("::/96"): 12}
 
-// prefixes parses constants; a mistake in them fails every test.
+// prefixes parses constants; an error in them makes every test fail.
 func prefixes(list ...string) []netip.Prefix {
 	out := make([]netip.Prefix, len(list))
 	for i, s := range list {
@@ -91,9 +91,9 @@ func Public(ip netip.Addr) bool {
 	return true
 }
 
-// permits reports whether a private address may be fetched from, given the host and port of the URL. A rule is a CIDR
-// range, or a name or address with or without a port. The host is the name in the URL and the port the one that is
-// dialled, where the URL has none that of its scheme.
+// permits reports whether a private address may be fetched, given the host and port of the URL. A rule is a CIDR range, or a name
+// or address with or without a port. host is the name in the URL. port is the one that is dialled; if the URL has none, the default
+// of its scheme.
 func (a Allow) permits(host, port string, ip netip.Addr) bool {
 	ip = ip.Unmap()
 	for _, rule := range a {
@@ -120,7 +120,8 @@ func (a Allow) permits(host, port string, ip netip.Addr) bool {
 	return false
 }
 
-// target is the host and port of a URL with the rules that apply. It travels in the request's context to check, where the address is known.
+// target is the host and port of a URL with the rules that apply. The request's context carries it to check, which sees the
+// address.
 type target struct {
 	host, port string
 	allow      Allow
@@ -129,9 +130,9 @@ type target struct {
 // targetKey is the key of a request's target in its context.
 type targetKey struct{}
 
-// check is the dialer's ControlContext: it judges the address that is about to be connected to, after names were resolved.
-// Judging earlier would leave room for DNS rebinding, where a name is public at the first look and private at the second.
-// A connection without a target in its context is refused, so that no new code path can go around the guard.
+// check is the dialer's ControlContext: it checks the address that is about to be connected to, after the name was resolved. An
+// earlier check would allow DNS rebinding, where a name resolves to a public address at first and to a private one later. A
+// connection without a target in its context is refused, so that new code cannot bypass the check.
 func check(ctx context.Context, _, address string, _ syscall.RawConn) error {
 	to, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -147,9 +148,9 @@ func check(ctx context.Context, _, address string, _ syscall.RawConn) error {
 	return &PrivateError{Host: joined(t), IP: to.Addr()}
 }
 
-// ahead judges a URL before a proxy gets it, as well as can be: the proxy resolves names itself, so only addresses that are
-// written out and names that this machine can resolve are judged. A name that cannot be resolved here passes, because
-// behind many company proxies none can. It cannot be certain: the proxy may resolve the name to another address.
+// ahead checks a URL before a proxy gets it. This cannot be certain, because the proxy resolves names itself. Only addresses in the
+// URL and names that this machine can resolve are checked. A name that cannot be resolved is allowed: behind many company proxies
+// no name can be resolved.
 func ahead(ctx context.Context, t target) error {
 	ips := []netip.Addr{}
 	if ip, err := netip.ParseAddr(t.host); err == nil {
@@ -165,8 +166,8 @@ func ahead(ctx context.Context, t target) error {
 	return nil
 }
 
-// targetOf drops the dot at the end of a name, which would make "localhost." another name than the rule's. The scheme's
-// port stands in where the URL has none, so that a rule such as wiki.corp:443 matches https://wiki.corp.
+// targetOf removes the dot at the end of a name; otherwise "localhost." would not match a rule for localhost. If the URL has no
+// port, the port of the scheme is used, so that a rule such as wiki.corp:443 matches https://wiki.corp.
 func targetOf(u *url.URL, allow Allow) target {
 	t := target{strings.TrimSuffix(u.Hostname(), "."), u.Port(), allow}
 	if t.port == "" {

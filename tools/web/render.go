@@ -14,12 +14,12 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// maxDepth bounds the nesting of the elements that are converted; what is deeper is left out. The conversion is recursive, so a hostile
-// page could use up the stack, which a Go process does not survive.
+// maxDepth limits the nesting of the elements that are converted; deeper ones are left out. The conversion is recursive, and a
+// hostile page could overflow the stack, which ends a Go process.
 const maxDepth = 256
 
-// render turns a page of HTML into the format asked for. The HTML format is the page as it came, hidden parts included: a
-// model that asks for it works on the source.
+// render converts an HTML page to the requested format. The HTML format is the unchanged page, with its hidden parts: a model that
+// asks for it works on the source.
 func (p *Page) render(text string, f Format) (*Page, error) {
 	doc, err := html.Parse(strings.NewReader(text))
 	if err != nil {
@@ -49,8 +49,7 @@ func (p *Page) render(text string, f Format) (*Page, error) {
 	return p, nil
 }
 
-// title is the page's title on one line, "" without one. It looks into html and head only: an SVG in the body has titles
-// too.
+// title is the page's title on one line, or "". Only html and head are searched: an SVG in the body has title elements too.
 func title(n *html.Node) string {
 	if n.Type == html.ElementNode && n.DataAtom == atom.Title && n.FirstChild != nil {
 		return strings.Join(strings.Fields(n.FirstChild.Data), " ")
@@ -69,15 +68,15 @@ func title(n *html.Node) string {
 var unseen = map[atom.Atom]bool{atom.Script: true, atom.Style: true, atom.Noscript: true, atom.Iframe: true, atom.Object: true, atom.Embed: true, atom.Template: true,
 	atom.Svg: true, atom.Canvas: true, atom.Link: true, atom.Meta: true, atom.Head: true, atom.Input: true, atom.Select: true, atom.Dialog: true}
 
-// prune removes what a person would not see in a browser, as hidden text is often written to give orders to a model, and what is nested
-// deeper than maxDepth. It does not read style sheets, so text that they hide stays.
+// prune removes what a person would not see in a browser, because instructions for a model are often put into hidden text, and
+// elements that are nested deeper than maxDepth. It does not read style sheets, so text that they hide stays.
 func prune(n *html.Node, depth int) {
 	for c := n.FirstChild; c != nil; {
 		next := c.NextSibling
 		if c.Type == html.CommentNode || c.Type == html.ElementNode && (depth >= maxDepth || unseen[c.DataAtom] || hidden(c)) {
 			n.RemoveChild(c)
 		} else {
-			for i := range c.Attr { // pictures as data are long and say nothing
+			for i := range c.Attr { // images in data URLs are long and useless for the model
 				if c.Attr[i].Key == "src" && strings.HasPrefix(strings.TrimSpace(strings.ToLower(c.Attr[i].Val)), "data:") {
 					c.Attr[i].Val = ""
 				}
@@ -88,8 +87,8 @@ func prune(n *html.Node, depth int) {
 	}
 }
 
-// hidden reports an element that an attribute of its own hides. It knows the usual spellings only; there are more ways to hide text than
-// can be listed.
+// hidden reports whether an element is hidden by one of its own attributes. It knows only the usual spellings; there are more ways
+// to hide text than can be listed.
 func hidden(n *html.Node) bool {
 	for _, a := range n.Attr {
 		switch a.Key {
@@ -105,7 +104,7 @@ func hidden(n *html.Node) bool {
 	return false
 }
 
-// plain is the text of a page, a line for each block. White space folds to one blank as in a browser, outside of pre.
+// plain is the text of a page, with a line for each block. Outside pre, white space is reduced to one blank as in a browser.
 func plain(doc *html.Node) string {
 	var b strings.Builder
 	newline := func() {
@@ -151,8 +150,8 @@ func plain(doc *html.Node) string {
 	return strings.Join(out, "\n")
 }
 
-// blocks are the elements that a browser begins on a line of their own, and table cells, whose words would otherwise run
-// together.
+// blocks are the elements that a browser shows on lines of their own, and table cells; without a break between cells their words
+// would run together.
 var blocks = map[atom.Atom]bool{atom.P: true, atom.Div: true, atom.Li: true, atom.Ul: true, atom.Ol: true, atom.Tr: true, atom.Table: true, atom.H1: true, atom.H2: true, atom.H3: true, atom.H4: true,
 	atom.H5: true, atom.H6: true, atom.Pre: true, atom.Blockquote: true, atom.Section: true, atom.Article: true, atom.Header: true, atom.Footer: true, atom.Main: true, atom.Nav: true, atom.Aside: true,
 	atom.Dt: true, atom.Dd: true, atom.Hr: true, atom.Figure: true, atom.Form: true, atom.Details: true, atom.Summary: true, atom.Td: true, atom.Th: true}

@@ -19,24 +19,24 @@ import (
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
-// Engine is a search engine as it is configured. Keys come from the person's settings; only send puts them on the wire.
+// Engine is a configured search engine. The key comes from the person's settings; only send uses it.
 type Engine struct {
 	Provider string // exa, brave, tavily, searxng
-	URL      string // empty: the provider's own; searxng has none
-	Key      string // where the provider wants one
-	// Reason is which setting configures the engine; package guard checks it for each request.
+	URL      string // "": the provider's own address; searxng has no default
+	Key      string // if the provider needs one
+	// Reason names the setting that configures the engine; package guard checks it for each request.
 	Reason guard.Reason
 }
 
-// Query is what to search for.
+// Query says what to search for.
 type Query struct {
 	Text       string
 	Results    int    // 0: 8
 	Type       string // auto, fast, deep; exa, and tavily for deep
 	LiveCrawl  string // fallback, preferred; exa only
-	Characters int    // of context in all; 0: 10,000
-	Code       bool   // examples of code for programmers; exa only
-	Tokens     int    // how long the answer to a Code query may be; 0: 5,000
+	Characters int    // characters of text in all results together; 0: 10,000
+	Code       bool   // search for code examples; exa only
+	Tokens     int    // the length of the answer to a Code query; 0: 5,000
 }
 
 const (
@@ -45,11 +45,11 @@ const (
 	maxAnswer     = 4 << 20 // bytes
 )
 
-// ErrNoEngine means that no search engine is configured, or an unknown one.
+// ErrNoEngine means that no search engine is configured, or that its provider is unknown.
 var ErrNoEngine = errors.New("no search engine is configured; the user sets one in pillion.jsonc, such as \"websearch\": {\"provider\": \"brave\", \"key\": \"{env:BRAVE_API_KEY}\"}")
 
-// Search asks the engine and returns at most 50 results as text for a model. Unlike in Fetch, the engine's address may be on this machine,
-// because the person has configured it. The error is ErrNoEngine without a known provider. Errors are for a model.
+// Search asks the engine and returns at most 50 results as text for a model. Unlike in Fetch, the engine's address may be on this
+// machine, because the person configured it. The error is ErrNoEngine for an unknown provider. Errors are written for a model.
 func (e Engine) Search(ctx context.Context, q Query) (string, error) {
 	q.Results, q.Characters = min(cmp.Or(q.Results, 8), 50), cmp.Or(q.Characters, 10_000)
 	limit := searchTimeout
@@ -72,11 +72,11 @@ func (e Engine) Search(ctx context.Context, q Query) (string, error) {
 	return text, err
 }
 
-// hit is one result; title, date and text are the page's own words.
+// hit is one result; title, date and text come from the page and are not trusted.
 type hit struct{ title, url, date, text string }
 
-// list renders results, all together within about q.Characters characters, at least 200 each. 200 characters are about
-// two sentences, fewer say nothing about a page.
+// list renders the results, about q.Characters characters in all and at least 200 for each. Less than 200 characters, about two
+// sentences, say nothing about a page.
 func list(hits []hit, q Query) string {
 	if len(hits) > q.Results {
 		hits = hits[:q.Results]
@@ -101,8 +101,8 @@ func list(hits []hit, q Query) string {
 	return b.String()
 }
 
-// exa speaks MCP over HTTP: one call, answered as an event stream or as JSON. The key is part of the address, which is
-// why send keeps addresses out of errors.
+// exa uses MCP over HTTP: one call, answered as an event stream or as JSON. The key is part of the address; that is why send
+// removes addresses from errors.
 func (e Engine) exa(ctx context.Context, q Query) (string, error) {
 	name, args := "web_search_exa", map[string]any{"query": q.Text, "numResults": q.Results, "type": cmp.Or(q.Type, "auto"), "livecrawl": cmp.Or(q.LiveCrawl, "fallback"), "contextMaxCharacters": q.Characters}
 	if q.Code {
@@ -157,8 +157,8 @@ func (e Engine) exa(ctx context.Context, q Query) (string, error) {
 	return strings.Join(text, "\n\n"), nil
 }
 
-// events are the data of an event stream, or the whole where it is none. The format is that of server-sent events in the
-// HTML standard; fields other than data do not matter here.
+// events returns the data of an event stream; if the text is not an event stream, the whole text. The format is that of server-sent
+// events in the HTML standard; fields other than data are ignored.
 func events(raw []byte) [][]byte {
 	if b := bytes.TrimSpace(raw); len(b) > 0 && b[0] == '{' {
 		return [][]byte{b}
@@ -181,8 +181,8 @@ func events(raw []byte) [][]byte {
 	return out
 }
 
-// brave asks the Brave Search API. Results are its web results with their extra snippets. The API returns at most 20
-// results for a request.
+// brave asks the Brave Search API. Its results are the web results with their extra snippets. The API returns at most 20 results
+// for a request.
 func (e Engine) brave(ctx context.Context, q Query) (string, error) {
 	v := url.Values{"q": {q.Text}, "count": {strconv.Itoa(min(q.Results, 20))}}
 	raw, err := e.send(ctx, http.MethodGet, cmp.Or(e.URL, "https://api.search.brave.com/res/v1/web/search")+"?"+v.Encode(), nil, map[string]string{"Accept": "application/json", "X-Subscription-Token": e.Key})
@@ -208,7 +208,7 @@ func (e Engine) brave(ctx context.Context, q Query) (string, error) {
 	return list(hits, q), nil
 }
 
-// tavily asks Tavily; "deep" is its advanced depth, which costs two credits.
+// tavily asks Tavily; "deep" selects its advanced depth, which costs two credits.
 func (e Engine) tavily(ctx context.Context, q Query) (string, error) {
 	depth := "basic"
 	if q.Type == "deep" {
@@ -235,7 +235,7 @@ func (e Engine) tavily(ctx context.Context, q Query) (string, error) {
 	return list(hits, q), nil
 }
 
-// searxng asks an instance of SearXNG, which must have JSON switched on in its settings.
+// searxng asks an instance of SearXNG, whose settings must allow JSON.
 func (e Engine) searxng(ctx context.Context, q Query) (string, error) {
 	if e.URL == "" {
 		return "", errors.New("searxng needs the address of an instance: \"websearch\": {\"provider\": \"searxng\", \"url\": \"http://127.0.0.1:8080\"}")
@@ -261,7 +261,7 @@ func (e Engine) searxng(ctx context.Context, q Query) (string, error) {
 	return list(hits, q), nil
 }
 
-// plainText removes HTML from a snippet: those of Brave have entities, and tags around the words that were searched for.
+// plainText removes HTML from a snippet: Brave's snippets have entities, and tags around the words that were searched for.
 func plainText(s string) string {
 	if !strings.ContainsAny(s, "<&") {
 		return s
@@ -273,8 +273,8 @@ func plainText(s string) string {
 	return p.Text
 }
 
-// send makes one request. Its errors never include the engine's address, which may contain the key. An answer longer than maxAnswer is cut
-// and then fails to parse, which is better than an incomplete list that looks complete.
+// send makes one request. Its errors never contain the engine's address, which may contain the key. An answer longer than maxAnswer
+// is cut off and then fails to parse; that is better than an incomplete list that looks complete.
 func (e Engine) send(ctx context.Context, method, at string, body []byte, headers map[string]string) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, method, at, bytes.NewReader(body))
 	if err != nil {
@@ -295,7 +295,7 @@ func (e Engine) send(ctx context.Context, method, at string, body []byte, header
 	if err != nil {
 		var u *url.Error
 		if errors.As(err, &u) {
-			err = u.Err // the rest of it is the address, with the key
+			err = u.Err // without the address, which contains the key
 		}
 		return nil, fmt.Errorf("%s: %w", e.Provider, err)
 	}

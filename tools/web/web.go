@@ -1,6 +1,6 @@
-// Package web fetches pages and asks search engines. It connects to public addresses only, checked at the moment of
-// connecting, unless a private place was allowed by a rule; the caller decides about redirects to another host. Answers are
-// bounded before and after decompression and become Markdown, plain text, or an image.
+// Package web fetches pages and asks search engines. It connects only to public addresses, and to private ones that a rule allows;
+// it checks the address when it connects. The caller decides whether to follow a redirect to another host. Answers are limited
+// before and after decompression and become Markdown, plain text, or an image.
 //
 //	c := web.New(web.Options{Version: "1.0"})
 //	page, err := c.Fetch(ctx, web.Request{URL: "https://go.dev/doc/", Format: web.Markdown})
@@ -34,10 +34,10 @@ const (
 	DefaultTimeout = 30 * time.Second
 	MaxTimeout     = 120 * time.Second
 	maxRedirects   = 10
-	maxURL         = 8 << 10 // bytes; longer ones are refused by servers too
+	maxURL         = 8 << 10 // bytes; servers refuse longer ones too
 )
 
-// Format is what a page is turned into.
+// Format is the format of a fetched page.
 type Format string
 
 // The formats.
@@ -47,26 +47,26 @@ const (
 	HTML     Format = "html"
 )
 
-// Options are what a Client is made of.
+// Options configure a Client.
 type Options struct {
 	Version string                                // in the User-Agent
-	Allow   Allow                                 // private places the person allows for every fetch
-	Proxy   func(*http.Request) (*url.URL, error) // nil: the environment's
+	Allow   Allow                                 // private places that the person allows for every fetch
+	Proxy   func(*http.Request) (*url.URL, error) // nil: the proxy of the environment
 }
 
-// Client fetches. It is safe for concurrent use.
+// Client fetches pages. It is safe for concurrent use.
 type Client struct {
 	o    Options
-	http *http.Client // its transport judges each connection; it follows no redirects
+	http *http.Client // its transport checks each connection; it follows no redirects
 }
 
-// New makes a client; nothing is connected.
+// New returns a client; it connects to nothing.
 func New(o Options) *Client {
 	if o.Proxy == nil {
 		o.Proxy = http.ProxyFromEnvironment
 	}
 	c := &Client{o: o}
-	// It runs for each address that is dialled, after names were resolved, see check.
+	// It runs for each address that is dialled, after its name was resolved; see check.
 	control := func(ctx context.Context, network, address string, conn syscall.RawConn) error {
 		if _, ok := ctx.Value(proxyKey{}).(bool); ok {
 			return nil
@@ -75,29 +75,30 @@ func New(o Options) *Client {
 	}
 	c.http = guard.Client(guard.Reason{Who: guard.Web}, guard.Network{Timeout: 15 * time.Second, Control: control, Proxy: o.Proxy, Tune: func(t *http.Transport) {
 		t.TLSHandshakeTimeout, t.MaxResponseHeaderBytes, t.ForceAttemptHTTP2 = 15*time.Second, 256<<10, false
-		t.DisableKeepAlives = true // each fetch is judged: a connection that one was allowed is not lent to the next
+		t.DisableKeepAlives = true // each fetch is checked: a connection that was allowed for one fetch must not be used by the next
 	}})
-	// Redirects are followed by hand (see follow), since each target needs a target of its own in the context and maybe a
-	// question.
+	// Redirects are followed by hand (see follow), because each new address needs its own target in the context and may need
+	// approval.
 	c.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return c
 }
 
-// proxyKey marks requests that go through a proxy: the address dialled is the proxy's, which may well be private, and the
-// page's address was judged by ahead. Without a proxy no request may carry it: it switches check off.
+// proxyKey marks requests that go through a proxy. The address that is dialled is the proxy's, which may be private; ahead has
+// checked the page's address. A request without a proxy must not carry it, because it turns check off.
 type proxyKey struct{}
 
-// Request is what to fetch.
+// Request says what to fetch.
 type Request struct {
 	URL     string
 	Format  Format        // empty: Markdown
 	Timeout time.Duration // 0: DefaultTimeout; at most MaxTimeout
 	Allow   Allow         // besides the client's, for this fetch
-	// Redirect is asked before a redirect to another host is followed; its error ends the fetch. Nil: refused.
+	// Redirect is called before a redirect to another host is followed; its error ends the fetch. nil: such redirects are refused.
 	Redirect func(ctx context.Context, from, to string) error
 }
 
-// Page is a fetched page. Its text is not trusted: callers must mark it as foreign for the model, since a page may contain orders to it.
+// Page is a fetched page. Its text is not trusted: callers must mark it as foreign for the model, because a page may contain
+// instructions for it.
 type Page struct {
 	URL   string // the address after all redirects
 	Mime  string
@@ -107,8 +108,8 @@ type Page struct {
 	Bytes int    // of the body, uncompressed
 }
 
-// Clean checks an address of at most 8 KiB and completes it: https where no scheme is given, no fragment. An address with a
-// user name and password is refused: they would end up in the event log, and user@host makes one host look like another.
+// Clean checks an address of at most 8 KiB and completes it: https if there is no scheme, no fragment. An address with a user name
+// and password is refused: they would be stored in the event log, and user@host makes one host look like another.
 func Clean(raw string) (*url.URL, error) {
 	raw = strings.TrimSpace(raw)
 	if len(raw) > maxURL {
@@ -128,15 +129,15 @@ func Clean(raw string) (*url.URL, error) {
 	case u.User != nil:
 		return nil, fmt.Errorf("%q has a name and password in it; leave them out", u.Redacted())
 	}
-	// A fragment is never sent, and two addresses that differ in it only are one page.
+	// A fragment is never sent, so two addresses that differ only in it are one page.
 	u.Fragment = ""
 	return u, nil
 }
 
-// Fetch fetches a page, within the timeout for all redirects together. http is tried as https first, except for a host that
-// is allowed by name or has a port of its own, and as http when no connection could be made. Statuses other than 2xx,
-// binary content and bodies over MaxBody are errors with the next step for a model. A private address is a *PrivateError.
-// Errors name the host or address, never the body.
+// Fetch fetches a page; the timeout is for all redirects together. An http address is tried as https first, unless a rule allows
+// its host by name or it has a port; if no connection is possible, http is used. Statuses other than 2xx, binary content and bodies
+// over MaxBody are errors that tell the model the next step. A private address is a *PrivateError. Errors name the host or address,
+// never the body.
 func (c *Client) Fetch(ctx context.Context, r Request) (*Page, error) {
 	u, err := Clean(r.URL)
 	if err != nil {
@@ -145,7 +146,7 @@ func (c *Client) Fetch(ctx context.Context, r Request) (*Page, error) {
 	limit := min(cmp.Or(r.Timeout, DefaultTimeout), MaxTimeout)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%s did not answer within %s", u.Host, limit))
 	defer cancel()
-	// The full slice expression makes append copy: the caller's list must not get the client's rules.
+	// The full slice expression makes append copy, so that the caller's list does not get the client's rules.
 	r.Allow = append(r.Allow[:len(r.Allow):len(r.Allow)], c.o.Allow...)
 	page, err := c.follow(ctx, upgraded(u, r.Allow), r)
 	var private *PrivateError
@@ -153,15 +154,15 @@ func (c *Client) Fetch(ctx context.Context, r Request) (*Page, error) {
 	if err != nil && u.Scheme == "http" && ctx.Err() == nil && !errors.As(err, &private) && isConnection(err) {
 		page, err = c.follow(ctx, u, r)
 	}
-	// The cause names the host and the limit, which "context deadline exceeded" does not.
+	// The cause names the host and the limit; "context deadline exceeded" does not.
 	if err != nil && context.Cause(ctx) != nil && ctx.Err() == context.DeadlineExceeded {
 		return nil, context.Cause(ctx)
 	}
 	return page, err
 }
 
-// upgraded is the https form of an http address; one with a port of its own stays, and so does a private place. A
-// development server rarely speaks TLS, and mostly has a port of its own.
+// upgraded is the https form of an http address. An address with a port, or of a private place, stays http: a development server
+// rarely has TLS, and it usually has a port.
 func upgraded(u *url.URL, allow Allow) *url.URL {
 	t := targetOf(u, nil)
 	if u.Scheme != "http" || u.Port() != "" || allow.named(t.host) {
@@ -172,8 +173,8 @@ func upgraded(u *url.URL, allow Allow) *url.URL {
 	return &s
 }
 
-// named reports whether a rule names the host: the person means that very place, without TLS too. A CIDR range does not
-// count here, since it names no host.
+// named reports whether a rule names the host: the person then means this host, even without TLS. A CIDR range does not count,
+// because it names no host.
 func (a Allow) named(host string) bool {
 	for _, rule := range a {
 		name, _, err := net.SplitHostPort(rule)
@@ -187,15 +188,15 @@ func (a Allow) named(host string) bool {
 	return false
 }
 
-// isConnection reports an error from before an answer: only then may http be tried after https. An answer, whatever its
-// status, is the server's word.
+// isConnection reports whether the error occurred before there was an answer: only then may http be tried after https. An answer
+// with any status is final.
 func isConnection(err error) bool {
 	var u *url.Error
 	return errors.As(err, &u)
 }
 
-// follow fetches an address and follows its redirects. Each step is checked again: a public page may redirect to a private address, and a
-// harmless host to another one.
+// follow fetches an address and follows its redirects. Each step is checked again: a public page may redirect to a private address,
+// and an allowed host to another one.
 func (c *Client) follow(ctx context.Context, u *url.URL, r Request) (*Page, error) {
 	for range maxRedirects {
 		resp, err := c.get(ctx, u, r)
@@ -211,7 +212,7 @@ func (c *Client) follow(ctx context.Context, u *url.URL, r Request) (*Page, erro
 		if next, err = Clean(next.String()); err != nil {
 			return nil, fmt.Errorf("%s redirects: %w", u.Host, err)
 		}
-		// On http anyone on the way could read the request and change the answer.
+		// With http, anyone on the network path could read the request and change the answer.
 		if u.Scheme == "https" && next.Scheme == "http" && !r.Allow.named(next.Hostname()) {
 			return nil, fmt.Errorf("%s redirects to an address without encryption, %s; fetch that one if you want it", u.Host, next)
 		}
@@ -235,22 +236,22 @@ func sameHost(a, b *url.URL) bool {
 	return bare(a) == bare(b) && (a.Port() == b.Port() || a.Port() == "" && b.Port() == "")
 }
 
-// accepts are the Accept headers. Some sites answer with Markdown where it is preferred, which is shorter than what can
-// be made of their HTML.
+// accepts are the Accept headers. Some sites answer with Markdown if it is preferred; that is shorter than what can be made from
+// their HTML.
 var accepts = map[Format]string{
 	Markdown: "text/markdown;q=1.0, text/html;q=0.9, text/plain;q=0.8, image/*;q=0.5, */*;q=0.1",
 	Text:     "text/plain;q=1.0, text/html;q=0.9, */*;q=0.1",
 	HTML:     "text/html;q=1.0, application/xhtml+xml;q=0.9, text/plain;q=0.8, */*;q=0.1",
 }
 
-// get sends one request. It sends no cookies and no credentials, so a page never sees who the person is.
+// get sends one request. It sends no cookies and no credentials, so a page cannot see who the person is.
 func (c *Client) get(ctx context.Context, u *url.URL, r Request) (*http.Response, error) {
 	ctx = context.WithValue(ctx, targetKey{}, targetOf(u, r.Allow))
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
 		return nil, err
 	}
-	// Through a proxy the address of the page is never dialled here, so it is judged before.
+	// With a proxy the address of the page is not dialled here, so it is checked before.
 	if p, err := c.o.Proxy(req); err == nil && p != nil {
 		if err := ahead(ctx, targetOf(u, r.Allow)); err != nil {
 			return nil, err
@@ -263,8 +264,8 @@ func (c *Client) get(ctx context.Context, u *url.URL, r Request) (*http.Response
 	return c.http.Do(req)
 }
 
-// read reads the body, at most MaxBody bytes after decompression. The length in the header is only a claim: a large one saves the
-// download, a small one proves nothing.
+// read reads the body, at most MaxBody bytes after decompression. The length in the header is only a claim: a large one ends the
+// fetch early, a small one proves nothing.
 func read(resp *http.Response, f Format) (*Page, error) {
 	if resp.StatusCode/100 != 2 {
 		return nil, fmt.Errorf("%s answers %s", resp.Request.URL, resp.Status)
@@ -279,7 +280,7 @@ func read(resp *http.Response, f Format) (*Page, error) {
 	if len(body) > MaxBody {
 		return nil, tooLarge(resp.Request.URL)
 	}
-	if e := resp.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") { // gzip was undone; no other was asked for
+	if e := resp.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") { // gzip was decoded before; no other encoding was requested
 		return nil, fmt.Errorf("%s is packed with %s although that was not asked for; download it with a command if you need it", resp.Request.URL, e)
 	}
 	kind := resp.Header.Get("Content-Type")
@@ -294,7 +295,7 @@ func read(resp *http.Response, f Format) (*Page, error) {
 	p := &Page{URL: resp.Request.URL.String(), Mime: media, Bytes: len(body)}
 	switch {
 	case media == "image/png", media == "image/jpeg", media == "image/gif", media == "image/webp", media == "application/pdf":
-		if is := http.DetectContentType(body); strings.HasPrefix(is, "text/html") { // a model's provider would refuse the whole request
+		if is := http.DetectContentType(body); strings.HasPrefix(is, "text/html") { // otherwise the model's provider would refuse the whole request
 			return nil, fmt.Errorf("%s calls itself %s and is %s", p.URL, media, is)
 		}
 		p.Data = body
@@ -302,12 +303,12 @@ func read(resp *http.Response, f Format) (*Page, error) {
 	case !textual(media):
 		return nil, fmt.Errorf("%s is %s (%d bytes), which cannot be shown as text; download it with a command if you need it", p.URL, media, len(body))
 	}
-	// Servers send binaries as text/plain when they do not know the ending; a NUL in the first KiB gives them away.
+	// Servers send binaries as text/plain if they do not know the extension; a NUL in the first KiB shows that it is binary.
 	if bytes.IndexByte(body[:min(len(body), 1024)], 0) >= 0 && !strings.Contains(strings.ToLower(kind), "utf-16") && !utf16Mark(body) {
 		return nil, fmt.Errorf("%s calls itself %s and is binary (%d bytes); download it with a command if you need it", p.URL, media, len(body))
 	}
 	if r, err := charset.NewReader(strings.NewReader(string(body)), kind); err == nil {
-		// One byte of an older encoding becomes at most three of UTF-8.
+		// One byte of an older encoding becomes at most three bytes of UTF-8.
 		if decoded, err := io.ReadAll(io.LimitReader(r, 3*MaxBody)); err == nil {
 			body = decoded
 		}
@@ -320,7 +321,7 @@ func read(resp *http.Response, f Format) (*Page, error) {
 	return p, nil
 }
 
-// utf16Mark reports a byte order mark of UTF-16, whose text holds zero bytes although it is not binary.
+// utf16Mark reports a byte order mark of UTF-16. Such a text contains zero bytes although it is not binary.
 func utf16Mark(b []byte) bool {
 	return bytes.HasPrefix(b, []byte{0xfe, 0xff}) || bytes.HasPrefix(b, []byte{0xff, 0xfe})
 }
@@ -330,8 +331,8 @@ func tooLarge(u *url.URL) error {
 	return fmt.Errorf("%s is larger than %d bytes, more than is fetched; look for a smaller page or download it with a command", u, MaxBody)
 }
 
-// textual reports a media type whose content is text for a model. SVG counts as text: models can read its source, and
-// providers do not take it as an image.
+// textual reports whether a media type is text for a model. SVG counts as text: models can read its source, and providers do not
+// accept it as an image.
 func textual(media string) bool {
 	if strings.HasPrefix(media, "text/") || strings.HasSuffix(media, "+json") || strings.HasSuffix(media, "+xml") {
 		return true
