@@ -19,30 +19,29 @@ import (
 // Fix is an edit that lowers the number of errors.
 type Fix struct {
 	Title string
-	// A caller writes Files only while the file still has the text of Before: the user may have typed since.
+	// A caller may write Files only while each file still has the text of Before: the user may have typed since.
 	Files  map[string]string // new text by path
 	Before map[string]string // the text it was computed from
-	Errors int               // how many errors fewer the module has; where a syntax error goes, how many of those
+	Errors int               // by how many the errors of the module decrease; for a syntax error: by how many its syntax errors decrease
 }
 
 const (
-	maxCandidates = 60              // edits that are tried for one place
-	timeLimit     = 6 * time.Second // what trying may take
-	syntaxWeight  = 1000            // a syntax error hides the type errors of its package
+	maxCandidates = 60              // edits that are tried for one error
+	timeLimit     = 6 * time.Second // for trying all candidates of one Find
+	syntaxWeight  = 1000            // one syntax error counts like this many type errors, because it hides the type errors of its package
 )
 
-// Finder finds fixes. Its methods are safe for concurrent use; one module at a time is looked at, because the packages
-// outside the module are shared.
-// It has no state; modules are read again at each call, because the files change between two calls.
+// Finder finds fixes. Its methods are safe for concurrent use; only one Find runs at a time, because the packages outside the
+// module are shared. It has no state: modules are read again at each call, because the files change between two calls.
 type Finder struct{}
 
-// looking makes Find run once at a time: dependencies, which all modules share, have no lock of their own.
+// looking makes Find run once at a time: the dependencies, which all modules share, have no lock of their own.
 var looking sync.Mutex
 
-// Find returns fixes for the errors on a line (from 1) of a file, the best first; 0 stands for every line. Each fix has been checked and
-// lowers the number of errors of the whole module. read returns the text of a file as the user sees it; if it is nil or returns false, the
-// file on the disk is used. The error is ErrNoModule if there is no go.mod above the file, the sources of the standard library are missing,
-// or the module has more than maxFiles files.
+// Find returns fixes for the errors on a line (from 1) of a file, the best first; 0 means every line. Each fix has been checked:
+// with it the whole module has fewer errors. read returns the text of a file as the user sees it; if it is nil or returns false,
+// the file on the disk is used. The error is ErrNoModule if there is no go.mod above the file, the sources of the standard library
+// are missing, or the module has more than maxFiles files.
 func (*Finder) Find(ctx context.Context, path string, line int, read func(string) (string, bool)) ([]Fix, error) {
 	looking.Lock()
 	defer looking.Unlock()
@@ -58,7 +57,7 @@ func (*Finder) Find(ctx context.Context, path string, line int, read func(string
 	return m.fixes(ctx, path, line), nil
 }
 
-// moduleRoot is the nearest folder above a file that has a go.mod; "" when none has.
+// moduleRoot is the nearest folder above a file that has a go.mod, or "".
 func moduleRoot(path string) string {
 	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
 		if exists(filepath.Join(dir, "go.mod")) {
@@ -70,22 +69,21 @@ func moduleRoot(path string) string {
 	}
 }
 
-// edit replaces a part of a file, in bytes.
-// Offsets refer to the text of the module that the candidate was made for.
+// edit replaces a part of a file. Offsets are bytes in the text of the module that the candidate was made for.
 type edit struct {
 	path       string
 	start, end int
 	text       string // the new text; empty removes the part
 }
 
-// candidate is an edit that may be a fix. Of those that lower the errors alike the cheapest is the best.
+// candidate is an edit that may be a fix. If several lower the errors equally, the one with the lowest cost is the best.
 type candidate struct {
 	title string
 	cost  int
 	edits []edit
 	deep  bool // it changes a declaration that other packages may use
 
-	syntax bool // it is for a syntax error: what does not parse better is no fix, whatever its types
+	syntax bool // it is for a syntax error: if the text does not parse better, it is not a fix, whatever the type errors are
 }
 
 // trouble is a syntax or type error of the module.
@@ -99,7 +97,7 @@ type trouble struct {
 
 // at returns the errors on a line of a file.
 func (m *module) at(path string, line int) (out []trouble) {
-	// A folder holds two packages where it has external tests; the file is in one of them.
+	// A folder with external tests has two packages; the file is in one of them.
 	for _, name := range []string{m.importPath(filepath.Dir(path)), m.importPath(filepath.Dir(path)) + "_test"} {
 		p := m.pkgs[name]
 		if p == nil {
@@ -110,15 +108,14 @@ func (m *module) at(path string, line int) (out []trouble) {
 				continue
 			}
 			for _, e := range f.broken {
-				// A parser reports a syntax error where the text stops making sense, often on a line beside the
-				// one that the user means.
+				// A parser reports a syntax error where the text stops making sense. That is often a line before or after the one
+				// that the user means.
 				if line == 0 || e.Pos.Line == line || e.Pos.Line == line+1 || e.Pos.Line == line-1 {
 					out = append(out, trouble{pos: m.fset.File(f.syntax.FileStart).Pos(min(e.Pos.Offset, len(f.text))), syntax: true, file: f, pkg: p})
 				}
 			}
 			for _, e := range p.errs {
-				// Errors of a package stand in several files; those of other files are not the ones that were
-				// asked about.
+				// A package has errors in several files; only those of this file were asked about.
 				at := m.fset.Position(e.Pos)
 				if at.Filename == path && (line == 0 || at.Line == line) {
 					out = append(out, trouble{pos: e.Pos, code: code(e), file: f, pkg: p})
@@ -129,8 +126,8 @@ func (m *module) at(path string, line int) (out []trouble) {
 	return out
 }
 
-// code is the error's code, which go/types keeps in a field that is not exported: what gopls shows is read the same way.
-// A version of Go without that field gives 0; the candidates do not depend on the code.
+// code is the error's code, which go/types keeps in an unexported field; gopls reads it in the same way. A version of Go without
+// that field gives 0; the candidates do not depend on the code.
 func code(e any) int {
 	v := reflect.ValueOf(e).FieldByName("go116code")
 	if !v.IsValid() {
@@ -139,16 +136,15 @@ func code(e any) int {
 	return int(v.Int())
 }
 
-// score is what a fix must lower. One syntax error weighs more than all the type errors that it may hide, so that removing it counts as
-// progress although the type errors behind it become visible.
+// score is what a fix must lower. A syntax error counts more than all the type errors that it may hide, so that removing it is
+// progress although the type errors become visible.
 func (m *module) score() int {
 	syntax, typed := m.count()
 	return syntax*syntaxWeight + typed
 }
 
-// fixes applies each candidate for a line in memory and checks the module again: a candidate that lowers the score is a fix. The
-// checker decides, so a wrong guess among the candidates costs time and never a wrong fix. Trying ends after timeLimit with what was
-// found until then.
+// fixes applies each candidate for a line in memory and checks the module again; a candidate that lowers the score is a fix. The
+// checker decides, so a wrong guess among the candidates costs only time. After timeLimit it returns what it has found.
 func (m *module) fixes(ctx context.Context, path string, line int) []Fix {
 	ctx, cancel := context.WithTimeout(ctx, timeLimit)
 	defer cancel()
@@ -157,12 +153,11 @@ func (m *module) fixes(ctx context.Context, path string, line int) []Fix {
 		if t.syntax {
 			all = append(all, m.syntaxRepairs(t)...)
 		} else if len(t.file.broken) == 0 {
-			// The types of a file that does not parse come from the parser's guess, so nothing is repaired from
-			// them.
+			// In a file that does not parse, types follow from the parser's guesses, so type errors are not repaired there.
 			all = append(all, m.repairs(t)...)
 		}
 	}
-	// The cheapest first: maxCandidates and timeLimit cut off the end of the list.
+	// The lowest cost first: maxCandidates and timeLimit cut off the end of the list.
 	sort.SliceStable(all, func(i, j int) bool { return all[i].cost < all[j].cost })
 	start := m.score()
 	type scored struct {
@@ -180,7 +175,7 @@ func (m *module) fixes(ctx context.Context, path string, line int) []Fix {
 		if !ok {
 			continue
 		}
-		// Several candidates often come to the same text. Each text is checked once.
+		// Several candidates often give the same text. Each text is checked once.
 		key := ""
 		for _, p := range sortedKeys(texts) {
 			key += p + "\x00" + texts[p] + "\x00"
@@ -189,7 +184,7 @@ func (m *module) fixes(ctx context.Context, path string, line int) []Fix {
 			continue
 		}
 		seen[key] = true
-		// A text that parses no better is refused before the check, and does not count as tried.
+		// A text that does not parse better is refused before the check, and does not count as tried.
 		if c.syntax && !m.parsesBetter(texts) {
 			continue
 		}
@@ -198,15 +193,15 @@ func (m *module) fixes(ctx context.Context, path string, line int) []Fix {
 		if d := start - n.score(); d > 0 {
 			found = append(found, scored{Fix{c.title, texts, before, d}, c.cost})
 		}
-		// The file set lives as long as the process, since the dependencies use it too: without the removal every
-		// text that was tried would stay in it.
+		// The file set exists as long as the process, because the dependencies use it too. Without the removal it would keep every
+		// text that was tried.
 		for p := range texts {
 			if f := n.files[p]; f.syntax != nil {
 				m.fset.RemoveFile(m.fset.File(f.syntax.FileStart))
 			}
 		}
 	}
-	// Most errors gone first; among equals the edit that a person likelier wanted.
+	// First the fixes that remove most errors; among equals the edit that a person more likely wanted.
 	sort.SliceStable(found, func(i, j int) bool {
 		if found[i].Errors != found[j].Errors {
 			return found[i].Errors > found[j].Errors
@@ -215,8 +210,8 @@ func (m *module) fixes(ctx context.Context, path string, line int) []Fix {
 	})
 	var out []Fix
 	for _, f := range found[:min(len(found), 5)] {
-		// The score of a fix for a syntax error is syntaxWeight less the type errors that became visible. Rounding
-		// gives the number of syntax errors back, which is what the user is told.
+		// The score of a fix for a syntax error is syntaxWeight minus the type errors that became visible. Rounding gives the
+		// number of syntax errors, which the user sees.
 		if f.Errors > syntaxWeight/2 {
 			f.Errors = (f.Errors + syntaxWeight/2) / syntaxWeight
 		}
@@ -225,8 +220,8 @@ func (m *module) fixes(ctx context.Context, path string, line int) []Fix {
 	return out
 }
 
-// parsesBetter reports that texts have fewer syntax errors than the module's. Parsing takes a hundredth of checking, so a bracket can be
-// tried at each of a hundred places.
+// parsesBetter reports whether texts have fewer syntax errors than the module's. Parsing takes a hundredth of the time of checking,
+// so a bracket can be tried at each of a hundred places.
 func (m *module) parsesBetter(texts map[string]string) bool {
 	had, has := 0, 0
 	for path, text := range texts {
@@ -240,12 +235,12 @@ func (m *module) parsesBetter(texts map[string]string) bool {
 	return has < had
 }
 
-// apply returns the texts of the edited files after and before the edits. ok is false if an edit does not fit into its file's text, and if
-// the edits of a file change nothing, as such a candidate would be counted as tried.
+// apply returns the texts of the edited files after and before the edits. ok is false if an edit does not fit into its file's text,
+// or if the edits of a file change nothing: such a candidate must not count as tried.
 func (m *module) apply(edits []edit) (texts, before map[string]string, ok bool) {
 	texts, before = map[string]string{}, map[string]string{}
 	sorted := slices.Clone(edits)
-	// From the end of the file to its beginning, so that the offsets of the edits to come stay right.
+	// From the end of the file to its beginning, so that the offsets of the remaining edits stay correct.
 	sort.SliceStable(sorted, func(i, j int) bool { return sorted[i].start > sorted[j].start })
 	for _, e := range sorted {
 		f := m.files[e.path]
@@ -256,7 +251,7 @@ func (m *module) apply(edits []edit) (texts, before map[string]string, ok bool) 
 		if !had {
 			text, before[e.path] = f.text, f.text
 		}
-		// an edit behind this one overlapped it
+		// the edit after this one overlaps it
 		if e.end > len(text) {
 			return nil, nil, false
 		}
@@ -270,26 +265,25 @@ func (m *module) apply(edits []edit) (texts, before map[string]string, ok bool) 
 	return texts, before, len(texts) > 0
 }
 
-// offset is the byte offset of a position in its file, in the text of the module's state and not in a text that an edit has changed.
+// offset is the byte offset of a position in its file. It is valid for the module's text, not for a text that an edit has changed.
 func (m *module) offset(p token.Pos) int { return m.fset.Position(p).Offset }
 
 // pathOf is the file of a position.
 func (m *module) pathOf(p token.Pos) string { return m.fset.Position(p).Filename }
 
-// replace is the edit that puts a text in the place of a node.
+// replace returns the edit that replaces a node by a text.
 func (m *module) replace(n ast.Node, text string) edit {
 	return edit{m.pathOf(n.Pos()), m.offset(n.Pos()), m.offset(n.End()), text}
 }
 
-// insert is the edit that adds a text before a position.
+// insert returns the edit that inserts a text before a position.
 func (m *module) insert(at token.Pos, text string) edit {
 	o := m.offset(at)
 	return edit{m.pathOf(at), o, o, text}
 }
 
 // source is a node's text.
-// It is empty where the syntax and the text disagree: a node that the parser made up for broken code may end
-// beyond the text.
+// It is empty if the syntax and the text disagree: the parser may have created a node for broken code that ends after the text.
 func (m *module) source(n ast.Node) string {
 	f := m.files[m.pathOf(n.Pos())]
 	a, b := m.offset(n.Pos()), m.offset(n.End())
@@ -299,8 +293,8 @@ func (m *module) source(n ast.Node) string {
 	return f.text[a:b]
 }
 
-// lineOf is where the line with an offset begins, and where the next one does.
-// A line includes its newline, so that cutting from start to end leaves no empty line behind.
+// lineOf returns where the line with an offset begins, and where the next line begins. A line includes its newline, so cutting from
+// start to end leaves no empty line.
 func lineOf(text string, offset int) (start, end int) {
 	offset = min(offset, len(text))
 	start = strings.LastIndexByte(text[:offset], '\n') + 1
@@ -310,8 +304,8 @@ func lineOf(text string, offset int) (start, end int) {
 	return start, len(text)
 }
 
-// enclosing returns the nodes around a position, the innermost first. A position at a node's end counts as inside, because many errors, and
-// the cursor behind a name, have that position.
+// enclosing returns the nodes around a position, the innermost first. The end of a node counts as inside, because many errors, and
+// the cursor after a name, are there.
 func enclosing(f *ast.File, pos token.Pos) (out []ast.Node) {
 	ast.Inspect(f, func(n ast.Node) bool {
 		if n == nil || pos < n.Pos() || pos > n.End() {

@@ -1,6 +1,6 @@
-// Package gofix finds edits that lower the number of errors of a Go module. It reads the module's files and the
-// sources of what they import, and checks them with go/types inside this process: no program is started, nothing is
-// downloaded and nothing is written. An edit is offered only when the checker says that errors fall.
+// Package gofix finds edits that lower the number of errors of a Go module. It reads the module's files and the sources of what
+// they import, and checks them with go/types in this process: it starts no program, downloads nothing and writes nothing. It offers
+// an edit only if the checker reports fewer errors with it.
 //
 //	finder := &gofix.Finder{}
 //	fixes, err := finder.Find(ctx, "/p/report.go", 12, nil)
@@ -27,15 +27,14 @@ import (
 	"unicode"
 )
 
-// ErrNoModule means that the file belongs to no Go module, that the sources of the standard library could not be
-// found, or that the module has more than maxFiles files. Callers offer no fix then and show no failure.
+// ErrNoModule means that the file is in no Go module, that the sources of the standard library were not found, or that the module
+// has more than maxFiles files. Callers then offer no fix and report no failure.
 var ErrNoModule = errors.New("the file belongs to no Go module that can be read")
 
-// maxFiles bounds the modules that are looked at; a larger one takes too long to check for each candidate.
+// maxFiles limits the size of a module; checking a larger one for each candidate would take too long.
 const maxFiles = 1500
 
-// file is one parsed file. It is never changed, so states of a module share the files that
-// an edit leaves alone.
+// file is one parsed file. It is never changed, so the states of a module share the files that an edit does not change.
 type file struct {
 	path   string
 	text   string
@@ -43,33 +42,33 @@ type file struct {
 	broken []*scanner.Error // syntax errors
 }
 
-// pkg is one package of the module as it is compiled: a folder's files, with those of its tests, or the folder's
-// external tests.
+// pkg is one package of the module as the compiler sees it: the files of a folder with those of its tests, or the external tests of
+// the folder.
 type pkg struct {
-	path  string // import path; of external tests with "_test"
+	path  string // import path; for external tests with "_test"
 	files []*file
 	types *types.Package
 	info  *types.Info
 	errs  []types.Error
 }
 
-// module is a module's packages in one state of their texts. To try a candidate, with makes another module with the changed file; only the
-// packages that the change can affect are checked again.
+// module is a module's packages with one state of their texts. To try a candidate, with returns another module with the changed
+// file; only the packages that the change can affect are checked again.
 type module struct {
 	root string // folder of go.mod
 	path string // module path
-	// The file set is the one of the dependencies: an object's position may lie in either.
+	// The file set is the one of the dependencies, because an object may be declared in either.
 	fset *token.FileSet
 	deps *dependencies
 
 	files map[string]*file    // by path
-	dirs  map[string][]string // by folder, its files
-	pkgs  map[string]*pkg     // checked, by import path
-	busy  map[string]bool     // being checked: an import cycle ends there
+	dirs  map[string][]string // the files of each folder
+	pkgs  map[string]*pkg     // checked packages by import path
+	busy  map[string]bool     // packages being checked: an import of one of them is an import cycle
 }
 
-// dependencies are packages outside the module. They do not change while the process runs,
-// so they are checked once for all modules. Function bodies in them are skipped.
+// dependencies are packages outside the module. They do not change while the process runs, so they are checked once for all
+// modules. Function bodies in them are skipped.
 type dependencies struct {
 	fset     *token.FileSet
 	goroot   string
@@ -79,24 +78,23 @@ type dependencies struct {
 	dirs     map[[2]string]string      // by module root and import path
 }
 
-// place is where the sources of a required module are.
+// place is the folder with the sources of a required module.
 type place struct{ path, dir string }
 
-// shared are the dependencies of all modules: checking the standard library's declarations takes about a second,
-// which is paid once in a process and only when a fix is asked for.
+// shared are the dependencies of all modules. Checking the standard library's declarations takes about a second; this happens once
+// in a process, and only when a fix is requested.
 var shared = sync.OnceValue(func() *dependencies {
 	d := &dependencies{fset: token.NewFileSet(), known: map[string]*types.Package{}, loading: map[string]bool{}, dirs: map[[2]string]string{}}
-	// GOROOT, else the installation that the go command on PATH belongs to. The command is located and never
-	// started.
+	// GOROOT, else the installation of the go command on PATH. The command is only located, not started.
 	d.goroot = os.Getenv("GOROOT")
 	if d.goroot == "" {
-		if program, err := exec.LookPath("go"); err == nil { // only its place is used
+		if program, err := exec.LookPath("go"); err == nil { // only its path is used
 			if program, err = filepath.EvalSymlinks(program); err == nil {
 				d.goroot = filepath.Dir(filepath.Dir(program))
 			}
 		}
 	}
-	// A GOMODCACHE that was set with "go env -w" is not seen: only the go command reads that file.
+	// A GOMODCACHE that was set with "go env -w" is not used: only the go command reads that file.
 	if d.modcache = os.Getenv("GOMODCACHE"); d.modcache == "" {
 		gopath := filepath.SplitList(build.Default.GOPATH)
 		if len(gopath) > 0 {
@@ -106,17 +104,16 @@ var shared = sync.OnceValue(func() *dependencies {
 	return d
 })
 
-// load reads a module: its go.mod, and every Go file that this system builds. Folders that
-// the go command leaves out (vendor, testdata, nested modules, names with . or _) are left
-// out too. read is the text of a file as the user sees it, unsaved changes included; nil
-// reads the disk.
+// load reads a module: its go.mod, and every Go file that this system builds. It leaves out the folders that the go command leaves
+// out: vendor, testdata, nested modules, names that begin with . or _. read returns the text of a file as the user sees it, with
+// unsaved changes; nil reads the disk.
 func load(root string, read func(path string) (string, bool)) (*module, error) {
 	head, err := os.ReadFile(filepath.Join(root, "go.mod"))
 	if err != nil {
 		return nil, ErrNoModule
 	}
 	d := shared()
-	// Without the sources of the standard library every import would fail, and errors would say nothing about an
+	// Without the sources of the standard library every import would fail, and the number of errors would say nothing about an
 	// edit.
 	if _, err := os.Stat(filepath.Join(d.goroot, "src", "fmt")); err != nil {
 		return nil, ErrNoModule
@@ -129,7 +126,7 @@ func load(root string, read func(path string) (string, bool)) (*module, error) {
 		}
 	}
 	err = filepath.WalkDir(root, func(path string, e os.DirEntry, err error) error {
-		// what cannot be read is left out, as if it were not there
+		// a file that cannot be read is left out
 		if err != nil {
 			return nil
 		}
@@ -144,8 +141,7 @@ func load(root string, read func(path string) (string, bool)) (*module, error) {
 		if !strings.HasSuffix(name, ".go") || name[0] == '_' || name[0] == '.' || !e.Type().IsRegular() {
 			return nil
 		}
-		// Files for another system are left out: together with those of this one they would declare everything
-		// twice.
+		// Files for other systems are left out: they usually declare the same names again.
 		if ok, err := build.Default.MatchFile(dir, name); err == nil && !ok {
 			return nil
 		}
@@ -179,8 +175,7 @@ func exists(path string) bool { _, err := os.Stat(path); return err == nil }
 // parse parses a text as the file at path. A file with syntax errors keeps the syntax that could be read.
 func (m *module) parse(path, text string) *file {
 	f := &file{path: path, text: text}
-	// AllErrors: without it the parser stops after ten errors, and a fix of the first would not lower their
-	// number.
+	// AllErrors: otherwise the parser stops after ten errors, and a fix of one error would not lower their number.
 	var err error
 	f.syntax, err = parser.ParseFile(m.fset, path, text, parser.SkipObjectResolution|parser.AllErrors)
 	var list scanner.ErrorList
@@ -190,7 +185,7 @@ func (m *module) parse(path, text string) *file {
 	return f
 }
 
-// importPath of a folder of the module.
+// importPath is the import path of a folder of the module.
 func (m *module) importPath(dir string) string {
 	rel, err := filepath.Rel(m.root, dir)
 	if err != nil || rel == "." {
@@ -199,8 +194,8 @@ func (m *module) importPath(dir string) string {
 	return m.path + "/" + filepath.ToSlash(rel)
 }
 
-// dirOf is the reverse; "" when the package is not of this module.
-// A folder without Go files counts as none, so that its import fails as it does for the go command.
+// dirOf is the reverse of importPath; "" if the package is not in this module. A folder without Go files is not a package, so its
+// import fails as it does for the go command.
 func (m *module) dirOf(path string) string {
 	if path == m.path {
 		return m.root
@@ -223,16 +218,16 @@ func (m *module) checkAll() {
 	}
 }
 
-// checkDir checks a folder's package with its tests, and its external tests.
+// checkDir checks a folder's package with its tests, and the folder's external tests.
 func (m *module) checkDir(dir string) {
 	path := m.importPath(dir)
 	m.check(path)
 	m.check(path + "_test")
 }
 
-// check is the package of that import path; nil when there is none. The tests of the package are part of it: what
-// imports it sees a few names too many, which no edit of ours relies on, since candidates are names of the same file.
-// Packages that it imports are checked first, through Import. nil is kept too: a folder is looked at once.
+// check returns the package with that import path, or nil. It includes the tests of the package, so importing packages see a few
+// names too many. That does no harm, because edits use only names that the file itself can see. Packages that it imports are
+// checked first, through Import. A nil result is kept too, so that a folder is read once.
 func (m *module) check(path string) *pkg {
 	if p, ok := m.pkgs[path]; ok {
 		return p
@@ -244,7 +239,7 @@ func (m *module) check(path string) *pkg {
 	} else {
 		external = false
 	}
-	// An import cycle comes back to a package that is being checked. It gets nil, and go/types reports the import.
+	// An import cycle: the package is being checked. nil makes go/types report the import.
 	if dir == "" || m.busy[path] {
 		return nil
 	}
@@ -254,14 +249,14 @@ func (m *module) check(path string) *pkg {
 		Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{},
 		Selections: map[*ast.SelectorExpr]*types.Selection{}, Scopes: map[ast.Node]*types.Scope{},
 	}}
-	count := map[string]int{} // package clauses: the one of most files counts
+	count := map[string]int{} // how often each package clause occurs; the most frequent one decides
 	for _, name := range m.dirs[dir] {
 		if f := m.files[name]; f.syntax != nil && f.syntax.Name != nil {
 			count[strings.TrimSuffix(f.syntax.Name.Name, "_test")]++
 		}
 	}
 	main := ""
-	// The names are sorted, so that a tie is decided alike in every run.
+	// The names are sorted, so that equal counts give the same result in every run.
 	for _, name := range sortedKeys(count) {
 		if main == "" || count[name] > count[main] {
 			main = name
@@ -274,8 +269,7 @@ func (m *module) check(path string) *pkg {
 			continue
 		}
 		isExternal := strings.HasSuffix(f.syntax.Name.Name, "_test") && strings.HasSuffix(name, "_test.go")
-		// A stray file of another package in the folder is left out: its package clause would be an error at every
-		// check.
+		// A file with another package clause is left out; otherwise it would add an error to every check.
 		if isExternal != external || strings.TrimSuffix(f.syntax.Name.Name, "_test") != main {
 			continue
 		}
@@ -283,24 +277,24 @@ func (m *module) check(path string) *pkg {
 		syntax = append(syntax, f.syntax)
 	}
 	if len(p.files) == 0 {
-		// remembers that there is none
+		// remembers that there is no package
 		m.pkgs[path] = nil
 		return nil
 	}
 	conf := types.Config{FakeImportC: true, Importer: m, Sizes: types.SizesFor("gc", build.Default.GOARCH), Error: func(err error) {
 		var e types.Error
-		if errors.As(err, &e) && !strings.HasPrefix(e.Msg, "\t") { // a tab: the second half of the one before
+		if errors.As(err, &e) && !strings.HasPrefix(e.Msg, "\t") { // a message that begins with a tab continues the one before
 			p.errs = append(p.errs, e)
 		}
 	}}
-	// Check returns the first error only; all of them have come through Error.
+	// Check returns only the first error; Error has received all of them.
 	p.types, _ = conf.Check(path, m.fset, syntax, p.info)
 	m.pkgs[path] = p
 	return p
 }
 
 // Import implements types.Importer. It checks a package of the module when it is first imported, so packages may be checked in any
-// order. The error names the import path and becomes a type error of the importing file.
+// order. The error names the import path; go/types makes it a type error of the importing file.
 func (m *module) Import(path string) (*types.Package, error) {
 	if m.dirOf(path) != "" {
 		if p := m.check(path); p != nil && p.types != nil {
@@ -311,9 +305,9 @@ func (m *module) Import(path string) (*types.Package, error) {
 	return m.deps.load(path, m.root)
 }
 
-// count is how many syntax and type errors the module has. Type errors of a package with a syntax error are not
-// counted: the parser's guess of what was meant decides what they are.
-// Nothing is remembered: with gives a module whose packages are partly those of another one.
+// count is the number of syntax and type errors of the module. Type errors of a package with a syntax error are not counted,
+// because they depend on the parser's guesses. Nothing is cached: some packages of a module returned by with belong to another
+// module.
 func (m *module) count() (syntax, typed int) {
 	for _, p := range m.pkgs {
 		s, t := p.count()
@@ -336,9 +330,9 @@ func (p *pkg) count() (syntax, typed int) {
 	return 0, len(p.errs)
 }
 
-// with is the module with other texts. Packages that cannot be affected are shared: those that do not import, directly
-// or not, a folder whose declarations may have changed.
-// deep says that a declaration may have changed, so importers are checked again. m itself stays as it is: the next
+// with returns the module with other texts. It shares the packages that cannot be affected: those that do not import, directly or
+// indirectly, a folder whose declarations may have changed. deep says that a declaration may have changed, so importers are checked
+// again. m itself does not change: the next candidate starts from it.
 // candidate starts from it.
 func (m *module) with(texts map[string]string, deep bool) *module {
 	n := *m
@@ -351,15 +345,16 @@ func (m *module) with(texts map[string]string, deep bool) *module {
 	for path, text := range texts {
 		n.files[path] = m.parse(path, text)
 		at := m.importPath(filepath.Dir(path))
-		// A package that is checked again has new types, and what imports it has the old ones: a package that saw both would find them
-		// different. So an edit inside a function makes only its own package stale, which nothing that it imports can import.
+		// A package that is checked again has new types, and its importers have the old ones; a package that sees both would find
+		// them different. So after an edit inside a function only its own package is checked again: none of the packages that it
+		// imports can import it.
 		if in := m.packageOf(path); in != "" && !deep {
 			stale[in] = true
 		} else {
 			stale[at], stale[at+"_test"] = true, true
 		}
 	}
-	// The set grows until it is closed: what imports a stale package, directly or through others, is stale too.
+	// Repeat until nothing is added: what imports a stale package, directly or indirectly, is stale too.
 	for again := deep; again; {
 		again = false
 		for path, p := range m.pkgs {
@@ -380,7 +375,7 @@ func (m *module) with(texts map[string]string, deep bool) *module {
 			n.pkgs[path] = p
 		}
 	}
-	// A package that was not checked before, such as external tests that do not exist, stays unchecked.
+	// A package that was not checked before, such as external tests that do not exist, is not checked now.
 	for path := range stale {
 		if _, ok := m.pkgs[path]; ok {
 			n.check(path)
@@ -389,8 +384,8 @@ func (m *module) with(texts map[string]string, deep bool) *module {
 	return &n
 }
 
-// packageOf is the import path of the package that a file was checked in; "" when it was in none.
-// A file may be in none: its package clause differs from that of the folder's other files.
+// packageOf is the import path of the package in which a file was checked, or "". A file is in no package if its package clause
+// differs from that of the folder's other files.
 func (m *module) packageOf(path string) string {
 	at := m.importPath(filepath.Dir(path))
 	for _, name := range []string{at, at + "_test"} {
@@ -401,10 +396,9 @@ func (m *module) packageOf(path string) string {
 	return ""
 }
 
-// load is a package outside the module: the standard library, a vendored one, or one of the module cache.
+// load returns a package outside the module: from the standard library, a vendor folder, or the module cache.
 func (d *dependencies) load(path, root string) (*types.Package, error) {
-	// Two packages have no files: unsafe is built into the compiler, and C is made by cgo, whose names cannot be
-	// known here.
+	// Two packages have no files: unsafe is part of the compiler, and C is made by cgo, so its names are unknown here.
 	switch path {
 	case "unsafe":
 		return types.Unsafe, nil
@@ -416,18 +410,17 @@ func (d *dependencies) load(path, root string) (*types.Package, error) {
 		dir = d.dir(path, root)
 		d.dirs[[2]string{root, path}] = dir
 	}
-	// the same folder serves all modules that require this version
+	// the folder is the same for all modules that require this version
 	if p := d.known[dir]; p != nil {
 		return p, nil
 	}
-	// An import cycle among dependencies, or a package that is not on this machine. Nothing is downloaded.
+	// There is an import cycle among dependencies, or the package is not on this machine. Nothing is downloaded.
 	if dir == "" || d.loading[dir] {
 		return nil, fmt.Errorf("could not import %s", path)
 	}
 	d.loading[dir] = true
 	defer delete(d.loading, dir)
-	// ImportDir also complains about folders whose files are usable. Without any Go file there is nothing to
-	// check.
+	// ImportDir also returns errors for folders whose files can be used. Without any Go file there is nothing to check.
 	b, err := build.Default.ImportDir(dir, 0)
 	if err != nil && (b == nil || len(b.GoFiles) == 0) {
 		return nil, fmt.Errorf("could not import %s", path)
@@ -438,7 +431,7 @@ func (d *dependencies) load(path, root string) (*types.Package, error) {
 			syntax = append(syntax, f)
 		}
 	}
-	// Errors inside a dependency are not the user's, and what could be declared in spite of them is enough.
+	// Errors in a dependency are not the user's; the declarations that could be checked are enough.
 	conf := types.Config{IgnoreFuncBodies: true, FakeImportC: true, Importer: importer{d, root}, Sizes: types.SizesFor("gc", build.Default.GOARCH), Error: func(error) {}}
 	p, _ := conf.Check(path, d.fset, syntax, nil)
 	if p == nil {
@@ -448,7 +441,7 @@ func (d *dependencies) load(path, root string) (*types.Package, error) {
 	return p, nil
 }
 
-// importer lets go/types load the imports of a dependency; root is the module on whose behalf it is loaded, which decides versions.
+// importer lets go/types load the imports of a dependency; root is the module for which it is loaded, which decides the versions.
 type importer struct {
 	d    *dependencies
 	root string
@@ -456,10 +449,10 @@ type importer struct {
 
 func (i importer) Import(path string) (*types.Package, error) { return i.d.load(path, i.root) }
 
-// dir is where a package's sources lie; "" when they are not on this machine.
+// dir is the folder with a package's sources; "" if they are not on this machine.
 func (d *dependencies) dir(path, root string) string {
-	// A first element without a dot is reserved for the standard library (Go Modules Reference, "Module paths").
-	// The packages of golang.org/x that the library imports lie in its own vendor folder.
+	// A first element without a dot is reserved for the standard library (Go Modules Reference, "Module paths"). The packages of
+	// golang.org/x that the library imports are in its own vendor folder.
 	first, _, _ := strings.Cut(path, "/")
 	if !strings.Contains(first, ".") {
 		for _, dir := range []string{filepath.Join(d.goroot, "src", filepath.FromSlash(path)), filepath.Join(d.goroot, "src", "vendor", filepath.FromSlash(path))} {
@@ -475,7 +468,7 @@ func (d *dependencies) dir(path, root string) string {
 			return dir
 		}
 	}
-	// The longest path first: a module inside another one's path has the package.
+	// The longest path first: if a module's path is inside another one's, it has the package.
 	for _, r := range requirements(root, d.modcache) {
 		if rest, ok := strings.CutPrefix(path+"/", r.path+"/"); ok {
 			if dir := filepath.Join(r.dir, filepath.FromSlash(rest)); exists(dir) {
@@ -486,12 +479,12 @@ func (d *dependencies) dir(path, root string) string {
 	return ""
 }
 
-// requirements are the modules that go.mod names, the longest path first.
-// The file is read line by line; only require and replace matter, each alone or in a block. Versions that go.sum
-// adds come behind those of go.mod, so the required version is the one that is found.
+// requirements are the modules that go.mod names, the longest path first. The file is read line by line; only require and replace
+// matter, each on one line or in a block. Versions that go.sum adds come after those of go.mod, so that the required version is
+// found first.
 func requirements(root, modcache string) (out []place) {
 	b, _ := os.ReadFile(filepath.Join(root, "go.mod"))
-	sums, _ := os.ReadFile(filepath.Join(root, "go.sum")) // modules that only other modules require
+	sums, _ := os.ReadFile(filepath.Join(root, "go.sum")) // also has the modules that only other modules require
 	replaced := map[string]string{}
 	add := func(path, version string) {
 		out = append(out, place{path, filepath.Join(modcache, escape(path)+"@"+escape(version))})
@@ -513,7 +506,7 @@ func requirements(root, modcache string) (out []place) {
 		switch {
 		case len(words) == 3 && words[0] == "require":
 			add(words[1], words[2])
-		// A replacement counts for every version of its module, also where go.mod limits it to one.
+		// A replacement counts for every version of its module, even if go.mod limits it to one.
 		case len(words) >= 4 && words[0] == "replace":
 			if i := slices.Index(words, "=>"); i > 0 && i+1 < len(words) {
 				to := words[i+1]
@@ -543,8 +536,8 @@ func requirements(root, modcache string) (out []place) {
 	return out
 }
 
-// escape is a module path as the module cache spells it: "!a" for "A".
-// The Go Modules Reference calls it case-encoding: file systems that ignore case would mix two modules up.
+// escape is a module path as the module cache spells it: "!a" for "A". The Go Modules Reference calls it case-encoding; without it,
+// file systems that ignore case would confuse two modules.
 func escape(path string) string {
 	var b strings.Builder
 	for _, r := range path {
@@ -557,7 +550,7 @@ func escape(path string) string {
 	return b.String()
 }
 
-// sortedKeys gives the same order in each run: the candidates, and so the fixes, must not depend on Go's map order.
+// sortedKeys gives the same order in each run, so that the candidates and the fixes do not depend on Go's map order.
 func sortedKeys[V any](m map[string]V) []string {
 	out := make([]string, 0, len(m))
 	for k := range m {

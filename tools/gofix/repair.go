@@ -11,10 +11,9 @@ import (
 	"github.com/pillion-dev/pillion/tools/fuzzy"
 )
 
-// repairs are the candidates for one type error. They are read off the syntax around it,
-// not off the error's text, which changes from one version of Go to the next and names a
-// symptom more often than its cause. Most candidates are wrong; the checker decides which
-// of them lowers the number of errors.
+// repairs returns the candidates for one type error. They are found by the syntax around the error, not by its text: the text
+// changes from one version of Go to the next and often names a symptom and not the cause. Most candidates are wrong; the checker
+// decides which of them lowers the number of errors.
 func (m *module) repairs(t trouble) []candidate {
 	r := &repairer{m: m, t: t, around: enclosing(t.file.syntax, t.pos)}
 	r.imports()
@@ -30,9 +29,9 @@ func (m *module) repairs(t trouble) []candidate {
 	return r.out
 }
 
-// repairer collects the candidates for one error. All its methods run for every error: each looks at the syntax around it and adds what
-// could help. A cost is a guess of how likely a person wanted the edit, lower is likelier. It orders candidates that lower the number of
-// errors equally, and decides which are tried before maxCandidates is reached.
+// repairer collects the candidates for one error. All its methods run for every error: each examines the syntax around it and adds
+// what could help. The cost of a candidate is a guess of how likely a person wanted the edit; a lower cost is more likely. It
+// orders candidates that lower the number of errors equally, and decides which are tried before maxCandidates is reached.
 type repairer struct {
 	m      *module
 	t      trouble
@@ -40,7 +39,7 @@ type repairer struct {
 	out    []candidate
 }
 
-// add adds a candidate that changes the inside of one file only.
+// add adds a candidate that changes only the inside of one file.
 func (r *repairer) add(cost int, title string, edits ...edit) {
 	r.out = append(r.out, candidate{title: title, cost: cost, edits: edits})
 }
@@ -50,8 +49,8 @@ func (r *repairer) addDeep(cost int, title string, edits ...edit) {
 	r.out = append(r.out, candidate{title: title, cost: cost, edits: edits, deep: true})
 }
 
-// near reports that one name may be a misspelling of the other: at most a third of the shorter one's letters differ. With a looser
-// limit every short name in scope would be a candidate, and each candidate costs a check of the package.
+// near reports whether one name may be a misspelling of the other: at most a third of the letters of the shorter one differ. With a
+// looser limit every short name in scope would be a candidate, and each candidate costs a check of the package.
 func near(a, b string) bool {
 	if a == b || a == "" || b == "" {
 		return false
@@ -59,13 +58,12 @@ func near(a, b string) bool {
 	return strings.EqualFold(a, b) || slips(a, b) <= max(1, min(len(a), len(b))/3)
 }
 
-// slips counts the letters that differ. Upper and lower case are the same letter: an exported twin (Total for
-// total) is the nearest candidate there is.
+// slips counts the letters that differ. Upper and lower case count as equal, so that the exported form of a name (Total for total)
+// is the nearest candidate.
 func slips(a, b string) int { return fuzzy.Slips(strings.ToLower(a), strings.ToLower(b)) }
 
-// similar is near, and also takes a name that the other one begins or ends with, because
-// people leave out or add a word (Total, TotalPrice).
-// Names of less than three letters are left out: they begin half of all others.
+// similar is near, or one name begins or ends with the other, because people leave out or add a word (Total, TotalPrice). Names of
+// less than three letters do not count for that: too many names begin with them.
 func similar(a, b string) bool {
 	if near(a, b) {
 		return true
@@ -75,7 +73,7 @@ func similar(a, b string) bool {
 	return a != b && short >= 3 && (strings.HasPrefix(la, lb) || strings.HasPrefix(lb, la) || strings.HasSuffix(la, lb) || strings.HasSuffix(lb, la))
 }
 
-// ident is the innermost name at the error; nil when there is none.
+// ident is the innermost name at the error, or nil.
 func (r *repairer) ident() *ast.Ident {
 	for _, n := range r.around {
 		if id, ok := n.(*ast.Ident); ok {
@@ -85,7 +83,7 @@ func (r *repairer) ident() *ast.Ident {
 	return nil
 }
 
-// find is the innermost node of a type; nil when there is none.
+// find is the innermost node of a type around the error, or nil.
 func find[T ast.Node](nodes []ast.Node) (out T) {
 	for _, n := range nodes {
 		if x, ok := n.(T); ok {
@@ -95,12 +93,11 @@ func find[T ast.Node](nodes []ast.Node) (out T) {
 	return out
 }
 
-// text is a node as it is written in the file.
-// It is empty for a node that the parser made up.
+// text is a node as it is written in the file. It is empty for a node that the parser created for broken code.
 func (r *repairer) text(n ast.Node) string { return r.m.source(n) }
 
-// qualifier writes a package as this file names it. A package that the file does not import
-// gets its own name; imports then adds it in a later round.
+// qualifier returns the name of a package in this file. For a package that the file does not import, it is the package's own name;
+// imports then adds the import in a later round.
 func (r *repairer) qualifier(p *types.Package) string {
 	if p == nil || p == r.t.pkg.types {
 		return ""
@@ -119,11 +116,11 @@ func (r *repairer) qualifier(p *types.Package) string {
 	return p.Name()
 }
 
-// typeText is a type as it is written in the file, with the file's names of packages.
-// The text compiles only where every package in it is imported; the checker refuses the others.
+// typeText is a type as this file would write it. The text compiles only if every package in it is imported; the checker refuses
+// the others.
 func (r *repairer) typeText(t types.Type) string { return types.TypeString(t, r.qualifier) }
 
-// typeOf is an expression's type; nil when the checker could not find one.
+// typeOf is an expression's type, or nil if the checker did not find one.
 func (r *repairer) typeOf(e ast.Expr) types.Type {
 	if e == nil {
 		return nil
@@ -135,9 +132,9 @@ func (r *repairer) typeOf(e ast.Expr) types.Type {
 	return t
 }
 
-// zero is the zero value of a type as text. Named types need their name for a struct and
-// none for a number: an untyped constant converts by itself.
-// Pointers, functions, maps, slices, channels and interfaces have nil, and so have unsafe.Pointer and untyped nil.
+// zero is the zero value of a type as text. For a struct it needs the name of the type; for a number it does not, because an
+// untyped constant converts by itself. Pointers, functions, maps, slices, channels and interfaces have nil, and so have
+// unsafe.Pointer and untyped nil.
 func (r *repairer) zero(t types.Type) string {
 	switch u := t.Underlying().(type) {
 	case *types.Basic:
@@ -153,15 +150,15 @@ func (r *repairer) zero(t types.Type) string {
 	case *types.Struct, *types.Array:
 		return r.typeText(t) + "{}"
 	}
-	// a type parameter has no literal; new gives its zero value
+	// a type parameter has no literal, so new is used
 	if _, ok := t.(*types.TypeParam); ok {
 		return "*new(" + r.typeText(t) + ")"
 	}
 	return "nil"
 }
 
-// scope is the innermost scope at the error. go/types keeps parameters in the scope of the function's type and not of its body, so for a
-// function the scope of its type is looked up.
+// scope is the innermost scope at the error. For a function go/types keeps the parameters in the scope of the function's type and
+// not of its body, so the scope of the type is used.
 func (r *repairer) scope() *types.Scope {
 	if r.t.pkg.types == nil {
 		return nil
@@ -176,7 +173,7 @@ func (r *repairer) scope() *types.Scope {
 		}
 		if s := r.t.pkg.info.Scopes[node]; s != nil {
 			if in := s.Innermost(r.t.pos); in != nil {
-				// a node's scope may hold smaller ones: the one around the error decides which names are visible
+				// a node's scope may contain smaller ones; the one around the error decides which names are visible
 				return in
 			}
 			return s
@@ -185,9 +182,8 @@ func (r *repairer) scope() *types.Scope {
 	return r.t.pkg.types.Scope()
 }
 
-// names repairs a name that is not declared: the nearest member or the nearest name in
-// scope is meant, or the declaration with a near name was misspelled. Both are tried,
-// because the error is the same.
+// names repairs a name that is not declared. Either the nearest member or name in scope is meant, or a declaration with a similar
+// name is misspelled. Both are tried, because the error is the same.
 func (r *repairer) names() {
 	for _, n := range r.around {
 		switch x := n.(type) {
@@ -209,16 +205,16 @@ func (r *repairer) names() {
 	}
 }
 
-// selector repairs x.Sel that does not exist: a near member, a pointer to follow, a
-// function to call first (len(s.Items) where Items is a method).
+// selector repairs x.Sel that does not exist: by a member with a similar name, by dereferencing a pointer, or by calling a function
+// first (len(s.Items) where Items is a method).
 func (r *repairer) selector(x *ast.SelectorExpr) {
-	// a selection that the checker resolved is not the error
+	// the checker resolved this selection, so it is not the error
 	if _, ok := r.t.pkg.info.Selections[x]; ok {
 		return
 	}
 	if id, ok := x.X.(*ast.Ident); ok {
 		if pn, ok := r.t.pkg.info.Uses[id].(*types.PkgName); ok {
-			// the name exists: what fails is its use
+			// the name exists, so its use is the error
 			if pn.Imported().Scope().Lookup(x.Sel.Name) != nil && ast.IsExported(x.Sel.Name) {
 				return
 			}
@@ -237,8 +233,7 @@ func (r *repairer) selector(x *ast.SelectorExpr) {
 		return
 	}
 	r.members(x.Sel, t, 0)
-	// A pointer to an interface, or one pointer too many.
-	// Methods are not promoted through a pointer to an interface or to a pointer (Go specification, "Method
+	// x is a pointer to an interface, or a pointer to a pointer. Methods are not promoted through these (Go specification, "Method
 	// sets").
 	if p, ok := t.Underlying().(*types.Pointer); ok {
 		switch p.Elem().Underlying().(type) {
@@ -251,8 +246,8 @@ func (r *repairer) selector(x *ast.SelectorExpr) {
 	}
 }
 
-// members offers the members of a type for a name. A member that is not exported, in
-// another package, is only offered to be renamed, since the name could not be used.
+// members offers the members of a type for a name. For an unexported member in another package only a rename of the member is
+// offered, because its name could not be used.
 func (r *repairer) members(id *ast.Ident, t types.Type, cost int) {
 	if t == nil {
 		return
@@ -263,7 +258,7 @@ func (r *repairer) members(id *ast.Ident, t types.Type, cost int) {
 			continue
 		}
 		seen[o.Name()] = true
-		// Packages are also compared by path: one that was checked again has another types.Package.
+		// Packages are also compared by path: a package that was checked again has another types.Package.
 		if !o.Exported() && o.Pkg() != r.t.pkg.types && (o.Pkg() == nil || o.Pkg().Path() != strings.TrimSuffix(r.t.pkg.path, "_test")) {
 			if similar(o.Name(), id.Name) {
 				r.renameObject(o, id.Name, slips(o.Name(), id.Name)+2+cost)
@@ -277,11 +272,11 @@ func (r *repairer) members(id *ast.Ident, t types.Type, cost int) {
 	}
 }
 
-// allMembers are the fields and methods of a type, promoted ones included.
+// allMembers are the fields and methods of a type, including promoted ones.
 func allMembers(t types.Type) (out []types.Object) {
 	seen := map[types.Type]bool{}
 	var walk func(t types.Type, depth int)
-	// Depth 4 bounds structs that embed each other in long chains.
+	// Depth 4 limits structs that embed each other in long chains.
 	walk = func(t types.Type, depth int) {
 		if p, ok := t.Underlying().(*types.Pointer); ok {
 			t = p.Elem()
@@ -315,7 +310,7 @@ func allMembers(t types.Type) (out []types.Object) {
 	return out
 }
 
-// renameObject gives a declaration of the module another name and leaves its uses as they are: if all uses fail because the declaration is
+// renameObject renames a declaration of the module and does not change its uses: if all uses fail because the declaration is
 // misspelled, this one edit fixes all of them.
 func (r *repairer) renameObject(o types.Object, name string, cost int) {
 	path := r.m.pathOf(o.Pos())
@@ -324,24 +319,24 @@ func (r *repairer) renameObject(o types.Object, name string, cost int) {
 		return
 	}
 	at := r.m.offset(o.Pos())
-	// Only a name that stands there as it is can be replaced. The position of some objects is that of their type.
+	// Only a name that is really at that position can be replaced. The position of some objects is that of their type.
 	if at+len(o.Name()) > len(f.text) || f.text[at:at+len(o.Name())] != o.Name() {
 		return
 	}
 	switch first := documented(f.text, at); {
 	case first == o.Name() || strings.EqualFold(o.Name(), name) && o.Exported():
-		cost += 3 // its comment, or a caller outside the module that cannot be seen, knows it by this name
+		cost += 3 // its comment, or callers outside the module, use this name
 	case first == name:
 		cost -= 6
 	case r.m.unused(o):
-		cost -= 3 // all that uses it fails: the declaration is what was misspelled
+		cost -= 3 // all uses fail, so the declaration is misspelled
 	}
 	// deep: packages that use the name must be checked again
 	r.addDeep(cost, "Rename the declaration of "+o.Name()+" to "+name, edit{path, at, at + len(o.Name()), name})
 }
 
-// documented is the first word of the comment above the declaration whose name stands at an offset; "" without one. By custom it is
-// the declaration's name.
+// documented is the first word of the comment above the declaration whose name is at an offset, or "". By Go's convention it is the
+// declaration's name.
 func documented(text string, at int) string {
 	start, _ := lineOf(text, at)
 	word := ""
@@ -357,9 +352,8 @@ func documented(text string, at int) string {
 	return word
 }
 
-// unused reports that nothing in the module uses a declaration. Positions are compared,
-// because a package that was checked twice has two objects for one declaration.
-// It decides costs only, and a wrong answer changes the order of the fixes.
+// unused reports whether nothing in the module uses a declaration. Positions are compared, because a package that was checked twice
+// has two objects for one declaration. The result only decides costs; if it is wrong, the order of the fixes changes.
 func (m *module) unused(o types.Object) bool {
 	for _, p := range m.pkgs {
 		if p == nil {
@@ -379,7 +373,7 @@ func (m *module) unused(o types.Object) bool {
 	return true
 }
 
-// renameDeclaration looks for the declaration that a name was meant to be, in a package of the module.
+// renameDeclaration searches a package of the module for a declaration that should have this name.
 func (r *repairer) renameDeclaration(name string, scope *types.Scope, path string) {
 	if r.m.dirOf(strings.TrimSuffix(path, "_test")) == "" {
 		return
@@ -391,9 +385,8 @@ func (r *repairer) renameDeclaration(name string, scope *types.Scope, path strin
 	}
 }
 
-// unknown repairs a name without a declaration: a near name in scope, a package that has
-// it, ":=" where it is assigned to, or the receiver that was left out.
-// All of them are tried, because the checker's error is the same for each cause.
+// unknown repairs a name without a declaration: by a similar name in scope, a package that declares it, ":=" if it is assigned to,
+// or a receiver that was left out. All of them are tried, because the checker's error is the same for each cause.
 func (r *repairer) unknown(id *ast.Ident) {
 	if id.Name == "_" {
 		return
@@ -402,8 +395,7 @@ func (r *repairer) unknown(id *ast.Ident) {
 	for s := r.scope(); s != nil; s = s.Parent() {
 		for _, name := range s.Names() {
 			o := s.Lookup(name)
-			// A local that is declared below the use is not in scope there, although its
-			// scope is.
+			// A local that is declared after the use is not visible there, although its scope contains the place.
 			if seen[name] || !similar(name, id.Name) || s != types.Universe && o.Parent() != r.t.pkg.types.Scope() && o.Pos() > id.Pos() && !isPackageName(o) {
 				continue
 			}
@@ -414,8 +406,8 @@ func (r *repairer) unknown(id *ast.Ident) {
 			}
 		}
 	}
-	// Where another package has it: an import was lost with its qualifier, or a dot import.
-	// Only packages that the file imports already; imports offers the others where the name has a qualifier.
+	// Another package declares it: a qualifier or a dot import is missing. Only packages that the file already imports are tried;
+	// imports offers others for names with a qualifier.
 	for _, i := range r.t.file.syntax.Imports {
 		path := strings.Trim(i.Path.Value, `"`)
 		if p, err := r.m.Import(path); err == nil && p.Scope().Lookup(id.Name) != nil && ast.IsExported(id.Name) {
@@ -423,7 +415,7 @@ func (r *repairer) unknown(id *ast.Ident) {
 			r.add(3, "Qualify "+id.Name, r.m.replace(id, q+"."+id.Name))
 		}
 	}
-	// A name that is assigned to is declared.
+	// A name that is assigned to can be declared there.
 	for _, n := range r.around {
 		if a, ok := n.(*ast.AssignStmt); ok && a.Tok == token.ASSIGN {
 			for _, l := range a.Lhs {
@@ -437,8 +429,7 @@ func (r *repairer) unknown(id *ast.Ident) {
 			r.add(1, "Declare "+id.Name, edit{r.t.file.path, r.m.offset(rs.TokPos), r.m.offset(rs.TokPos) + 1, ":="})
 		}
 	}
-	// A member whose receiver was left out.
-	// only a receiver with a name can be put before the member
+	// It is a member whose receiver is missing. A receiver without a name cannot be inserted.
 	if fn := find[*ast.FuncDecl](r.around); fn != nil && fn.Recv != nil && len(fn.Recv.List) == 1 && len(fn.Recv.List[0].Names) == 1 {
 		recv := fn.Recv.List[0].Names[0]
 		if o := r.t.pkg.info.Defs[recv]; o != nil {
@@ -451,10 +442,10 @@ func (r *repairer) unknown(id *ast.Ident) {
 	}
 }
 
-// isPackageName reports an import: the name cannot be renamed where it is declared.
+// isPackageName reports whether the object is an import, which cannot be renamed where it is declared.
 func isPackageName(o types.Object) bool { _, ok := o.(*types.PkgName); return ok }
 
-// imports adds the package that a qualifier names, and takes out what is not used or not there.
+// imports adds the package that a qualifier names, and removes imports that are not used or do not exist.
 func (r *repairer) imports() {
 	f := r.t.file
 	if spec := find[*ast.ImportSpec](r.around); spec != nil {
@@ -465,14 +456,14 @@ func (r *repairer) imports() {
 			r.add(1, "Remove the import of "+spec.Path.Value, edit{f.path, start, end, ""})
 		}
 		path := strings.Trim(spec.Path.Value, `"`)
-		// The path itself may be misspelt: those with the same last element, or near to it, are tried.
+		// The path itself may be misspelt: paths with the same or a similar last element are tried.
 		for _, p := range r.m.packages(filepath.Base(path), path) {
 			r.add(slips(p, path), "Import "+p, r.m.replace(spec.Path, `"`+p+`"`))
 		}
 		return
 	}
 	id := r.ident()
-	// a qualifier that is known needs no import
+	// the qualifier is known, so no import is missing
 	if id == nil || r.t.pkg.info.Uses[id] != nil {
 		return
 	}
@@ -480,7 +471,7 @@ func (r *repairer) imports() {
 	if sel == nil || sel.X != id {
 		return
 	}
-	// The standard library comes first in the list, so it wins over a module with a package of the same name.
+	// The standard library comes first in the list, so its package is preferred over one of a module with the same name.
 	for i, path := range r.m.packages(id.Name, "") {
 		p, err := r.m.Import(path)
 		if err != nil || p.Name() != id.Name || p.Scope().Lookup(sel.Sel.Name) == nil {
@@ -490,7 +481,7 @@ func (r *repairer) imports() {
 	}
 }
 
-// importEdit adds an import where gofmt and goimports would have it, so that a formatter does not move it afterwards.
+// importEdit adds an import where gofmt and goimports would put it, so that a formatter does not move it afterwards.
 func (r *repairer) importEdit(path string) edit {
 	f := r.t.file
 	for _, d := range f.syntax.Decls {
@@ -499,7 +490,7 @@ func (r *repairer) importEdit(path string) edit {
 			continue
 		}
 		if gd.Lparen.IsValid() {
-			// In its place among the lines before the first blank one, which are those of the standard library.
+			// In sorted order among the lines before the first blank one, which are those of the standard library.
 			at := gd.Lparen + 1
 			std := !strings.Contains(strings.Split(path, "/")[0], ".")
 			for _, s := range gd.Specs {
@@ -516,16 +507,14 @@ func (r *repairer) importEdit(path string) edit {
 		start, _ := lineOf(f.text, r.m.offset(gd.Pos()))
 		return edit{f.path, start, start, "import \"" + path + "\"\n"}
 	}
-	// No import yet: it comes after the package clause, with an empty line between, as gofmt has it.
+	// The first import: it follows the package clause after an empty line, as gofmt writes it.
 	_, end := lineOf(f.text, r.m.offset(f.syntax.Name.End()))
 	return edit{f.path, end, end, "\nimport \"" + path + "\"\n"}
 }
 
-// packages are the import paths whose last element is name, or that are near to like: of
-// the standard library, of the module, and of what it requires (one level deep; deeper
-// packages are rarely imported by name alone). A version suffix (/v2) and a "go-" prefix
-// are not part of a package's name.
-// The lists are not cached: the module's folders change with every edit.
+// packages are the import paths whose last element is name or similar to like: in the standard library, in the module, and in the
+// modules that it requires (one level deep; deeper packages are rarely imported by name alone). A version suffix (/v2) and a "go-"
+// prefix are not part of a package's name. The lists are not cached, because the module's folders change with every edit.
 func (m *module) packages(name, like string) (out []string) {
 	add := func(p string) {
 		base := filepath.Base(p)
@@ -554,8 +543,8 @@ func (m *module) packages(name, like string) (out []string) {
 	return out
 }
 
-// unused removes a declaration that is not used, or assigns its value to the blank identifier. Removing has the lower cost, but only if no
-// call is lost with it: the call may be what the line is for.
+// unused removes a declaration that is not used, or assigns its value to the blank identifier. Removing has the lower cost, but
+// only if it removes no call: the call may be the purpose of the line.
 func (r *repairer) unused() {
 	id := r.ident()
 	if id == nil {
@@ -569,12 +558,11 @@ func (r *repairer) unused() {
 	for i, n := range r.around {
 		switch x := n.(type) {
 		case *ast.AssignStmt:
-			// a plain assignment declares nothing: this is another error
+			// a plain assignment declares nothing, so this is another error
 			if x.Tok != token.DEFINE {
 				return
 			}
-			// With := at least one name on the left must be new; when none is left, "="
-			// takes its place.
+			// With := at least one name on the left must be new; if none is new, "=" replaces it.
 			blank := 0
 			for _, l := range x.Lhs {
 				if other, ok := l.(*ast.Ident); ok && (other == id || other.Name == "_") {
@@ -584,8 +572,8 @@ func (r *repairer) unused() {
 			e := []edit{r.m.replace(id, "_")}
 			if blank == len(x.Lhs) {
 				e = append(e, edit{f.path, r.m.offset(x.TokPos), r.m.offset(x.TokPos) + 2, "="})
-				// In a block the statement has its lines for itself. In the head of an if or a for, removing the
-				// line would take the beginning of the block with it.
+				// In a block the statement has its own lines. In the head of an if or a for, removing the line would remove the
+				// beginning of the block too.
 				if _, inBlock := r.around[i+1].(*ast.BlockStmt); inBlock {
 					start, end := lineOf(f.text, r.m.offset(x.Pos()))
 					if r.m.offset(x.End()) <= end && !hasCall(x.Rhs) {
@@ -597,8 +585,7 @@ func (r *repairer) unused() {
 			return
 		case *ast.ValueSpec:
 			start, end := lineOf(f.text, r.m.offset(x.Pos()))
-			// A list of names in one line, or a value with a call, is kept: removing it would remove more than the
-			// name.
+			// A list of names on one line, or a value with a call, stays: removing it would remove more than the name.
 			if r.m.offset(x.End()) <= end && len(x.Names) == 1 && !hasCall(x.Values) {
 				r.add(2, "Remove the unused "+id.Name, edit{f.path, start, end, ""})
 			}
@@ -618,7 +605,7 @@ func (r *repairer) unused() {
 	}
 }
 
-// hasCall reports a call or a channel receive: removing the expression would change what the program does.
+// hasCall reports whether an expression contains a call or a channel receive: removing it would change what the program does.
 func hasCall(list []ast.Expr) (yes bool) {
 	for _, e := range list {
 		ast.Inspect(e, func(n ast.Node) bool {
@@ -634,8 +621,8 @@ func hasCall(list []ast.Expr) (yes bool) {
 	return yes
 }
 
-// assignments repairs := and =, and the number of values on both sides.
-// Both directions are tried at every assignment near the error: which of them is wrong, only the checker can tell.
+// assignments repairs := and =, and the number of values on both sides. Both directions are tried at every assignment near the
+// error, because only the checker can tell which of them is wrong.
 func (r *repairer) assignments() {
 	a := find[*ast.AssignStmt](r.around)
 	f := r.t.file
@@ -656,7 +643,7 @@ func (r *repairer) assignments() {
 					if want == len(a.Lhs)+1 {
 						r.add(6, "Take the other value too", r.m.insert(a.Lhs[0].Pos(), "_, "))
 					}
-				// The last name is dropped first: what a person adds to a list stands at its end.
+				// The last name is removed first: people add to the end of a list.
 				case want > 0:
 					for i := range a.Lhs {
 						r.add(5+len(a.Lhs)-i, "Drop "+r.text(a.Lhs[i]), dropItem(r.m, f, exprs(a.Lhs), i))
@@ -677,9 +664,9 @@ func (r *repairer) assignments() {
 			r.add(5, "Take the other values too", r.m.insert(v.Names[len(v.Names)-1].End(), strings.Repeat(", _", want-len(v.Names))))
 		}
 	}
-	// A call whose value is not used, or a value that is no statement.
+	// The value of a call is not used, or the statement is a value.
 	if s := find[*ast.ExprStmt](r.around); s != nil {
-		// A call as a statement is complete. Any other expression needs something done with its value.
+		// A call is a complete statement. Any other expression must be used for something.
 		if _, call := s.X.(*ast.CallExpr); !call {
 			if sig, ok := under[*types.Signature](r.typeOf(s.X)); ok && sig.Params().Len() == 0 {
 				r.add(3, "Call it", r.m.insert(s.X.End(), "()"))
@@ -688,7 +675,7 @@ func (r *repairer) assignments() {
 			r.add(8, "Remove the expression", edit{f.path, start, end, ""})
 		}
 		r.add(7, "Do not keep the value", r.m.insert(s.Pos(), "_ = "))
-		// a == b as a statement is an assignment by a person of another language.
+		// People who know other languages write a == b when they mean an assignment.
 		if b, ok := s.X.(*ast.BinaryExpr); ok && b.Op == token.EQL {
 			at := r.m.offset(b.OpPos)
 			r.add(2, "Assign instead of comparing", edit{f.path, at, at + 2, "="})
@@ -696,7 +683,7 @@ func (r *repairer) assignments() {
 	}
 }
 
-// exprs are expressions as nodes, for dropItem.
+// exprs converts expressions to nodes, for dropItem.
 func exprs(list []ast.Expr) (out []ast.Node) {
 	for _, e := range list {
 		out = append(out, e)
@@ -704,8 +691,8 @@ func exprs(list []ast.Expr) (out []ast.Node) {
 	return out
 }
 
-// dropItem removes one of a comma-separated list, with the comma that belongs to it.
-// A single item has no comma, the last one owns the comma before it, all others the comma after them.
+// dropItem removes an item of a comma-separated list and the comma that belongs to it: none for a single item, the one before for
+// the last item, the one after for all others.
 func dropItem(m *module, f *file, list []ast.Node, i int) edit {
 	switch {
 	case len(list) == 1:
@@ -716,8 +703,8 @@ func dropItem(m *module, f *file, list []ast.Node, i int) edit {
 	return edit{f.path, m.offset(list[i-1].End()), m.offset(list[i].End()), ""}
 }
 
-// tupleLen is how many values an expression of this type has; -1: not known.
-// A call without results has 0. A value that is no call has 1.
+// tupleLen is how many values an expression of this type has; -1 if unknown. A call without results has 0. A value that is not a
+// call has 1.
 func tupleLen(t types.Type) int {
 	if t == nil {
 		return -1
@@ -728,7 +715,7 @@ func tupleLen(t types.Type) int {
 	return 1
 }
 
-// under is a type's underlying one, if it is a T; a nil type is none.
+// under returns the underlying type of t if it is a T; t may be nil.
 func under[T types.Type](t types.Type) (out T, ok bool) {
 	if t == nil {
 		return out, false
@@ -737,7 +724,7 @@ func under[T types.Type](t types.Type) (out T, ok bool) {
 	return out, ok
 }
 
-// calls repairs the innermost call around the error: its arguments, or the call of something that is not a function.
+// calls repairs the innermost call around the error: its arguments, or a call of something that is not a function.
 func (r *repairer) calls() {
 	for depth, n := range r.around {
 		c, ok := n.(*ast.CallExpr)
@@ -746,7 +733,7 @@ func (r *repairer) calls() {
 		}
 		sig, ok := under[*types.Signature](r.typeOf(c.Fun))
 		if !ok {
-			// A call without arguments of something that is no function: the parentheses are the mistake.
+			// A call without arguments of something that is not a function: the parentheses are the mistake.
 			if t := r.typeOf(c.Fun); t != nil && len(c.Args) == 0 { // not a function: a field or a variable
 				r.add(3, "Do not call "+r.text(c.Fun), edit{r.t.file.path, r.m.offset(c.Lparen), r.m.offset(c.End()), ""})
 			}
@@ -760,9 +747,8 @@ func (r *repairer) calls() {
 	}
 }
 
-// arguments repairs a call whose arguments do not match the signature: too many, too few,
-// two swapped, or a slice that must be spread. An argument that is missing is looked for in
-// scope by type and by the parameter's name before a zero value is offered.
+// arguments repairs a call whose arguments do not match the signature: too many, too few, two swapped, or a slice that must be
+// spread. For a missing argument a variable in scope with its type is offered first (see variable), then a zero value.
 func (r *repairer) arguments(c *ast.CallExpr, sig *types.Signature) {
 	f := r.t.file
 	want, have := sig.Params().Len(), len(c.Args)
@@ -789,7 +775,7 @@ func (r *repairer) arguments(c *ast.CallExpr, sig *types.Signature) {
 				break
 			}
 			t := sig.Params().At(i).Type()
-			fits := true // what stands behind fits one place on
+			fits := true // whether the remaining arguments fit when they are moved by one
 			for j := i; j < len(c.Args) && j+1 < want; j++ {
 				if at := r.typeOf(c.Args[j]); at != nil && !types.AssignableTo(at, sig.Params().At(j+1).Type()) {
 					fits = false
@@ -798,7 +784,7 @@ func (r *repairer) arguments(c *ast.CallExpr, sig *types.Signature) {
 			if !fits {
 				continue
 			}
-			// Each place is tried for the missing one, if what stands behind it still fits one place on.
+			// Each place is tried for the missing argument, if the arguments after it fit when they are moved by one.
 			values := []string{}
 			if name := r.variable(t, sig.Params().At(i).Name()); name != "" {
 				values = append(values, name)
@@ -806,7 +792,7 @@ func (r *repairer) arguments(c *ast.CallExpr, sig *types.Signature) {
 			values = append(values, r.zero(t))
 			for k, v := range values {
 				missing := []string{v}
-				// where more than one is missing, the others are zero values
+				// if more than one is missing, the others are zero values
 				for j := len(c.Args) + 1; j < least; j++ {
 					missing = append(missing, r.zero(sig.Params().At(j).Type()))
 				}
@@ -843,8 +829,8 @@ func (r *repairer) arguments(c *ast.CallExpr, sig *types.Signature) {
 	}
 }
 
-// dropParameterOrAdd changes the declaration instead of the call. It costs more than a
-// change of the call, so it wins only where several calls fail alike.
+// dropParameterOrAdd changes the declaration instead of the call. Its cost is higher than that of a change of the call, so it is
+// chosen only if several calls fail in the same way.
 func (r *repairer) dropParameterOrAdd(c *ast.CallExpr, sig *types.Signature, have int) {
 	// fn is nil for a function outside the module, which cannot be changed.
 	fn := r.declaration(c.Fun)
@@ -858,8 +844,7 @@ func (r *repairer) dropParameterOrAdd(c *ast.CallExpr, sig *types.Signature, hav
 		fields = append(fields, p)
 	}
 	path := r.m.pathOf(fn.Pos())
-	// One field for each name: where several names share a type (a, b int), removing the field would remove them
-	// all.
+	// The names must have fields of their own: if several names share a type (a, b int), removing the field would remove them all.
 	if have < names && len(fields) == names {
 		for i := range fields {
 			r.addDeep(9, "Remove the parameter "+r.text(fields[i])+" of "+fn.Name.Name, dropItem(r.m, r.m.files[path], fields, i))
@@ -877,7 +862,7 @@ func (r *repairer) dropParameterOrAdd(c *ast.CallExpr, sig *types.Signature, hav
 	}
 }
 
-// declaration is the function of the module that an expression names.
+// declaration is the function of the module that an expression names, or nil.
 func (r *repairer) declaration(fun ast.Expr) *ast.FuncDecl {
 	var id *ast.Ident
 	switch x := ast.Unparen(fun).(type) {
@@ -905,15 +890,15 @@ func (r *repairer) declaration(fun ast.Expr) *ast.FuncDecl {
 	return nil
 }
 
-// variable is a name in scope with exactly this type, the one that is called like the
-// parameter first. Package variables cost more: a local is likelier meant.
+// variable is a name in scope with exactly this type; one with a name similar to the parameter's is preferred. Package variables
+// cost more: a local is more likely meant.
 func (r *repairer) variable(t types.Type, like string) (best string) {
 	// more than any distance between two names
 	cost := 1 << 20
 	for s := r.scope(); s != nil && s != types.Universe; s = s.Parent() {
 		for _, name := range s.Names() {
 			v, ok := s.Lookup(name).(*types.Var)
-			// a local variable counts from its declaration on
+			// a local variable is visible only after its declaration
 			if !ok || name == "_" || s != r.t.pkg.types.Scope() && v.Pos() > r.t.pos || !types.Identical(v.Type(), t) {
 				continue
 			}
@@ -932,8 +917,7 @@ func (r *repairer) variable(t types.Type, like string) (best string) {
 	return best
 }
 
-// returns repairs the values of a return statement, and the return that is missing at the
-// end of a function.
+// returns repairs the values of a return statement, and a missing return at the end of a function.
 func (r *repairer) returns() {
 	var sig *types.Signature
 	var body *ast.BlockStmt
@@ -969,13 +953,13 @@ func (r *repairer) returns() {
 		if sig.Results().Len() > 0 && r.t.pos >= body.Rbrace-1 {
 			start, _ := lineOf(f.text, r.m.offset(body.Rbrace))
 			indent := f.text[start:r.m.offset(body.Rbrace)]
-			// the body is written in one line: the statement goes right before the brace
+			// the body is on one line: the statement is inserted directly before the brace
 			if strings.TrimSpace(indent) != "" {
 				start, indent = r.m.offset(body.Rbrace), ""
 			}
 			if strings.TrimSpace(f.text[start:r.m.offset(body.Rbrace)]) == "" {
 				values := zeros(0)
-				for i := range values { // what the function has made is likelier than nothing
+				for i := range values { // a value that the function has computed is more likely than a zero value
 					if v := r.last(body, sig.Results().At(i).Type()); v != "" {
 						values[i] = v
 					}
@@ -983,8 +967,8 @@ func (r *repairer) returns() {
 				r.add(3, "Return at the end", edit{f.path, start, start, indent + "\treturn " + strings.Join(values, ", ") + "\n"})
 				r.add(5, "Return zero values at the end", edit{f.path, start, start, indent + "\treturn " + strings.Join(zeros(0), ", ") + "\n"})
 			}
-			// The last statement may be the value.
-			// "x + 1" at the end of a body, as in languages where the last expression is the result
+			// The last statement may be the value: "x + 1" at the end of a body, as in languages where the last expression is the
+			// result.
 			if n := len(body.List); n > 0 {
 				if s, ok := body.List[n-1].(*ast.ExprStmt); ok {
 					r.add(2, "Return the last value", r.m.insert(s.Pos(), "return "))
@@ -1008,7 +992,7 @@ func (r *repairer) returns() {
 				r.add(4, "Return the value that is missing", r.m.insert(ret.Results[0].Pos(), r.zero(sig.Results().At(0).Type())+", "))
 			}
 		}
-		// Each result has a field of its own, so that removing one leaves the others.
+		// Each result must have its own field, so that removing one keeps the others.
 		if results != nil && results.NumFields() == want && want == have+1 && len(results.List) == want {
 			var list []ast.Node
 			for _, x := range results.List {
@@ -1033,7 +1017,7 @@ func (r *repairer) returns() {
 		if results != nil && want > 0 && have == want+1 {
 			if t := r.typeOf(ret.Results[have-1]); t != nil {
 				text := r.typeText(types.Default(t))
-				// "return x, nil" where one result is declared: the second is most likely an error
+				// "return x, nil" in a function with one result: an error result is most likely missing
 				if r.zero(t) == "nil" && text == "untyped nil" {
 					text = "error"
 				}
@@ -1047,8 +1031,8 @@ func (r *repairer) returns() {
 	}
 }
 
-// last is the variable of a type that a body declared last at its top.
-// An error variable is never taken: nil in its place says that the function succeeded.
+// last is the variable of a type that was declared last at the top level of a body. An error variable is never used: nil in its
+// place says that the function succeeded.
 func (r *repairer) last(body *ast.BlockStmt, t types.Type) (name string) {
 	for _, s := range body.List {
 		switch x := s.(type) {
@@ -1080,16 +1064,16 @@ func (r *repairer) last(body *ast.BlockStmt, t types.Type) (name string) {
 	return name
 }
 
-// isError reports the predeclared error type.
+// isError reports whether a type is the predeclared error.
 func isError(t types.Type) bool { return types.Identical(t, types.Universe.Lookup("error").Type()) }
 
-// mismatches repairs an expression whose type is not the one that its place requires.
+// mismatches repairs an expression whose type is not the one that its place needs.
 func (r *repairer) mismatches() {
 	for _, w := range r.wanted() {
 		r.convert(w.expr, w.want, w.cost)
 		r.declared(w.expr, w.want)
 	}
-	// f.(T) where f() was meant.
+	// f.(T) was written and f() was meant.
 	for _, n := range r.around {
 		if a, ok := n.(*ast.TypeAssertExpr); ok {
 			if s, ok := under[*types.Signature](r.typeOf(a.X)); ok && s.Params().Len() == 0 && s.Results().Len() == 1 {
@@ -1100,16 +1084,16 @@ func (r *repairer) mismatches() {
 	}
 }
 
-// wish is an expression and the type that its place wants; nil: not known.
-// cost is the distance from the error: the further out the expression, the less likely it is meant.
+// wish is an expression and the type that its place needs; nil: unknown. cost is the distance from the error: an expression further
+// out is less likely to be the mistake.
 type wish struct {
 	expr ast.Expr
 	want types.Type
 	cost int
 }
 
-// wanted are the expressions at the error with the types that their places want.
-// The innermost comes first. Five expressions outward are enough: beyond them the error belongs to something else.
+// wanted are the expressions at the error with the types that their places need, the innermost first. Five expressions outward are
+// enough; beyond them the error belongs to something else.
 func (r *repairer) wanted() (out []wish) {
 	depth := 0
 	for i, n := range r.around {
@@ -1118,7 +1102,7 @@ func (r *repairer) wanted() (out []wish) {
 		}
 		e, ok := n.(ast.Expr)
 		if !ok {
-			// x += y: the error stands at x, and y is what may be converted.
+			// x += y: the error is reported at x, but y can be converted.
 			if a, ok := n.(*ast.AssignStmt); ok && a.Tok != token.ASSIGN && a.Tok != token.DEFINE && len(a.Lhs) == 1 && len(a.Rhs) == 1 {
 				if x, y := r.typeOf(a.Lhs[0]), r.typeOf(a.Rhs[0]); x != nil && y != nil && !types.Identical(x, y) {
 					out = append(out, wish{a.Rhs[0], x, depth}, wish{a.Lhs[0], types.Default(y), depth + 1})
@@ -1137,7 +1121,7 @@ func (r *repairer) wanted() (out []wish) {
 			out = append(out, wish{e, want, depth - 1})
 		}
 		if b, ok := n.(*ast.BinaryExpr); ok {
-			// The operands of a binary expression want each other's type; the right one is changed first.
+			// Each operand of a binary expression needs the type of the other; the right one is changed first.
 			x, y := r.typeOf(b.X), r.typeOf(b.Y)
 			if x != nil && y != nil && !types.Identical(x, y) {
 				out = append(out, wish{b.Y, types.Default(x), depth}, wish{b.X, types.Default(y), depth + 1})
@@ -1147,8 +1131,8 @@ func (r *repairer) wanted() (out []wish) {
 	return out
 }
 
-// wantAt is the type that the place of e wants.
-// parents are the nodes around e, its own parent first. nil means that any type fits, or that it cannot be told.
+// wantAt is the type that the place of e needs. parents are the nodes around e, its own parent first. nil means that any type fits,
+// or that the type is unknown.
 func (r *repairer) wantAt(parents []ast.Node, e ast.Expr) types.Type {
 	info := r.t.pkg.info
 	switch p := parents[0].(type) {
@@ -1258,7 +1242,7 @@ func (r *repairer) wantAt(parents []ast.Node, e ast.Expr) types.Type {
 				return u.Elem()
 			}
 		}
-	// parentheses want what their place wants
+	// the place of the parentheses decides
 	case *ast.ParenExpr:
 		if len(parents) > 1 {
 			return r.wantAt(parents[1:], p)
@@ -1282,7 +1266,7 @@ func (r *repairer) wantAt(parents []ast.Node, e ast.Expr) types.Type {
 	return nil
 }
 
-// underlying is the type under a name and under one pointer; nil for nil.
+// underlying is the underlying type, also through one pointer; nil for nil.
 func underlying(t types.Type) types.Type {
 	if t == nil {
 		return nil
@@ -1293,9 +1277,8 @@ func underlying(t types.Type) types.Type {
 	return t.Underlying()
 }
 
-// convert offers what makes a value of the wanted type out of an expression.
-// Every candidate replaces the text of e alone. Costs are added to the wish's own; 0 and 1 are for edits that
-// leave nothing else to guess.
+// convert offers edits that make a value of the needed type from an expression. Every candidate replaces only the text of e. Costs
+// are added to those of the wish; 0 and 1 are for edits without an alternative.
 func (r *repairer) convert(e ast.Expr, want types.Type, cost int) {
 	have := r.typeOf(e)
 	if have == nil || want == nil || types.Identical(have, want) && !isInvalid(want) {
@@ -1313,14 +1296,14 @@ func (r *repairer) convert(e ast.Expr, want types.Type, cost int) {
 		return 0
 	}
 	isString, isNumber := basic(want)&types.IsString != 0, basic(want)&types.IsNumeric != 0
-	// Literals are written as the other kind.
+	// A literal can be written as a literal of the other kind.
 	if lit, ok := ast.Unparen(e).(*ast.BasicLit); ok {
 		switch {
 		case lit.Kind == token.STRING && isNumber:
 			if inner := strings.Trim(lit.Value, "\"`"); inner != "" && strings.Trim(inner, "0123456789.-") == "" {
 				put(1, "Write it as a number", inner)
 			}
-			// a text that is no number
+			// the text is not a number
 			put(4, "Use the zero value", "0")
 		case lit.Kind != token.STRING && isString:
 			put(1, "Write it as a string", `"`+strings.Trim(lit.Value, "'")+`"`)
@@ -1341,8 +1324,7 @@ func (r *repairer) convert(e ast.Expr, want types.Type, cost int) {
 		put(9, "Use the zero value", r.zero(want))
 	}
 	switch {
-	// An integer that is converted to string by its type becomes a character, which is rarely meant: formatting
-	// comes first.
+	// A conversion of an integer to string gives a character, which is rarely meant: formatting comes first.
 	case basic(have)&types.IsInteger != 0 && isString:
 		if basic(have)&types.IsUntyped == 0 && !r.imported("strconv") {
 			put(6, "Format the number", "fmt.Sprint("+text+")")
@@ -1356,7 +1338,7 @@ func (r *repairer) convert(e ast.Expr, want types.Type, cost int) {
 	}
 	if p, ok := have.Underlying().(*types.Pointer); ok && types.AssignableTo(p.Elem(), want) {
 		put(1, "Dereference it", "*"+text)
-		// &x for a pointer that is dereferenced at once is x
+		// &x becomes x if the pointer would be dereferenced at once
 		if u, ok := ast.Unparen(e).(*ast.UnaryExpr); ok && u.Op == token.AND {
 			put(0, "Do not take its address", r.text(u.X))
 		}
@@ -1374,14 +1356,14 @@ func (r *repairer) convert(e ast.Expr, want types.Type, cost int) {
 		if t := r.typeOf(c.Fun); t != nil && types.AssignableTo(t, want) {
 			put(1, "Do not call it", r.text(c.Fun))
 		}
-		if len(c.Args) == 1 { // a conversion that is not wanted
-			// A conversion of nil is there to name a type, as in "var _ I = (*T)(nil)": without it nothing would be checked.
+		if len(c.Args) == 1 { // an unnecessary conversion
+			// A conversion of nil is written to name a type, as in "var _ I = (*T)(nil)": without it nothing would be checked.
 			if t := r.typeOf(c.Args[0]); t != nil && t != types.Typ[types.UntypedNil] && types.AssignableTo(t, want) {
 				put(2, "Do not convert it", r.text(c.Args[0]))
 			}
 		}
 	}
-	// The methods by which values of the standard library become text, bytes or the error inside.
+	// The methods that convert values of the standard library to text, to bytes or to the error inside.
 	for _, method := range []string{"String", "Error", "Bytes", "Unwrap"} {
 		o, _, _ := types.LookupFieldOrMethod(have, true, r.t.pkg.types, method)
 		if fn, ok := o.(*types.Func); ok {
@@ -1407,7 +1389,7 @@ func (r *repairer) convert(e ast.Expr, want types.Type, cost int) {
 			}
 		}
 	}
-	// a single value where a list is wanted
+	// a single value, but the place needs a list
 	if s, ok := want.Underlying().(*types.Slice); ok && types.AssignableTo(have, s.Elem()) {
 		put(4, "Make it a list", name+"{"+text+"}")
 	}
@@ -1424,8 +1406,7 @@ func (r *repairer) convert(e ast.Expr, want types.Type, cost int) {
 	if b, ok := have.(*types.Basic); ok && b.Kind() == types.UntypedNil {
 		put(2, "Use the zero value", r.zero(want))
 	}
-	// Another variable was meant.
-	// a name of the wanted type with a similar spelling
+	// Another variable was meant: a name of the needed type with a similar spelling.
 	if id, ok := ast.Unparen(e).(*ast.Ident); ok {
 		if v := r.variable(want, id.Name); v != "" && v != id.Name {
 			put(5+slips(v, id.Name), "Use "+v, v)
@@ -1440,7 +1421,7 @@ func (r *repairer) convert(e ast.Expr, want types.Type, cost int) {
 	}
 }
 
-// allMembersOf is allMembers for a type that may not be known.
+// allMembersOf is allMembers for a type that may be nil.
 func allMembersOf(t types.Type) []types.Object {
 	if t == nil {
 		return nil
@@ -1448,11 +1429,11 @@ func allMembersOf(t types.Type) []types.Object {
 	return allMembers(t)
 }
 
-// isInvalid reports the type that go/types gives to what it could not check.
+// isInvalid reports whether a type is the one that go/types gives to an expression it could not check.
 func isInvalid(t types.Type) bool { return t == types.Typ[types.Invalid] }
 
-// wrap puts a type that begins with a sign in parentheses, as a conversion needs it.
-// "*T(x)" would dereference the result of T(x).
+// wrap puts a type that begins with an operator in parentheses, as a conversion needs: "*T(x)" would dereference the result of
+// T(x).
 func wrap(name string) string {
 	if strings.HasPrefix(name, "*") || strings.HasPrefix(name, "<-") || strings.HasPrefix(name, "func") {
 		return "(" + name + ")"
@@ -1470,8 +1451,8 @@ func (r *repairer) imported(path string) bool {
 	return false
 }
 
-// declared changes the declared type of what does not fit: a variable, a field, a parameter, a result. Many errors for
-// one declaration mean that the declaration was changed.
+// declared changes the declared type of a variable, field, parameter or result that does not fit. If there are many errors for one
+// declaration, the declaration is probably the mistake.
 func (r *repairer) declared(e ast.Expr, want types.Type) {
 	// A declaration without a type, such as x := 1, is not changed here.
 	change := func(o types.Object, to types.Type) {
@@ -1485,8 +1466,8 @@ func (r *repairer) declared(e ast.Expr, want types.Type) {
 	if o := r.object(e); o != nil {
 		change(o, want)
 	}
-	// The place's own declaration.
-	// The other side of the mismatch: the parameter, variable, field or result that the value is put into.
+	// The declaration of the place.
+	// The other side of the mismatch: the parameter, variable, field or result that gets the value.
 	have := r.typeOf(e)
 	for i, n := range r.around {
 		if n != ast.Node(e) || i+1 >= len(r.around) {
@@ -1506,7 +1487,7 @@ func (r *repairer) declared(e ast.Expr, want types.Type) {
 			}
 			for _, field := range fn.Type.Params.List {
 				n := max(1, len(field.Names))
-				// at counts names down over the fields: a, b int is one field with two names
+				// at counts the names of the fields: a, b int is one field with two names
 				if at >= 0 && at < n && have != nil {
 					r.addDeep(7, "Change the parameter's type to "+r.typeText(types.Default(have)), r.m.replace(field.Type, r.typeText(types.Default(have))))
 				}
@@ -1560,7 +1541,7 @@ func (r *repairer) declared(e ast.Expr, want types.Type) {
 			}
 		}
 	}
-	// The result of the function that was called.
+	// The result of the called function.
 	if c, ok := ast.Unparen(e).(*ast.CallExpr); ok {
 		if fn := r.declaration(c.Fun); fn != nil && fn.Type.Results != nil && fn.Type.Results.NumFields() == 1 {
 			r.addDeep(7, "Change the result's type of "+fn.Name.Name, r.m.replace(fn.Type.Results.List[0].Type, r.typeText(want)))
@@ -1568,7 +1549,7 @@ func (r *repairer) declared(e ast.Expr, want types.Type) {
 	}
 }
 
-// object is what a name or a selector stands for.
+// object is the object that a name or a selector refers to.
 func (r *repairer) object(e ast.Expr) types.Object {
 	switch x := ast.Unparen(e).(type) {
 	case *ast.Ident:
@@ -1582,8 +1563,8 @@ func (r *repairer) object(e ast.Expr) types.Object {
 	return nil
 }
 
-// typeExprOf is the type in the declaration of a variable, field, parameter or constant of the module.
-// The result is nil for a declaration without a type, and outside the module.
+// typeExprOf is the type in the declaration of a variable, field, parameter or constant of the module. It is nil if the declaration
+// has no type, or is outside the module.
 func (r *repairer) typeExprOf(o types.Object) ast.Expr {
 	f := r.m.files[r.m.pathOf(o.Pos())]
 	if f == nil || f.syntax == nil {
@@ -1630,15 +1611,14 @@ func (r *repairer) literals() {
 				at := r.m.offset(x.OpPos)
 				r.add(5, "Change "+x.Op.String()+" to "+op.String(), edit{f.path, at, at + len(x.Op.String()), op.String()})
 			}
-		// beyond the statement an expression has no part in the error
+		// expressions outside the statement do not cause the error
 		case ast.Stmt:
 			return
 		}
 	}
 }
 
-// near2 returns the operators that people confuse with this one.
-// The comparison operators are not here: mixing them up compiles.
+// near2 returns the operators that people confuse with this one. Comparison operators are missing, because mixing them up compiles.
 func near2(op token.Token) []token.Token {
 	switch op {
 	case token.AND:
@@ -1653,8 +1633,8 @@ func near2(op token.Token) []token.Token {
 	return nil
 }
 
-// duplicates removes a second declaration or field of the same name. Its cost is higher than that of nearly every other candidate, because
-// it deletes text.
+// duplicates removes a second declaration or field with the same name. Its cost is higher than that of nearly every other
+// candidate, because it deletes text.
 func (r *repairer) duplicates() {
 	f := r.t.file
 	for i, n := range r.around {
@@ -1673,7 +1653,7 @@ func (r *repairer) duplicates() {
 			if i+1 < len(r.around) {
 				if list, ok := r.around[i+1].(*ast.FieldList); ok && list.Opening.IsValid() {
 					start, end := lineOf(f.text, r.m.offset(x.Pos()))
-					// a field that shares its line with others stays
+					// a field on the same line as others stays
 					if r.m.offset(x.End()) <= end && strings.TrimSpace(f.text[start:r.m.offset(x.Pos())]) == "" {
 						r.addDeep(12, "Remove the second field", edit{f.path, start, end, ""})
 					}
@@ -1688,9 +1668,9 @@ func (r *repairer) duplicates() {
 	}
 }
 
-// methods repairs a type that does not implement an interface: a method with a near name, or with another signature.
+// methods repairs a type that does not implement an interface because a method has a misspelled name or another signature.
 func (r *repairer) methods() {
-	// A wrong guess here is deep, so importers are checked as well: names must be near for a try.
+	// Each guess is expensive, because importers are checked too; so a method is tried only if its name is near.
 	for _, w := range r.wanted() {
 		i, ok := under[*types.Interface](w.want)
 		have := r.typeOf(w.expr)
@@ -1700,7 +1680,7 @@ func (r *repairer) methods() {
 		members := allMembers(have)
 		for k := range i.NumMethods() {
 			want := i.Method(k)
-			// A method is renamed, or its signature is taken over from the interface.
+			// The method is renamed, or gets the signature of the interface's method.
 			for _, o := range members {
 				fn, ok := o.(*types.Func)
 				if !ok {
@@ -1713,7 +1693,7 @@ func (r *repairer) methods() {
 					r.signature(fn, want.Type().(*types.Signature))
 				}
 			}
-			// The interface's own method may be the one that was changed.
+			// The method of the interface may have been changed instead.
 			for _, o := range members {
 				if o.Name() != want.Name() && similar(o.Name(), want.Name()) {
 					r.renameObject(want, o.Name(), slips(o.Name(), want.Name())+3)
@@ -1727,8 +1707,8 @@ func (r *repairer) methods() {
 	}
 }
 
-// signature gives a method the parameter and result types of the interface's.
-// Parameter names stay, since the body uses them; only the types are replaced.
+// signature gives a method the parameter and result types of the interface's method. Parameter names stay, because the body uses
+// them.
 func (r *repairer) signature(fn *types.Func, want *types.Signature) {
 	f := r.m.files[r.m.pathOf(fn.Pos())]
 	if f == nil {
@@ -1742,7 +1722,7 @@ func (r *repairer) signature(fn *types.Func, want *types.Signature) {
 		var edits []edit
 		at := 0
 		for _, field := range decl.Type.Params.List {
-			// several names of one type, or a variadic parameter, are left alone
+			// several names with one type, or a variadic parameter, are not changed
 			if at < want.Params().Len() && len(field.Names) <= 1 {
 				if t := r.typeText(want.Params().At(at).Type()); t != r.text(field.Type) && !strings.HasPrefix(r.text(field.Type), "...") {
 					edits = append(edits, r.m.replace(field.Type, t))

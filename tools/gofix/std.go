@@ -8,15 +8,15 @@ import (
 	"sync"
 )
 
-// standardPackages are the import paths of the standard library, in the order of its folders. Where two packages
-// have one name (text/template, html/template), both are candidates, and what each declares decides.
+// standardPackages are the import paths of the standard library, in the order of its folders. If two packages have the same name
+// (text/template, html/template), both are candidates, and the names that they declare decide.
 var standardPackages = sync.OnceValue(func() (out []string) {
 	src := filepath.Join(shared().goroot, "src")
 	_ = filepath.WalkDir(src, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || !e.IsDir() || path == src {
 			return nil
 		}
-		// the compiler lets nobody outside import them, and cmd is no library
+		// other modules cannot import internal packages, and cmd contains programs
 		switch e.Name() {
 		case "internal", "vendor", "testdata", "cmd":
 			return filepath.SkipDir
