@@ -1,4 +1,4 @@
--- What the subcommands do that takes more than a line.
+-- The longer implementations of subcommands.
 local log = require("pillion.log")
 local paths = require("pillion.paths")
 local process = require("pillion.process")
@@ -155,7 +155,8 @@ local function prompt_line(item)
   return (sessions.content_text(item.prompt[1] or {}):gsub("\n.*", " …"))
 end
 
--- Lists the queued prompts; one that is picked can be removed, edited, moved to the front or sent into the running turn.
+-- Lists the queued prompts. The one that the person picks can be removed, edited, moved to the front or sent to the
+-- running turn.
 function M.queue()
   local s = sessions.get()
   s:call("_pillion/session/queue", {}, function(err, r)
@@ -204,7 +205,7 @@ function M.queue()
   end)
 end
 
--- Continues the conversation in a copy of the session; this one stays as it is.
+-- Copies the session and continues in the copy; the original stays as it is.
 function M.fork()
   local s = sessions.get()
   s:call("_pillion/session/fork", {}, function(err, r)
@@ -215,7 +216,7 @@ function M.fork()
   end)
 end
 
--- Lists the permission rules in force; a remembered one that is picked is revoked.
+-- Lists the permission rules that apply. If the person picks a grant, it is revoked.
 function M.permissions()
   local s = sessions.get()
   s:call("_pillion/permission/list", {}, function(err, r)

@@ -1,23 +1,23 @@
--- What waits for the person: permissions, proposed changes, questions. Nothing here takes the focus; an answer is
--- always an explicit key or command.
+-- Pending approval requests, proposals and questions. They never take the focus; only an explicit key or command
+-- answers them.
 local compat = require("pillion.compat")
 local config = require("pillion.config")
 local log = require("pillion.log")
 local sessions = require("pillion.session")
 
 ---@class pillion.Ask
----@field id any of the request
+---@field id any JSON-RPC id of the request
 ---@field kind "permission"|"review"|"form"
 ---@field session pillion.Session
 ---@field title string
----@field call table the tool call it is about
+---@field call table the tool call that needs approval
 ---@field options table[] ACP permission options
----@field schema? table of a form
+---@field schema? table JSON Schema of a form
 ---@field state "open"|"answered"|"gone"
----@field answer? string what was decided, in words
+---@field answer? string the decision, as shown to the person
 ---@field accepted? boolean answered with an option that allows
 ---@field since number when it appeared, in milliseconds of review_keys.now
----@field armed? string optionId whose key was pressed once and wants to be pressed again
+---@field armed? string optionId whose key was pressed once and must be pressed again
 ---@field review? pillion.Review
 ---@field entry pillion.Entry
 ---@field reply pillion.Reply
@@ -57,7 +57,7 @@ local function begin(ask)
   compat.user_event(ask.kind == "review" and "PillionReview" or "PillionPermission", { session = ask.session.id, title = ask.title })
 end
 
--- Whether the person looks at the chat, where the question is shown.
+-- Reports whether the cursor is in the chat, where the question is shown.
 local function chat_in_front(ask)
   local view = ask.session.view
   return view ~= nil and view:visible()
@@ -139,7 +139,7 @@ function M.form(p, reply, id)
   announce(ask, ask.title .. " · :Pillion answer")
 end
 
--- Closes a request that the sidecar has cancelled: the turn was stopped.
+-- Closes a request that the sidecar has cancelled, because the turn was stopped.
 ---@param ask pillion.Ask
 function M.cancel(ask)
   if ask.state == "open" then
@@ -157,7 +157,7 @@ function M.cancelled(id)
   end
 end
 
--- The option of a request with an id or a kind; nil when it has none.
+-- Returns the option of a request with an id or a kind, or nil.
 ---@param ask pillion.Ask
 ---@param id string optionId or kind
 ---@return table?
@@ -184,8 +184,8 @@ function M.choose(ask, option, meta, words)
   settle(ask, "answered", words or (option.name .. (comment and comment ~= "" and (": " .. comment) or "")))
 end
 
--- Answers with an option whose key was pressed. A key that was typed before the question could be read does not count,
--- and what stays allowed beyond this request needs its key twice.
+-- Answers with an option whose key was pressed. A key that was typed before the question could be read is ignored,
+-- and an option that also allows later requests needs its key twice.
 ---@param ask pillion.Ask
 ---@param option table
 function M.by_key(ask, option)
@@ -223,7 +223,7 @@ function M.dismiss(ask)
   end
 end
 
--- The question that waits longest: of the current session before those of others.
+-- Returns the oldest question; questions of the current session come first.
 ---@param kinds? table<string, boolean>
 ---@return pillion.Ask?
 function M.first(kinds)
@@ -254,7 +254,7 @@ local function choices(property)
   return out
 end
 
--- Asks a form's fields one after the other. Leaving one unanswered keeps the form open for later.
+-- Asks for a form's fields one after the other. If one is left unanswered, the form stays open for later.
 local function fill(ask)
   local names = vim.tbl_keys(ask.schema.properties or {})
   table.sort(names)
@@ -270,7 +270,7 @@ local function fill(ask)
     end
     local base = name:match("^(.*)%-other$")
     if base and content[base] ~= nil then
-      return field(i + 1) -- own words are only for who took none of the options
+      return field(i + 1) -- own words are asked for only if no option was chosen
     end
     local property = ask.schema.properties[name]
     local prompt = property.description or property.title or name
@@ -343,8 +343,8 @@ function M.pick(ask)
   end)
 end
 
--- Why an approved change was not applied, for a person; nil when the call failed for another reason. The call's own
--- text is written for the model.
+-- Says for a person why an approved change was not applied; nil if the call failed for another reason. The text of
+-- the call is written for the model.
 ---@param call table
 ---@return string?
 function M.reason(call)
@@ -368,7 +368,7 @@ function M.reason(call)
   end
 end
 
--- Corrects what an answered request says when its change could not be applied after all.
+-- Corrects the text of an answered request if its change could not be applied.
 ---@param session pillion.Session
 ---@param call table
 function M.not_applied(session, call)

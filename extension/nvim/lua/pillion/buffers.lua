@@ -1,5 +1,5 @@
--- Live buffers: what is open here, told to the sidecar as it changes. The version of a document is its changedtick at
--- the last change of its text (saving moves the changedtick, too).
+-- Sends the open buffers to the sidecar when they change. The version of a document is the changedtick at the last
+-- change of its text (saving changes the changedtick too).
 local compat = require("pillion.compat")
 local config = require("pillion.config")
 local log = require("pillion.log")
@@ -11,11 +11,11 @@ local M = {}
 ---@class pillion.Document
 ---@field buf integer
 ---@field uri string
----@field version integer of the text as it is told
+---@field version integer of the text that was sent
 ---@field changes table[] not sent yet
 ---@field whole boolean the whole text must be sent
----@field lines_only boolean positions follow the lines, so changes can be sent
----@field opening boolean its text is on the way
+---@field lines_only boolean positions and lines agree, so changes can be sent
+---@field opening boolean its text is being sent
 
 ---@type table<integer, pillion.Document>
 M.docs = {}
@@ -24,11 +24,11 @@ local rpc
 local timer
 local group = "pillion_buffers"
 
--- Bytes beyond which a document is sent in pieces.
+-- A document with more bytes is sent in pieces.
 local large = 512 * 1024
--- Lines read in one stretch.
+-- Lines read without a pause.
 local stretch = 5000
-local delay = 40 -- milliseconds that changes wait for others
+local delay = 40 -- milliseconds to wait for more changes
 
 ---@param buf integer
 ---@return boolean
@@ -40,7 +40,7 @@ local function wanted(buf)
   if name == "" or name:match("^%a[%w+.-]+://") then
     return false
   end
-  -- A buffer of a file that does not exist and has no text is no file yet.
+  -- A buffer without text whose file does not exist is not a file yet.
   return vim.bo[buf].modified or paths.exists(name)
 end
 
@@ -58,8 +58,8 @@ local function item(doc, value)
   return { uri = doc.uri, languageId = value and (vim.bo[doc.buf].filetype ~= "" and vim.bo[doc.buf].filetype or "plaintext") or nil, version = doc.version }
 end
 
--- Reads a buffer in stretches, again when it changes meanwhile. A stretch is looked at as one text: line by line would
--- take many times as long.
+-- Reads a buffer in parts, and starts again if the buffer changes during that. A part is processed as one text,
+-- because line by line would take many times as long.
 local function read(doc, done)
   local buf, tick, at = doc.buf, vim.api.nvim_buf_get_changedtick(doc.buf), 0
   local snap = { sep = text.separator(buf), eol = text.has_eol(buf), bytes = false, odd = false, texts = {} }
@@ -78,7 +78,7 @@ local function read(doc, done)
     local lines = vim.api.nvim_buf_get_lines(buf, at, at + stretch, false)
     at = at + #lines
     local s = table.concat(lines, "\0")
-    if s:find("\n", 1, true) then -- what Neovim keeps for a NUL
+    if s:find("\n", 1, true) then -- Neovim stores NUL as \n
       s = table.concat(text.with_nul(lines), snap.sep)
       snap.odd = snap.odd or s:find("\r[^\n]") ~= nil
     else
@@ -98,7 +98,7 @@ local function read(doc, done)
   step()
 end
 
--- Sends the whole of a document: as an opening, or as a change.
+-- Sends the whole text of a document, as didOpen or as a change.
 local function send_whole(doc, opening)
   local size = vim.api.nvim_buf_get_offset(doc.buf, vim.api.nvim_buf_line_count(doc.buf))
   if size > config.options.max_buffer then
@@ -146,7 +146,7 @@ local function on_lines(_, buf, tick, first, last, now)
     return true -- detach
   end
   if doc.opening then
-    return -- the reader sees the changedtick and begins again, or the change is found below by the next flush
+    return -- the reader notices the new changedtick and starts again, or the next flush below finds the change
   end
   doc.version = tick
   if doc.whole then
@@ -167,14 +167,14 @@ local function on_lines(_, buf, tick, first, last, now)
   local changes = doc.changes
   local before = changes[#changes]
   if before and before.first == first and before.now == last then
-    before.now, before.text = now, s -- the same lines again: typing
+    before.now, before.text = now, s -- the same lines as in the last change: the person is typing
   else
     changes[#changes + 1] = { first = first, last = last, now = now, text = s }
   end
   schedule_flush()
 end
 
--- Sends what has changed. Called before anything else is sent, so that the sidecar has what the person sees.
+-- Sends all changes. It runs before any other message is sent, so that the sidecar has the text that the person sees.
 function M.flush()
   if not rpc then
     return
@@ -242,14 +242,14 @@ local function saved(buf)
     return M.open(buf)
   end
   if not vim.bo[buf].eol and vim.bo[buf].fixeol and not vim.bo[buf].binary and not vim.b[buf].pillion_eol then
-    vim.b[buf].pillion_eol = true -- the file has a last newline now, whatever 'eol' says
+    vim.b[buf].pillion_eol = true -- the file now ends with a newline, whatever 'eol' says
     doc.whole = true
   end
   M.flush()
   rpc:notify("_pillion/buffer/didSave", { textDocument = { uri = doc.uri, version = doc.version } })
 end
 
--- Begins to tell what is open; called once for each start of the sidecar.
+-- Starts to send the open buffers; called once after each start of the sidecar.
 ---@param connection pillion.Rpc
 function M.enable(connection)
   rpc, M.docs = connection, {}
@@ -279,7 +279,7 @@ function M.enable(connection)
   end
 end
 
--- Reads buffers again whose files changed on the disk. Unsaved text is never touched, and nothing asks.
+-- Reads buffers again whose files changed on the disk. It never changes unsaved text and never asks.
 ---@param list? string[] only these files
 function M.check_disk(list)
   local only

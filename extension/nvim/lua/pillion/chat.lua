@@ -1,4 +1,4 @@
--- The chat's windows: the conversation and, below it, where one types.
+-- The windows of the chat: the conversation and, below it, the input.
 local compat = require("pillion.compat")
 local config = require("pillion.config")
 local paths = require("pillion.paths")
@@ -34,7 +34,7 @@ local options = {
   spell = false,
   list = false,
   cursorline = false,
-  conceallevel = 0, -- calls show code, where nothing may be hidden
+  conceallevel = 0, -- tool calls show code, in which nothing may be concealed
   winhighlight = "Folded:PillionFolded",
 }
 
@@ -46,7 +46,7 @@ function M.foldtext()
   return ("%s  %s %d line%s"):format(line, config.options.chat.icons.fold, last - first, last - first == 1 and "" or "s")
 end
 
--- Options of a window that shows a conversation, however it came to show it.
+-- Sets the options of a window that shows a conversation, however the buffer came into it.
 ---@param win integer
 ---@param v pillion.ChatBuffer
 function M.dress(win, v)
@@ -117,7 +117,7 @@ local function keys(v)
   map("[[", prompt(-1), "previous prompt")
 end
 
--- Goes to the file that an entry is about.
+-- Opens the file that an entry is about.
 ---@param v pillion.ChatBuffer
 ---@param e? pillion.Entry
 ---@return pillion.ChatBuffer?
@@ -141,7 +141,7 @@ function M.visit(v, e)
   return v
 end
 
--- The chat's window in this tab page, whichever session it shows.
+-- Returns the chat's window in this tab page, whichever session it shows.
 ---@return integer?
 function M.window()
   local by_buf = require("pillion.chat_buffer").by_buf
@@ -163,7 +163,7 @@ local function split(position)
   end
 end
 
--- The chat keeps its share of the screen when the screen changes.
+-- Resizes the chat with the screen, so that it keeps its share.
 local function follow_size()
   vim.api.nvim_create_autocmd("VimResized", {
     group = vim.api.nvim_create_augroup("pillion_chat", { clear = true }),
@@ -180,7 +180,7 @@ local function follow_size()
   })
 end
 
--- Shows the chat; the focus goes to the input only on request.
+-- Shows the chat; moves the cursor to the input only if asked to.
 ---@param focus? boolean
 ---@param session? pillion.Session
 ---@return pillion.ChatBuffer
@@ -212,7 +212,7 @@ function M.open(focus, session)
   return v
 end
 
--- Moves the cursor into the input of a chat, opening it where there is room.
+-- Moves the cursor into the input of a chat, and opens the input if there is room.
 ---@param v pillion.ChatBuffer
 function M.focus_input(v)
   local win = require("pillion.chat_input").window(v)
@@ -224,14 +224,14 @@ function M.focus_input(v)
     require("pillion.chat_input").open(v, chat)
     win = require("pillion.chat_input").window(v)
     if not win then
-      return -- no room; it was said
+      return -- no room; the person was told
     end
   end
   vim.api.nvim_set_current_win(win)
   vim.cmd("startinsert!")
 end
 
--- Hides the chat; the conversation goes on.
+-- Hides the chat; the turn continues.
 function M.close()
   local win = M.window()
   local input = require("pillion.chat_input")
@@ -259,7 +259,7 @@ function M.toggle()
   end
 end
 
--- Sends a prompt to the current session and shows the chat beside what is in front.
+-- Sends a prompt to the current session and shows the chat beside the current window.
 ---@param words string
 ---@param extra? pillion.Context[]
 ---@param how? "prompt"|"queue"|"steer"

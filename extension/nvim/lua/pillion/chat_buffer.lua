@@ -1,5 +1,5 @@
--- The conversation in a buffer: entries become lines, and only what is new is written. Text that streams in is
--- collected and written at most 30 times a second.
+-- Writes a conversation to a buffer: entries become lines, and only new text is written. Streamed text is collected
+-- and written at most 30 times a second.
 local compat = require("pillion.compat")
 local render = require("pillion.chat_render")
 
@@ -20,10 +20,10 @@ local M = {
 local ns = vim.api.nvim_create_namespace("pillion_chat")
 local interval = 33 -- milliseconds between two writes
 local max_written = 16 * 1024 -- bytes of one write
--- Lines beyond which treesitter is let go: it looks at all of a text's parts at every change.
+-- With more lines treesitter is stopped: it examines all parts of a text at every change.
 local max_parsed = 1500
 
--- Writes what has changed after a pause, so that many small changes are one write.
+-- Writes the changes after a pause, so that many small changes are one write.
 function Buffer:schedule()
   if self.timer then
     return
@@ -41,14 +41,14 @@ function Buffer:added(entry)
   self:schedule()
 end
 
--- More text of the last entry has come.
+-- Called when text was added to the last entry.
 ---@param entry pillion.Entry
 function Buffer:appended(entry)
   self.dirty[entry] = true
   self:schedule()
 end
 
--- An entry looks different now and is rendered again as a whole.
+-- Called when an entry has changed; it is rendered again as a whole.
 ---@param entry pillion.Entry
 function Buffer:changed(entry)
   self.dirty[entry] = true
@@ -58,7 +58,7 @@ function Buffer:changed(entry)
   self:schedule()
 end
 
--- The status line has something new to show.
+-- Called when the status line has changed.
 function Buffer:status()
   self.restate = true
   self:schedule()
@@ -85,7 +85,7 @@ function Buffer:visible()
   return compat.loaded(self.buf) and #vim.fn.win_findbuf(self.buf) > 0
 end
 
--- Whether the person is in the chat: in the conversation or in its input.
+-- Reports whether the cursor is in the chat: in the conversation or in its input.
 ---@return boolean
 function Buffer:focused()
   local buf = vim.api.nvim_get_current_buf()
@@ -93,7 +93,7 @@ function Buffer:focused()
 end
 
 -- Stops treesitter before the buffer grows beyond what it parses quickly.
----@param more integer lines that are about to come
+---@param more integer lines that will be added
 function Buffer:unparse(more)
   if self.parsed and vim.api.nvim_buf_line_count(self.buf) + more > max_parsed then
     self.parsed = false
@@ -114,7 +114,7 @@ function Buffer:write(first, last, lines)
   vim.bo[self.buf].modified = false
 end
 
--- The row of an entry's first line, its gap included: counted from the end, where things change.
+-- Returns the first row of an entry, with the empty line before it. It counts from the end, where most changes are.
 ---@param index integer of the entry in self.order, from 1
 ---@return integer from 0
 function Buffer:row(index)
@@ -125,7 +125,7 @@ function Buffer:row(index)
   return row
 end
 
--- Line ends at the end of a text that streams in wait for what follows: so no empty lines are left behind.
+-- Newlines at the end of a streamed text are written only when more text follows; otherwise empty lines would remain.
 local function held(entry)
   return entry.pieces and table.concat(entry.pieces):match("\n*$") or ""
 end
@@ -163,7 +163,7 @@ function Buffer:place(entry)
   self:color(row, r, gap)
 end
 
--- Renders an entry again in its place.
+-- Renders an entry again and replaces its lines.
 ---@param entry pillion.Entry
 function Buffer:replace(entry)
   local p = self.placed[entry]
@@ -180,7 +180,7 @@ function Buffer:replace(entry)
   end
 end
 
--- New text at the end of the last entry: the ordinary case while an answer streams in.
+-- Writes new text at the end of the last entry: the usual case while an answer is streamed.
 ---@param entry pillion.Entry
 function Buffer:extend(entry)
   local p = self.placed[entry]
@@ -192,7 +192,7 @@ function Buffer:extend(entry)
   local words = p.held .. table.concat(entry.pieces, "", p.pieces + 1, last)
   p.pieces = last
   if last < #entry.pieces then
-    self:appended(entry) -- the rest comes next
+    self:appended(entry) -- the rest is written next
   end
   p.held = words:match("\n*$")
   words = words:sub(1, #words - #p.held)
@@ -221,7 +221,7 @@ function Buffer:extend(entry)
   end
 end
 
--- Writes everything that has changed.
+-- Writes all changes.
 function Buffer:flush()
   if not compat.loaded(self.buf) then
     return
@@ -235,7 +235,7 @@ function Buffer:flush()
     local dirty = self.dirty
     self.dirty = {}
     local entries = self.session.entries
-    for i = 1, #entries do -- placed entries that changed; then those that are new, in order
+    for i = 1, #entries do -- first the entries that have lines and changed, then the new ones in order
       local e = entries[i]
       if dirty[e] and self.placed[e] then
         local p = self.placed[e]
@@ -264,7 +264,7 @@ function Buffer:flush()
         vim.api.nvim_win_set_cursor(w, { count, 0 })
         vim.api.nvim_win_call(w, function()
           if vim.fn.line("w0") > 1 and vim.fn.winline() < vim.fn.winheight(0) then
-            pcall(vim.cmd, "normal! zb") -- it has become shorter: no empty lines below while others are above
+            pcall(vim.cmd, "normal! zb") -- the text became shorter: do not show empty lines at the bottom
           end
         end)
       end
@@ -276,7 +276,7 @@ function Buffer:flush()
   end
 end
 
--- Puts words into the input, for the person to change and send.
+-- Puts text into the input, where the person can change and send it.
 ---@param words string
 function Buffer:set_input(words)
   if self.input and compat.loaded(self.input) then
@@ -284,7 +284,7 @@ function Buffer:set_input(words)
   end
 end
 
--- The entry at a line of the buffer (from 1).
+-- Returns the entry at a line of the buffer (from 1).
 ---@param line integer
 ---@return pillion.Entry?
 function Buffer:entry_at(line)

@@ -1,10 +1,10 @@
--- A conversation as a file. Adds to the class.
+-- Writes a conversation to a file. Adds to the class.
 local config = require("pillion.config")
 local log = require("pillion.log")
 
 ---@param Buffer pillion.ChatBuffer
 return function(Buffer)
-  -- `:w` exports: as the sidecar tells it where it can, else the lines as they are.
+  -- `:w` exports the conversation. The sidecar makes the text; if it cannot, the lines of the buffer are written.
   ---@param path string
   ---@param done? fun(path: string)
   function Buffer:export(path, done)
@@ -31,7 +31,7 @@ return function(Buffer)
     end)
   end
 
-  ---@return string path that `:w` writes when it is given none
+  ---@return string path that `:w` writes without an argument
   function Buffer:export_path()
     local dir = config.options.chat.export_dir or self.session.cwd
     local name = (self.session.title or "chat"):lower():gsub("[^%w]+", "-"):gsub("^%-+", ""):gsub("%-+$", ""):sub(1, 50)

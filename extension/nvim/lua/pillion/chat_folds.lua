@@ -1,4 +1,5 @@
--- Folds of a conversation: made by hand, window by window, so that what a person opened stays open. Adds to the class.
+-- Folds of a conversation. They are created by hand in each window, so that an opened fold stays open. Adds to the
+-- class.
 
 ---@param Buffer pillion.ChatBuffer
 return function(Buffer)
@@ -34,7 +35,7 @@ return function(Buffer)
     p.folded = true
   end
 
-  -- Makes the folds of a window that has just come to show the buffer.
+  -- Creates the folds in a window that now shows the buffer.
   ---@param win integer
   function Buffer:fold_all(win)
     vim.api.nvim_win_call(win, function()

@@ -1,4 +1,4 @@
--- Where one types: a small window below the conversation. `<CR>` in normal mode or `<C-s>` sends.
+-- The input: a small window below the conversation. `<CR>` in normal mode or `<C-s>` sends.
 local compat = require("pillion.compat")
 local config = require("pillion.config")
 
@@ -30,7 +30,7 @@ local function send(v, how)
   require("pillion.chat").send(v.session, words, nil, how)
 end
 
--- Earlier prompts, by <Up> and <Down> where there is no line to go to.
+-- <Up> and <Down> show earlier prompts if there is no line above or below.
 local function browse(v, step)
   local history = v.history or {}
   local at = (v.browsing or #history + 1) + step
@@ -96,7 +96,7 @@ local function create(v)
   })
 end
 
--- The window one types in, of this tab page.
+-- Returns the input window of this tab page.
 ---@param v pillion.ChatBuffer
 ---@return integer?
 function M.window(v)
@@ -145,7 +145,7 @@ function M.close(win)
   end
 end
 
--- Shows what goes along with the next prompt.
+-- Shows what is sent with the next prompt.
 ---@param v pillion.ChatBuffer
 function M.attached(v)
   if not (v.input and compat.loaded(v.input)) then

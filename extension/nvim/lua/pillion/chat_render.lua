@@ -1,4 +1,4 @@
--- Entries of a conversation as lines with colours. Text in, lines out: no buffer, no window.
+-- Converts entries of a conversation to lines with highlights. It uses no buffer and no window.
 local compat = require("pillion.compat")
 local config = require("pillion.config")
 local paths = require("pillion.paths")
@@ -7,12 +7,12 @@ local paths = require("pillion.paths")
 ---@field lines string[]
 ---@field marks table[] {line from 0, first byte, last byte or -1, group}
 ---@field fold boolean the lines after the first can be folded away
----@field gap boolean an empty line stands before it
+---@field gap boolean an empty line is before it
 
 local M = {}
 
 local max_output = 500 -- lines of a call's output that are shown
-local tail = 5 -- lines of the output of a call that still runs
+local tail = 5 -- lines of output shown while the call runs
 local max_diff = 2 * 1024 * 1024
 
 local function lines_of(s)
@@ -26,7 +26,7 @@ local function lines_of(s)
 end
 M.lines_of = lines_of
 
--- Output comes in a fence of its own, which says nothing here.
+-- Removes the fence around a whole output: it says nothing in the rendered conversation.
 local function unfence(s)
   local fence, body = s:match("^(```+)[^\n]*\n(.*)$")
   if fence and body:sub(-#fence) == fence then
@@ -35,7 +35,7 @@ local function unfence(s)
   return s
 end
 
--- What a tool's output says to a person: the frame around it is written for the model.
+-- Returns the part of a tool's output that a person needs; the tags around it are for the model.
 local function for_person(s)
   s = s:gsub("\n*<bash_metadata>\n(.-)\n?</bash_metadata>", function(notes)
     local kept = {}
@@ -66,7 +66,7 @@ end
 
 local diffs = setmetatable({}, { __mode = "k" })
 
--- A diff as unified text, and the numbers of added and removed lines.
+-- Returns a unified diff, and the numbers of added and removed lines.
 ---@param d {path: string, oldText?: string, newText?: string}
 ---@return string[] lines
 ---@return integer added

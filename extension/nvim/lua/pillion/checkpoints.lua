@@ -1,4 +1,4 @@
--- Checkpoints: restoring the files, the conversation or both to before a prompt, and redoing that.
+-- Checkpoints: restores the files, the conversation or both to the state before a prompt, and redoes that.
 local log = require("pillion.log")
 
 local M = {}
@@ -30,7 +30,7 @@ end
 ---@param session pillion.Session
 ---@param id string
 ---@param scope "files"|"conversation"|"both"
----@param forward? boolean it undoes an undo
+---@param forward? boolean redo
 function M.restore(session, id, scope, forward)
   session:call("_pillion/checkpoint/restore", { checkpointId = id, scope = scope }, function(err, r)
     if err then
@@ -70,7 +70,7 @@ local function list(session, callback)
   end)
 end
 
--- Lets the person choose where to go back to, and what of it.
+-- Lets the person choose a checkpoint and what to restore.
 ---@param session pillion.Session
 function M.pick(session)
   list(session, function(all)
@@ -107,7 +107,7 @@ function M.undo(session)
     for i = #all, 1, -1 do
       local c = all[i]
       if c.current then
-        -- This prompt is undone already: take the one before it.
+        -- This prompt is undone already, so undo the one before it.
         for j = i - 1, 1, -1 do
           if all[j].kind == "prompt" then
             return M.restore(session, all[j].id, "both")

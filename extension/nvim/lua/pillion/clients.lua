@@ -13,10 +13,11 @@ local M = {}
 ---@type table<string, pillion.Session> by the client's session id
 local guests = {}
 
--- What a client adds to its `clientCapabilities` so that requests carry hunks and answers may.
+-- A client adds this to its `clientCapabilities`, so that requests contain hunks and answers may decide on them.
 M.capability = { pillion = { version = 1, hunks = true } }
 
--- Shows a permission request as a review. False when it is no proposal of Pillion's: the client asks as it always does.
+-- Shows a permission request as a review. Returns false if it is not a proposal of Pillion; the client then asks as
+-- usual.
 ---@param params table RequestPermissionRequest
 ---@param respond fun(result: table) called once, with the RequestPermissionResponse
 ---@return boolean
@@ -34,7 +35,7 @@ function M.review(params, respond)
   return true
 end
 
--- Closes what a session still asks: its turn was stopped or has ended.
+-- Closes the open requests of a session whose turn was stopped or has ended.
 ---@param session_id string
 function M.finish(session_id)
   for _, ask in ipairs({ unpack(approval.open) }) do
@@ -44,7 +45,7 @@ function M.finish(session_id)
   end
 end
 
--- Replaces a method of another plugin once, keeping the original for what is not ours.
+-- Replaces a method of another plugin once; the original is called for everything that is not Pillion's.
 local function wrap(class, name, f)
   local original = class[name]
   assert(type(original) == "function", ("pillion.clients: this version of the plugin has no %s; update Pillion"):format(name))
@@ -55,7 +56,7 @@ end
 
 local done = {}
 
--- Reviews the proposals of CodeCompanion's ACP chats.
+-- Shows the proposals in CodeCompanion's ACP chats as reviews.
 function M.codecompanion()
   if done.codecompanion then
     return
@@ -84,7 +85,7 @@ function M.codecompanion()
   end)
 end
 
--- Reviews the proposals of agentic.nvim's sessions.
+-- Shows the proposals in agentic.nvim's sessions as reviews.
 function M.agentic()
   if done.agentic then
     return

@@ -1,4 +1,5 @@
--- :Pillion. The first word is a subcommand where the rest fits it; everything else is a prompt.
+-- :Pillion. If the first word is a subcommand and the other words are valid arguments of it, it runs; otherwise the
+-- line is a prompt.
 --   :Pillion stop            stops the turn          :Pillion stop using globals   is a prompt
 local subcommands = require("pillion.subcommands")
 
@@ -9,7 +10,7 @@ local function session()
   return require("pillion.session").get()
 end
 
--- A prompt, with the range as its context.
+-- Sends a prompt with the range as its context.
 ---@param text string
 ---@param raw table
 function M.ask(text, raw)
@@ -31,7 +32,7 @@ function M.ask(text, raw)
   require("pillion.chat").prompt(text, extra)
 end
 
--- Runs the command with what nvim_create_user_command gives.
+-- Runs the command with the arguments of nvim_create_user_command's callback.
 ---@param raw table
 function M.run(raw)
   local args = vim.deepcopy(raw.fargs)
@@ -68,7 +69,7 @@ function M.complete(lead, line)
   return command and command.complete and command.complete(lead, parts) or {}
 end
 
--- @words and files, for the command line.
+-- Completes @words and files on the command line.
 ---@param lead string
 ---@return string[]
 function M.mentions(lead)

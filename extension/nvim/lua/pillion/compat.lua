@@ -1,4 +1,4 @@
--- What differs between Neovim 0.7 and 0.12, in one place. Everything else is written to the names used here.
+-- The differences between Neovim 0.7 and 0.12. All other files use the names that are defined here.
 local M = {}
 
 M.uv = vim.uv or vim.loop
@@ -29,7 +29,7 @@ function M.json_encode(value)
   return vim.json.encode(value)
 end
 
--- Decodes one message. A lone surrogate, which Neovim's decoder refuses, becomes U+FFFD and the rest is kept.
+-- Decodes one message. Neovim's decoder refuses a lone surrogate, so it is replaced by U+FFFD.
 ---@param text string
 ---@return boolean ok
 ---@return any value
@@ -39,7 +39,7 @@ function M.json_decode(text)
   if ok or not text:find("\\u[dD]") then
     return ok, value
   end
-  -- Escaped backslashes are put aside, so that `\\ud800` (a backslash and letters) stays what it is.
+  -- Escaped backslashes are replaced first, so that `\\ud800` (a backslash and letters) is not taken for an escape.
   local s = text:gsub("\\\\", "\1\1")
   s = s:gsub("\\u([dD][89abAB]%x%x)\\u([dD][c-fC-F]%x%x)", "\2%1\3%2")
   s = s:gsub("\\u[dD][89a-fA-F]%x%x", "\\ufffd")
@@ -47,7 +47,7 @@ function M.json_decode(text)
   return pcall(vim.json.decode, s, nils)
 end
 
--- An empty JSON object; a plain empty table would be encoded as a list.
+-- An empty JSON object; an empty table would be encoded as a list.
 M.object = vim.empty_dict
 
 local alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
@@ -96,7 +96,7 @@ function M.loaded(buf)
   return vim.api.nvim_buf_is_valid(buf) and vim.api.nvim_buf_is_loaded(buf)
 end
 
--- Starts treesitter highlighting where the language has a parser.
+-- Starts treesitter highlighting if the language has a parser.
 ---@param buf integer
 ---@param lang string
 ---@return boolean

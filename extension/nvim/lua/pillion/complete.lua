@@ -1,4 +1,4 @@
--- Completion while typing a prompt: @ for files and what the editor knows, / for commands.
+-- Completion in a prompt: @ for files and mentions such as @buffer, / for commands.
 local context = require("pillion.context")
 local process = require("pillion.process")
 local sessions = require("pillion.session")
@@ -19,7 +19,7 @@ local function special(base)
   return out
 end
 
--- Files without the sidecar's search: ripgrep or git, asked once in a while.
+-- Lists files without the sidecar's search, with ripgrep or git; the list is kept for a short time.
 local listed = {}
 local function files(cwd, callback)
   local known = listed[cwd]
@@ -58,7 +58,7 @@ local function matches(path, query)
   return true
 end
 
--- What fits an @word, best first.
+-- Returns the completions of an @word, the best first.
 ---@param session pillion.Session
 ---@param base string with its @
 ---@param callback fun(items: table[])
@@ -107,7 +107,7 @@ local function commands(session, base)
   return out
 end
 
--- The word before the cursor, when it is one to complete.
+-- Returns the word before the cursor if it can be completed.
 ---@return integer? column from 0
 ---@return string? base
 local function word_here()
@@ -154,7 +154,7 @@ end
 
 local asked = 0
 
--- Offers completions by itself while an @word or a command is typed.
+-- Opens the completion menu while the person types an @word or a command.
 ---@param session pillion.Session
 function M.auto(session)
   local at, base = word_here()

@@ -1,4 +1,4 @@
--- Options: the defaults, what setup() was given merged over them, and what is wrong with that.
+-- Options: the defaults, merged with those of setup(), and the errors in them.
 local M = {}
 
 ---@class pillion.ChatOptions
@@ -8,31 +8,31 @@ local M = {}
 ---@field input_height integer lines of the window you type in
 ---@field fold_thoughts boolean
 ---@field fold_tools boolean
----@field export_dir? string where `:w` writes; the project's folder without it
+---@field export_dir? string where `:w` writes; default: the project's folder
 ---@field icons table<string, string>
 
 ---@class pillion.ReviewOptions
 ---@field layout "unified"|"split"
----@field open "auto"|"always"|"never" show a proposal by itself: when the cursor is in the chat, always, or never
+---@field open "auto"|"always"|"never" when to open a proposal without a command: if the cursor is in the chat, always, or never
 ---@field quickfix boolean fill the quickfix list with the hunks of a proposal
 ---@field highlight boolean syntax colours in added lines
 
 ---@class pillion.Options
----@field cmd? string|string[] the sidecar; found by itself without it
----@field env? table<string, string> more environment for the sidecar
+---@field cmd? string|string[] the command of the sidecar; default: it is searched for
+---@field env? table<string, string> variables added to the environment of the sidecar
 ---@field model? string provider/model of new sessions
 ---@field mode? string mode of new sessions
----@field trust? boolean say that this folder's own configuration may start programs
----@field follow boolean accept edits as they come and review them afterwards
+---@field trust? boolean trust this folder's own configuration to start programs
+---@field follow boolean write edits immediately and review them afterwards
 ---@field draft boolean let the agent work in a copy and review all of it at the end of its turn
 ---@field keymaps boolean|table<string, string|false> normal mode keys of a review; false: none
 ---@field global_keymaps boolean|table<string, string|false>
 ---@field chat pillion.ChatOptions
 ---@field review pillion.ReviewOptions
 ---@field diagnostics boolean show Pillion's problems through vim.diagnostic
----@field max_buffer integer bytes; larger buffers are not sent, the disk counts
----@field notify boolean tell when something waits for you
----@field restart integer how often a crashed sidecar is started again
+---@field max_buffer integer bytes; the text of larger buffers is not sent, so the sidecar reads the file on disk
+---@field notify boolean notify about approval requests
+---@field restart integer how often a crashed sidecar is restarted within two minutes
 
 ---@type pillion.Options
 M.defaults = {
@@ -143,7 +143,7 @@ local function check(given, default, prefix, problems)
   end
 end
 
--- What is wrong with options, in words; empty when nothing is.
+-- Returns the errors in options as texts; empty if there are none.
 ---@param given any
 ---@return string[]
 function M.problems(given)
@@ -163,7 +163,7 @@ function M.problems(given)
   return problems
 end
 
--- Merges options over the defaults. What is wrong is left out and told; the rest counts.
+-- Merges options over the defaults. Invalid options are reported and left out; the others are used.
 ---@param given? table
 ---@return string[] problems
 function M.set(given)

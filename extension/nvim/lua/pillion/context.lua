@@ -1,4 +1,5 @@
--- What goes along with a prompt: @file, @buffer, @diagnostics, @quickfix, @selection, images by path, a range.
+-- The context that is sent with a prompt: @file, @buffer, @diagnostics, @quickfix, @selection, paths of images, a
+-- range.
 local compat = require("pillion.compat")
 local log = require("pillion.log")
 local paths = require("pillion.paths")
@@ -11,7 +12,7 @@ local text = require("pillion.text")
 
 local M = {}
 
--- Bytes of a text or image that goes along whole.
+-- In bytes: a longer text is cut off, a larger image is not sent.
 local max_text, max_image = 512 * 1024, 8 * 1024 * 1024
 
 M.words = {
@@ -23,7 +24,7 @@ M.words = {
 
 local images = { png = "image/png", jpg = "image/jpeg", jpeg = "image/jpeg", gif = "image/gif", webp = "image/webp" }
 
--- The file that the person looks at, or looked at last.
+-- Returns the file in the current window, or else the last one that was.
 ---@return integer?
 function M.front()
   local buf = vim.api.nvim_get_current_buf()
@@ -63,7 +64,7 @@ local function image(path, mime)
   return data and { type = "image", mimeType = mime, data = compat.base64(data), uri = paths.to_uri(path) }
 end
 
--- A file, folder or image as context.
+-- Returns a file, folder or image as context.
 ---@param path string absolute
 ---@return pillion.Context?
 function M.file(path)
@@ -84,7 +85,7 @@ local function quickfix()
   return table.concat(out, "\n"), #out
 end
 
--- A word of a prompt that stands for something; nil when it is only a word.
+-- Returns the context that a word of a prompt names, or nil if it is an ordinary word.
 ---@param word string with its @
 ---@param cwd string
 ---@return pillion.Context?
@@ -116,7 +117,7 @@ function M.mention(word, cwd)
   end
 end
 
--- A prompt with what it mentions, as ACP content.
+-- Returns a prompt and the context that it mentions, as ACP content.
 ---@param words string
 ---@param attached pillion.Context[]
 ---@param cwd string
@@ -137,7 +138,7 @@ function M.blocks(words, attached, cwd)
   for word in (" " .. words):gmatch("%s(@[^%s]+)") do
     add(M.mention(word, cwd))
   end
-  for word in words:gmatch("[^%s]+") do -- an image is meant by its path alone
+  for word in words:gmatch("[^%s]+") do -- an image needs no @, only its path
     local mime = images[(word:match("%.(%w+)$") or ""):lower()]
     if mime and word:sub(1, 1) ~= "@" then
       local path = word:match("^[/~]") and vim.fn.expand(word) or (cwd .. "/" .. word)

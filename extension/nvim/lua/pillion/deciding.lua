@@ -1,4 +1,4 @@
--- Review, accept, reject, edit, comment: what the commands mean where the cursor is.
+-- The commands review, accept, reject, edit and comment. What they decide depends on the place of the cursor.
 local approval = require("pillion.approval")
 local log = require("pillion.log")
 local sessions = require("pillion.session")
@@ -55,7 +55,7 @@ function M.review(what)
   end
 end
 
--- `:Pillion accept` and `:Pillion reject`: what they decide depends on where the cursor is and what is open.
+-- `:Pillion accept` and `:Pillion reject`. What they decide depends on the cursor and on the pending requests.
 ---@param verdict "accept"|"reject"
 ---@param args string[]
 function M.decide(verdict, args)
@@ -65,7 +65,7 @@ function M.decide(verdict, args)
   if not here and review and what ~= "all" then
     local other = approval.first({ permission = true, form = true })
     if not other then
-      -- The cursor is elsewhere: one hunk of many is not meant blindly.
+      -- The cursor is not on a hunk and there are several: do not decide one that the person may not mean.
       return log.tell("info", "go to the proposal first (:Pillion review), or decide about all of it (:Pillion " .. verdict .. " all)")
     end
     review = nil
@@ -99,7 +99,7 @@ function M.decide(verdict, args)
   log.tell("info", "no approval is pending")
 end
 
--- Lets the person choose how far a permission reaches beyond this request.
+-- Lets the person choose what else a grant covers besides this request.
 ---@param ask pillion.Ask
 function M.always(ask)
   local always = vim.tbl_filter(function(o)
@@ -137,7 +137,7 @@ function M.decide_hunks(review, here, verdict, args)
     end
   else
     local here_now = go.here(review)
-    -- Hunks that are one decision are decided together; "hunk" means the one alone.
+    -- Hunks that belong together are decided together; with the argument "hunk" only this one is.
     hunks = here_now and (what == "hunk" and { here_now } or review:together(here_now)) or {}
     if #hunks > 1 then
       log.tell("info", ("%d hunks as one; :Pillion %s hunk decides about one alone"):format(#hunks, verdict))

@@ -1,5 +1,5 @@
--- Problems, both ways: Pillion's are shown through vim.diagnostic, the editor's own are told to the sidecar where it
--- listens (they count for languages that no server of Pillion's covers).
+-- Shows Pillion's diagnostics with vim.diagnostic, and sends the editor's own diagnostics to a sidecar that supports
+-- it (it uses them for languages without a server of Pillion).
 local compat = require("pillion.compat")
 local config = require("pillion.config")
 local paths = require("pillion.paths")
@@ -16,7 +16,7 @@ local function line(buf, row)
   return vim.api.nvim_buf_get_lines(buf, row, row + 1, false)[1] or ""
 end
 
--- Whether a language server of Neovim's own shows problems of this buffer already.
+-- Reports whether a language server of Neovim already shows diagnostics of this buffer.
 local function covered(buf)
   local get = vim.lsp.get_clients or vim.lsp.get_active_clients or vim.lsp.buf_get_clients
   local ok, clients = pcall(get, vim.lsp.get_clients and { bufnr = buf } or { bufnr = buf })
@@ -56,7 +56,7 @@ end
 function M.updated(p)
   local path = paths.from_uri(p.uri)
   if p.certainty == "pending" then
-    return -- what was known stays until it is known better
+    return -- keep the old diagnostics until the next report
   end
   M.known[path] = #p.diagnostics > 0 and p or nil
   if not config.options.diagnostics then
@@ -68,7 +68,7 @@ function M.updated(p)
   end
 end
 
--- A diagnostic of Neovim's as the protocol has it: Neovim counts columns in bytes, LSP in UTF-16 units.
+-- Converts a diagnostic of Neovim for the protocol: Neovim counts columns in bytes, LSP in UTF-16 units.
 ---@param buf integer
 ---@param d table one of vim.diagnostic.get
 ---@return pillion.FileDiagnostic
@@ -86,7 +86,7 @@ function M.wire(buf, d)
   }
 end
 
--- Tells the sidecar the problems that other sources found in a buffer.
+-- Sends the sidecar the diagnostics that other sources found in a buffer.
 local function tell(buf)
   if not compat.loaded(buf) or vim.bo[buf].buftype ~= "" or vim.api.nvim_buf_get_name(buf) == "" then
     return
@@ -104,7 +104,7 @@ local function tell(buf)
   process.notify("_pillion/diagnostics/didChange", { uri = paths.to_uri(vim.api.nvim_buf_get_name(buf)), diagnostics = list })
 end
 
--- Problems of a buffer, or of all, as text for a prompt.
+-- Returns the diagnostics of a buffer, or of all buffers, as text for a prompt.
 ---@param buf? integer
 ---@return string text
 ---@return integer count
@@ -112,7 +112,7 @@ function M.text(buf)
   local names = { "error", "warning", "information", "hint" }
   local out = {}
   for _, d in ipairs(vim.diagnostic.get(buf)) do
-    if not vim.b[d.bufnr].pillion_copy then -- a proposal that is being checked (text_check.lua)
+    if not vim.b[d.bufnr].pillion_copy then -- a copy in which a proposal is checked (text_check.lua)
       local name = paths.short(vim.api.nvim_buf_get_name(d.bufnr))
       out[#out + 1] = ("%s:%d:%d: %s: %s"):format(name, d.lnum + 1, d.col + 1, names[d.severity or 1], (d.message:gsub("\n", " ")))
     end
@@ -120,7 +120,7 @@ function M.text(buf)
   return table.concat(out, "\n"), #out
 end
 
--- Follows the diagnostics of this Neovim and of the sidecar that has just started.
+-- Watches the diagnostics of this Neovim and of the sidecar, which has just started.
 function M.follow()
   local group = vim.api.nvim_create_augroup("pillion_diagnostics", { clear = true })
   vim.api.nvim_create_autocmd("BufReadPost", {
@@ -149,7 +149,7 @@ function M.follow()
   end
 end
 
--- Forgets what a sidecar that has ended had reported.
+-- Removes the diagnostics of a sidecar that has ended.
 function M.clear()
   M.known = {}
   vim.diagnostic.reset(M.ns)

@@ -1,4 +1,4 @@
--- Writes an accepted change where the person sees it: checked against the version, one undo step, unsaved.
+-- Applies an accepted change to buffers. It checks the version first; the change is one undo step and stays unsaved.
 local buffers = require("pillion.buffers")
 local compat = require("pillion.compat")
 local log = require("pillion.log")
@@ -7,17 +7,17 @@ local text = require("pillion.text")
 
 local M = {}
 
--- Largest buffer whose hash is told, in bytes.
+-- The hash of a larger buffer is not sent; in bytes.
 local max_hashed = 2 * 1024 * 1024
 
--- What was typed before and what is typed after is another undo step.
+-- Starts a new undo step, so that typed text and the change are undone separately.
 local function undo_break(buf)
   vim.api.nvim_buf_call(buf, function()
     vim.cmd("let &l:undolevels = &l:undolevels")
   end)
 end
 
--- Replaces the lines that differ between the buffer and `lines`, and leaves all others as they are.
+-- Replaces only the lines that differ between the buffer and `lines`.
 ---@param buf integer
 ---@param lines string[]
 function M.set_lines(buf, lines)
@@ -42,11 +42,11 @@ local function set_eol(buf, eol)
   vim.bo[buf].eol = eol
   vim.b[buf].pillion_eol = nil
   if not eol then
-    vim.bo[buf].fixeol = false -- else saving would add the line end that the change took away
+    vim.bo[buf].fixeol = false -- otherwise saving would add the final newline that the change removed
   end
 end
 
--- By the whole text: where lines and positions are not the same thing.
+-- Applies edits to the whole text, for buffers in which LSP's lines are not Neovim's lines.
 local function apply_by_text(buf, snap, edits)
   local s = text.join(snap)
   for _, e in ipairs(edits) do
@@ -65,7 +65,7 @@ local function apply_by_text(buf, snap, edits)
   set_eol(buf, eol)
 end
 
--- Line by line: the ordinary way.
+-- Applies edits line by line: the usual case.
 local function apply_by_lines(buf, sep, edits)
   local count = vim.api.nvim_buf_line_count(buf)
   for _, e in ipairs(edits) do
@@ -90,7 +90,7 @@ local function apply_by_lines(buf, sep, edits)
   end
 end
 
--- Applies edits to one buffer; throws when it cannot.
+-- Applies edits to one buffer; throws if it cannot.
 ---@param buf integer
 ---@param edits table[]
 function M.apply(buf, edits)
@@ -135,7 +135,7 @@ function M.apply(buf, edits)
   vim.api.nvim_buf_clear_namespace(buf, anchor, 0, -1)
 end
 
--- Why an edit of a buffer cannot be made; nil when it can.
+-- Says why an edit of a buffer is not possible; nil if it is.
 local function objection(change)
   local path = paths.from_uri(change.textDocument.uri)
   local buf = paths.buffer(path)
@@ -180,7 +180,7 @@ local function rename(change)
   vim.api.nvim_buf_set_name(buf, to)
   if compat.loaded(buf) then
     vim.api.nvim_buf_call(buf, function()
-      -- Reading it anew is what makes Vim take the file as this buffer's own (else `:w` wants a `!`).
+      -- Vim accepts the file as this buffer's own only after reading it again; otherwise `:w` needs a `!`.
       vim.cmd("silent! keepjumps keepalt edit!")
     end)
     if lines then
@@ -213,7 +213,7 @@ local function delete(change)
   pcall(vim.api.nvim_buf_delete, buf, { force = true })
 end
 
--- Applies a workspace edit: all of it, or nothing.
+-- Applies a workspace edit as a whole, or changes nothing.
 ---@param p pillion.ApplyEditRequest
 ---@return pillion.ApplyEditResponse
 function M.workspace(p)

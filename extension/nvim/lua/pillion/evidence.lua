@@ -1,5 +1,5 @@
--- What is known of a proposal besides its problems, in words: what was run on it, what uses what it changes, what the agent
--- claims, which hunks are one decision.
+-- Renders the evidence of a proposal besides its problems: commands that were run on it, uses of what it changes,
+-- claims of the agent, and hunks that are one decision.
 local paths = require("pillion.paths")
 
 local M = {}
@@ -8,7 +8,7 @@ local function plural(n, noun)
   return n .. " " .. noun .. (n == 1 and "" or "s")
 end
 
--- One command with its tests, failed ones by name. A status that is not known counts as not run.
+-- Renders one command with its tests; failed tests are named. An unknown status counts as not run.
 local function check(out, c)
   local failed, old = 0, 0
   for _, t in ipairs(c.tests or {}) do
@@ -43,7 +43,7 @@ local function check(out, c)
   end
 end
 
--- A changed declaration: what uses it may be affected, which is not to say that it breaks.
+-- Renders a changed declaration. Its uses may be affected; that does not mean that they break.
 local function use(out, u, cwd)
   local what = u.what == "removed" and "is removed or renamed" or u.what == "signature" and "is declared differently" or "changed inside"
   local words = ("%s%s %s %s: "):format(u.public and "public " or "", u.kind, u.name, what)
@@ -65,7 +65,7 @@ local supports = {
   failed = "NOT SO, `%s` did not end with 0",
 }
 
--- The lines of it, each with its highlight group.
+-- Returns the lines, each with its highlight group.
 ---@param e? pillion.ChangeEvidence
 ---@param cwd string
 ---@return {[1]: string, [2]: string?}[]
@@ -97,12 +97,12 @@ function M.lines(e, cwd)
     out[#out + 1] = { "the agent was told of the errors and proposes this all the same: “" .. e.insists .. "”", "PillionHint" }
   end
   for _, l in ipairs(out) do
-    l[1] = l[1]:gsub("[%c]", " ") -- names of tests and words of the agent come from outside
+    l[1] = l[1]:gsub("[%c]", " ") -- names of tests and texts of the agent are not trusted
   end
   return out
 end
 
--- The group that a hunk is decided with; nil where it stands alone.
+-- Returns the group with which a hunk is decided; nil if the hunk is decided alone.
 ---@param e? pillion.ChangeEvidence
 ---@param id string
 ---@return pillion.EvidenceGroup?

@@ -1,5 +1,5 @@
--- After the fact: what a turn changed, with signs; keep or take back each hunk. In follow mode edits are accepted as
--- they come and this is where they are reviewed.
+-- Shows with signs what a turn has changed, and lets the person keep or undo each hunk. In follow mode edits are
+-- written immediately and reviewed here.
 local compat = require("pillion.compat")
 local config = require("pillion.config")
 local log = require("pillion.log")
@@ -116,7 +116,7 @@ local function from_turn(r)
   return out
 end
 
--- From the list of change sets, for a sidecar without turns: of each file the newest applied set.
+-- Uses the list of change sets, for a sidecar without turns: for each file the newest applied set.
 local function from_list(r)
   local out, seen = {}, {}
   for i = #r.changes, 1, -1 do
@@ -145,7 +145,7 @@ local function from_list(r)
   return out
 end
 
--- Asks what the last turn changed and shows it.
+-- Requests what the last turn changed and shows it.
 ---@param session pillion.Session
 ---@param callback? fun(list: pillion.Touched[])
 function M.refresh(session, callback)
@@ -190,7 +190,7 @@ local function row_of(x)
   return x.file.buf and x.hunk.mark and vim.api.nvim_buf_get_extmark_by_id(x.file.buf, ns, x.hunk.mark, {})[1]
 end
 
--- The changed hunk at the cursor, or the nearest in this buffer.
+-- Returns the changed hunk at the cursor, or the nearest one in this buffer.
 ---@param session pillion.Session
 ---@return {file: pillion.Touched, hunk: pillion.TouchedHunk}?
 function M.here(session)
@@ -236,7 +236,7 @@ function M.step(session, direction)
   return true
 end
 
--- Keeps hunks or takes them back.
+-- Keeps or undoes hunks.
 ---@param session pillion.Session
 ---@param verb "keep"|"undo"
 ---@param what "hunk"|"file"|"all"
@@ -256,7 +256,7 @@ function M.settle(session, verb, what)
     for _, m in ipairs(x.hunk.members) do
       if not sets[m.changeSet] then
         sets[m.changeSet] = {}
-        table.insert(order, 1, m.changeSet) -- the newest first: it stands on the others
+        table.insert(order, 1, m.changeSet) -- newest first, because it was applied after the others
       end
       table.insert(sets[m.changeSet], m.hunk)
     end

@@ -1,8 +1,8 @@
--- The requests and notifications of the sidecar, by method, and what happens when it starts or ends. Each loads its module
--- when it is first needed; requiring a module registers nothing.
+-- The handlers of the sidecar's requests and notifications, by method, and of its start and end. Each loads its
+-- module when it is first called; loading a module registers nothing.
 local M = {}
 
--- The _pillion methods that are announced. Each works.
+-- The _pillion methods that this plugin announces in initialize.
 M.announced = {
   "_pillion/workspace/applyEdit",
   "_pillion/change/updated",

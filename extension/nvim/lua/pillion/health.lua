@@ -1,7 +1,7 @@
--- :checkhealth pillion. Says what is missing and how to get it.
+-- :checkhealth pillion reports what is missing and how to get it.
 local M = {}
 
--- What `:checkhealth pillion` reports.
+-- Called by `:checkhealth pillion`.
 function M.check()
   local h = vim.health or require("health")
   local start = h.start or h.report_start

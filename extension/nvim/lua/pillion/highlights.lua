@@ -1,4 +1,5 @@
--- Highlight groups, linked to the standard ones so that every colour scheme fits. `default` lets people set their own.
+-- Highlight groups. They link to standard groups, so that every colour scheme fits; with `default` people can set
+-- their own.
 local M = {}
 
 M.groups = {

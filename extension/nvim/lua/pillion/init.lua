@@ -1,4 +1,4 @@
--- Pillion in Neovim. Requiring this does nothing; every part is loaded when it is first used.
+-- Pillion in Neovim. Loading this module does nothing; each part is loaded when it is first used.
 --
 --   require("pillion").setup({ keymaps = { accept = "<leader>a" } })   -- optional
 --   :Pillion fix the failing test
@@ -31,7 +31,7 @@ function M.statusline()
   return status and status.text() or ""
 end
 
--- Sends a prompt to the current session, starting one when there is none.
+-- Sends a prompt to the current session; starts a session if there is none.
 ---@param text string
 ---@param context? pillion.Context[]
 function M.prompt(text, context)

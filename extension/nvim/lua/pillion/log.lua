@@ -1,4 +1,4 @@
--- A short memory of what happened, and a file of it. Nothing is written before there is something to say.
+-- Keeps the last messages in memory and writes them to a file. The file is created with the first message.
 local M = {}
 
 ---@type string[]
@@ -33,7 +33,7 @@ function M.add(level, text)
   end
 end
 
--- Tells the person, and remembers it. Safe to call from anywhere.
+-- Shows a message to the person and logs it. May be called from anywhere.
 ---@param level "info"|"warn"|"error"
 ---@param text string
 function M.tell(level, text)
@@ -48,7 +48,7 @@ function M.lines()
   return recent
 end
 
--- Shows the log in a window of its own; it stays where it is and can be searched.
+-- Shows the log in its own window.
 function M.open()
   local buf = vim.api.nvim_create_buf(false, true)
   local lines = {}

@@ -21,14 +21,14 @@ function M.real(path)
   return compat.uv.fs_realpath(path) or path
 end
 
--- The name that `:edit` would give a file's buffer: relative to the working directory where it lies in it.
+-- Returns the name that `:edit` would give a file's buffer: relative to the working directory if the file is in it.
 ---@param path string absolute
 ---@return string
 function M.name(path)
   return vim.fn.fnamemodify(path, ":.")
 end
 
--- The path as a person reads it: relative to the folder where that is shorter.
+-- Returns the path as shown to a person: relative to the folder if that is shorter.
 ---@param path string
 ---@param cwd? string
 ---@return string
@@ -40,7 +40,8 @@ function M.short(path, cwd)
   return vim.fn.fnamemodify(path, ":~")
 end
 
--- The buffer of a file, also where one of them goes through a symbolic link; nil when there is none.
+-- Returns the buffer of a file, even if the buffer's name or the path goes through a symbolic link; nil if there is
+-- none.
 ---@param path string
 ---@return integer?
 function M.buffer(path)
@@ -59,7 +60,7 @@ function M.buffer(path)
   end
 end
 
--- The buffer of a file, added and loaded when there is none. No window changes.
+-- Returns the buffer of a file; creates and loads it if there is none. No window changes.
 ---@param path string
 ---@return integer
 function M.load(path)
@@ -69,7 +70,7 @@ function M.load(path)
     vim.bo[b].buflisted = true
   end
   if not vim.api.nvim_buf_is_loaded(b) then
-    -- A swap file of another Neovim must not ask here; the file is only shown.
+    -- No question about the swap file of another Neovim: the file is only shown.
     local shortmess = vim.o.shortmess
     vim.o.shortmess = shortmess .. "A"
     pcall(vim.fn.bufload, b)
@@ -84,7 +85,7 @@ function M.exists(path)
   return compat.uv.fs_stat(path) ~= nil
 end
 
--- The whole of a file; nil when it cannot be read.
+-- Returns the content of a file, or nil if it cannot be read.
 ---@param path string
 ---@return string? text
 ---@return string? err
@@ -101,7 +102,7 @@ function M.read(path)
   return s
 end
 
--- A window of this tab page that shows a buffer.
+-- Returns a window of this tab page that shows a buffer, or nil.
 ---@param buf integer
 ---@return integer?
 function M.window(buf)
@@ -112,15 +113,16 @@ function M.window(buf)
   end
 end
 
--- Whether a window's buffer may give way to another: unsaved text keeps its last window where 'hidden' is off.
+-- Reports whether a window may show another buffer. Without 'hidden', a buffer with unsaved text needs its last
+-- window.
 local function may_leave(win)
   local b = vim.api.nvim_win_get_buf(win)
   local how = vim.bo[b].bufhidden
   return how == "hide" or (how == "" and vim.o.hidden) or not vim.bo[b].modified or #vim.fn.win_findbuf(b) > 1
 end
 
--- The window for files: the one looked at last that shows an ordinary buffer, or any; nil when there is none.
----@param free? boolean only one that can show another buffer
+-- Returns the window for files: the last used one that shows an ordinary buffer, else any; nil if there is none.
+---@param free? boolean only a window that may show another buffer
 ---@return integer?
 function M.editor_window(free)
   local function fits(w)

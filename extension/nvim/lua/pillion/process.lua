@@ -1,4 +1,4 @@
--- The sidecar: found, started, greeted, started again when it crashes.
+-- Finds and starts the sidecar, initializes the connection, and restarts it after a crash.
 local compat = require("pillion.compat")
 local config = require("pillion.config")
 local log = require("pillion.log")
@@ -7,7 +7,7 @@ local rpc = require("pillion.rpc")
 ---@class pillion.Process
 ---@field rpc? pillion.Rpc
 ---@field state "stopped"|"starting"|"ready"|"failed"
----@field info? table what initialize answered
+---@field info? table result of initialize
 ---@field methods table<string, boolean> the _pillion methods it announced
 ---@field error? string why it does not run
 local M = { state = "stopped", methods = {}, waiting = {}, crashes = {} }
@@ -25,7 +25,8 @@ function M.root()
   return compat.uv.fs_realpath(here) or here
 end
 
--- The command that starts the sidecar: the option, the one built in this repository or beside the plugin, the PATH.
+-- Returns the command of the sidecar: from the option, the program built in this repository or beside the plugin, or
+-- from the PATH.
 ---@return string[]? cmd
 ---@return string? err
 function M.find()
@@ -49,7 +50,7 @@ function M.find()
   return nil, "the program `pillion` was not found; build it (`make build` in Pillion's repository), put it on the PATH, or set the option cmd"
 end
 
--- Whether the sidecar answers a method.
+-- Reports whether the sidecar has a method.
 ---@param method string
 ---@return boolean
 function M.can(method)
@@ -74,7 +75,7 @@ local function fail(err)
   settle(err)
 end
 
--- Lets go of a process that is of no use.
+-- Stops a process that cannot be used, such as one whose initialize failed.
 local function dismiss(r)
   r.dismissed = true
   M.rpc = nil
@@ -142,7 +143,7 @@ local function ended(r, code, stderr)
   end, delay)
 end
 
--- Starts the sidecar unless it runs, and calls back when it can be used.
+-- Starts the sidecar if it does not run, and calls back when it is ready.
 ---@param callback fun(err?: string)
 function M.start(callback)
   if M.state == "ready" then
@@ -214,7 +215,7 @@ function M.start(callback)
   end)
 end
 
--- A request that starts the sidecar when it does not run.
+-- Sends a request; starts the sidecar first if it does not run.
 ---@param method string
 ---@param params any
 ---@param callback pillion.Callback
@@ -235,7 +236,7 @@ function M.notify(method, params)
   end
 end
 
--- Ends it; with a time it waits for the end.
+-- Stops the sidecar; with a time it waits until it has ended.
 ---@param wait? integer
 function M.stop(wait)
   if M.rpc then
@@ -247,7 +248,7 @@ function M.stop(wait)
   end
 end
 
--- Ends it and starts it anew; sessions are taken up again.
+-- Restarts the sidecar; sessions are opened again.
 function M.restart()
   M.crashes = {}
   local old = M.rpc

@@ -1,4 +1,4 @@
--- Hunks and touched files as quickfix lists. A list is added; `:colder` is the one of before.
+-- Hunks and changed files as quickfix lists. Each list is added to the stack; `:colder` shows the one before.
 local paths = require("pillion.paths")
 
 local M = {}
@@ -40,10 +40,11 @@ function M.files(files, quiet)
   end
 end
 
--- The findings of the last review of each session: those of the language servers and of the model come by themselves.
+-- The findings of the last review of each session. Those of the language servers arrive before those of the model.
 local reviews = {}
 
--- What a review found, as a quickfix list: those of the language servers first. The list is made anew when more comes.
+-- Shows the findings of a review as a quickfix list, those of the language servers first. More findings replace the
+-- list.
 ---@param p pillion.ReviewUpdated
 function M.findings(p)
   local review = reviews[p.sessionId]
@@ -69,12 +70,12 @@ function M.findings(p)
   review.id = review.id and mine and review.id or vim.fn.getqflist({ id = 0 }).id
   if #items > 0 then
     local win = vim.api.nvim_get_current_win()
-    vim.cmd("botright copen") -- the person asked for a review; the focus stays where it is
+    vim.cmd("botright copen") -- the person asked for a review, so the list is shown; the focus does not move
     vim.api.nvim_set_current_win(win)
   end
 end
 
--- Asks for a fix of the finding that is current in its list, or that the cursor is on in the quickfix window.
+-- Asks the agent to fix the current finding of the list, or the one at the cursor in the quickfix window.
 function M.fix()
   local list = vim.fn.getqflist({ idx = 0, items = 0, context = 0 })
   if type(list.context) ~= "table" or not list.context.pillion then

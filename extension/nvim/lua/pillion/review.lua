@@ -1,5 +1,5 @@
--- A proposed change set under review: its files and hunks, and the decision about each. review_view draws it; nothing
--- is written here.
+-- The review of a proposal: its files, its hunks, and the decision on each. review_view draws it; this module writes
+-- no file.
 local approval = require("pillion.approval")
 local compat = require("pillion.compat")
 local config = require("pillion.config")
@@ -10,16 +10,16 @@ local paths = require("pillion.paths")
 ---@field id string
 ---@field file pillion.ReviewFile
 ---@field number integer among all hunks
----@field old_start integer from 1; of an insertion the line before it
+---@field old_start integer from 1; for an insertion the line before it
 ---@field new_start integer
 ---@field old string[] lines
 ---@field new string[] lines
 ---@field decision? "accept"|"reject"|"edit"
----@field new_lines? string[] with edit
+---@field new_lines? string[] the person's lines, for the decision "edit"
 ---@field comment? string
----@field effect? pillion.HunkEffect what it does to the problems while it is undecided
----@field needs? string[] ids of hunks that it introduces problems without
----@field reopened? boolean it was decided and is not any more
+---@field effect? pillion.HunkEffect how it changes the problems, while it is undecided
+---@field needs? string[] ids of hunks without which it introduces problems
+---@field reopened? boolean it was decided, and is undecided again
 ---@field mark? integer extmark of its place
 ---@field marks integer[] extmarks that show it
 
@@ -30,9 +30,9 @@ local paths = require("pillion.paths")
 ---@field hunks pillion.ReviewHunk[]
 ---@field old_text? string
 ---@field new_text? string
----@field buf? integer where it is shown
----@field mapped? table keys of buf before the review's
----@field side_by_side? boolean a pane shows it
+---@field buf? integer buffer that shows it
+---@field mapped? table the mappings of buf before those of the review
+---@field side_by_side? boolean a side-by-side pane shows it
 ---@field gutter? integer columns left of the text when its hunks were drawn
 
 ---@class pillion.Review
@@ -43,8 +43,8 @@ local paths = require("pillion.paths")
 ---@field diagnostics? table
 ---@field evidence? pillion.ChangeEvidence
 ---@field closed boolean
----@field checking? boolean a verdict on the decisions so far was asked for
----@field checks? integer how often
+---@field checking? boolean a verdict on the decisions so far was requested
+---@field checks? integer number of such requests
 ---@field shown_at number when it appeared, in milliseconds of review_keys.now
 local Review = {}
 Review.__index = Review
@@ -54,7 +54,7 @@ local M = {
   open = {},
 }
 
--- A text's lines, without line ends of any kind.
+-- Returns a text's lines without their line ends.
 ---@param s? string
 ---@return string[]
 local function lines_of(s)
@@ -74,7 +74,7 @@ local function lines_of(s)
 end
 M.lines_of = lines_of
 
--- A very large file comes as excerpts: the changed places, each under a line that says where it is.
+-- A very large file is sent as excerpts: each changed place is below a line that says where it is.
 local function excerpt(s)
   local out, current = {}, nil
   for _, l in ipairs(lines_of(s)) do
@@ -139,7 +139,7 @@ local function count(n, thing)
   return n .. " " .. thing .. (n == 1 and "" or "s")
 end
 
--- What the change does to the project's problems, in words.
+-- Says how the change affects the project's problems.
 ---@return string
 function Review:problems()
   local d = self.diagnostics
@@ -157,7 +157,7 @@ function Review:problems()
   return d.certainty == "partial" and words .. " (checked in part)" or words
 end
 
--- The change in one line: its size, the decisions so far, what it does to the project's problems.
+-- The change in one line: its size, the decisions so far, its verdict.
 ---@return string
 function Review:headline()
   local parts = { count(#self.files, "file") .. ", " .. count(#self.hunks, "hunk") }
@@ -189,8 +189,8 @@ local function view()
   return require("pillion.review_view")
 end
 
--- The text that the person made of a hunk in a buffer of ours, a new file's preview or a side-by-side pane; nil when it
--- is as proposed.
+-- Returns the person's text of a hunk in one of the plugin's buffers (a new file's preview or a side-by-side pane);
+-- nil if it is the proposed text.
 ---@param h pillion.ReviewHunk
 ---@return string[]?
 function Review.text_of(h)
@@ -205,7 +205,7 @@ function Review.text_of(h)
   return lines and not vim.deep_equal(lines, proposed) and lines or nil
 end
 
--- Decides a hunk by the text that should stand in its place.
+-- Decides a hunk by the text that replaces it.
 ---@param h pillion.ReviewHunk
 ---@param lines string[]
 function Review:decide_text(h, lines)
@@ -218,7 +218,7 @@ function Review:decide_text(h, lines)
   end
 end
 
--- The file of this review that a buffer shows: its own, or a side-by-side pane.
+-- Returns the file of this review that a buffer shows, as itself or in a side-by-side pane.
 ---@param buf integer
 ---@return pillion.ReviewFile?
 function Review:file_in(buf)
@@ -240,7 +240,7 @@ function Review:first_open_file()
   end
 end
 
--- Decides hunks. When none is left undecided, the answer is sent.
+-- Decides hunks. After the last one the answer is sent.
 ---@param hunks pillion.ReviewHunk[]
 ---@param decision "accept"|"reject"|"edit"
 ---@param extra? {new_lines?: string[], comment?: string}
@@ -269,8 +269,9 @@ function Review:decide(hunks, decision, extra)
   compat.user_event("PillionHunk", { session = self.session.id, left = self:left() })
 end
 
--- What would be answered now for each hunk; an undecided one that was changed in a buffer of ours counts as edited.
----@param undecided? boolean with those hunks too
+-- Returns the present answer for each hunk. An undecided hunk whose text was changed in one of the plugin's buffers
+-- counts as edited.
+---@param undecided? boolean include undecided hunks
 ---@return table<string, {decision: string, newLines?: string[], comment?: string}>
 function Review:decisions(undecided)
   local out = {}
@@ -285,7 +286,7 @@ function Review:decisions(undecided)
   return out
 end
 
--- Asks for the verdict on the change as it has been decided and edited so far; undecided hunks count as accepted.
+-- Requests the verdict on the change with the present decisions and edits; undecided hunks count as accepted.
 function Review:recheck()
   local process = require("pillion.process")
   if not self.diagnostics or not self.session.view or not process.can("_pillion/change/check") then
@@ -298,7 +299,7 @@ function Review:recheck()
   local params = { changeSet = self.ask.meta.changeSet, hunks = next(decisions) and decisions or compat.object() }
   self.session:call("_pillion/change/check", params, function(err, r)
     if self.closed or check ~= self.checks then
-      return -- decided by now, or a later check is on its way
+      return -- the review was decided since, or a later check has begun
     end
     self.checking = false
     self.diagnostics = not err and r.diagnostics or self.diagnostics
@@ -308,8 +309,8 @@ function Review:recheck()
   end)
 end
 
--- Asks what each undecided hunk does to the problems. The sidecar names the hunks that a hunk needs only while none is
--- rejected, and that does not change, so it is kept.
+-- Requests how each undecided hunk changes the problems. The sidecar names the hunks that a hunk needs only while no
+-- hunk is rejected. The answer does not change, so it is kept.
 function Review:look_at_hunks()
   local known = self.diagnostics and (self.diagnostics.certainty == "fresh" or self.diagnostics.certainty == "partial")
   for _, h in ipairs(self.hunks) do
@@ -327,7 +328,7 @@ function Review:look_at_hunks()
   local params = { changeSet = self.ask.meta.changeSet, hunks = next(decisions) and decisions or compat.object(), open = open }
   self.session:call("_pillion/change/check", params, function(err, r)
     if self.closed or err or check ~= self.checks then
-      return -- what the hunks do is extra: the verdict says what it says without it
+      return -- effects are optional: the verdict is shown without them
     end
     local rejected = false
     for _, h in ipairs(self.hunks) do
@@ -343,7 +344,7 @@ function Review:look_at_hunks()
   end)
 end
 
--- What a hunk does to the problems in words, "" where it makes no difference.
+-- Says how a hunk changes the problems; "" if it does not.
 ---@param hunk pillion.ReviewHunk
 ---@return string
 function Review:effect(hunk)
@@ -371,7 +372,7 @@ function Review:effect(hunk)
   return table.concat(parts, " · ")
 end
 
--- The undecided hunks that are one decision with a hunk, itself among them.
+-- Returns the undecided hunks that are one decision with a hunk, including that hunk.
 ---@param hunk pillion.ReviewHunk
 ---@return pillion.ReviewHunk[]
 function Review:together(hunk)
@@ -397,7 +398,7 @@ function Review:reset(hunks)
   end
 end
 
--- Answers the request: one decision for each hunk.
+-- Sends the answer: one decision for each hunk.
 function Review:answer()
   local decisions, accepted, rejected, edited = self:decisions(), 0, 0, 0
   for _, h in ipairs(self.hunks) do
@@ -424,7 +425,7 @@ function Review:answer()
   approval.choose(ask, option, { hunks = next(decisions) and decisions or compat.object(), comment = self.comment }, table.concat(words, ", "))
 end
 
--- Ends the review, decided or not: every trace of it leaves the buffers.
+-- Ends the review and removes its marks and keys from the buffers, whether it was decided or not.
 function Review:close()
   if self.closed then
     return
@@ -460,7 +461,7 @@ function M.start(ask)
   return self
 end
 
--- What a proposal does to the problems may be known only after it was shown.
+-- The verdict of a proposal may arrive after the proposal is shown.
 ---@param change pillion.ChangeInfo
 function M.checked(change)
   for _, r in ipairs(M.open) do
@@ -475,7 +476,7 @@ function M.checked(change)
   end
 end
 
--- The review that the cursor is in, or the one that waits longest.
+-- Returns the review at the cursor, or the oldest one.
 ---@return pillion.Review?
 function M.current()
   local buf = vim.api.nvim_get_current_buf()

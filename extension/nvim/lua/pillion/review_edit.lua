@@ -1,5 +1,5 @@
--- Editing a proposal before deciding: one hunk in a split, or the whole file side by side in diff mode. Writing the
--- buffer is the decision; closing it leaves the hunks undecided.
+-- Edits a proposal before the decision: one hunk in a split, or the whole file side by side in diff mode. Writing the
+-- buffer decides; closing it leaves the hunks undecided.
 local compat = require("pillion.compat")
 local go = require("pillion.review_go")
 local log = require("pillion.log")
@@ -24,11 +24,11 @@ local open = {}
 local ns = vim.api.nvim_create_namespace("pillion_review_edit")
 local signs = vim.api.nvim_create_namespace("pillion_review_edit_signs")
 
--- Replaces a buffer's lines without an undo step, so that `u` never takes away text that the person did not type.
+-- Replaces a buffer's lines without an undo step, so that `u` never removes text that the person did not type.
 local function fill(buf, lines)
   local levels = vim.bo[buf].undolevels
   vim.bo[buf].undolevels = -1
-  -- `U` restores the line that was changed last: here one that is deleted at once, so that there is nothing to restore.
+  -- `U` restores the line that was changed last. Insert and delete a line, so that `U` has nothing to restore.
   vim.api.nvim_buf_set_lines(buf, 0, 0, false, lines)
   if #lines > 0 then
     vim.api.nvim_buf_set_lines(buf, #lines, -1, false, {})
@@ -110,7 +110,7 @@ function M.hunk(review, hunk)
   vim.api.nvim_echo({ { "Change the proposal; :w decides, :q leaves the hunk undecided", "PillionHint" } }, false, {})
 end
 
--- The lines that a hunk has in the proposal: its new ones until it is decided, then what was decided.
+-- Returns the lines of a hunk in the proposal: its new lines, or the decided ones.
 local function proposed(hunk)
   if hunk.decision == "reject" then
     return hunk.old
@@ -118,7 +118,7 @@ local function proposed(hunk)
   return hunk.decision == "edit" and hunk.new_lines or hunk.new
 end
 
--- The whole file as proposed, and the rows (from 0, the last one excluded) of each hunk in it.
+-- Returns the whole proposed file, and the rows of each hunk in it (from 0, end excluded).
 local function proposal(file)
   local lines = vim.api.nvim_buf_get_lines(file.buf, 0, -1, false)
   local rows = {}
@@ -146,7 +146,7 @@ local function proposal(file)
   return out, places
 end
 
--- The rows of a hunk in its pane now, from 0, the last one excluded.
+-- Returns the present rows of a hunk in its pane, from 0, end excluded.
 local function rows_of(buf, place)
   local first = vim.api.nvim_buf_get_extmark_by_id(buf, ns, place.first, {})[1]
   local last = place.tail and vim.api.nvim_buf_line_count(buf) or vim.api.nvim_buf_get_extmark_by_id(buf, ns, place.last, {})[1]
@@ -162,14 +162,15 @@ local function pane_of(file)
   end
 end
 
--- The side-by-side pane that a buffer is.
+-- Returns the side-by-side pane with this buffer.
 ---@param buf integer
 ---@return pillion.Pane?
 function M.pane(buf)
   return open[buf] and open[buf].file and open[buf] or nil
 end
 
--- The open hunk at or nearest to the cursor of a pane; with `direction` the next (1) or previous (-1) open one.
+-- Returns the open hunk at or nearest to the cursor of a pane; with `direction` the next (1) or previous (-1) open
+-- one.
 ---@param buf integer
 ---@param direction? integer
 ---@return pillion.ReviewHunk?
@@ -201,7 +202,7 @@ function M.hunk_at(buf, direction)
   return best
 end
 
--- Moves the cursor of a pane's window to a hunk. False when the hunk is in no pane.
+-- Moves the cursor of a pane's window to a hunk. Returns false if no pane has the hunk.
 ---@param hunk pillion.ReviewHunk
 ---@return boolean
 function M.go_to(hunk)
@@ -222,7 +223,7 @@ function M.go_to(hunk)
   return false
 end
 
--- The lines that a hunk has in its pane; nil when it is in none.
+-- Returns the lines of a hunk in its pane; nil if it is in no pane.
 ---@param hunk pillion.ReviewHunk
 ---@return string[]?
 function M.text(hunk)
@@ -235,8 +236,8 @@ function M.text(hunk)
   end
 end
 
--- The header of a pane: size, decisions so far and verdict, as above the hunks in the file. It takes the window's bar,
--- which Neovim 0.7 does not have; there the chat shows the same.
+-- Shows the header of a pane: size, decisions so far and verdict, as above the hunks in the file. It uses the winbar.
+-- Neovim 0.7 has none; there the chat shows the same text.
 ---@param buf integer
 ---@param review pillion.Review
 function M.head(buf, review)
@@ -248,7 +249,7 @@ function M.head(buf, review)
   end
 end
 
--- Shows the decisions in a pane: a rejected hunk has its old lines again, and each decided hunk says what was decided.
+-- Shows the decisions in a pane: a rejected hunk has its old lines again, and each decided hunk has a label.
 ---@param review pillion.Review
 function M.refresh(review)
   for buf, pane in pairs(open) do
@@ -282,7 +283,7 @@ function M.refresh(review)
   end
 end
 
--- Decides every hunk of a pane by the text that stands there.
+-- Decides every hunk of a pane by its text there.
 local function decide_by_text(buf, lines)
   local pane = open[buf]
   local review = pane.review
@@ -314,8 +315,8 @@ local function decide_by_text(buf, lines)
   end
 end
 
--- The file and the proposal side by side. Everything in the proposal can be changed, and its keys decide hunk by hunk;
--- `:w` decides all of its hunks by their text.
+-- Shows the file and the proposal side by side. All of the proposal can be edited. The keys decide hunk by hunk; `:w`
+-- decides all hunks by their text.
 ---@param review pillion.Review
 ---@param file pillion.ReviewFile
 function M.split(review, file)
@@ -340,7 +341,7 @@ function M.split(review, file)
   local cursor = go.here(review)
   local lines, places = proposal(file)
   local buf
-  -- The pane has a header in its window's bar, so the file's window has one too: the lines stand beside each other.
+  -- The pane has a winbar for its header, so the file's window gets one too: otherwise the lines would not be level.
   local bar = vim.fn.exists("+winbar") == 1 and vim.wo[base].winbar or nil
   local function finish()
     file.side_by_side = nil
@@ -389,7 +390,7 @@ function M.split(review, file)
   local typed = 0
   vim.api.nvim_create_autocmd({ "TextChanged", "TextChangedI" }, {
     buffer = buf,
-    callback = function() -- the verdict follows the text, once the person pauses
+    callback = function() -- check the edited text when the person pauses
       typed = typed + 1
       local now = typed
       vim.defer_fn(function()
@@ -406,7 +407,7 @@ function M.split(review, file)
   vim.api.nvim_echo({ { "The proposal is on the right, yours to change; :w decides all of it, :q leaves the rest undecided", "PillionHint" } }, false, {})
 end
 
--- Shows the first undecided file side by side; the focus stays where it is.
+-- Shows the first undecided file side by side; the focus does not move.
 ---@param review pillion.Review
 function M.beside(review)
   local here = vim.api.nvim_get_current_win()
@@ -430,7 +431,7 @@ function M.close(review)
   end
 end
 
--- The file that the current window shows of a review, else the first undecided one.
+-- Returns the file of a review in the current window, else its first undecided file.
 ---@param review pillion.Review
 ---@return pillion.ReviewFile?
 function M.file_here(review)

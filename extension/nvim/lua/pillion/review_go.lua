@@ -1,11 +1,11 @@
--- Moving in a review: to a hunk, to the next and the one before, also in other files.
+-- Moves the cursor in a review: to a hunk, or to the next or previous one, also in other files.
 local compat = require("pillion.compat")
 local paths = require("pillion.paths")
 local view = require("pillion.review_view")
 
 local M = {}
 
--- A row above the first line is only seen when the window is told to leave room for it.
+-- Virtual lines above the first line are visible only if the window is scrolled to leave room for them.
 local function make_room(win, row)
   if row == 0 then
     vim.api.nvim_win_call(win, function()
@@ -87,7 +87,7 @@ function M.to(review, hunk)
   put(review, hunk, true)
 end
 
--- The open hunk at or nearest to the cursor, in the current buffer.
+-- Returns the open hunk at or nearest to the cursor in the current buffer.
 ---@param review pillion.Review
 ---@return pillion.ReviewHunk?
 function M.here(review)
@@ -109,7 +109,7 @@ function M.here(review)
   return best
 end
 
--- The next (1) or previous (-1) open hunk; at the end of a file the next file's.
+-- Returns the next (1) or previous (-1) open hunk; after the last one of a file, that of the next file.
 ---@param review pillion.Review
 ---@param direction integer
 function M.step(review, direction)
@@ -154,7 +154,7 @@ function M.step(review, direction)
   M.to(review, list[direction > 0 and first or last])
 end
 
--- After a decision: to the nearest open hunk below, or above; to another file when this one is done.
+-- After a decision: moves to the nearest open hunk below, or above; if the file has none, to another file.
 ---@param review pillion.Review
 ---@param from pillion.ReviewHunk
 function M.onward(review, from)
@@ -172,7 +172,7 @@ function M.onward(review, from)
   end
 end
 
--- Lets go of the buffer of a new file that is decided; windows that show it go back to what they showed.
+-- Removes the buffer of a decided new file; windows that show it return to the buffer before.
 ---@param file pillion.ReviewFile
 function M.drop_preview(file)
   local buf = file.buf

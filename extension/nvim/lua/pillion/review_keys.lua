@@ -1,4 +1,5 @@
--- The keys of a review: they exist while a buffer shows an open review, and give back what they did before.
+-- The keys of a review. They are mapped while a buffer shows an open review; afterwards the earlier mappings are
+-- restored.
 local config = require("pillion.config")
 
 local actions = {
@@ -14,11 +15,12 @@ local actions = {
   split = "split",
 }
 
--- What only moves the cursor or opens a window works at once; the others decide.
+-- Keys that only move the cursor or open a window work immediately; the others decide.
 local harmless = { next = true, prev = true, edit = true, split = true }
 
 local M = {
-  -- Milliseconds in which a key that decides is ignored after the proposal appeared: it was typed for something else.
+  -- For so many milliseconds after a proposal appears, keys that decide are ignored: they were typed for something
+  -- else.
   grace = 300,
 }
 
@@ -27,7 +29,7 @@ function M.now()
   return vim.loop.hrtime() / 1e6
 end
 
--- Whether something appeared so recently that a key cannot have been meant for it.
+-- Reports whether something appeared so recently that a key was not meant for it.
 ---@param since number of M.now()
 ---@return boolean
 function M.too_early(since)
@@ -58,7 +60,7 @@ function M.add(buf, review)
   return mapped
 end
 
--- Takes the keys away again.
+-- Removes the keys and restores the mappings before.
 ---@param buf integer
 ---@param mapped table<string, table|false>
 function M.remove(buf, mapped)

@@ -1,6 +1,6 @@
--- How a review looks in the files' own windows: deleted lines coloured, added ones as virtual lines, a header above
--- the first open hunk. A decided hunk stays visible: accepted as it will be, rejected dimmed. Extmarks hold the places,
--- so hunks follow what the person types.
+-- Draws a review in the files' own windows: deleted lines are coloured, added ones are virtual lines, and a header is
+-- above the first open hunk. A decided hunk stays visible: an accepted one with its new text, a rejected one dimmed.
+-- Extmarks hold the places, so hunks move with the text that the person types.
 local compat = require("pillion.compat")
 local config = require("pillion.config")
 local map = require("pillion.review_keys")
@@ -13,7 +13,7 @@ M.ns = vim.api.nvim_create_namespace("pillion_review")
 local hints = vim.api.nvim_create_namespace("pillion_review_hint")
 local group = "pillion_review"
 
--- Lines of a hunk shown as virtual lines; the rest is named.
+-- Lines of a hunk shown as virtual lines; the number of the others is shown.
 local max_virtual = 300
 
 local function row_of(hunk)
@@ -23,7 +23,7 @@ local function row_of(hunk)
 end
 M.row = row_of
 
--- Where a hunk's old lines are in the buffer now: where they were, or the nearest place that reads the same.
+-- Returns where a hunk's old lines are in the buffer: at their place, or at the nearest place with the same text.
 local function locate(buf, hunk)
   local count = vim.api.nvim_buf_line_count(buf)
   local want = #hunk.old > 0 and hunk.old_start - 1 or hunk.old_start
@@ -52,15 +52,15 @@ local function locate(buf, hunk)
   return math.max(0, math.min(want, count - 1)), true
 end
 
--- The columns left of the text in the window that shows a buffer: signs, numbers, folds.
+-- Returns the width of the columns left of the text in the window of a buffer: signs, numbers, folds.
 local function gutter(buf)
   local win = vim.fn.win_findbuf(buf)[1]
   local info = win and vim.fn.getwininfo(win)[1]
   return info and info.textoff or 0
 end
 
--- A hunk's new lines as virtual lines. They start at the window's left edge, so that the sign of an added line stands
--- beside that line and not beside the file's own line above it.
+-- Returns a hunk's new lines as virtual lines. They start at the window's left edge, so that the sign of an added
+-- line is beside that line and not beside the line above it.
 ---@param look {sign: string, sign_group: string, group: string}
 local function added(hunk, buf, look)
   local file = hunk.file
@@ -105,7 +105,7 @@ function M.clear(hunk)
   hunk.marks = {}
 end
 
--- How a hunk's lines look by what was decided.
+-- The look of a hunk's lines for each decision.
 local looks = {
   open = { old = "PillionDelete", old_sign = "-", old_sign_group = "PillionDeleteSign", group = "PillionAdd", sign = "+", sign_group = "PillionAddSign" },
   accept = { old = "PillionGone", old_sign = "✓", old_sign_group = "PillionAccepted", group = "PillionTaken", sign = "✓", sign_group = "PillionAccepted" },
@@ -113,7 +113,7 @@ local looks = {
 }
 looks.edit = looks.accept
 
--- What was decided about a hunk in a word, and the highlight group of that.
+-- Returns the decision on a hunk as a word, and its highlight group.
 ---@param hunk pillion.ReviewHunk
 ---@return string words
 ---@return string group
@@ -158,7 +158,8 @@ local function place(hunk, buf)
   end
 end
 
--- The buffer that a new file is shown in before it exists. What is changed in it is part of the answer, and `:w` gives it.
+-- Creates the buffer in which a new file is shown before it exists. Its text is part of the answer; `:w` sends the
+-- answer.
 local function preview(file)
   local buf = vim.api.nvim_create_buf(false, true)
   vim.b[buf].pillion_preview = file.path
@@ -171,7 +172,7 @@ local function preview(file)
     buffer = buf,
     callback = function()
       vim.bo[buf].modified = false
-      vim.schedule(function() -- the answer wipes this buffer out
+      vim.schedule(function() -- the answer deletes this buffer, which is not allowed in this autocommand
         for _, r in ipairs({ unpack(require("pillion.review").open) }) do
           if vim.tbl_contains(r.files, file) then
             r:decide(file.hunks, "accept")
@@ -195,7 +196,7 @@ local function review_of(file)
   end
 end
 
--- Shows a file's hunks in its buffer, where it has one that is loaded.
+-- Shows a file's hunks in its buffer, if that is loaded.
 ---@param file pillion.ReviewFile
 ---@param load? boolean make and load the buffer
 ---@return integer? buf
@@ -210,7 +211,7 @@ function M.attach(file, load)
     if not buf or not compat.loaded(buf) then
       return nil
     end
-    if file.buf ~= buf then -- loading it may have come here already, by the autocommand
+    if file.buf ~= buf then -- the autocommand of loading it may have called this function already
       file.buf, file.mapped = buf, nil
       for _, h in ipairs(file.hunks) do
         h.mark, h.marks = nil, {}
@@ -226,7 +227,7 @@ function M.attach(file, load)
   end
   file.gutter = width
   if placed then
-    vim.schedule(function() -- 'signcolumn' is "auto" by default: the first sign has moved the text, which is known after a redraw
+    vim.schedule(function() -- 'signcolumn' is "auto" by default: the first sign moves the text, and the new width is known after a redraw
       vim.cmd("redraw")
       local review = file.buf and compat.loaded(file.buf) and gutter(file.buf) ~= file.gutter and review_of(file)
       if review then
@@ -238,7 +239,7 @@ function M.attach(file, load)
   return file.buf
 end
 
--- The line that speaks for a hunk: its first old one, or the one that it is inserted after.
+-- Returns the line where a hunk's label is: its first old line, or the line after which it is inserted.
 local function beside(hunk, row)
   return #hunk.old == 0 and math.max(row - 1, 0) or row
 end
@@ -254,8 +255,8 @@ local function keys(names)
   return table.concat(out, "  ")
 end
 
--- The header above the first open hunk of each file (or its first one, when other files are undecided), and a label at
--- each hunk.
+-- Shows the header above the first open hunk of each file (or above its first hunk, if only other files are
+-- undecided), and a label at each hunk.
 ---@param review pillion.Review
 function M.refresh(review)
   require("pillion.review_edit").refresh(review)
@@ -323,7 +324,7 @@ function M.refresh(review)
   end
 end
 
--- Marks what has a buffer already, and what gets one later. Nothing is opened.
+-- Draws the hunks in buffers that exist, and in others when they are loaded. It opens none.
 ---@param review pillion.Review
 function M.show(review)
   require("pillion.highlights").define()
@@ -350,7 +351,7 @@ function M.show(review)
       for _, r in ipairs(open) do
         for _, f in ipairs(r.files) do
           if f.kind ~= "create" and paths.buffer(f.path) == args.buf then
-            if args.event == "BufReadPost" then -- read again: its marks are gone
+            if args.event == "BufReadPost" then -- the buffer was read again, so its marks are gone
               M.forget(f)
             end
             M.attach(f)
@@ -374,7 +375,7 @@ function M.show(review)
   })
 end
 
--- Forgets a file's marks: the buffer was loaded again or is not shown any more.
+-- Forgets a file's marks, because the buffer was loaded again or no longer shows the file.
 ---@param file pillion.ReviewFile
 function M.forget(file)
   if file.buf and vim.api.nvim_buf_is_valid(file.buf) then
@@ -406,7 +407,7 @@ function M.hide(review)
   end
 end
 
--- Shows the first open hunk in a window for files; the focus stays where it is.
+-- Shows the first open hunk in a window for files; the focus does not move.
 ---@param review pillion.Review
 function M.present(review)
   require("pillion.review_go").present(review)

@@ -1,4 +1,4 @@
--- One process that speaks newline-delimited JSON-RPC 2.0. Knows nothing of what the messages mean.
+-- A process that speaks newline-delimited JSON-RPC 2.0. This module does not know the meaning of the messages.
 local compat = require("pillion.compat")
 local log = require("pillion.log")
 
@@ -13,18 +13,18 @@ local log = require("pillion.log")
 ---@class pillion.Rpc
 ---@field job integer
 ---@field handlers table<string, fun(params: table, reply?: pillion.Reply, id?: any)>
----@field before_send? fun() called before every message that leaves
+---@field before_send? fun() called before every message is sent
 ---@field exited? integer
----@field finish? fun() what is left to do when its last words are read
----@field bad integer lines that were no messages
+---@field finish? fun() called after the last output was read
+---@field bad integer lines that were not messages
 local Rpc = {}
 Rpc.__index = Rpc
 
 local M = {}
 
--- How long one stretch of work on incoming messages may take, in milliseconds, before keys are looked at again.
+-- How many milliseconds incoming messages are handled before keys are read again.
 local budget = 5
--- Bytes of a large message that are encoded in one stretch.
+-- Bytes of a large message that are encoded without a pause.
 local piece = 256 * 1024
 
 ---@class pillion.RpcOptions
@@ -70,7 +70,7 @@ function M.start(cmd, opts)
       end
     end,
     on_exit = function(_, code)
-      self.finish = function() -- once what it had said is worked on
+      self.finish = function() -- called when all its messages were handled
         self.finish, self.exited = nil, code
         local waiting = self.pending
         self.pending = {}
@@ -91,7 +91,7 @@ function M.start(cmd, opts)
   return self
 end
 
--- An error in what a message leads to is told and ends nothing else.
+-- An error in a handler is reported; other messages are still handled.
 local function guard(what, f, ...)
   local ok, err = xpcall(f, debug.traceback, ...)
   if not ok then
@@ -100,8 +100,8 @@ local function guard(what, f, ...)
   return ok, err
 end
 
--- jobstart gives pieces split at line ends; the first continues the last piece of before. Pieces of a long line are
--- kept apart and joined once.
+-- jobstart gives pieces that were split at newlines; the first one continues the last piece of the call before. The
+-- pieces of a long line are kept in a list and joined once.
 ---@param data string[]
 function Rpc:take(data)
   local parts = self.parts
@@ -122,7 +122,7 @@ function Rpc:take(data)
   end
 end
 
--- Works on what has come for so long as the budget lasts, then lets the editor breathe.
+-- Handles received messages until the time is used up, then continues later so that Neovim can read keys.
 function Rpc:drain()
   local started = compat.uv.hrtime()
   while self.first <= self.last do
@@ -144,7 +144,7 @@ function Rpc:drain()
   end
 end
 
--- Handles one message: a request, a notification or an answer.
+-- Handles one message: a request, a notification or a response.
 ---@param line string JSON
 function Rpc:receive(line)
   local ok, msg = compat.json_decode(line)
@@ -164,7 +164,7 @@ function Rpc:receive(line)
   end
 end
 
--- Calls the handler of a request or notification; a request is answered exactly once, also when the handler throws.
+-- Calls the handler of a request or notification. A request is answered exactly once, even if the handler throws.
 ---@param msg table
 function Rpc:dispatch(msg)
   local handler = self.handlers[msg.method]
@@ -208,7 +208,7 @@ end
 ---@param msg table
 function Rpc:send(msg)
   if self.before_send and not self.flushing then
-    self.flushing = true -- what is sent before comes before
+    self.flushing = true -- keep the order: send what was queued before
     guard("what is sent before", self.before_send)
     self.flushing = false
   end
@@ -220,12 +220,12 @@ function Rpc:send(msg)
   self:write(data)
 end
 
--- Sends a notification that carries a long text without a pause: the text is encoded piece by piece. Messages sent
--- meanwhile wait for it.
+-- Sends a notification with a long text without blocking Neovim: the text is encoded piece by piece. Other messages
+-- wait until it has been sent.
 ---@param head string the message up to the text, as JSON
 ---@param texts string[] pieces of the text
 ---@param tail string the rest of the message
----@param change? fun(text: string): string what is done to each piece
+---@param change? fun(text: string): string applied to each piece
 function Rpc:stream(head, texts, tail, change)
   if self.outbox then
     table.insert(self.outbox, { head, texts, tail, change })
@@ -301,7 +301,7 @@ function Rpc:cancel(id)
   end
 end
 
--- Closes its input, which ends it; after a while it is made to end.
+-- Closes the input of the process, so that it ends; if it does not, it is killed.
 ---@param wait? integer milliseconds to wait for it
 function Rpc:stop(wait)
   if self.exited then

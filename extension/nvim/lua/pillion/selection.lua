@@ -1,11 +1,11 @@
--- Where the person is, told to the sidecar where it listens; and what @selection and a range mean in a prompt.
+-- Sends the cursor and the selection to a sidecar that supports it, and resolves @selection and a range in a prompt.
 local paths = require("pillion.paths")
 local process = require("pillion.process")
 local text = require("pillion.text")
 
 local M = {}
 
-local max_text = 64 * 1024 -- bytes of a selection that are told
+local max_text = 64 * 1024 -- bytes; the text of a longer selection is not sent
 
 ---@class pillion.Selection
 ---@field buf integer
@@ -30,7 +30,7 @@ local function ordinary(buf)
   return vim.bo[buf].buftype == "" and vim.api.nvim_buf_get_name(buf) ~= ""
 end
 
--- What is selected now, or was selected last in a file.
+-- Returns the present selection, or the last one in a file.
 ---@return pillion.Selection?
 function M.current()
   local buf = vim.api.nvim_get_current_buf()
@@ -48,7 +48,7 @@ local told
 local function tell()
   local buf = vim.api.nvim_get_current_buf()
   if not ordinary(buf) then
-    return -- the chat is in front: what was in front before still counts
+    return -- the cursor is in the chat: the file before it still counts
   end
   local here = vim.api.nvim_win_get_cursor(0)
   local mode = vim.fn.mode()

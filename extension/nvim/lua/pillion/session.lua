@@ -1,12 +1,12 @@
--- One conversation: what was said and done, as entries; what is running; its settings. Views listen to it.
+-- One session: its conversation as entries, what is running, its settings. Views are notified about changes.
 local compat = require("pillion.compat")
 
 ---@class pillion.Entry
 ---@field kind "user"|"agent"|"thought"|"tool"|"plan"|"notice"|"ask"|"end"
 ---@field text? string
----@field pieces? string[] of a text that is still coming
+---@field pieces? string[] of a text that is still being streamed
 ---@field message? string messageId
----@field call? table the tool call, as it is known
+---@field call? table the tool call with all its updates
 ---@field plan? table[]
 ---@field level? string
 ---@field ask? pillion.Ask
@@ -23,11 +23,11 @@ local compat = require("pillion.compat")
 ---@field cwd string
 ---@field title? string
 ---@field entries pillion.Entry[]
----@field running integer prompts that are not answered yet
+---@field running integer prompts without an answer
 ---@field options table[] configuration options
 ---@field commands table[] slash commands
 ---@field usage? table
----@field queue table[] prompts that wait
+---@field queue table[] queued prompts
 ---@field attached pillion.Context[] for the next prompt
 ---@field view? pillion.SessionView
 local Session = {}
@@ -44,7 +44,7 @@ local function new(cwd)
   return setmetatable({ cwd = cwd, entries = {}, calls = {}, running = 0, options = {}, commands = {}, queue = {}, attached = {}, state = "new" }, Session)
 end
 
--- Tells the view, where there is one.
+-- Notifies the view, if there is one.
 ---@param what string method of pillion.SessionView
 function Session:tell(what, ...)
   if self.view then
@@ -52,7 +52,7 @@ function Session:tell(what, ...)
   end
 end
 
--- The state of the session has changed: views and statuslines show it again.
+-- Called when the state of the session has changed: views and statuslines are drawn again.
 function Session:status()
   self:tell("status")
   compat.user_event("PillionStatus", { session = self.id })
@@ -76,7 +76,7 @@ function Session:remove(entry)
   end
 end
 
--- A line of Pillion's own in the conversation.
+-- Adds a line that Pillion itself writes to the conversation.
 ---@param level "info"|"warning"|"error"
 ---@param words string
 function Session:note(level, words)
@@ -100,7 +100,7 @@ local function content_text(block)
 end
 M.content_text = content_text
 
--- Adds a piece of text to the last entry when it continues that one, else begins an entry.
+-- Adds a piece of text to the last entry if it belongs to it; else it begins an entry.
 ---@param kind "user"|"agent"|"thought"
 ---@param u table ContentChunk
 function Session:chunk(kind, u)
@@ -116,7 +116,7 @@ function Session:chunk(kind, u)
   self:add({ kind = kind, pieces = { words }, message = u.messageId })
 end
 
--- Adds a tool call, or what is new about one.
+-- Adds a tool call, or an update of one.
 ---@param u table ToolCall or ToolCallUpdate
 function Session:tool(u)
   local entry = self.calls[u.toolCallId]
@@ -142,7 +142,7 @@ function Session:tool(u)
 end
 
 local checking = false
--- Buffers follow the disk soon after something may have changed it.
+-- Reads changed buffers from the disk soon after something may have changed their files.
 function M.check_disk()
   if not checking then
     checking = true
@@ -161,7 +161,7 @@ function Session:update(u)
   end
 end
 
--- Notes the value of an option that was changed elsewhere.
+-- Stores the value of an option that was changed elsewhere.
 ---@param id string
 ---@param value string
 function Session:set_current(id, value)
@@ -184,7 +184,7 @@ function Session:option(id)
   end
 end
 
--- A change set has a new state or verdict.
+-- Called when a change set has a new state or verdict.
 ---@param change pillion.ChangeInfo
 function Session:change_updated(change)
   compat.user_event("PillionChange", { session = self.id, change = change })
@@ -192,7 +192,7 @@ function Session:change_updated(change)
   require("pillion.follow").changed(self, change)
 end
 
--- The queued prompts have changed.
+-- Called when the queued prompts have changed.
 ---@param items? table[]
 ---@param held? boolean the queue waits for `:Pillion queue resume`
 function Session:queue_updated(items, held)
@@ -204,7 +204,7 @@ function Session:queue_updated(items, held)
   self:status()
 end
 
--- A turn that no request of ours began (a queued prompt) is known by this only.
+-- Called for a turn that this client did not start (a queued prompt); there is no other sign of it.
 ---@param status pillion.SessionStatusResponse
 function Session:status_updated(status)
   local was = self.elsewhere
@@ -215,7 +215,8 @@ function Session:status_updated(status)
   self:status()
 end
 
--- The conversation was taken back to before a prompt; without one it is whole again and follows as updates.
+-- Called when the conversation was restored to the state before a prompt. Without a prompt it is complete again, and
+-- updates follow.
 ---@param message? string messageId
 function Session:reverted(message)
   if not message then
@@ -235,7 +236,7 @@ end
 
 require("pillion.session_turns")(Session)
 
--- A session of another ACP client in this Neovim: it holds open reviews and nothing else, and no view shows it.
+-- A session of another ACP client in this Neovim: it only has open reviews, and no view shows it.
 ---@param id string
 ---@return pillion.Session
 function M.guest(id)
@@ -252,7 +253,7 @@ function M.create(cwd)
   return s
 end
 
--- A stored session; with replay its conversation comes as updates.
+-- Opens a stored session; with replay the sidecar sends its conversation as updates.
 ---@param id string
 ---@param cwd string
 ---@param replay boolean
@@ -273,7 +274,7 @@ function M.get()
   return M.current or M.create()
 end
 
--- Marks every session as lost: the sidecar has ended.
+-- Marks every session as lost, because the sidecar has ended.
 ---@param e {code: integer, wanted: boolean, said: string} how it ended
 function M.lost(e)
   for _, s in pairs(M.by_id) do
@@ -286,7 +287,7 @@ function M.lost(e)
   end
 end
 
--- Opens the sessions of a sidecar that crashed again, in the one that was started in its place.
+-- After a crash, opens the sessions again in the new sidecar.
 function M.reopen()
   for _, s in pairs(M.by_id) do
     if s.state == "lost" then

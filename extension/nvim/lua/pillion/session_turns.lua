@@ -1,4 +1,4 @@
--- What a session asks of the sidecar: being opened, prompts and their end, settings, other calls. Adds to the class.
+-- The requests of a session: opening it, prompts and their end, settings, other methods. Adds to the class.
 local compat = require("pillion.compat")
 local config = require("pillion.config")
 local log = require("pillion.log")
@@ -11,7 +11,7 @@ return function(Session)
     return self.running > 0 or self.elsewhere == true
   end
 
-  -- Takes over what the sidecar answered when the session was opened.
+  -- Uses the sidecar's answer to the request that opened the session.
   ---@param r table its configOptions
   function Session:take_settings(r)
     self.options = r.configOptions or {}
@@ -32,7 +32,7 @@ return function(Session)
     return params
   end
 
-  -- Makes the session in the sidecar, unless it is there.
+  -- Creates the session in the sidecar, if it does not exist there.
   ---@param callback fun(err?: string)
   function Session:open(callback)
     if self.state == "ready" and process.state == "ready" then
@@ -72,13 +72,14 @@ return function(Session)
         self.replay = nil
         process.request(method, with_settings({ sessionId = self.id, cwd = self.cwd, mcpServers = {} }), answered)
       else
-        -- Updates may come before the answer: the id is not known then, so they cannot be missed, only be ours.
+        -- Updates may arrive before the answer, when this client does not know the id yet: an update with an unknown id
+        -- belongs to this session.
         process.request("session/new", with_settings({ cwd = self.cwd, mcpServers = {} }), answered)
       end
     end)
   end
 
-  -- A turn has ended.
+  -- Called when a turn has ended.
   ---@param err? string
   function Session:ended(err)
     for _, e in ipairs(self.entries) do
@@ -90,7 +91,7 @@ return function(Session)
     compat.user_event("PillionTurnEnd", { session = self.id, error = err })
   end
 
-  -- Sends a prompt. While a turn runs it waits its turn in the sidecar.
+  -- Sends a prompt. While a turn runs, the sidecar queues it.
   ---@param blocks table[] ACP content
   ---@param shown string what the conversation shows
   ---@param done? fun(err?: string, stop?: string)
@@ -114,7 +115,7 @@ return function(Session)
         self.running = math.max(0, self.running - 1)
         entry.request = nil
         if not self.turn or not entry.message or self.turn == entry.message then
-          self.elsewhere = false -- the word that it is over may come later than the answer
+          self.elsewhere = false -- the notification that it is over may arrive after the answer
         end
         if err then
           self:note("error", err.message)
@@ -123,7 +124,7 @@ return function(Session)
         elseif r.stopReason ~= "end_turn" then
           self:note("warning", "Ended: " .. tostring(r.stopReason):gsub("_", " ") .. ".")
         end
-        if entry.waiting then -- cancelled before its turn began
+        if entry.waiting then -- it was cancelled before its turn began
           entry.waiting = nil
           self:tell("changed", entry)
         end
@@ -143,7 +144,7 @@ return function(Session)
     end
   end
 
-  -- Calls a method for this session; says so when the sidecar is too old for it.
+  -- Calls a method for this session; reports if the sidecar is too old for it.
   ---@param method string
   ---@param params table
   ---@param callback pillion.Callback

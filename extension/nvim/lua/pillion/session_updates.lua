@@ -1,4 +1,4 @@
--- What each kind of session/update means for a session: called with the session and the update.
+-- The handlers of each kind of session/update, called with the session and the update.
 
 local function tool(self, u)
   self:tool(u)
@@ -6,8 +6,8 @@ end
 
 return {
   user_message_chunk = function(self, u)
-    -- A prompt of ours comes back with its id when its turn begins: it is shown already, and when it had to wait it moves
-    -- behind the turns that ran before it.
+    -- The sidecar sends a prompt of this client back when its turn begins. It is shown already; if it was queued, it
+    -- moves after the turns that ran before it.
     local meta = u._meta and u._meta.pillion or {}
     for _, e in ipairs((meta.own or meta.steered) and self.entries or {}) do
       if e.kind == "user" and e.text and (e.message == u.messageId or not e.message) and (e.steered or false) == (meta.steered or false) then
@@ -31,7 +31,7 @@ return {
   tool_call = tool,
   tool_call_update = tool,
   plan = function(self, u)
-    -- The newest plan stays in its place while it is worked on; after other prompts it is a new one.
+    -- The newest plan is updated in its place; after another prompt it is a new entry.
     if self.plan and not self.plan.closed then
       self.plan.plan = u.entries or {}
       return self:tell("changed", self.plan)

@@ -1,4 +1,4 @@
--- What is going on, in one line: for a statusline, and for the chat's own windows.
+-- The state of Pillion in one line, for a statusline and for the chat's own windows.
 local M = {}
 
 local function option_name(session, id)
@@ -62,7 +62,7 @@ local function of(buf)
   return v and v.session
 end
 
--- Above the conversation: whose it is and how it stands.
+-- The line above the conversation: session and state.
 ---@param buf integer
 ---@return string
 function M.winbar(buf)
@@ -83,7 +83,7 @@ function M.plain(buf)
   return s and (" " .. (s.title or "Pillion") .. " · " .. state(s)) or ""
 end
 
--- Below the input: model, mode, context, what waits.
+-- The line below the input: model, mode, context, queued prompts.
 ---@param buf integer
 ---@return string
 function M.line(buf)
@@ -126,7 +126,7 @@ function M.line(buf)
   return " " .. escape(table.concat(parts, " · "))
 end
 
--- For a statusline: short, and empty when nothing runs.
+-- The text for a statusline: short, and empty if no turn runs.
 ---@return string
 function M.text()
   local session = require("pillion.session").current
@@ -141,7 +141,7 @@ function M.text()
   return words
 end
 
--- Called when something of it may have changed.
+-- Called when something that it shows may have changed.
 ---@param v? pillion.ChatBuffer
 function M.changed(v)
   vim.cmd("redrawstatus!")

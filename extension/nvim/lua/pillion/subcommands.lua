@@ -1,9 +1,9 @@
--- The subcommands of :Pillion: what each does, which words it takes, how they are completed.
+-- The subcommands of :Pillion: their functions, their arguments and their completion.
 local M = {}
 
 ---@class pillion.Subcommand
 ---@field run fun(args: string[], raw: table)
----@field fits? fun(args: string[]): boolean whether these words are arguments of it; without it: none may follow
+---@field fits? fun(args: string[]): boolean whether these words are valid arguments; without it no arguments are allowed
 ---@field complete? fun(lead: string, before: string[]): string[]
 ---@field help string
 
@@ -192,7 +192,7 @@ sub.changes = {
 --- Defines a subcommand that switches to a review style and back to preview.
 --- @param name string the style, and the option that holds it
 --- @param summary string
---- @param told string what the user reads when it is on
+---- @param told string the message when it is turned on
 local function style(name, summary, told)
   choice(name, summary, { "on", "off" }, function(args)
     local o = require("pillion.config").options
@@ -200,7 +200,7 @@ local function style(name, summary, told)
     if args[1] then
       on = args[1] == "on"
     end
-    -- One excludes the other: follow accepts what is proposed as it comes, which would land a draft unseen.
+    -- Only one can be on: follow accepts every proposal when it arrives, so it would land a draft without a review.
     o.follow, o.draft = false, false
     o[name] = on
     local s = session()

@@ -1,9 +1,10 @@
--- Syntax colours for lines that are in no buffer: treesitter over the whole new text, cut by line.
+-- Syntax highlights for lines that are in no buffer: treesitter parses the whole new text, then the lines are cut
+-- out.
 local compat = require("pillion.compat")
 
 local M = {}
 
-local most = 256 * 1024 -- bytes of a text that is worth parsing for colours
+local most = 256 * 1024 -- a longer text is not parsed; in bytes
 
 ---@param name string file name
 ---@param buf? integer
@@ -19,8 +20,8 @@ function M.filetype(name, buf)
   return ({ go = "go", lua = "lua", py = "python", js = "javascript", ts = "typescript", md = "markdown", rs = "rust", c = "c", h = "c" })[name:match("%.(%w+)$") or ""] or ""
 end
 
--- A text, parsed once; then for lines (from 1) their coloured spans {first, last, group}, bytes from 0. Only what is
--- shown is looked at. Gives nothing where there is no parser.
+-- Parses a text once and returns a function from lines (from 1) to their highlighted spans {first, last, group}, in
+-- bytes from 0. Only the requested lines are queried. Without a parser there are no spans.
 ---@param s string
 ---@param filetype string
 ---@return fun(first: integer, last: integer): table<integer, {[1]: integer, [2]: integer, [3]: string}[]>
@@ -57,7 +58,8 @@ function M.spans(s, filetype)
   end
 end
 
--- A line as chunks of virtual text over a background group. Later spans win, as in the editor.
+-- Returns a line as chunks of virtual text over a background group. Later spans override earlier ones, as in a
+-- buffer.
 ---@param line string
 ---@param spans? table[]
 ---@param base string

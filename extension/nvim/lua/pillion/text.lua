@@ -1,13 +1,14 @@
--- A buffer as a text and back: line ends, missing last newline, NUL bytes, bytes that are no UTF-8. And positions:
--- LSP's count lines from 0 and characters in UTF-16 units; rows and columns here count from 0, columns in bytes.
+-- Converts a buffer to a text and back: line ends, a missing final newline, NUL bytes, bytes that are not UTF-8. It
+-- also converts positions. LSP counts lines from 0 and characters in UTF-16 units; rows and columns here count from
+-- 0, columns in bytes.
 local M = {}
 
 ---@class pillion.Snapshot
 ---@field lines string[] as the file has them, without line ends
 ---@field sep string
 ---@field eol boolean the text ends with a line end
----@field bytes boolean the text is no UTF-8: each byte is sent as the character of its number
----@field odd boolean line ends of other kinds are inside of lines: positions do not follow the lines
+---@field bytes boolean the text is not UTF-8: each byte is sent as the character with its number
+---@field odd boolean lines contain line ends of other kinds, so LSP's lines are not Neovim's lines
 
 -- Whether a text is valid UTF-8.
 ---@param s string
@@ -33,14 +34,14 @@ local function char_of(byte)
   return string.char(192 + math.floor(n / 64), 128 + n % 64)
 end
 
--- Bytes as characters of the same number.
+-- Converts bytes to characters with the same number.
 ---@param s string
 ---@return string
 function M.widen(s)
   return (s:gsub("[\128-\255]", char_of))
 end
 
--- The way back; nil when a character has no such byte.
+-- Converts characters to the bytes with their number; nil if there is no such byte.
 ---@param s string
 ---@return string?
 function M.narrow(s)
@@ -52,7 +53,7 @@ function M.narrow(s)
   end))
 end
 
--- Whether the last line has an end, as the file would be written now.
+-- Reports whether the last line would be written with a newline.
 ---@param buf integer
 ---@return boolean
 function M.has_eol(buf)
@@ -77,7 +78,7 @@ function M.is_empty(buf)
   end)
 end
 
--- NUL bytes, which Neovim keeps as line feeds, as they are in the file.
+-- Converts a buffer's text to the file's: Neovim stores NUL bytes as line feeds.
 ---@param lines string[]
 ---@return string[]
 function M.with_nul(lines)
@@ -90,7 +91,7 @@ function M.with_nul(lines)
 end
 
 ---@param buf integer
----@param lines? string[] its lines, where they are known already
+---@param lines? string[] its lines, if the caller has them
 ---@return pillion.Snapshot
 function M.snapshot(buf, lines)
   lines = M.with_nul(lines or vim.api.nvim_buf_get_lines(buf, 0, -1, false))
@@ -125,7 +126,7 @@ function M.of(buf)
   return M.join(M.snapshot(buf))
 end
 
--- A text as lines of a buffer with these line ends. NULs become what Neovim keeps for them.
+-- Converts a text with these line ends to the lines of a buffer. Neovim stores NUL bytes as line feeds.
 ---@param s string
 ---@param sep string
 ---@return string[] lines
@@ -145,7 +146,7 @@ function M.split(s, sep)
   return lines, eol
 end
 
--- UTF-16 units of a valid text.
+-- Returns the number of UTF-16 units of a valid text.
 ---@param s string
 ---@return integer
 function M.utf16(s)
@@ -157,7 +158,7 @@ function M.utf16(s)
   return #s - continuations + pairs4
 end
 
--- The byte column of a UTF-16 character; beyond the end is the end.
+-- Returns the byte column of a UTF-16 character; at most the end of the line.
 ---@param line string
 ---@param character integer
 ---@return integer
@@ -178,7 +179,7 @@ function M.column(line, character)
   return math.min(i - 1, #line)
 end
 
--- The byte offset of an LSP position in a text, by LSP's line ends: \n, \r\n and \r.
+-- Returns the byte offset of an LSP position in a text, with LSP's line ends: \n, \r\n and \r.
 ---@param s string
 ---@param pos {line: integer, character: integer}
 ---@return integer

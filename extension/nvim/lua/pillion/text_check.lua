@@ -1,9 +1,10 @@
--- What Neovim's own language servers say of a proposed text, before a person approves it. The sidecar asks where it has no
--- server for a file.
+-- Checks a proposed text with Neovim's own language servers, before the person approves it. The sidecar requests this
+-- for files for which it has no server.
 --
--- The text is put into a hidden buffer beside the file, which Neovim's clients are attached to. The person's buffer is not
--- touched: a server that saw the proposal there would mix it with what is typed meanwhile. A copy has problems of its own
--- (the server sees names twice), so the text before is checked in the same way, and the sidecar compares the two.
+-- The text is in a hidden buffer beside the file, to which Neovim's clients are attached. The person's buffer does
+-- not change: a server that got the proposal there would mix it with what the person types. The copy has problems of
+-- its own, because the server sees names twice. So the text before the change is checked in the same way, and the
+-- sidecar compares the two.
 local compat = require("pillion.compat")
 local diagnostics = require("pillion.diagnostics")
 local paths = require("pillion.paths")
@@ -11,16 +12,18 @@ local text = require("pillion.text")
 
 local M = {}
 
--- Milliseconds. A server often publishes the problems of syntax first and the rest later, so the copy is read once it has
--- been quiet; a server that says nothing in `limit` does not look at copies. Two limits fit into the sidecar's ten seconds.
+-- Milliseconds. A server often publishes syntax errors first and other problems later, so the problems are read after
+-- a pause in the messages. A server that sends nothing within `limit` does not check copies. Two limits fit into the
+-- sidecar's ten seconds.
 M.quiet, M.limit = 300, 4000
 
--- How long a checked copy stays: a late message about a file without a buffer would make Neovim add one of that name.
+-- How long a checked copy is kept: if a message about a file without a buffer arrived late, Neovim would create a
+-- buffer for it.
 local keep = 3000
 
 local copies = 0
 
--- Does something without autocommands: no plugin of the person's should set up a buffer that they never see.
+-- Calls a function without autocommands: plugins must not configure a buffer that the person never sees.
 local function silently(f)
   local ignored = vim.o.eventignore
   vim.o.eventignore = "all"
@@ -45,14 +48,15 @@ local function clients_of(buf)
   return out
 end
 
--- The name of a copy: beside the file, as imports are relative to it, and with its ending, as servers look at that.
+-- Returns the name of a copy: in the folder of the file, because imports are relative to it, and with its extension,
+-- which servers use.
 local function copy_name(path)
   copies = copies + 1
   local stem, ending = path:match("^(.*[^/])(%.[^./]*)$")
   return ("%s.pillion-%d%s"):format(stem or path, copies, ending or "")
 end
 
--- A hidden buffer with a text, like another one.
+-- Creates a hidden buffer with a text, with the options of another buffer.
 local function copy_of(like, path, content)
   local buf = vim.api.nvim_create_buf(false, true) -- unlisted, "nofile", without a swap file
   local ok = silently(function()
@@ -61,8 +65,8 @@ local function copy_of(like, path, content)
     vim.bo[buf].fileformat = vim.bo[like].fileformat
     vim.api.nvim_buf_set_lines(buf, 0, -1, false, lines)
     vim.bo[buf].eol = eol
-    vim.bo[buf].filetype = vim.bo[like].filetype -- servers are told the language by it
-    vim.b[buf].pillion_copy = true -- what lists problems leaves it out
+    vim.bo[buf].filetype = vim.bo[like].filetype -- the servers get the language from it
+    vim.b[buf].pillion_copy = true -- lists of problems leave out this buffer
   end)
   if ok then
     return buf
@@ -70,7 +74,7 @@ local function copy_of(like, path, content)
   vim.api.nvim_buf_delete(buf, { force = true })
 end
 
--- Checks one text; done gets its problems, or nil when no server said anything of it.
+-- Checks one text; done gets its problems, or nil if no server reported on it.
 local function check(like, path, clients, content, done)
   local buf = copy_of(like, path, content)
   if not buf then
@@ -90,7 +94,7 @@ local function check(like, path, clients, content, done)
       local own, real = vim.fn.fnamemodify(vim.api.nvim_buf_get_name(buf), ":t"), vim.fn.fnamemodify(path, ":t")
       for _, d in ipairs(vim.diagnostic.get(buf)) do
         local p = diagnostics.wire(buf, d)
-        p.message = p.message:gsub(vim.pesc(own), (real:gsub("%%", "%%%%"))) -- a server may quote the file's name
+        p.message = p.message:gsub(vim.pesc(own), (real:gsub("%%", "%%%%"))) -- a server may include the file's name in a message
         found[#found + 1] = p
       end
     end
@@ -120,7 +124,7 @@ local function check(like, path, clients, content, done)
     pulls = pulls or (c.server_capabilities or {}).diagnosticProvider ~= nil
   end
   if pulls then
-    -- Neovim pulls diagnostics only of buffers that a window shows.
+    -- Neovim pulls diagnostics only for buffers in a window.
     pcall(vim.lsp.buf_request, buf, "textDocument/diagnostic", { textDocument = { uri = vim.uri_from_bufnr(buf) } })
   end
 end
@@ -135,7 +139,7 @@ function M.answer(p, reply)
   if #clients == 0 then
     return reply({ checked = false, reason = "no language server of Neovim is attached to " .. paths.short(path) })
   end
-  -- One after the other: the two copies must not see each other.
+  -- One after the other: with both copies at once, a server would see names twice.
   check(buf, path, clients, p.before, function(before)
     check(buf, path, clients, p.after, function(after)
       if not (before and after) then
