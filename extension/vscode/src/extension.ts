@@ -1,5 +1,5 @@
-// What a window needs of Pillion before anybody uses it: its place in the status bar, its commands, and fixes where problems
-// are. The rest is loaded when one of these is first used, so that a window that never asks pays next to nothing.
+// The parts of Pillion that each window needs: the status bar item, the commands, and quick fixes at problems. The other
+// parts are loaded when one of these is first used, so that a window that does not use Pillion costs little.
 import * as vscode from "vscode";
 import { codeActions } from "./host/codeactions";
 import { registerTools } from "./host/lmregister";
@@ -24,7 +24,7 @@ export function activate(context: vscode.ExtensionContext): void {
     codeActions(),
     registerTools(async (input, token) => (await parts()).callTool(input, token)),
   );
-  if (vscode.window.tabGroups.all.some((group) => group.tabs.some(ours))) void parts(); // left over from before a restart: it knows what to do with them
+  if (vscode.window.tabGroups.all.some((group) => group.tabs.some(ours))) void parts(); // tabs from before a restart: the loaded code closes or reads them
 }
 
 function ours({ input, label }: vscode.Tab): boolean {

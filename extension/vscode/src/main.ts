@@ -1,4 +1,4 @@
-// Wires the parts; each knows only those it is given. Loaded when one of them is first needed.
+// Creates the parts and gives each the others that it needs. Loaded when one of them is first needed.
 import * as vscode from "vscode";
 import { asks } from "./host/actions";
 import { applyEdits } from "./host/apply";
@@ -31,7 +31,7 @@ import { Terminals } from "./host/terminals";
 import { TextChecks } from "./host/textcheck";
 import { TurnLenses } from "./host/turnlenses";
 
-/** What VS Code asks of us once somebody uses Pillion. */
+/** What VS Code may call in this extension after it was loaded. */
 export interface Parts {
   run(command: string, args: readonly unknown[]): unknown;
   resolveView(view: vscode.WebviewView): void;

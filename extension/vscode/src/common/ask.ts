@@ -1,4 +1,4 @@
-// The words of prompts that a command sends for the person.
+// The texts of prompts that commands send.
 
 export interface AskedProblem {
   line: number; // from 1
@@ -7,7 +7,7 @@ export interface AskedProblem {
   source?: string | undefined;
 }
 
-const most = 20; // problems that are named; the agent reads the others from the language server
+const most = 20; // problems that the prompt lists; the agent reads the others from the language server
 
 export function fixPrompt(path: string, problems: readonly AskedProblem[]): string {
   if (problems.length === 0) return `Fix the problems in ${path}.`;
@@ -41,7 +41,7 @@ export function reviewPrompt(target: string): string {
   return `/review ${target}`.trim();
 }
 
-/** A test's failure, as its extension reported it. Lines count from 1. */
+/** The failure of a test, as its extension reported it. Lines count from 1. */
 export interface TestFailure {
   text: string;
   expected?: string | undefined;
@@ -63,7 +63,7 @@ export function fixCommandPrompt(command: string, exitCode: number, cwd: string,
   return `This command failed with exit code ${exitCode}${cwd ? ` in ${cwd}` : ""}:\n${fenced(command)}\n${printed}\nFind the cause and fix it.`;
 }
 
-/** A text as a block of code that nothing in it can end. */
+/** A text as a fenced block of code; the fence is longer than every fence in the text. */
 function fenced(text: string): string {
   const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map((m) => m[0].length));
   const fence = "`".repeat(longest + 1);

@@ -1,17 +1,17 @@
 /**
- * What the person has decided about the hunks of a change set so far: the one place where that is kept. The panel's card, the
- * lenses and the answer read it. The document of a proposal is only where the person types: what is read from it comes here
- * (host/review.ts), and nothing is asked of the document again. No vscode, no DOM.
+ * The person's decisions on the hunks of a change set. They are stored only here; the card in the panel, the lenses and
+ * the answer read them. Text that the person types into the document of a proposal is read by host/review.ts, which
+ * stores the decisions here. No vscode, no DOM.
  */
 import type { HunkDecision } from "./protocol";
 
-/** What is known of one hunk. A hunk that was never touched has an empty state. */
+/** The state of one hunk. It is empty for a hunk that was never touched. */
 export interface HunkState {
   /** Undefined: undecided. */
   readonly choice?: "accept" | "reject" | undefined;
-  /** The person's own lines, without line ends, where they typed into the hunk. */
+  /** The person's own lines, without line ends, if they typed into the hunk. */
   readonly lines?: readonly string[] | undefined;
-  /** For the model; it goes along whatever is decided. */
+  /** A comment for the model; it is sent with any decision. */
   readonly comment?: string | undefined;
 }
 
@@ -31,13 +31,13 @@ export class Decisions {
     return n;
   }
 
-  /** Whether accepting the rest would write the proposal as it was made. */
+  /** Whether accepting the other hunks would write the proposal unchanged. */
   get empty(): boolean {
     for (const s of this.states.values()) if (s.choice === "reject" || s.lines) return false;
     return true;
   }
 
-  /** Changes the named parts of a hunk's state; undefined clears one. Returns whether anything is different now. */
+  /** Changes the named parts of a hunk's state; undefined clears a part. Returns whether the state has changed. */
   set(hunkId: string, part: HunkState): boolean {
     const was = this.of(hunkId);
     const now = { ...was, ...part };
@@ -47,14 +47,14 @@ export class Decisions {
   }
 
   /**
-   * The decisions as the wire wants them when everything undecided is accepted, or rejected. A hunk without a word of its own
-   * is left out: the answer's option says what becomes of it.
+   * The decisions as the wire needs them when everything undecided is accepted, or rejected. A hunk without its own
+   * decision is left out: the option of the answer decides it.
    */
   answer(acceptRest: boolean): Record<string, HunkDecision> {
     const out: Record<string, HunkDecision> = {};
     for (const [id, s] of this.states) {
       const accepted = s.choice ? s.choice === "accept" : acceptRest;
-      // lines that were typed into a hunk which is then rejected are nobody's decision
+      // lines that were typed into a hunk which is then rejected are not part of the answer
       if (!s.choice && !s.comment && !(accepted && s.lines)) continue;
       const comment = s.comment ? { comment: s.comment } : {};
       if (!accepted) out[id] = { decision: "reject", ...comment };

@@ -1,13 +1,13 @@
-/** Line diffs for cards: what changed, with a little around it, bounded in time and size. */
+/** Line diffs for cards: the changed lines with some context, limited in time and size. */
 import type { DiffLine } from "./view";
 
-/** Lines around a change. */
+/** Lines of context around a change. */
 const around = 3;
-/** Edits that the exact search looks for; beyond it the differing middle counts as replaced. */
+/** Limit of the exact search, in edits. With more edits the middle part that differs counts as replaced. */
 const maxEdits = 1000;
-/** Lines of a diff that are kept to read in a card. */
+/** Lines of a diff that a card keeps. */
 const maxLines = 600;
-/** Characters of one line that are kept. */
+/** Characters that are kept of one line. */
 const maxWidth = 2000;
 
 export interface TextDiff {
@@ -115,7 +115,7 @@ function render(a: string[], b: string[], head: number, script: { sign: " " | "-
   };
   let i = head;
   let j = head;
-  let shown = 0; // lines of a that are already out
+  let shown = 0; // lines of a that were added to the result
   for (const run of script) {
     if (run.sign === " ") {
       i += run.count;
@@ -123,7 +123,7 @@ function render(a: string[], b: string[], head: number, script: { sign: " " | "-
       continue;
     }
     if (i > shown || out.length === 0) {
-      // what follows the last change, then what stands before this one
+      // the lines after the last change, then those before this one
       for (const end = Math.min(shown + around, i); out.length > 0 && shown < end; shown++) push(" ", a[shown] ?? "");
       const from = Math.max(shown, i - around);
       if (from > shown || out.length === 0) push("@", `@@ line ${String(j - (i - from) + 1)} @@`);

@@ -1,16 +1,16 @@
-/** What was run on a draft before it was proposed, as it may be shown: of whatever came, what a person can read. */
+/** The commands that were run on a draft before it was proposed, checked and limited so that they can be shown. */
 import { list, number, text, tree, word } from "./narrow";
 import type { EvidenceView, TestView } from "./view";
 
-/** What a card can hold; a suite of more is read in its own output. */
+/** The limits of a card; for a larger test suite the person reads its own output. */
 const mostCommands = 20;
 const mostTests = 5000;
-/** Characters of output that are kept of a command or a test: its end, where the failure is. */
+/** Characters of output that are kept of a command or a test: the end, where the failure is. */
 const mostOutput = 8 << 10;
 
 const statuses = ["passed", "failed", "notRun", "skipped"] as const;
 
-/** An unknown status is one that did not run: nothing unknown may read as a success. */
+/** An unknown status counts as "not run", so that it never looks like a success. */
 export function readEvidence(raw: unknown): EvidenceView[] {
   return list(Array.isArray(raw) ? raw : tree(raw)?.["checks"]).slice(0, mostCommands).flatMap((x): EvidenceView[] => {
     const e = tree(x);
@@ -45,12 +45,12 @@ function test(raw: unknown): TestView[] {
 }
 
 function end(output: string | undefined): string | undefined {
-  const s = output?.replace(/\n*<bash_metadata>\n[\s\S]*$/, ""); // notes for the model: how it ended is said already
+  const s = output?.replace(/\n*<bash_metadata>\n[\s\S]*$/, ""); // notes for the model: the card shows the exit code already
   if (s === undefined || s.length <= mostOutput) return s;
   return `…${s.slice(s.indexOf("\n", s.length - mostOutput))}`;
 }
 
-/** How many of each, the gravest first: "1 failed, 13 passed". */
+/** How many tests have each status, the worst first: "1 failed, 13 passed". */
 export function countTests(tests: readonly TestView[]): string {
   const n = (status: TestView["status"], word: string) => {
     const count = tests.filter((t) => t.status === status).length;
@@ -59,7 +59,7 @@ export function countTests(tests: readonly TestView[]): string {
   return [...n("failed", "failed"), ...n("passed", "passed"), ...n("skipped", "skipped"), ...n("notRun", "not run")].join(", ");
 }
 
-/** All of it in a few words: what a lens, and a screen reader, say first. "" where nothing was to be run. */
+/** A summary in a few words, for lenses and screen readers. "" if there was nothing to run. */
 export function evidenceSummary(all: readonly EvidenceView[]): string {
   if (all.length === 0) return "";
   const tests = all.flatMap((e) => e.tests);

@@ -1,25 +1,25 @@
-// A proposal under review: which lines of the edited right side belong to which hunk, and what became of each. Text in,
-// decisions out; everything follows from the texts alone, so undo, redo and a closed editor need no bookkeeping.
+// A proposal under review: which lines of the edited right side belong to which hunk, and what the person decided by
+// editing. Everything is computed from the texts alone, so undo, redo and a closed editor need no bookkeeping.
 import { edits } from "./diff";
 import type { Hunk } from "./protocol";
 
 export interface ReviewedHunk {
   id: string;
-  /** First line on the right side as it is now, from 0. */
+  /** First line of the hunk on the present right side, from 0. */
   start: number;
-  /** The lines there now, without line ends. */
+  /** The hunk's present lines, without line ends. */
   lines: string[];
   /** The lines before the change. */
   old: string[];
-  /** The lines as they were proposed. */
+  /** The proposed lines. */
   proposed: string[];
-  /** As proposed, taken back to the old lines, or changed by the person. */
+  /** Whether the lines are as proposed, restored to the old lines, or edited by the person. */
   kind: "proposed" | "reverted" | "edited";
 }
 
 export interface Reviewed {
   hunks: ReviewedHunk[];
-  /** The person also changed lines that no hunk is about. */
+  /** Whether the person also changed lines outside the hunks. */
   outside: boolean;
 }
 
@@ -50,7 +50,7 @@ export function reviewed(base: string, proposed: string, hunks: readonly Hunk[],
   return { hunks: out, outside: blocks.length > 0 && !same(rebuilt(then, areas, out), now) };
 }
 
-/** The right side when only the given hunks hold their lines and the others are as they were before. */
+/** The right side with only the given hunks applied. */
 export function textWith(base: string, hunks: readonly Hunk[], lines: (id: string) => readonly string[] | undefined): string {
   const before = linesOf(base);
   const out: string[] = [];
@@ -67,13 +67,13 @@ export function textWith(base: string, hunks: readonly Hunk[], lines: (id: strin
   return out.length > 0 ? out.join("\n") + "\n" : "";
 }
 
-/** Where two texts differ, as hunks of a change. */
+/** The differences of two texts, as hunks of a change. */
 export function hunksOf(base: string, proposed: string): Hunk[] {
   const start = (from: number, lines: number) => (lines > 0 ? from + 1 : from);
   return blocksOf(linesOf(base), linesOf(proposed)).map(({ a0, a1, b0, b1 }, i) => ({ id: `h${i + 1}`, oldStart: start(a0, a1 - a0), oldLines: a1 - a0, newStart: start(b0, b1 - b0), newLines: b1 - b0 }));
 }
 
-/** Lines without their ends; a last line end opens no line of its own. */
+/** Lines without their ends; a final line end does not add an empty line. */
 export function linesOf(text: string): string[] {
   if (text === "") return [];
   const lines = text.split(/\r?\n/);
@@ -94,7 +94,7 @@ interface Block {
   b1: number;
 }
 
-// The wire counts from 1 and names the line before an insertion, which counts from 0 is the line after it.
+// The wire counts from 1 and names the line before an insertion. That is the line after it, counted from 0.
 function first(start: number, lines: number): number {
   return lines > 0 ? start - 1 : start;
 }
@@ -127,7 +127,7 @@ function blocksOf(a: string[], b: string[]): Block[] {
   return out;
 }
 
-/** An insertion or deletion among equal lines can stand in several places: the one inside a hunk is meant. */
+/** An insertion or deletion among equal lines can be placed in several ways; choose the one inside a hunk. */
 function slide(block: Block, a: string[], b: string[], areas: readonly Area[]): Block {
   const inside = (x: Block) => areas.some((h) => h.from <= x.a0 && x.a1 <= h.to);
   if (inside(block) || (block.a0 < block.a1 && block.b0 < block.b1)) return block;
@@ -139,8 +139,8 @@ function slide(block: Block, a: string[], b: string[], areas: readonly Area[]): 
 }
 
 /**
- * Reads the text as one where each hunk is either wholly as proposed (true) or wholly as before (false): no guess is needed
- * then. Undefined when it is neither.
+ * Reads the text as one in which each hunk has either all its proposed lines (true) or all its old lines (false), so
+ * that nothing must be guessed. Undefined if the text is not of this form.
  */
 function whole(then: string[], now: string[], areas: readonly (Area & { old: string[] })[]): boolean[] | undefined {
   const matches = (at: number, lines: readonly string[], from: number, to: number) => {
@@ -148,7 +148,7 @@ function whole(then: string[], now: string[], areas: readonly (Area & { old: str
     return at + to - from <= now.length;
   };
   const chosen: boolean[] = [];
-  const places: number[] = []; // where each hunk began
+  const places: number[] = []; // where each hunk begins
   const failed = new Set<string>();
   let i = 0;
   let at = 0;
@@ -178,7 +178,7 @@ function whole(then: string[], now: string[], areas: readonly (Area & { old: str
       if (taken) continue;
       failed.add(`${i} ${at}`);
     }
-    // back to the last hunk that was read as proposed
+    // go back to the last hunk that was read as proposed
     do {
       i--;
       if (i < 0) return undefined;
@@ -228,8 +228,8 @@ function same(a: readonly string[], b: readonly string[]): boolean {
 }
 
 /**
- * The lines of a hunk (counted from 0 in it) that differ from the old ones in nothing but blanks at their ends. VS Code's diff
- * editor leaves them unmarked, as it is set by default, and a re-indented line looks as if nothing were proposed there.
+ * The lines of a hunk (counted from 0 in it) that differ from the old ones only in white space at their beginning or
+ * end. By default VS Code's diff editor does not mark these, so a re-indented line would look unchanged.
  */
 export function blankChanges(h: Pick<ReviewedHunk, "old" | "lines">): number[] {
   const out: number[] = [];

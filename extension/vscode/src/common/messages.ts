@@ -1,7 +1,7 @@
-/** What the host and the webview say to each other. Both sides check what arrives: see parseToHost. */
+/** The messages between the host and the webview. Both sides check what they receive: see parseToHost. */
 import type { ActionId, Attachment, Detail, Draft, Entry, Head, Mention } from "./view";
 
-/** One change of the transcript; a list of them, applied in order, makes the webview's copy equal to the host's. */
+/** One change of the transcript. A list of them, applied in order, makes the webview's copy equal to the host's. */
 export type Op =
   | { op: "put"; entry: Entry }
   | { op: "append"; id: string; text: string }
@@ -16,19 +16,19 @@ export type ToView =
   | { type: "head"; head: Partial<Head>; gone?: (keyof Head)[] }
   | { type: "detail"; id: string; detail: Detail }
   | { type: "found"; request: number; items: Found[] }
-  /** Words for the composer: in the place of what stands there, at the caret, or back where they came from because they could not be sent. */
+  /** Text for the composer: replacing its text, at the caret, or put back because it could not be sent. */
   | { type: "draft"; draft: Draft; mode: "replace" | "insert" | "back" }
   | { type: "attach"; attachments: Attachment[] }
   | { type: "focus"; what: "composer" | "approval" | "transcript" }
   | { type: "tell"; text: string; severity: "info" | "error" };
 
-/** Something that @ may mention. */
+/** Something that can be mentioned with @. */
 export interface Found {
   mention: Mention;
   icon: string;
   name: string;
   detail: string;
-  /** UTF-16 offsets of name that matched. */
+  /** UTF-16 offsets of the matching characters in name. */
   hits: number[];
 }
 
@@ -60,7 +60,7 @@ export type ToHost =
   | { type: "queue"; action: "remove" | "up" | "down" | "steer" | "edit" | "resume"; id: string; text?: string }
   | { type: "restore"; entry: string; scope: Scope; edit: boolean }
   | { type: "redo" }
-  /** Keep or undo what the last turn wrote: of a file, or all of it. Open shows it. */
+  /** Keep or undo what the last turn wrote, in one file or in all. "open" shows it. */
   | { type: "changes"; action: "keep" | "undo" | "open"; path: string }
   | { type: "action"; id: ActionId; about?: string };
 
@@ -73,7 +73,8 @@ const fields: Record<ToHost["type"], Record<string, "string" | "number" | "boole
   restore: { entry: "string", scope: "string", edit: "boolean" }, redo: {}, changes: { action: "string", path: "string" }, action: { id: "string" },
 };
 
-/** A message of the webview, or undefined when it is none. The webview is ours, yet it draws foreign text: nothing is taken on trust. */
+/** Checks a message of the webview; undefined if it is invalid. The webview is Pillion's, but it draws foreign text,
+ * so it is not trusted. */
 export function parseToHost(raw: unknown): ToHost | undefined {
   if (typeof raw !== "object" || raw === null) return undefined;
   const m = raw as Record<string, unknown>;
@@ -89,7 +90,7 @@ export function parseToHost(raw: unknown): ToHost | undefined {
   return raw as ToHost;
 }
 
-/** Whether something is a draft, also one that was stored by an older version. */
+/** Whether a value is a draft of a prompt; drafts that an older version stored count too. */
 export function isDraft(raw: unknown): raw is Draft {
   if (typeof raw !== "object" || raw === null) return false;
   const d = raw as Record<string, unknown>;
@@ -99,13 +100,13 @@ export function isDraft(raw: unknown): raw is Draft {
     && d["attachments"].every((x: unknown) => typeof (x as Attachment | null)?.data === "string");
 }
 
-/** What a prompt may carry. */
+/** The limits of the attachments of a prompt. */
 export const limits = {
-  /** Bytes of one picture; providers refuse more. */
+  /** Bytes of one image; providers refuse larger ones. */
   image: 5 << 20,
   /** Bytes of one PDF. */
   pdf: 20 << 20,
-  /** Bytes of all attachments of a prompt: one message may have 32 MiB, and base64 grows by a third. */
+  /** Bytes of all attachments of a prompt: one message may have 32 MiB, and base64 adds a third. */
   total: 22 << 20,
 };
 

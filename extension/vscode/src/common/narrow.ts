@@ -1,4 +1,4 @@
-/** The wire is unknown until it has been through here. */
+/** Converts unknown values of the wire to types; each message passes through these functions first. */
 
 export type Tree = Record<string, unknown>;
 
@@ -22,18 +22,18 @@ export function texts(v: unknown): string[] {
   return list(v).filter((x): x is string => typeof x === "string");
 }
 
-/** `_meta.pillion` of anything. */
+/** `_meta.pillion` of an object. */
 export function pillion(v: unknown): Tree {
   return tree(tree(tree(v)?.["_meta"])?.["pillion"]) ?? {};
 }
 
-/** Milliseconds since 1970 of an RFC 3339 time. */
+/** An RFC 3339 time as milliseconds since 1970. */
 export function time(v: unknown): number | undefined {
   const t = typeof v === "string" ? Date.parse(v) : NaN;
   return Number.isNaN(t) ? undefined : t;
 }
 
-/** One of the words, or the other. */
+/** The value if it is one of the words, else the default. */
 export function word<T extends string>(v: unknown, words: readonly T[], other: T): T {
   return words.includes(v as T) ? (v as T) : other;
 }

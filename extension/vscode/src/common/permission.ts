@@ -1,10 +1,11 @@
-/** A permission request as it may be shown: of whatever came, what a person can decide on. */
+/** A permission request, checked so that it can be shown and decided. */
 import { list, number, pillion, text, texts, tree } from "./narrow";
 import type { ChangeDiagnostics, FileChange, HunkEffect, PermissionOption, Problem, RequestPermissionRequest, ToolCallMeta } from "./protocol";
 
 const kinds = ["allow_once", "allow_always", "reject_once", "reject_always"];
 
-/** The request with its options and its `_meta.pillion` made sure of; undefined when there is nothing to decide, or no way to. */
+/** The request with its options and its `_meta.pillion` checked; undefined if there is nothing to decide or no
+ * option. */
 export function permissionOf(raw: unknown): { request: RequestPermissionRequest; meta: ToolCallMeta } | undefined {
   const r = tree(raw);
   const call = tree(r?.["toolCall"]);
@@ -17,7 +18,7 @@ export function permissionOf(raw: unknown): { request: RequestPermissionRequest;
     always: texts(own["always"]),
     patterns: texts(own["patterns"]),
     why: text(own["why"]),
-    // one that cannot be read, and none is shown as hunks: the standard part has them all
+    // If one file cannot be read, none is shown as hunks: the standard part of the request has them all.
     files: files.every(isChange) ? files : [],
     diagnostics: verdictOf(call),
   } as ToolCallMeta;
@@ -25,7 +26,7 @@ export function permissionOf(raw: unknown): { request: RequestPermissionRequest;
   return { request: { ...(r as unknown as RequestPermissionRequest), options, toolCall }, meta };
 }
 
-/** What a tool call, or an update of one, says of the check of its change; undefined when it says nothing that can be read. */
+/** The verdict of a change in a tool call or an update; undefined if there is none that can be read. */
 export function verdictOf(call: unknown): ChangeDiagnostics | undefined {
   return readVerdict(pillion(tree(call))["diagnostics"]);
 }
@@ -35,7 +36,7 @@ export function readVerdict(raw: unknown): ChangeDiagnostics | undefined {
   return d && text(d["certainty"]) !== undefined && Array.isArray(d["fixed"]) && Array.isArray(d["introduced"]) ? (d as unknown as ChangeDiagnostics) : undefined;
 }
 
-/** What each hunk does, of an answer that may hold anything. */
+/** The effect of each hunk, from an answer that is not trusted. */
 export function readEffects(raw: unknown): Map<string, HunkEffect> {
   const out = new Map<string, HunkEffect>();
   for (const [id, e] of Object.entries(tree(raw) ?? {})) {

@@ -1,14 +1,14 @@
-/** Where code of an answer belongs in a file: a declaration takes the place of the one that begins alike. */
+/** Where code of an answer belongs in a file: a declaration replaces the one with the same beginning. */
 
 export interface Place {
-  /** Lines of the file, from 0, both included. */
+  /** Lines of the file, from 0, the last one included. */
   from: number;
   to: number;
-  /** What goes before each line of the code, so that it stands as deep as what it replaces. */
+  /** The indentation to add before each line of the code, so that it is indented like what it replaces. */
   indent: string;
 }
 
-/** The lines that code is to replace; undefined where nothing in the file begins as it does, or more than one thing. */
+/** The lines that the code replaces; undefined if no line of the file has the same beginning, or more than one. */
 export function placeOf(file: readonly string[], code: readonly string[]): Place | undefined {
   const head = code.findIndex((l) => l.trim() !== "");
   const first = code[head];
@@ -29,7 +29,7 @@ function endOf(file: readonly string[], from: number, code: readonly string[], l
   const fileDepth = margin(file[from] ?? "").length;
   const body = code.slice(1).filter((l) => l.trim() !== "");
   if (body.length > 0 && margin(last).length <= depth) {
-    // closed by a line of its own, as deep as the first
+    // closed by a line of its own, with the same indentation as the first
     for (let i = from + 1; i < file.length; i++) {
       const line = file[i] ?? "";
       if (line.trim() === "" || margin(line).length > fileDepth) continue;
@@ -38,7 +38,7 @@ function endOf(file: readonly string[], from: number, code: readonly string[], l
     return undefined;
   }
   if (body.length > 0) {
-    // as far as it is deeper
+    // as long as the lines are indented further
     let to = from;
     for (let i = from + 1; i < file.length; i++) {
       const line = file[i] ?? "";

@@ -1,4 +1,4 @@
-// JSON-RPC 2.0, one message per line, over two byte streams. It knows no method: types come from wire.ts.
+// JSON-RPC 2.0, one message per line, over two byte streams. It knows no methods: their types are in wire.ts.
 
 /** An error that the other side answered, or that a handler throws to choose its code. */
 export class RpcError extends Error {
@@ -12,7 +12,7 @@ export class RpcError extends Error {
   }
 }
 
-/** The error of every request that was open when the connection ended. */
+/** The error of each request that was open when the connection ended. */
 export class ClosedError extends Error {
   constructor(reason: string) {
     super(reason);
@@ -22,13 +22,13 @@ export class ClosedError extends Error {
 
 export const cancelled = -32800;
 
-/** Answers a request; the signal says that the caller no longer wants it. */
+/** Answers a request; the signal tells that the caller has cancelled it. */
 export type RequestHandler = (params: unknown, signal: AbortSignal) => unknown;
 
 export interface Handlers {
   request(method: string): RequestHandler | undefined;
   notification(method: string, params: unknown): void;
-  /** What could not be read or handled; the connection lives on. */
+  /** Called for messages that could not be read or handled; the connection continues. */
   problem(message: string): void;
 }
 
@@ -47,7 +47,7 @@ interface Waiting {
   reject(error: Error): void;
 }
 
-/** One connection. Feed it with `take`, end it with `close`; what it says goes to `write`. */
+/** One connection. `take` gives it received bytes, `close` ends it; it sends with `write`. */
 export class Connection {
   private next = 1;
   private rest: string[] = [];
@@ -61,12 +61,12 @@ export class Connection {
     private readonly handlers: Handlers,
   ) {}
 
-  /** The request that has waited longest. */
+  /** The oldest request without an answer. */
   get oldest(): { method: string; since: number } | undefined {
     return this.waiting.values().next().value;
   }
 
-  /** When something last came. */
+  /** When the last bytes were received. */
   get heardAt(): number {
     return this.lastHeard;
   }
@@ -79,7 +79,7 @@ export class Connection {
     if (this.closeReason !== undefined) return Promise.reject(new ClosedError(this.closeReason));
     const id = this.next++;
     return new Promise((resolve, reject) => {
-      // A cancelled request is still answered, by a result or by -32800: the caller hears what really happened.
+      // A cancelled request is still answered, with a result or with -32800, so the caller learns what happened.
       const abort = () => this.send({ method: "$/cancel_request", params: { requestId: id } });
       const done = () => signal?.removeEventListener("abort", abort);
       this.waiting.set(id, { method, since: Date.now(), resolve: (v) => (done(), resolve(v)), reject: (e) => (done(), reject(e)) });
@@ -93,7 +93,7 @@ export class Connection {
     if (this.closeReason === undefined) this.send({ method, params });
   }
 
-  /** Takes a piece of what the other side said; pieces may end in the middle of a line. */
+  /** Takes received bytes; they may end in the middle of a line. */
   take(piece: string): void {
     this.lastHeard = Date.now();
     let from = 0;
@@ -135,7 +135,7 @@ export class Connection {
     const m = message as Message;
     if (typeof m.method === "string") {
       if (m.id == null) this.notification(m.method, m.params);
-      else void this.answer(m.id, m.method, m.params); // its errors become answers
+      else void this.answer(m.id, m.method, m.params); // its errors become error responses
     } else if (typeof m.id === "number") this.response(m.id, m);
     else this.handlers.problem(`neither request nor response: ${line.slice(0, 200)}`);
   }

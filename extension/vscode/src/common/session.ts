@@ -1,6 +1,6 @@
 /**
- * A session's updates → what the panel shows. It takes in what the sidecar sends, in any order it may come, and says what
- * changed as ops; applied in order they make a copy equal. No vscode, no DOM, no clock.
+ * Converts a session's updates to what the panel shows. Updates may arrive in any order. It reports each change as ops;
+ * a copy to which they are applied in order stays equal. No vscode, no DOM, no clock.
  */
 import type { AvailableCommand, ContentBlock, SessionConfigOption } from "./protocol";
 import { list, number, pillion, text, tree, word, type Tree } from "./narrow";
@@ -8,7 +8,7 @@ import type { Op } from "./messages";
 import { takeTool } from "./tool";
 import type { Action, AttachmentView, Detail, Entry, Head, NoticeEntry, TextEntry, ThoughtEntry, ToolEntry, TurnEntry, UserEntry } from "./view";
 
-/** Where entries and details are kept, in the order of their first setting: a Map, or one that packs what is old. */
+/** Stores entries and details in the order in which they were first set: a Map, or a map that packs old values. */
 export interface Kept<V> {
   readonly size: number;
   get(id: string): V | undefined;
@@ -27,16 +27,16 @@ export class SessionState {
   private ops: Op[] = [];
   private headDirty = new Set<keyof HeadPart>();
   private detailDirty = new Set<string>();
-  /** The newest entry of each place where entries grow: "" is the transcript, else a card. */
+  /** The newest entry of each list of entries: "" is the transcript, other keys are cards. */
   private readonly newest = new Map<string, string>();
   private readonly seqs = new Map<string, number>();
   private counter = 0;
-  /** Entries that came from the person here, not from the wire. */
+  /** Entries that the person added here, not from the wire. */
   private readonly said = new Set<string>();
 
-  /** Calls and notices that still run. */
+  /** Tool calls and notices that still run. */
   private readonly unfinished = new Set<string>();
-  /** The person's words, in order: ids of entries, and by the prompt's id. */
+  /** The person's prompts, in order: ids of entries, and by the prompt's id. */
   private readonly prompts = new Set<string>();
   private readonly byMessage = new Map<string, string>();
 
@@ -45,7 +45,7 @@ export class SessionState {
     readonly entries: Kept<Entry> = new Map<string, Entry>(),
   ) {}
 
-  /** The person's words, in order. */
+  /** The person's prompts, in order. */
   get users(): UserEntry[] {
     return [...this.prompts].flatMap((id) => {
       const e = this.entries.get(id);
@@ -53,7 +53,7 @@ export class SessionState {
     });
   }
 
-  /** Takes in a session/update. live is false while a stored session is replayed: then times are unknown. */
+  /** Handles a session/update. live is false while a stored session is replayed: its times are unknown. */
   apply(raw: unknown, now: number, live = true): void {
     const u = tree(raw);
     if (!u) return;
@@ -81,7 +81,7 @@ export class SessionState {
       case "usage_update":
         return this.setHead("usage", usage(u));
       case "notice":
-        if (pillion(u)["resumable"] === true) return; // the prompt that it asks for is sent at once (sessions.ts)
+        if (pillion(u)["resumable"] === true) return; // sessions.ts sends the prompt that continues the turn
         this.notice({ severity: word(u["severity"], ["info", "warning", "error"] as const, "info"), title: text(u["title"]) ?? "", description: text(u["description"]) || undefined, actions: helpOf(u) });
         return;
       case "compaction_update":
@@ -89,7 +89,7 @@ export class SessionState {
     }
   }
 
-  /** The person's words, shown before the sidecar has them. */
+  /** Adds the person's prompt before the sidecar has confirmed it. */
   say(words: string, attachments: AttachmentView[], steered = false): UserEntry {
     if (!steered) this.dropOldPlan();
     const e: UserEntry = { kind: "user", id: this.id("u"), text: words, attachments, steered: steered || undefined };
@@ -98,13 +98,13 @@ export class SessionState {
     return e;
   }
 
-  /** A call waited for the person's decision: that is no time of its own. */
+  /** A call waited for the person's decision; that time does not count as its own. */
   waited(callId: string, ms: number): void {
     const e = this.entries.get(callId);
     if (e?.kind === "tool" && ms > 0) this.put({ ...e, waited: (e.waited ?? 0) + ms });
   }
 
-  /** Knows a prompt's id by now. */
+  /** Stores the id of a prompt when it becomes known. */
   identify(entryId: string, messageId: string): void {
     const e = this.entries.get(entryId);
     if (e?.kind === "user" && e.messageId === undefined) this.put({ ...e, messageId });
@@ -116,7 +116,7 @@ export class SessionState {
     return e;
   }
 
-  /** The turn is over, however. What still ran did not finish. */
+  /** The turn has ended, for whatever reason. Calls that still ran did not finish. */
   endTurn(stop: TurnEntry["stop"], now: number, more: Partial<TurnEntry> = {}): void {
     if (this.head.plan.every((p) => p.status === "completed")) this.dropOldPlan();
     for (const [place] of this.newest) this.closeNewest(place, now);
@@ -130,7 +130,7 @@ export class SessionState {
     this.add({ kind: "turn", id: this.id("t"), stop, ...more });
   }
 
-  /** The conversation was taken back to before a prompt. How many entries went. */
+  /** The conversation was restored to the state before a prompt. Returns how many entries were removed. */
   revert(messageId: string): number {
     const from = this.byMessage.get(messageId);
     const ids = [...this.entries.keys()];
@@ -181,7 +181,7 @@ export class SessionState {
     this.headDirty.add(key);
   }
 
-  /** What changed since last asked. */
+  /** The changes since the last call. */
   take(): { ops: Op[]; head: Partial<HeadPart>; gone: (keyof HeadPart)[]; details: string[] } {
     const head: Partial<HeadPart> = {};
     const gone: (keyof HeadPart)[] = [];
@@ -198,7 +198,7 @@ export class SessionState {
 
   private id(kind: string): string {
     let id: string;
-    do id = `#${kind}${String(++this.counter)}`; // models and servers choose the ids of calls: none takes one of ours
+    do id = `#${kind}${String(++this.counter)}`; // models and servers choose the ids of calls; a "#" keeps them different from the ids made here
     while (this.entries.has(id));
     return id;
   }
@@ -234,13 +234,13 @@ export class SessionState {
     }
     const before = last?.kind === "thought" ? last : undefined;
     if (before?.open && live) before.endedAt = now;
-    // replayed pieces of one message join too; endReplay closes the last
+    // the pieces of a replayed message are joined too; endReplay closes the last one
     const base = { id: this.id("m"), parent, messageId, text: said, open: true };
     const e: TextEntry | ThoughtEntry = kind === "text" ? { kind, ...base } : { kind, ...base, startedAt: live ? now : undefined };
     this.add(e);
   }
 
-  /** What was replayed is whole. */
+  /** Ends the replay. */
   endReplay(): void {
     for (const place of this.newest.keys()) this.closeNewest(place);
   }
@@ -269,7 +269,7 @@ export class SessionState {
     this.add({ kind: "user", id: this.id("u"), parent, text: said, messageId, attachments: attachment ? [attachment] : [], steered: meta["steered"] === true || undefined });
   }
 
-  /** The entry that a prompt's piece belongs to; "echo" when the person's words are shown already. */
+  /** The entry to which a piece of a prompt belongs; "echo" if the prompt is shown already. */
   private userOf(messageId: string | undefined, own: boolean): UserEntry | "echo" | undefined {
     if (messageId === undefined) {
       const last = this.entries.get(this.newest.get("") ?? "");
@@ -309,7 +309,7 @@ export class SessionState {
     }
   }
 
-  /** A plan is of the turn that made it: with the next prompt, and once all of it is done, it is out of date. */
+  /** A plan belongs to the turn that made it: it is removed with the next prompt, and when all of it is done. */
   private dropOldPlan(): void {
     if (this.head.plan.length > 0) this.setHead("plan", []);
   }
@@ -329,7 +329,7 @@ export class SessionState {
   }
 }
 
-/** What one can do at once about what a notice says. */
+/** The actions that a notice offers. */
 function helpOf(u: Tree): Action[] {
   const server = text(pillion(u)["install"]);
   if (server !== undefined) return [{ id: "install", label: `Install ${server}`, about: server }];
@@ -370,7 +370,7 @@ function attachmentOf(b: Tree | undefined): AttachmentView | undefined {
   return undefined;
 }
 
-/** A data: address for a picture that may be shown: of a kind that cannot script, and not huge. */
+/** The data: address of an image, if its type cannot run scripts and it is not too large. */
 export function imageSource(mime: string, data: string): string | undefined {
   if (!/^image\/(png|jpeg|gif|webp)$/.test(mime) || data.length > 8 << 20 || !/^[A-Za-z0-9+/=]*$/.test(data)) return undefined;
   return `data:${mime};base64,${data}`;
@@ -384,7 +384,7 @@ function usage(u: Tree): Head["usage"] {
   return { used, size, cost: number(cost?.["amount"]), currency: text(cost?.["currency"]) };
 }
 
-/** A prompt's blocks as words to show. */
+/** The blocks of a prompt as text to show. */
 export function blocksText(blocks: readonly ContentBlock[]): string {
   return blocks.map((b) => (b.type === "text" ? b.text : "")).filter((s) => s !== "").join("\n");
 }

@@ -1,4 +1,4 @@
-/** A tool call's card from what the wire says about it. */
+/** Converts what the wire says about a tool call to a card. */
 import { diffTexts } from "./diff";
 import { list, number, pillion, text, time, tree, word, type Tree } from "./narrow";
 import type { Detail, FileDiff, FileSummary, Outcome, Place, ToolEntry } from "./view";
@@ -7,14 +7,15 @@ const kinds = ["read", "edit", "delete", "move", "search", "execute", "think", "
 const statuses = ["pending", "in_progress", "completed", "failed"] as const;
 const outcomes = ["applied", "partly", "rejected", "cancelled", "denied"] as const;
 
-/** Characters of output that are kept: the end, where a command says how it went. */
+/** Characters of output that are kept: the end, where a command reports how it went. */
 const maxOutput = 1 << 20;
-/** Characters of it that a card shows. */
+/** Characters of output that a card shows. */
 const maxShown = 64 << 10;
-/** Bytes of pictures that a card keeps. */
+/** Bytes of images that a card keeps. */
 const maxImages = 6 << 20;
 
-/** Takes a tool_call or tool_call_update into an entry and its detail. What the message does not name stays as it is. */
+/** Merges a tool_call or tool_call_update into an entry and its detail. Fields that the message leaves out do not
+ * change. */
 export function takeTool(entry: ToolEntry, detail: Detail, u: Tree, now: number, live: boolean): void {
   const meta = pillion(u);
   const status = text(u["status"]);
@@ -22,7 +23,7 @@ export function takeTool(entry: ToolEntry, detail: Detail, u: Tree, now: number,
   entry.tool = text(meta["tool"]) ?? text(u["name"]) ?? entry.tool;
   if (text(u["kind"])) entry.toolKind = word(u["kind"], kinds, "other");
   if (status) entry.status = word(status, statuses, entry.status);
-  // What a call was taken for when its turn was cut off does not hold once it goes on, or is applied after all.
+  // If a call continues after its turn was cut off, or its change is applied after all, the earlier outcome is removed.
   if (status && entry.status !== "failed") entry.outcome = undefined;
   entry.parent = text(meta["parentToolCallId"]) ?? entry.parent;
   entry.changeSet = text(meta["changeSet"]) ?? entry.changeSet;
@@ -49,7 +50,7 @@ function takeInput(entry: ToolEntry, detail: Detail, raw: unknown): void {
   else if (Object.keys(input).length > 0) detail.input = JSON.stringify(input, short, 2).slice(0, 8 << 10);
 }
 
-/** Long texts of an input are not worth a card's room. */
+/** A card does not show long texts of an input. */
 function short(_key: string, value: unknown): unknown {
   return typeof value === "string" && value.length > 500 ? `${value.slice(0, 500)}… (${String(value.length)} characters)` : value;
 }
@@ -71,7 +72,7 @@ function takeContent(entry: ToolEntry, detail: Detail, content: unknown[]): void
       detail.images.push({ mime: text(block?.["mimeType"]) ?? "image/png", data });
     }
   }
-  // a call that failed keeps the diff that it proposed: what was rejected stays readable
+  // a call that failed keeps its proposed diff, so that the person can read what was rejected
   if (files.length > 0) {
     detail.files = files;
     entry.files = files.map(({ path, kind, added, removed }) => ({ path, kind, added, removed }));
@@ -98,20 +99,20 @@ function setOutput(detail: Detail, said: string): void {
   detail.omitted = said.length - (detail.output?.length ?? 0) || undefined;
 }
 
-/** A detail with what the command printed itself, colours and all; notes that the updates added stay at its end. */
+/** A detail with the command's own output, with its colours; the notes that updates added stay at its end. */
 export function withOutput(d: Detail, output: string, omitted: number): Detail {
   const notes = /\n*<bash_metadata>\n[\s\S]*$/.exec(d.output ?? "")?.[0] ?? "";
   return { ...d, output: output + notes, omitted: omitted || undefined };
 }
 
-/** A detail as a card gets it. */
+/** A detail in the form that a card gets. */
 export function slim(d: Detail): Detail {
   if (d.output === undefined || d.output.length <= maxShown) return d;
   const output = d.output.slice(d.output.indexOf("\n", d.output.length - maxShown) + 1);
   return { ...d, output, omitted: (d.omitted ?? 0) + d.output.length - output.length };
 }
 
-/** Output that came as a block of code, without its fence. */
+/** Output that is a fenced block of code, without its fence. */
 export function unfence(s: string): string {
   const m = /^(`{3,})[^\n`]*\n([\s\S]*?)\n?\1\s*$/.exec(s);
   return m ? (m[2] ?? "") : s;
@@ -135,7 +136,7 @@ export function places(raw: unknown): Place[] {
   });
 }
 
-/** The files of a permission request's or a change's `_meta.pillion`: counts by hunk. */
+/** The files in `_meta.pillion` of a permission request or a change, with the number of their hunks. */
 export function changedFiles(raw: unknown): FileSummary[] {
   return list(raw).flatMap((f) => {
     const t = tree(f);
@@ -161,7 +162,7 @@ export function uriPath(uri: string): string {
   }
 }
 
-/** How a finished call is to be called. */
+/** The status text of a finished call. */
 export function outcomeOf(entry: ToolEntry): Outcome | "failed" | "done" | "running" | "waiting" {
   if (entry.status === "pending") return "waiting";
   if (entry.status === "in_progress") return "running";

@@ -1,10 +1,10 @@
-// A turn's changes as the gutter needs them: the text to compare with, and which hunk a place belongs to.
+// The changes of a turn for the gutter: the text to compare with, and which hunk a place belongs to.
 import { linesOf, reviewed } from "./hunks";
 import type { TurnFile, TurnHunk } from "./protocol";
 
 /**
- * The text that a file is compared with: as it was before the turn, with the hunks that the person chose to keep. What was
- * kept or undone differs from it no more.
+ * The text that a file is compared with: the text before the turn, with the hunks that the person kept. Hunks that were
+ * kept or undone are then no differences.
  */
 export function comparedWith(file: TurnFile): string | undefined {
   if (file.binary || (file.baseText == null && file.kind !== "create")) return undefined;
@@ -27,7 +27,8 @@ export function comparedWith(file: TurnFile): string | undefined {
   return out.length === 0 ? "" : out.join(eol) + (ended ? eol : "");
 }
 
-/** The open hunks that touch lines (from 1, both ends included; an end before the start names the line before a deletion). */
+/** The open hunks that touch the given lines (from 1, both ends included; if the end is before the start, it is the
+ * line before a deletion). */
 export function hunksAt(file: TurnFile, first: number, last: number): TurnHunk[] {
   const end = Math.max(first, last);
   return file.hunks.filter((h) => {
@@ -42,7 +43,7 @@ export function openHunks(file: TurnFile): TurnHunk[] {
   return file.hunks.filter((h) => h.state === "open");
 }
 
-/** Hunks by change set, the latest change first: taking back must begin with what was written last. */
+/** Hunks by change set, the latest first: changes are undone in the reverse order. */
 export function byChange(hunks: readonly TurnHunk[]): [changeSet: string, hunks: string[]][] {
   const sets = new Map<string, string[]>();
   for (const m of hunks.flatMap((h) => h.members)) {
@@ -53,7 +54,8 @@ export function byChange(hunks: readonly TurnHunk[]): [changeSet: string, hunks:
   return [...sets].reverse();
 }
 
-/** Where the open hunks stand in a text that the person may have changed since. `start` counts lines from 0; a deletion has no lines. */
+/** Where the open hunks are in a text that the person may have changed since. `start` counts lines from 0; a
+ * deletion has no lines. */
 export function placedHunks(file: TurnFile, current: string): { id: string; start: number; count: number }[] {
   const open = new Set(openHunks(file).map((h) => h.id));
   const placed = reviewed(file.baseText ?? "", file.text ?? "", file.hunks, current).hunks;

@@ -1,43 +1,43 @@
 /**
- * What the panel shows, as plain data. The host holds it and sends it; the webview draws it and holds no truth. No vscode, no DOM.
+ * The state of the panel as plain data. The host owns it and sends it; the webview only draws it. No vscode, no DOM.
  */
 import type { AvailableCommand, PlanEntry, SessionConfigOption, ToolCallStatus, ToolKind } from "./protocol";
 
-/** One entry of the transcript. Entries with a parent are drawn inside the card of that tool call. */
+/** One entry of the transcript. An entry with a parent is drawn inside the card of that tool call. */
 export type Entry = UserEntry | TextEntry | ThoughtEntry | ToolEntry | NoticeEntry | TurnEntry;
 
 interface EntryBase {
   id: string;
-  /** The tool call whose sub-agent this belongs to. */
+  /** The tool call of the sub-agent that made this entry. */
   parent?: string;
 }
 
-/** What the person said. */
+/** A prompt. */
 export interface UserEntry extends EntryBase {
   kind: "user";
   text: string;
   messageId?: string;
   attachments: AttachmentView[];
-  /** Spoken into a running turn. */
+  /** It was sent to the running turn. */
   steered?: boolean;
-  /** The state before this prompt, to go back to. */
+  /** The checkpoint before this prompt. */
   checkpoint?: { id: string; files: number; added: number; removed: number };
 }
 
-/** An image or document on a prompt. Only small images are shown. */
+/** An image or document of a prompt. Only small images are shown. */
 export interface AttachmentView {
   name: string;
   mime: string;
-  /** data: address of an image. */
+  /** The image as a data: address. */
   src?: string;
 }
 
-/** The model's words, in Markdown. */
+/** Text of the model, in Markdown. */
 export interface TextEntry extends EntryBase {
   kind: "text";
   text: string;
   messageId?: string;
-  /** More is coming. */
+  /** It is still being streamed. */
   open?: boolean;
 }
 
@@ -51,10 +51,10 @@ export interface ThoughtEntry extends EntryBase {
   endedAt?: number;
 }
 
-/** How a tool call ended, where its status alone does not say. */
+/** The outcome of a tool call, if its status does not show it. */
 export type Outcome = "applied" | "partly" | "rejected" | "cancelled" | "denied";
 
-/** A tool call's card. What unfolds is a Detail, sent when it is unfolded. */
+/** The card of a tool call. Its unfolded part is a Detail, which is sent when it is unfolded. */
 export interface ToolEntry extends EntryBase {
   kind: "tool";
   title: string;
@@ -65,15 +65,15 @@ export interface ToolEntry extends EntryBase {
   locations: Place[];
   startedAt?: number;
   endedAt?: number;
-  /** Milliseconds of that in which it waited for the person's decision. */
+  /** Milliseconds of the duration in which it waited for the person's decision. */
   waited?: number;
-  /** Its change set, for the review. */
+  /** The id of its change set, for the review. */
   changeSet?: string;
   terminalId?: string;
   files: FileSummary[];
-  /** There is something to unfold. */
+  /** It has a Detail. */
   detail: boolean;
-  /** First line of an error. */
+  /** The first line of the error. */
   error?: string;
   exitCode?: number;
 }
@@ -90,21 +90,21 @@ export interface FileSummary {
   removed: number;
 }
 
-/** What a tool's card holds when it is unfolded. */
+/** The unfolded part of a tool's card. */
 export interface Detail {
-  /** The command line, of an execute call. */
+  /** The command line, if the call runs a command. */
   command?: string;
   output?: string;
-  /** Bytes of output left out at its start. */
+  /** Bytes left out at the beginning of the output. */
   omitted?: number;
   files: FileDiff[];
   images: { mime: string; data: string }[];
   error?: string;
-  /** What went in, where the card has nothing better to show. */
+  /** The input as JSON, if the card has nothing better to show. */
   input?: string;
 }
 
-/** A file's change, as lines to read and copy. */
+/** The change of a file, as lines to read and copy. */
 export interface FileDiff extends FileSummary {
   lines: DiffLine[];
   /** Lines left out after these. */
@@ -116,18 +116,18 @@ export interface DiffLine {
   text: string;
 }
 
-/** Something the person should know. */
+/** A notice to the person. */
 export interface NoticeEntry extends EntryBase {
   kind: "notice";
   severity: "info" | "warning" | "error";
   title: string;
   description?: string;
   actions: Action[];
-  /** A notice that changes while it is shown: a compaction. */
+  /** A notice that changes while it is shown, such as a compaction. */
   busy?: boolean;
 }
 
-/** A turn is over. */
+/** The end of a turn. */
 export interface TurnEntry extends EntryBase {
   kind: "turn";
   stop: "end_turn" | "max_tokens" | "max_turn_requests" | "refusal" | "cancelled" | "error";
@@ -136,17 +136,17 @@ export interface TurnEntry extends EntryBase {
   files?: FileSummary[];
 }
 
-/** A next step that the host knows how to take. */
+/** An action that the host can carry out. */
 export interface Action {
   id: ActionId;
   label: string;
-  /** What it is about: the language server that is to be installed. */
+  /** Its argument, such as the language server to install. */
   about?: string;
 }
 
 export type ActionId = "retry" | "restart" | "showLog" | "addKey" | "settings" | "openFolder" | "newSession" | "sessions" | "setBinary" | "continue" | "chooseModel" | "trust" | "install";
 
-/** A permission that waits for the person. Drawn outside the transcript, where no model text can be. */
+/** A pending approval request. It is drawn outside the transcript, where no text of the model can be. */
 export interface Approval {
   requestId: string;
   toolCallId: string;
@@ -159,18 +159,18 @@ export interface Approval {
   why?: string;
   command?: string;
   files: FileSummary[];
-  /** Places outside the project that it touches. */
+  /** Places outside the project that it uses. */
   outside: string[];
   problems?: { certainty: string; reason?: string; fixed: ProblemView[]; introduced: ProblemView[] };
-  /** What was run on it before it was proposed. */
+  /** The commands that were run on it before it was proposed. */
   evidence: EvidenceView[];
-  /** All that a turn did in a draft; the project has not been touched. */
+  /** It is the draft of a whole turn; the project has not changed. */
   draft?: boolean;
   options: { id: string; label: string; kind: "allow_once" | "allow_always" | "reject_once" | "reject_always" }[];
-  /** Hunks to review in the editor; 0: nothing to review there. */
+  /** Hunks to review in the editor; 0: none. */
   hunks: number;
   decided?: number;
-  /** The agent that asks, when it is a sub-agent. */
+  /** The name of the agent that asks, if it is a sub-agent. */
   agent?: string;
 }
 
@@ -190,12 +190,12 @@ export interface EvidenceView {
 
 export interface TestView {
   name: string;
-  /** Package or file; "" where it is not known. */
+  /** Package or file; "" if it is unknown. */
   suite: string;
   status: EvidenceView["status"];
   seconds?: number;
   output?: string;
-  /** How it ended without the change, where that is known. */
+  /** How the test ended without the change, if that is known. */
   before?: EvidenceView["status"];
 }
 
@@ -206,14 +206,14 @@ export interface ProblemView {
   message: string;
 }
 
-/** A question with a form for an answer. */
+/** A question, answered with a form. */
 export interface Question {
   requestId: string;
   message: string;
   fields: Field[];
 }
 
-/** One field of a question. `other` names the field that takes own words instead. */
+/** One field of a question. `other` names the field for an answer in the person's own words. */
 export interface Field {
   key: string;
   title: string;
@@ -227,19 +227,19 @@ export interface Field {
   max?: number;
 }
 
-/** A prompt that waits for its turn. */
+/** A queued prompt. */
 export interface QueuedPrompt {
   id: string;
   text: string;
   attachments: number;
-  /** It goes into the running turn at its next step. */
+  /** It is sent to the running turn before its next step. */
   steer?: boolean;
 }
 
-/** A thing mentioned in a prompt. */
+/** A file, symbol or other thing that a prompt mentions. */
 export interface Mention {
   kind: "file" | "folder" | "symbol" | "problems" | "selection" | "terminal" | "diff" | "url";
-  /** As it stands in the text, with the @. */
+  /** The mention as it is in the text, with the @. */
   label: string;
   uri?: string;
   path?: string;
@@ -248,7 +248,7 @@ export interface Mention {
   endLine?: number;
 }
 
-/** A picture or document that goes along. */
+/** An image or document that is sent with the prompt. */
 export interface Attachment {
   id: string;
   name: string;
@@ -258,12 +258,12 @@ export interface Attachment {
   data: string;
 }
 
-/** What the person has written and not yet sent. */
+/** A prompt that the person has written and not sent. */
 export interface Draft {
   text: string;
   mentions: Mention[];
   attachments: Attachment[];
-  /** When the panel had it so, by the panel's own clock. */
+  /** When the panel stored it, by the panel's clock. */
   at?: number;
 }
 
@@ -273,7 +273,7 @@ export interface SelectionView {
   name: string;
   startLine: number;
   endLine: number;
-  /** Nothing is selected: the file alone. */
+  /** Nothing is selected: only the file is sent. */
   empty: boolean;
 }
 
@@ -284,12 +284,12 @@ export interface ConnectionView {
   actions: Action[];
 }
 
-/** A file that the last turn wrote without a review, as far as its hunks are neither kept nor undone. */
+/** A file that the last turn wrote without a review and that has hunks which are neither kept nor undone. */
 export interface ChangedFile extends FileSummary {
   hunks: number;
 }
 
-/** All that is not an entry. */
+/** All state that is not an entry. */
 export interface Head {
   sessionId?: string;
   title: string;
@@ -297,27 +297,27 @@ export interface Head {
   connection: ConnectionView;
   running: boolean;
   runningSince?: number;
-  /** A prompt or a session is on its way. */
+  /** A prompt was sent, or a session is being opened, and there is no answer yet. */
   busy?: string;
   plan: PlanEntry[];
   queue: QueuedPrompt[];
-  /** The queue waits for the person: the turn before was stopped or failed. */
+  /** The queue is held: the turn before was stopped or failed. */
   queueHeld: boolean;
   commands: readonly AvailableCommand[];
   options: readonly SessionConfigOption[];
   approvals: Approval[];
   questions: Question[];
-  /** What the last turn wrote without a review, to keep or undo. */
+  /** The files that the last turn wrote without a review, to keep or undo. */
   changes: readonly ChangedFile[];
   usage?: { used: number; size: number; cost?: number; currency?: string };
   selection?: SelectionView;
-  /** The person took the selection out of what is sent. */
+  /** The person removed the selection from the context. */
   selectionOff: boolean;
   history: readonly string[];
   can: { steer: boolean; queue: boolean; restore: boolean; image: boolean; search: boolean };
-  /** The conversation was taken back: these many entries are out, and can come back. */
+  /** The conversation was restored to an earlier state: so many entries were removed, and can be redone. */
   reverted?: { entries: number; redo: string };
-  /** Nothing but the built-in model is set up. */
+  /** Only the built-in model is available. */
   builtinOnly: boolean;
 }
 

@@ -1,15 +1,16 @@
-// Notices when the other side of a connection has stopped answering: it runs, and nothing comes.
+// Detects that the other side of a connection runs but no longer answers.
 
-/** What of a connection is watched. */
+/** The state of a connection that is watched. */
 export interface Watched {
-  /** The oldest request that nobody has answered. */
+  /** The oldest request without an answer. */
   readonly oldest: { method: string; since: number } | undefined;
-  /** When something last came, in ms. */
+  /** When the last message was received, in ms. */
   readonly heardAt: number;
   request(method: string, params: unknown): Promise<unknown>;
 }
 
-/** So long nothing may come while something is waited for; then it is asked whether it lives, and has as long again. */
+/** If a request is open and no message arrives for this time, a test request is sent; it has the same time to be
+ * answered. */
 export const patience = 10_000; // ms
 
 export class Watch {
@@ -17,7 +18,7 @@ export class Watch {
 
   constructor(private readonly on: Watched) {}
 
-  /** Looks, every few seconds. The method that is waited for in vain, where even a plain question gets no answer. */
+  /** Checks every few seconds. Returns the method of the open request if the test request is not answered either. */
   look(now: number): string | undefined {
     const { oldest, heardAt } = this.on;
     if (!oldest) {
@@ -30,7 +31,7 @@ export class Watch {
     }
     if (now - Math.max(oldest.since, heardAt) < patience) return undefined;
     this.asked = now;
-    // of no session: who lives says at once that there is none, however long a model thinks
+    // without a session: a working sidecar answers at once that there is none, even while a model thinks
     void this.on.request("_pillion/session/status", { sessionId: "" }).catch(() => {});
     return undefined;
   }

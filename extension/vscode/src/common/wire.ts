@@ -1,4 +1,4 @@
-// The methods with their types: what the editor may ask the sidecar, and the other way round.
+// The methods and their types, in both directions.
 import type * as p from "./protocol";
 
 /** Requests that the sidecar answers. */
@@ -76,7 +76,7 @@ export interface EditorNotifications {
   "_pillion/terminal/exited": p.TerminalExited;
 }
 
-/** The methods of ours that this editor answers, for `_meta.pillion.methods` of initialize. */
+/** The _pillion methods that this editor answers, for `_meta.pillion.methods` of initialize. */
 export const editorMethods: readonly string[] = [
   "_pillion/workspace/applyEdit",
   "_pillion/change/updated",

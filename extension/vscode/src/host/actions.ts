@@ -1,4 +1,4 @@
-// "Fix with Pillion" and "Explain": what the commands behind code actions and menus ask.
+// The prompts of "Fix with Pillion" and "Explain", for code actions and menus.
 import * as vscode from "vscode";
 import { type AskedProblem, explainPrompt, fixPrompt } from "../common/ask";
 import type { ContentBlock } from "../common/protocol";

@@ -1,4 +1,5 @@
-// Accepted edits of open documents: one workspace edit, one undo step, checked against the versions it was made for.
+// Applies accepted edits to open documents: one workspace edit, one undo step, after a check of the versions it was made
+// for.
 import { createHash } from "node:crypto";
 import * as vscode from "vscode";
 import type { ApplyEditRequest, ApplyEditResponse, DocumentChange } from "../common/protocol";
@@ -11,10 +12,10 @@ const saveLimit = 5_000; // ms
 
 export function applyEdits(sidecar: Sidecar, reviews: Reviews, log: vscode.LogOutputChannel): vscode.Disposable {
   return vscode.Disposable.from(
-    // One after the other: two edits of one document must not see the same version.
+    // One after the other: two edits of one document must not be checked against the same version.
     sidecar.onRequest("_pillion/workspace/applyEdit", serial((request) => reviews.writing(() => apply(request, log)))),
     sidecar.onNotification("_pillion/change/updated", ({ change }) => {
-      if (change.state === "applied") void applyOwn(reviews.takeOwn(change.id), log); // says itself what it could not do
+      if (change.state === "applied") void applyOwn(reviews.takeOwn(change.id), log); // it reports its own failures
     }),
   );
 }
@@ -39,7 +40,7 @@ async function apply(request: ApplyEditRequest, log: vscode.LogOutputChannel): P
   const done = await vscode.workspace.applyEdit(edit);
   saving.dispose();
   if (!done) return { applied: false, failureReason: "VS Code did not apply the edit" };
-  // An editor that is read-only takes the text and never writes it: it does not even count as unsaved.
+  // A read-only editor accepts the text but never writes it; the document does not even count as unsaved.
   const stuck = documents.find((d) => clean.has(d) && !d.isDirty && !saved.has(d) && d.getText() !== before.get(d));
   if (stuck) {
     await takeBack(before);
@@ -51,8 +52,8 @@ async function apply(request: ApplyEditRequest, log: vscode.LogOutputChannel): P
     versions[d.uri.toString()] = d.version;
     sha256[d.uri.toString()] = createHash("sha256").update(d.getText(), "utf8").digest("hex");
   }
-  // Before the answer, so that the agent's next command sees the file. What saving changes (a formatter) is told as any
-  // other change, with a later version than the one answered here.
+  // Before the answer, so that the agent's next command sees the file. Changes during the save (by a formatter) are sent
+  // like any other change, with a later version than the one in this answer.
   if (vscode.workspace.getConfiguration("pillion").get<string>("save", "wasSaved") === "wasSaved") await saveAll(clean, log);
   return { applied: true, versions, sha256 };
 }
@@ -67,7 +68,7 @@ function whole(d: vscode.TextDocument): vscode.Range {
   return new vscode.Range(new vscode.Position(0, 0), d.lineAt(d.lineCount - 1).range.end);
 }
 
-/** Saves; a formatter that hangs holds nothing up for long, its save goes on. */
+/** Saves. A formatter that hangs delays the answer only for a limited time; its save continues. */
 async function saveAll(documents: Iterable<vscode.TextDocument>, log: vscode.LogOutputChannel): Promise<void> {
   const saved = [...documents].map((d) => d.save().then((ok) => ok || log.warn(`${d.uri.fsPath} was not saved`), (e: unknown) => log.warn(`${d.uri.fsPath} was not saved: ${String(e)}`)));
   let timer: NodeJS.Timeout | undefined;
@@ -75,7 +76,7 @@ async function saveAll(documents: Iterable<vscode.TextDocument>, log: vscode.Log
   clearTimeout(timer);
 }
 
-/** Adds one change; the document it edits, nothing for whole files, or why it cannot be made. */
+/** Adds one change. Returns the document that it edits, undefined for whole files, or why it is not possible. */
 async function add(edit: vscode.WorkspaceEdit, change: DocumentChange): Promise<vscode.TextDocument | string | undefined> {
   if ("textDocument" in change) {
     const uri = vscode.Uri.parse(change.textDocument.uri, true);
@@ -107,7 +108,7 @@ async function add(edit: vscode.WorkspaceEdit, change: DocumentChange): Promise<
   }
 }
 
-/** Lines that the person typed into a proposal outside of its hunks are their own edit of the file. */
+/** Lines that the person typed into a proposal outside its hunks are their own edit of the file. */
 export async function applyOwn(own: { path: string; expected: string; wanted: string }[], log: vscode.LogOutputChannel): Promise<void> {
   for (const { path, expected, wanted } of own) {
     const document = await vscode.workspace.openTextDocument(vscode.Uri.file(path)).then(undefined, () => undefined);

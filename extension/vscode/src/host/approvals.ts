@@ -1,5 +1,5 @@
-// What waits for the person: permission requests, with the decisions that were made hunk by hunk so far. The panel and the
-// editor both look at these and both decide; the request is answered once.
+// The pending permission requests, with the decisions on single hunks so far. The panel and the editor both show them and
+// can decide; each request is answered once.
 import * as vscode from "vscode";
 import { Decisions, type HunkState } from "../common/decisions";
 import { permissionOf, readVerdict, verdictOf } from "../common/permission";
@@ -14,19 +14,19 @@ export interface Approval {
   readonly toolCallId: string;
   readonly request: RequestPermissionRequest;
   readonly meta: ToolCallMeta;
-  /** What the check says of the proposal as it was made: as the request had it, then as updates bring it. */
+  /** The verdict on the whole proposal: from the request, then from updates. */
   readonly proposed: ChangeDiagnostics | undefined;
-  /** What it says of the proposal as it was decided and typed so far; of the whole while nothing was (liveverdicts.ts). */
+  /** The verdict with the present decisions and edits; while there are none, the one on the whole (liveverdicts.ts). */
   readonly verdict: ChangeDiagnostics | undefined;
-  /** What each undecided hunk does to the problems, by hunk, as far as that is known. */
+  /** The effect of each undecided hunk, by hunk, as far as it is known. */
   readonly effects: ReadonlyMap<string, HunkEffect>;
-  /** Files of a change set with their texts; empty for a command and the like. */
+  /** The files of a change set with their texts; empty for other requests, such as commands. */
   readonly files: readonly ApprovalFile[];
-  /** What was decided so far, by hunk. Changed through Approvals.mark alone, so that everybody who shows it is told. */
+  /** The decisions so far, by hunk. Only Approvals.mark changes them, so that all views are notified. */
   readonly decisions: Pick<Decisions, "of" | "decided" | "empty" | "answer">;
-  /** When it was asked: milliseconds of the clock. */
+  /** When it arrived, in milliseconds of the clock. */
   readonly since: number;
-  /** Nothing of an agent's: the person asked to see it, in this window alone. */
+  /** It is not from an agent: the person asked for this change, in this window only. */
   readonly own: boolean;
 }
 
@@ -41,7 +41,7 @@ export interface Decision {
   stale?: boolean;
 }
 
-/** How an approval ended: what was answered, or undefined when it was cancelled. */
+/** How an approval ended: the answer, or undefined if it was cancelled. */
 export interface Decided {
   readonly approval: Approval;
   readonly optionId: string | undefined;
@@ -59,14 +59,14 @@ interface Entry extends Approval {
 export class Approvals implements vscode.Disposable {
   private readonly entries = new Map<string, Entry>();
   private readonly changed = new vscode.EventEmitter<string>();
-  /** The approvals of a session (its id) are others than before, or one has a new decision on a hunk. */
+  /** The approvals of a session (its id) have changed, or a hunk has a new decision. */
   readonly onDidChange = this.changed.event;
   private readonly asked = new vscode.EventEmitter<Approval>();
   readonly onDidAsk = this.asked.event;
   private readonly decided = new vscode.EventEmitter<Decided>();
   readonly onDidDecide = this.decided.event;
   private readonly opened = new vscode.EventEmitter<{ approval: Approval; path: string | undefined }>();
-  /** Somebody wants to see one in the editor: the file named, or what comes first. */
+  /** A request should be shown in the editor: the named file, or the first undecided one. */
   readonly onDidOpen = this.opened.event;
   private readonly registered: vscode.Disposable;
   private next = 1;
@@ -92,7 +92,7 @@ export class Approvals implements vscode.Disposable {
     return this.entries.get(id);
   }
 
-  /** Answers the request. Hunks that were decided one by one go along; those named here win. */
+  /** Answers the request, with the decisions on single hunks; those named here override them. */
   decide(id: string, optionId: string, decision: Decision = {}): boolean {
     const entry = this.entries.get(id);
     if (!entry) return false;
@@ -110,20 +110,20 @@ export class Approvals implements vscode.Disposable {
     return true;
   }
 
-  /** Accepts (once) or rejects everything that is not decided yet. */
+  /** Accepts (once) or rejects everything that is undecided. */
   decideRest(id: string, accept: boolean, comment?: string): boolean {
     const entry = this.entries.get(id);
     const option = entry && optionOf(entry, accept);
     return option !== undefined && this.decide(id, option.optionId, comment ? { comment } : {});
   }
 
-  /** Keeps what the person decided, typed or said about a hunk; nothing is answered yet. */
+  /** Stores a decision, edited lines or a comment on a hunk. It does not answer the request. */
   mark(id: string, hunkId: string, part: HunkState): void {
     const entry = this.entries.get(id);
     if (entry?.decisions.set(hunkId, part)) this.changed.fire(entry.sessionId);
   }
 
-  /** Takes what the check says of a proposal as it was decided so far; nothing: what it says of the whole. */
+  /** Sets the verdict on the present decisions; undefined: use the verdict on the whole. */
   judge(id: string, verdict: ChangeDiagnostics | undefined, effects: ReadonlyMap<string, HunkEffect>): void {
     const entry = this.entries.get(id);
     if (!entry) return;
@@ -132,13 +132,13 @@ export class Approvals implements vscode.Disposable {
     this.changed.fire(entry.sessionId);
   }
 
-  /** Shows one in the editor: a file of it, or what comes first. */
+  /** Shows a request in the editor: one of its files, or the first undecided one. */
   open(id: string, path?: string): void {
     const approval = this.entries.get(id);
     if (approval) this.opened.fire({ approval, path });
   }
 
-  /** Ends a session's requests unanswered: nothing is written. */
+  /** Ends a session's requests without an answer; nothing is written. */
   cancel(sessionId: string): void {
     for (const entry of this.pending(sessionId)) this.end(entry.id);
   }
@@ -149,7 +149,7 @@ export class Approvals implements vscode.Disposable {
     for (const emitter of [this.changed, this.asked, this.decided, this.opened]) emitter.dispose();
   }
 
-  /** Lets the person look at a change that this window makes, as they look at an agent's. It belongs to no session. */
+  /** Shows a change of this window for review like an agent's. It belongs to no session. */
   propose(toolCall: RequestPermissionRequest["toolCall"]): { id: string; answer: Promise<RequestPermissionResponse> } {
     const options: PermissionOption[] = [{ optionId: "once", name: "Accept", kind: "allow_once" }, { optionId: "reject", name: "Reject", kind: "reject_once" }];
     const never = new AbortController();
@@ -157,7 +157,7 @@ export class Approvals implements vscode.Disposable {
     return { id, answer: this.ask({ sessionId: "", toolCall, options }, never.signal, true) };
   }
 
-  /** Takes one back unanswered. */
+  /** Withdraws a request without an answer. */
   drop(id: string): void {
     this.end(id);
   }
@@ -189,9 +189,9 @@ export class Approvals implements vscode.Disposable {
     });
   }
 
-  /** The check of a proposal has gone on, or ended, while the person reads: what it says now takes the place of what it said. */
+  /** The verdict of a proposal has changed while the person reads; the new one replaces the old one. */
   private checked(sessionId: string, about: (a: Approval) => boolean, verdict: ChangeDiagnostics | undefined): void {
-    if (!verdict) return; // an update about something else
+    if (!verdict) return; // the update is about something else
     for (const entry of this.entries.values()) {
       if (entry.sessionId !== sessionId || !about(entry) || JSON.stringify(entry.proposed) === JSON.stringify(verdict)) continue;
       entry.proposed = verdict;
@@ -210,14 +210,14 @@ export class Approvals implements vscode.Disposable {
   }
 }
 
-/** The option that accepts or rejects this once. */
+/** The option that accepts or rejects only this request. */
 export function optionOf(approval: Approval, accept: boolean): PermissionOption | undefined {
   const wanted = accept ? "allow" : "reject";
   const options = approval.request.options;
   return options.find((o) => o.kind === `${wanted}_once`) ?? options.find((o) => o.kind.startsWith(wanted));
 }
 
-/** Pairs the change set's files with the diffs of the standard part, which are in the same order. */
+/** Matches the files of the change set with the diffs of the standard part, which have the same order. */
 function filesOf(request: RequestPermissionRequest, meta: ToolCallMeta): ApprovalFile[] {
   const diffs = (request.toolCall.content ?? []).filter((c) => c.type === "diff");
   return (meta.files ?? []).map((change): ApprovalFile => {
@@ -225,7 +225,7 @@ function filesOf(request: RequestPermissionRequest, meta: ToolCallMeta): Approva
     const from = vscode.Uri.parse(change.uri, true).fsPath;
     const diff = diffs.find((d) => d.path === path) ?? diffs.find((d) => d.path === from);
     if (diff) return { change, diff };
-    // A file too large to send along, or one that only got another name.
+    // The file is too large to be sent with the request, or was only renamed.
     return { change, diff: { path, oldText: "", newText: "" } };
   });
 }

@@ -1,4 +1,4 @@
-// Where the sidecar's program is: the setting, the one in the package, the PATH.
+// Finds the sidecar's program: in the setting, in the package, on the PATH.
 import { accessSync, constants, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { delimiter, isAbsolute, join } from "node:path";
@@ -8,7 +8,7 @@ export interface Binary {
   from: "setting" | "bundled" | "PATH";
 }
 
-/** Why there is no program, in words for the person who must act. */
+/** Why there is no program, as a message that says what to do. */
 export class NoBinaryError extends Error {}
 
 export interface BinarySearch {
@@ -16,7 +16,7 @@ export interface BinarySearch {
   extensionPath: string;
   platform: NodeJS.Platform;
   path: string;
-  /** Says whether a file can be run; real disks by default. */
+  /** Whether a file can be executed; the default asks the disk. */
   runnable?: (path: string) => boolean;
 }
 

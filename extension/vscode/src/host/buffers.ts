@@ -1,21 +1,22 @@
-// What the person has open, told to the sidecar as it changes: documents with versions, the selection, and the problems that
-// VS Code shows for languages that Pillion has no server for.
+// Sends the sidecar what the person has open, when it changes: documents with versions, the selection, and the problems that
+// VS Code shows for languages without a server of Pillion.
 import * as vscode from "vscode";
 import type { FileDiagnostic, Range } from "../common/protocol";
 import { unsavedElsewhere } from "./elsewhere";
 import { isMine } from "./problems";
 import type { Sidecar } from "./sidecar";
 
-/** Larger documents stay with the disk: one message is at most 32 MiB, and nobody edits such a file by hand. */
+/** Larger documents are not sent: one message has at most 32 MiB, and people do not edit such files by hand. */
 const largest = 8 << 20; // characters
 const selectionText = 64 << 10; // characters; the protocol's limit
-const settle = 150; // ms that the selection must rest before it is told
+const settle = 150; // ms without a change before the selection is sent
 
 export class Buffers implements vscode.Disposable {
   private readonly told = new Set<string>();
-  /** Files that are unsaved in editors for other things than text: told as they are on the disk, so that writing them is refused here. */
+  /** Files with unsaved changes in editors that are not text editors. Their text on the disk is sent as unsaved, so
+   * that the sidecar does not write them. */
   private readonly elsewhere = new Set<string>();
-  /** Files whose last problems we told, so that their end is told too. */
+  /** Files whose problems were sent, so that an empty list is sent too. */
   private readonly problems = new Set<string>();
   private readonly disposables: vscode.Disposable[];
   private timer: NodeJS.Timeout | undefined;
@@ -39,7 +40,7 @@ export class Buffers implements vscode.Disposable {
     for (const d of this.disposables) d.dispose();
   }
 
-  /** A process that just started knows nothing. */
+  /** A process that has just started knows none of the documents. */
   private all(): void {
     this.told.clear();
     this.elsewhere.clear();
@@ -49,7 +50,8 @@ export class Buffers implements vscode.Disposable {
     this.diagnostics(vscode.languages.getDiagnostics().map(([uri]) => uri));
   }
 
-  /** Tells what came into view or is unsaved. Documents that only an extension loaded are none of the person's. */
+  /** Sends documents that became visible or have unsaved changes. Documents that only an extension has loaded are
+   * not the person's. */
   private sync(): void {
     const shown = shownFiles();
     for (const d of vscode.workspace.textDocuments) {
@@ -59,7 +61,7 @@ export class Buffers implements vscode.Disposable {
       else if (!wanted && this.told.has(key)) this.close(d.uri);
     }
     const elsewhere = unsavedElsewhere();
-    for (const uri of elsewhere) if (!this.elsewhere.has(uri)) void this.openElsewhere(uri); // what cannot be read is not told
+    for (const uri of elsewhere) if (!this.elsewhere.has(uri)) void this.openElsewhere(uri); // a file that cannot be read is not sent
     for (const uri of this.elsewhere) if (!elsewhere.has(uri)) this.closeElsewhere(uri);
   }
 
@@ -74,7 +76,7 @@ export class Buffers implements vscode.Disposable {
   private closeElsewhere(uri: string): void {
     this.elsewhere.delete(uri);
     this.close(vscode.Uri.parse(uri, true));
-    if (vscode.workspace.textDocuments.some((d) => d.uri.toString() === uri)) this.sync(); // it is a text's from now on
+    if (vscode.workspace.textDocuments.some((d) => d.uri.toString() === uri)) this.sync(); // a text editor has it open now
   }
 
   private openDocument(d: vscode.TextDocument): void {
@@ -92,7 +94,8 @@ export class Buffers implements vscode.Disposable {
       return;
     }
     if (e.contentChanges.length === 0) {
-      // Only the dirty flag moved. It comes after the text it is about, which was told as clean; a revert is told nowhere else.
+      // Only the dirty flag has changed. This event comes after the change of the text, which was sent as saved; for a
+      // revert there is no other event.
       if (d.isDirty) this.sidecar.notify("_pillion/buffer/didChange", { textDocument: { uri: d.uri.toString(), version: d.version }, contentChanges: [], dirty: true });
       else this.saved(d);
       return;
@@ -121,7 +124,7 @@ export class Buffers implements vscode.Disposable {
     if (!this.sidecar.announced("_pillion/selection/didChange")) return;
     const editor = vscode.window.activeTextEditor;
     if (!editor || !isFile(editor.document)) {
-      // The panel has the focus: what the person looked at last is still what they mean.
+      // The panel has the focus: the last selection still counts.
       if (vscode.window.visibleTextEditors.length === 0) this.sidecar.notify("_pillion/selection/didChange", {});
       return;
     }
@@ -147,7 +150,7 @@ export class Buffers implements vscode.Disposable {
   }
 }
 
-/** URIs of the documents that have a tab or are visible. */
+/** The URIs of the documents that have a tab or are visible. */
 export function shownFiles(): Set<string> {
   const shown = new Set(vscode.window.visibleTextEditors.map((e) => e.document.uri.toString()));
   for (const tab of vscode.window.tabGroups.all.flatMap((g) => g.tabs)) {

@@ -1,5 +1,5 @@
-// The panel's side in the extension: shows the session in front, and does what the person asks for in it. The webview
-// draws and forgets; drafts, transcripts and answers are kept here.
+// The host's side of the panel: it shows the active session and carries out the person's actions. The webview only draws;
+// prompts, transcripts and answers are stored here.
 import { createHash, randomBytes } from "node:crypto";
 import * as vscode from "vscode";
 import { parseToHost, type Op, type ToHost, type ToView } from "../common/messages";
@@ -25,7 +25,7 @@ import { queued, type Transcript, Transcripts } from "./transcripts";
 const viewId = "pillion.chat";
 const historyKey = "pillion.history";
 const none: readonly never[] = [];
-const detailPace = 120; // ms between two states of what is unfolded
+const detailPace = 120; // ms between two updates of an unfolded card
 const pace = 25; // ms between two messages to the panel while text streams
 
 export class Chat implements vscode.Disposable {
@@ -40,12 +40,12 @@ export class Chat implements vscode.Disposable {
   private readonly drafts: Drafts;
   private readonly place: string;
   private history: string[];
-  /** The person's own choice about the selection; it holds for one file. */
+  /** The person's own choice about the selection; it is for one file. */
   private selection: { file: string; on: boolean } | undefined;
   private readonly unfolded = new Set<string>();
-  /** Of these the panel gets news in a moment. */
+  /** The entries whose changes are sent with the next message. */
   private readonly details = new Set<string>();
-  /** What is to be said to the panel once it is there. */
+  /** Messages to send when the panel is ready. */
   private waiting: ToView[] = [];
   private readonly mentions: Mentions;
   private readonly actions: ChatActions;
@@ -78,7 +78,7 @@ export class Chat implements vscode.Disposable {
       this.live.onDidChange((terminalId) => this.printed(terminalId)),
       this.transcripts.onDidChange((t) => {
         if (this.ready && t.id === sessions.active?.id) this.soon();
-        else t.state.take(); // it is not shown, and shown whole when it is
+        else t.state.take(); // not shown; it is sent as a whole when it is
       }),
       this.transcripts.onDidVoid(() => this.snapshot()),
       sessions.onDidChangeActive(() => this.snapshot()),
@@ -89,7 +89,7 @@ export class Chat implements vscode.Disposable {
       sidecar.onDidChangeState(soon),
       sidecar.onDidStart(() => {
         void this.lookForKeys();
-        if (this.ready && !sessions.active) void sessions.ready().catch(() => {}); // who asked for it is told
+        if (this.ready && !sessions.active) void sessions.ready().catch(() => {}); // the caller was told already
       }),
       vscode.window.onDidChangeTextEditorSelection(soon),
       vscode.window.onDidChangeActiveTextEditor(soon),
@@ -102,7 +102,7 @@ export class Chat implements vscode.Disposable {
     ];
   }
 
-  /** Shows the panel with the focus on one of its parts. */
+  /** Shows the panel and moves the focus to one of its parts. */
   async show(what: "composer" | "approval" | "transcript" = "composer"): Promise<void> {
     await vscode.commands.executeCommand(`${viewId}.focus`);
     this.say({ type: "focus", what });
@@ -135,7 +135,7 @@ export class Chat implements vscode.Disposable {
   }
 
   private post(m: ToView): void {
-    void this.view?.webview.postMessage(m); // a panel that is gone asks again when it is back
+    void this.view?.webview.postMessage(m); // a closed panel asks for everything when it is shown again
   }
 
   private say(m: ToView): void {
@@ -198,7 +198,7 @@ export class Chat implements vscode.Disposable {
     try {
       await this.sessions.ready();
     } catch (error) {
-      // the connection's strip says why when the process is at fault
+      // if the process is the reason, the strip of the connection shows it
       if (this.sidecar.state.kind === "running") this.say({ type: "tell", text: `No session could be opened: ${error instanceof Error ? error.message : String(error)}`, severity: "error" });
     }
     this.soon();
@@ -220,10 +220,10 @@ export class Chat implements vscode.Disposable {
         this.transcripts.setQueue(t, q.items, q.held === true);
         return;
       }
-      this.sessions.prompt(session.id, blocks).catch(() => {}); // its end is told with the turn's
+      this.sessions.prompt(session.id, blocks).catch(() => {}); // the end of the turn reports its errors
     } catch (error) {
       this.working(undefined);
-      // nothing that was written is lost
+      // the text of the prompt is not lost
       this.say({ type: "draft", draft, mode: "back" });
       throw error;
     }
@@ -238,7 +238,7 @@ export class Chat implements vscode.Disposable {
     const words = text.trim();
     if (words === "" || this.history.at(-1) === words) return;
     this.history = [...this.history.filter((x) => x !== words), words].slice(-100);
-    void this.context.workspaceState.update(historyKey, this.history); // as above
+    void this.context.workspaceState.update(historyKey, this.history); // at worst the choice is lost with the window
     this.soon();
   }
 
@@ -297,7 +297,7 @@ export class Chat implements vscode.Disposable {
     };
   }
 
-  /** Everything: the panel is new, or another session is in front. */
+  /** Sends everything: the panel is new, or another session is active. */
   private snapshot(): void {
     if (!this.ready) return;
     const t = this.current();
@@ -320,7 +320,7 @@ export class Chat implements vscode.Disposable {
     }, pace);
   }
 
-  /** Sends what changed since it last did. */
+  /** Sends the changes since the last message. */
   private flush(): void {
     const t = this.current();
     if (!this.ready) return;
@@ -340,7 +340,7 @@ export class Chat implements vscode.Disposable {
     if (this.view) this.view.badge = head.approvals.length + head.questions.length > 0 ? { value: head.approvals.length + head.questions.length, tooltip: "Waiting for you" } : undefined;
   }
 
-  /** A command that says much sends its output a few times a second, not with each line. */
+  /** The output of a command is sent a few times a second, not with each line. */
   private detailSoon(id: string): void {
     if (this.details.size === 0) {
       setTimeout(() => {
@@ -359,7 +359,7 @@ export class Chat implements vscode.Disposable {
     if (t && detail) this.post({ type: "detail", id, detail: slim(e?.kind === "tool" ? this.live.detail(t.id, e, detail) : detail) });
   }
 
-  /** A terminal printed: the card that shows it gets the news. */
+  /** A terminal printed something: the card that shows it gets it. */
   private printed(terminalId: string): void {
     const t = this.current();
     for (const id of this.unfolded) {
@@ -369,7 +369,7 @@ export class Chat implements vscode.Disposable {
   }
 }
 
-/** VS Code tells of no webview's focus in a way that keys can ask for. */
+/** VS Code has no context key for the focus of a webview. */
 function focused(on: boolean): void {
   void vscode.commands.executeCommand("setContext", "pillion.panelFocused", on);
 }

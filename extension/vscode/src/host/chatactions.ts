@@ -1,4 +1,4 @@
-// What the person presses in the panel, beside sending: places that open, decisions, code, the queue, the way back.
+// The person's actions in the panel besides sending: opening places, decisions, code, the queue, restoring.
 import * as vscode from "vscode";
 import type { Scope, ToHost, ToView } from "../common/messages";
 import type { ContentBlock, RestoredFile } from "../common/protocol";
@@ -85,7 +85,7 @@ export class ChatActions implements vscode.Disposable {
     }
   }
 
-  /** Goes back to before a prompt; gives the prompt to edit it. */
+  /** Restores the state before a prompt and returns the prompt for editing. */
   async restore(entryId: string, scope: Scope): Promise<ContentBlock[] | undefined> {
     const t = this.transcript();
     const e = t?.state.entries.get(entryId);
@@ -100,7 +100,7 @@ export class ChatActions implements vscode.Disposable {
     return r.prompt;
   }
 
-  /** Pictures and PDFs of a prompt, to be sent again. */
+  /** The images and PDFs of a prompt, to be sent again. */
   attachments(prompt: readonly ContentBlock[]): Attachment[] {
     return prompt.flatMap((b): Attachment[] => {
       const [mime, data] = b.type === "image" ? [b.mimeType, b.data] : b.type === "resource" && b.resource.blob !== undefined ? [b.resource.mimeType ?? "", b.resource.blob] : ["", ""];
@@ -108,7 +108,7 @@ export class ChatActions implements vscode.Disposable {
     });
   }
 
-  /** What a turn wrote without a review: the commands of follow.ts know the hunks. */
+  /** What a turn wrote without a review; the commands of follow.ts have the hunks. */
   private async changes(action: "keep" | "undo" | "open", path: string): Promise<void> {
     if (path === "") return void (await vscode.commands.executeCommand(`pillion.follow.${{ keep: "keepAll", undo: "undoAll", open: "openTurn" }[action]}`));
     if (action === "open") return this.open(path);
@@ -155,7 +155,7 @@ export class ChatActions implements vscode.Disposable {
   private async link(href: string): Promise<void> {
     if (/^file:/i.test(href)) return this.open(href);
     if (!/^(https?|mailto):/i.test(href)) throw new Error("Links of this kind cannot be opened.");
-    await vscode.env.openExternal(vscode.Uri.parse(href, true)); // VS Code asks about addresses that it does not trust
+    await vscode.env.openExternal(vscode.Uri.parse(href, true)); // VS Code asks the person about addresses that it does not trust
   }
 
   private async showText(name: string, text: string, language?: string): Promise<void> {
@@ -166,7 +166,8 @@ export class ChatActions implements vscode.Disposable {
     await vscode.window.showTextDocument(d, { preview: true });
   }
 
-  /** A change: as a review while it waits, against the text before its turn once it is written, else as it was proposed. */
+  /** Shows a change: as a review while it is pending, compared with the text before its turn after it was written,
+   * else as proposed. */
   private async showDiff(id: string, path: string): Promise<void> {
     const waits = this.approvals.pending(this.sessions.active?.id).find((a) => a.toolCallId === id);
     if (waits) return this.approvals.open(waits.id);
@@ -241,10 +242,10 @@ export class ChatActions implements vscode.Disposable {
     const t = this.transcript();
     switch (id) {
       case "retry":
-        if (t?.last) this.sessions.prompt(t.id, t.last).catch(() => {}); // its end is told with the turn's
+        if (t?.last) this.sessions.prompt(t.id, t.last).catch(() => {}); // the end of the turn reports its errors
         return;
       case "continue":
-        if (t) this.sessions.prompt(t.id, [{ type: "text", text: "Continue" }]).catch(() => {}); // as above
+        if (t) this.sessions.prompt(t.id, [{ type: "text", text: "Continue" }]).catch(() => {}); // see above
         return;
       case "install":
         if (about !== undefined) installServer(about, this.sidecar.program());
@@ -268,7 +269,7 @@ const commands: Record<Exclude<ActionId, "retry" | "continue" | "install">, [str
   trust: ["workbench.trust.manage"],
 };
 
-/** The messageId of the prompt that a call followed. */
+/** The messageId of the prompt before a call. */
 function turnOf(t: Transcript, callId: string): string | undefined {
   let turn: string | undefined;
   for (const [id, e] of t.state.entries) {

@@ -1,4 +1,4 @@
-// "Fix with Pillion" and "Explain" where the problems are.
+// "Fix with Pillion" and "Explain" as code actions at problems.
 import * as vscode from "vscode";
 import type { AskedProblem } from "../common/ask";
 

@@ -1,5 +1,5 @@
-// Code of an answer that is to go into a file: shown like any proposal, hunk by hunk and with the same keys, and written as
-// one edit once it is accepted. A tab that is closed drops it: the code still stands in the answer.
+// Puts code of an answer into a file. It is shown like a proposal, hunk by hunk and with the same keys, and written as one
+// edit when it is accepted. Closing the tab discards it; the answer still contains the code.
 import * as vscode from "vscode";
 import { hunksOf, reviewed } from "../common/hunks";
 import type { DecisionMeta, HunkDecision, RequestPermissionResponse } from "../common/protocol";
@@ -13,7 +13,7 @@ import type { Reviews } from "./reviews";
 import { rightSide } from "./tabs";
 
 export class CodeApply implements vscode.Disposable {
-  /** The one that is shown. */
+  /** The proposal that is shown. */
   private now: string | undefined;
   private readonly closing: vscode.Disposable;
 
@@ -25,11 +25,12 @@ export class CodeApply implements vscode.Disposable {
     this.closing = vscode.window.tabGroups.onDidChangeTabs((e) => {
       const id = this.now;
       if (id === undefined || !e.closed.some((tab) => shows(tab, id))) return;
-      if (!vscode.window.tabGroups.all.some((g) => g.tabs.some((tab) => shows(tab, id)))) this.approvals.drop(id); // not only moved
+      if (!vscode.window.tabGroups.all.some((g) => g.tabs.some((tab) => shows(tab, id)))) this.approvals.drop(id); // closed, not only moved
     });
   }
 
-  /** Shows what code would make of a file: the one it names, else the one in front, in the place of the selection or where it belongs. */
+  /** Shows how code would change a file: the one it names, else the active one; at the selection, or where it
+   * belongs. */
   async apply(code: string, named?: vscode.Uri): Promise<void> {
     const there = named && (await vscode.workspace.openTextDocument(named).then((d) => (vscode.workspace.getWorkspaceFolder(d.uri) ? d : undefined), () => undefined));
     const front = fileInFront();
@@ -60,7 +61,7 @@ export class CodeApply implements vscode.Disposable {
       if (this.now === id) this.now = undefined;
       if (decided === undefined) return;
       if (decided.stale) {
-        again = true; // for the file as it is now
+        again = true; // propose it again for the present text
         continue;
       }
       const lines = new Map(reviewed(base, proposed, hunks, proposed).hunks.map((h) => [h.id, h]));
@@ -79,7 +80,7 @@ export class CodeApply implements vscode.Disposable {
       }
       if (!(await vscode.workspace.applyEdit(edit))) throw new Error(`VS Code did not change ${vscode.workspace.asRelativePath(document.uri)}.`);
       await applyOwn(this.reviews.takeOwn(changeSet), this.log);
-      await vscode.window.showTextDocument(document, { preview: false }); // undo is for what is in front
+      await vscode.window.showTextDocument(document, { preview: false }); // undo works in the active editor
     }
   }
 
@@ -88,7 +89,7 @@ export class CodeApply implements vscode.Disposable {
   }
 }
 
-/** The editor of a file that the person looks at, also while the panel has the focus. */
+/** The editor of the file that the person works on, also while the panel has the focus. */
 export function fileInFront(): vscode.TextEditor | undefined {
   return [vscode.window.activeTextEditor, ...vscode.window.visibleTextEditors].find((e) => e !== undefined && shown(e.document));
 }
@@ -98,7 +99,7 @@ function shows(tab: vscode.Tab, id: string): boolean {
   return right?.scheme === proposalScheme && right.query.startsWith(`${id}&`);
 }
 
-/** What a hunk's lines are to be; undefined when nothing was decided. */
+/** The lines of a hunk after the decision; undefined if nothing was decided. */
 export function decisionOf(r: RequestPermissionResponse): { stale: boolean; lines(id: string, proposed: string[]): readonly string[] | undefined } | undefined {
   if (r.outcome.outcome !== "selected") return undefined;
   const all = r.outcome.optionId === "once";
@@ -112,7 +113,8 @@ export function decisionOf(r: RequestPermissionResponse): { stale: boolean; line
   };
 }
 
-/** Where code goes and how deep: in the place of the selection, of what begins alike, else at the cursor, else at the end. */
+/** Where code goes and its indentation: at the selection, at the declaration with the same beginning, else at the
+ * cursor or the end. */
 function placeFor(d: vscode.TextDocument, code: string, selection: vscode.Range | undefined): { range: vscode.Range; code: string } {
   if (selection && !selection.isEmpty) return { range: selection, code };
   const lines = code.split(/\r?\n/);

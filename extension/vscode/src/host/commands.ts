@@ -1,4 +1,4 @@
-// The commands that belong to no part of their own, and the restart when a setting asks for one.
+// The commands that belong to no other part, and the restart after a change of settings.
 import * as vscode from "vscode";
 import type { PermissionRule } from "../common/protocol";
 import type { Approvals } from "./approvals";
@@ -56,7 +56,7 @@ export function commands(parts: CommandParts): vscode.Disposable {
   );
 }
 
-/** The rules in force, the last first because it wins; those that were remembered can be taken back. */
+/** Lists the permission rules, the last first because it has precedence; grants can be revoked. */
 async function permissions(sidecar: Sidecar, sessions: Sessions): Promise<void> {
   const session = await sessions.ready();
   const { rules } = await sidecar.request("_pillion/permission/list", { sessionId: session.id });
@@ -72,14 +72,14 @@ async function permissions(sidecar: Sidecar, sessions: Sessions): Promise<void> 
   if (sure) await sidecar.request("_pillion/permission/revoke", { sessionId: session.id, id: row.rule.id });
 }
 
-/** A setting that only a new process sees: at once when nothing runs, else after the last turn. */
+/** Only a new process reads this setting: restart at once if no turn runs, else after the last turn. */
 function restartWhenAsked(sidecar: Sidecar, sessions: Sessions): vscode.Disposable {
   let wanted = false;
   const restart = () => {
     if (!wanted || sessions.open.some((s) => s.state !== "idle")) return;
     wanted = false;
     if (sidecar.state.kind === "stopped") return; // it reads them when it starts
-    void sidecar.restart().catch(() => {}); // the status bar says why
+    void sidecar.restart().catch(() => {}); // the status bar shows the reason
   };
   const ask = () => {
     wanted = true;

@@ -1,17 +1,18 @@
-// The settings that the sidecar reads when it starts. It takes them as configuration text in its environment, above the
-// person's files and below a project's own.
+// The settings that the sidecar reads when it starts. They are passed as configuration text in its environment; they
+// override the person's files, and a project's files override them.
 import * as vscode from "vscode";
 
 export interface StartSettings {
   binary: string;
   env: Record<string, string>;
-  /** Text of PILLION_CONFIG_CONTENT, or "" where nothing was set. */
+  /** The text of PILLION_CONFIG_CONTENT, or "" if nothing is set. */
   config: string;
-  /** Text of PILLION_CONFIG_FOLDERS: what folders of a window with several set for themselves. "" where none did. */
+  /** The text of PILLION_CONFIG_FOLDERS: the settings of single folders in a window with several. "" if there are
+   * none. */
   folders: string;
 }
 
-// Settings with a twin in Pillion's own configuration.
+// VS Code settings and the settings of pillion.jsonc that they correspond to.
 const twins: readonly [setting: string, key: string][] = [
   ["model", "model"],
   ["defaultAgent", "default_agent"],
@@ -41,7 +42,8 @@ export function startSettings(): StartSettings {
   };
 }
 
-/** In a window with one folder its settings are the window's. Those of a folder are a project's: they count when it is trusted. */
+/** In a window with one folder its settings are the window's. Settings of a folder are those of a project: they are
+ * used only if it is trusted. */
 function folderSettings(): string {
   const folders = (vscode.workspace.workspaceFolders ?? []).filter((f) => f.uri.scheme === "file");
   if (folders.length < 2 || !vscode.workspace.isTrusted) return "";
@@ -57,10 +59,10 @@ function folderSettings(): string {
   return Object.keys(out).length > 0 ? JSON.stringify(out) : "";
 }
 
-/** Only what a person set counts: a default here must not win over their own configuration files. */
+/** Only values that a person has set are passed: a default here must not override their configuration files. */
 function chosen(found: { globalValue?: unknown; workspaceValue?: unknown } | undefined): unknown {
   return (vscode.workspace.isTrusted ? found?.workspaceValue : undefined) ?? found?.globalValue;
 }
 
-/** Settings whose change the running sidecar does not see. */
+/** Settings that the running sidecar does not read again. */
 export const restartSettings = ["binary.path", "env", "config", ...twins.map(([setting]) => setting)].map((name) => `pillion.${name}`);

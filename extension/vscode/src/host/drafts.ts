@@ -1,5 +1,5 @@
-// What the person has written and not yet sent. It is in a file of the extension's own from the moment it is typed, so it
-// outlives the panel, the window and a crash of either. Attachments lie beside it, each written once.
+// Prompts that the person has written and not sent. They are stored in a file of the extension when they are typed, so they
+// survive a closed panel, a closed window and a crash. Attachments are stored beside it, each written once.
 import { createHash } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { mkdir, rename, writeFile } from "node:fs/promises";
@@ -8,14 +8,14 @@ import { isDraft } from "../common/messages";
 import type { Attachment, Draft } from "../common/view";
 
 const file = "draft.json";
-/** For so long what was sent or taken out can still come back: a prompt that fails is put back with all it had. */
+/** For this time the attachments of a sent prompt are kept: if the prompt fails, it is put back as a whole. */
 const grace = 60_000; // ms
 
 export class Drafts {
   private current: Draft | undefined;
-  /** Attachments with their bytes; the panel names those that were given before without. */
+  /** Attachments with their bytes; the panel sends the bytes once and later only the id. */
   private readonly attached = new Map<string, Attachment>();
-  /** Attachments that have their file. */
+  /** Attachments that are stored in a file. */
   private readonly written = new Set<string>();
   private storing: Promise<void> | undefined;
   private stale = false;
@@ -25,7 +25,7 @@ export class Drafts {
     private readonly problem: (message: string) => void,
   ) {}
 
-  /** As it was last typed, also by a window before this one. */
+  /** The text as it was typed last, perhaps in an earlier window. */
   get now(): Draft {
     this.current ??= this.read();
     return this.current;
@@ -39,13 +39,13 @@ export class Drafts {
     this.storing ??= this.store().finally(() => (this.storing = undefined));
   }
 
-  /** A draft of the panel's with the bytes of its attachments. */
+  /** A prompt of the panel with the bytes of its attachments. */
   filled(d: Draft): Draft {
     for (const a of d.attachments) if (a.data !== "") this.attached.set(a.id, a);
     return { ...d, attachments: d.attachments.flatMap((a) => this.attached.get(a.id) ?? []) };
   }
 
-  /** The last moment to write: nothing is left for later. */
+  /** The window closes: write everything now. */
   dispose(): void {
     if (!this.storing || !this.current) return;
     try {
@@ -54,7 +54,7 @@ export class Drafts {
       writeFileSync(join(this.folder, `${file}.last`), text(this.current));
       renameSync(join(this.folder, `${file}.last`), join(this.folder, file));
     } catch {
-      // the disk is full or read-only: the window closes all the same
+      // the disk is full or read-only; the window closes nevertheless
     }
   }
 
@@ -72,7 +72,7 @@ export class Drafts {
         await writeFile(join(this.folder, `${file}.new`), text(d));
         await rename(join(this.folder, `${file}.new`), join(this.folder, file));
       } catch (error) {
-        this.problem(`the draft was not stored: ${String(error)}`); // the next keystroke tries again
+        this.problem(`the draft was not stored: ${String(error)}`); // the next change tries again
       }
     }
   }
@@ -89,7 +89,7 @@ export class Drafts {
     try {
       kept = JSON.parse(readFileSync(join(this.folder, file), "utf8"));
     } catch {
-      return empty; // nothing was ever typed here
+      return empty; // no prompt was stored
     }
     if (!isDraft(kept)) return empty;
     const attachments = kept.attachments.flatMap((a): Attachment[] => {
@@ -99,14 +99,14 @@ export class Drafts {
         this.written.add(a.id);
         return [whole];
       } catch {
-        return []; // it was not whole yet when the window ended
+        return []; // the window ended while the file was written
       }
     });
     this.tidy(attachments);
     return { text: kept.text, mentions: kept.mentions, attachments, at: kept.at };
   }
 
-  /** Files of attachments that no draft names any more. */
+  /** Removes files of attachments that no prompt names. */
   private tidy(named: readonly Attachment[]): void {
     const wanted = new Set(named.map((a) => nameOf(a.id)));
     for (const name of readdirSync(this.folder)) if (name.endsWith(".base64") && !wanted.has(name)) rmSync(join(this.folder, name), { force: true });
@@ -117,7 +117,7 @@ function text(d: Draft): string {
   return JSON.stringify({ ...d, attachments: d.attachments.map((a) => ({ ...a, data: "" })) });
 }
 
-/** Ids come from the panel: none becomes a path. */
+/** Ids come from the panel, so they must not be used as paths. */
 function nameOf(id: string): string {
   return `${createHash("sha256").update(id).digest("hex").slice(0, 32)}.base64`;
 }

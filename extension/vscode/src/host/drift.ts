@@ -1,19 +1,20 @@
-// Whether the files of a proposal still are what it was made for: looked at again when one changes, in the editor or on the
-// disk. A proposal for another text is never written; here the person learns it before they have read all of it.
+// Whether the files of a proposal still have the text that it was made for. They are compared again when one changes in the
+// editor or on the disk. A proposal for another text is never written; here the person learns it before they have read all
+// of it.
 import * as vscode from "vscode";
 import { unsavedElsewhere } from "./elsewhere";
 import type { Drift, Review, ReviewFile } from "./review";
 
 const unknown = Symbol("a text that cannot be read here");
-const settle = 200; // ms that a file must rest, so that typing does not compare at every key
+const settle = 200; // ms without a change, so that files are not compared at every key
 
-/** Watches the files of a review until it is disposed of; `moved` is called when one drifts, and when one comes back. */
+/** Watches the files of a review until it is disposed; `moved` is called when a file begins or ceases to differ. */
 export function watchFiles(review: Review, moved: (file: ReviewFile) => void): { look(): void } & vscode.Disposable {
   const files = new Map(review.files.map((f) => [original(f).toString(), f]));
   const waiting = new Set<ReviewFile>();
   let timer: NodeJS.Timeout | undefined;
   const look = async (file: ReviewFile) => {
-    if (file.excerpt) return; // its text is not here yet, and nobody looks at it
+    if (file.excerpt) return; // its text is not loaded, and it is not shown
     const now = await present(original(file));
     if (review.over || file.excerpt) return;
     const drift = driftOf(file, now) || (unsavedElsewhere().has(original(file).toString()) ? "unsaved" : "");
@@ -27,7 +28,7 @@ export function watchFiles(review: Review, moved: (file: ReviewFile) => void): {
     timer = setTimeout(() => {
       const now = [...waiting];
       waiting.clear();
-      for (const f of now) void look(f); // what cannot be read counts as gone
+      for (const f of now) void look(f); // a file that cannot be read counts as deleted
     }, settle);
   };
   const touched = (uri: vscode.Uri) => {
@@ -47,7 +48,7 @@ export function watchFiles(review: Review, moved: (file: ReviewFile) => void): {
   return { look: () => soon(review.files), dispose: () => watching.dispose() };
 }
 
-/** The words for what became of a review's files; nothing while all are the same. */
+/** A message about the changed files of a review; "" if none has changed. */
 export function driftTitle(review: Review): string | undefined {
   const moved = review.files.filter((f) => f.drift !== "");
   const first = moved[0];
@@ -65,7 +66,7 @@ function driftOf(file: ReviewFile, now: string | typeof unknown | undefined): Dr
   return now === unknown || plain(now) === plain(file.base) ? "" : "changed";
 }
 
-/** The text that the person has of a file, else the disk's; undefined when there is none. */
+/** The text of a file in the editor, else on the disk; undefined if it does not exist. */
 async function present(uri: vscode.Uri): Promise<string | typeof unknown | undefined> {
   const open = vscode.workspace.textDocuments.find((d) => d.uri.toString() === uri.toString() && !d.isClosed);
   const bytes = await vscode.workspace.fs.readFile(uri).then(undefined, () => undefined);
@@ -74,7 +75,7 @@ async function present(uri: vscode.Uri): Promise<string | typeof unknown | undef
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {
-    return unknown; // another encoding: the sidecar compares when it writes
+    return unknown; // another encoding: the sidecar compares it before it writes
   }
 }
 

@@ -1,7 +1,7 @@
-// A server that speaks OpenAI's Chat Completions, as far as the person's choice of it needs: which models it has, whether it
-// takes the key, and whether it answers. The agent itself speaks to it from the sidecar.
+// Tests a server that speaks OpenAI's Chat Completions: which models it has, whether it accepts the key, and whether it
+// answers. The agent uses it later from the sidecar, not with this code.
 
-/** Milliseconds that a server may take; a model that is loaded first takes a while. */
+/** Milliseconds that a server may take; it may have to load a model first. */
 const limits = { list: 15_000, answer: 60_000 };
 
 export class Endpoint {
@@ -10,7 +10,7 @@ export class Endpoint {
     private readonly key: string,
   ) {}
 
-  /** What is wrong with an address that a person typed; undefined when it can be tried. */
+  /** Why an address that a person typed is not valid; undefined if it is. */
   static problemOf(url: string): string | undefined {
     const u = parse(url.trim());
     if (!u || (u.protocol !== "http:" && u.protocol !== "https:") || u.hostname === "") return "Enter a URL that begins with https:// or http://";
@@ -20,7 +20,7 @@ export class Endpoint {
     return undefined;
   }
 
-  /** The IDs of the server's models, [] where it does not list them; a text says why it cannot be used. */
+  /** The ids of the server's models, [] if it does not list them; a string says why it cannot be used. */
   async models(): Promise<string[] | string> {
     const r = await this.call("/models", limits.list);
     if (typeof r === "string") return r;
@@ -31,18 +31,18 @@ export class Endpoint {
     return data.flatMap((m: unknown) => (typeof (m as { id?: unknown } | null)?.id === "string" ? [(m as { id: string }).id] : [])).sort();
   }
 
-  /** Why the server does not take the key; undefined when it does, or when that cannot be found out. */
+  /** Why the server does not accept the key; undefined if it does, or if that is unknown. */
   async refusesKey(): Promise<string | undefined> {
     const r = await this.call("/models", limits.list);
     return typeof r !== "string" && (r.status === 401 || r.status === 403) ? refused(this.url, r) : undefined;
   }
 
-  /** Asks the model for a word. Why it cannot be used, undefined when it answers. */
+  /** Asks the model for one word. Returns why it cannot be used; undefined if it answers. */
   async test(model: string): Promise<string | undefined> {
     const r = await this.call("/chat/completions", limits.answer, { model, messages: [{ role: "user", content: "Reply with OK." }], max_tokens: 16, stream: false });
     if (typeof r === "string") return r;
     if (!r.ok) return refused(this.url, r);
-    // a server that streams all the same answers too
+    // a server that streams nevertheless has answered too
     return /"choices"/.test(r.text) ? undefined : `${this.url} answered, but not as a Chat Completions API does`;
   }
 
@@ -52,7 +52,7 @@ export class Endpoint {
         method: body ? "POST" : "GET",
         headers: { ...(this.key ? { authorization: `Bearer ${this.key}` } : {}), ...(body ? { "content-type": "application/json" } : {}) },
         ...(body ? { body: JSON.stringify(body) } : {}),
-        redirect: "error", // the key is for this server alone
+        redirect: "error", // the key must not be sent to another server
         signal: AbortSignal.timeout(limit),
       });
       return { ok: r.ok, status: r.status, text: (await r.text()).slice(0, 1 << 20) };
@@ -63,7 +63,7 @@ export class Endpoint {
   }
 }
 
-/** An ID for the provider at an address, such as example for https://api.example.com/v1. */
+/** An id for the provider at an address, such as "example" for https://api.example.com/v1. */
 export function providerId(url: string, taken: ReadonlySet<string>): string {
   const host = parse(url)?.hostname ?? "";
   const parts = host.split(".").filter((p) => !/^(api|www|llm|\d+)$/.test(p));

@@ -1,5 +1,5 @@
-// What failed elsewhere in the window, handed to Pillion: a test of any testing extension, and the last command of a terminal
-// whose shell tells VS Code how its commands end (shell integration).
+// Sends failures of other parts of the window to Pillion: tests of any testing extension, and the last command of a terminal
+// whose shell reports exit codes to VS Code (shell integration).
 import * as vscode from "vscode";
 import { fixCommandPrompt, fixTestPrompt } from "../common/ask";
 import type { ContentBlock } from "../common/protocol";
@@ -7,10 +7,10 @@ import { tell } from "./sessionlist";
 import type { Sessions } from "./sessions";
 import { onCommand } from "./table";
 
-/** Characters of a command's output that are kept: its end, where the reason is. */
+/** Characters of a command's output that are kept: the end, where the reason is. */
 const mostOutput = 20_000;
 
-/** What VS Code 1.93 and later tell of a terminal's commands; the types of the oldest version that we run on lack it. */
+/** Parts of the API of VS Code 1.93 and later; the types that this extension is built with are older. */
 interface Execution {
   readonly commandLine: { readonly value: string };
   readonly cwd?: vscode.Uri;
@@ -63,13 +63,13 @@ export class Failures implements vscode.Disposable {
     this.outputs.set(execution, kept);
     kept.read = (async () => {
       for await (const piece of execution.read()) kept.text = (kept.text + piece).slice(-2 * mostOutput);
-    })().catch(() => {}); // what could be read counts
+    })().catch(() => {}); // use what could be read
   }
 
   private async ended(terminal: vscode.Terminal, execution: Execution, exitCode: number | undefined): Promise<void> {
     const kept = this.outputs.get(execution);
     await kept?.read;
-    // 130: the person stopped it
+    // 130: the person stopped it with Ctrl+C
     if (exitCode === undefined || exitCode === 0 || exitCode === 130) return;
     this.failed.set(terminal, { command: execution.commandLine.value, cwd: execution.cwd?.fsPath ?? "", exitCode, output: plain(kept?.text ?? "").slice(-mostOutput) });
     this.draw();
@@ -95,7 +95,7 @@ export class Failures implements vscode.Disposable {
     await this.send([{ type: "text", text: fixCommandPrompt(f.command, f.exitCode, f.cwd, f.output) }]);
   }
 
-  /** From a test's own menu (the test), or from the menu of one of its messages (both). */
+  /** Called from the menu of a test (the test), or from the menu of one of its messages (test and message). */
   private async fixTest(arg: unknown): Promise<void> {
     const { test, message } = testOf(arg);
     if (!test) throw new Error("Select a failed test in the Testing view.");
@@ -122,7 +122,7 @@ function testOf(arg: unknown): { test?: vscode.TestItem; message?: vscode.TestMe
   return typeof a?.label === "string" ? { test: arg as vscode.TestItem } : {};
 }
 
-/** Terminal output without colours, links and cursor movement. */
+/** Output of a terminal without colours, links and cursor movements. */
 function plain(text: string): string {
   return text.replace(/\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[=>()][0-9A-B]?/g, "").replace(/\r\n/g, "\n").replace(/[^\n]*\r/g, "");
 }

@@ -1,5 +1,5 @@
-// What a review found, as comment threads at the lines it is about. Each can be handed to Pillion to be fixed, which becomes a
-// proposal like any other. The words are a model's: they are shown as Markdown without commands and HTML.
+// Shows the findings of a review as comment threads at their lines. Each can be sent to Pillion to be fixed, which gives a
+// proposal like any other. The text comes from a model, so it is shown as Markdown without commands and HTML.
 import * as vscode from "vscode";
 import { fixFindingPrompt, reviewPrompt } from "../common/ask";
 import type { ContentBlock, ReviewFinding, ReviewUpdated } from "../common/protocol";
@@ -10,15 +10,16 @@ import type { Sessions } from "./sessions";
 import type { Sidecar } from "./sidecar";
 import { onCommand } from "./table";
 
-/** A patch of a pull request that is larger is no review for a person. */
+/** A larger patch of a pull request is not reviewed. */
 const largestPatch = 5 << 20; // bytes
 
-/** Threads that are made at most; the answer holds the others. */
+/** The largest number of threads; the answer lists the others. */
 const mostThreads = 200;
 
 export class Findings implements vscode.Disposable {
   private readonly controller = vscode.comments.createCommentController("pillion.review", "Pillion Review");
-  /** The threads of the last review of a session, by who found them: the language servers' come later than the model's, or before. */
+  /** The threads of the last review of a session, by source: the findings of the language servers and of the model
+   * arrive at different times. */
   private readonly shown = new Map<string, { messageId: string; threads: Map<string, vscode.CommentThread[]> }>();
   private readonly of = new WeakMap<vscode.CommentThread, { sessionId: string; finding: ReviewFinding }>();
   private readonly registered: vscode.Disposable;
@@ -64,7 +65,7 @@ export class Findings implements vscode.Disposable {
     thread.label = `${finding.severity[0]!.toUpperCase()}${finding.severity.slice(1)} found by ${author}`;
     thread.contextValue = "finding";
     thread.canReply = false;
-    // one that is open covers code; the gravest are what a person came for
+    // an expanded thread covers code, so only the most severe ones are expanded
     thread.collapsibleState = finding.severity === "error" ? vscode.CommentThreadCollapsibleState.Expanded : vscode.CommentThreadCollapsibleState.Collapsed;
     this.of.set(thread, { sessionId, finding });
     return thread;
@@ -76,7 +77,7 @@ export class Findings implements vscode.Disposable {
     const { finding } = about;
     const session = this.sessions.get(about.sessionId) ?? (await this.sessions.ready());
     const path = vscode.workspace.asRelativePath(thread.uri);
-    // lines may have moved since: the thread moves along
+    // lines may have moved since; the thread moves with them
     const first = (thread.range?.start.line ?? finding.line - 1) + 1;
     const last = (thread.range?.end.line ?? finding.endLine - 1) + 1;
     const prompt: ContentBlock[] = [
@@ -108,7 +109,7 @@ export class Findings implements vscode.Disposable {
     void vscode.commands.executeCommand("setContext", "pillion.findings", [...this.shown.values()].some((r) => [...r.threads.values()].some((l) => l.length > 0)));
   }
 
-  /** Asks what to review, and reviews it. */
+  /** Asks what to review, and starts the review. */
   private async choose(): Promise<void> {
     const repository = await gitRepository();
     const branch = repository?.state.HEAD?.name;
@@ -136,7 +137,7 @@ export class Findings implements vscode.Disposable {
     await this.sessions.prompt(session.id, prompt);
   }
 
-  /** Fetches the patch of a pull request and keeps it, so that the language servers can be asked about it as well. */
+  /** Downloads the patch of a pull request to a file, so that the language servers can check it too. */
   private async pullRequest(): Promise<{ target: string; text: string } | undefined> {
     const given = await vscode.window.showInputBox({
       title: "Review a Pull Request",
@@ -166,7 +167,7 @@ async function patchFile(): Promise<{ target: string; text: string } | undefined
   return file && { target: file.fsPath, text: new TextDecoder().decode(await vscode.workspace.fs.readFile(file)) };
 }
 
-/** Where the patch of what a person named can be fetched; undefined for anything but an address. */
+/** The address of the patch for what the person named; undefined if that is not an address. */
 export function patchAddress(given: string): string | undefined {
   const v = given.trim();
   if (!/^https?:\/\/[^/\s]+\/\S+$/.test(v)) return undefined;

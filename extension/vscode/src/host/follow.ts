@@ -1,6 +1,6 @@
-// Review after the change was written: what the last turn of the active session changed, to keep or undo hunk by hunk. It shows
-// in the panel and as CodeLens (turnlenses.ts), which need nothing of VS Code's source control: in a Git repository the gutter is
-// Git's own, and its Revert goes back to HEAD. Where Pillion has the gutter, it marks the hunks there as well.
+// Review after the write: what the last turn of the active session changed, to keep or undo hunk by hunk. The panel and
+// CodeLenses (turnlenses.ts) show it; they do not need VS Code's source control. In a Git repository the gutter is used by
+// Git, and its Revert restores HEAD. Without Git, Pillion marks the hunks in the gutter too.
 import * as vscode from "vscode";
 import type { TurnFile, TurnHunk } from "../common/protocol";
 import { byChange, comparedWith, hunksAt, openHunks, placedHunks } from "../common/turn";
@@ -19,7 +19,7 @@ interface Shown {
   files: Map<string, TurnFile>; // by document URI
 }
 
-/** VS Code's line change, as menus of a quick diff hand it over. Lines count from 1. */
+/** VS Code's LineChange, as the menus of a quick diff pass it. Lines count from 1. */
 interface LineChange {
   modifiedStartLineNumber: number;
   modifiedEndLineNumber: number;
@@ -27,9 +27,10 @@ interface LineChange {
 
 type Verb = "keep" | "undo";
 
-/** Change sets that the person reviewed before they were written, in this folder: their hunks need no second decision. */
+/** Change sets of this folder that the person reviewed before they were written: their hunks need no second
+ * decision. */
 const reviewedKey = "pillion.reviewedChanges";
-const mostReviewed = 200; // change sets that are remembered
+const mostReviewed = 200; // change sets that are stored
 
 export class Follow implements vscode.Disposable, vscode.QuickDiffProvider {
   private control: vscode.SourceControl | undefined;
@@ -39,7 +40,7 @@ export class Follow implements vscode.Disposable, vscode.QuickDiffProvider {
   private again = false;
   private reviewed: ReadonlySet<string>;
   private readonly changed = new vscode.EventEmitter<void>();
-  /** Other hunks than before wait for a decision. */
+  /** The hunks that need a decision have changed. */
   readonly onDidChange = this.changed.event;
   private readonly disposables: vscode.Disposable[];
 
@@ -58,7 +59,7 @@ export class Follow implements vscode.Disposable, vscode.QuickDiffProvider {
       approvals.onDidDecide(({ approval, optionId }) => {
         if (optionId === undefined || !approval.meta.changeSet) return;
         this.reviewed = new Set([...this.reviewed, approval.meta.changeSet].slice(-mostReviewed));
-        void state.update(reviewedKey, [...this.reviewed]); // at worst a decision is asked for once more
+        void state.update(reviewedKey, [...this.reviewed]); // at worst the person is asked a second time
       }),
       sidecar.onNotification("_pillion/change/updated", ({ sessionId }) => {
         if (sessionId === this.sessions.active?.id) this.refreshSoon();
@@ -78,7 +79,7 @@ export class Follow implements vscode.Disposable, vscode.QuickDiffProvider {
     ];
   }
 
-  /** The files of the turn whose changes were written without a review and are neither kept nor undone. */
+  /** The files of the turn that were changed without a review and have hunks which are neither kept nor undone. */
   unreviewed(): ChangedFile[] {
     return [...(this.shown?.files ?? [])].flatMap(([uri, f]): ChangedFile[] => {
       const hunks = this.waiting(f);
@@ -88,7 +89,7 @@ export class Follow implements vscode.Disposable, vscode.QuickDiffProvider {
     });
   }
 
-  /** The hunks of a document that wait for a decision, with their lines as the document is now. */
+  /** The undecided hunks of a document, with their present lines. */
   hunksOf(document: vscode.TextDocument): { id: string; start: number; count: number }[] {
     const f = this.shown?.files.get(document.uri.toString());
     if (!f || f.binary || f.text == null) return [];
@@ -151,7 +152,7 @@ export class Follow implements vscode.Disposable, vscode.QuickDiffProvider {
   private clear(): void {
     if (!this.shown) return;
     this.shown = undefined;
-    this.control?.dispose(); // its marks go with it
+    this.control?.dispose(); // this removes its marks
     this.control = this.group = undefined;
     void vscode.commands.executeCommand("setContext", "pillion.following", false);
     this.changed.fire();
@@ -166,7 +167,7 @@ export class Follow implements vscode.Disposable, vscode.QuickDiffProvider {
       this.group = this.control.createResourceGroup("turn", "Changes of the Last Turn");
       this.group.hideWhenEmpty = true;
     }
-    // Set anew, so that VS Code asks again: which files have marks depends on the turn.
+    // Set again, so that VS Code asks again which files have marks; they depend on the turn.
     this.control.quickDiffProvider = { provideOriginalResource: (uri) => this.provideOriginalResource(uri) };
     this.control.count = shown.files.size;
     if (this.group) {
@@ -188,7 +189,7 @@ export class Follow implements vscode.Disposable, vscode.QuickDiffProvider {
     return openHunks(f).filter((h) => h.members.some((m) => !this.reviewed.has(m.changeSet)));
   }
 
-  /** One hunk: of a lens (its id), of the gutter's widget (the editor's own line changes), or the one at the cursor. */
+  /** One hunk: the one of a lens (its id), of the gutter (the editor's line changes), or the one at the cursor. */
   private async hunk(verb: Verb, uri: vscode.Uri | undefined, which: LineChange[] | string | undefined, index: number | undefined): Promise<void> {
     await this.refreshing;
     const editor = vscode.window.activeTextEditor;
@@ -214,7 +215,7 @@ export class Follow implements vscode.Disposable, vscode.QuickDiffProvider {
     await this.do(verb, uris.flatMap((u) => openHunks(this.shown?.files.get(u.toString()) ?? ({ hunks: [] as TurnHunk[] } as TurnFile))));
   }
 
-  /** To the next or previous hunk of the turn, over the end of a file into the next one. */
+  /** Moves to the next or previous hunk of the turn; after the last one of a file to the next file. */
   private async step(by: 1 | -1): Promise<void> {
     const shown = this.shown;
     const editor = vscode.window.activeTextEditor;

@@ -1,11 +1,11 @@
-// VS Code's own Git extension: which repository the person works in, and the message of its next commit.
+// Uses VS Code's Git extension: which repository the person works in, and the message of the next commit.
 import * as vscode from "vscode";
 import { tell } from "./sessionlist";
 import type { Sessions } from "./sessions";
 import type { Sidecar } from "./sidecar";
 import { onCommand } from "./table";
 
-/** What is used of the Git extension's API, version 1. It is not in VS Code's types. */
+/** The used part of the Git extension's API, version 1. VS Code's types do not contain it. */
 export interface Repository {
   readonly rootUri: vscode.Uri;
   readonly inputBox: { value: string };
@@ -26,13 +26,13 @@ export async function gitRepository(of?: vscode.Uri): Promise<Repository | undef
     const at = of ?? vscode.window.activeTextEditor?.document.uri;
     return (at && api.getRepository(at)) ?? api.repositories[0];
   } catch {
-    return undefined; // Git is switched off by a setting
+    return undefined; // a setting turns Git off
   }
 }
 
 export class CommitMessages implements vscode.Disposable {
   private readonly registered: vscode.Disposable;
-  /** What was written last, by repository: it may be replaced without a question. */
+  /** The last message that was written, by repository: it may be replaced without asking. */
   private readonly written = new Map<string, string>();
 
   constructor(
@@ -60,7 +60,7 @@ export class CommitMessages implements vscode.Disposable {
       const stop = new AbortController();
       token.onCancellationRequested(() => stop.abort());
       const { message } = await this.sidecar.request("_pillion/commit/message", { sessionId: session.id, cwd: repository.rootUri.fsPath }, stop.signal);
-      // what the person typed while the model wrote is theirs
+      // the person has typed a message in the meantime; do not replace it
       if (stop.signal.aborted || repository.inputBox.value !== before) return;
       repository.inputBox.value = message;
       this.written.set(key, message);

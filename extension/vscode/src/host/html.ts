@@ -1,4 +1,5 @@
-/** The webview's page; `place` (letters and digits) is where its drafts belong. It may load its own script, style and font and data: pictures; nothing from anywhere else. */
+/** The webview's page; `place` (letters and digits) is the key of its stored prompts. It may load its own script,
+ * style and font, and data: images, and nothing else. */
 export function panelHtml(o: { script: string; style: string; source: string; nonce: string; place: string }): string {
   const policy = [
     "default-src 'none'",

@@ -1,5 +1,5 @@
-// A change asked for where the code is: a line of words about the selection, or the line of the cursor. The answer is a
-// proposal like any other, shown in the editor, written as one undo step once it is accepted.
+// Asks for a change in the editor: an input for a prompt about the selection or the line of the cursor. The answer is a
+// proposal like any other, shown in the editor and written as one undo step when it is accepted.
 import * as vscode from "vscode";
 import { inlinePrompt } from "../common/ask";
 import type { Approvals } from "./approvals";
@@ -10,7 +10,7 @@ import { onCommand } from "./table";
 
 export class InlinePrompt implements vscode.Disposable {
   private readonly registered: vscode.Disposable;
-  /** What was asked last and not sent; the next time it is there again. */
+  /** The last prompt that was typed and not sent; it is offered again the next time. */
   private draft = "";
 
   constructor(
@@ -31,7 +31,7 @@ export class InlinePrompt implements vscode.Disposable {
     const { document, selection } = editor;
     const path = vscode.workspace.asRelativePath(document.uri);
     const first = selection.start.line + 1;
-    // a selection that ends at the start of a line does not mean that line
+    // a selection that ends at the start of a line does not include that line
     const last = selection.end.line + (selection.end.character === 0 && selection.end.line > selection.start.line ? 0 : 1);
     const where = first === last ? `line ${String(first)}` : `lines ${String(first)} to ${String(last)}`;
     const words = await vscode.window.showInputBox({
@@ -59,7 +59,7 @@ export class InlinePrompt implements vscode.Disposable {
       const choice = await vscode.window.showInformationMessage(`Pillion proposed no change to ${path}.`, "Show Answer");
       if (choice) await vscode.commands.executeCommand("pillion.focus");
     } catch (error) {
-      this.draft = words; // nothing that was written is lost
+      this.draft = words; // the text of the prompt is not lost
       throw error;
     } finally {
       asked.dispose();

@@ -1,11 +1,11 @@
-// API keys: kept in VS Code's secret storage, given to the sidecar alone, never written anywhere else. An older sidecar
-// without `_pillion/auth/set` gets them in its environment when it starts.
+// API keys: stored in VS Code's secret storage and given only to the sidecar. An older sidecar without `_pillion/auth/set`
+// gets them in its environment when it starts.
 import * as vscode from "vscode";
 import { tell } from "./sessionlist";
 import type { Sidecar } from "./sidecar";
 import { onCommand } from "./table";
 
-/** Providers that can be chosen before any sidecar has told its own list. */
+/** The providers that are offered before a sidecar has sent its list. */
 export const knownProviders: readonly { id: string; name: string; env: string }[] = [
   { id: "anthropic", name: "Anthropic", env: "ANTHROPIC_API_KEY" },
   { id: "openai", name: "OpenAI", env: "OPENAI_API_KEY" },
@@ -21,7 +21,7 @@ interface Stored {
   env: string;
 }
 
-const index = "pillion.keys"; // which providers have a key; a secret store cannot be listed
+const index = "pillion.keys"; // which providers have a key; the keys of a secret store cannot be listed
 
 export class Keys implements vscode.Disposable {
   private readonly disposables: vscode.Disposable[];
@@ -37,7 +37,7 @@ export class Keys implements vscode.Disposable {
     ];
   }
 
-  /** Environment for a sidecar that takes keys in no other way. */
+  /** The environment for a sidecar that accepts keys in no other way. */
   async environment(): Promise<Record<string, string>> {
     const env: Record<string, string> = {};
     for (const [id, stored] of Object.entries(this.index())) {
@@ -51,7 +51,7 @@ export class Keys implements vscode.Disposable {
     for (const d of this.disposables) d.dispose();
   }
 
-  /** A store that fails costs its keys, and nothing else: models that need none go on. */
+  /** If the secret store fails, only models that need a key are affected. */
   private async read(id: string): Promise<string | undefined> {
     try {
       return await this.context.secrets.get(secret(id));
@@ -65,7 +65,8 @@ export class Keys implements vscode.Disposable {
     return this.context.globalState.get<Record<string, Stored>>(index, {});
   }
 
-  /** Keeps a provider's key and gives it to the sidecar. Whether it can be used at once: an older sidecar reads it when it starts. */
+  /** Stores a provider's key and gives it to the sidecar. Returns whether it can be used at once: an older sidecar
+   * reads it only when it starts. */
   async keep(provider: { id: string; name: string; env: string }, key: string): Promise<boolean> {
     await this.context.secrets.store(secret(provider.id), key).then(undefined, (error: unknown) => {
       throw new Error(`VS Code's secret storage cannot store the key (${error instanceof Error ? error.message : String(error)}). Set it in the environment as ${provider.env || "its provider says"} instead, or keep it with: pillion auth login ${provider.id}`);

@@ -1,4 +1,4 @@
-// The lines above a proposal and above each of its hunks: what it does to the problems, and what can be decided here.
+// The lenses above a proposal and above each of its hunks: the verdict, and the buttons that decide.
 import * as vscode from "vscode";
 import { evidenceSummary, readEvidence } from "../common/evidence";
 import type { ReviewedHunk } from "../common/hunks";
@@ -7,13 +7,13 @@ import { driftTitle } from "./drift";
 import { proposalScheme } from "./proposals";
 import type { Review, ReviewFile } from "./review";
 
-/** A first hunk up to this line is in sight together with the file's first line. */
+/** If the first hunk begins at this line or before, it is visible together with the file's first line. */
 const near = 8;
 
 /** Lines that the editor leaves unfolded before a change (diffEditor.hideUnchangedRegions.contextLineCount). */
 const context = 3;
 
-/** Lenses that are drawn at most; a proposal of thousands of hunks is decided by its first line. */
+/** The largest number of lenses; a proposal with thousands of hunks is decided at its first line. */
 const most = 300;
 
 export class Lenses implements vscode.CodeLensProvider, vscode.Disposable {
@@ -44,7 +44,7 @@ export class Lenses implements vscode.CodeLensProvider, vscode.Disposable {
   }
 
   private header(review: Review, file: ReviewFile): vscode.CodeLens[] {
-    // several files are shown together with their unchanged lines folded: a lens at a folded line would be a blank one
+    // A diff of several files folds unchanged lines, and a lens at a folded line would be an empty row.
     const first = file.hunks[0]?.start ?? 0;
     const line = review.files.length > 1 && first >= 2 * context ? first - context : 0;
     const top = new vscode.Range(line, 0, line, 0);
@@ -58,7 +58,7 @@ export class Lenses implements vscode.CodeLensProvider, vscode.Disposable {
     parts.push(lens(`$(check)\u00a0Accept file (${count})`, "pillion.review.acceptFile", "Accept the undecided hunks of this file"));
     parts.push(lens("$(close)\u00a0Reject file", "pillion.review.rejectFile", "Reject the undecided hunks of this file"));
     if (review.files.length > 1) parts.push(lens(`$(check-all)\u00a0Accept all ${review.files.length} files`, "pillion.review.acceptAll", "Accept all undecided hunks"));
-    // what comes and goes while one reads stands last: the buttons stay under the pointer
+    // Texts that appear and disappear come last, so that the buttons stay under the pointer.
     if (moved) parts.push(moved);
     const ran = readEvidence(review.approval.meta.evidence);
     if (ran.length > 0) parts.push(lens(`${ran.some((e) => e.status === "failed") ? "$(error)" : ran.every((e) => e.status === "passed") ? "$(pass)" : "$(question)"}\u00a0${evidenceSummary(ran)}`, "pillion.focusApproval", "What was run on this change. Click to read it in the panel."));
@@ -71,13 +71,13 @@ export class Lenses implements vscode.CodeLensProvider, vscode.Disposable {
     const at = new vscode.Range(line, 0, line, 0);
     const lens = (title: string, command: string, tooltip: string) => new vscode.CodeLens(at, { title, command, tooltip, arguments: [file.right, hunk.id] });
     const { choice, comment, lines } = review.state(hunk.id);
-    // The file's first line may be out of sight: its news stand at the first hunk too.
+    // The file's first line may not be visible, so its texts are also at the first hunk.
     const far = hunk === file.hunks[0] && hunk.start > near && review.files.length === 1;
     const news = far ? problemsTitle(review) : undefined;
     const after = news ? [new vscode.CodeLens(at, { title: news, command: "workbench.actions.view.problems", tooltip: problemsTooltip(review) })] : [];
     const moved = far ? driftLens(review, at, file) : undefined;
     if (moved) after.unshift(moved);
-    const talk = review.approval.own ? [] : [lens(comment ? `$(comment)\u00a0${short(comment)}` : "$(comment)\u00a0Comment", "pillion.review.commentHunk", comment ?? "Add a comment for the model; it is sent with your decision")]; // there is nobody to tell
+    const talk = review.approval.own ? [] : [lens(comment ? `$(comment)\u00a0${short(comment)}` : "$(comment)\u00a0Comment", "pillion.review.commentHunk", comment ?? "Add a comment for the model; it is sent with your decision")]; // a change of this window has no agent that could read a comment
     const effect = choice ? undefined : effectOf(review, hunk);
     if (effect) after.unshift(new vscode.CodeLens(at, { title: effect.title, command: "workbench.actions.view.problems", tooltip: effect.tooltip }));
     if (choice === "reject") return [lens("$(close)\u00a0Rejected", "", ""), lens("$(discard)\u00a0Undo rejection", "pillion.review.acceptHunk", "Restore the proposed lines and accept them"), ...talk, ...after];
@@ -91,7 +91,7 @@ export class Lenses implements vscode.CodeLensProvider, vscode.Disposable {
   }
 }
 
-/** What one hunk does to the problems, and which hunks it needs; nothing where it makes no difference. */
+/** The effect of one hunk, and which hunks it needs; nothing if it changes no problems. */
 function effectOf(review: Review, hunk: ReviewedHunk): { title: string; tooltip: string } | undefined {
   const effect = review.approval.effects.get(hunk.id);
   if (!effect) return undefined;
@@ -112,7 +112,7 @@ function effectOf(review: Review, hunk: ReviewedHunk): { title: string; tooltip:
   return { title: parts.join(" · "), tooltip: lines.slice(0, 12).join("\n") };
 }
 
-/** That a file has moved on, with the way to have it looked at again. */
+/** Says that a file has changed, with a button to compare it again. */
 function driftLens(review: Review, at: vscode.Range, file: ReviewFile): vscode.CodeLens | undefined {
   const title = driftTitle(review);
   if (!title) return undefined;
@@ -120,7 +120,7 @@ function driftLens(review: Review, at: vscode.Range, file: ReviewFile): vscode.C
   return new vscode.CodeLens(at, { title, command: "pillion.review.proposeAgain", tooltip: "Accepted hunks are merged into the new text. If the same lines have changed, nothing is written. Click to have Pillion read the file again and make a new proposal.", arguments: [file.right] });
 }
 
-/** What the proposal does to the project's problems; nothing where no language server says anything. */
+/** The verdict of the proposal; nothing if no language server has checked it. */
 export function problemsTitle(review: Review): string | undefined {
   const d = review.approval.verdict;
   if (!d) return undefined;

@@ -1,4 +1,4 @@
-// What commands print, as it comes and with its colours: a call's own updates hold it as plain text, a few times a second.
+// Live output of commands, with colours. The updates of a call contain it only as plain text, a few times a second.
 import { StringDecoder } from "node:string_decoder";
 import * as vscode from "vscode";
 import type { TerminalOutput } from "../common/protocol";
@@ -6,16 +6,16 @@ import { withOutput } from "../common/tool";
 import type { Detail, ToolEntry } from "../common/view";
 import type { Sidecar } from "./sidecar";
 
-/** Characters that are kept of a command's output: its end. */
+/** Characters that are kept of a command's output: the end. */
 const most = 1 << 20;
-/** Commands that are kept. */
+/** Number of commands whose output is kept. */
 const atOnce = 8;
 
 export class LiveOutput implements vscode.Disposable {
   /** Oldest first. */
   private readonly all = new Map<string, Capture>();
   private readonly changed = new vscode.EventEmitter<string>();
-  /** A terminal (its id) printed something. */
+  /** A terminal (its id) has new output. */
   readonly onDidChange = this.changed.event;
   private readonly disposables: vscode.Disposable[];
 
@@ -26,12 +26,13 @@ export class LiveOutput implements vscode.Disposable {
         if (this.all.get(key(o.sessionId, o.terminalId))?.take(o)) this.changed.fire(o.terminalId);
       }),
       sidecar.onDidChangeState((s) => {
-        if (s.kind !== "running") for (const [id, c] of this.all) if (c.text === "") this.all.delete(id); // asked again when it is back
+        if (s.kind !== "running") for (const [id, c] of this.all) if (c.text === "") this.all.delete(id); // requested again when the sidecar runs again
       }),
     ];
   }
 
-  /** A call's detail with what its terminal printed. Who asks first subscribes; until then, and for terminals that are gone, the updates' text stands. */
+  /** A call's detail with the output of its terminal. The first call subscribes to it; until there is output, and
+   * for terminals that no longer exist, the text of the updates is used. */
   detail(sessionId: string, e: ToolEntry, detail: Detail): Detail {
     if (e.terminalId === undefined || !this.sidecar.announced("_pillion/terminal/subscribe")) return detail;
     const c = this.all.get(key(sessionId, e.terminalId));
@@ -54,22 +55,22 @@ export class LiveOutput implements vscode.Disposable {
       c.begin(await this.sidecar.request("_pillion/terminal/subscribe", { sessionId, terminalId }));
       this.changed.fire(terminalId);
     } catch {
-      c.end(); // the terminal is gone: what the updates said stands
+      c.end(); // the terminal no longer exists: use the text of the updates
     }
   }
 }
 
-/** One terminal's output, put together from what was kept and what came since. */
+/** The output of one terminal: the stored part and what arrived since. */
 class Capture {
   text = "";
-  /** Characters, or bytes where they were never seen, that are missing at the start. */
+  /** Characters that are missing at the start; bytes for those that were never received. */
   omitted = 0;
   private readonly decoder = new StringDecoder("utf8");
   private seen = 0;
   private early: TerminalOutput[] | undefined = [];
   private over = false;
 
-  /** Whether it changed the text. */
+  /** Adds bytes; returns whether the text has changed. */
   take(o: TerminalOutput): boolean {
     if (this.over) return false;
     if (this.early) {
@@ -95,11 +96,11 @@ class Capture {
   private put(data: string, seq: number): boolean {
     const bytes = Buffer.from(data, "base64");
     if (seq > this.seen) this.text += `\n[${String(seq - this.seen)} bytes came too fast to be shown]\n`;
-    const fresh = bytes.subarray(Math.max(0, this.seen - seq)); // some of it may come twice
+    const fresh = bytes.subarray(Math.max(0, this.seen - seq)); // a part of it may arrive twice
     this.seen = Math.max(this.seen, seq + bytes.length);
     if (fresh.length === 0) return false;
     const all = this.text + this.decoder.write(fresh);
-    // cut when it is a quarter too long, not with every line
+    // cut off only when it is a quarter too long, not at each line
     const from = all.length > most * 1.25 ? all.indexOf("\n", all.length - most) + 1 : 0;
     this.text = all.slice(from);
     this.omitted += from;

@@ -1,20 +1,21 @@
-// The verdict follows the person: what the proposal does to the problems as they have decided and typed so far, and what
-// each hunk that is still to be decided does. The sidecar asks the language servers; nothing is decided by it.
+// Keeps the verdict up to date while the person decides and edits: the effect of the proposal with their decisions, and of
+// each undecided hunk. The sidecar asks the language servers; nothing is written.
 import * as vscode from "vscode";
 import { readEffects, readVerdict } from "../common/permission";
 import type { ChangeDiagnostics, HunkDecision, HunkEffect } from "../common/protocol";
 import type { Approval, Approvals } from "./approvals";
 import type { Sidecar } from "./sidecar";
 
-/** Milliseconds that decisions and typing must rest before the language servers are asked. */
+/** Milliseconds without a decision or a key before the language servers are asked. */
 const pause = 400;
 
 interface Looking {
-  /** What the last question was about. */
+  /** The decisions of the last request. */
   key: string;
   timer: NodeJS.Timeout | undefined;
   stop: AbortController;
-  /** Which hunks each hunk needs. The sidecar says it only while no hunk is rejected; it holds for the whole review. */
+  /** Which hunks each hunk needs. The sidecar reports it only while no hunk is rejected; it does not change during a
+   * review. */
   needs: Map<string, string[]>;
 }
 
@@ -53,14 +54,14 @@ export class LiveVerdicts implements vscode.Disposable {
     this.end(a.id);
     const mine: Looking = { key, timer: undefined, stop: new AbortController(), needs: was?.needs ?? new Map<string, string[]>() };
     this.looking.set(a.id, mine);
-    // without a server there is nothing to follow, and while the first check runs its servers are busy
+    // without a server there is no verdict, and during the first check its servers are busy
     if (!a.proposed || !known(a.proposed)) return;
-    mine.timer = setTimeout(() => void this.ask(a, decided, mine).catch(() => {}), pause); // a check that fails leaves what is known
+    mine.timer = setTimeout(() => void this.ask(a, decided, mine).catch(() => {}), pause); // if a check fails, the last verdict stays
     if (!a.decisions.empty) this.approvals.judge(a.id, { certainty: "pending", introduced: [], fixed: [], unchanged: 0 }, needsOf(mine));
     else if (a.verdict !== a.proposed) this.approvals.judge(a.id, undefined, needsOf(mine));
   }
 
-  /** Asks for the verdict first, because it comes soon, then for what each hunk does. */
+  /** Requests the verdict first, because it is fast, then the effect of each hunk. */
   private async ask(a: Approval, decided: Record<string, HunkDecision>, mine: Looking): Promise<void> {
     const about = { sessionId: a.sessionId, changeSet: a.meta.changeSet ?? "", hunks: decided };
     const { signal } = mine.stop;
@@ -77,12 +78,12 @@ export class LiveVerdicts implements vscode.Disposable {
   }
 }
 
-/** What is known of hunks while their effects are being found out: which others they need. */
+/** What is known of the hunks while their effects are computed: which others they need. */
 function needsOf({ needs }: Looking): Map<string, HunkEffect> {
   return new Map([...needs].map(([id, ids]) => [id, { needs: ids }]));
 }
 
-/** Decisions that change what would be written; comments do not. */
+/** The decisions that affect what is written; comments do not. */
 function decisionsOf(a: Approval): Record<string, HunkDecision> {
   return Object.fromEntries(
     Object.entries(a.decisions.answer(true)).flatMap(([id, d]) => (d.decision === "accept" ? [] : [[id, d.decision === "edit" ? { decision: "edit", newLines: d.newLines ?? [] } : { decision: "reject" }] as const])),

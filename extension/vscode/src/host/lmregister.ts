@@ -1,7 +1,8 @@
-// Pillion's language servers for VS Code's own chat: problems of a file, and symbols of the project. Needs VS Code 1.95.
+// Offers Pillion's language servers to VS Code's own chat: the problems of a file, and the symbols of the project. Needs VS
+// Code 1.95.
 import * as vscode from "vscode";
 
-// The parts of VS Code's tool API that are used; the types this extension is built with are older.
+// The used part of VS Code's tool API; the types that this extension is built with are older.
 interface ToolResult {
   content: unknown[];
 }
@@ -11,7 +12,7 @@ interface ToolApi {
   LanguageModelTextPart?: new (text: string) => unknown;
 }
 
-/** Registers the tools; `call` runs Pillion's lsp tool and gives its words. */
+/** Registers the tools; `call` runs Pillion's lsp tool and returns its text. */
 export function registerTools(call: (input: Record<string, unknown>, token: vscode.CancellationToken) => Promise<string>): vscode.Disposable {
   const { lm, LanguageModelToolResult: Result, LanguageModelTextPart: Text } = vscode as unknown as ToolApi;
   if (!lm?.registerTool || !Result || !Text) return vscode.Disposable.from();

@@ -1,4 +1,4 @@
-// What VS Code's own chat asks of Pillion's language servers.
+// The tools that VS Code's own chat can call, and their answers.
 import type * as vscode from "vscode";
 import type { Sessions } from "./sessions";
 import type { Sidecar } from "./sidecar";

@@ -1,4 +1,4 @@
-// What @ can mention, and what a mention becomes when it is sent.
+// What can be mentioned with @, and what a mention is converted to when the prompt is sent.
 import { execFile } from "node:child_process";
 import * as vscode from "vscode";
 import type { Found } from "../common/messages";
@@ -6,7 +6,7 @@ import type { ContentBlock } from "../common/protocol";
 import type { Draft, Mention } from "../common/view";
 import type { Sidecar } from "./sidecar";
 
-/** Characters of text that one mention adds. */
+/** Characters of text that one mention may add. */
 const most = 200_000;
 
 const special: Found[] = [
@@ -28,7 +28,7 @@ export class Mentions {
     return q === "" ? [...out.slice(0, 8), ...fitting, ...out.slice(8)] : [...fitting, ...out];
   }
 
-  /** A draft as a prompt: the words as they stand, then what they mention, then what is attached. */
+  /** A draft as a prompt: its text, then what it mentions, then the attachments. */
   async prompt(draft: Draft, cwd: string, selection: boolean): Promise<ContentBlock[]> {
     const blocks: ContentBlock[] = draft.text.trim() === "" ? [] : [{ type: "text", text: draft.text.trim() }];
     const mentioned = draft.mentions.filter((m) => draft.text.includes(m.label));
@@ -84,7 +84,7 @@ export class Mentions {
       case "url":
         return m.uri === undefined ? undefined : { type: "resource_link", uri: m.uri, name: m.uri };
       case "selection":
-        // a Pillion that is told of each selection puts it in itself, with its place
+        // a Pillion that receives each selection adds it itself, with its place
         if (this.sidecar.announced("_pillion/selection/didChange")) return undefined;
         return selected() ?? words("selection", "(nothing is selected)");
       case "problems":
@@ -97,7 +97,8 @@ export class Mentions {
   }
 }
 
-/** What is dragged into the panel has the address that the window knows it by; where that is another machine's, it is a file here. */
+/** Files that are dragged into the panel have an address of the window; in a remote window they are converted to
+ * files of the remote machine. */
 function here(uri: string): string {
   const u = vscode.Uri.parse(uri);
   return u.scheme === "vscode-remote" ? vscode.Uri.file(u.path).toString() : uri;
@@ -128,7 +129,8 @@ function problems(): string {
   return lines.join("\n") || "(the editor reports no errors and no warnings)";
 }
 
-/** There is no stable way to read a terminal but to copy what it shows; the clipboard gets back what it held. */
+/** VS Code has no stable API to read a terminal, so its text is copied through the clipboard, whose content is
+ * restored. */
 async function terminalText(): Promise<string> {
   if (!vscode.window.activeTerminal) return "(no terminal is open)";
   const before = await vscode.env.clipboard.readText();
@@ -153,7 +155,8 @@ function gitDiff(cwd: string): Promise<string> {
   });
 }
 
-/** Offsets of the query's characters in the text, in order; as far right as names are. */
+/** The offsets of the query's characters in the text, in order; the last possible ones, because names are at the end
+ * of a path. */
 export function fuzzy(text: string, query: string): number[] | undefined {
   const t = text.toLowerCase();
   const hits: number[] = [];

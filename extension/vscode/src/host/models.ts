@@ -1,5 +1,5 @@
-// Choosing a model, and adding one: a hosted service with a key, a server found on this machine, or any other server that
-// speaks OpenAI's Chat Completions, which is tried with a call before it is kept.
+// Choosing a model, and adding one: a hosted service with a key, a server found on this machine, or another server that
+// speaks OpenAI's Chat Completions. Such a server is tested with a call before it is stored.
 import * as vscode from "vscode";
 import type { AuthProvider } from "../common/protocol";
 import { Endpoint, providerId } from "./endpoint";
@@ -31,7 +31,8 @@ export class Models implements vscode.Disposable {
     this.registered.dispose();
   }
 
-  /** The models of the session in front, or one provider's (`anthropic/`) where it has any; the last row adds others. */
+  /** Lists the models of the active session, only one provider's (`anthropic/`) if it has any; the last row adds
+   * others. */
   private async select(only = ""): Promise<void> {
     const session = await this.sessions.ready();
     const option = session.configOptions.find((o) => o.category === "model" || o.id === "model");
@@ -55,7 +56,7 @@ export class Models implements vscode.Disposable {
     await pick([...rows, ...more], "Model");
   }
 
-  /** Asks which provider is to be used, then for what it needs. */
+  /** Asks for a provider, then for what it needs. */
   private async add(wanted?: string): Promise<void> {
     const providers = await this.providers();
     const found = providers.find((p) => p.id === wanted);
@@ -78,12 +79,12 @@ export class Models implements vscode.Disposable {
   }
 
   private async providers(): Promise<AuthProvider[]> {
-    await this.sidecar.start().catch(() => {}); // keys can be kept without it
+    await this.sidecar.start().catch(() => {}); // keys can be stored without a running sidecar
     if (!this.sidecar.announced("_pillion/auth/list")) return knownProviders.map((p) => ({ id: p.id, name: p.name, env: [p.env], source: "" }));
     return (await this.sidecar.request("_pillion/auth/list", {})).providers;
   }
 
-  /** Asks for a provider's key. Where the provider's address is known, a wrong key is told before it is kept. */
+  /** Asks for a provider's key. If the provider's address is known, the key is tested before it is stored. */
   private async withKey(p: AuthProvider): Promise<void> {
     let problem: string | undefined;
     for (;;) {
@@ -100,7 +101,7 @@ export class Models implements vscode.Disposable {
     await this.select(`${p.id}/`);
   }
 
-  /** A server by its address: its key, a model, a test call, and only then a line in the settings. */
+  /** Adds a server by its address: asks for its key and a model, tests it with a call, and then writes the settings. */
   private async custom(): Promise<void> {
     let url = "";
     let problem: string | undefined;
@@ -149,7 +150,7 @@ export class Models implements vscode.Disposable {
         });
       });
       await settings.update("config", { ...config, provider: { ...providers, [id]: provider } }, vscode.ConfigurationTarget.Global);
-      // the process reads the settings when it starts; a change of them restarts it, after a turn that runs
+      // The process reads the settings when it starts; their change restarts it, after the running turn.
       await vscode.window.withProgress({ location: vscode.ProgressLocation.Window, title: "Pillion: restarting with the new provider" }, async () => {
         if (this.sidecar.state.kind === "stopped") await this.sidecar.start();
         await started;

@@ -1,6 +1,6 @@
-// What an edit by hand leaves to be done: after the person has renamed a declaration or changed its parameters, the places that
-// follow are offered at the end of its line, and shown as a proposal when they want it. The language server finds them; no model
-// is asked, nothing is started for it, and nothing is written before the hunks are accepted.
+// Follow-up edits: after the person has renamed a declaration or changed its parameters by hand, the other places to change
+// are offered at the end of its line, and shown as a proposal on request. The language server finds them. No model is asked,
+// no server is started for this, and nothing is written before hunks are accepted.
 import * as vscode from "vscode";
 import { hunksOf, reviewed } from "../common/hunks";
 import type { NextEditResponse } from "../common/protocol";
@@ -13,11 +13,11 @@ import type { Sessions } from "./sessions";
 import type { Sidecar } from "./sidecar";
 import { onCommand } from "./table";
 
-/** Milliseconds that typing must rest before the language server is asked. */
+/** Milliseconds without typing before the language server is asked. */
 const pause = 700;
-/** An edit of more characters is no rename and no change of parameters. */
+/** An edit of more characters is not a rename or a change of parameters. */
 const mostEdited = 400;
-/** Larger documents are not kept twice. */
+/** No copy is kept of larger documents. */
 const largest = 1 << 20; // characters
 
 interface Offer {
@@ -29,7 +29,7 @@ interface Offer {
 }
 
 export class NextEdits implements vscode.Disposable {
-  /** The texts before the edits that are under way, by document. */
+  /** By document: the text before the present edit. */
   private readonly before = new WeakMap<vscode.TextDocument, string>();
   private readonly mark = vscode.window.createTextEditorDecorationType({ after: { margin: "0 0 0 2em", color: new vscode.ThemeColor("editorCodeLens.foreground") } });
   private readonly registered: vscode.Disposable;
@@ -62,7 +62,7 @@ export class NextEdits implements vscode.Disposable {
     this.registered.dispose();
   }
 
-  /** Takes a document's text as what the next edit starts from. */
+  /** Stores a document's text as the start of the next edit. */
   private keep(d: vscode.TextDocument): void {
     if (d.uri.scheme === "file" && d.lineCount < 50_000 && !this.before.has(d)) this.before.set(d, d.getText());
   }
@@ -73,12 +73,12 @@ export class NextEdits implements vscode.Disposable {
     clearTimeout(this.timer);
     this.asking.abort();
     if (this.offer?.document === d) this.show(undefined);
-    // an undo, and what is written by us or by another program, starts anew
+    // after an undo, or a write by Pillion or another program, the next edit starts from the new text
     if (this.writing || d !== vscode.window.activeTextEditor?.document || e.reason !== undefined) return void this.before.set(d, d.getText());
     this.timer = setTimeout(() => void this.ask(d).catch((error: unknown) => this.log.debug(`next edit: ${String(error)}`)), pause);
   }
 
-  /** Leaving the line ends an edit that nothing followed from. */
+  /** When the cursor leaves the line, an edit without follow-ups ends. */
   private moved(editor: vscode.TextEditor): void {
     const d = editor.document;
     const before = this.before.get(d);
@@ -127,7 +127,7 @@ export class NextEdits implements vscode.Disposable {
     if (!offer) throw new Error("Rename a declaration or change its parameters first.");
     this.show(undefined);
     const files = offer.files.map((f) => ({ ...f, uri: vscode.Uri.parse(f.uri, true), hunks: hunksOf(f.oldText, f.newText) }));
-    // hunks are told apart by their id among all files
+    // hunk ids must be unique among all files
     const changes = files.map((f, i) => ({ ...f, hunks: f.hunks.map((h) => ({ ...h, id: `${String(i + 1)}.${h.id}` })) }));
     const { answer } = this.approvals.propose({
       toolCallId: "",
@@ -158,11 +158,11 @@ export class NextEdits implements vscode.Disposable {
     } finally {
       this.writing = false;
     }
-    await vscode.window.showTextDocument(offer.document, { preview: false }); // undo is for what is in front
+    await vscode.window.showTextDocument(offer.document, { preview: false }); // undo works in the active editor
   }
 }
 
-/** Where two texts differ, as offsets; undefined where they are equal. */
+/** Where two texts differ, as offsets; undefined if they are equal. */
 export function oneEdit(before: string, now: string): { from: number; to: number; nowTo: number } | undefined {
   if (before === now) return undefined;
   let from = 0;

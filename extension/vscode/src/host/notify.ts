@@ -1,10 +1,10 @@
-// Tells a person who looks elsewhere that Pillion waits for them or has finished.
+// Notifies a person who works elsewhere that Pillion needs a decision or has finished.
 import * as vscode from "vscode";
 import type { Approvals } from "./approvals";
 import type { Questions } from "./questions";
 import type { Sessions } from "./sessions";
 
-/** A turn that was over sooner needs no word. */
+/** No notification for a shorter turn. */
 const shortTurn = 10_000; // ms
 
 export function notify(sessions: Pick<Sessions, "get" | "activate" | "onDidPrompt" | "onDidEndTurn">, approvals: Pick<Approvals, "onDidAsk" | "onDidDecide">, questions: Pick<Questions, "onDidAsk" | "onDidChange" | "pending">): vscode.Disposable {
@@ -13,7 +13,8 @@ export function notify(sessions: Pick<Sessions, "get" | "activate" | "onDidPromp
     return when === "always" || (when === "unfocused" && !vscode.window.state.focused);
   };
   const begun = new Map<string, number>();
-  /** What was said, and of whom, since the person was last here: once is enough. VS Code does not tell of a notification that went out of sight. */
+  /** The notifications since the person was last in this window; each is shown once. VS Code does not report when a
+   * notification disappears. */
   const told = new Set<string>();
   const tell = async (kind: "waits" | "over", sessionId: string | undefined, text: string, button: string, command: string) => {
     const key = `${kind} ${sessionId ?? ""}`;

@@ -1,22 +1,22 @@
-// A map whose older values lie outside of the heap: in blocks, packed. What a session said is read seldom, by a panel that is
-// made anew or a card that is unfolded, and lasts as long as the window.
+// A map that stores its older values compressed, outside the JavaScript heap. Old entries of a session are rarely read (by a
+// new panel, or when a card is unfolded) but are kept as long as the window is open.
 import { deflateRawSync, inflateRawSync } from "node:zlib";
 
 const perBlock = 64;
 
 export class PackedMap<V> {
-  /** In the order of their first setting: a value, or the number of the block that holds it. */
+  /** In the order in which they were first set: a value, or the number of the block with it. */
   private readonly all = new Map<string, V | Packed>();
   private readonly blocks = new Map<number, Buffer>();
-  /** Of what is unpacked, the ids and weights; the oldest first. */
+  /** The ids and weights of the values that are not packed, the oldest first. */
   private readonly loose = new Map<string, number>();
   private weight = 0;
   private next = 0;
-  /** The block that was opened last: neighbours are asked for one after the other. */
+  /** The block that was unpacked last: neighbouring values are usually read next. */
   private open: { block: number; values: Map<string, V> } | undefined;
   private closing: NodeJS.Timeout | undefined;
 
-  /** `most`: what may lie about unpacked, by weight. What is `busy` still changes in place and is left where it is. */
+  /** `most`: the weight of values that may stay unpacked. Values that are `busy` still change and are not packed. */
   constructor(
     private readonly most: number,
     private readonly weigh: (v: V) => number,
@@ -63,7 +63,7 @@ export class PackedMap<V> {
     for (const [id, v] of this.all) yield [id, v instanceof Packed ? this.unpack(v.block).get(id)! : v];
   }
 
-  /** What lay there goes. */
+  /** Deletes the value from its block. */
   private lighten(id: string): void {
     const was = this.all.get(id);
     if (was instanceof Packed && --was.left === 0) this.blocks.delete(was.block);
@@ -71,7 +71,7 @@ export class PackedMap<V> {
     this.loose.delete(id);
   }
 
-  /** Packs the oldest, until half of what may lie about is left. */
+  /** Packs the oldest values, until half of the allowed weight is left. */
   private pack(): void {
     while (this.weight > this.most / 2) {
       const ids: string[] = [];
@@ -79,7 +79,7 @@ export class PackedMap<V> {
         if (ids.length === perBlock) break;
         if (!this.busy(this.all.get(id) as V)) ids.push(id);
       }
-      if (ids.length < perBlock) return; // the rest is too new
+      if (ids.length < perBlock) return; // the others are too new
       const packed = new Packed(this.next++, ids.length);
       this.blocks.set(packed.block, deflateRawSync(JSON.stringify(ids.map((id) => [id, this.all.get(id)])), { level: 3 }));
       for (const id of ids) {
@@ -92,14 +92,14 @@ export class PackedMap<V> {
   private unpack(block: number): Map<string, V> {
     if (this.open?.block !== block) {
       const bytes = this.blocks.get(block) ?? deflateRawSync("[]");
-      this.open = { block, values: new Map(JSON.parse(inflateRawSync(bytes).toString("utf8")) as [string, V][]) }; // we wrote it
+      this.open = { block, values: new Map(JSON.parse(inflateRawSync(bytes).toString("utf8")) as [string, V][]) }; // these values are known, so they need not be unpacked
       this.closing ??= setTimeout(() => (this.open = this.closing = undefined), 1000).unref();
     }
     return this.open.values;
   }
 }
 
-/** Where a value lies; one for all of a block. */
+/** The place of a value; all values of a block share it. */
 class Packed {
   constructor(
     readonly block: number,

@@ -1,4 +1,4 @@
-// What waits for the person and how the process stands, in the panel's words.
+// Converts pending requests and the state of the process to what the panel shows.
 import * as vscode from "vscode";
 import { readEvidence } from "../common/evidence";
 import { changedFiles, fileDiff, uriPath } from "../common/tool";
@@ -8,7 +8,7 @@ import type { CreateElicitationRequest, Problem } from "../common/protocol";
 import type { Approval } from "./approvals";
 import type { SidecarState } from "./sidecar";
 
-/** `folders`: all that belong to the project, the session's own first. */
+/** `folders`: all folders of the project, the session's own first. */
 export function approvalView(a: Approval, folders: readonly string[]): View {
   const call = a.request.toolCall;
   const input = tree(call.rawInput);
@@ -76,7 +76,7 @@ export function connectionView(state: SidecarState): ConnectionView {
   }
 }
 
-/** A form's fields. `q1-other` takes own words for `q1`. */
+/** A form's fields. `q1-other` is for own words in place of the options of `q1`. */
 export function questionView(requestId: string, r: CreateElicitationRequest): Question {
   const properties = tree(tree(r.requestedSchema)?.["properties"]) ?? {};
   const required = texts(tree(r.requestedSchema)?.["required"]);
@@ -97,7 +97,7 @@ export function questionView(requestId: string, r: CreateElicitationRequest): Qu
   return { requestId, message: text(r.message) ?? "", fields };
 }
 
-/** A path that a model wrote, as something that may be opened: a file of this machine, never of a server that a name points to. */
+/** A path from a model as something to open: only a file of this machine, never a network path that names a server. */
 export function openable(path: string, cwd: string): vscode.Uri | undefined {
   if (/^[\\/]{2}/.test(path) || path.includes("\0")) return undefined;
   if (path.startsWith("file:")) {

@@ -1,12 +1,12 @@
-// The problems that Pillion's language servers see, in VS Code's own list, for languages that nobody else looks after here:
-// two lists of the same mistakes help nobody.
+// Shows the problems that Pillion's language servers find in VS Code's list, for languages that no other extension checks:
+// otherwise each problem would be listed twice.
 import * as vscode from "vscode";
 import type { DiagnosticsUpdated } from "../common/protocol";
 import type { Sidecar } from "./sidecar";
 
 const mine = new WeakSet<vscode.Diagnostic>();
 
-/** Whether a problem is one that this extension published: the sidecar said it and needs not hear it. */
+/** Whether this extension published a problem: it comes from the sidecar, which must not get it back. */
 export function isMine(d: vscode.Diagnostic): boolean {
   return mine.has(d);
 }
@@ -20,9 +20,9 @@ interface Manifest {
 
 export class Problems implements vscode.Disposable {
   private readonly shown = vscode.languages.createDiagnosticCollection("pillion");
-  /** Languages, by their files' extension, and those that an extension looks after. Read when first needed. */
+  /** Languages by file extension, and the languages that extensions check. Read when they are first needed. */
   private languages: { byEnding: Map<string, string>; served: Set<string> } | undefined;
-  /** Languages that somebody else has shown a problem of. */
+  /** Languages for which another extension has shown a problem. */
   private readonly others = new Set<string>();
   private readonly disposables: vscode.Disposable[];
 
@@ -43,7 +43,7 @@ export class Problems implements vscode.Disposable {
 
   private update(update: DiagnosticsUpdated, own: string): void {
     const uri = vscode.Uri.parse(update.uri, true);
-    if (update.certainty === "pending") return; // the last word stands until the next
+    if (update.certainty === "pending") return; // keep the last list until the next update
     const wanted = update.diagnostics.length > 0 && vscode.workspace.getConfiguration("pillion").get("showProblems", true) && !this.served(uri, own);
     this.shown.set(uri, wanted ? update.diagnostics.map(diagnostic) : undefined);
   }
@@ -60,9 +60,9 @@ export class Problems implements vscode.Disposable {
     return open?.languageId ?? this.languages.byEnding.get(name.slice(name.lastIndexOf(".")));
   }
 
-  /** Somebody else shows problems of a language: ours go. */
+  /** Another extension shows problems of a language: remove Pillion's. */
   private yield(uris: readonly vscode.Uri[]): void {
-    if (!this.languages) return; // nothing was shown yet
+    if (!this.languages) return; // no problems were shown yet
     for (const uri of uris) {
       if (vscode.languages.getDiagnostics(uri).every(isMine)) continue;
       const language = uri.scheme === "file" ? this.language(uri) : undefined;
@@ -73,7 +73,8 @@ export class Problems implements vscode.Disposable {
   }
 }
 
-/** What the installed extensions say of languages. One with code for a language looks after its problems, one with colours alone does not. */
+/** What the installed extensions contribute for languages. An extension with code for a language checks it; one with
+ * only colours does not. */
 function languages(own: string): { byEnding: Map<string, string>; served: Set<string> } {
   const byEnding = new Map<string, string>();
   const served = new Set<string>();

@@ -1,5 +1,5 @@
-// The two sides of a review as documents: the text before (read-only) and the proposal (writable, in memory). Nothing here
-// touches a file of the project.
+// The two sides of a review as documents: the text before (read-only) and the proposal (writable, in memory). This file
+// writes no file of the project.
 import * as vscode from "vscode";
 
 export const proposalScheme = "pillion-proposal";
@@ -8,8 +8,8 @@ export const baseScheme = "pillion-base";
 export const turnScheme = "pillion-turn";
 
 /**
- * Whether VS Code would read a document as something else than UTF-8. Then a byte order mark in front makes it read and write
- * UTF-8; elsewhere it is left out, for the status bar shows it as if the file had one.
+ * Whether VS Code would not read a document as UTF-8. A byte order mark makes it use UTF-8; for other documents it is
+ * left out, because the status bar would show it as if the file had one.
  */
 function readOtherwise(uri: vscode.Uri): boolean {
   const files = vscode.workspace.getConfiguration("files", uri);
@@ -26,7 +26,7 @@ export class Proposals implements vscode.FileSystemProvider, vscode.Disposable {
   private readonly texts = new Map<string, Content>();
   private readonly files = new vscode.EventEmitter<vscode.FileChangeEvent[]>();
   readonly onDidChangeFile = this.files.event;
-  /** Changes of the read-only sides, by scheme. */
+  /** Change events of the read-only sides, by scheme. */
   private readonly contents = new Map([baseScheme, turnScheme].map((scheme) => [scheme, new vscode.EventEmitter<vscode.Uri>()]));
   private readonly registered: vscode.Disposable[];
 
@@ -66,7 +66,7 @@ export class Proposals implements vscode.FileSystemProvider, vscode.Disposable {
   }
 
   writeFile(uri: vscode.Uri, bytes: Uint8Array): void {
-    this.content(uri); // a decided proposal takes no more text
+    this.content(uri); // the text of a decided proposal cannot change
     this.texts.set(uri.toString(), { bytes, changed: Date.now() });
     this.files.fire([{ type: vscode.FileChangeType.Changed, uri }]);
   }

@@ -1,4 +1,4 @@
-// Questions that wait for the person, of all sessions of this window. The panel shows those of the session in front.
+// The open questions to the person, of all sessions of this window. The panel shows those of the active session.
 import * as vscode from "vscode";
 import type { CreateElicitationRequest, CreateElicitationResponse } from "../common/protocol";
 import type { Question } from "../common/view";
@@ -6,7 +6,7 @@ import { questionView } from "./panelview";
 import type { Sidecar } from "./sidecar";
 
 export interface Asked {
-  /** Undefined where it belongs to no session: it is shown in each. */
+  /** Undefined if it belongs to no session: every session shows it. */
   readonly sessionId: string | undefined;
   readonly question: Question;
 }
@@ -18,7 +18,7 @@ interface Entry extends Asked {
 export class Questions implements vscode.Disposable {
   private readonly entries = new Map<string, Entry>();
   private readonly changed = new vscode.EventEmitter<string | undefined>();
-  /** The questions of a session are others than before. */
+  /** The questions of a session have changed. */
   readonly onDidChange = this.changed.event;
   private readonly asked = new vscode.EventEmitter<Asked>();
   readonly onDidAsk = this.asked.event;
@@ -29,17 +29,17 @@ export class Questions implements vscode.Disposable {
     this.registered = vscode.Disposable.from(
       sidecar.onRequest("elicitation/create", (r, signal) => this.ask(r, signal)),
       sidecar.onDidChangeState((s) => {
-        if (s.kind !== "running") this.drop(); // who asked is gone
+        if (s.kind !== "running") this.drop(); // the process that asked has ended
       }),
     );
   }
 
-  /** Oldest first; those that a session's panel shows, or all. */
+  /** Oldest first; those that the panel of a session shows, or all. */
   pending(sessionId?: string): Asked[] {
     return [...this.entries.values()].filter((e) => sessionId === undefined || e.sessionId === undefined || e.sessionId === sessionId);
   }
 
-  /** The person's answer; without values they want to give none. */
+  /** The person's answer; without values they decline. */
   answer(requestId: string, values: CreateElicitationResponse["content"] | null): void {
     this.end(requestId, values ? { action: "accept", content: values } : { action: "decline" });
   }

@@ -1,5 +1,4 @@
-// One proposal under review: its documents, which hunk stands where, and what the person has decided. It shows nothing
-// by itself; see reviews.ts.
+// One proposal under review: its documents, the place of each hunk, and the person's decisions. reviews.ts shows it.
 import * as vscode from "vscode";
 import { linesOf, reviewed, type ReviewedHunk, textWith } from "../common/hunks";
 import type { HunkState } from "../common/decisions";
@@ -7,7 +6,7 @@ import type { Problem } from "../common/protocol";
 import { type Approval, type ApprovalFile, type Approvals, optionOf } from "./approvals";
 import { baseScheme, proposalScheme, type Proposals } from "./proposals";
 
-/** What became of a file since its change was proposed; "" while it is the same. drift.ts looks. */
+/** How a file has changed since the proposal was made; "" if it has not. drift.ts compares it. */
 export type Drift = "" | "changed" | "gone" | "there" | "unsaved";
 
 export interface ReviewFile {
@@ -16,31 +15,31 @@ export interface ReviewFile {
   readonly path: string;
   base: string;
   proposed: string;
-  /** The texts are only parts of the file; the whole is fetched before it is shown. */
+  /** The texts are only parts of the file; the whole file is fetched before it is shown. */
   excerpt: boolean;
   /** Left and right side. */
   readonly left: vscode.Uri;
   readonly right: vscode.Uri;
   hunks: ReviewedHunk[];
-  /** The person also changed lines outside of every hunk. */
+  /** The person also changed lines outside the hunks. */
   outside: boolean;
-  /** What became of the file itself since. */
+  /** How the file itself has changed since. */
   drift: Drift;
 }
 
-/** The title of a change that this window proposes by itself: what it is, behind the file it is about. */
+/** The title of a change that this window itself proposes: the name of the file and what the change is. */
 function ownTitle(files: readonly ReviewFile[], what: string): string {
-  return files.length === 1 ? `${fileName(files[0]!)} — ${what.charAt(0).toLowerCase()}${what.slice(1)}` : what; // VS Code adds the number of files
+  return files.length === 1 ? `${fileName(files[0]!)} — ${what.charAt(0).toLowerCase()}${what.slice(1)}` : what; // VS Code appends the number of files
 }
 
-/** Beyond this a proposal is shown only when the person asks for it. */
+/** A larger proposal is shown only when the person asks for it. */
 const largeText = 1 << 20; // characters
 const largeHunks = 400;
 
 export class Review {
   readonly files: ReviewFile[];
   readonly title: string;
-  /** It takes the place of one whose file had moved on. */
+  /** It replaces a proposal whose file had changed. */
   refreshed = false;
 
   constructor(
@@ -60,10 +59,10 @@ export class Review {
       const now = reviewed(base, proposed, of.change.hunks, proposed);
       return { index, of, path: file.fsPath, base, proposed, excerpt: of.change.excerpt ?? false, left, right, hunks: now.hunks, outside: false, drift: "" };
     });
-    this.title = approval.own ? ownTitle(this.files, approval.request.toolCall.title ?? "") : this.files.length === 1 ? `${fileName(this.files[0]!)} — Pillion proposes` : "Pillion proposes"; // VS Code adds the number of files
+    this.title = approval.own ? ownTitle(this.files, approval.request.toolCall.title ?? "") : this.files.length === 1 ? `${fileName(this.files[0]!)} — Pillion proposes` : "Pillion proposes"; // VS Code appends the number of files
   }
 
-  /** All that a turn did in a draft. */
+  /** It is the draft of a whole turn. */
   get draft(): boolean {
     return this.approval.request.toolCall.name === "draft";
   }
@@ -77,12 +76,12 @@ export class Review {
     return text > largeText || this.files.some((f) => f.excerpt) || this.files.reduce((n, f) => n + f.hunks.length, 0) > largeHunks;
   }
 
-  /** Whether somebody has answered, here or in the panel. */
+  /** Whether it was answered, here or in the panel. */
   get over(): boolean {
     return this.approvals.get(this.id) === undefined;
   }
 
-  /** Gives a file whose request held only parts of it its whole texts. */
+  /** Replaces the partial texts of a file by the whole ones. */
   fill(file: ReviewFile, base: string, proposed: string): void {
     file.excerpt = false;
     file.base = base;
@@ -96,7 +95,7 @@ export class Review {
     return this.files.find((f) => f.right.toString() === uri.toString());
   }
 
-  /** What the person decided about a hunk so far, typed into it or said about it. */
+  /** The person's decision on a hunk so far, with edited lines and comment. */
   state(hunkId: string): HunkState {
     return this.approval.decisions.of(hunkId);
   }
@@ -105,26 +104,26 @@ export class Review {
     return (file ? [file] : this.files).flatMap((f) => f.hunks.filter((h) => !this.state(h.id).choice));
   }
 
-  /** The place of a hunk among all hunks of the proposal, from 1; 0 for a hunk of another proposal. */
+  /** The number of a hunk among all hunks of the proposal, from 1; 0 for a hunk of another proposal. */
   number(hunkId: string): number {
     return this.files.flatMap((f) => f.hunks).findIndex((h) => h.id === hunkId) + 1;
   }
 
-  /** Where a hunk is: "line 12", and of another file's hunk that file. */
+  /** The place of a hunk: "line 12", with the name of the file if it is another one. */
   place(hunkId: string): string {
     const file = this.files.find((f) => f.hunks.some((h) => h.id === hunkId));
     const line = (file?.hunks.find((h) => h.id === hunkId)?.start ?? 0) + 1;
     return file && this.files.length > 1 ? `line ${String(line)} of ${fileName(file)}` : `line ${String(line)}`;
   }
 
-  /** Problems that the proposal would introduce into a file. */
+  /** The problems that the proposal introduces into a file. */
   introduced(file: ReviewFile): Problem[] {
     return (this.approval.verdict?.introduced ?? []).filter((p) => p.path === file.path);
   }
 
   /**
-   * The right side has another text: reads from it what became of each hunk. Returns true when this one change took a hunk
-   * back to its old lines, which is what the diff editor's own arrow does.
+   * Called when the text of the right side has changed: finds out what the person did to each hunk. Returns true if
+   * this change restored the old lines of a hunk, as the diff editor's arrow does.
    */
   read(file: ReviewFile, text: string): boolean {
     const now = reviewed(file.base, file.proposed, file.of.change.hunks, text);
@@ -134,7 +133,7 @@ export class Review {
       reverted ||= h.kind === "reverted" && before === "proposed";
       const lines = h.kind === "edited" ? h.lines : undefined;
       if (h.kind === "reverted") this.mark(h, { choice: "reject", lines });
-      else if (this.state(h.id).choice === "reject") this.mark(h, { choice: undefined, lines }); // the rejection was undone
+      else if (this.state(h.id).choice === "reject") this.mark(h, { choice: undefined, lines }); // the person undid the rejection
       else this.mark(h, { lines });
     }
     file.hunks = now.hunks;
@@ -142,21 +141,21 @@ export class Review {
     return reverted;
   }
 
-  /** Accepts hunks; the text stays as it is. A hunk that was taken back gets its proposed lines again. */
+  /** Accepts hunks; the text does not change. A hunk with restored old lines gets its proposed lines again. */
   async accept(file: ReviewFile, hunks: readonly ReviewedHunk[]): Promise<void> {
     const back = hunks.filter((h) => h.kind === "reverted");
     await this.decide(file, hunks, "accept", new Map(back.map((h) => [h.id, h.proposed])));
   }
 
-  /** Rejects hunks and takes them back to their old lines; undo in the editor takes that back. */
+  /** Rejects hunks and restores their old lines; undo in the editor reverts that. */
   async reject(file: ReviewFile, hunks: readonly ReviewedHunk[]): Promise<void> {
     const there = hunks.filter((h) => h.kind !== "reverted");
     await this.decide(file, hunks, "reject", new Map(there.map((h) => [h.id, h.old])));
   }
 
   /**
-   * The decision counts from the click on, also when all is answered while the editor still changes the text. That change is read
-   * like the person's typing, so the decision is kept once more after it.
+   * The decision counts from the click on, even if everything is answered while the editor still changes the text. That
+   * text change is handled like typing of the person, so the decision is stored again after it.
    */
   private async decide(file: ReviewFile, hunks: readonly ReviewedHunk[], choice: "accept" | "reject", lines: Map<string, readonly string[]>): Promise<void> {
     for (const h of hunks) this.mark(h, { choice });
@@ -165,7 +164,7 @@ export class Review {
     for (const h of hunks) this.mark(h, { choice });
   }
 
-  /** Keeps a comment on a hunk; an empty one is none. */
+  /** Stores a comment on a hunk; an empty text removes it. */
   comment(hunkId: string, comment: string): void {
     this.approvals.mark(this.id, hunkId, { comment: comment || undefined });
   }
@@ -177,19 +176,19 @@ export class Review {
     return this.answer(accepted);
   }
 
-  /** Accepts or rejects all that is undecided, and answers. */
+  /** Accepts or rejects everything that is undecided, and answers. */
   answer(accept: boolean, comment?: string): boolean {
     const option = optionOf(this.approval, accept);
     return option !== undefined && this.approvals.decide(this.id, option.optionId, comment ? { comment } : {});
   }
 
-  /** Answers that files are others by now: nothing is written, and the model looks at them again. */
+  /** Answers that the files have changed: nothing is written, and the model reads them again. */
   again(): boolean {
     const option = optionOf(this.approval, false);
     return option !== undefined && this.approvals.decide(this.id, option.optionId, { stale: true });
   }
 
-  /** What the person typed outside of every hunk, as the text they want a file to have once it holds what they accepted. */
+  /** What the person typed outside the hunks: the texts of files after the accepted hunks were applied. */
   own(file: ReviewFile, current: string): { expected: string; wanted: string } | undefined {
     if (!file.outside) return undefined;
     const expected = textWith(file.base, file.of.change.hunks, (id) => file.hunks.find((h) => h.id === id)?.lines);
@@ -222,18 +221,18 @@ export class Review {
   }
 }
 
-/** The edit that puts lines in the place of others, at the end of a text without a last line end too. */
+/** The edit that replaces lines, also at the end of a text without a final newline. */
 export function lineEdit(document: vscode.TextDocument, start: number, count: number, lines: readonly string[]): { range: vscode.Range; text: string } {
   const eol = document.eol === vscode.EndOfLine.CRLF ? "\r\n" : "\n";
   const end = start + count;
   if (end < document.lineCount) return { range: new vscode.Range(start, 0, end, 0), text: lines.map((l) => l + eol).join("") };
-  // up to the end of the document: the line end before goes along when nothing is left
+  // up to the end of the document: the newline before is removed too if no lines are left
   const last = document.lineAt(document.lineCount - 1).range.end;
   if (start === 0) return { range: new vscode.Range(new vscode.Position(0, 0), last), text: lines.join(eol) };
   return { range: new vscode.Range(document.lineAt(Math.min(start, document.lineCount) - 1).range.end, last), text: lines.map((l) => eol + l).join("") };
 }
 
-/** As the breadcrumbs show it: from the folder on. */
+/** The path as the breadcrumbs show it, relative to the folder. */
 function shownPath(uri: vscode.Uri): string {
   const short = vscode.workspace.asRelativePath(uri);
   return short === uri.fsPath || short === uri.path || /^([\\/]|[a-zA-Z]:)/.test(short) ? uri.path : `/${short}`;

@@ -1,5 +1,5 @@
-// Shows proposals in the editor and takes the decisions there. Closing a tab means "later"; nothing here takes the focus
-// unless the person asked for it.
+// Shows proposals in the editor and handles the decisions there. Closing a tab decides nothing; the focus moves only if the
+// person asked for it.
 import * as vscode from "vscode";
 import type { ReviewedHunk } from "../common/hunks";
 import type { Approval, Approvals, Decided } from "./approvals";
@@ -13,7 +13,7 @@ import type { Sidecar } from "./sidecar";
 import { onCommand } from "./table";
 import { closeTabs, type DiffOptions, keep, proposalTabs } from "./tabs";
 
-/** After a keystroke in a file no proposal comes in front of it for so long. */
+/** For this time after a key in a file, no proposal is shown in front of it. */
 const typingPause = 5_000; // ms
 
 export class Reviews implements vscode.Disposable {
@@ -27,9 +27,9 @@ export class Reviews implements vscode.Disposable {
   private readonly wanted = new Set<string>();
   private writers = 0;
   private readonly watched = new Map<string, ReturnType<typeof watchFiles>>();
-  /** Files, by session, whose proposal was given up because they had moved on; the next one for them says so. */
+  /** By session: files whose proposal was given up because they had changed. The next proposal for them says so. */
   private readonly again = new Map<string, Set<string>>();
-  /** Texts that the person typed outside of hunks, to be put into the file once the rest is written. */
+  /** Texts that the person typed outside hunks; they are applied after the accepted hunks were written. */
   private readonly own = new Map<string, { path: string; expected: string; wanted: string }[]>();
 
   constructor(
@@ -47,9 +47,9 @@ export class Reviews implements vscode.Disposable {
       this.blanks,
       this.problems,
       approvals.onDidAsk((a) => this.asked(a)),
-      approvals.onDidOpen(({ approval, path }) => void this.open(approval.id, false, path)), // errors are shown there
+      approvals.onDidOpen(({ approval, path }) => void this.open(approval.id, false, path)), // reviews show their own errors
       approvals.onDidChange((sessionId) => this.changed(sessionId)),
-      approvals.onDidDecide((d) => void this.decided(d)), // closing tabs cannot fail the decision
+      approvals.onDidDecide((d) => void this.decided(d)), // if tabs cannot be closed, the decision is still valid
       vscode.workspace.onDidChangeTextDocument((e) => this.typed(e)),
       vscode.window.tabGroups.onDidChangeTabs(() => this.context()),
       vscode.window.onDidChangeActiveTextEditor(() => this.context()),
@@ -66,10 +66,10 @@ export class Reviews implements vscode.Disposable {
       command("openAll", () => this.openAll(this.current()?.review)),
       command("later", (uri) => this.close(this.current(uri)?.review)),
     ];
-    void closeTabs(proposalTabs()); // left over from before a restart: their texts are gone
+    void closeTabs(proposalTabs()); // left over from before a restart: their texts no longer exist
   }
 
-  /** Shows the oldest proposal that waits, at its first undecided hunk. */
+  /** Shows the oldest pending proposal at its first undecided hunk. */
   async openNext(sessionId?: string): Promise<boolean> {
     const waiting = this.approvals.pending(sessionId).find((a) => this.reviews.has(a.id));
     if (!waiting) return false;
@@ -77,20 +77,20 @@ export class Reviews implements vscode.Disposable {
     return true;
   }
 
-  /** Edits that the person made outside of the hunks of a change set; they are theirs, and made once it is written. */
+  /** The person's own edits outside the hunks of a change set, applied after it was written. */
   takeOwn(changeSet: string): { path: string; expected: string; wanted: string }[] {
     const own = this.own.get(changeSet) ?? [];
     this.own.delete(changeSet);
     return own;
   }
 
-  /** Whether the next proposals of a session are shown at once and with the focus: the person asked for them in the editor. */
+  /** Shows the next proposals of a session at once and with the focus: the person started it in the editor. */
   showNext(sessionId: string, on: boolean): void {
     if (on) this.wanted.add(sessionId);
     else this.wanted.delete(sessionId);
   }
 
-  /** Runs what writes accepted changes: that is nobody's typing, and holds no proposal back. */
+  /** Runs a function that writes accepted changes: these edits are not typing, so they delay no proposal. */
   async writing<T>(run: () => Promise<T>): Promise<T> {
     this.writers++;
     try {
@@ -113,14 +113,14 @@ export class Reviews implements vscode.Disposable {
     const again = this.again.get(approval.sessionId);
     for (const f of review.files) if (again?.delete(f.path)) review.refreshed = true;
     this.watched.set(approval.id, watchFiles(review, () => this.lenses.refresh()));
-    if (approval.own || this.wanted.delete(approval.sessionId)) return void this.open(review.id, false); // the person asked for it; errors are shown there
+    if (approval.own || this.wanted.delete(approval.sessionId)) return void this.open(review.id, false); // the person asked for it; reviews show their own errors
     const auto = vscode.workspace.getConfiguration("pillion").get<string>("review.open", "auto") === "auto";
     const typing = Date.now() - this.lastTyped < typingPause;
     const other = [...this.reviews.values()].some((r) => r !== review && !r.over); // one after the other
     if (auto && !typing && !other && !review.large) void this.open(review.id, true);
   }
 
-  /** A decision was made, or a check has more to say. */
+  /** Called when there is a decision or a new verdict. */
   private changed(sessionId: string): void {
     this.lenses.refresh();
     for (const review of this.reviews.values()) if (review.approval.sessionId === sessionId) for (const f of review.files) if (this.problems.has(f.right)) this.publish(review, f);
@@ -132,7 +132,7 @@ export class Reviews implements vscode.Disposable {
     const file = review.files.find((f) => f.path === path) ?? review.files.find((f) => review.undecided(f).length > 0) ?? review.files[0];
     if (!file) return;
     try {
-      // a draft is one piece of work: all its files together, unless one was named or VS Code would take the focus for them
+      // A draft is shown as one review of all files, unless one file was named or VS Code would move the focus to them.
       if (review.draft && path === undefined && !quietly && review.files.length > 1 && !review.large) return await this.openAll(review);
       await this.show(review, file, quietly, review.undecided(file)[0]);
     } catch (error) {
@@ -143,8 +143,8 @@ export class Reviews implements vscode.Disposable {
 
   private async show(review: Review, file: ReviewFile, quietly: boolean, hunk?: ReviewedHunk): Promise<void> {
     if (file.excerpt) await this.fetch(review, file);
-    if (!this.proposals.has(file.right)) return; // decided meanwhile
-    this.watched.get(review.id)?.look(); // what changed where nobody watches
+    if (!this.proposals.has(file.right)) return; // it was decided in the meantime
+    this.watched.get(review.id)?.look(); // changes in folders that are not watched
     const title = review.files.length === 1 ? review.title : `${fileName(file)} (${file.index + 1} of ${review.files.length}) — Pillion proposes`;
     const line = hunk?.start ?? 0;
     this.publish(review, file);
@@ -154,11 +154,11 @@ export class Reviews implements vscode.Disposable {
       selection: new vscode.Range(line, 0, line, 0),
       override: true,
     } satisfies DiffOptions);
-    if (review.over) await this.close(review); // answered while it opened
+    if (review.over) await this.close(review); // answered while it was opened
     this.context();
   }
 
-  /** A large file's texts come when somebody wants to see them. */
+  /** The texts of a large file are fetched when the review is opened. */
   private async fetch(review: Review, file: ReviewFile): Promise<void> {
     const { sessionId, meta } = review.approval;
     if (!this.sidecar.announced("_pillion/change/text")) throw new Error(`${file.path} is too large to be shown by this Pillion; update it, or decide in the panel.`);
@@ -214,7 +214,7 @@ export class Reviews implements vscode.Disposable {
     await this.settle(found.review, found.file);
   }
 
-  /** Answers when all is decided, else goes on to what is not. */
+  /** Answers if everything is decided, else moves to the next undecided hunk. */
   private async settle(review: Review, from?: ReviewFile): Promise<void> {
     if (review.over || review.settle()) return;
     this.lenses.refresh();
@@ -240,8 +240,8 @@ export class Reviews implements vscode.Disposable {
   }
 
   /**
-   * Closes a proposal's tabs, decided or not. A rejection and every keystroke leave its document unsaved for a moment, and
-   * VS Code asks whether to save what is closed unsaved: so it is saved (into memory) first.
+   * Closes a proposal's tabs, decided or not. After a rejection or a key its document has unsaved changes for a moment,
+   * and VS Code would ask whether to save them: so it is first saved (in memory).
    */
   private async close(review: Review | undefined): Promise<void> {
     const own = new Set(review?.files.map((f) => f.right.toString()));
@@ -256,7 +256,7 @@ export class Reviews implements vscode.Disposable {
     if (why !== undefined) review.answer(false, why.trim());
   }
 
-  /** The next or previous hunk that is undecided, else any; over the end into the next file. */
+  /** The next or previous undecided hunk, else any; after the last one of a file, that of the next file. */
   private async step(by: 1 | -1): Promise<void> {
     const found = this.current();
     if (!found) return;
@@ -330,7 +330,7 @@ export class Reviews implements vscode.Disposable {
     return undefined;
   }
 
-  /** The review that a command is about: of the named document, else of the active editor, else of a diff of several files. */
+  /** The review for a command: of the named document, else of the active editor, else of a diff of several files. */
   private current(uri?: vscode.Uri): { review: Review; file: ReviewFile } | undefined {
     const active = vscode.window.activeTextEditor?.document.uri;
     const right = active?.scheme === baseScheme ? active.with({ scheme: proposalScheme }) : active;
@@ -367,7 +367,7 @@ export class Reviews implements vscode.Disposable {
   }
 }
 
-/** Schemes that are ours: no buffers of the person's. */
+/** Schemes of Pillion's documents, which are not the person's buffers. */
 export const ownSchemes: ReadonlySet<string> = new Set([proposalScheme, baseScheme, turnScheme]);
 
 function severity(name: string): vscode.DiagnosticSeverity {

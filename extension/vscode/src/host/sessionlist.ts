@@ -1,4 +1,4 @@
-// The list of sessions: search, open, rename, fork, export, delete; several may be open and working at once.
+// The list of sessions: search, open, rename, fork, export, delete. Several sessions may be open and working at once.
 import * as vscode from "vscode";
 import type { SessionInfo } from "../common/protocol";
 import type { Sessions } from "./sessions";
@@ -39,7 +39,8 @@ export class SessionList implements vscode.Disposable {
     ];
   }
 
-  /** In a window with several folders the person says which one's configuration counts; that of the file in front stands first. */
+  /** In a window with several folders the person chooses the one whose configuration is used; the folder of the
+   * active file is first. */
   private async create(): Promise<void> {
     const folders = (vscode.workspace.workspaceFolders ?? []).filter((f) => f.uri.scheme === "file");
     const uri = vscode.window.activeTextEditor?.document.uri;
@@ -116,7 +117,7 @@ export class SessionList implements vscode.Disposable {
     const title = this.sessions.get(id)?.title || "the session";
     await this.sessions.load(forked.sessionId);
     await vscode.commands.executeCommand("pillion.focus");
-    // the fork's conversation looks the same: without a word nobody would know which one they are in
+    // the conversation of a fork looks the same, so a message says that it is the fork
     const choice = await vscode.window.showInformationMessage(`Forked ${title}. The panel shows the new session.`, "Back to the Original");
     if (choice) await this.sessions.load(id);
   }
@@ -133,7 +134,7 @@ export class SessionList implements vscode.Disposable {
     if (sure) await this.sessions.delete(id);
   }
 
-  /** Takes files and conversation back to before a prompt. Every restore can itself be undone. */
+  /** Restores files and conversation to the state before a prompt. Every restore can be undone. */
   private async restore(id: string): Promise<void> {
     if (!this.sidecar.announced("_pillion/checkpoint/restore")) throw new Error("This version of Pillion has no checkpoints. Update it.");
     const { checkpoints } = await this.sidecar.request("_pillion/checkpoint/list", { sessionId: id });

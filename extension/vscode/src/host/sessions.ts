@@ -1,5 +1,5 @@
-// The sessions that are open in this window: which one is in front, what each is doing, and everything one can do with
-// them. What a session said is kept by whoever shows it; this forwards it in order.
+// The open sessions of this window: which one is active, their states, and all actions on them. It passes the updates of a
+// session on in order and does not store them.
 import { mkdirSync } from "node:fs";
 import * as vscode from "vscode";
 import type {
@@ -36,10 +36,10 @@ interface Entry {
   configOptions: SessionConfigOption[];
   modes: SessionModeState | undefined;
   commands: AvailableCommand[];
-  /** The process that it was opened in is gone; it must be resumed before it is used. */
+  /** Its process has ended; it must be resumed before it is used. */
   detached: boolean;
   resuming: Promise<void> | undefined;
-  /** Runs while a turn that was told to stop has not. */
+  /** Set while a turn was told to stop and has not stopped. */
   stopping: NodeJS.Timeout | undefined;
 }
 
@@ -51,37 +51,37 @@ export interface PromptEvent {
 export interface TurnEnd {
   sessionId: string;
   response?: PromptResponse;
-  /** Why the turn ended without a response, for the person. */
+  /** Why the turn ended without a response, as a message. */
   error?: string;
-  /** The sidecar died; what it had stored is still there. */
+  /** The sidecar has crashed; what it stored still exists. */
   interrupted: boolean;
 }
 
-const stopLimit = 10_000; // ms; what a turn may need to end
+const stopLimit = 10_000; // ms; the time a turn may need to stop
 const activeKey = "pillion.activeSession";
 
 export class Sessions implements vscode.Disposable {
   private readonly entries = new Map<string, Entry>();
   private activeId: string | undefined;
   private readying: Promise<OpenSession> | undefined;
-  /** What came for a session before the answer that names it was read. */
+  /** Updates of a session that arrived before the response with its id was handled. */
   private readonly early = new Map<string, SessionNotification[]>();
   private readonly disposables: vscode.Disposable[] = [];
   private readonly changed = this.emitter<string>();
-  /** A session (its id) was opened, closed, or has another title, state or option. */
+  /** A session (its id) was opened or closed, or its title, state or an option has changed. */
   readonly onDidChange = this.changed.event;
   private readonly activated = this.emitter<OpenSession | undefined>();
   readonly onDidChangeActive = this.activated.event;
   private readonly reset = this.emitter<string>();
-  /** What is known of a session's transcript is void; all of it follows as updates. */
+  /** The stored transcript of a session is invalid; all of it follows as updates. */
   readonly onDidReset = this.reset.event;
   private readonly prompted = this.emitter<PromptEvent>();
-  /** Something was sent to a session; the sidecar does not echo it. */
+  /** A prompt was sent to a session; the sidecar does not send it back. */
   readonly onDidPrompt = this.prompted.event;
   private readonly ended = this.emitter<TurnEnd>();
   readonly onDidEndTurn = this.ended.event;
   private readonly updated = this.emitter<SessionNotification>();
-  /** Everything that open sessions say, in order. */
+  /** All updates of open sessions, in order. */
   readonly onUpdate = this.updated.event;
 
   constructor(
@@ -99,7 +99,7 @@ export class Sessions implements vscode.Disposable {
         for (const entry of this.entries.values()) this.approvals.cancel(entry.id);
       }),
       sidecar.onDidStart(() => {
-        for (const entry of this.entries.values()) entry.detached = true; // also after a restart that nobody saw end
+        for (const entry of this.entries.values()) entry.detached = true; // also after a restart whose end was not noticed
         for (const entry of this.entries.values()) void this.attach(entry).catch((e) => log.warn(`${entry.id}: ${message(e)}`));
       }),
       approvals.onDidChange((id) => this.changed.fire(id)),
@@ -107,7 +107,7 @@ export class Sessions implements vscode.Disposable {
     );
   }
 
-  /** The sessions of this window, the oldest first. */
+  /** The sessions of this window, oldest first. */
   get open(): OpenSession[] {
     return [...this.entries.values()].map((e) => this.view(e));
   }
@@ -121,7 +121,7 @@ export class Sessions implements vscode.Disposable {
     return entry && this.view(entry);
   }
 
-  /** Starts a session and puts it in front. */
+  /** Creates a session and makes it active. */
   async create(options: { title?: string; agent?: string; model?: string; cwd?: string } = {}): Promise<OpenSession> {
     const { cwd, ...meta } = options;
     const place = this.place(cwd);
@@ -133,7 +133,7 @@ export class Sessions implements vscode.Disposable {
     return this.view(entry);
   }
 
-  /** Opens a stored session, with its transcript as updates, and puts it in front. */
+  /** Opens a stored session and makes it active; its transcript follows as updates. */
   async load(id: string, cwd?: string): Promise<OpenSession> {
     const have = this.entries.get(id);
     if (have) {
@@ -155,14 +155,15 @@ export class Sessions implements vscode.Disposable {
     return this.view(entry);
   }
 
-  /** The session in front; where there is none, that of before, else a new one. One, however many ask. */
+  /** The active session; if there is none, the last one of this folder, else a new one. Concurrent calls get the
+   * same session. */
   ready(): Promise<OpenSession> {
     if (this.active) return Promise.resolve(this.active);
     this.readying ??= (async () => (await this.restore()) ?? (await this.create()))().finally(() => (this.readying = undefined));
     return this.readying;
   }
 
-  /** Opens what was in front when this window was last used; undefined when there is nothing. */
+  /** Opens the session that was active when this window was last used; undefined if there is none. */
   async restore(): Promise<OpenSession | undefined> {
     const id = this.context.workspaceState.get<string>(activeKey);
     if (this.active || id === undefined) return this.active;
@@ -177,14 +178,14 @@ export class Sessions implements vscode.Disposable {
   activate(id: string | undefined): void {
     if (this.activeId === id) return;
     this.activeId = id;
-    void this.context.workspaceState.update(activeKey, id); // lost at worst with the window
+    void this.context.workspaceState.update(activeKey, id); // at worst it is lost with the window
     this.activated.fire(this.active);
   }
 
-  /** Sends a prompt and waits for the turn's end; prompts of one session queue. */
+  /** Sends a prompt and waits for the end of the turn; prompts of one session are queued. */
   async prompt(id: string, prompt: ContentBlock[]): Promise<PromptResponse> {
     const entry = await this.attached(id).catch((error: unknown) => {
-      // it never began; the words are shown all the same, with what is wrong
+      // the session did not start; show the prompt and the error
       this.prompted.fire({ sessionId: id, prompt });
       this.ended.fire({ sessionId: id, error: message(error), interrupted: false });
       throw error;
@@ -212,7 +213,7 @@ export class Sessions implements vscode.Disposable {
     }
   }
 
-  /** Ends the running turn and what waits with it. */
+  /** Stops the running turn and the queued prompts. */
   cancel(id: string): void {
     this.sidecar.notify("session/cancel", { sessionId: id });
     this.approvals.cancel(id);
@@ -233,7 +234,7 @@ export class Sessions implements vscode.Disposable {
     this.changed.fire(id);
   }
 
-  /** Every stored session of this window's folders, the latest first. */
+  /** All stored sessions of this window's folders, the latest first. */
   async list(): Promise<SessionInfo[]> {
     const all: SessionInfo[] = [];
     const { cwd: first, additionalDirectories = [] } = this.place();
@@ -264,7 +265,7 @@ export class Sessions implements vscode.Disposable {
     return (await this.sidecar.request("_pillion/session/export", { sessionId: id, format })).content;
   }
 
-  /** Takes a session out of this window; it stays stored. */
+  /** Removes a session from this window; it stays stored. */
   async close(id: string): Promise<void> {
     this.forget(id);
     await this.sidecar.request("session/close", { sessionId: id });
@@ -325,7 +326,8 @@ export class Sessions implements vscode.Disposable {
     return entry.resuming;
   }
 
-  /** Where a new session works: the window's folders. Without one a folder of our own, so that one can still talk. */
+  /** The folders for a new session: those of the window. Without any, a folder of Pillion, so that a conversation is
+   * still possible. */
   private place(cwd?: string): { cwd: string; additionalDirectories?: string[] } {
     const folders = (vscode.workspace.workspaceFolders ?? []).filter((f) => f.uri.scheme === "file").map((f) => f.uri.fsPath);
     if (cwd !== undefined) folders.unshift(cwd);
@@ -352,9 +354,9 @@ export class Sessions implements vscode.Disposable {
     else if (u.sessionUpdate === "available_commands_update") entry.commands = u.availableCommands;
     else if (u.sessionUpdate === "current_mode_update" && entry.modes) entry.modes = { ...entry.modes, currentModeId: u.currentModeId };
     this.updated.fire(n);
-    // The turn was cut off while it waited for a decision, and the person has accepted now: what they wanted goes on.
+    // The turn was cut off while it waited for a decision, and the person has accepted now, so the turn continues.
     if (u.sessionUpdate === "notice" && pillion(u)["resumable"] === true && entry.turns === 0) {
-      this.prompt(n.sessionId, [{ type: "text", text: "Continue" }]).catch(() => {}); // its end is told with the turn's
+      this.prompt(n.sessionId, [{ type: "text", text: "Continue" }]).catch(() => {}); // the end of the turn reports its errors
     }
     if (u.sessionUpdate === "session_info_update" || u.sessionUpdate === "config_option_update" || u.sessionUpdate === "current_mode_update") this.changed.fire(n.sessionId);
   }

@@ -1,5 +1,5 @@
-// The sidecar process and the connection to it: started when first needed, started again when it dies, with a reason
-// a person can act on when it does not.
+// The sidecar process and the connection to it. It is started when it is first needed and restarted after a crash. If it
+// cannot run, the reason says what to do.
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { StringDecoder } from "node:string_decoder";
 import * as vscode from "vscode";
@@ -14,11 +14,11 @@ import { startSettings } from "./config";
 export type SidecarState =
   | { kind: "stopped" }
   | { kind: "starting" }
-  /** doubt: why the person may want to start it again, though it runs. */
+  /** doubt: why the person may want to restart it although it runs. */
   | { kind: "running"; version: string; binary: string; doubt?: string }
-  /** It died and will be started again. */
+  /** It crashed and will be restarted. */
   | { kind: "waiting"; reason: string; delay: number }
-  /** It will not be started again by itself. */
+  /** It will not be restarted automatically. */
   | { kind: "failed"; reason: string };
 
 interface Life {
@@ -27,19 +27,19 @@ interface Life {
   capabilities: Capabilities | undefined;
   initialized: InitializeResponse | undefined;
   born: number;
-  /** Ended by us: its end is no accident. */
+  /** Stopped by this extension: not a crash. */
   wanted: boolean;
   watch: NodeJS.Timeout | undefined;
 }
 
 const initializeLimit = 20_000; // ms
 const watchPace = 2_000; // ms
-const endLimit = 3_000; // ms; the sidecar promises to end within two seconds
+const endLimit = 3_000; // ms; the sidecar exits within two seconds
 
 /** The protocol version of `_meta.pillion` that this extension was written for. */
 const protocolVersion = 1;
 
-/** What is waited for, in words; of the others their names. */
+/** Descriptions of slow methods; the others are shown by name. */
 const waitedFor: Partial<Record<string, string>> = {
   "session/new": "a new session",
   "session/load": "the session that was open",
@@ -49,10 +49,10 @@ const waitedFor: Partial<Record<string, string>> = {
 
 export class Sidecar implements vscode.Disposable {
   private readonly stateChanged = new vscode.EventEmitter<SidecarState>();
-  /** Where the process stands. */
+  /** The state of the process. */
   readonly onDidChangeState = this.stateChanged.event;
   private readonly started = new vscode.EventEmitter<InitializeResponse>();
-  /** A process answered initialize: tell it what it must know. Fires again after each restart. */
+  /** A process has answered initialize: send it what it must know. Also after each restart. */
   readonly onDidStart = this.started.event;
   private now: SidecarState = { kind: "stopped" };
   private life: Life | undefined;
@@ -69,24 +69,24 @@ export class Sidecar implements vscode.Disposable {
     private readonly log: vscode.LogOutputChannel,
   ) {}
 
-  /** More environment for the next start; set once, while wiring. */
+  /** More environment for the next start; set once at activation. */
   environment: () => Promise<Record<string, string>> = () => Promise.resolve({});
 
   get state(): SidecarState {
     return this.now;
   }
 
-  /** What the running process said of itself. */
+  /** The result of initialize of the running process. */
   get initialized(): InitializeResponse | undefined {
     return this.life?.initialized;
   }
 
-  /** Whether the running process answers a method of ours. */
+  /** Whether the running process has a _pillion method. */
   announced(method: string): boolean {
     return this.life?.capabilities?.methods.includes(method) ?? false;
   }
 
-  /** Starts the process unless it runs; every request does so by itself. */
+  /** Starts the process unless it runs; every request calls this. */
   async start(): Promise<void> {
     await this.ready();
   }
@@ -96,7 +96,7 @@ export class Sidecar implements vscode.Disposable {
     return (await life.connection.request(method, params, signal)) as AgentRequests[M][1];
   }
 
-  /** Tells the running process something; a process that does not run is told when it starts. */
+  /** Sends a notification to the running process; other parts send the state again after a start. */
   notify<M extends keyof AgentNotifications>(method: M, params: AgentNotifications[M]): void {
     if (this.life?.initialized) this.life.connection.notify(method, params);
   }
@@ -113,7 +113,7 @@ export class Sidecar implements vscode.Disposable {
     return new vscode.Disposable(() => list.splice(list.indexOf(handler), 1));
   }
 
-  /** Ends the process and starts another; sessions are resumed by those who own them. */
+  /** Restarts the process; the owners of sessions resume them. */
   async restart(): Promise<void> {
     clearTimeout(this.timer);
     this.backoff.reset();
@@ -130,12 +130,12 @@ export class Sidecar implements vscode.Disposable {
   dispose(): void {
     this.disposed = true;
     clearTimeout(this.timer);
-    void this.end(); // the process also ends when its stdin closes with us
+    void this.end(); // the process also exits when its stdin is closed with the window
     this.stateChanged.dispose();
     this.started.dispose();
   }
 
-  /** Says that something is wrong with the process though it runs, or that all is well again. */
+  /** Reports that the process has a problem although it runs, or that the problem is gone. */
   doubt(why: string | undefined): void {
     if (this.now.kind !== "running" || this.now.doubt === why) return;
     if (why !== undefined) this.log.warn(why);
@@ -177,7 +177,7 @@ export class Sidecar implements vscode.Disposable {
     }
   }
 
-  /** The program that runs, or would, with the environment that the settings give it: for its other commands. */
+  /** The program of the sidecar and its environment, to run its other commands. */
   program(): { path: string; env: Record<string, string> } {
     const settings = startSettings();
     return { path: this.find(settings.binary).path, env: settings.env };
@@ -213,7 +213,7 @@ export class Sidecar implements vscode.Disposable {
         reject(new Error(this.epitaph(code, signal)));
       });
     });
-    gone.catch(() => {}); // after the start it is #ended that acts
+    gone.catch(() => {}); // after the start #ended handles it
     try {
       life.initialized = await Promise.race([this.initialize(life.connection), gone, limit(initializeLimit, `${binary.path} did not answer within ${initializeLimit / 1000} seconds`)]);
       const own = (life.initialized._meta as { pillion?: Capabilities } | undefined)?.pillion;
@@ -255,12 +255,12 @@ export class Sidecar implements vscode.Disposable {
     const connection = new Connection((line) => child.stdin.write(line), {
       request: (method) => this.requests.get(method),
       notification: (method, params) => {
-        // The table's types hold by construction: only onNotification writes it.
+        // The handlers have the right types because only onNotification adds them.
         for (const handler of [...(this.notifications.get(method) ?? [])]) handler(params as never);
       },
       problem: (message) => this.log.warn(message),
     });
-    child.stdin.on("error", (error) => this.log.debug(`stdin: ${error.message}`)); // the end follows
+    child.stdin.on("error", (error) => this.log.debug(`stdin: ${error.message}`)); // the exit of the process is handled
     const out = new StringDecoder("utf8");
     child.stdout.on("data", (piece: Buffer) => connection.take(out.write(piece)));
     const err = new StringDecoder("utf8");
@@ -299,14 +299,14 @@ export class Sidecar implements vscode.Disposable {
     if (this.life === life) this.life = undefined;
     if (life.wanted || this.disposed) return;
     this.log.error(reason);
-    if (!served) return; // the start itself failed and says so
+    if (!served) return; // the start failed and reports it
     const delay = this.backoff.next(Date.now() - life.born);
     if (delay === undefined) {
       this.become({ kind: "failed", reason: `${reason} (too often; see the log, then restart Pillion)` });
       return;
     }
     this.become({ kind: "waiting", reason, delay });
-    this.timer = setTimeout(() => void this.ready().catch(() => {}), delay); // a failure shows in the state
+    this.timer = setTimeout(() => void this.ready().catch(() => {}), delay); // the state shows a failure
   }
 
   private async end(): Promise<void> {

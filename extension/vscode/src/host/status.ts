@@ -1,4 +1,4 @@
-// The status bar: what Pillion is doing, how many decisions wait, and why it does not run.
+// The status bar: what Pillion is doing, how many decisions are pending, and why it does not run.
 import * as vscode from "vscode";
 import type { Approvals } from "./approvals";
 import type { Questions } from "./questions";
@@ -68,15 +68,15 @@ export class Status implements vscode.Disposable {
     this.tell(state.kind === "failed" ? state.reason : undefined);
   }
 
-  /** Says once why it does not run, with what can be done. */
+  /** Shows once why it does not run, and what to do. */
   private tell(reason: string | undefined): void {
     if (reason === this.told) return;
     this.told = reason;
-    if (reason !== undefined) void explainFailure(reason); // a notification: nobody waits for its button
+    if (reason !== undefined) void explainFailure(reason); // a notification: do not wait for its button
   }
 }
 
-/** Why the process does not run, with a button to the log. */
+/** Shows why the process does not run, with a button to the log. */
 export async function explainFailure(reason: string, what = "Pillion is not running"): Promise<void> {
   const choice = await vscode.window.showErrorMessage(`${what}. ${reason}`, "Restart", "Show Log", "Settings");
   if (choice === "Restart") await vscode.commands.executeCommand("pillion.restart");

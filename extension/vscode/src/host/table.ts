@@ -1,11 +1,12 @@
-// What the commands of the manifest do. They are registered with VS Code by extension.ts, before any of this is loaded.
+// The implementations of the commands in the manifest. extension.ts registers the commands with VS Code before this file is
+// loaded.
 import * as vscode from "vscode";
 
 type Run = (...args: unknown[]) => unknown;
 
 const table = new Map<string, Run>();
 
-/** Says what a command of the manifest does. */
+/** Sets the implementation of a command of the manifest. */
 export function onCommand(id: string, run: Run): vscode.Disposable {
   table.set(id, run);
   return new vscode.Disposable(() => table.delete(id));

@@ -1,5 +1,5 @@
-// A session's terminals as VS Code's own: the agent's commands to watch and type into, and shells of the person's in the
-// agent's surroundings. The sidecar owns the processes; these are windows onto them.
+// Shows a session's terminals in VS Code: commands of the agent, to watch and type into, and shells of the person in the
+// agent's environment. The sidecar owns the processes.
 import { StringDecoder } from "node:string_decoder";
 import * as vscode from "vscode";
 import type { TerminalInfo } from "../common/protocol";
@@ -29,7 +29,7 @@ export class Terminals implements vscode.Disposable {
     ];
   }
 
-  /** A shell of the person's. */
+  /** Opens a shell for the person. */
   async create(): Promise<void> {
     const session = this.sessions.active ?? (await this.sessions.create());
     this.need("_pillion/terminal/create");
@@ -37,7 +37,7 @@ export class Terminals implements vscode.Disposable {
     this.window(session.id, terminal, true).show();
   }
 
-  /** Shows a terminal of a session, the agent's too. */
+  /** Shows a terminal of a session, also one of the agent. */
   async show(sessionId: string, terminalId: string): Promise<void> {
     this.need("_pillion/terminal/subscribe");
     const have = this.open.get(key(sessionId, terminalId));
@@ -115,7 +115,7 @@ class Window implements vscode.Pseudoterminal {
     this.gone();
     this.write.dispose();
     this.closed.dispose();
-    // The person's own shell ends with its window; a command of the agent continues.
+    // The person's own shell ends when its window is closed; a command of the agent continues.
     if (this.own && !this.over) void this.sidecar.request("_pillion/terminal/kill", { sessionId: this.sessionId, terminalId: this.info.terminalId, release: true }).catch(() => {}); // it has ended already
   }
 
@@ -128,7 +128,7 @@ class Window implements vscode.Pseudoterminal {
 
   setDimensions(size: vscode.TerminalDimensions): void {
     if (this.over) return;
-    void this.sidecar.request("_pillion/terminal/resize", { sessionId: this.sessionId, terminalId: this.info.terminalId, columns: size.columns, rows: size.rows }).catch(() => {}); // it has no terminal of its own
+    void this.sidecar.request("_pillion/terminal/resize", { sessionId: this.sessionId, terminalId: this.info.terminalId, columns: size.columns, rows: size.rows }).catch(() => {}); // the command does not run in a pty
   }
 
   take(data: string, seq: number): void {
@@ -166,7 +166,7 @@ class Window implements vscode.Pseudoterminal {
     const fresh = bytes.subarray(Math.max(0, this.seen - seq));
     this.seen = Math.max(this.seen, seq + bytes.length);
     const text = this.decoder.write(fresh);
-    if (text !== "") this.write.fire(this.info.columns ? text : text.replace(/\r?\n/g, "\r\n")); // without a pty nobody adds the returns
+    if (text !== "") this.write.fire(this.info.columns ? text : text.replace(/\r?\n/g, "\r\n")); // without a pty the output has no carriage returns
   }
 }
 

@@ -1,9 +1,10 @@
-// What VS Code's own extensions say of a proposed text, before a person approves it. The sidecar asks where it has no server
-// for a file.
+// Checks a proposed text with VS Code's extensions, before the person approves it. The sidecar requests this for files
+// without a server of its own.
 //
-// The text is opened as a hidden document of the same name and language; the person's document is not touched. VS Code tells
-// extensions of it by the `pillion-check` scheme, so those that look at documents on disk only ("file") say nothing, and those
-// that look at tabs only speak once the review is open. Where none speaks the answer is "not checked", never "no problems".
+// The text is opened as a hidden document with the same name and language; the person's document does not change. The
+// document has the scheme `pillion-check`. Extensions that only check files on disk ("file") ignore it, and those that only
+// check documents in tabs report when the review is open. If no extension reports, the answer is "not checked", never "no
+// problems".
 import { basename } from "node:path";
 import * as vscode from "vscode";
 import type { EditorCheckRequest, EditorCheckResponse, FileDiagnostic } from "../common/protocol";
@@ -14,8 +15,9 @@ import type { Sidecar } from "./sidecar";
 
 export const checkScheme = "pillion-check";
 
-// Milliseconds. Servers often publish the problems of syntax first and the rest later, so a copy is read once it has been
-// quiet; who says nothing in `limit` does not look at copies. Two limits fit into the sidecar's ten seconds.
+// Milliseconds. Servers often publish syntax errors first and other problems later, so the problems are read after a pause
+// in their messages. A server that sends nothing within `limit` does not check copies. Two limits fit into the sidecar's ten
+// seconds.
 const quiet = 300;
 const limit = 4000;
 
@@ -45,21 +47,21 @@ export class TextChecks implements vscode.TextDocumentContentProvider, vscode.Di
   private async answer(p: EditorCheckRequest): Promise<EditorCheckResponse> {
     const file = vscode.Uri.parse(p.uri, true);
     const open = vscode.workspace.textDocuments.find((d) => d.uri.toString() === file.toString());
-    // One after the other: a server must not see the two copies beside each other.
+    // One after the other: a server must not have both copies at once.
     let before = await this.check(file, open?.languageId, p.before);
     const after = await this.check(file, open?.languageId, p.after);
     if (!after) return { checked: false, reason: `no extension looks at proposals of ${basename(file.path)}` };
-    if (!before && open?.getText() === p.before) before = problemsOf(open.uri); // the document itself shows that text
+    if (!before && open?.getText() === p.before) before = problemsOf(open.uri); // the document itself has that text
     return before ? { checked: true, before, after } : { checked: false, reason: `the extensions did not check ${basename(file.path)} in time` };
   }
 
-  /** The problems of one text; undefined when no extension said anything of it. */
+  /** The problems of one text; undefined if no extension reported any. */
   private async check(file: vscode.Uri, language: string | undefined, text: string): Promise<FileDiagnostic[] | undefined> {
-    // The query keeps copies apart; the path stays, because imports are relative to it.
+    // The query makes copies different; the path stays, because imports are relative to it.
     const copy = file.with({ scheme: checkScheme, query: String(++this.copies) });
     const key = copy.toString();
     this.texts.set(key, text);
-    // Language clients that pull diagnostics ask for documents in tabs only. The proposal's side of an open review is one.
+    // Language clients that pull diagnostics do so only for documents in tabs. The right side of an open review is one.
     const shown = () => vscode.workspace.textDocuments.find((d) => d.uri.scheme === proposalScheme && basename(d.uri.path) === basename(file.path) && d.getText() === text)?.uri;
     const heard = new Heard(copy, shown);
     try {
@@ -69,7 +71,8 @@ export class TextChecks implements vscode.TextDocumentContentProvider, vscode.Di
       return uri && problemsOf(uri);
     } finally {
       heard.dispose();
-      // VS Code closes an unused document minutes later. Without text it has no problems that could stand in its list till then.
+      // VS Code closes an unused document minutes later. Without text it has no problems that could stay in the list until
+      // then.
       this.texts.delete(key);
       this.changed.fire(copy);
     }
@@ -80,7 +83,7 @@ function problemsOf(uri: vscode.Uri): FileDiagnostic[] {
   return vscode.languages.getDiagnostics(uri).filter((d) => !isMine(d)).map(diagnostic);
 }
 
-/** Waits until extensions have said what they find in a text: `done` is the document they looked at, undefined when none did. */
+/** Waits until extensions have reported on a text: `done` gets the document that they checked, or undefined. */
 class Heard implements vscode.Disposable {
   readonly done: Promise<vscode.Uri | undefined>;
   private timer: NodeJS.Timeout | undefined;
@@ -93,7 +96,7 @@ class Heard implements vscode.Disposable {
         this.timer = setTimeout(() => resolve(uri), quiet);
       };
       this.timer = setTimeout(() => resolve(undefined), limit);
-      // Fires for an empty list as well: that is the word of an extension that found nothing.
+      // This event is also sent for an empty list: the extension found no problems.
       this.listener = vscode.languages.onDidChangeDiagnostics((e) => {
         for (const uri of [copy, shown()]) if (uri && e.uris.some((u) => u.toString() === uri.toString())) return soon(uri);
       });

@@ -1,4 +1,4 @@
-// The transcript of each open session, kept here so that the panel can be made anew at any time.
+// The transcripts of the open sessions. They are kept here, so that the panel can be created again at any time.
 import * as vscode from "vscode";
 import { list, text, tree } from "../common/narrow";
 import type { Checkpoint, ContentBlock, QueueItem, SessionNotification } from "../common/protocol";
@@ -9,7 +9,7 @@ import { PackedMap } from "./packed";
 import type { Sessions, TurnEnd } from "./sessions";
 import type { Sidecar } from "./sidecar";
 
-/** About as many bytes of a session are kept unpacked. */
+/** The approximate number of bytes of a session that stay unpacked. */
 const entryRoom = 128 << 10;
 const detailRoom = 256 << 10;
 
@@ -20,9 +20,9 @@ export class Transcript {
   queue: QueueItem[] = [];
   held = false;
   reverted: { entries: number; redo: string } | undefined;
-  /** Prompts of ours that are not answered yet. */
+  /** Prompts of this window without an answer. */
   asked = 0;
-  /** The last prompt, to try again. */
+  /** The last prompt, for a retry. */
   last: ContentBlock[] | undefined;
 
   constructor(readonly id: string) {}
@@ -31,10 +31,10 @@ export class Transcript {
 export class Transcripts implements vscode.Disposable {
   private readonly all = new Map<string, Transcript>();
   private readonly changed = new vscode.EventEmitter<Transcript>();
-  /** Something of a transcript is another; what, its state knows. */
+  /** A transcript has changed; its state knows where. */
   readonly onDidChange = this.changed.event;
   private readonly voided = new vscode.EventEmitter<string>();
-  /** A session's transcript begins anew. */
+  /** A session's transcript starts again. */
   readonly onDidVoid = this.voided.event;
   private readonly disposables: vscode.Disposable[];
 
@@ -86,7 +86,7 @@ export class Transcripts implements vscode.Disposable {
     return t;
   }
 
-  /** Asks for the checkpoints, so that each prompt has its way back. */
+  /** Requests the checkpoints, so that each prompt can be restored. */
   async checkpoints(t: Transcript): Promise<void> {
     if (!this.sidecar.announced("_pillion/checkpoint/list")) return;
     const { checkpoints } = await this.sidecar.request("_pillion/checkpoint/list", { sessionId: t.id });
@@ -100,7 +100,7 @@ export class Transcripts implements vscode.Disposable {
   }
 
   setQueue(t: Transcript, items: QueueItem[], held: boolean): void {
-    t.queue = list(items) as QueueItem[]; // of whatever version the sidecar is
+    t.queue = list(items) as QueueItem[]; // the sidecar may have any version
     t.held = held;
     this.changed.fire(t);
   }
@@ -156,7 +156,7 @@ export class Transcripts implements vscode.Disposable {
   private end(t: Transcript, stop: string, cost: number | undefined, error: string | undefined, interrupted: boolean): void {
     const known = ["end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled", "error"] as const;
     const seconds = t.since === undefined ? undefined : Math.round((Date.now() - t.since) / 1000);
-    if (t.asked > 0) return; // another prompt of ours goes on at once
+    if (t.asked > 0) return; // another prompt of this window follows at once
     t.running = false;
     t.since = undefined;
     const more: Partial<TurnEntry> = { seconds, cost };
@@ -172,12 +172,12 @@ export class Transcripts implements vscode.Disposable {
 
   private reverted(id: string, messageId: string | undefined): void {
     const t = this.of(id);
-    if (messageId === undefined) t.reverted = undefined; // what was out follows as updates
+    if (messageId === undefined) t.reverted = undefined; // what was removed follows as updates
     else t.reverted = { entries: t.state.revert(messageId) + (t.reverted?.entries ?? 0), redo: t.reverted?.redo ?? "" };
     this.changed.fire(t);
   }
 
-  /** What was missed while nobody looked: the queue, whether a turn runs, the ways back. */
+  /** Requests what was missed while nothing was shown: the queue, whether a turn runs, the checkpoints. */
   private async lookAt(t: Transcript): Promise<void> {
     try {
       if (this.sidecar.announced("_pillion/session/queue")) {
@@ -190,7 +190,7 @@ export class Transcripts implements vscode.Disposable {
       }
       await this.checkpoints(t);
     } catch (error) {
-      this.log.debug(`${t.id}: ${String(error)}`); // it is shown without
+      this.log.debug(`${t.id}: ${String(error)}`); // it is shown without the checkpoints
     }
   }
 }
@@ -221,11 +221,11 @@ function lastName(uri: string | null | undefined, other: string): string {
   try {
     return decodeURIComponent(name);
   } catch {
-    return name; // with a bare per cent sign
+    return name; // the name contains a single percent sign
   }
 }
 
-/** What helps against an error, by what it says. */
+/** The actions that help with an error, found by its text. */
 function nextSteps(error: string, interrupted: boolean): Action[] {
   if (interrupted) return [{ id: "retry", label: "Send again" }, { id: "showLog", label: "Show the log" }];
   const steps: Action[] = [];
@@ -235,7 +235,7 @@ function nextSteps(error: string, interrupted: boolean): Action[] {
   return steps;
 }
 
-/** A queued prompt's words and how much goes along. */
+/** The text of a queued prompt and the number of its attachments. */
 export function queued(items: readonly QueueItem[]): QueuedPrompt[] {
   return items.map((q) => ({ id: q.id, steer: q.steer, text: blocksText(list(q.prompt) as ContentBlock[]), attachments: list(q.prompt).filter((b) => text(tree(b)?.["type"]) !== "text").length }));
 }
@@ -246,7 +246,7 @@ function weighEntry(e: Entry): number {
   return 1000;
 }
 
-/** Text that still streams in, and calls that still run. */
+/** Text that is still being streamed, and calls that still run. */
 function growing(e: Entry): boolean {
   return ((e.kind === "text" || e.kind === "thought") && e.open === true) || (e.kind === "tool" && (e.status === "in_progress" || e.status === "pending"));
 }

@@ -1,8 +1,9 @@
-// Keep and Undo above each hunk that a turn wrote without a review, in the file itself. Whoever has the gutter, these are there.
+// Keep and Undo above each hunk that a turn wrote without a review, in the file itself. They are shown whichever extension
+// uses the gutter.
 import * as vscode from "vscode";
 import type { Follow } from "./follow";
 
-/** Lenses that are drawn at most; a file that changed in more places is decided as a whole. */
+/** The largest number of lenses; a file with more hunks is decided as a whole. */
 const most = 200;
 
 export class TurnLenses implements vscode.CodeLensProvider, vscode.Disposable {
@@ -30,7 +31,7 @@ export class TurnLenses implements vscode.CodeLensProvider, vscode.Disposable {
       lens(0, "$(diff-multiple)\u00a0Show changes", "pillion.follow.openTurn", "Compare all files of the turn with the state before it"),
     ];
     const first = hunks[0];
-    if (hunks.length === 1 && first?.start === 0) return whole; // two rows of the same would stand above one line
+    if (hunks.length === 1 && first?.start === 0) return whole; // otherwise two equal rows would be above one line
     const each = hunks.slice(0, most).flatMap(({ id, start }) => {
       const line = Math.min(start, document.lineCount - 1);
       return [lens(line, "$(check)\u00a0Keep", "pillion.follow.keepHunk", "Keep this change of the last turn", id), lens(line, "$(discard)\u00a0Undo", "pillion.follow.undoHunk", "Undo this change of the last turn", id)];

@@ -1,4 +1,4 @@
-/** Reads out what streams in sensible pieces: whole sentences, not each word, each once, and not faster than one can listen. */
+/** Gives streamed text to a screen reader: in whole sentences, each once, and not faster than one can listen. */
 import { h } from "./dom";
 
 const pause = 1500; // ms between two pieces
@@ -6,11 +6,11 @@ const longest = 1000; // characters of one piece
 
 export class Announcer {
   readonly el = h("div", { class: "sr", role: "log", aria: { live: "polite", relevant: "additions" } });
-  /** The entry that streams, and how much of its text was taken. */
+  /** The entry that is streamed, and how much of its text was announced. */
   private id: string | undefined;
   private taken = 0;
   private waiting = "";
-  /** A block of code is open: it is named, not read. */
+  /** The text is inside a block of code, which is named and not read. */
   private code = false;
   private timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -19,7 +19,7 @@ export class Announcer {
     this.put(text);
   }
 
-  /** An answer as it stands by now; what of it is new is read out. */
+  /** The present text of an answer; its new part is announced. */
   stream(id: string, text: string): void {
     if (id !== this.id) this.begin(id, 0);
     if (text.length <= this.taken) return;
@@ -31,7 +31,7 @@ export class Announcer {
     }, pause);
   }
 
-  /** This much of an entry was there before anybody listened. */
+  /** The length of an entry's text before announcing began. */
   begin(id: string | undefined, taken: number): void {
     this.flush(true);
     this.id = id;
@@ -39,7 +39,7 @@ export class Announcer {
     this.code = false;
   }
 
-  /** What waits, up to the last end of a sentence; all of it at the end. */
+  /** The text that was not announced yet, up to the last end of a sentence; all of it at the end. */
   flush(all: boolean): void {
     const end = all ? this.waiting.length : sentences(this.waiting);
     const piece = this.spoken(this.waiting.slice(0, end));
@@ -47,7 +47,7 @@ export class Announcer {
     if (piece) this.put(piece.length > longest ? `${piece.slice(0, longest)}…` : piece);
   }
 
-  /** Words without their marks; of a block of code only that it is there. */
+  /** The text without Markdown; for a block of code only a note that there is one. */
   private spoken(text: string): string {
     const out: string[] = [];
     for (const line of text.split("\n")) {
@@ -65,7 +65,7 @@ export class Announcer {
   }
 }
 
-/** Where the last whole sentence or line ends. A line that may yet become a fence is not cut. */
+/** The end of the last whole sentence or line. A line that may become a fence is not cut. */
 function sentences(text: string): number {
   const line = text.lastIndexOf("\n") + 1;
   if (/^\s*[`~]/.test(text.slice(line))) return line;

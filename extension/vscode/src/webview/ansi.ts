@@ -1,4 +1,5 @@
-/** A terminal's output as styled pieces: colours, carriage returns and erased lines; whatever else a terminal can do is left out. */
+/** A terminal's output as styled pieces: colours, carriage returns and erased lines; other control sequences are
+ * removed. */
 
 export interface Piece {
   text: string;
@@ -17,7 +18,7 @@ interface Look {
 
 const names = ["Black", "Red", "Green", "Yellow", "Blue", "Magenta", "Cyan", "White"];
 
-// CSI, OSC (links, titles), other escapes; then the controls that move
+// CSI, OSC (links, titles), other escapes; then control characters that move the cursor
 const token = /\x1b\[([0-9;:?<=>]*)[ -/]*([@-~])|\x1b[\]P^_][^\x07\x1b]*(?:\x07|\x1b\\|$)|\x1b[ -/]*[0-~]|\r\n|[\r\n\b]|[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f]/g;
 
 export function ansiLines(text: string): Piece[][] {
@@ -95,7 +96,8 @@ function named(n: number, bright: boolean): string {
   return `var(--vscode-terminal-ansi${bright ? "Bright" : ""}${names[n] ?? "White"})`;
 }
 
-/** A terminal lifts a colour that is too close to its ground (terminal.integrated.minimumContrastRatio); so does this. */
+/** Terminals lighten a colour that is too similar to the background (terminal.integrated.minimumContrastRatio); this
+ * does the same. */
 function lifted(colour: string): string {
   return `color-mix(in srgb, ${colour} 62%, var(--vscode-foreground))`;
 }
@@ -111,14 +113,14 @@ function extended(codes: number[], at: number): [string | undefined, number] {
   return [`rgb(${String(step(Math.floor((n - 16) / 36)))},${String(step(Math.floor((n - 16) / 6) % 6))},${String(step((n - 16) % 6))})`, 2];
 }
 
-/** Only values made above reach this: names of theme colours and numbers. */
+/** Only values made above are used here: names of theme colours and numbers. */
 function css(l: Look): string {
   const fg = l.inverse ? (l.bg ?? "var(--vscode-editor-background)") : l.fg;
   const bg = l.inverse ? (l.fg ?? "var(--vscode-foreground)") : l.bg;
   return [fg && `color:${bg ? fg : lifted(fg)}`, bg && `background-color:${bg}`, l.bold && "font-weight:600", l.dim && "opacity:.7", l.italic && "font-style:italic", l.underline && "text-decoration:underline"].filter(Boolean).join(";");
 }
 
-/** The output without any of it. */
+/** The output without control sequences. */
 export function ansiText(text: string): string {
   return ansiLines(text).map((l) => l.map((p) => p.text).join("")).join("\n");
 }

@@ -1,10 +1,10 @@
-/** What parts of the panel need of each other: a way to the host, and to say something. */
+/** What the parts of the panel share: messages to the host, and announcements. */
 import type { ToHost } from "../common/messages";
 import type { Head } from "../common/view";
 
 export interface Bus {
   post(message: ToHost): void;
-  /** Reads something out; politely, in its turn. */
+  /** Announces a text to screen readers, after those before it. */
   say(text: string): void;
   head(): Head;
 }

@@ -1,11 +1,11 @@
-/** A block of code: coloured, with copy, insert and apply; it grows while it streams. */
+/** A block of code: coloured, with copy, insert and apply; it grows while it is streamed. */
 import type { Bus } from "./bus";
 import { h, iconButton, setText, type Props } from "./dom";
 import { Highlighter } from "./highlight";
 
-/** Lines that lie in one element: a long block is laid out piece by piece. */
+/** Lines in one element: the browser can then lay out a long block in parts. */
 const chunk = 60;
-/** Lines that are coloured; nobody reads more in a panel. */
+/** Lines that are coloured; longer blocks are rarely read in a panel. */
 const coloured = 2000;
 
 export class CodeBlock {
@@ -14,7 +14,7 @@ export class CodeBlock {
   private highlighter: Highlighter;
   private readonly language: string;
   private text = "";
-  /** How much of the text is in whole lines that are drawn. */
+  /** Length of the text in whole lines that are drawn. */
   private drawn = 0;
   private lines = 0;
   private rest: HTMLElement | undefined;
@@ -38,7 +38,7 @@ export class CodeBlock {
     this.grow(text);
   }
 
-  /** The same text, or more of it. */
+  /** Sets the text: the same, or the same with more at the end. */
   grow(text: string): void {
     if (!text.startsWith(this.text)) {
       this.body.replaceChildren();

@@ -1,4 +1,4 @@
-/** Where the person writes. What stands here survives everything: each keystroke is kept here at once, and goes to the host. */
+/** The input for prompts. Its text is never lost: each change is stored here at once, and then sent to the host. */
 import type { Found, SendHow } from "../common/messages";
 import { limits } from "../common/messages";
 import type { Attachment, Draft, Head, Mention } from "../common/view";
@@ -20,14 +20,14 @@ export class Composer {
   private readonly pickers: PickerBar;
   private mentions: Mention[] = [];
   private attachments: Attachment[] = [];
-  /** Attachments that the host has already. */
+  /** Attachments that the host has. */
   private readonly known = new Set<string>();
   private request = 0;
-  /** Where in the history the person is; its length: at what they write now. */
+  /** The place of the person in the history; its length: at the present text. */
   private at = -1;
   private parked = "";
   private shown = "";
-  /** The host has said what was kept from before; until then it is told nothing that would replace it. */
+  /** Whether the host has sent the stored text; before that, nothing may be sent that would replace it. */
   private begun = false;
 
   constructor(private readonly bus: Bus, private readonly kept: Kept) {
@@ -60,7 +60,8 @@ export class Composer {
     this.input.focus();
   }
 
-  /** What was kept from before this panel was there. What the person typed while it came stays, after it; later there is nothing newer than what stands here. */
+  /** Called with the text that was stored before this panel existed. What the person has typed since stays after it.
+   * Later calls change nothing, because the present text is newer. */
   begin(draft: Draft): void {
     if (this.begun) return;
     this.begun = true;
@@ -81,7 +82,7 @@ export class Composer {
     this.edited();
   }
 
-  /** Puts words before those that stand here; the caret stays where it was in them. */
+  /** Inserts text before the present one; the caret stays at its character. */
   private before(draft: Draft): void {
     const { value, selectionStart: from, selectionEnd: to } = this.input;
     const first = draft.text !== "" && value !== "" && !/\s$/.test(draft.text) ? `${draft.text}\n` : draft.text;
@@ -109,13 +110,13 @@ export class Composer {
   }
 
   found(request: number, items: readonly Found[]): void {
-    if (request !== this.request) return; // an older question
+    if (request !== this.request) return; // the answer to an older query
     const range = this.mentionRange();
     if (!range) return;
     this.suggest.show(items.map((f) => ({ icon: f.icon, name: f.name, detail: f.detail, hits: f.hits, take: () => this.takeMention(f.mention) })), "Mention");
   }
 
-  /** Sends words that are not the draft: a try-it button. */
+  /** Sends a text that is not the draft, from a button. */
   sendText(text: string): void {
     this.bus.post({ type: "send", draft: { text, mentions: [], attachments: [] }, how: "prompt" });
   }
@@ -135,7 +136,7 @@ export class Composer {
       const files = [...(e.clipboardData?.files ?? [])];
       if (files.length === 0) return;
       e.preventDefault();
-      void this.takeFiles(files); // what fails is said in the panel
+      void this.takeFiles(files); // the panel shows errors
     });
     box.addEventListener("dragover", (e) => {
       e.preventDefault();
@@ -194,7 +195,7 @@ export class Composer {
     this.bus.post({ type: "draft", draft });
   }
 
-  /** Behind the text: makes the field as high as its text, and colours what is mentioned. */
+  /** After a change of the text: sets the height of the field and colours mentions. */
   private drawMirror(): void {
     const text = this.input.value;
     const labels = [...new Set(this.mentions.map((m) => m.label))].filter((l) => text.includes(l)).sort((a, b) => b.length - a.length);
@@ -230,7 +231,7 @@ export class Composer {
     const head = this.bus.head();
     if (e.key === "Enter" && !e.shiftKey && !e.altKey) {
       e.preventDefault();
-      // Enter only ever sends or queues; nothing that waits for a decision hears it
+      // Enter only sends or queues; it never answers an approval request
       this.send(head.running ? ((e.ctrlKey || e.metaKey) && head.can.steer ? "steer" : "queue") : "prompt");
     } else if (e.key === "Escape" && head.running) {
       e.preventDefault();
@@ -238,7 +239,7 @@ export class Composer {
     } else if ((e.key === "ArrowUp" || e.key === "ArrowDown") && !e.shiftKey && this.history(e.key === "ArrowUp" ? -1 : 1)) e.preventDefault();
   }
 
-  /** Up in the first line and down in the last one go through what was said before. */
+  /** Up in the first line and Down in the last one go through the history. */
   private history(step: -1 | 1): boolean {
     const { history } = this.bus.head();
     const { value, selectionStart: from, selectionEnd: to } = this.input;
@@ -264,7 +265,7 @@ export class Composer {
     this.look();
   }
 
-  /** The @word that the caret is in. */
+  /** The @word at the caret. */
   private mentionRange(): { from: number; to: number; query: string } | undefined {
     const to = this.input.selectionStart;
     if (to !== this.input.selectionEnd) return undefined;

@@ -1,4 +1,4 @@
-/** A file's change to read and copy, whatever became of it. */
+/** The change of a file to read and copy, whatever was decided about it. */
 import type { FileDiff } from "../common/view";
 import type { Bus } from "./bus";
 import { h, iconButton, plural, shortPath } from "./dom";

@@ -1,6 +1,6 @@
 /**
- * What waits for the person: permissions and questions. It stands between the transcript and the composer, where nothing
- * that a model writes is ever drawn, and takes no focus. Only its own buttons decide; what is typed elsewhere never does.
+ * Pending approval requests and questions. The dock is between the transcript and the composer, where no text of a
+ * model is ever drawn, and takes no focus. Only its own buttons decide; keys typed elsewhere never do.
  */
 import { evidenceSummary } from "../common/evidence";
 import type { Approval, Detail, ProblemView } from "../common/view";
@@ -13,16 +13,16 @@ import { questionForm } from "./question";
 import { fileRow } from "./tool";
 import { plain, visible } from "./visible";
 
-/** Files that a card lists; they scroll. */
+/** Files that a card lists; the list scrolls. */
 const mostFiles = 100;
 
-/** For this long a card that just came cannot be pressed: a click that was meant for what stood there before. */
+/** A new card cannot be pressed for this time: the click was meant for what was there before. */
 const settle = 300;
 
 export class Dock {
   readonly el = h("section", { class: "dock", aria: { label: "Waiting for you" } });
   private shown = "";
-  /** What is shown of the card in front, but for the parts that change while it waits. */
+  /** What is shown of the first card, except the parts that change while it is pending. */
   private frame = "";
   private verdict = h("div", { class: "verdict" });
   private progress = h("span", { class: "muted" });
@@ -60,7 +60,7 @@ export class Dock {
     if (this.card) this.card.dataset["request"] = (approval ?? question)?.requestId;
     setChildren(this.el, this.card ? [this.card] : []);
     if (!this.card) return;
-    // what scrolls can be scrolled by keys
+    // a list that scrolls must be reachable by keys
     for (const box of this.card.querySelectorAll<HTMLElement>(".card-body, .files")) if (box.scrollHeight > box.clientHeight) box.tabIndex = 0;
     if (same) {
       if (had) this.focus();
@@ -125,8 +125,8 @@ export class Dock {
   }
 
   /**
-   * The check has more to say, or a hunk was decided in the editor. Only these parts are drawn again: the focus, what was typed
-   * beside "Reject", and the place of the buttons under the pointer stay as they are.
+   * There is a new verdict, or a hunk was decided in the editor. Only these parts are drawn again: the focus, the text
+   * beside "Reject", and the place of the buttons under the pointer do not change.
    */
   private refresh(a: Approval): void {
     const was = this.verdict.textContent;
@@ -184,7 +184,7 @@ export class Dock {
 
   private repeating = false;
 
-  /** For longer than once: the choice says for how long and for what. */
+  /** Grants: the choice says for how long and for what. */
   private always(a: Approval, options: Approval["options"], decide: (id: string) => void): HTMLElement {
     const what = a.always.map((p) => rule(a, p)).join(", ");
     const b = button("Always…", "secondary", () => Menu.open(b, {
@@ -212,7 +212,7 @@ export class Dock {
   }
 }
 
-/** How far the review is. It stands in the card's head, where a longer text moves no button. */
+/** The progress of the review. It is in the card's head, where a longer text moves no button. */
 function progressOf(a: Approval): string {
   return a.decided ? ` · ${String(a.decided)} of ${plural(a.hunks, "hunk")} decided` : "";
 }
@@ -243,13 +243,13 @@ function asks(a: Approval): string {
 const scopes: Record<string, string> = { "always-session": "In this session", "always-project": "In this project", "always-everywhere": "In every project" };
 const icons: Record<string, Icon> = { "always-session": "comment-discussion", "always-project": "folder", "always-everywhere": "globe" };
 
-/** What a star allows, where the permission's own name does not say it well. */
+/** What * allows, for permissions whose name does not say it well. */
 const everything: Record<string, string> = {
   edit: "changes to any file", read: "reading any file", bash: "any command", bash_input: "typing into any command", external_directory: "any folder outside the project",
   webfetch: "any page of the web", websearch: "any search of the web", task: "any sub-agent", skill: "any skill",
 };
 
-/** A pattern of "always" in words. */
+/** A pattern of "always" as a text. */
 function rule(a: Approval, pattern: string): string {
   if (pattern === "*") return everything[a.permission ?? ""] ?? `any use of ${a.permission ?? "this"}`;
   return `${a.permission ?? ""} ${pattern}`.trim();

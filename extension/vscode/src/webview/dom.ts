@@ -1,4 +1,4 @@
-/** Building elements. Text only ever becomes text: there is no way to HTML in this folder. */
+/** Creates elements. Text is always set as text: nothing in this folder parses HTML. */
 
 type Child = Node | string | undefined | null | false;
 
@@ -29,7 +29,7 @@ export function h<K extends keyof HTMLElementTagNameMap>(tag: K, props: Props = 
   return el;
 }
 
-/** Codicons by name, so that the style sheet need not carry them all. */
+/** Codicons by name, so that the style sheet need not contain them all. */
 const glyphs = {
   account: 0xeb99, add: 0xea60, agent: 0xec67, attach: 0xec34, check: 0xeab2, checklist: 0xeab3, "chevron-down": 0xeab4, "chevron-right": 0xeab6,
   "chevron-up": 0xeab7, "circle-filled": 0xea71, "circle-outline": 0xeabc, "circle-slash": 0xeabd, close: 0xea76, copy: 0xebcc, "debug-stop": 0xead7,
@@ -51,7 +51,7 @@ export function isIcon(name: string): name is Icon {
   return Object.hasOwn(glyphs, name);
 }
 
-/** A button that is only an icon; its label is read out and shown as its tip. */
+/** A button with only an icon; its label is the accessible name and the tooltip. */
 export function iconButton(name: Icon, label: string, click: (e: MouseEvent) => void, props: Props = {}): HTMLButtonElement {
   const b = h("button", { ...props, class: `ghost ${props.class ?? ""}`, title: label, aria: { label, ...props.aria }, click }, icon(name));
   b.type = "button";
@@ -64,12 +64,12 @@ export function button(label: string, cls: string, click: (e: MouseEvent) => voi
   return b;
 }
 
-/** Sets a text only where it differs, so that nothing is laid out or read out again. */
+/** Sets a text only if it differs, so that it is not laid out or announced again. */
 export function setText(el: Element, text: string): void {
   if (el.textContent !== text) el.textContent = text;
 }
 
-/** Makes a parent's children exactly these, moving as little as possible. */
+/** Makes these elements the children of a parent, with as few moves as possible. */
 export function setChildren(parent: Element, children: readonly Node[]): void {
   let at = parent.firstChild;
   for (const c of children) {
@@ -87,7 +87,7 @@ export function baseName(path: string): string {
   return path.replace(/[\\/]+$/, "").split(/[\\/]/).pop() || path;
 }
 
-/** A path as a person calls it: from the project's folder on. */
+/** A path as shown to a person: relative to the project's folder. */
 export function shortPath(path: string, cwd: string): string {
   const folder = cwd.replace(/[\\/]+$/, "");
   return folder && (path.startsWith(`${folder}/`) || path.startsWith(`${folder}\\`)) ? path.slice(folder.length + 1) : path;

@@ -1,4 +1,4 @@
-/** What a person sees before the first message: what can be done at once, and what more there is. */
+/** The panel before the first message: what can be done at once, and what else there is. */
 import type { Head } from "../common/view";
 import type { Bus } from "./bus";
 import { button, h, icon, setChildren, type Icon } from "./dom";
@@ -39,7 +39,7 @@ export class Empty {
       h("div", { class: "empty-mark", aria: { hidden: "true" } }, icon("sparkle")),
       h("div", { class: "empty-title", role: "heading", aria: { level: "2" } }, "What do you want to work on?"),
       h("p", { class: "muted empty-lead" }, "You see every change first: as a diff, with the problems it fixes and introduces."),
-      ...(head.connection.state === "noFolder" ? [] : [h("div", { class: "tries" }, ...(head.builtinOnly ? tries : modelTries).map(one))]), // they are about a project
+      ...(head.connection.state === "noFolder" ? [] : [h("div", { class: "tries" }, ...(head.builtinOnly ? tries : modelTries).map(one))]), // these are about a project
       ...(head.builtinOnly ? [h("div", { class: "builtin" }, h("p", {}, "The built-in model needs no API key and no network. It fixes and explains what language servers report."),
         h("div", { class: "actions" }, button("Add a key for a large model", "secondary", () => this.bus.post({ type: "action", id: "addKey" }), "key"), button("Choose a model", "secondary", () => this.bus.post({ type: "action", id: "chooseModel" }))))] : []),
       h("p", { class: "muted hints" }, ...[["@", "files and more"], ["/", "commands"], ["↑", "earlier messages"]].map(([key, what]) => h("span", { class: "hint" }, h("kbd", {}, key), ` ${what ?? ""}`))),

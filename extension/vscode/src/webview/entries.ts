@@ -1,4 +1,4 @@
-/** One entry of the transcript as elements. */
+/** Draws one entry of the transcript. */
 import type { Entry, NoticeEntry, ThoughtEntry, TurnEntry } from "../common/view";
 import type { Bus } from "./bus";
 import { button, duration, h, icon, setText } from "./dom";
@@ -25,7 +25,7 @@ export function createView(e: Entry, store: Store, bus: Bus): View {
   }
 }
 
-/** What a screen reader says of an entry before it is entered. */
+/** The accessible name of an entry. */
 export function labelOf(e: Entry): string {
   switch (e.kind) {
     case "user":

@@ -1,4 +1,4 @@
-/** What the transcript knows of an entry that is drawn, whatever its kind. */
+/** The interface of a drawn entry of any kind, as the transcript uses it. */
 import type { Detail, Entry } from "../common/view";
 import type { Bus } from "./bus";
 import type { Store } from "./store";
@@ -7,11 +7,11 @@ export interface View {
   readonly el: HTMLElement;
   update(e: Entry): void;
   append?(text: string): void;
-  /** A detail for it, or for an entry inside it. */
+  /** A detail arrived for it, or for an entry inside it. */
   detail?(id: string, detail: Detail): void;
   toggle?(): void;
   dispose?(): void;
 }
 
-/** Draws an entry. A card that has entries inside gets this, for it draws them without knowing their kinds. */
+/** Draws an entry. A card with entries inside gets this function, so that it need not know their kinds. */
 export type CreateView = (e: Entry, store: Store, bus: Bus) => View;

@@ -1,20 +1,20 @@
 /**
- * What was run on a draft before it was proposed, as a tree: commands, their packages or files, tests, the end of what failed.
- * The keyboard works as in any tree of the workbench.
+ * The commands that were run on a draft before it was proposed, as a tree: commands, their packages or files, tests,
+ * the end of the output of failures. The keys are those of any tree in the workbench.
  */
 import { countTests } from "../common/evidence";
 import type { EvidenceView, TestView } from "../common/view";
 import { duration, h, icon, plural, setChildren, type Icon } from "./dom";
 import { plain, visible } from "./visible";
 
-/** Rows below one row; the others are counted. Nobody reads a thousand passed tests. */
+/** Rows below one row; the others are only counted: people do not read a thousand passed tests. */
 const mostRows = 200;
 
 interface Row {
   key: string;
   label: string;
   status: EvidenceView["status"];
-  /** How it ended, in words: it is read out with the label. */
+  /** The outcome as a word, announced with the label. */
   said: string;
   output?: string;
   rows: Row[];
@@ -35,7 +35,7 @@ export class EvidenceTree {
     this.at = this.rows[0]?.key;
     const unfold = (r: Row) => {
       if (r.status !== "failed") return;
-      this.open.add(r.key); // what failed is what a person must see
+      this.open.add(r.key); // failures are unfolded
       r.rows.forEach(unfold);
     };
     this.rows.forEach(unfold);
@@ -129,7 +129,7 @@ function commandRow(e: EvidenceView, key: string): Row {
       return { key: `${key}/${suite}`, label: suite || "Other tests", status: tests.some((t) => t.status === "failed") ? "failed" : tests.some((t) => t.status === "passed") ? "passed" : "skipped", said: countTests(tests), rows: testRows(tests, `${key}/${suite}`) };
     }))
     : testRows(e.tests, key);
-  // the tests have their own output; of a command without tests it is all there is to read
+  // tests have their own output; for a command without tests its output is all there is
   return { key, label: e.command, status: e.status, said, rows, output: e.tests.some((t) => t.status === "failed") || !e.output ? undefined : e.output };
 }
 
@@ -140,7 +140,7 @@ function testRows(tests: readonly TestView[], key: string): Row[] {
   })));
 }
 
-/** What failed stands first; otherwise they stay in their order. */
+/** Failures come first; the others keep their order. */
 function gravest(rows: Row[]): Row[] {
   return [...rows.filter((r) => r.status === "failed"), ...rows.filter((r) => r.status !== "failed")];
 }

@@ -1,4 +1,4 @@
-/** Pictures and PDFs that are pasted or dropped, and files that are dragged from the editor. */
+/** Images and PDFs that are pasted or dropped, and files that are dragged from the editor. */
 import { limits } from "../common/messages";
 import type { Attachment, Mention } from "../common/view";
 
@@ -22,7 +22,7 @@ function newId(): string {
   return [...crypto.getRandomValues(new Uint8Array(12))].map((b) => b.toString(16).padStart(2, "0")).join("");
 }
 
-/** Why an attachment does not fit beside the others. */
+/** Why an attachment cannot be added to the others. */
 export function tooMuch(a: Attachment, others: readonly Attachment[]): string | undefined {
   const total = others.reduce((n, o) => n + o.size, a.size);
   return total > limits.total ? `${a.name} would make ${mb(total)} of attachments; one message carries at most ${mb(limits.total)}. Send it with the next one.` : undefined;
@@ -45,6 +45,6 @@ function decoded(s: string): string {
   try {
     return decodeURIComponent(s);
   } catch {
-    return s; // a name with a bare per cent sign
+    return s; // the name contains a single percent sign
   }
 }

@@ -1,4 +1,4 @@
-/** Colours for code, by a handful of rules that fit most languages. It never changes the text. */
+/** Colours for code, with a few rules that fit most languages. The text is never changed. */
 
 const keywords = new Set(
   ("abstract and as async await base begin bool boolean break by byte case catch chan char class const constexpr continue def default defer del delete do done double elif else elsif end enum esac except export extends extern fallthrough false fi final finally float fn for foreach from func function go goto if impl implements import in include instanceof int interface internal is lambda let local long loop map match mod module move mut namespace new nil none None not null nullptr of operator or override package pass private protected pub public raise range readonly ref require return select self Self sealed short signed sizeof static string struct super switch template then this throw throws trait True true try type typedef typeof union unless unsafe unsigned until use using val var virtual void volatile when where while with yield").split(" "),
@@ -12,7 +12,7 @@ export interface Span {
   kind: "" | "comment" | "string" | "number" | "keyword" | "call" | "added" | "removed";
 }
 
-/** One line at a time; what opens in one line and closes in another keeps its colour only inside block comments. */
+/** Each line is coloured alone; only block comments continue on the next line. */
 export class Highlighter {
   private block = false;
   private readonly rule: RegExp | undefined;

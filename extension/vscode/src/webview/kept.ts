@@ -1,30 +1,30 @@
 /**
- * What stands in the composer, in the page's own storage from the very key stroke on: a message to the host needs a moment, and
- * a window that is loaded anew in that moment takes it along. The page's origin is the extension's and outlives windows; `place`
- * keeps folders apart. What the host has counts where it is newer.
+ * Stores the text of the composer in the page's storage at each key. A message to the host takes a moment, and a window
+ * that is reloaded in that moment would lose it. The page's origin belongs to the extension and stays the same for
+ * later windows; `place` separates folders. If the host's text is newer, it is used.
  */
 import { isDraft } from "../common/messages";
 import type { Draft } from "../common/view";
 
 interface Stored {
-  /** As of this moment; of the host's draft the same counts. */
+  /** The time of the text, which is compared with the time of the host's draft. */
   at: number;
   draft: Draft;
-  /** What was sent; until the host has something as new it may not have heard of it. */
+  /** The text that was sent; until the host has a draft that is as new, it may not have received the prompt. */
   sent?: { at: number; text: string };
-  /** Typed before the host had said what was kept. */
+  /** Typed before the host had sent the stored draft. */
   early?: string;
 }
 
 const prefix = "pillion.draft ";
 const most = 50; // folders
-const room = 256 << 10; // characters of one draft; longer ones are the host's alone
+const room = 256 << 10; // characters of one draft; longer ones are stored only by the host
 
 export class Kept {
   private readonly key: string;
   private readonly before: Stored | undefined;
   private last: Stored | undefined;
-  /** What is written here is newer than this, whatever clock another machine gave the host's draft. */
+  /** A text stored here is newer than this time, even if the host's draft has the clock of another machine. */
   private after = 0;
 
   constructor(place: string) {
@@ -32,7 +32,7 @@ export class Kept {
     this.before = this.last = this.read();
   }
 
-  /** The newer of what the host has and what is kept here; attachments are the host's to keep. */
+  /** The newer one of the host's draft and the one stored here; only the host stores attachments. */
   newest(host: Draft): Draft {
     this.after = host.at ?? 0;
     const own = this.before;
@@ -45,7 +45,7 @@ export class Kept {
     return own.early ? { ...best, text: lines(best.text, own.early) } : best;
   }
 
-  /** Keeps it, and says as of when it is. */
+  /** Stores a text and returns its time. */
   write(draft: Draft, sent?: string): number {
     const at = Math.max(Date.now(), this.after + 1, (this.last?.at ?? 0) + 1);
     const before = this.last?.sent;
@@ -53,7 +53,7 @@ export class Kept {
     return at;
   }
 
-  /** Keeps what is typed while nobody knows yet what it belongs to. */
+  /** Stores what is typed before it is known which draft it belongs to. */
   writeEarly(text: string): void {
     const own = this.before ?? { at: 0, draft: { text: "", mentions: [], attachments: [] } };
     this.store({ ...own, early: lines(own.early ?? "", text) });
@@ -65,7 +65,7 @@ export class Kept {
       if (s.draft.text.length + (s.sent?.text.length ?? 0) > room) localStorage.removeItem(this.key);
       else localStorage.setItem(this.key, JSON.stringify({ ...s, draft: { ...s.draft, attachments: s.draft.attachments.map((a) => ({ ...a, data: "" })) } }));
     } catch {
-      this.tidy(); // no storage, or it is full: the host keeps it all the same
+      this.tidy(); // no storage, or it is full: the host stores it nevertheless
     }
   }
 
@@ -82,7 +82,7 @@ export class Kept {
     }
   }
 
-  /** Folders that nobody has used for long. */
+  /** Removes the drafts of folders that were not used for a long time. */
   private tidy(): void {
     try {
       const all = Object.keys(localStorage).filter((k) => k.startsWith(prefix) && k !== this.key);
@@ -90,7 +90,7 @@ export class Kept {
       const age = (k: string) => Number(/"at":(\d+)/.exec(localStorage.getItem(k) ?? "")?.[1] ?? 0);
       for (const k of all.sort((a, b) => age(a) - age(b)).slice(0, all.length - most / 2)) localStorage.removeItem(k);
     } catch {
-      // there is no storage here
+      // there is no storage
     }
   }
 }

@@ -1,4 +1,5 @@
-/** The panel: draws what the host says and tells it what the person does. It holds no truth and can be made anew at any time. */
+/** The panel: draws what the host sends and sends it what the person does. All state is in the host, so the panel
+ * can be created again at any time. */
 import type { Op, ToHost, ToView } from "../common/messages";
 import type { Head } from "../common/view";
 import { Announcer } from "./announce";
@@ -63,7 +64,7 @@ class Panel {
       case "ops":
         if (m.epoch !== this.epoch) break; // of the session that was shown before
         for (const op of m.ops) {
-          // one after the other: an entry that is put must not hold already what the next op adds to it
+          // One after the other: an entry must not yet contain what the next op adds to it.
           this.store.apply([op]);
           this.transcript.changed([op]);
           this.announce(op);
@@ -97,7 +98,7 @@ class Panel {
     }
   }
 
-  /** What is new for somebody who listens: the running answer, what goes wrong, and the end. */
+  /** Announces news for screen readers: the running answer, errors, and the end. */
   private announce(op: Op): void {
     const e = op.op === "put" ? op.entry : op.op === "append" || op.op === "close" ? this.store.entries.get(op.id) : undefined;
     if (!e || e.parent !== undefined) return;
@@ -109,7 +110,7 @@ class Panel {
     if (e.kind === "turn" && e.stop !== "end_turn") this.announcer.say("Turn finished");
   }
 
-  /** What a snapshot brings was there before: only what follows is read out. */
+  /** The content of a snapshot is not new: only what follows is announced. */
   private heard(): void {
     const last = [...this.store.order].reverse().find((id) => this.store.entries.get(id)?.kind === "text");
     this.announcer.begin(last, this.store.text(last).length);
@@ -132,7 +133,7 @@ class Panel {
     this.drawHead();
   }
 
-  /** Who comes by keyboard or command wants to write; who clicks, what they clicked. */
+  /** A person who comes by key or command wants to write; one who clicks wants what they clicked. */
   private followFocus(): void {
     let clicked = 0;
     const write = () => {
@@ -168,10 +169,10 @@ class Panel {
     const target = e.target as Element;
     if (target.closest(".composer, .menu")) return;
     if (e.key === "Escape" && (e.ctrlKey || e.metaKey) && this.store.head.running) {
-      this.bus.post({ type: "stop" }); // by the workbench's key as well, once it has heard that the panel has the focus
+      this.bus.post({ type: "stop" }); // the key of the workbench does this too, after it has learned that the panel has the focus
       return;
     }
-    // words are for the composer, wherever the focus is: a letter that would do nothing begins them
+    // Typed text belongs to the composer, wherever the focus is: a letter without another meaning is inserted there.
     const letter = e.key.length === 1 && e.key !== " " && !e.ctrlKey && !e.metaKey && !e.altKey && !target.closest("input, textarea, select");
     if (e.key === "Escape" || letter) this.composer.focus();
   }

@@ -1,7 +1,7 @@
 /**
- * The model's Markdown as elements, while it streams. Parsed by markdown-it without HTML; drawn here from its tokens, text
- * as text. Nothing is loaded: pictures become links, links go to the host, which looks at their scheme. What is finished
- * is drawn once; only the last block is drawn again when more comes.
+ * Draws the model's Markdown while it is streamed. markdown-it parses it without HTML; its tokens are drawn here, with
+ * text as text. Nothing is loaded: images become links, and the host checks the scheme of links. Finished blocks are
+ * drawn once; only the last block is drawn again when more text arrives.
  */
 import MarkdownIt, { type Token } from "markdown-it";
 import { CodeBlock } from "./code";
@@ -12,9 +12,9 @@ import { plain } from "./visible";
 const parser = new MarkdownIt({ html: false, linkify: true, typographer: false, breaks: false });
 parser.validateLink = (href) => safeLink(href) !== undefined || !/^[a-z][a-z0-9+.-]*:/i.test(href.trim());
 
-/** Items of a list that streams, before the finished ones are set apart. */
+/** Items of a streamed list after which the finished ones are moved into an element of their own. */
 const longList = 24;
-/** Blocks that lie in one element. */
+/** Blocks in one element. */
 const partSize = 12;
 /** Rows of a table that are drawn at a time. */
 const manyRows = 500;
@@ -27,7 +27,7 @@ export function safeLink(href: string): string | undefined {
 export class Markdown {
   readonly el = h("div", { class: "md" });
   private text = "";
-  /** Where the open block begins. */
+  /** Where the unfinished block begins. */
   private stable = 0;
   private openNodes: Node[] = [];
   private openCode: CodeBlock | undefined;
@@ -48,13 +48,13 @@ export class Markdown {
   append(more: string): void {
     this.text += more;
     this.streams = true;
-    // a block that takes long to draw is drawn less often
+    // a block that is slow to draw is drawn less often
     const wait = this.nextAt - performance.now();
     if (wait <= 0) this.draw();
     else this.timer ??= setTimeout(() => this.draw(), wait);
   }
 
-  /** Nothing more comes. What a reference at the end of the text explains may stand far above it. */
+  /** The text is complete. A reference at its end may define a link far above it, so it is parsed as a whole. */
   close(): void {
     if (/^ {0,3}\[[^\]\n]+\]:/m.test(this.text) && this.stable > 0) this.redraw();
     else this.draw();
@@ -78,11 +78,11 @@ export class Markdown {
     this.nextAt = performance.now() + took * 4;
   }
 
-  /** Inside an open block of code what comes is only added. */
+  /** Inside an unfinished block of code new text is only appended. */
   private growFence(): boolean {
     if (!this.fence || !this.openCode) return false;
     const body = this.text.slice(this.fence.start);
-    // only lines that were not whole before can be the end
+    // only lines that were not complete before can be the closing fence
     if (this.fence.mark.test(body.slice(this.fence.seen))) return false;
     this.fence.seen = body.lastIndexOf("\n") + 1;
     this.openCode.grow(body);
@@ -110,11 +110,12 @@ export class Markdown {
     else if (last[0]?.type.endsWith("list_open")) this.splitList(last);
   }
 
-  /** Where blocks go: parts of a few, so that one that grows does not lay out those before it. */
+  /** The place for blocks: elements with a few of them each, so that a growing block does not make the browser lay
+   * out those before it. */
   private place(): Element {
     const part = this.el.lastElementChild;
     if (part && part.childElementCount < partSize) return part;
-    // what has been on the screen and is finished is laid out again only where it is seen
+    // finished blocks that were on the screen are laid out again only while they are visible
     if (this.streams) part?.classList.add("done");
     const next = h("div", { class: part ? "part" : "part first" });
     this.el.append(next);
@@ -132,7 +133,7 @@ export class Markdown {
 
   private readonly codes = new WeakMap<Element, CodeBlock>();
 
-  /** Of a long list that still grows, what is before the last item is finished. */
+  /** In a long list that still grows, all items before the last one are finished. */
   private splitList(tokens: Token[]): void {
     const items = tokens.filter((t) => t.type === "list_item_open" && t.level === 1);
     const lastItem = items[items.length - 1];
@@ -156,7 +157,7 @@ export class Markdown {
     return root.childNodes.length === 1 && root.firstChild ? root.firstChild : h("div", {}, root);
   }
 
-  /** A table whose further rows come when they are asked for. */
+  /** A table whose further rows are drawn on request. */
   private longTable(tokens: Token[], rows: number[]): Node {
     const end = tokens.findIndex((t) => t.type === "tbody_close");
     const el = this.fill([...tokens.slice(0, rows[0]), ...tokens.slice(end)]).firstElementChild;
@@ -185,7 +186,7 @@ export class Markdown {
       if (t.nesting === 1) {
         const el = this.open(t);
         top.append(el);
-        // a wide table scrolls by itself
+        // a wide table scrolls without the rest
         stack.push(t.type === "table_open" ? (el.firstElementChild ?? el) : el);
       } else if (t.nesting === -1) stack.pop();
       else if (t.type === "inline") top.append(...inline(t.children ?? [], this.bus));
@@ -274,7 +275,7 @@ function inline(tokens: Token[], bus: Bus): Node[] {
     else if (t.type === "softbreak") top.append("\n");
     else if (t.type === "hardbreak") top.append(h("br"));
     else if (t.type === "image") {
-      // a picture would be fetched from wherever the model says; it stays a link
+      // an image would be fetched from an address that the model chose; it becomes a link
       const a = link(attr(t, "src"), bus);
       a.append(t.content || "picture");
       top.append(a);
@@ -283,7 +284,7 @@ function inline(tokens: Token[], bus: Bus): Node[] {
   return [...root.childNodes];
 }
 
-/** Without href, so that nothing opens but through the host. */
+/** Without href, so that only the host can open it. */
 function link(href: string, bus: Bus): HTMLElement {
   const target = decode(href);
   const a = h("span", { class: "link", role: "link", tab: -1, title: plain(target) });
@@ -306,14 +307,14 @@ function decode(s: string): string {
   }
 }
 
-/** "src/a.go:12", "src/a.go#L12": a place in a file. */
+/** A place in a file, such as "src/a.go:12" or "src/a.go#L12". */
 function placeOf(s: string): { path: string; line?: number } {
   const m = /^(.*?)(?::(\d+)(?::\d+)?|#L(\d+)(?:-L?\d+)?)?$/.exec(s);
   const line = Number(m?.[2] ?? m?.[3]);
   return { path: m?.[1] ?? s, line: line > 0 ? line : undefined };
 }
 
-/** Code in a line; what looks like a file opens it. */
+/** Inline code; if it looks like a file, a click opens it. */
 function codeSpan(content: string, bus: Bus): HTMLElement {
   const code = h("code", {}, content);
   if (!/^(?:[\w.@-]+[\\/])*[\w@-][\w.@-]*\.\w{1,8}(?::\d+(?::\d+)?)?$/.test(content) || !/[\\/]|:\d/.test(content)) return code;

@@ -1,4 +1,4 @@
-/** A list to choose from that opens above or below a button: pickers, and what can be done with a prompt. */
+/** A list that opens above or below a button, for pickers and for the actions on a prompt. */
 import { h, icon, isIcon, type Icon } from "./dom";
 
 export interface MenuItem {
@@ -13,7 +13,7 @@ export interface MenuItem {
 export interface MenuOptions {
   label: string;
   note?: string;
-  /** Offer a field to narrow the list down. */
+  /** Show a field to filter the list. */
   filter?: boolean;
   items: MenuItem[];
   pick(id: string): void;

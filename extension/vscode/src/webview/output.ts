@@ -1,10 +1,10 @@
-/** What a command or tool said, with a terminal's colours. */
+/** The output of a command or tool, with a terminal's colours. */
 import type { Detail } from "../common/view";
 import { ansiLines } from "./ansi";
 import type { Bus } from "./bus";
 import { button, h, iconButton } from "./dom";
 
-/** Lines that are drawn; the rest is in the editor. */
+/** Lines that are drawn; the others can be read in the editor. */
 const maxLines = 400;
 
 export function outputView(d: Detail, bus: Bus, id: string, running: boolean): HTMLElement {
@@ -34,9 +34,9 @@ export function outputView(d: Detail, bus: Bus, id: string, running: boolean): H
     notes && h("div", { class: "muted notes" }, notes));
 }
 
-/** The notes that the sidecar adds for the model, apart from what the command said. */
+/** Separates the notes that the sidecar adds for the model from the command's output. */
 function splitNotes(text: string): { text: string; notes: string } {
   const m = /\n*<bash_metadata>\n([\s\S]*?)\n<\/bash_metadata>\s*$/.exec(text);
-  // the card's row says the exit code already
+  // the card's row shows the exit code already
   return m ? { text: text.slice(0, m.index), notes: (m[1] ?? "").replace(/^exit code: -?\d+\n?/gm, "").trim() } : { text, notes: "" };
 }

@@ -1,4 +1,4 @@
-/** Mode, model and whatever else the session lets one choose, and how full the context is. */
+/** Mode, model and the other options of the session, and how full the context is. */
 import type { SessionConfigOption, SessionConfigSelectGroup, SessionConfigSelectOption } from "../common/protocol";
 import type { Head } from "../common/view";
 import type { Bus } from "./bus";
@@ -77,7 +77,7 @@ function items(o: SessionConfigOption): MenuItem[] {
   return (o.options ?? []).flatMap((x: SessionConfigSelectOption | SessionConfigSelectGroup) => ("options" in x ? x.options.map((y) => one(y, x.name)) : [one(x)]));
 }
 
-/** "provider/model" → "model": the whole name is in the tip. */
+/** "provider/model" → "model": the full name is in the tooltip. */
 function shortName(label: string): string {
   return label.split("/").pop() ?? label;
 }

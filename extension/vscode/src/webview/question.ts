@@ -1,4 +1,4 @@
-/** A question of the agent's as a form. */
+/** A question of the agent as a form. */
 import type { Field, Question } from "../common/view";
 import type { Bus } from "./bus";
 import { button, h, icon, plural } from "./dom";
@@ -10,7 +10,7 @@ export function questionForm(q: Question, bus: Bus, pager: HTMLElement | false):
   const shownFields = q.fields.filter((f) => !q.fields.some((g) => g.other === f.key));
   const fields = shownFields.map((f) => drawField(f, q));
   const problem = h("div", { class: "problem-text", role: "alert", hidden: true });
-  // what the fields say themselves is not said twice
+  // texts of the fields are not repeated in the question
   const said = q.message.trim() === shownFields.map((f) => f.description ?? f.title).join("\n").trim();
   const submit = () => {
     const values: Record<string, Value> = {};
@@ -26,7 +26,7 @@ export function questionForm(q: Question, bus: Bus, pager: HTMLElement | false):
     h("div", { class: "card-body" }, said ? "" : h("div", { class: "what" }, q.message), ...fields.map((f) => f.el), problem),
     h("div", { class: "card-foot" }, h("div", { class: "decide" }, answer, button("Skip", "secondary", () => bus.post({ type: "answer", requestId: q.requestId, values: null })))),
   );
-  // no form of HTML's: a webview's sandbox lets none be submitted
+  // not an HTML form: the sandbox of a webview lets none be submitted
   form.addEventListener("keydown", (e) => {
     if (e.key !== "Enter" || e.isComposing || !(e.target instanceof HTMLInputElement) || answer.disabled) return;
     e.preventDefault();

@@ -1,11 +1,11 @@
-/** The webview's copy of what the host holds. */
+/** The webview's copy of the host's state. */
 import { applyOps, type Op } from "../common/messages";
 import { emptyHead, type Entry, type Head } from "../common/view";
 
 export class Store {
   head: Head = emptyHead();
   readonly entries = new Map<string, Entry>();
-  /** Ids of the transcript's own entries, in order. */
+  /** Ids of the entries of the transcript itself, in order. */
   order: string[] = [];
   private readonly kids = new Map<string, string[]>();
 
@@ -16,7 +16,7 @@ export class Store {
     this.apply(entries.map((entry) => ({ op: "put", entry })));
   }
 
-  /** Which entries are new, changed or gone, by what happened to them. */
+  /** Which entries are new, changed or removed. */
   apply(ops: readonly Op[]): void {
     for (const op of ops) {
       const known = op.op === "put" && this.entries.has(op.entry.id);
@@ -29,7 +29,7 @@ export class Store {
     }
   }
 
-  /** An entry's words; "" where there are none. */
+  /** The text of an entry; "" if it has none. */
   text(id: string | undefined): string {
     const e = id === undefined ? undefined : this.entries.get(id);
     return e?.kind === "text" ? e.text : "";

@@ -1,10 +1,11 @@
-/** The strips between the transcript and the composer: plan, what was taken back, what waits in the queue. And the connection's state above all. */
+/** The strips between the transcript and the composer: plan, restored state, queue. The state of the connection is
+ * above all others. */
 import type { Head } from "../common/view";
 import type { Bus } from "./bus";
 import { button, h, icon, iconButton, plural, setChildren, shortPath } from "./dom";
 import { counts, fileRow } from "./tool";
 
-/** Draws again only when what it shows is another. */
+/** Draws again only if the shown state has changed. */
 class Strip {
   private shown: string | undefined;
 
@@ -46,7 +47,7 @@ export function planStrip(bus: Bus): Strip {
   return strip;
 }
 
-/** What the last turn wrote without a review: all of it in one line, unfolded file by file. */
+/** What the last turn wrote without a review: one line for all, unfolded file by file. */
 export function changesStrip(bus: Bus): Strip {
   let open = false;
   const el = h("section", { class: "changes", aria: { label: "Changes of the last turn" } });
@@ -54,7 +55,7 @@ export function changesStrip(bus: Bus): Strip {
     if (changes.length === 0) return undefined;
     const act = (action: "keep" | "undo" | "open", path = "") => bus.post({ type: "changes", action, path });
     const row = (path: string, el2: HTMLElement) => {
-      el2.tabIndex = 0; // a card's rows are reached through the card; this one has none
+      el2.tabIndex = 0; // the rows of a card are reached through the card; this list has none
       el2.title = `Open ${shortPath(path, cwd)}`;
       return el2;
     };

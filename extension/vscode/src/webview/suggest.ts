@@ -1,11 +1,11 @@
-/** The list over the composer for @ and /: the focus stays in the text. */
+/** The list above the composer for @ and /; the focus stays in the text. */
 import { h, icon, isIcon, setChildren } from "./dom";
 
 export interface Suggestion {
   icon: string;
   name: string;
   detail: string;
-  /** UTF-16 offsets of name to set off. */
+  /** UTF-16 offsets of the part of name to highlight. */
   hits: number[];
   take(): void;
 }
@@ -49,7 +49,7 @@ export class Suggest {
     this.show([], "");
   }
 
-  /** Whether the key was for the list. */
+  /** Whether the list handled the key. */
   key(e: KeyboardEvent): boolean {
     if (!this.open) return false;
     const n = this.items.length;

@@ -1,4 +1,4 @@
-/** A tool call's card: what it does, how it stands, and unfolded what came of it. */
+/** The card of a tool call: what it does, its status, and its unfolded result. */
 import { outcomeOf } from "../common/tool";
 import type { Detail, Entry, FileSummary, Place, ToolEntry } from "../common/view";
 import type { Bus } from "./bus";
@@ -29,7 +29,7 @@ export class ToolView implements View {
   private readonly nested = h("div", { class: "nested" });
   private detailNow: Detail | undefined;
   private open = false;
-  /** The person folded or unfolded it: from then on it stays as they left it. */
+  /** Whether the person folded or unfolded it: then it stays so. */
   private chosen = false;
   private timer: ReturnType<typeof setInterval> | undefined;
 
@@ -84,7 +84,7 @@ export class ToolView implements View {
     return this.entry.tool === "task" || this.store.children(this.entry.id).length > 0;
   }
 
-  /** It waits for the person's decision. */
+  /** It is waiting for the person's decision. */
   private waits(): boolean {
     const { approvals, questions } = this.bus.head();
     return approvals.some((a) => a.toolCallId === this.entry.id) || (questions.length > 0 && this.entry.tool === "question" && this.entry.status === "in_progress");
@@ -107,7 +107,8 @@ export class ToolView implements View {
     this.title.replaceChildren(...(before ? [h("span", { class: before.length > 8 ? "before long" : "before" }, before)] : []), this.place(place, name), ...(after ? [h("span", {}, after)] : []), ...(e.locations.length > 1 ? [h("span", { class: "muted" }, ` +${String(e.locations.length - 1)}`)] : []));
   }
 
-  /** A link in a button would be two things to press: the name is pressed, the keyboard finds it in the unfolded card. */
+  /** A link in a button would be two targets: a click on the name opens the file; by key it is reached in the
+   * unfolded card. */
   private place(p: Place, text: string): HTMLElement {
     const el = h("span", { class: "place", title: `${shortPath(p.path, this.bus.head().cwd)}${p.line ? `:${String(p.line)}` : ""}` }, text);
     el.addEventListener("click", (ev) => {
@@ -125,7 +126,7 @@ export class ToolView implements View {
     const spent = e.startedAt !== undefined && end !== undefined ? end - e.startedAt - (e.waited ?? 0) : 0;
     const took = spent >= 500 ? duration(spent) : "";
     const exit = e.exitCode !== undefined && e.exitCode !== 0 ? `exit ${String(e.exitCode)}` : "";
-    const word = how === "failed" && exit ? "" : words[how]; // the code says it
+    const word = how === "failed" && exit ? "" : words[how]; // the exit code says it
     const kids = this.store.children(e.id).filter((k) => k.kind === "tool").length;
     const said = this.waits() ? "Asks you" : [word, exit, kids > 0 ? plural(kids, "step") : "", took].filter(Boolean).join(" · ");
     const one = e.files.length === 1 ? e.files[0] : undefined;
@@ -176,7 +177,7 @@ export class ToolView implements View {
     if (d) for (const f of d.files) parts.push(diffView(f, this.bus, d.files.length > 1));
     for (const i of d?.images ?? []) parts.push(image(i));
     const kids = this.store.children(e.id);
-    const told = kids.some((k) => k.kind === "text"); // the last of its words are the answer
+    const told = kids.some((k) => k.kind === "text"); // the last of its texts is the answer
     const answer = told ? "" : e.tool === "task" && d?.output ? /<task_result>\n?([\s\S]*?)\n?<\/task_result>/.exec(d.output)?.[1] : undefined;
     if (answer) parts.push(this.createView({ kind: "text", id: `${e.id} answer`, text: answer }, this.store, this.bus).el);
     else if (answer === undefined && d?.output !== undefined && !(d.files.length > 0 && outcomeOf(e) === "done")) parts.push(outputView(d, this.bus, e.id, outcomeOf(e) === "running"));
@@ -215,12 +216,12 @@ export class ToolView implements View {
 const fileIcons: Record<FileSummary["kind"], string> = { edit: "M", create: "A", delete: "D", rename: "R" };
 const fileWords: Record<FileSummary["kind"], string> = { edit: "changed", create: "new", delete: "deleted", rename: "renamed" };
 
-/** Lines added and removed, in the colours of a diff. */
+/** The numbers of added and removed lines, in the colours of a diff. */
 export function counts(f: Pick<FileSummary, "added" | "removed">): HTMLElement {
   return h("span", { class: "counts" }, f.added > 0 && h("span", { class: "plus" }, `+${String(f.added)}`), f.removed > 0 && h("span", { class: "minus" }, `−${String(f.removed)}`));
 }
 
-/** One changed file: name, where, how much. */
+/** One changed file: name, place, number of lines. */
 export function fileRow(f: FileSummary, bus: Bus, click: () => void): HTMLElement {
   const short = shortPath(f.path, bus.head().cwd);
   const dir = short.slice(0, short.length - baseName(short).length).replace(/[\\/]$/, "");

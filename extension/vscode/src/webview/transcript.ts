@@ -1,6 +1,6 @@
 /**
- * The transcript: only what is near the visible part exists as elements. Heights of the rest are measured ones or guesses;
- * the browser's scroll anchoring keeps what is being read in place when a guess was wrong.
+ * The transcript: only entries near the visible part exist as elements. The heights of the others are measured or
+ * estimated. If an estimate was wrong, the browser's scroll anchoring keeps the visible text in place.
  */
 import type { Op } from "../common/messages";
 import type { Entry } from "../common/view";
@@ -10,13 +10,13 @@ import { createView, labelOf } from "./entries";
 import type { View } from "./entryview";
 import type { Store } from "./store";
 
-/** Pixels beyond the visible part that are drawn. */
+/** Pixels above and below the visible part that are drawn. */
 const over = 600;
-/** Milliseconds of a frame that drawing entries may take. */
+/** Milliseconds of a frame for drawing entries. */
 const budget = 8;
-/** Pixels from the end that still count as the end. */
+/** This close to the end, in pixels, counts as at the end. */
 const nearEnd = 24;
-/** Milliseconds after a wheel, key or press in which scrolling counts as the person's own. */
+/** Milliseconds after a wheel, key or pointer event in which scrolling counts as the person's. */
 const gestureTime = 1000;
 
 interface Row {
@@ -35,7 +35,7 @@ export class Transcript {
   private readonly sizes: ResizeObserver;
   private scheduled = false;
   private stick = true;
-  /** Where and how large it was when it was last looked at, in pixels. */
+  /** Its place and size when it was last measured, in pixels. */
   private lastTop = 0;
   private lastClient = 0;
   private lastScroll = 0;
@@ -58,7 +58,7 @@ export class Transcript {
     new ResizeObserver(() => this.follow()).observe(tail);
   }
 
-  /** The copy was replaced. */
+  /** The copy of the entries was replaced. */
   reset(): void {
     for (const [id, row] of this.rows) this.drop(id, row);
     this.heights.clear();
@@ -67,7 +67,7 @@ export class Transcript {
     this.frame();
   }
 
-  /** The copy was changed by these. */
+  /** The copy of the entries was changed by these ops. */
   changed(ops: readonly Op[]): void {
     for (const op of ops) {
       if (op.op === "put" && this.sentJustNow(op.entry)) this.stick = true;
@@ -99,7 +99,7 @@ export class Transcript {
     else this.go(id);
   }
 
-  /** A prompt that the person sent from this window: it has no id of the sidecar's yet, as all others have. */
+  /** A prompt that was sent from this window: unlike all others it has no id of the sidecar yet. */
   private sentJustNow(e: Entry): boolean {
     return e.kind === "user" && e.parent === undefined && e.messageId === undefined && !this.rows.has(e.id) && !this.heights.has(e.id);
   }
@@ -126,7 +126,7 @@ export class Transcript {
     });
   }
 
-  /** Draws what is near, drops what is far, and draws the rest in the next frame when this one is full. */
+  /** Draws what is near, removes what is far, and continues in the next frame when the time is used up. */
   private frame(): void {
     const order = this.store.order;
     this.describe(order.length > 0);
@@ -147,7 +147,7 @@ export class Transcript {
     this.follow();
   }
 
-  /** A feed without articles would be a promise that is not kept. */
+  /** Without articles the element must not have the role "feed". */
   private describe(full: boolean): void {
     if (this.el.hasAttribute("role") === full) return;
     if (full) {
@@ -235,8 +235,8 @@ export class Transcript {
   }
 
   /**
-   * Whether to stay at the end. Only the person leaves it: a card or an output that closes makes the browser move what is
-   * shown as well, and then the next words would come out of sight.
+   * Whether to stay at the end. Only the person leaves the end: if a card or an output is folded, the browser moves the
+   * visible part too, and new text would then be out of sight.
    */
   private scrolled(): void {
     const top = this.el.scrollTop;
@@ -257,7 +257,7 @@ export class Transcript {
     this.lastScroll = this.el.scrollHeight;
   }
 
-  /** At the end it stays at the end. */
+  /** If the view is at the end, it stays there. */
   private follow(): void {
     if (this.stick) {
       const top = this.el.scrollHeight - this.el.clientHeight;
@@ -277,7 +277,7 @@ export class Transcript {
     this.openTabs(el);
   }
 
-  /** What can be pressed in the entry that has the focus is reached by Tab; elsewhere it is not. */
+  /** Buttons in the focused entry are reached by Tab; those of other entries are not. */
   private openTabs(el: Element): void {
     for (const b of el.querySelectorAll<HTMLElement>("button, [role=link], [role=button], summary, pre")) b.tabIndex = 0;
   }
@@ -311,7 +311,7 @@ export class Transcript {
   }
 }
 
-/** The last entry that begins at or before y. */
+/** The last entry that begins at y or above. */
 function indexAt(tops: number[], y: number): number {
   let low = 0;
   let high = tops.length - 1;

@@ -1,4 +1,4 @@
-/** What the person said, with the way back to before it. */
+/** A prompt, with the button that restores the state before it. */
 import type { Entry, UserEntry } from "../common/view";
 import type { Bus } from "./bus";
 import { h, icon, iconButton, plural } from "./dom";
