@@ -43,7 +43,7 @@ export class Chat implements vscode.Disposable {
   /** The person's own choice about the selection; it is for one file. */
   private selection: { file: string; on: boolean } | undefined;
   private readonly unfolded = new Set<string>();
-  /** The entries whose changes are sent with the next message. */
+  /** The unfolded cards whose changes are sent with the next update. */
   private readonly details = new Set<string>();
   /** Messages to send when the panel is ready. */
   private waiting: ToView[] = [];

@@ -188,7 +188,8 @@ export class Review {
     return option !== undefined && this.approvals.decide(this.id, option.optionId, { stale: true });
   }
 
-  /** What the person typed outside the hunks: the texts of files after the accepted hunks were applied. */
+  /** The two texts of a file in which the person typed outside the hunks: with only the hunks' lines (expected), and as typed
+   * (wanted). Undefined if they did not. */
   own(file: ReviewFile, current: string): { expected: string; wanted: string } | undefined {
     if (!file.outside) return undefined;
     const expected = textWith(file.base, file.of.change.hunks, (id) => file.hunks.find((h) => h.id === id)?.lines);

@@ -213,7 +213,7 @@ export class Sessions implements vscode.Disposable {
     }
   }
 
-  /** Stops the running turn and the queued prompts. */
+  /** Stops the running turn and cancels its pending approval requests. */
   cancel(id: string): void {
     this.sidecar.notify("session/cancel", { sessionId: id });
     this.approvals.cancel(id);
