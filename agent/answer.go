@@ -106,7 +106,7 @@ func (a *answer) stream(ctx context.Context, via provider.Provider, req *provide
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.closed = true
-	// The end of the stream shows that the text held back by echo is no repetition, but all there is.
+	// The end of the stream shows that the text held back by echo is not a repetition, but all there is.
 	if a.echo != nil && err == nil && len(a.echo.got) > 0 {
 		held := string(a.echo.got)
 		a.echo = nil

@@ -111,7 +111,7 @@ func (c *call) show(status ToolStatus) {
 	}
 	c.data.Status = status
 	if status == ToolRunning {
-		// The arguments are complete by now; while they stream they are no JSON yet.
+		// The arguments are complete by now; while they stream they are not JSON yet.
 		c.data.Input, c.data.Started = inputJSON([]byte(c.raw.String())), now()
 	}
 	c.s.emit(EventTool, c.data)

@@ -40,7 +40,7 @@ func (s *Session) byHand(ctx context.Context, name string, input json.RawMessage
 }
 
 // FinishCall repeats, with tool, a call that was cut off while its approval request was open. The call keeps its id, so its card shows
-// the outcome, and it passes gate, hooks, output limit and events like any other. While it waits for the person it is no job of the
+// the outcome, and it passes gate, hooks, output limit and events like any other. While it waits for the person it is not a job of the
 // session, so that prompts can run; once a change is approved it becomes one, because only the session's one writer may change files.
 func (s *Session) FinishCall(ctx context.Context, was ToolData, tool tools.Tool) ToolData {
 	c := &call{s: s, agent: s.Info().Agent, id: was.CallID, message: was.MessageID, offered: []tools.Tool{tool}, complete: true}

@@ -8,7 +8,7 @@ import (
 )
 
 // CommitMessage asks the session's model for the message of a commit. staged is the diff, earlier are the latest messages of the
-// repository, which show its style. The request is no part of the conversation, and does not wait for a running turn. It fails where
+// repository, which show its style. The request is not part of the conversation, and does not wait for a running turn. It fails where
 // there is only the built-in model, which writes no text.
 func (x *errands) CommitMessage(ctx context.Context, staged, earlier string) (string, error) {
 	if strings.TrimSpace(staged) == "" {

@@ -32,7 +32,7 @@ var errNoModelForJob = errors.New("no model for this")
 // errNoWords means that the model's answer had no text.
 var errNoWords = errors.New("the model gave an empty answer")
 
-// errand is one request of a hidden agent. It has no tools and is no part of the conversation.
+// errand is one request of a hidden agent. It has no tools and is not part of the conversation.
 type errand struct {
 	agent  string
 	model  string            // "" is the agent's

@@ -172,7 +172,7 @@ type AskData struct {
 	Set *change.Set `json:"set,omitempty"`
 }
 
-// AskInterrupted is the reply to a question whose session was closed before the person answered. Unlike a rejection it is no decision, so
+// AskInterrupted is the reply to a question whose session was closed before the person answered. Unlike a rejection it is not a decision, so
 // a reopened session may ask again.
 const AskInterrupted = "interrupted"
 

@@ -146,7 +146,7 @@ func importable(real, within string) bool {
 	return false
 }
 
-// withoutCode removes fenced blocks and code spans: a decorator or an address in an example is no import.
+// withoutCode removes fenced blocks and code spans: a decorator or an address in an example is not an import.
 func withoutCode(text string) string {
 	return codeParts.ReplaceAllString(text, " ")
 }

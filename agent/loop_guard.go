@@ -68,7 +68,7 @@ func (t *turn) checkForLoops(ctx context.Context, calls []*call) {
 const LoopPermission = "doom_loop"
 
 // add notes a finished call. why is empty, or tells a person what repeats. A different result makes a different call: polling a build
-// that makes progress is no loop. A rejection is no failure, because the person decided it.
+// that makes progress is not a loop. A rejection is not a failure, because the person decided it.
 func (w *loopWatch) add(c *call, d ToolData) (why string) {
 	s := loopStep{call: c.hash(), result: maphash.String(seed, string(d.Status)+d.Output+"\x00"+d.Error)}
 	if w.last = append(w.last, s); len(w.last) > 2*longestLoop {
@@ -97,7 +97,7 @@ func (w *loopWatch) add(c *call, d ToolData) (why string) {
 }
 
 // broughtNothing reports that a call had no use: it ended in an error that no person decided, or it is a command with an exit code other
-// than 0, which is no error to the tool.
+// than 0, which is not an error to the tool.
 func broughtNothing(d ToolData) bool {
 	switch exit := d.Metadata["exit"].(type) {
 	case int:

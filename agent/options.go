@@ -157,7 +157,7 @@ type Models interface {
 
 // SessionOptions describe a session to start. An empty Agent is the default agent, an empty Model the agent's or the default one.
 type SessionOptions struct {
-	Cwd    string   // absolute; the error of NewSession says when it is no directory
+	Cwd    string   // absolute; the error of NewSession says when it is not a directory
 	Extra  []string // additional directories, absolute
 	Title  string
 	Agent  string

@@ -85,7 +85,7 @@ type Hidden struct {
 	MessageID string     // the prompt before which the conversation ends at present; empty: it is complete
 }
 
-// Has reports whether an event is out of the conversation. Events that are no part of one (changes, reviews, the queue) never are.
+// Has reports whether an event is out of the conversation. Events that are not part of one (changes, reviews, the queue) never are.
 func (h Hidden) Has(e Event) bool {
 	switch e.Type {
 	case EventSession, EventChange, EventReview, EventRestore, EventAsk, EventQueue:

@@ -197,7 +197,7 @@ func (r *Runner) newJob(ctx context.Context) *job {
 	return j
 }
 
-// do queues a job that is no prompt and waits for its end. failed gets the reason when the job could not begin. The error of do itself
+// do queues a job that is not a prompt and waits for its end. failed gets the reason when the job could not begin. The error of do itself
 // means that the job was not queued, or that ctx ended before it began.
 func (r *Runner) do(ctx context.Context, run func(context.Context), failed func(error)) error {
 	if err := ctx.Err(); err != nil {
@@ -418,7 +418,7 @@ func (r *Runner) Enqueue(p Prompt) (QueueItem, error) {
 	if len(p.Parts) == 0 {
 		return QueueItem{}, ErrEmptyPrompt
 	}
-	// The prompt outlives the connection that sent it, so its context is no caller's.
+	// The prompt outlives the connection that sent it, so its context is not a caller's.
 	j := r.newPrompt(context.Background(), p, false)
 	r.mu.Lock()
 	if r.closed {

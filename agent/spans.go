@@ -151,7 +151,7 @@ func (p tracedProvider) Stream(ctx context.Context, req *provider.Request, emit 
 	p.content(span, "pillion.answer", said.String())
 	var known *provider.Error
 	switch {
-	// errLeft ends the stream of an abandoned answer and is no failure.
+	// errLeft ends the stream of an abandoned answer and is not a failure.
 	case err == nil || errors.Is(err, errLeft):
 	case errors.As(err, &known):
 		if known.Status != 0 {

@@ -32,7 +32,7 @@ func (f *fleet) unsaved(row Server, root string) []string {
 }
 
 // text is what the person sees of a file: the editor's buffer, else the file on disk. ok is false for what
-// is no regular file, or larger than 16 MiB, which no server reads in a useful time.
+// is not a regular file, or larger than 16 MiB, which no server reads in a useful time.
 func (f *fleet) text(path string) (string, bool) {
 	if t, ok := f.buffer(path); ok {
 		return t, true

@@ -105,7 +105,7 @@ func TestUsersThatAreTooMany(t *testing.T) {
 	}
 }
 
-// A change of a method's body is no change of its class; what a line passes on without naming it has users nobody can say.
+// A change of a method's body is not a change of its class; what a line passes on without naming it has users nobody can say.
 func TestWhatAChangeReaches(t *testing.T) {
 	at := func(first, last int) map[string]any {
 		return map[string]any{"start": map[string]int{"line": first, "character": 0}, "end": map[string]int{"line": last, "character": 1}}

@@ -302,7 +302,7 @@ func (c *connection) checkAlive() {
 		c.health.mu.Unlock()
 	}()
 	if c.liveness.busy() {
-		return // long work that it has announced is no failure
+		return // long work that it has announced is not a failure
 	}
 	method, params := c.liveness.probe()
 	ask := func(wait time.Duration) bool {

@@ -45,7 +45,7 @@ func languageID(path string) string {
 	return strings.TrimPrefix(ext, ".")
 }
 
-// languageNames are the languages of files that are recognised by their whole name, with its letter case: "build" is no BUILD.
+// languageNames are the languages of files that are recognised by their whole name, with its letter case: "build" is not a BUILD.
 var languageNames = map[string]string{
 	"go.mod": "go.mod", "go.work": "go.work", "go.sum": "go.sum", "Dockerfile": "dockerfile", "Containerfile": "dockerfile",
 	"CMakeLists.txt": "cmake", "Gemfile": "ruby", "Rakefile": "ruby", "Makefile": "makefile", "makefile": "makefile", "GNUmakefile": "makefile",

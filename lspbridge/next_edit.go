@@ -67,7 +67,7 @@ type follower struct {
 }
 
 // declares reports whether the identifier at an offset of the overlaid text declares what it names: its definition is itself. Renaming one
-// use by hand is no rename of the declaration, and nothing may follow from it.
+// use by hand is not a rename of the declaration, and nothing may follow from it.
 func (f follower) declares(ctx context.Context, at int) (bool, error) {
 	var raw json.RawMessage
 	if err := f.c.call(ctx, protocol.MethodTextDocumentDefinition, f.c.converter().at(f.path, OffsetPosition(f.edit.before, at)), &raw); err != nil {
@@ -95,7 +95,7 @@ func (f follower) uses(ctx context.Context, at int) (map[string][]int, error) {
 	for _, l := range lsp.Locations(raw) {
 		file := uriPath(l.URI)
 		t, ok := f.textDuring(file)
-		// What is no file, or cannot be read, is left out.
+		// What is not a file, or cannot be read, is left out.
 		if file == "" || !ok {
 			continue
 		}

@@ -44,7 +44,7 @@ func FuzzPosition(f *testing.F) {
 			off--
 		}
 		if off > 0 && off < len(text) && text[off] == '\n' && text[off-1] == '\r' {
-			off-- // between CR and LF is no place
+			off-- // between CR and LF is not a place
 		}
 		for _, enc := range []Encoding{UTF8, UTF16, UTF32} {
 			l, c := position(text, off, enc)

@@ -139,7 +139,7 @@ func (p *programs) search(name, root string) string {
 }
 
 // fromProject reports a program inside an untrusted project, also through a link. A project that contains the
-// home folder is no checkout: the person's own tools are in there.
+// home folder is not a checkout: the person's own tools are in there.
 func (p *programs) fromProject(at string) bool {
 	if p.trusted {
 		return false

@@ -8,7 +8,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
-// What gopls diagnoses, in its own words: its progress titles are "diagnosing " and one of these. They are no part of a protocol: a
+// What gopls diagnoses, in its own words: its progress titles are "diagnosing " and one of these. They are not part of a protocol: a
 // diagnosis that goes by other words is never counted, and giveUp ends the wait for it.
 const (
 	causeOpen    = "opened files"

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// rustup's stand-in for a component that is not installed is no language server.
+// rustup's stand-in for a component that is not installed is not a language server.
 func TestRustupProxyWithoutItsComponent(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("links")

@@ -294,7 +294,7 @@ func withInitialization(settings string, options json.RawMessage) string {
 // matches reports whether a row is for a file, by its base name or extension.
 func (s Server) matches(path string) bool {
 	base := filepath.Base(path)
-	if strings.HasSuffix(base, ".dockerignore") { // Dockerfile.dockerignore is no Dockerfile
+	if strings.HasSuffix(base, ".dockerignore") { // Dockerfile.dockerignore is not a Dockerfile
 		return slices.Contains(s.Extensions, ".dockerignore")
 	}
 	if slices.ContainsFunc(s.Filenames, func(name string) bool {

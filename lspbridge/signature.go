@@ -83,7 +83,7 @@ func closingBracket(text string, open int, quotes string) int {
 				}
 				end++
 			}
-			if end < len(text) && text[end] == c { // else it is no string: an apostrophe
+			if end < len(text) && text[end] == c { // else it is not a string: an apostrophe
 				i = end
 			}
 		}

@@ -395,7 +395,7 @@ func (s *slot) checkIdle() {
 func (s *slot) stop(ctx context.Context, why string) {
 	s.mu.Lock()
 	c, abort, started := s.cur, s.abort, s.started
-	// From here on the end of the old run is no crash.
+	// From here on the end of the old run is not a crash.
 	s.run++
 	if s.idle != nil {
 		s.idle.Stop()

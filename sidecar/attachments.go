@@ -108,7 +108,7 @@ func pictureFile(text string) (provider.File, bool) {
 		return provider.File{}, false
 	}
 	if !filepath.IsAbs(path) {
-		return provider.File{}, false // a word of a sentence is no file
+		return provider.File{}, false // a word of a sentence is not a file
 	}
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > maxAttachedPicture {

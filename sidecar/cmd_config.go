@@ -59,7 +59,7 @@ func configCheck() *cobra.Command {
 				for _, p := range problems {
 					fmt.Fprintln(c.OutOrStdout(), p)
 				}
-				// What is held back is no mistake: it is used as soon as the folder is trusted.
+				// What is held back is not a mistake: it is used as soon as the folder is trusted.
 				for _, h := range conf.Held() {
 					fmt.Fprintln(c.OutOrStdout(), h)
 				}

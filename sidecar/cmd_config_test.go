@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// What is no mistake but probably not what was meant is said, and does not fail the check.
+// What is not a mistake but probably not what was meant is said, and does not fail the check.
 func TestConfigCheckDoubtsRules(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, "c", "pillion"), 0o755); err != nil {

@@ -178,7 +178,7 @@ func trustFinding(root string, c *config.Config) finding {
 }
 
 // draftFinding says how drafts show a project on this system, and why not as an overlay. A copy works as well but
-// takes time and space, so it is no error.
+// takes time and space, so it is not an error.
 func draftFinding() finding {
 	s := draft.Probe()
 	f := finding{Name: "drafts", OK: true, Detail: s.String()}

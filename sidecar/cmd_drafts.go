@@ -206,7 +206,7 @@ func draftsLand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			// An empty draft is no error, since a turn may have undone its own changes.
+			// An empty draft is not an error, since a turn may have undone its own changes.
 			if !made {
 				fmt.Fprintln(c.ErrOrStderr(), "the draft changes nothing; it was removed")
 				return nil

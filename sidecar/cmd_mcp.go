@@ -90,7 +90,7 @@ const tokenVariable = "PILLION_MCP_TOKEN"
 
 // serveMCPOverHTTP serves streamable HTTP until ctx ends. It refuses an address that is not on the loopback
 // interface: whoever holds the token can read and edit the project, and the connection is not encrypted. Loopback
-// alone is no protection: other users and every web page that is open can reach it, hence the token.
+// alone is not protection: other users and every web page that is open can reach it, hence the token.
 func serveMCPOverHTTP(ctx context.Context, l *lend.Server, listen string) error {
 	host, _, err := net.SplitHostPort(listen)
 	if err != nil {

@@ -147,7 +147,7 @@ func mcpLogin() *cobra.Command {
 	})
 }
 
-// mcpLogout is `pillion mcp logout`. It removes what was stored for the server and is no error without a sign-in,
+// mcpLogout is `pillion mcp logout`. It removes what was stored for the server and is not an error without a sign-in,
 // so scripts may call it at any time.
 func mcpLogout() *cobra.Command {
 	c := &cobra.Command{Use: "logout NAME", Short: "Sign out of a remote MCP server", Args: cobra.ExactArgs(1)}

@@ -343,7 +343,7 @@ func (r *terminalSession) ask(ctx context.Context, prompt string, attached []pro
 }
 
 // openSession opens the session that the flags name, or a new one. --continue takes the newest of the directory;
-// sessions of sub-agents are no candidates. --model and --agent change a session that is continued for good, as in
+// sessions of sub-agents are not candidates. --model and --agent change a session that is continued for good, as in
 // an editor.
 func openSession(ctx context.Context, a *app.App, f runFlags, cwd string) (*agent.Session, error) {
 	id := f.session

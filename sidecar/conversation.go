@@ -219,7 +219,7 @@ func (c *conversation) report(err error) {
 	}
 }
 
-// slashWord takes "/name args" apart; args has no blanks around it. ok is false for text that is no command.
+// slashWord takes "/name args" apart; args has no blanks around it. ok is false for text that is not a command.
 func slashWord(text string) (name, args string, ok bool) {
 	rest, ok := strings.CutPrefix(text, "/")
 	if !ok {

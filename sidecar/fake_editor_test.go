@@ -343,7 +343,7 @@ func newEditor(t testing.TB, conn io.ReadWriteCloser) *editor {
 	return e
 }
 
-// fill puts values for "$name"; the longest name counts, so $C is no part of $CWD.
+// fill puts values for "$name"; the longest name counts, so $C is not part of $CWD.
 func (e *editor) fill(text string) string {
 	names := slices.Collect(maps.Keys(e.vars))
 	slices.SortFunc(names, func(a, b string) int { return len(b) - len(a) })
@@ -374,7 +374,7 @@ func (e *editor) send(line string) {
 	}
 }
 
-// patience is how long a message may take before the test fails. It is no measurement: a message that is late by a
+// patience is how long a message may take before the test fails. It is not a measurement: a message that is late by a
 // minute, on the slowest machine the tests run on, is one that never comes.
 const patience = 2 * time.Minute
 

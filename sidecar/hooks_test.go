@@ -123,7 +123,7 @@ func TestAnUntrustedFoldersHooksDoNotRun(t *testing.T) {
 	}
 }
 
-// A prompt that a hook refuses reaches no model, and is no part of the conversation afterwards.
+// A prompt that a hook refuses reaches no model, and is not part of the conversation afterwards.
 func TestAHookRefusesAPrompt(t *testing.T) {
 	h := newHooked(t, true, hook("UserPromptSubmit", "", `grep -q password && { echo "no passwords" >&2; exit 2; }; echo "the branch is main"`), wiretest.Step{Text: "Done."})
 	if turn := h.ask(t, "my password is x"); turn.Stop != agent.TurnRefusal || len(h.srv.Requests()) != 0 || !h.told("no passwords") {

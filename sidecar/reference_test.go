@@ -59,7 +59,7 @@ func TestLinksOfPages(t *testing.T) {
 			t.Fatal(err)
 		}
 		pages++
-		// Code is no place for links, but a link's own text may be code.
+		// Code is not a place for links, but a link's own text may be code.
 		text := fence.ReplaceAllStringFunc(string(b), func(code string) string {
 			if strings.HasPrefix(code, "```") {
 				return ""

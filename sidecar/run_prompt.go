@@ -20,7 +20,7 @@ func allCommands(a *app.App, cwd string) []slash.Command {
 // expandPrompt makes the prompt of what was typed in a terminal. made is nil where a slash command has done all there is to do, and
 // said is its answer.
 func expandPrompt(ctx context.Context, a *app.App, s *agent.Session, text string) (made *agent.Prompt, said string, err error) {
-	// A word behind a slash that is no command is an ordinary prompt: paths begin with a slash, too.
+	// A word behind a slash that is not a command is an ordinary prompt: paths begin with a slash, too.
 	p := agent.Prompt{Parts: []provider.Part{{Type: provider.PartText, Text: text}}}
 	all := allCommands(a, s.Info().Cwd)
 	c, args, ok := slash.Parse(p.Parts, all)
@@ -41,7 +41,7 @@ func expandPrompt(ctx context.Context, a *app.App, s *agent.Session, text string
 	return &p, "", nil
 }
 
-// runPrompt runs what was typed, with more parts behind it, to the end of its turn. A turn that failed is no error
+// runPrompt runs what was typed, with more parts behind it, to the end of its turn. A turn that failed is not an error
 // here: turn.Stop says how it ended. said is set instead of a turn for a command that needs no agent.
 func runPrompt(ctx context.Context, a *app.App, s *agent.Session, text string, more []provider.Part, limits agent.Limits) (turn agent.TurnData, said string, err error) {
 	p, said, err := expandPrompt(ctx, a, s, text)

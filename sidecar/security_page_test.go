@@ -123,7 +123,7 @@ func TestTheFaultSuiteNamesTests(t *testing.T) {
 	}
 }
 
-// A weakness that is found fails the audit; a service that cannot be reached is said, and is no "nothing known".
+// A weakness that is found fails the audit; a service that cannot be reached is said, and is not a "nothing known".
 func TestTheAuditTellsFoundFromNotAsked(t *testing.T) {
 	for _, c := range []struct {
 		name, golang, npm string

@@ -16,7 +16,7 @@ import (
 
 // askTrust tells a person at a terminal what the project's configuration would do, and asks once whether to trust
 // it. Without a keyboard it only tells; so it does when the person has said no to exactly these settings before
-// (trust.Digest). Settings that are added later are asked about again. "No" is no error: the run continues without
+// (trust.Digest). Settings that are added later are asked about again. "No" is not an error: the run continues without
 // the settings.
 func askTrust(p *app.Workplace, cwd string, keyboardThere bool, out io.Writer) error {
 	c, _ := p.Config(cwd)
@@ -38,7 +38,7 @@ func askTrust(p *app.Workplace, cwd string, keyboardThere bool, out io.Writer) e
 	if tty != os.Stdin {
 		defer tty.Close()
 	}
-	terminal.TTY{File: tty}.Discard() // keys pressed before the question was shown are no answer
+	terminal.TTY{File: tty}.Discard() // keys pressed before the question was shown are not an answer
 	yes, err := askYes(tty, out, "Trust "+root+" and use these settings? [y/N] ")
 	if err != nil {
 		return nil // the input ended without an answer: nothing is trusted and nothing is remembered

@@ -31,7 +31,7 @@ func coerce(want []string, v any) (any, bool) {
 				return strings.EqualFold(s, "true"), true
 			}
 		case "integer", "number", "array", "object":
-			// Valid is asked too, because a decoder stops after the first value: "1 2" is no number.
+			// Valid is asked too, because a decoder stops after the first value: "1 2" is not a number.
 			got, err := parseDefault(json.RawMessage(s))
 			if err != nil || !json.Valid([]byte(s)) || !is(t, got) {
 				continue

@@ -44,7 +44,7 @@ func (e *InvalidInput) Error() string {
 }
 
 // Decode checks an input against the tool's parameters and returns it as the tool may rely on: numbers and
-// booleans that came as strings are numbers and booleans, null for an optional field is no field, defaults are
+// booleans that came as strings are numbers and booleans, null for an optional field is not a field, defaults are
 // filled in and unknown keys are gone (both only where the tool was made by New), an input that came as a JSON
 // string is unwrapped. The error is an *Error of kind "invalid" that wraps an *InvalidInput.
 func Decode(t Tool, raw json.RawMessage) (json.RawMessage, error) {
@@ -84,7 +84,7 @@ func (t Tool) invalid(fields []FieldError) error {
 // parse reads JSON, looking through strings that hold an object. No input at all is the empty object: models
 // send that for tools without required parameters.
 func parse(raw []byte) (any, *FieldError) {
-	for range 4 { // a string in a string in a string is no mistake of one escaping any more
+	for range 4 { // a string in a string in a string is not a mistake of one escaping any more
 		raw = bytes.TrimSpace(raw)
 		if len(raw) == 0 || string(raw) == "null" {
 			return map[string]any{}, nil

@@ -37,7 +37,7 @@ func (t Tool) means(key, name string) bool {
 	return slices.ContainsFunc(t.also[name], func(n string) bool { return fold(n) == fold(key) })
 }
 
-// strange are the keys that are no parameter, in order.
+// strange are the keys that are not parameters, in order.
 func (t Tool) strange(m map[string]any) []string {
 	var out []string
 	for _, k := range slices.Sorted(maps.Keys(m)) {

@@ -103,7 +103,7 @@ func hidden(t Tool, rules permission.Ruleset) bool {
 	return false
 }
 
-// wild matches a tool's name against a pattern with * and ?. It is not permission.Match: names are no paths, so neither "~" nor a trailing
+// wild matches a tool's name against a pattern with * and ?. It is not permission.Match: names are not paths, so neither "~" nor a trailing
 // " *" has a meaning. It goes back to the last * only, so its time is bounded by the product of the lengths.
 func wild(pattern, name string) bool {
 	star, mark := -1, 0
@@ -176,7 +176,7 @@ func Close(name string, offered []Tool) []string {
 		d  int
 	}
 	name = strings.ToLower(name)
-	// A longer name is no slip; comparing it costs the product of the lengths.
+	// A longer name is not a slip; comparing it costs the product of the lengths.
 	if len(name) > 100 {
 		return nil
 	}

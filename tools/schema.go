@@ -245,7 +245,7 @@ func appendSchema(b []byte, s *jsonschema.Schema) []byte {
 	return append(b, '}')
 }
 
-// literal reads a tag's text as a value of a JSON type; it fails for text that is no such JSON.
+// literal reads a tag's text as a value of a JSON type; it fails for text that is not such JSON.
 func literal(typ, s string) (any, error) {
 	if typ == "string" {
 		return s, nil
@@ -257,7 +257,7 @@ func literal(typ, s string) (any, error) {
 	return v, nil
 }
 
-// schema is the parsed form of the parameters; nil when they are no schema, and then nothing is checked.
+// schema is the parsed form of the parameters; nil when they are not a schema, and then nothing is checked.
 func (t Tool) schema() *jsonschema.Schema {
 	if t.typed != nil {
 		return t.typed

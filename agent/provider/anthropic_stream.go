@@ -253,7 +253,7 @@ func (a *anthropicAnswer) delta(ev *anthropicEvent, data []byte) error {
 
 // arguments adds a piece of a call's input; the pieces are JSON only when joined.
 func (a *anthropicAnswer) arguments(index int, piece string) error {
-	// Arguments for a block that was not opened, or is no call, are dropped.
+	// Arguments for a block that was not opened, or is not a call, are dropped.
 	bl := a.blocks[index]
 	if bl == nil || bl.kind != "tool_use" {
 		return nil
@@ -271,7 +271,7 @@ func (a *anthropicAnswer) close(index int) error {
 	delete(a.blocks, index)
 	switch bl.kind {
 	case "tool_use":
-		// A server that sends the input with the start and once more in pieces would double it, which is no JSON.
+		// A server that sends the input with the start and once more in pieces would double it, which is not JSON.
 		args := bl.args
 		if again := args[bl.whole:]; json.Valid(again) { // the pieces alone are the arguments
 			args = again

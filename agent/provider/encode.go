@@ -62,8 +62,8 @@ func appendBase64(b []byte, data []byte) []byte {
 }
 
 // objectInput is a call's arguments as a JSON object: providers, and model servers that parse the history, accept nothing else. Arguments
-// that are no object are kept under one key, so that the model sees what it wrote. input may be a JSON string that holds the model's
-// words, when those were no JSON at all.
+// that are not an object are kept under one key, so that the model sees what it wrote. input may be a JSON string that holds the model's
+// words, when those were not JSON at all.
 func objectInput(input json.RawMessage) []byte {
 	in := strings.TrimSpace(string(input))
 	if in == "" {
@@ -128,7 +128,7 @@ func isImage(mime string) bool {
 
 func isPDF(mime string) bool { return mime == "application/pdf" }
 
-// isText reports an attachment that can be sent as part of the prompt. Bytes that are no UTF-8 are not sent as text: JSON cannot hold
+// isText reports an attachment that can be sent as part of the prompt. Bytes that are not UTF-8 are not sent as text: JSON cannot hold
 // them, and replacement characters would mislead the model.
 func isText(f File) bool {
 	return (strings.HasPrefix(f.Mime, "text/") || f.Mime == "application/json") && utf8.Valid(f.Data)

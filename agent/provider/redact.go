@@ -23,7 +23,7 @@ func (b *base) redact(s string) string {
 		secrets = append(secrets, v, strings.TrimPrefix(v, "Bearer "))
 	}
 	for _, v := range secrets {
-		// Shorter values, such as a header "1" or "true", are no secrets, and replacing them would spoil ordinary words.
+		// Shorter values, such as a header "1" or "true", are not secrets, and replacing them would spoil ordinary words.
 		if len(v) >= 6 {
 			s = strings.ReplaceAll(s, v, "[key]")
 		}
@@ -41,7 +41,7 @@ func redactTokens(s string) string {
 		// OpenAI and Anthropic, several services with sk_, Groq, xAI, Google (key, OAuth token), Hugging Face, Replicate, a JWT, Google's newer
 		// keys.
 		for _, prefix := range []string{"sk-", "sk_", "gsk_", "xai-", "AIza", "ya29.", "hf_", "r8_", "eyJ", "AQ."} {
-			// A bare prefix in a sentence ("keys begin with sk-") is no key.
+			// A bare prefix in a sentence ("keys begin with sk-") is not a key.
 			if strings.HasPrefix(f, prefix) && len(f) >= len(prefix)+6 {
 				s = strings.ReplaceAll(s, f, "[key]")
 			}

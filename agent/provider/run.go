@@ -39,7 +39,7 @@ var (
 func strayDone(data []byte) bool { return len(data) > 0 && data[0] == '[' }
 
 // finishGrace is how long run waits for the usage after the answer itself is complete. Without it the cost of the answer is unknown,
-// which is no reason to let a person wait longer.
+// which is not a reason to let a person wait longer.
 const finishGrace = 5 * time.Second
 
 // emitError marks an error of the caller's emit, which goes back as it is.

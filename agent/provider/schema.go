@@ -16,7 +16,7 @@ const maxRefDepth = 6
 const maxSchemaNodes = 4000
 
 // TransformSchema makes a tool's JSON Schema one that the provider accepts and that means the same as far as it
-// can. A schema that is no object, or no JSON, becomes the empty object schema. Keys come out sorted, so the same
+// can. A schema that is not an object, or not JSON, becomes the empty object schema. Keys come out sorted, so the same
 // schema always gives the same bytes (prompt caches).
 //
 //	anthropic           $schema, $id, $defs go, references are inlined; a top-level anyOf becomes one object
@@ -301,7 +301,7 @@ func remove(m map[string]any, keys []string) {
 	}
 }
 
-// stringsOf leaves out what is no string; what is no list gives none.
+// stringsOf leaves out what is not a string; what is not a list gives none.
 func stringsOf(v any) []string {
 	list, _ := v.([]any)
 	var out []string

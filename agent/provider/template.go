@@ -110,7 +110,7 @@ func (t *template) try(data []byte) (ok bool, err error) {
 			return false, nil
 		}
 	}
-	// an empty piece is no event, as in a full decode
+	// an empty piece is not an event, as in a full decode
 	if s == "" {
 		return true, nil
 	}

@@ -29,7 +29,7 @@ type packedBody struct {
 	z *gzip.Reader
 }
 
-// Read starts the decompressor at its first call. A body that is no gzip in spite of its header fails here, with gzip's error.
+// Read starts the decompressor at its first call. A body that is not gzip in spite of its header fails here, with gzip's error.
 func (b *packedBody) Read(p []byte) (int, error) {
 	if b.z == nil {
 		z, err := gzip.NewReader(b.ReadCloser)

@@ -60,7 +60,7 @@ func (s *sqlite) lock(ctx context.Context, _ *Store, session string) (unlock fun
 		return func() {}, nil
 	}
 	dir := filepath.Join(filepath.Dir(s.path), "locks")
-	// Without a folder for locks nothing can be excluded, and that is no reason to refuse work.
+	// Without a folder for locks nothing can be excluded, and that is not a reason to refuse work.
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return func() {}, nil
 	}

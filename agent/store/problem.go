@@ -42,7 +42,7 @@ func (p *Problem) Unwrap() error { return p.Err }
 
 // explain turns what SQLite or the operating system says into a Problem that tells a person what to do.
 func (s *sqlite) explain(err error) error {
-	// These are no failures of the database, and callers compare them.
+	// These are not failures of the database, and callers compare them.
 	var p *Problem
 	if err == nil || errors.As(err, &p) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrNotFound) {
 		return err

@@ -133,7 +133,7 @@ func carry(from *sqlite, dst *sql.DB, work string) (saved, error) {
 			}
 			res, err := tx.Exec(put, row...)
 			if err != nil {
-				return nil // damaged bytes that break a rule of the table are no row of ours
+				return nil // damaged bytes that break a rule of the table cannot be rows that Pillion wrote
 			}
 			added, _ := res.RowsAffected()
 			*count += int(added)

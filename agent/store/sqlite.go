@@ -158,7 +158,7 @@ func prepareFile(path string) error {
 	if !info.Mode().IsRegular() {
 		return fmt.Errorf("%s is not a file", path)
 	}
-	// A file from a copy or a backup may be readable by others. chmod is refused on a file of another owner, which is no reason to fail.
+	// A file from a copy or a backup may be readable by others. chmod is refused on a file of another owner, which is not a reason to fail.
 	if info.Mode().Perm()&0o077 != 0 {
 		if err := f.Chmod(0o600); err != nil && !errors.Is(err, os.ErrPermission) {
 			return err

@@ -16,7 +16,7 @@ import (
 // Limits on what a server may print between two messages. Beyond them the stream ends, because the program
 // is not a language server, or its output can no longer be followed.
 const (
-	maxGarbage = 1 << 20 // bytes of lines that are no header, before one message
+	maxGarbage = 1 << 20 // bytes of lines that are not a header, before one message
 	maxDrain   = 1 << 30 // bytes: a greater length is taken for a broken header, and ends the connection
 )
 
@@ -56,7 +56,7 @@ func NewHeaderStream(r io.Reader, w io.Writer, o StreamOptions) Stream {
 }
 
 // header reads up to the end of the next header block and returns the length of the body in bytes. Lines
-// that are no header are skipped. It fails with ErrNotLSP after maxGarbage bytes of them, and with
+// that are not a header are skipped. It fails with ErrNotLSP after maxGarbage bytes of them, and with
 // io.ErrUnexpectedEOF when the output ends inside a header.
 func (s *headerStream) header() (length int64, err error) {
 	length = -1

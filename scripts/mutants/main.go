@@ -306,7 +306,7 @@ func mutantsOf(path string) ([]mutant, error) {
 	return all, nil
 }
 
-// survives runs the tests on a mutant. built is false when it does not compile, which is no survival.
+// survives runs the tests on a mutant. built is false when it does not compile, which does not count as survival.
 func survives(m mutant, tests []string, limit time.Duration) (survived, built bool, err error) {
 	dir, err := os.MkdirTemp("", "mutant")
 	if err != nil {

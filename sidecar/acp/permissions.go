@@ -60,7 +60,7 @@ func (m *permissions) permissionRevoke(ctx context.Context, es *editorSession, p
 	if err != nil {
 		return nil, err
 	}
-	// A grant that is gone is no error: two windows may revoke the same one.
+	// A grant that is gone is not an error: two windows may revoke the same one.
 	if !slices.ContainsFunc(grants, func(g permission.Grant) bool { return g.ID == id }) {
 		return &protocol.PermissionRevokeResponse{}, nil
 	}

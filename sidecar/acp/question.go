@@ -160,7 +160,7 @@ func (who *person) askChoice(ctx context.Context, session string, call *tools.Ca
 	if !ok {
 		return "", tools.ErrDismissed
 	}
-	// The rejecting option is no number, and neither is an option that was not offered.
+	// The rejecting option is not a number, and neither is an option that was not offered.
 	i, err := strconv.Atoi(selected.OptionID)
 	if err != nil || i < 0 || i >= len(q.Options) {
 		return "", tools.ErrDismissed

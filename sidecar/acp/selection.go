@@ -100,7 +100,7 @@ func selectionText(name string, r protocol.Range, text string, cut bool) string 
 	return fmt.Sprintf("@selection is %s, %s%s:\n%s\n", name, lines, note, fenced(text))
 }
 
-// document is a text as this editor shows it, else as it is on disk; ok is false for what is no file, or too large.
+// document is a text as this editor shows it, else as it is on disk; ok is false for what is not a file, or too large.
 func (s *selection) document(uri string) (text string, ok bool) {
 	path, isFile := editors.URIPath(uri)
 	if !isFile {

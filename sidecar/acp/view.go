@@ -150,7 +150,7 @@ func (v *view) showInfo(d agent.SessionInfo) {
 	was := v.info
 	v.info = d
 	v.mu.Unlock()
-	// The title is sent also when it is the first that is known: it is no part of the answer to session/new.
+	// The title is sent also when it is the first that is known: it is not part of the answer to session/new.
 	if d.Title != was.Title {
 		v.es.send("session_info_update", &protocol.SessionInfoUpdate{Title: d.Title, UpdatedAt: d.Updated.UTC().Format(time.RFC3339)})
 	}
@@ -210,7 +210,7 @@ func (es *editorSession) takeOwn(message string) bool {
 }
 
 // Blocks are the parts of a prompt as ACP content, for editors; what was added for the model only is left out. Files
-// that are no images become a line with their name: their bytes are of no use to the conversation's view.
+// that are not images become a line with their name: their bytes are of no use to the conversation's view.
 func Blocks(parts []provider.Part) []protocol.ContentBlock {
 	out := []protocol.ContentBlock{}
 	for _, p := range parts {

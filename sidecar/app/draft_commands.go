@@ -173,7 +173,7 @@ func StartBackground(place *Workplace, b Background) (log string, err error) {
 	if b.Agent != "" {
 		args = append(args, "--agent", b.Agent)
 	}
-	// After "--", so that a prompt that begins with a dash is no option.
+	// After "--", so that a prompt that begins with a dash is not an option.
 	args = append(append(args, b.More...), "--", b.Prompt)
 	cmd := guard.Command(guard.Person, append([]string{self}, args...)...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = b.Cwd, out, out

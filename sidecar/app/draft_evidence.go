@@ -37,7 +37,7 @@ const maxRuns = 50
 
 func (o *openDraft) ledgerPath() string { return filepath.Join(o.Dir, "evidence.json") }
 
-// ledger reads what is kept. What cannot be read is no evidence, and no reason to keep a draft from being landed.
+// ledger reads what is kept. What cannot be read is not evidence, and not a reason to keep a draft from being landed.
 func (o *openDraft) ledger() (l ledger) {
 	if b, err := os.ReadFile(o.ledgerPath()); err == nil && json.Unmarshal(b, &l) != nil {
 		return ledger{}
@@ -66,7 +66,7 @@ func (o *openDraft) setLedger(l ledger) error {
 }
 
 // noteRun keeps a command of the agent that checks something, with the version of the texts that it ran on: that of the texts which it left
-// behind, since "gofmt -w . && go test" is no evidence about what was there before it. input are the arguments of bash, r is its result. A
+// behind, since "gofmt -w . && go test" is not evidence about what was there before it. input are the arguments of bash, r is its result. A
 // command that did not end by itself has no exit code and is not kept.
 func (o *openDraft) noteRun(input json.RawMessage, r tools.Result) {
 	var p struct {

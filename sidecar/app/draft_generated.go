@@ -79,7 +79,7 @@ func (d *Drafts) regenerated(ctx context.Context, s *agent.Session, o *openDraft
 			return nil
 		}
 		for _, f := range folders[dir] {
-			// What the generator leaves as it is in the project is no change of the fresh draft, so its text is the old one.
+			// What the generator leaves as it is in the project is not a change of the fresh draft, so its text is the old one.
 			text := f.Old
 			for _, m := range made.Files {
 				if m.Path == f.Path {

@@ -118,7 +118,7 @@ func affectedRuns(ctx context.Context, o *openDraft, p *draft.Proposal) []affect
 }
 
 // readSource is a file of the project as text. A link is not followed, since it could lead out of the project, and a file beyond
-// files.MaxText is no source. ok is false for both, and for what cannot be read.
+// files.MaxText is not a source. ok is false for both, and for what cannot be read.
 func readSource(path string) (string, bool) {
 	fi, err := os.Lstat(path)
 	if err != nil || !fi.Mode().IsRegular() || fi.Size() > files.MaxText {
@@ -180,7 +180,7 @@ func (d *Drafts) baseline(ctx context.Context, s *agent.Session, o *openDraft, r
 
 // run runs one command in a draft as a tool call beside the turn, so that it is asked for, shown and stored like any other. It returns the
 // check without its tests, and the whole output, from which the caller reads them. name is what people read of it; the command may be too
-// long for that. A refusal is no error: the check then says that it did not run, and why.
+// long for that. A refusal is not an error: the check then says that it did not run, and why.
 func (d *Drafts) run(ctx context.Context, s *agent.Session, o *openDraft, command, name string) (e change.Check, whole string) {
 	e = change.Check{Command: name, Line: command, Status: change.EvidenceNotRun}
 	// A tool of its own, so that rules about verify are not those about bash. Its input is empty: the command is fixed here.

@@ -723,7 +723,7 @@ func (d *Drafts) land(ctx context.Context, s *agent.Session, o *openDraft, round
 	if err != nil {
 		return fail(err)
 	}
-	// What cannot be landed (a socket, a device) is said with the proposal, so that its absence is no surprise.
+	// What cannot be landed (a socket, a device) is said with the proposal, so that its absence is not a surprise.
 	for _, why := range p.Left {
 		p.Notes = append(p.Notes, why+".")
 	}

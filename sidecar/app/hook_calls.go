@@ -38,7 +38,7 @@ var claudeNames = map[string]string{
 // claudeCalls is a call as hooks see it: usually one, a patch one for each file. Paths are absolute, as there.
 func claudeCalls(tool string, input json.RawMessage, cwd string, conf *config.Config) []claudeCall {
 	var in map[string]any
-	_ = json.Unmarshal(input, &in) // what is no object has no arguments
+	_ = json.Unmarshal(input, &in) // what is not an object has no arguments
 	c := claudeCall{Name: claudeNames[tool], tool: tool, Input: map[string]any{}}
 	if c.Name == "" {
 		c.Name = serverName(tool, conf)

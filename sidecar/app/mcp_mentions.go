@@ -50,7 +50,7 @@ func mentionedResources(ctx context.Context, set *mcp.Set, parts []provider.Part
 		}
 		for _, m := range mentionWords.FindAllStringSubmatch(p.Text, -1) {
 			for _, name := range set.Names() {
-				// A URI has a scheme, so a colon must follow: "@ann:hello" is no resource of a server called ann.
+				// A URI has a scheme, so a colon must follow: "@ann:hello" is not a resource of a server called ann.
 				if uri, ok := strings.CutPrefix(m[1], mention.ServerName(name)+":"); ok && strings.Contains(uri, ":") {
 					up()
 					add(resource{name, wholeURI(set.Known(ctx), name, uri)})

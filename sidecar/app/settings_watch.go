@@ -98,7 +98,7 @@ func (s *SettingsWatch) run(w *fsnotify.Watcher) {
 			if !ok {
 				return
 			}
-			// A change of attributes alone is no change of settings.
+			// A change of attributes alone is not a change of settings.
 			if e.Op != fsnotify.Chmod {
 				s.fileChanged(e.Name)
 			}

@@ -135,7 +135,7 @@ func ParseFindings(root, answer string, lines func(path string) (int, bool)) []F
 				open = &out[len(out)-1]
 				continue
 			}
-			// An item that is no finding ends the one before it: it may be about a file that does not exist.
+			// An item that is not a finding ends the one before it: it may be about a file that does not exist.
 			if !indented && listed.MatchString(line) {
 				open = nil
 				continue

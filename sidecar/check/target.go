@@ -35,7 +35,7 @@ func Target(ctx context.Context, root, dir, name string, branches bool) (*Plan, 
 	return Range(ctx, root, name)
 }
 
-// parted is the commit at which a branch left the default branch; "" when name is no branch, or is the default branch
+// parted is the commit at which a branch left the default branch; "" when name is not a branch, or is the default branch
 // itself.
 func (g git) parted(ctx context.Context, name string) string {
 	branch := func(n string) bool {

@@ -35,7 +35,7 @@ func (l *loader) claudeLayers(dir string) (out []*node) {
 	return out
 }
 
-// note records a setting of another program's file that has no effect here. It is no mistake: the person is told of it, and everything else
+// note records a setting of another program's file that has no effect here. It is not a mistake: the person is told of it, and everything else
 // of the file is used.
 func (l *loader) note(at *node, setting, why string) {
 	l.unsupported = append(l.unsupported, Unsupported{File: at.file, Line: at.line, Column: at.column, Setting: setting, Why: why})

@@ -130,7 +130,7 @@ func (l *loader) claudeHooks(m member) (member, bool) {
 						}
 					}
 					group.members = append(group.members, member{f.key, f.at, &list})
-				// A matcher that is no string is dropped: without one the group is about everything, which is the strict side of a guard.
+				// A matcher that is not a string is dropped: without one the group is about everything, which is the strict side of a guard.
 				case f.key != "matcher" && f.key != "description":
 					l.note(f.at, "hooks."+event.key+"."+f.key, "there is no such setting here")
 				}

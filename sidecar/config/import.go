@@ -351,7 +351,7 @@ func codexChoices(n *node) *node {
 	if m := text("model"); m != "" {
 		put("model", vendor+"/"+m)
 		if e := text("model_reasoning_effort"); e != "" {
-			// The dots of a name such as gpt-5.1 are no separators; see setText.
+			// The dots of a name such as gpt-5.1 are not separators; see setText.
 			put("provider."+vendor+".models."+strings.ReplaceAll(m, ".", "\x00")+".options.reasoningEffort", e)
 		}
 	}

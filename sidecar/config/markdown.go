@@ -75,7 +75,7 @@ func (l *loader) markdownIn(base, within string) (out []*node) {
 				section := *at
 				section.members = []member{{m.name, key, value}}
 				at.members = []member{{k.section, key, &section}}
-				if theirs { // unknown keys in files of other programs are no mistakes
+				if theirs { // unknown keys in files of other programs are not mistakes
 					l.unknown(at, reflect.TypeFor[Config](), nil, func(at *node, setting, why string) {
 						l.unsupported = append(l.unsupported, Unsupported{File: at.file, Line: at.line, Column: at.column, Setting: setting, Why: why})
 					})

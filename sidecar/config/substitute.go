@@ -47,7 +47,7 @@ func (l *loader) filled(n *node, text string) (string, []Problem) {
 		if !file {
 			v := l.Env(arg)
 			if v == "" {
-				// An unset variable is no problem, since a key may be optional; the origin of the value says so.
+				// An unset variable is not a problem, since a key may be optional; the origin of the value says so.
 				n.unset = arg
 			}
 			b.WriteString(v)

@@ -159,7 +159,7 @@ func (u *untrusted) prune(n *node) {
 	})
 }
 
-// keep removes the members of an object that f refuses. f reports what it refuses itself, by hold. A node that is no object has no members,
+// keep removes the members of an object that f refuses. f reports what it refuses itself, by hold. A node that is not an object has no members,
 // and nothing happens.
 func (u *untrusted) keep(n *node, path string, f func(member) bool) {
 	kept := n.members[:0:0]

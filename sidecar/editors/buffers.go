@@ -108,7 +108,7 @@ func (b *Buffers) notifyTouched(path string) {
 func (b *Buffers) DidOpen(p protocol.DidOpenParams) {
 	path, ok := URIPath(p.TextDocument.URI)
 	if !ok {
-		return // untitled documents and the like are no files
+		return // untitled documents and the like are not files
 	}
 	defer b.notifyTouched(path)
 	// Before the lock, since it asks the disk. A file that does not exist yet has one name only.

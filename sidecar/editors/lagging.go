@@ -6,7 +6,7 @@ import (
 )
 
 // lagging are files that we wrote and an editor has not shown since: some load a file again only when the person
-// looks at it, and answer with the text of before until then. That text is no unsaved work. As soon as the editor has
+// looks at it, and answer with the text of before until then. That text is not unsaved work. As soon as the editor has
 // shown what we wrote, the same text would be: the person's undo.
 type lagging struct {
 	mu    sync.Mutex

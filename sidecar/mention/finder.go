@@ -131,7 +131,7 @@ func wide(list []int) []int64 {
 }
 
 // resources are the resources that a query fits, by the words of their mention or by their name. Templates are left out:
-// they are no addresses before their parameters are filled in.
+// they are not addresses before their parameters are filled in.
 func resources(all []mcp.Resource, query string, limit int) []Match {
 	var mentions, names []string
 	var list []mcp.Resource

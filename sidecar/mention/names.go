@@ -13,7 +13,7 @@ import (
 
 // Limits of the listings that are kept in memory.
 const (
-	maxNames = 200_000         // files of a listing; a home folder is no project
+	maxNames = 200_000         // files of a listing; a home folder is not a project
 	namesAge = 3 * time.Second // an older listing is made again, behind the answer
 	maxLists = 4               // folders whose listing is kept
 )

@@ -492,7 +492,7 @@ func (s settings) model(id string) provider.Model {
 	// name.
 	model.Options, model.Headers = model.Options.With(RequestOptions(over.Options)), over.Headers
 	for name, v := range over.Variants {
-		// A variant that is turned off is not offered; "disabled" itself is no option of a request.
+		// A variant that is turned off is not offered; "disabled" itself is not an option of a request.
 		if string(v["disabled"]) == "true" {
 			continue
 		}

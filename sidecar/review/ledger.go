@@ -177,7 +177,7 @@ func (l *ledger) restore(e agent.Event, d agent.RestoreData) {
 	switch d.State {
 	case agent.RestoreBegun:
 		l.points = append(l.points, &checkpointView{id: d.ID, seq: e.Seq, time: e.Time, title: d.Title, restore: &d})
-	// A restore that failed is no state to go back to.
+	// A restore that failed is not a state to go back to.
 	case agent.RestoreFailed:
 		l.points = slices.DeleteFunc(l.points, func(p *checkpointView) bool { return p.id == d.ID })
 	case agent.RestoreDone:

@@ -25,7 +25,7 @@ func (r *Reviewer) info(id string) (info protocol.ChangeInfo) {
 const maxTurnText = 10 << 20
 
 // Turn is what a turn changed, all its changes together; "" is the last turn that changed something. It fails with
-// NotFound for an id that is no prompt's.
+// NotFound for an id that is not a prompt's.
 func (r *Reviewer) Turn(id string) (*protocol.ChangeTurnResponse, error) {
 	turn, files, err := r.turn(id)
 	if err != nil {

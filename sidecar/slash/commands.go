@@ -279,7 +279,7 @@ func runHelp(_ context.Context, h Host, _ string) (string, *agent.Prompt, error)
 }
 
 // Parse splits "/name arguments"; ok is false when the prompt is none of the commands and goes to the model as it is.
-// Only the first part counts, and only when it is text: a path such as /usr/bin that begins a prompt is no command's
+// Only the first part counts, and only when it is text: a path such as /usr/bin that begins a prompt is not a command's
 // name, so it reaches the model unchanged.
 func Parse(parts []provider.Part, all []Command) (c Command, args string, ok bool) {
 	if len(parts) == 0 || parts[0].Type != provider.PartText || !strings.HasPrefix(parts[0].Text, "/") {

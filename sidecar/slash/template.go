@@ -233,7 +233,7 @@ func Mentioned(text, cwd string, read func(input json.RawMessage) (agent.ToolDat
 		} else if !filepath.IsAbs(path) {
 			full = filepath.Join(cwd, path)
 		}
-		// Decorators, mentions of people and packages look like files: what does not exist is no mention. The limit counts the files that exist.
+		// Decorators, mentions of people and packages look like files: what does not exist is not a mention. The limit counts the files that exist.
 		if _, err := os.Stat(full); err != nil || seen[word] || len(seen) == MaxMentions {
 			continue
 		}

@@ -138,7 +138,7 @@ func ByVerdict(v *change.Verdict) permission.Reply {
 	return permission.Reply{Kind: permission.Reject, Asked: true, Message: "Not applied, it stays a proposal: only changes that are checked in full and introduce no error are applied in this run, and " + why}
 }
 
-// command prints the whole command where the title does not show it. The patterns of the request are no substitute: they
+// command prints the whole command where the title does not show it. The patterns of the request are not a substitute: they
 // leave out what the shell does itself. t.mu is held.
 func (t *approvals) command(text, title string) {
 	// A longer text would scroll the question away. Cutting it without a word would let the rest hide behind a
@@ -645,7 +645,7 @@ func (t *approvals) words(ctx context.Context, question string) (string, error) 
 	t.screen.ask(question)
 	s, err := t.keys.Line(ctx)
 	t.screen.answered(s, true)
-	if errors.Is(err, io.EOF) { // Ctrl-D is no words
+	if errors.Is(err, io.EOF) { // Ctrl-D is not an answer
 		err = nil
 	}
 	return strings.TrimSpace(s), err

@@ -62,7 +62,7 @@ type ComposerOptions struct {
 	Complete func(ctx context.Context, text string) (from int, list []Completion)
 	// Picture reads an image from the clipboard. It runs beside the typing.
 	Picture func(context.Context) (provider.File, error)
-	// PictureFile reads an image whose path was pasted or dropped; false when the text is no such path.
+	// PictureFile reads an image whose path was pasted or dropped; false when the text is not such a path.
 	PictureFile func(text string) (provider.File, bool)
 }
 
@@ -162,7 +162,7 @@ func newComposing(ctx context.Context, c *Composer) *composing {
 	})
 	m.text.ShowLineNumbers = false
 	m.text.EndOfBufferCharacter = ' '
-	// The prompt grows with its text up to composeRows. 1<<20 is the limit of its lines; CharLimit 0 is no limit.
+	// The prompt grows with its text up to composeRows. 1<<20 is the limit of its lines; CharLimit 0 is not a limit.
 	m.text.DynamicHeight, m.text.MinHeight, m.text.MaxHeight, m.text.MaxContentHeight, m.text.CharLimit = true, 1, composeRows, 1<<20, 0
 	m.text.KeyMap.Paste.SetEnabled(false) // the terminal's own paste works over SSH too
 	m.text.SetStyles(textarea.Styles{})
@@ -462,7 +462,7 @@ func (m *composing) busy() bool { return m.Busy != nil && m.Busy() }
 
 // send gives the text to the question that waits for a line, else to Submit as a prompt.
 func (m *composing) send(steer bool) {
-	// The answer to a question is no prompt: it is not queued and not remembered.
+	// The answer to a question is not a prompt: it is not queued and not remembered.
 	if m.focus.line(strings.TrimSpace(m.text.Value())) {
 		return
 	}

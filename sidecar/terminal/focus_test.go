@@ -102,7 +102,7 @@ func TestABurstAnswersNothing(t *testing.T) {
 	}
 }
 
-// The end of the conversation is no yes.
+// The end of the conversation is not a yes.
 func TestAQuestionEndsWithTheConversation(t *testing.T) {
 	d, replies := asked(t, ComposerOptions{}, "")
 	d.c.Close()

@@ -13,7 +13,7 @@ import (
 type TTY struct{ File *os.File }
 
 // Key waits for a line that is one of keys; Enter ends it. A line cannot be read with a limit, so ctx is not looked
-// at, and an error such as the end of the input is no yes.
+// at, and an error such as the end of the input is not a yes.
 func (k TTY) Key(ctx context.Context, keys string, ready func()) (byte, error) {
 	k.Discard()
 	ready()

@@ -63,7 +63,7 @@ func (s *lineScreen) write(text string) {
 	}
 	s.clear()
 	fmt.Fprint(s.out, text)
-	// A style that ends behind the line break (paint) is no part of a line.
+	// A style that ends behind the line break (paint) is not part of a line.
 	s.midLine = !strings.HasSuffix(text, "\n") && !strings.HasSuffix(text, "\n\x1b[0m")
 }
 

@@ -136,7 +136,7 @@ func (s *liveScreen) Key(ctx context.Context, keys string, ready func()) (byte, 
 		select {
 		case <-ctx.Done():
 			return 0, ctx.Err()
-		case <-s.over: // the conversation was ended, which is no yes
+		case <-s.over: // the conversation was ended, which is not a yes
 			return 'q', nil
 		case <-quiet:
 			quiet = nil

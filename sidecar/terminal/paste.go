@@ -33,7 +33,7 @@ func (m *composing) paste(text string) tea.Cmd {
 	return m.complete()
 }
 
-// unfolded is a text with the pastes in place of their marks. A mark that was edited is no mark any more, and stays
+// unfolded is a text with the pastes in place of their marks. A mark that was edited is not a mark any more, and stays
 // as text.
 func (m *composing) unfolded(text string) string {
 	for _, f := range m.folded {

@@ -69,7 +69,7 @@ func choose(q tools.Question, answer string) (labels []string, ok bool) {
 			n = 1 + meant(q.Options, part)
 		}
 		if n < 1 || n > len(q.Options) {
-			// One part that is no option makes the whole answer the person's own words.
+			// One part that is not an option makes the whole answer the person's own words.
 			return []string{answer}, q.Custom == nil || *q.Custom
 		}
 		labels = append(labels, q.Options[n-1].Label)

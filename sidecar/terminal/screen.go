@@ -109,7 +109,7 @@ func Clean(s string) string {
 			fmt.Fprintf(&b, "<U+%04X>", r)
 		}
 	}
-	return strings.ReplaceAll(b.String(), "␍\n", "\n") // a CRLF line end is no surprise
+	return strings.ReplaceAll(b.String(), "␍\n", "\n") // a CRLF line end is not a surprise
 }
 
 // unsafe reports whether a character must not be printed as it is. RuneError stands for bytes that are not UTF-8,

@@ -32,7 +32,7 @@ func (p *patience) turn() (done func()) {
 }
 
 // hold keeps questions from being asked while a line is typed in plain mode, where the terminal's one line is the person's.
-// It is no question, so it does not count as one that waits.
+// It is not a question, so it does not count as one that waits.
 func (p *patience) hold() (release func()) {
 	p.asking.Lock()
 	return p.asking.Unlock

@@ -49,7 +49,7 @@ type runner interface {
 	// plan names the commands that run what the proposal can affect; none where it has no file of this kind.
 	plan(p *Project) []Run
 	// results reads a run's output: standard output and standard error mixed, and cut off where the run did not end in time.
-	// It returns what can be read of it, and nil for output that is no report.
+	// It returns what can be read of it, and nil for output that is not a report.
 	results(output string) []change.TestResult
 	// only narrows a run to some of its tests, as exactly as the program allows. It must not write into r.Args, which the
 	// original run still uses.
@@ -58,7 +58,7 @@ type runner interface {
 
 // runners are the test programs that are known. For others, the setting verify names the commands.
 //
-// --passWithNoTests: a changed file that no test imports is no failure. --run: "vitest related" may otherwise watch for changes
+// --passWithNoTests: a changed file that no test imports is not a failure. --run: "vitest related" may otherwise watch for changes
 // and never end.
 var runners = []runner{goTests{}, scriptTests{program: "vitest", related: []string{"related", "--run", "--reporter=json", "--passWithNoTests"}, whole: []string{"run", "--reporter=json", "--passWithNoTests"}},
 	scriptTests{program: "jest", related: []string{"--json", "--passWithNoTests", "--findRelatedTests"}, whole: []string{"--json", "--passWithNoTests"}}, pyTests{}, cargoTests{}}

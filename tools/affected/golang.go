@@ -85,7 +85,7 @@ func goPackages(p *Project) map[string]*goPackage {
 		dir := filepath.Dir(f)
 		pkg := out[dir]
 		if pkg == nil {
-			// The nearest go.mod above owns the folder; a nested module is no part of the outer one (go.dev/ref/mod#modules-overview).
+			// The nearest go.mod above owns the folder; a nested module is not part of the outer one (go.dev/ref/mod#modules-overview).
 			root := dir
 			for modules[root] == "" && root != p.Root && root != filepath.Dir(root) {
 				root = filepath.Dir(root)
@@ -123,7 +123,7 @@ func goPackages(p *Project) map[string]*goPackage {
 	return out
 }
 
-// ignoredByGo reports files that "./..." leaves out (go help packages). They are no packages here, only data of the package
+// ignoredByGo reports files that "./..." leaves out (go help packages). They are not packages here, only data of the package
 // around them: testdata often holds Go files that do not even parse.
 func ignoredByGo(root, f string) bool {
 	r, err := filepath.Rel(root, f)
@@ -180,7 +180,7 @@ func (g *goGraph) changedOther(f string) {
 		g.whole[dir] = true
 		return
 	}
-	// The file is beside the package's sources or in its testdata, so its tests may read it. It is no part of the package, so importers
+	// The file is beside the package's sources or in its testdata, so its tests may read it. It is not part of the package, so importers
 	// are not affected.
 	if dir == filepath.Dir(f) || strings.Contains(filepath.ToSlash(f), "/testdata/") {
 		g.own = append(g.own, dir)
@@ -396,7 +396,7 @@ func receiver(x ast.Expr) string {
 }
 
 // isTest reports whether "go test" runs a function of this name (go help testfunc): what follows the prefix must not begin with a
-// lower-case letter, so Testify is no test. Benchmarks are not run without -bench.
+// lower-case letter, so Testify is not a test. Benchmarks are not run without -bench.
 func isTest(name string) bool {
 	for _, kind := range []string{"Test", "Example", "Fuzz"} {
 		if rest, ok := strings.CutPrefix(name, kind); ok && name != "TestMain" && (rest == "" || strings.ToLower(rest[:1]) != rest[:1] || rest[0] == '_' || rest[0] >= '0' && rest[0] <= '9') {
@@ -749,7 +749,7 @@ func (goTests) results(output string) (out []change.TestResult) {
 		text[k].WriteString(s)
 	}
 	broken := map[string]bool{} // packages with a failed test
-	var loose strings.Builder   // lines that are no JSON: compiler errors of Go versions before 1.24
+	var loose strings.Builder   // lines that are not JSON: compiler errors of Go versions before 1.24
 	for line := range strings.Lines(output) {
 		var e goEvent
 		if !strings.HasPrefix(line, "{") || json.NewDecoder(bytes.NewReader([]byte(line))).Decode(&e) != nil {

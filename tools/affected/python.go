@@ -111,7 +111,7 @@ type pyModule struct {
 }
 
 // pyImports are the modules that a text may import. In "from a import b", b may be a module or a name in a; only the files could
-// tell, so the result has both, and pyPlaces drops what is no file.
+// tell, so the result has both, and pyPlaces drops what is not a file.
 func pyImports(text string) (out []pyModule) {
 	for _, m := range pyFrom.FindAllStringSubmatch(text, -1) {
 		base := pyModule{len(m[1]), strings.ReplaceAll(m[2], ".", "/")}

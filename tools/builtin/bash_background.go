@@ -146,7 +146,7 @@ func BashInput(env Env) tools.Tool {
 }
 
 // BashKill ends a command in the background without asking: the agent may end what it was allowed to start. A command that had ended
-// before is no error, since the model has what it wanted.
+// before is not an error, since the model has what it wanted.
 func BashKill(env Env) tools.Tool {
 	e := env.commands()
 	o := e.Shell

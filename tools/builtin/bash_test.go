@@ -194,7 +194,7 @@ func TestBashResult(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			r, err := s.call(c.input)
 			var failed *tools.Error
-			if c.exit == nil && errors.As(err, &failed) && failed.Kind == "timeout" { // what it printed is told, but it is no success
+			if c.exit == nil && errors.As(err, &failed) && failed.Kind == "timeout" { // what it printed is told, but it is not a success
 				err = nil
 			} else if c.exit == nil {
 				t.Errorf("not a time-out: %v", err)

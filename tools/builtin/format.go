@@ -62,7 +62,7 @@ type formatRow struct {
 	// markers are files; one of them must be in the file's folder or above. "name:text" is a file that contains the text. Without
 	// markers the formatter is used wherever its program is installed.
 	markers []string
-	exit1   bool         // exit status 1 is no failure: the program formatted the text, but has more findings
+	exit1   bool         // exit status 1 is not a failure: the program formatted the text, but has more findings
 	reason  guard.Reason // names the configuration file of the command
 	byName  bool         // never detected; the configuration must name it
 }

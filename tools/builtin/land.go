@@ -234,7 +234,7 @@ func (c changes) landed(f change.File) (m member, note string, err error) {
 }
 
 // nameAt is the path with the links of its folder resolved, but not its last part: the place of a link itself. A folder that does not
-// exist yet is no error.
+// exist yet is not an error.
 func nameAt(path string) (string, error) {
 	dir, err := files.Real(filepath.Dir(path))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -157,7 +157,7 @@ func symbolTool[P any](id, words, perm string, kind tools.Kind, run func(ctx, as
 		defer cancel()
 		r, err := run(ctx, asking, p, call)
 		if err != nil {
-			// The call was cancelled: what a server said on the way is no result.
+			// The call was cancelled: what a server said on the way is not a result.
 			if ctx.Err() != nil {
 				err = ctx.Err()
 			}

@@ -301,7 +301,7 @@ func (c *symbolCall) filesNaming(ctx, asking context.Context, dir, name string, 
 		soon, cancel := context.WithTimeout(asking, serversFirst)
 		list, err := c.lsp.WorkspaceSymbols(soon, "", name)
 		cancel()
-		// The error of one's own short limit is no reason to stop; the end of the call is.
+		// The error of one's own short limit is not a reason to stop; the end of the call is.
 		if err != nil && asking.Err() != nil {
 			return nil, err
 		}

@@ -61,7 +61,7 @@ type File struct {
 	Encoding    string `json:"encoding,omitempty"`    // of the bytes, in package files' words; empty: not known, UTF-8 for new files
 	OldMode     uint32 `json:"oldMode,omitempty"`     // permission bits before; 0: not known
 	OldEncoding string `json:"oldEncoding,omitempty"` // of a binary's Old, when it is another
-	Binary      bool   `json:"binary,omitempty"`      // Old and New are no text to show or to merge: one hunk, or none
+	Binary      bool   `json:"binary,omitempty"`      // Old and New are not text to show or to merge: one hunk, or none
 	OldRef      string `json:"oldRef,omitempty"`      // Old is kept elsewhere under this name, and empty here; see package checkpoint
 	NewRef      string `json:"newRef,omitempty"`
 	Takes       []Ref  `json:"takes,omitempty"` // what this member takes back

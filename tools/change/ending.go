@@ -12,7 +12,7 @@ type ending struct {
 	last  bool // the last line ends too; an empty text counts as one
 }
 
-// endingOf looks at every line. A lone CR is no line ending here, as in Git.
+// endingOf looks at every line. A lone CR is not a line ending here, as in Git.
 func endingOf(text string) ending {
 	ends, crlf := strings.Count(text, "\n"), strings.Count(text, "\r\n")
 	return ending{crlf: crlf > 0, mixed: crlf > 0 && crlf != ends, known: ends > 0, last: text == "" || strings.HasSuffix(text, "\n")}

@@ -38,7 +38,7 @@ func (e *ConflictError) Error() string {
 // Merge combines the changes base→ours and base→theirs. Changes of the same lines are a conflict unless they are identical. With
 // strict, as in Git, so are changes without an unchanged line between them: a proposal that is rebased must not be mixed into
 // lines that the person is editing. Without strict, used to undo and to add up changes, only insertions at the same place are
-// ambiguous. Line endings and the newline of the last line are no change of the lines themselves.
+// ambiguous. Line endings and the newline of the last line are not changes of the lines themselves.
 //
 // With conflicts the text is empty and must not be used.
 func Merge(base, ours, theirs string, strict bool) (string, []Conflict) {

@@ -149,7 +149,7 @@ func (b *Blobs) Prune(l Limits) error {
 	}
 	var all []file
 	var total int64
-	// Another process may remove files and folders at the same time, so a missing one is no error.
+	// Another process may remove files and folders at the same time, so a missing one is not an error.
 	err := filepath.WalkDir(b.Dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			if errors.Is(err, fs.ErrNotExist) {

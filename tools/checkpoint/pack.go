@@ -24,7 +24,7 @@ func (b *Blobs) Pack(set *change.Set) *change.Set {
 	return &out
 }
 
-// unkept is the name of a content that was not stored. It is no hash, so Get can tell it from one that was pruned.
+// unkept is the name of a content that was not stored. It is not a hash, so Get can tell it from one that was pruned.
 const unkept = "-"
 
 // Outline is the set as the event log stores it before it is decided: hunks without contents, since nothing can have

@@ -35,7 +35,7 @@ func TestHardInputsEndSoon(t *testing.T) {
 		edits := Strings(c.a, c.b)
 		took := time.Since(start)
 		t.Log(c.name, len(edits), "edits", took.Round(time.Millisecond))
-		if took > 5*time.Second { // an order above the budget: a machine under load is no failure
+		if took > 5*time.Second { // an order above the budget: a machine under load is not a failure
 			t.Errorf("%s took %v", c.name, took)
 		}
 		var sb strings.Builder

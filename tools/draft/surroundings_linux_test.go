@@ -58,7 +58,7 @@ func changed(t testing.TB, d *Draft) (out []string, p *Proposal) {
 	return out, p
 }
 
-// A commit in the draft is no commit of the project: its files are proposed, and the proposal says so. A command that only reads the
+// A commit in the draft is not a commit of the project: its files are proposed, and the proposal says so. A command that only reads the
 // repository, or writes its index, is no such news.
 func TestACommitInADraftIsProposedAsFiles(t *testing.T) {
 	for _, view := range views(t) {

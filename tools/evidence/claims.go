@@ -91,7 +91,7 @@ var hedged = regexp.MustCompile(`(?i)\b(should|would|could|will|may|might|if|onc
 var sentence = regexp.MustCompile(`[^.!?\n]+[.!?]?`)
 
 // Claims are what a text says to have been checked, each with the last run that is about the same, if there was one. version
-// is that of the proposed texts. The reading is of English sentences; one that is not understood is no claim.
+// is that of the proposed texts. The reading is of English sentences; one that is not understood is not a claim.
 func Claims(text string, runs []Ran, version string) (out []change.Claim) {
 	seen := map[string]bool{}
 	for _, s := range sentence.FindAllString(text, -1) {

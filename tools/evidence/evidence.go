@@ -32,7 +32,7 @@ var generated = regexp.MustCompile(`(?m)^(//|#|/\*|--|;) ?.*(Code generated .* D
 func Generated(text string) bool { return generated.MatchString(text) }
 
 // Find is what uses the declarations that a proposal changes, and which of its hunks are one decision. servers may be nil;
-// root is the project's folder, and done are groups that are known already. What only repeats a verified rename is no change of the declaration around it.
+// root is the project's folder, and done are groups that are known already. What only repeats a verified rename is not a change of the declaration around it.
 func Find(ctx context.Context, servers Servers, set *change.Set, root string, done []change.Group) ([]change.Use, []change.Group) {
 	g := grouping{ctx: ctx, servers: servers, set: set, in: map[string]bool{}, out: done}
 	for _, d := range done {

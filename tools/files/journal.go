@@ -87,7 +87,7 @@ func (j *DirJournal) write(id string, data []byte, sync bool) (err error) {
 	return err
 }
 
-// End implements Journal. An entry that is gone already is no error: another process may have recovered it.
+// End implements Journal. An entry that is gone already is not an error: another process may have recovered it.
 func (j *DirJournal) End(_ context.Context, id string) error {
 	err := os.Remove(j.path(id))
 	if errors.Is(err, fs.ErrNotExist) {

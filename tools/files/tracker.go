@@ -56,7 +56,7 @@ const (
 )
 
 // Tracker remembers what a session knows of files, by the hash of the text and not by the time of modification: a checkout that
-// restores the same text is no change, and two writes within one clock tick have the same time. The zero value is ready; a nil
+// restores the same text is not a change, and two writes within one clock tick have the same time. The zero value is ready; a nil
 // Tracker knows every file and lets every change pass. It is safe for concurrent use.
 type Tracker struct {
 	mu    sync.Mutex

@@ -227,7 +227,7 @@ func (t *tree) move(op *Op, f *file) error {
 func (t *tree) changes() []FileChange {
 	var out []FileChange
 	moved := map[*file]bool{}
-	// Files that are moved to a free name; their old names are no deletions.
+	// Files that are moved to a free name; their old names are not deletions.
 	for _, f := range t.order {
 		if o := f.is.origin; f.exists && !f.existed && o != nil && !o.exists {
 			moved[o] = true

@@ -42,7 +42,7 @@ func origin(r Rule) string {
 }
 
 // nearName returns the known permission that is one slip away from a name; empty for known names, and for names so short
-// that a slip is no evidence. MCP and custom tools have names of their own, so an unknown name alone is no mistake.
+// that a slip is not evidence. MCP and custom tools have names of their own, so an unknown name alone is not a mistake.
 func nearName(name string) string {
 	near := ""
 	for _, k := range known {

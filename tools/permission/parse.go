@@ -133,7 +133,7 @@ func (p *parser) permission(_ int, name string) {
 	}
 }
 
-// wrong reports a value that is no action. JSON's true and false are common mistakes and get a hint.
+// wrong reports a value that is not an action. JSON's true and false are common mistakes and get a hint.
 func (p *parser) wrong(at int, where string, tok any, want string) {
 	if p.broken {
 		return
@@ -160,7 +160,7 @@ func (p *parser) action(at int, where, word string) (Action, bool) {
 	return "", false
 }
 
-// meant is a hint for a word that is no action: the action that it misspells or means, empty when there is none.
+// meant is a hint for a word that is not an action: the action that it misspells or means, empty when there is none.
 func meant(word string) string {
 	best, distance := "", 3
 	for _, a := range [...]string{"allow", "ask", "deny"} {

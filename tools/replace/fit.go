@@ -110,7 +110,7 @@ func (q *query) fit(p place, new string) (f fitted, ok bool) {
 		return fitted{text: text}, ok
 	}
 	theirs := strings.Split(new, "\n")
-	if q.ended { // the last line's own line ending is no part of the place
+	if q.ended { // the last line's own line ending is not part of the place
 		switch {
 		case new == "":
 			theirs = nil
@@ -156,7 +156,7 @@ func (m *merger) reflow() ([]Line, bool) {
 		return slices.DeleteFunc(each(lines, collapse), func(s string) bool { return s == "" })
 	}
 	if slices.Equal(filled(m.base), filled(m.ours)) {
-		return nil, false // only blank lines differ: those that were not quoted are no white space between words
+		return nil, false // only blank lines differ: those that were not quoted are not white space between words
 	}
 	base, theirs := make([]string, len(m.base)), make([]string, len(m.theirs))
 	for i, line := range m.base {
@@ -314,7 +314,7 @@ func (s *source) endings(start, end int, text string) string {
 }
 
 // lineEndings joins merged lines of the block that begins at a line: a line of the file keeps its own line ending, a
-// new one gets that of the line before it, or after it at the top. The last line's is no part of the block. Where the block
+// new one gets that of the line before it, or after it at the top. The last line's is not part of the block. Where the block
 // has no ending to go by, the line above it decides, and at last the majority in the file.
 func (s *source) lineEndings(block int, lines []Line) string {
 	end := func(from int) string {

@@ -85,7 +85,7 @@ func (m *merger) indentation() func(int, string) (string, bool) {
 	if rule == nil && len(was) > 1 && was[0] == "" {
 		// A model that starts quoting behind the indentation has only the first line wrong.
 		if rule = fitting(was[1:], is[1:], m.theirs); len(was) == 2 && was[1] != is[1] {
-			rule = nil // one line is no evidence of a rule
+			rule = nil // one line is not evidence of a rule
 		}
 		first = rule != nil
 	}
@@ -115,7 +115,7 @@ func (m *merger) indentation() func(int, string) (string, bool) {
 }
 
 // unmoved reports whether all lines with words are as deep in the file as they were quoted. A bracket at another depth then belongs to
-// another block: the quoted one is gone, and its pair is no evidence of the depth of new lines.
+// another block: the quoted one is gone, and its pair is not evidence of the depth of new lines.
 func (m *merger) unmoved() bool {
 	found := false
 	for i, o := range m.pair {
@@ -345,7 +345,7 @@ func units(was, is, lines []string) func(string) string {
 	if from == '\t' && to == '\t' && dx != dy {
 		return nil // a level is one tab everywhere: such a rule comes from a line that was paired with another block's
 	}
-	// A step of over sixteen characters for one is no indentation in use, but chance.
+	// A step of over sixteen characters for one is not indentation in use, but chance.
 	if dx <= 0 || dy <= 0 || dy > 16*dx || dx > 16*dy {
 		return nil
 	}
@@ -360,7 +360,7 @@ func units(was, is, lines []string) func(string) string {
 		}
 		out := strings.Repeat(string(rune(to)), y/dx)
 		if left := y % dx; left != 0 && from == ' ' && to == '\t' {
-			out += strings.Repeat(" ", (left+dy-1)/dy) // alignment that is no full tab
+			out += strings.Repeat(" ", (left+dy-1)/dy) // alignment that is not a full tab
 		}
 		return out + in[n:]
 	}

@@ -136,7 +136,7 @@ func decoded(base, ours, theirs []string) (b, t []string) {
 		out := make([]string, len(lines))
 		for i, line := range lines {
 			if out[i] = unescapeAs(kinds, line); strings.Contains(out[i], "\n") {
-				out[i] = line // an escaped line break is no part of one line
+				out[i] = line // an escaped line break is not part of one line
 			}
 		}
 		return out
@@ -775,7 +775,7 @@ func put(out *strings.Builder, ws []word) {
 	}
 }
 
-// equalWords compares words, not the white space between them: a formatter's work is no change. Typography does not count
+// equalWords compares words, not the white space between them: a formatter's work is not a change. Typography does not count
 // either.
 func equalWords(a, b []word) bool {
 	return slices.EqualFunc(a, b, func(x, y word) bool { return x.text == y.text || Fold(x.text) == Fold(y.text) })

@@ -259,7 +259,7 @@ func TestABracketAtAnotherDepthIsNoEvidence(t *testing.T) {
 	}
 }
 
-// Words at the margin are no evidence either: tabs and spaces are told apart by the bracket alone.
+// Words at the margin are not evidence either: tabs and spaces are told apart by the bracket alone.
 func TestABracketTellsTabsWhereWordsStandAtTheMargin(t *testing.T) {
 	text := "Styles: yes\nLen: 770917\n`)\n\n\t}\n\n}\n"
 	old := "Styles: yes\nLen: 770917\n`)\n\n    }\n\n}"

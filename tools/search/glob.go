@@ -128,7 +128,7 @@ func SplitPattern(root, pattern string) (dir, rest string) {
 		}
 		next := filepath.Join(dir, filepath.FromSlash(comp))
 		if info, err := os.Stat(next); err != nil || !info.IsDir() {
-			break // a missing folder finds nothing; it is no error
+			break // a missing folder finds nothing; it is not an error
 		}
 		dir, slashed, anchored = next, tail, true
 	}

@@ -48,7 +48,7 @@ func TestReadAsGNUGrep(t *testing.T) {
 			}
 			got, err := s.Grep(t.Context(), GrepQuery{Root: dir, Pattern: pattern})
 			if err != nil {
-				continue // an error is no silent nothing
+				continue // an error is not a silent nothing
 			}
 			var lines []int
 			for _, m := range got.Matches {

@@ -350,7 +350,7 @@ func (j *grepJob) inScope(path string) bool {
 	return !sc.ignored(path, false)
 }
 
-// isBinary looks for a NUL in the beginning of a file that is no UTF-16. With --text ripgrep would print the bytes of a
+// isBinary looks for a NUL in the beginning of a file that is not UTF-16. With --text ripgrep would print the bytes of a
 // binary file that is named.
 func isBinary(path string) (bool, error) {
 	f, err := open(path)

@@ -41,7 +41,7 @@ func fix(w *walk, where string) {
 			return
 		}
 		now := d.errors()
-		// As many errors as before are no progress either, so the step is undone.
+		// As many errors as before are not progress either, so the step is undone.
 		if len(now) >= len(current) && !uncovered(current, now) {
 			f.undo(p, done)
 			if d = diagnose(w, where); !d.ok {

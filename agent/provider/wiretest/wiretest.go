@@ -73,7 +73,7 @@ type Call struct {
 	ID    string          `json:"id,omitempty"` // made up when empty: call_1, call_2 … over the server's life
 	Name  string          `json:"name"`
 	Input json.RawMessage `json:"input,omitempty"`
-	// RawInput is sent as the arguments as it is, for arguments that are no JSON.
+	// RawInput is sent as the arguments as it is, for arguments that are not JSON.
 	RawInput  string `json:"rawInput,omitempty"`
 	Signature string `json:"signature,omitempty"` // Gemini's thoughtSignature
 }

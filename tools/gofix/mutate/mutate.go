@@ -167,7 +167,7 @@ func Find(rng *rand.Rand, kind, text string) (Mistake, bool) {
 			}
 		case "wrong literal":
 			if l, ok := n.(*ast.BasicLit); ok {
-				// an import path and a struct tag are literals that are no values
+				// an import path and a struct tag are literals that are not values
 				if _, imp := parent.(*ast.ImportSpec); imp {
 					break
 				}

@@ -101,7 +101,7 @@ func stronger(r *Record, args []scan.Word) (word, class string) {
 }
 
 // strongIn reports a word that is in a list of options and words of a record. "NAME=" stands for assignments, "+" and
-// ":" for words that begin so, "@" for words with a version (name@v1), "*" for any word that is no option.
+// ":" for words that begin so, "@" for words with a version (name@v1), "*" for any word that is not an option.
 // Options are compared with optionIn, so abbreviations and clusters count.
 func strongIn(s, list string) bool {
 	for f := range strings.FieldsSeq(list) {

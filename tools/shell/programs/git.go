@@ -89,7 +89,7 @@ func gitCommand(at reached, c *scan.Visit) {
 	}
 }
 
-// gitWords are the arguments that are no options; behind -- all are words.
+// gitWords are the arguments that are not options; behind -- all are words.
 func gitWords(args []scan.Word) []scan.Word {
 	var words []scan.Word
 	for i, a := range args {
@@ -134,7 +134,7 @@ func behindWord(args []scan.Word, word string) []scan.Word {
 
 // gitConfig tells a call that reads settings from one that changes them: a setting can make git run anything. In doubt it
 // counts as a change. core.pager, core.sshCommand, alias.x = !cmd are what a setting can start.
-// rest are the arguments behind "config", words those of them that are no options.
+// rest are the arguments behind "config", words those of them that are not options.
 func gitConfig(rest, words []scan.Word, c *scan.Visit) {
 	c.NoGrant = true
 	reads := len(words) == 1 && words[0].Text != "edit"

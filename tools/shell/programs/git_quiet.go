@@ -178,7 +178,7 @@ func hasField(list, word string) bool {
 	return false
 }
 
-// indexPaths are the paths that an index holds. It is not ok for an index with submodules, and for a file that is no index of
+// indexPaths are the paths that an index holds. It is not ok for an index with submodules, and for a file that is not an index of
 // version 2, 3 or 4 (gitformat-index(5)).
 func indexPaths(index []byte) (paths []string, ok bool) {
 	if len(index) < 12 || string(index[:4]) != "DIRC" {

@@ -117,7 +117,7 @@ func interpreter(name string, c *scan.Visit) {
 		c.ReadOnly = readOnly(name, c)
 		// A copy: the kinds of its words are replaced below.
 		s := recordOf(c, name).spec
-		// The script is no path, whatever it looks like; the files behind it are read.
+		// The script is not a path, whatever it looks like; the files behind it are read.
 		if c.ReadOnly {
 			s.words = []kind{kindText, kindRead}
 		}

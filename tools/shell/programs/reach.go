@@ -87,7 +87,7 @@ func (at reached) spec() spec {
 	return s
 }
 
-// args are the call's words without the names of the subcommands, which are no paths.
+// args are the call's words without the names of the subcommands, which are not paths.
 func (at reached) args(args []scan.Word) []scan.Word {
 	if len(at.names) == 0 {
 		return args

@@ -17,7 +17,7 @@ func readOnly(name string, c *scan.Visit) bool {
 	if !r.Reads {
 		return len(args) == 1 && hasField(r.Version, args[0].Text)
 	}
-	// Words that are no options: for some programs their number decides whether something is written.
+	// Words that are not options: for some programs their number decides whether something is written.
 	words := 0
 	for _, a := range args {
 		if scan.NamesSecret(a.Source) {
@@ -377,7 +377,7 @@ func awkReads(args []scan.Word) bool {
 				return false
 			}
 		}
-		// The first word that is no option is the program. Files follow, and assignments among them, which change no program.
+		// The first word that is not an option is the program. Files follow, and assignments among them, which change no program.
 		return true
 	}
 	return false

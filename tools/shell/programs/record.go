@@ -21,7 +21,7 @@ import (
 //
 // Lists of options and words are written with blanks between them. An option is spelled as a person types it: -o,
 // --output, and -output for programs of style single.
-// The zero value of Reads means that the program changes something; decode refuses keys that are no field, since a misspelled
+// The zero value of Reads means that the program changes something; decode refuses keys that are not a field, since a misspelled
 // one would silently allow more.
 type Record struct {
 	// How the program is called and how its options are spelled.
@@ -31,7 +31,7 @@ type Record struct {
 	Fold     bool              `yaml:"fold" json:"fold"`         // options may be spelled with any letters, small or capital
 	Options  map[string]string `yaml:"options" json:"options"`   // by kind, see optionKinds
 	Unlisted string            `yaml:"unlisted" json:"unlisted"` // "text": options that are not listed name no files
-	Words    string            `yaml:"words" json:"words"`       // kinds of the words that are no options, in order; the last may end in "..."
+	Words    string            `yaml:"words" json:"words"`       // kinds of the words that are not options, in order; the last may end in "..."
 
 	// Whether it changes anything. A program with none of these counts as one that does.
 	Reads      bool    `yaml:"reads" json:"reads"`             // it changes nothing, but for the options in Ends
@@ -48,7 +48,7 @@ type Record struct {
 	Dashes   bool              `yaml:"dashes" json:"dashes"`     // that call stands behind --, where there is one
 	Assigns  bool              `yaml:"assigns" json:"assigns"`   // NAME=value words stand in front of that call
 	InFront  map[string]string `yaml:"in-front" json:"in-front"` // words that are put in front of that call: with these options, or where its first word ends so; "*": always
-	Prefix   string            `yaml:"prefix" json:"prefix"`     // what stands before this sign in the first word of that call is no part of it
+	Prefix   string            `yaml:"prefix" json:"prefix"`     // what stands before this sign in the first word of that call is not part of it
 	Packages bool              `yaml:"packages" json:"packages"` // its first word may be the name of a package's program
 	Unsure   string            `yaml:"unsure" json:"unsure"`     // why it cannot be said what a call does, with the program as the subject; it is asked as a whole
 	Changes  string            `yaml:"changes" json:"changes"`   // files that it changes, where it has subcommands with any word, without being given their names: ~/…, or below the worktree

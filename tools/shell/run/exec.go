@@ -144,7 +144,7 @@ func (r *Runner) Run(ctx context.Context, c Command) (Outcome, error) {
 	if !res.Canceled {
 		<-j.done
 		res.Exit, res.Signal = exitOf(j.cmd.ProcessState)
-		// The shell may have trapped TERM and returned 0: that is no success.
+		// The shell may have trapped TERM and returned 0: that is not a success.
 		if res.TimedOut {
 			res.Exit = -1
 		}

@@ -56,7 +56,7 @@ func namedIn(line string) []string {
 
 // keepsFrom reports whether the sandbox, and nothing else, keeps a command from writing to a path.
 func (b *Box) keepsFrom(name string) bool {
-	// 4096 is the kernel's PATH_MAX; what is longer, or an address, is no file.
+	// 4096 is the kernel's PATH_MAX; what is longer, or an address, is not a file.
 	if name == "" || len(name) > 4096 || strings.Contains(name, "://") {
 		return false
 	}

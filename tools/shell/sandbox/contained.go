@@ -47,7 +47,7 @@ type ContainOptions struct {
 const (
 	// setrlimit(2) counts these for each process, so a command with many processes gets them many times.
 	containedCPU  = 10 * 60 // seconds
-	containedData = 8 << 30 // bytes of private memory; address space is no measure, runtimes reserve much of it
+	containedData = 8 << 30 // bytes of private memory; address space is not a measure, runtimes reserve much of it
 	containedFile = 1 << 30 // bytes of a file in its temporary folder
 	// ContainedOutput is how much of a contained command's output is kept, in bytes.
 	ContainedOutput = 256 << 20

@@ -212,7 +212,7 @@ func (b *Box) mounts() error {
 			return err
 		}
 	}
-	// connect(2) to a path that is no socket fails with ECONNREFUSED.
+	// connect(2) to a path that is not a socket fails with ECONNREFUSED.
 	for _, m := range b.Masked {
 		if !missing(m) {
 			if err := unix.Mount("/dev/null", m, "", unix.MS_BIND, ""); err != nil {

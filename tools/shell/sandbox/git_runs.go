@@ -73,7 +73,7 @@ type programValue struct {
 }
 
 // words are the paths that the value may name. Quotes are taken off: what a shell would make of the rest does not
-// matter, since a word that is no path names nothing.
+// matter, since a word that is not a path names nothing.
 func (v programValue) words() []string {
 	if v.whole {
 		return []string{strings.Trim(v.text, `"`)}
@@ -82,7 +82,7 @@ func (v programValue) words() []string {
 }
 
 // programValues finds them in the text of a configuration. All aliases count, though only those that begin with "!" run a
-// program: a word that is no path names nothing. Lines that go on behind a backslash are not joined.
+// program: a word that is not a path names nothing. Lines that go on behind a backslash are not joined.
 func programValues(text []byte) (values []programValue) {
 	section := ""
 	for line := range bytes.Lines(text) {

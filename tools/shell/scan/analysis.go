@@ -9,7 +9,7 @@
 //	a.Calls[1].Text // "npm test"
 //	a.External      // [{/tmp/log write}]
 //
-// The analysis is no boundary: a program can do more than its words say. It saves questions; the sandbox is the boundary.
+// The analysis is not a boundary: a program can do more than its words say. It saves questions; the sandbox is the boundary.
 package scan
 
 import (

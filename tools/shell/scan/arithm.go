@@ -79,7 +79,7 @@ func (w *walker) numeric(s string, st *state, depth int) bool {
 		r, size := utf8.DecodeRuneInString(rest)
 		word := rest[:len(rest)-len(strings.TrimLeftFunc(rest, inName))]
 		switch {
-		case r >= '0' && r <= '9': // 0x1f, 16#ff: letters within are digits, and what is no digit is an error
+		case r >= '0' && r <= '9': // 0x1f, 16#ff: letters within are digits, and what is not a digit is an error
 			rest = strings.TrimLeftFunc(rest, func(r rune) bool { return inName(r) || strings.ContainsRune("#@.", r) })
 		case word != "": // a variable, whose value is an expression again
 			if !w.numeric(word, st, depth) || strings.HasPrefix(rest[len(word):], Hole) {

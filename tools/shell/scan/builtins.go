@@ -294,7 +294,7 @@ func (w *walker) pushd(args []Word, st *state) (fail state) {
 }
 
 // leaves reports that exit or return surely ends what is walked: bash goes on after return outside of functions, logout
-// in a shell that is no login shell, and a status it does not understand.
+// in a shell that is not a login shell, and a status it does not understand.
 // When in doubt it answers no: the rest of the script is then looked at as well, which can only add questions.
 func (w *walker) leaves(name string, c *Visit) bool {
 	if name == "logout" || name == "return" && w.inFunc == 0 || len(c.Args) > 2 {
@@ -319,7 +319,7 @@ func (w *walker) options(c *Visit) {
 		case changesReading[s], set && len(s) > 1 && (s[0] == '-' || s[0] == '+') && strings.ContainsAny(s, "kPHB"):
 			w.opaque("the option " + s + " changes how the rest is read")
 		}
-		// The first word that is no option begins the positional parameters, which change no reading.
+		// The first word that is not an option begins the positional parameters, which change no reading.
 		if set && ok && s != "" && s[0] != '-' && s[0] != '+' && !shellOptions[s] {
 			return
 		}

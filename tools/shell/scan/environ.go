@@ -90,7 +90,7 @@ func (w *walker) declare(c *syntax.DeclClause, st *state) {
 	for _, a := range c.Args {
 		if a.Naked && a.Name == nil {
 			w.inside(a.Value, st)
-			// A word that is no assignment by its syntax may become an option or one after expansion: declare "$x".
+			// A word that is not an assignment by its syntax may become an option or one after expansion: declare "$x".
 			for _, field := range w.args(a.Value, st) {
 				w.declared(field)
 				for _, v := range field.Values {

@@ -328,7 +328,7 @@ func (p *paths) addPattern(pat string, access Access) bool {
 func (p *paths) addListed(pat string) {
 	parts := strings.Split(strings.ReplaceAll(pat, Hole, "*"), "/")
 	last := len(parts) - 1
-	// What stands behind the last wildcard is no folder that the shell lists.
+	// What stands behind the last wildcard is not a folder that the shell lists.
 	for last > 0 && !strings.ContainsAny(parts[last], "*?[") {
 		last--
 	}

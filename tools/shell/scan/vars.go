@@ -101,7 +101,7 @@ var numberWord = &syntax.Word{Parts: []syntax.WordPart{&syntax.ArithmExp{}}}
 type chainSpan struct{ chain, from, to int }
 
 // chain reports a statement made of calls joined by && only, and collects its calls in leaves. A compound statement may be
-// a link of the chain too, but what is assigned within it is no leaf: its body may not run.
+// a link of the chain too, but what is assigned within it is not a leaf: its body may not run.
 // Within such a chain a later call runs only when all before it have succeeded, so an assignment in it has surely happened.
 func chain(s *syntax.Stmt, leaves map[syntax.Node]bool) bool {
 	// ! x=1 && y: the next call runs although this one failed. x=1 & y: the assignment stays in a subshell.

@@ -142,7 +142,7 @@ func braces(word *syntax.Word) ([]*syntax.Word, bool) {
 	if !syntax.SplitBraces(&copied) {
 		return nil, false
 	}
-	// "?unknown" is no name of a variable, so param answers anything for it.
+	// "?unknown" is not a name of a variable, so param answers anything for it.
 	unknown := []*syntax.Word{{Parts: []syntax.WordPart{&syntax.ParamExp{Param: &syntax.Lit{Value: "?unknown"}}}}}
 	if countBraces(&copied) > maxBraces {
 		return unknown, true

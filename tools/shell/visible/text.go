@@ -35,7 +35,7 @@ func Deceptive(command string) string {
 		case r < 0x80:
 		case hidden(r):
 			return fmt.Sprintf("it contains the invisible character U+%04X", r)
-		// U+2800 is the Braille pattern without dots, which is no space to Unicode and shows as one.
+		// U+2800 is the Braille pattern without dots, which is not a space in Unicode and shows as one.
 		case unicode.IsSpace(r) || r == 0x2800 || unicode.Is(unicode.Zs, r):
 			return fmt.Sprintf("it contains U+%04X, which looks like a blank but is not one", r)
 		}
@@ -76,7 +76,7 @@ func Acts(r rune) bool {
 }
 
 // Printable is text of a program or a file with what Acts spelled out as ‹U+…›. A CRLF line end becomes a plain one. Unlike
-// Text it leaves unusual blanks and look-alike letters alone, which are no deception in the prose of their languages.
+// Text it leaves unusual blanks and look-alike letters alone, which are not deception in the prose of their languages.
 func Printable(s string) string {
 	if strings.IndexFunc(s, Acts) < 0 {
 		return s
