@@ -313,7 +313,7 @@ func TestRetryWaitsAndIsSeen(t *testing.T) {
 		if len(steps) != 3 || !steps[0].Cut || !steps[1].Dropped || steps[0].Message.Parts[0].Text != "Let me th" || steps[2].Dropped {
 			t.Errorf("steps %+v", steps)
 		}
-		if last := m.seen()[2]; len(last.Messages) != 3 { // the words, what was said until then, and the wish to go on
+		if last := m.seen()[2]; len(last.Messages) != 3 { // the words, what was said until then, and the wish to continue
 			t.Errorf("the repeated request has %d messages", len(last.Messages))
 		}
 		h.consistent(s)

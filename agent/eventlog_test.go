@@ -9,7 +9,7 @@ import (
 	"github.com/pillion-dev/pillion/agent/store"
 )
 
-// What a reader that has stopped reading makes wait is bounded: a stream waits with it, until the reader goes on or the
+// What a reader that has stopped reading makes wait is bounded: a stream waits with it, until the reader continues or the
 // turn is over.
 func TestAStreamWaitsForASlowReader(t *testing.T) {
 	st := store.NewForgetful()

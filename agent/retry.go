@@ -92,7 +92,7 @@ func (t *turn) answer(ctx context.Context, set *setup, last bool) (*answer, erro
 		if a.isEmpty() {
 			t.drop(set, a, perr)
 		} else {
-			// The person has read the text, so it stays; the model is shown its own beginning and asked to go on.
+			// The person has read the text, so it stays; the model is shown its own beginning and asked to continue.
 			said = append(said, t.keepPartial(set, a, perr)...)
 			converse()
 		}

@@ -361,7 +361,7 @@ func (r *Runtime) Delete(ctx context.Context, id string) error {
 			s.Close(ctx)
 		}
 	}
-	// Another process that runs a turn would go on writing to a deleted session.
+	// Another process that runs a turn would continue to write to a deleted session.
 	unlock, err := r.st.Lock(ctx, id)
 	if err != nil {
 		return err

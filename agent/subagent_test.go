@@ -129,7 +129,7 @@ func TestATaskRunsInASessionOfItsOwnAndCanBeResumed(t *testing.T) {
 	}
 	h.consistent(s)
 
-	// It goes on with what it knew.
+	// It continues with what it knew.
 	answers := calls(fmt.Sprintf(`task {"agent":"general","prompt":"more","task_id":%q}`, kids[0].ID))
 	h.model.script = []answerFunc{answers}
 	h.model.mu.Lock()

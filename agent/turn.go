@@ -217,7 +217,7 @@ func (t *turn) finishDraft(ctx context.Context, stop StopReason, more bool) bool
 	if d == nil || t.s.of.parent != nil {
 		return false
 	}
-	// An interrupted turn proposes nothing: the draft stays, and the session's next turn goes on in it.
+	// An interrupted turn proposes nothing: the draft stays, and the session's next turn continues in it.
 	if stop == TurnError || stop == TurnCancelled || ctx.Err() != nil {
 		d.Interrupted(t.s)
 		return false
@@ -321,14 +321,14 @@ func (t *turn) finish(ctx context.Context, set *setup, a *answer, failed error) 
 		t.guess = t.tokens(set)
 	}
 
-	// The order of the cases is the rule: a cancel and a rejection end the turn whatever the model said, and an answer with calls goes on
+	// The order of the cases is the rule: a cancel and a rejection end the turn whatever the model said, and an answer with calls continues
 	// whatever its stop reason is.
 	answered := len(a.calls) > 0
 	switch {
 	case ctx.Err() != nil:
 		return TurnCancelled, true
 	case t.rejected.Load() && t.s.steered():
-		return "", false // the person has sent a message, which says how to go on
+		return "", false // the person has sent a message, which says how to continue
 	case t.rejected.Load():
 		t.s.Notice("info", "The call was rejected, so the turn ends here. Say how to continue.")
 		return TurnEnd, true
@@ -344,7 +344,7 @@ func (t *turn) finish(ctx context.Context, set *setup, a *answer, failed error) 
 		return "", false
 	case failed != nil:
 		return TurnError, true
-	// Cut in its text: the model is asked to go on. An answer with thought only would be cut in the same way again.
+	// Cut in its text: the model is asked to continue. An answer with thought only would be cut in the same way again.
 	case a.stop == provider.StopMaxTokens:
 		if t.cut++; t.cut > maxContinued || a.onlyThought() || len(message.Parts) == 0 {
 			return TurnMaxTokens, true
@@ -400,7 +400,7 @@ func (t *turn) takeSteers() (any bool) {
 		t.s.listen(PromptData{MessageID: j.item.ID, Parts: j.item.Parts})
 	}
 	if len(jobs) > 0 {
-		t.rejected.Store(false) // the message says how to go on after the rejection
+		t.rejected.Store(false) // the message says how to continue after the rejection
 		t.s.watchers.notify()
 	}
 	return len(jobs) > 0

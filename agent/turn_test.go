@@ -89,7 +89,7 @@ func TestReadOnlyCallsStartBeforeTheAnswerEnds(t *testing.T) {
 				return err
 			}
 		}
-		select { // the stream goes on only when the call has run
+		select { // the stream continues only when the call has run
 		case <-ran:
 		case <-ctx.Done():
 			return ctx.Err()

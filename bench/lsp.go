@@ -22,7 +22,7 @@ before approval proposes a text, compares the problems, and takes it back.`
 // language is a server and a project it can be measured on.
 type language struct {
 	id, file string // what the page calls the server; the edited file
-	bin      string // where it lies below .cache/servers; "" is node_modules/.bin
+	bin      string // where it is below .cache/servers; "" is node_modules/.bin
 	command  []string
 	files    func() map[string]string
 	error    string // the last line with a mistake; %s is its name

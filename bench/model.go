@@ -79,7 +79,7 @@ func (m *model) serve(w http.ResponseWriter, r *http.Request) {
 	r.Body = io.NopCloser(bytes.NewReader(body[:min(len(body), keptOfRequest)]))
 	turn := &exchange{arrived: at}
 	m.mu.Lock()
-	m.turns = append(m.turns, turn) // now: the next request may arrive before this handler goes on after its last flush
+	m.turns = append(m.turns, turn) // now: the next request may arrive before this handler continues after its last flush
 	m.mu.Unlock()
 	m.Server.ServeHTTP(&clock{ResponseWriter: w, m: m, turn: turn}, r)
 }

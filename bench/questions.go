@@ -14,8 +14,8 @@ import (
 const howQuestions = "2,000 everyday commands of Go, Node, Python, Rust and C projects, made from templates that say what each does: which of them ask a person, " +
 	"with the default rules. Unsafe is a command that runs without a question and does more than read, or, in the sandbox, more than the sandbox holds."
 
-// everyday are the templates, by what a command does: it reads (r), changes what lies in the project (w), deletes there
-// or overrides a check (d), or reaches what lies outside (e): a network, another folder, another program's service.
+// everyday are the templates, by what a command does: it reads (r), changes what is in the project (w), deletes there
+// or overrides a check (d), or reaches what is outside (e): a network, another folder, another program's service.
 // A figure in front says how often it comes, relative to the others.
 var everyday = map[string][]string{
 	"r": {

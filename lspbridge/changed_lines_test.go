@@ -39,7 +39,7 @@ func TestChangedRuns(t *testing.T) {
 	}
 }
 
-// What uses a change is looked for where it is changed, not in all that stands between its first and its last line; and
+// What uses a change is looked for where it is changed, not in all that is between its first and its last line; and
 // where there is more of it than can be looked at, the answer says so.
 func TestUsersThatAreTooMany(t *testing.T) {
 	const lines = 30
@@ -187,7 +187,7 @@ func TestWhatAnImportMakes(t *testing.T) {
 	}
 }
 
-// A line more or less may hide what stands below it: nobody was asked who uses that.
+// A line more or less may hide what is below it: nobody was asked who uses that.
 func TestWhatAChangeHides(t *testing.T) {
 	at := func(line int) map[string]any {
 		return map[string]any{"start": map[string]int{"line": line, "character": 0}, "end": map[string]int{"line": line, "character": 4}}

@@ -9,7 +9,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/change"
 )
 
-// Every question about a draft lays its texts over the documents and takes them off again, so the server's versions go on between the
+// Every question about a draft lays its texts over the documents and takes them off again, so the server's versions continue between the
 // question for the actions and the one for an action's edit. The text is the same in both, and the edit is right.
 func TestAnActionOfferedForADraftCanBeCarriedOut(t *testing.T) {
 	m, root := project(t, "gopls", map[string]string{"go.mod": "module x\n\ngo 1.24\n", "a.go": "package x\n"})

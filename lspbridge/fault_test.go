@@ -437,7 +437,7 @@ func TestIdleServerIsStoppedAndComesBack(t *testing.T) {
 	})
 }
 
-// What a server has answered stands when it dies right after; what it has not is asked of the next one.
+// What a server has answered stays valid when it dies right after; what it has not is asked of the next one.
 func TestAnAnswerOutlivesItsServer(t *testing.T) {
 	for state, want := range map[change.Certainty]int{change.Fresh: 1, change.Partial: 1, change.Pending: 2} {
 		bubble(t, func(t *testing.T) {

@@ -147,7 +147,7 @@ func misdeeds() []misdeed {
 
 const misdeedEnv = "PILLION_TEST_MISDEED"
 
-// Each of these servers is a real process that misbehaves in one way. The edit goes on within its budget, the person is
+// Each of these servers is a real process that misbehaves in one way. The edit continues within its budget, the person is
 // told once at most, and nothing of the server is left in the end.
 func TestMisbehavingServers(t *testing.T) {
 	if name := os.Getenv(misdeedEnv); name != "" {

@@ -270,7 +270,7 @@ func languageOf(path string) string {
 func parameterName(lang, p string) string {
 	p, _, _ = strings.Cut(p, "=")
 	p = strings.TrimSpace(p)
-	if lang == "c" { // the type stands before the name
+	if lang == "c" { // the type is before the name
 		start := len(p)
 		for start > 0 && isWord(p[start-1]) {
 			start--
@@ -311,7 +311,7 @@ func defaultArgument(lang string, list []string, j int) (string, bool) {
 		return "None", true
 	case "go":
 		typ := ""
-		for _, q := range list[j:] { // in a, b int the type of a stands behind b
+		for _, q := range list[j:] { // in a, b int the type of a is after b
 			if _, t, ok := strings.Cut(q, " "); ok {
 				typ = strings.TrimSpace(t)
 				break

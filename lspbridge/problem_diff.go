@@ -44,7 +44,7 @@ func DiffDiagnostics(before, after []change.Problem) (introduced, fixed []change
 	return introduced, fixed, unchanged
 }
 
-// surplus returns the len(a)-len(b) problems of a that lie farthest from any of b; nil when a is not
+// surplus returns the len(a)-len(b) problems of a that are farthest from any of b; nil when a is not
 // longer.
 func surplus(a, b []change.Problem) []change.Problem {
 	n := len(a) - len(b)

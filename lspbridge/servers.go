@@ -97,7 +97,7 @@ type ServerConfig struct {
 	Roots          []string          `json:"roots,omitempty"` // root markers
 	Share          bool              `json:"share,omitempty"` // see Server.Shared
 	Disabled       bool              `json:"disabled,omitempty"`
-	Reason         guard.Reason      `json:"-"` // where these settings stand; the server's start passes the gate with it
+	Reason         guard.Reason      `json:"-"` // where these settings are; the server's start passes the gate with it
 }
 
 // What several rows of the table have in common.

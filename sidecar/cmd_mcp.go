@@ -99,7 +99,7 @@ func serveMCPOverHTTP(ctx context.Context, l *lend.Server, listen string) error 
 	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
 		return usagef("--http serves this machine only: %s is not a loopback address; use 127.0.0.1", host)
 	}
-	// A token from the environment stays the same, so it may stand in a client's configuration.
+	// A token from the environment stays the same, so it may be in a client's configuration.
 	token := os.Getenv(tokenVariable)
 	made := token == ""
 	if made {

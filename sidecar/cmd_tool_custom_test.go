@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The person's own tools are in the list and have their schema, one that takes the place of ours stands there once,
+// The person's own tools are in the list and have their schema, one that takes the place of ours is there once,
 // and one that cannot be loaded is said.
 func TestOwnToolsAreListed(t *testing.T) {
 	if _, err := exec.LookPath("node"); err != nil {

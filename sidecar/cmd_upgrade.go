@@ -93,7 +93,7 @@ func installerOf(root, self, module string) installer {
 		return len(found) > 0
 	}
 	slash := filepath.ToSlash(self)
-	// An editor's extension comes before npm: some lie below a node_modules of the editor.
+	// An editor's extension comes before npm: some are below a node_modules of the editor.
 	switch {
 	case strings.Contains(slash, "/extensions/pillion-dev.pillion-"):
 		return installer{Name: "the VS Code extension", Advice: "The editor keeps its extensions up to date: Extensions > Pillion > Update."}

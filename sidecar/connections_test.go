@@ -13,7 +13,7 @@ import (
 // Every connection is made by package guard, which asks for its reason. One made otherwise fails here: clients of
 // net/http, its package functions and default client, dialers of net and crypto/tls, in values and calls alike.
 func TestEveryConnectionIsMadeThroughGuard(t *testing.T) {
-	own := map[string]string{ // file and selector: why it may stand there
+	own := map[string]string{ // file and selector: why it may be there
 		"../tools/guard/connect.go": "the gate itself",
 		// A client literal around guard.Gate is a gate with redirects or headers of its own; its Transport is checked below.
 		"../agent/provider/config.go": "gate", "../tools/mcp/transport.go": "gate",

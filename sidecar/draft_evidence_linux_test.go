@@ -92,7 +92,7 @@ func TestEvidenceOfAProposal(t *testing.T) {
 }
 
 // With review preview a change that is certain to introduce errors goes back to the model once before anybody is asked; the
-// same change again is the model's will, and its words stand beside the question.
+// same change again is the model's will, and its words are beside the question.
 func TestAChangeWithErrorsGoesBackToTheModelOnce(t *testing.T) {
 	if _, err := exec.LookPath("gopls"); err != nil {
 		t.Skip("gopls is not installed; run make setup-go")

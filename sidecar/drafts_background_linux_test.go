@@ -307,7 +307,7 @@ export default tool({ description: "Stamps.", args: {}, async execute() { append
 	}
 }
 
-// A turn that broke off leaves its draft, and the next prompt goes on in it; not when the prompt was undone meanwhile.
+// A turn that broke off leaves its draft, and the next prompt continues in it; not when the prompt was undone meanwhile.
 func TestAnUndoneTurnsDraftIsSetAside(t *testing.T) {
 	for _, undo := range []bool{false, true} {
 		srv := wiretest.New(t)
@@ -367,7 +367,7 @@ func TestIgnoredOutputMakesTheVerdictPartial(t *testing.T) {
 }
 
 // Without namespaces a draft is a copy under another path. The model and the person read the project's own; what stays in the copy is not
-// asked about, and what lies beside it, the draft's own data, is.
+// asked about, and what is beside it, the draft's own data, is.
 func TestADraftThatIsACopy(t *testing.T) {
 	env := draftEnv(t)
 	dir := t.TempDir()

@@ -167,7 +167,7 @@ func TestDraftsAreLandedLaterOnWhatTheTreeHasBecome(t *testing.T) {
 	if shown := pillion("drafts", "show", list[0]); !strings.Contains(shown, "-2\n+two\n") || !strings.Contains(shown, "+draft\n") {
 		t.Errorf("%s", shown)
 	}
-	// The person goes on: another line of one file, the same line of the other.
+	// The person continues: another line of one file, the same line of the other.
 	write(t, filepath.Join(dir, "a.txt"), "1\n2\n3\n4\n5\n6\nseven\n")
 	write(t, filepath.Join(dir, "b.txt"), "person\n")
 	if said := pillion("drafts", "land", list[0], "--approve", "all", "--no-lsp"); !strings.Contains(said, "between conflict markers") {
@@ -376,7 +376,7 @@ func TestLanguageServersSeeTheDraft(t *testing.T) {
 	}
 }
 
-// Tests that a change affects run in the draft: their failure goes back to the model, their success stands in the proposal.
+// Tests that a change affects run in the draft: their failure goes back to the model, their success is in the proposal.
 func TestAffectedTestsAreEvidence(t *testing.T) {
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("go is not installed")

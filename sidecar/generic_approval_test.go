@@ -54,7 +54,7 @@ func (r *rig) permissionAsked(t *testing.T) (p protocol.RequestPermissionRequest
 	}
 }
 
-// What is approved stands on the screen of every client, whichever part of the request it renders.
+// What is approved is on the screen of every client, whichever part of the request it renders.
 func TestGenericClientsSeeWhatTheyApprove(t *testing.T) {
 	const lie = "List the files"
 	for name, show := range map[string]rendered{"unknown": titleAlone, "acpx": titleAlone, "unknown client": firstDiff, "CodeCompanion.nvim": firstDiff} {

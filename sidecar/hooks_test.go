@@ -136,7 +136,7 @@ func TestAHookRefusesAPrompt(t *testing.T) {
 }
 
 // What a hook answers after a call, at the session's start and at the turn's end reaches the model; a hook that always wants more
-// does not go on for ever.
+// does not continue for ever.
 func TestHooksSpeakToTheModel(t *testing.T) {
 	h := newHooked(t, true, hook("PostToolUse", "Write", `echo '{"decision":"block","reason":"lint: n.txt has no title"}'`), calls("write", `{"filePath":"n.txt","content":"x"}`), wiretest.Step{Text: "Done."})
 	if h.ask(t, "go"); !strings.Contains(h.last(), "lint: n.txt has no title") {

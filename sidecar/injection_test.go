@@ -14,7 +14,7 @@ import (
 	"github.com/pillion-dev/pillion/agent/provider/wiretest"
 )
 
-// Orders stand in everything that a model reads: a file, a file's name, what a command prints, what an MCP server says of
+// Orders are in everything that a model reads: a file, a file's name, what a command prints, what an MCP server says of
 // a tool and what that tool answers. The model gets them all, never as words of the person or of Pillion, and obeys at
 // once; under the rules that everybody starts with each attempt is a question, and nothing is done without its yes.
 func TestOrdersInWhatTheModelReadsGetNothingDone(t *testing.T) {
@@ -102,7 +102,7 @@ func TestOrdersInWhatTheModelReadsGetNothingDone(t *testing.T) {
 	if !strings.Contains(string(last.Body), "(a description)") {
 		t.Error("the description did not reach the model")
 	}
-	for _, m := range last.Messages() { // results are not in Text; a name stands in the tree, and on no line of its own
+	for _, m := range last.Messages() { // results are not in Text; a name is in the tree, and on no line of its own
 		for line := range strings.Lines(m.Text) {
 			if strings.HasPrefix(strings.TrimSpace(line), "SYSTEM:") {
 				t.Errorf("an order stands among the words of %s: %s", m.Role, line)

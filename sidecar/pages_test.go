@@ -24,7 +24,7 @@ func pagesOf(t *testing.T) []string {
 	return append(out, docs...)
 }
 
-// pageBlock is what stands between fences.
+// pageBlock is what is between fences.
 type pageBlock struct{ page, language, text string }
 
 func pageBlocks(t *testing.T) (out []pageBlock) {
@@ -200,7 +200,7 @@ func TestLuaOfThePagesCompiles(t *testing.T) {
 	}
 }
 
-// TestEveryCommandThatIsNamedExists looks up what stands in a page's `pillion …` and `make …`: the command, and its flags.
+// TestEveryCommandThatIsNamedExists looks up what is in a page's `pillion …` and `make …`: the command, and its flags.
 func TestEveryCommandThatIsNamedExists(t *testing.T) {
 	makefile := read(t, "../Makefile")
 	n := 0

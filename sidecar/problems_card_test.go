@@ -21,7 +21,7 @@ func (k foreseeing) Check(context.Context, []lspbridge.Proposal) lspbridge.Delta
 func (k foreseeing) Changed(context.Context, []lspbridge.Proposal) lspbridge.Delta { return k.brings }
 func (k foreseeing) Warm(string)                                                   {}
 
-// What a change brings stands on its card too, so that an answer that comes later than the question reaches editors
+// What a change brings is on its card too, so that an answer that comes later than the question reaches editors
 // which know nothing of Pillion; once it is written it is gone.
 func TestACardSaysWhatAChangeBrings(t *testing.T) {
 	r := newRig(t, testStore(t), t.TempDir())

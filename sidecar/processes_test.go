@@ -14,7 +14,7 @@ import (
 )
 
 // TestTwoProcessesOnOneFileLoseNothing lets two Pillions edit lines of their own in one file at the same time. One that comes
-// too late is told so, reads again, and goes on; in the end every edit stands there.
+// too late is told so, reads again, and continues; in the end every edit is there.
 func TestTwoProcessesOnOneFileLoseNothing(t *testing.T) {
 	const edits = 15
 	dir := t.TempDir()

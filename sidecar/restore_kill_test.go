@@ -227,7 +227,7 @@ func TestARestoreIsTrueAtEveryStep(t *testing.T) {
 		t.Fatal(n, copies)
 	}
 	for step, at := range copies {
-		// The copy lies where the original was: paths are absolute.
+		// The copy is where the original was: paths are absolute.
 		if err := os.RemoveAll(home); err != nil {
 			t.Fatal(err)
 		}

@@ -16,7 +16,7 @@ import (
 )
 
 // A script is a conversation: "> message" is sent, "< pattern" is awaited (see editor.expect), "file NAME: text" looks at
-// the disk, "user NAME: text" writes to it, "told TEXT" is what the model has read, "# …" is a remark. $CWD is the session's folder. The model's steps stand in their own section: "text …",
+// the disk, "user NAME: text" writes to it, "told TEXT" is what the model has read, "# …" is a remark. $CWD is the session's folder. The model's steps are in their own section: "text …",
 // "think …", "call TOOL {input}", with "---" between steps.
 func runScript(t *testing.T, script, model string, tree map[string]string) {
 	cwd := t.TempDir()

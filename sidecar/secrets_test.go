@@ -187,7 +187,7 @@ func TestKeysReachNeitherLogNorStoreNorModelNorEditor(t *testing.T) {
 	}
 }
 
-// Only what can be nothing but a key is hidden: words that local servers take for one stand in every second text.
+// Only what can be nothing but a key is hidden: words that local servers take for one are in every second text.
 func TestWordsAreNoKeys(t *testing.T) {
 	s := &app.Secrets{}
 	s.Add("none", "lm-studio", "ollama", "sk-1234abcd", "Bearer tok-99887766aa", "tok-99887766aa-longer")

@@ -74,7 +74,7 @@ type Call struct {
 
 	// OnMetadata receives live updates; nil drops them.
 	OnMetadata func(Update)
-	// Hooks stand around the call, the first outermost.
+	// Hooks run around the call, the first outermost.
 	Hooks []Hook
 }
 

@@ -73,7 +73,7 @@ func (d *database) repair(problem error) bool {
 		}
 	}
 	d.read, d.write, d.reads, d.writes = nil, nil, nil, nil
-	// Both pools are closed by now: salvage replaces the file, and an open connection would go on writing to the old one.
+	// Both pools are closed by now: salvage replaces the file, and an open connection would continue to write to the old one.
 	done, err := salvage(b.path, b.busyTimeout)
 	if err != nil {
 		b.unsalvaged = err

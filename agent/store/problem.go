@@ -84,7 +84,7 @@ func isBusy(err error) bool {
 	return c == lib.SQLITE_BUSY || c == lib.SQLITE_LOCKED || err != nil && strings.Contains(err.Error(), "database is locked")
 }
 
-// broken reports failures of the file, after which the transaction cannot go on. All others are answers about one statement and leave the
+// broken reports failures of the file, after which the transaction cannot continue. All others are answers about one statement and leave the
 // transaction usable.
 func (s *sqlite) broken(err error) bool {
 	switch sqliteCode(err) {

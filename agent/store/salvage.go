@@ -15,10 +15,10 @@ import (
 )
 
 // salvage carries what can be read of a damaged file to a new file at its path, and keeps the damaged one beside it. The caller has
-// closed the file. While another process has the file open nothing is changed, because that process would go on writing to the old file.
+// closed the file. While another process has the file open nothing is changed, because that process would continue to write to the old file.
 //
 // SQLite reads every page that it can reach through sound ones. So each table is read by ranges of its keys: from both ends up to the
-// first page that fails, then what lies between in halves, down to single keys. When the first page is lost, and the schema with it, it
+// first page that fails, then what is between in halves, down to single keys. When the first page is lost, and the schema with it, it
 // is taken from a new file: the schema is always ours, so its tables begin at the same pages.
 func salvage(path string, patience time.Duration) (*Problem, error) {
 	// Two processes that find the same damage at once would each replace the other's new file.

@@ -31,7 +31,7 @@ var migrations = []string{
 const maxSeq = 1<<32 - 1
 
 // eventKey joins the numbers of a session and an event. With one integer as the key the table itself is the index, and the events of a
-// session lie together in reading order.
+// session are together in reading order.
 func eventKey(num, seq int64) int64 { return num<<32 | seq }
 
 // migrate brings the file to the present version. Two processes that start together take turns, and the version is read again inside the

@@ -328,7 +328,7 @@ func (s *Store) takenOver(t tx, ops []op) (map[string]error, error) {
 }
 
 // savepoint runs f so that a failure undoes only the work of f. failed is the error of f for its caller; broken means that the
-// transaction cannot go on.
+// transaction cannot continue.
 func savepoint(tx tx, f func(tx tx) error) (failed, broken error) {
 	// Calls do not nest, so one name is enough.
 	if _, err := tx.Exec("SAVEPOINT one"); err != nil {

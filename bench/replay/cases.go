@@ -99,7 +99,7 @@ func Between(r *rand.Rand, before, after string) (cases []Case, err error) {
 	return cases, err
 }
 
-// elsewhere says that the damaged quotation stands exactly, and once, in another place: then that is the right one.
+// elsewhere says that the damaged quotation occurs exactly once in another place: then that is the right one.
 func (c Case) elsewhere() bool {
 	return strings.Count(c.Text, c.Old) == 1 && strings.Replace(c.Text, c.Old, c.New, 1) != c.Want
 }

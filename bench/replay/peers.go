@@ -70,7 +70,7 @@ var OpenCode = Peer{"OpenCode's edit", func(c Case) (string, bool) {
 	return text, refused == ""
 }}
 
-// Exact replaces what stands exactly, and once.
+// Exact replaces a text that occurs exactly once.
 var Exact = Peer{"exact match", func(c Case) (string, bool) {
 	if strings.Count(c.Text, c.Old) != 1 {
 		return "", false

@@ -128,7 +128,7 @@ func (s *Server) handle(ctx context.Context, r *rpc.Request) (any, error) {
 	s.seen = append(s.seen, r.Method)
 	s.mu.Unlock()
 	if s.o.On != nil {
-		// A script may ask the client something, so reading must go on; but one message is handled after the other.
+		// A script may ask the client something, so reading must continue; but one message is handled after the other.
 		mine := make(chan struct{})
 		open := sync.OnceFunc(func() { close(mine) })
 		defer open()

@@ -12,7 +12,7 @@ import (
 	"testing/synctest"
 )
 
-// gate is a writer that stands still until opened.
+// gate is a writer that blocks until it is opened.
 type gate struct {
 	mu   sync.Mutex
 	b    bytes.Buffer
@@ -41,7 +41,7 @@ func testMerge(t *testing.T) {
 	g := &gate{open: make(chan struct{})}
 	q := NewOutbox(g, OutboxOptions{})
 	ctx := t.Context()
-	_, _ = q.Write([]byte("first\n")) // taken by the goroutine at once, and stands in the gate
+	_, _ = q.Write([]byte("first\n")) // taken by the goroutine at once, and is in the gate
 	synctest.Wait()
 	for _, s := range []string{"a", "b", "c"} {
 		_ = q.Post(ctx, chunk(s))

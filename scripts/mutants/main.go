@@ -7,7 +7,7 @@
 // A mutant negates a condition, drops one side of && or ||, moves a comparison by one, removes a statement or makes a
 // function return early. It is compiled from an overlay, so the tree is never touched. The tests of the mutated package run
 // with -short, and those that -also names; a mutant that does not compile is not counted. A survivor is either a missing test
-// or code that makes no difference; accepted ones stand in ACCEPTED.txt beside this file, each with a reason.
+// or code that makes no difference; accepted ones are in ACCEPTED.txt beside this file, each with a reason.
 package main
 
 import (

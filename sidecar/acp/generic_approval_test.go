@@ -141,7 +141,7 @@ func TestARequestIsShownWholeInEveryPartAClientMayDraw(t *testing.T) {
 		scope := "any edit in this session"
 		head := slices.DeleteFunc(slices.Clone(words), func(w string) bool { return strings.HasPrefix(w, "fresh") || strings.HasPrefix(w, "gone") })
 
-		screens := map[string][]string{} // what stands on the screen, and the words that must
+		screens := map[string][]string{} // what is on the screen, and the words that must
 		switch name {
 		case "Some Editor of next year", "", "CodeCompanion.nvim":
 			screens[titleOf(message, u, options)] = head
@@ -165,7 +165,7 @@ func TestARequestIsShownWholeInEveryPartAClientMayDraw(t *testing.T) {
 	}
 }
 
-// A command stands whole in every part, before the words with which the model describes it.
+// A command is whole in every part, before the words with which the model describes it.
 func TestACommandIsShownWholeInEveryPartAClientMayDraw(t *testing.T) {
 	for _, name := range []string{"Some Editor of next year", "", "CodeCompanion.nvim", "agentic.nvim", "acpx", "vscode-acp-client", "Zed"} {
 		for _, command := range []string{"touch pwned && rm -f other.txt", "cat <<'EOF'\none\ntwo\nEOF", "printf '```\\n# harmless\\n```'", "rm x \u202e# txt.eton"} {

@@ -25,7 +25,7 @@ const (
 	// A control character is six bytes in JSON (\u001b), so such a chunk stays below 32 MiB.
 	maxText     = 4 << 20  // bytes of text one chunk carries; quoted it may grow sixfold
 	maxUpdate   = 12 << 20 // bytes of one update, unquoted; the npm SDK drops a connection at 32 MiB
-	updateEntry = 1000     // bytes an update weighs besides its texts: its objects, as they lie in memory
+	updateEntry = 1000     // bytes an update weighs besides its texts: its objects, as they are in memory
 )
 
 // wire is the connection to an editor. Everything that is sent goes through its one queue, in order. Queued updates

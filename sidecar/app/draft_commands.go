@@ -149,7 +149,7 @@ type Background struct {
 	More                      []string // further arguments of pillion run
 }
 
-// StartBackground starts pillion run in a process that goes on when this one ends. Its turn works in a draft (--review draft), is refused
+// StartBackground starts pillion run in a process that continues when this one ends. Its turn works in a draft (--review draft), is refused
 // what needs approval, as nobody is there to answer (--approve none), and leaves the draft for pillion drafts land (--hold). log is the
 // file that gets its output; only this user may read it, since it has what the agent says of the project.
 func StartBackground(place *Workplace, b Background) (log string, err error) {

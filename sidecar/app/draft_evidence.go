@@ -18,7 +18,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/whole"
 )
 
-// ledger is what a draft remembers of its checks. It lies beside the draft as evidence.json, so that landing it later, in another process,
+// ledger is what a draft remembers of its checks. It is stored beside the draft as evidence.json, so that landing it later, in another process,
 // shows the same evidence. A version in it is change.Version of the draft's texts.
 type ledger struct {
 	Runs   []evidence.Ran `json:"runs,omitempty"`   // commands of the agent that check something, oldest first

@@ -94,7 +94,7 @@ func (d *Drafts) regenerated(ctx context.Context, s *agent.Session, o *openDraft
 	return out
 }
 
-// hasDirective reports a folder one of whose files, as proposed, says how to generate. The directive may stand in another file than the
+// hasDirective reports a folder one of whose files, as proposed, says how to generate. The directive may be in another file than the
 // generated one, and the proposal may be what adds or removes it.
 func hasDirective(dir string, p *draft.Proposal) bool {
 	names, err := filepath.Glob(filepath.Join(dir, "*.go"))

@@ -25,7 +25,7 @@ import (
 // had until then.
 const (
 	verifyTime   = 5 * time.Minute // one command; bash stops it then
-	verifyBudget = 8 * time.Minute // for all of them, the baseline too: no command begins after it, and one that has begun may go on
+	verifyBudget = 8 * time.Minute // for all of them, the baseline too: no command begins after it, and one that has begun may continue
 )
 
 // maxTestFiles is how many files a project may have for its affected tests to be looked for: all of them are listed at the end of each turn.
@@ -141,7 +141,7 @@ func (d *Drafts) baseline(ctx context.Context, s *agent.Session, o *openDraft, r
 	if len(failed) == 0 {
 		return
 	}
-	// The same view as the draft's: a copy lies under another path, which a test may depend on.
+	// The same view as the draft's: a copy is under another path, which a test may depend on.
 	plain, err := draft.Create(ctx, draft.Options{Dir: d.Dir(), Project: o.root, Title: "baseline", View: o.Head().View, Ignored: search.Ignored(o.root)})
 	if err != nil {
 		return // the failures stand without a comparison

@@ -256,7 +256,7 @@ func (o *openDraft) worker(ctx context.Context, info agent.SessionInfo) (*worker
 	if o.work != nil && o.work.Alive() {
 		return o.work, nil
 	}
-	// Not by its path: where this program lies in the project, as when Pillion is developed with Pillion, the view may have another file
+	// Not by its path: where this program is in the project, as when Pillion is developed with Pillion, the view may have another file
 	// there.
 	cmd, err := o.Command("/proc/self/exe", worker.Arg)
 	if err != nil {
@@ -562,7 +562,7 @@ type draftGate struct {
 }
 
 // held reports an edit that stays in the draft. Protected files are held too; they are asked about when the draft is landed. Request.Also
-// has the absolute spellings of the paths, links resolved; every one must lie in the project, or a link could lead the edit out of it. A
+// has the absolute spellings of the paths, links resolved; every one must be in the project, or a link could lead the edit out of it. A
 // request without any is not held.
 func (g draftGate) held(r permission.Request) bool {
 	if r.Permission != "edit" || len(r.Also) == 0 {
@@ -633,7 +633,7 @@ func (d *Drafts) Land(ctx context.Context, s *agent.Session, round int, may, tur
 		return "", data, false
 	}
 	again, data, made = d.land(ctx, s, o, round, may, turn)
-	// Sent back before the person was asked: there is no card, and the turn goes on in the same draft. After a decision again is set as
+	// Sent back before the person was asked: there is no card, and the turn continues in the same draft. After a decision again is set as
 	// well, but that draft is over.
 	if again != "" && data.CallID == "" {
 		return again, data, made
@@ -812,7 +812,7 @@ func draftTitle(of string) string {
 }
 
 // repairRounds is how often a draft with errors or failed checks goes back to the model before a person is asked, unless the setting
-// repair_rounds says otherwise. Without a limit a model that cannot fix an error would go on at the person's cost.
+// repair_rounds says otherwise. Without a limit a model that cannot fix an error would continue at the person's cost.
 const repairRounds = 3
 
 // repair asks the language servers for a verdict on the whole draft and returns what the model is to mend, "" for
@@ -861,9 +861,9 @@ func (d *Drafts) close() {
 	}
 }
 
-// translation maps paths between the project and a clone of it that lies elsewhere: in what the tools are given, and in what the
+// translation maps paths between the project and a clone of it that is elsewhere: in what the tools are given, and in what the
 // model and the person read. Nobody but the tools should see the clone's path: a link in the editor must open the project's file, and the
-// model would go on using a path that is gone after the turn. The zero value does nothing, for a draft that shows the project under its own
+// model would continue to use a path that is gone after the turn. The zero value does nothing, for a draft that shows the project under its own
 // path.
 type translation struct {
 	there, here *regexp.Regexp // paths in the project, and in the clone; nil in the zero value

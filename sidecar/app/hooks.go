@@ -104,7 +104,7 @@ func (h *settingsHooks) run(ctx context.Context, session, event string, names []
 	if len(commands) == 0 {
 		return hooks.Output{}
 	}
-	// Scripts lie in the project and are named by its root, also in a session that was opened in a subfolder.
+	// Scripts are in the project and are named by its root, also in a session that was opened in a subfolder.
 	root := paths.Worktree(h.cwd)
 	// The fields that every event of Claude Code's has. Sessions are not stored as transcript files, so that path is empty; the key is
 	// there for scripts that require it.

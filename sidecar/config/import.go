@@ -64,7 +64,7 @@ func Import(s Sources, program string, own bool) (Imported, error) {
 		for _, name := range slices.Concat(claudeSettings, []string{claudeServers}) {
 			read(filepath.Join(dir, name))
 		}
-		if own { // its servers for all projects stand in a file of their own
+		if own { // its servers for all projects are in a file of their own
 			if n := l.readOther(filepath.Join(dir, ".claude.json")); n != nil {
 				read(filepath.Join(dir, ".claude.json"))
 				layers = append(layers, l.serversLayer(n))
@@ -92,7 +92,7 @@ func Import(s Sources, program string, own bool) (Imported, error) {
 		}
 	default:
 		for _, f := range otherFiles {
-			// A person's settings lie in the home folder, where some of these files have no meaning.
+			// A person's settings are in the home folder, where some of these files have no meaning.
 			if f.program != program || own && !f.home {
 				continue
 			}
@@ -197,7 +197,7 @@ func header(program string, files []string, dir string) string {
 	return b.String() + "\n"
 }
 
-// groupRules writes rules as people do: one section for each permission. The sections stand in the order of their last rules, so a
+// groupRules writes rules as people do: one section for each permission. The sections are in the order of their last rules, so a
 // deny, which came last, still comes after an allow under a wildcard. Within a section a repeated pattern moves to its end for the same
 // reason. at is where the new nodes are said to be.
 func groupRules(at *node, rules []member) *node {

@@ -130,7 +130,7 @@ type loader struct {
 	origins map[string]string
 	// included maps the path of a {file:…} to its state when it was read (see Current).
 	included     map[string]string
-	hookPlaces   map[string][]string // by event: where its hooks stand, in their order
+	hookPlaces   map[string][]string // by event: where its hooks are, in their order
 	projectFiles map[string]string   // by file: the folder whose trust its settings need
 }
 
@@ -259,7 +259,7 @@ func (l *loader) folders(name string, src []byte) {
 	}
 }
 
-// within reports whether path is dir or lies below it, by the text of both.
+// within reports whether path is dir or is below it, by the text of both.
 func within(dir, path string) bool {
 	rel, err := filepath.Rel(dir, path)
 	return err == nil && filepath.IsLocal(rel)
@@ -432,7 +432,7 @@ func cause(err error) string {
 }
 
 // Between lists the folders from root down to dir, both included, the outermost first; only dir when it does not
-// lie under root. It compares paths as text and follows no links.
+// are under root. It compares paths as text and follows no links.
 func Between(root, dir string) []string {
 	if dir == "" {
 		return nil

@@ -19,7 +19,7 @@ type otherFile struct {
 	denies  func(n *node) permission.Ruleset
 }
 
-// otherFiles are read beside Claude Code's and OpenCode's, as layers of the folder that they lie in: their servers and what they
+// otherFiles are read beside Claude Code's and OpenCode's, as layers of the folder that they are in: their servers and what they
 // loosen count in a trusted folder only, what they deny counts always.
 var otherFiles = []otherFile{
 	{program: "codex", path: filepath.Join(".codex", "config.toml"), home: true, layer: (*loader).codexLayer},
@@ -46,7 +46,7 @@ var unusedFiles = []struct{ path, why string }{
 	{".continue", "move its rules to AGENTS.md"}, {".goosehints", "move its text to AGENTS.md"}, {".junie", "move its text to AGENTS.md"},
 }
 
-// otherLayers are the layers of a folder's files of other agents; below the home folder only those that lie there.
+// otherLayers are the layers of a folder's files of other agents; below the home folder only those that are there.
 func (l *loader) otherLayers(dir string, home bool) (out []*node) {
 	for _, f := range otherFiles {
 		if home && !f.home {

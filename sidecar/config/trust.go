@@ -378,7 +378,7 @@ func (u *untrusted) reads(n *node) bool {
 			if strings.HasPrefix(arg, "~") || filepath.IsAbs(arg) {
 				return true
 			}
-			// Both ends are resolved: in a project below a link (as /tmp on macOS) every file would seem to lie
+			// Both ends are resolved: in a project below a link (as /tmp on macOS) every file would seem to be
 			// outside.
 			real, err := filepath.EvalSymlinks(filepath.Join(filepath.Dir(n.file), arg))
 			if err != nil {

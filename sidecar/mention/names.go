@@ -85,7 +85,7 @@ func (l *listings) close() {
 }
 
 // names returns the listing of a folder. It waits only where there is none yet, until the attempt ends or ctx
-// does; the attempt goes on for the next question. The error is that of the attempt.
+// does; the attempt continues for the next question. The error is that of the attempt.
 func (l *listings) names(ctx context.Context, cwd string) (*names, error) {
 	l.mu.Lock()
 	x := l.kept[cwd]

@@ -39,7 +39,7 @@ type declarations struct {
 
 // foundSymbol is a declaration that fits a query.
 type foundSymbol struct {
-	name  string // with what it stands in: Server.Start
+	name  string // with the names around it: Server.Start
 	path  string // absolute
 	at    protocol.Range
 	score int

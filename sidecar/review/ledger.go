@@ -93,7 +93,7 @@ type ledger struct {
 	// points are in the order of their events: checkpoints() and the undo commands rely on it.
 	points   []*checkpointView
 	turn     string // messageID of the last prompt
-	reverted string // the prompt that the conversation stands before; empty: at its end
+	reverted string // the conversation was restored to the state before this prompt; "": it is complete
 	fresh    bool   // nothing was said since the conversation was taken back
 }
 

@@ -14,7 +14,7 @@ import (
 // Notifier shows a notice to the person who has the session open; level is info or warning.
 type Notifier interface {
 	Notice(level, text string)
-	// Resumable says that a turn was cut off and can go on with a prompt. accepted: the person accepted what it waited for, so
+	// Resumable says that a turn was cut off and can continue with a prompt. accepted: the person accepted what it waited for, so
 	// an editor may send that prompt itself; after a rejection the person says what to do instead.
 	Resumable(accepted bool)
 }

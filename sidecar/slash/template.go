@@ -35,7 +35,7 @@ func Template(name string, d config.Command) Command {
 // What a template may contain.
 var (
 	takesArguments = regexp.MustCompile(`\$(?:ARGUMENTS|[1-9])`)
-	// A command stands between !` and ` on one line.
+	// A command is between !` and ` on one line.
 	shellInserts = regexp.MustCompile("!`([^`\n]+)`")
 	// An @ counts only at the start of a word, so that mail addresses are not taken for files.
 	fileMentions = regexp.MustCompile(`(?:^|[\s(])@([^\s,;()"'` + "`" + `]+)`)

@@ -474,7 +474,7 @@ func (v *review) group(ctx context.Context, g *change.Group) error {
 		switch k {
 		case 'o':
 			v.opened[g] = true
-			// The lines of the group stand between the file's name and its hunks, so the name is printed again.
+			// The lines of the group are between the file's name and its hunks, so the name is printed again.
 			v.headed = ""
 			return nil
 		case '?':

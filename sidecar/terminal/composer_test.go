@@ -60,7 +60,7 @@ func sit(t *testing.T, o ComposerOptions) *desk {
 	return d
 }
 
-// shows waits until s has been drawn. Only what changes is drawn, so s is one sign, or stands where nothing was.
+// shows waits until s has been drawn. Only what changes is drawn, so s is one sign, or is where nothing was.
 func (d *desk) shows(s string) {
 	d.t.Helper()
 	for !strings.Contains(d.all.String(), s) {
@@ -154,7 +154,7 @@ func TestEarlierPromptsComeBack(t *testing.T) {
 	for _, c := range []struct{ keys, want string }{
 		{"draft" + up + up + down + down, "draft"},
 		{up + up, "second"},                       // the draft was sent, and is the last one now
-		{up + up + up + up + up + up + up, "old"}, // "first" is in the store too, and stands once
+		{up + up + up + up + up + up + up, "old"}, // "first" is in the store too, and is shown once
 		{up + up + down + "!", "old!"},
 	} {
 		d.types(c.keys + "\r")

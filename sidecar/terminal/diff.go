@@ -129,7 +129,7 @@ func (t *sheet) problem(p change.Problem) string {
 	return fmt.Sprintf("%s %s %s", t.paint(cyan, at), t.paint(color, string(p.Severity)), t.fit(Clean(textutil.FirstLine(p.Message)), len(at)+len(p.Severity)+6))
 }
 
-// plainProblem is problem without colours and severity, to stand inside other text.
+// plainProblem is problem without colours and severity, to be inside other text.
 func (t *sheet) plainProblem(p change.Problem) string {
 	at := fmt.Sprintf("%s:%d:%d", Clean(t.rel(p.Path)), p.Line, p.Column)
 	return at + " " + t.fit(Clean(textutil.FirstLine(p.Message)), len(at)+5)

@@ -35,7 +35,7 @@ func (t *approvals) effects(ctx context.Context, r permission.Request) *hunkEffe
 			e.ids = append(e.ids, h.ID)
 		}
 	}
-	// One hunk is the whole change, whose verdict stands in the head already.
+	// One hunk is the whole change, whose verdict is in the head already.
 	if t.check == nil || len(e.ids) < 2 || !e.verdict.Known() {
 		return nil
 	}

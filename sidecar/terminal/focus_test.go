@@ -15,7 +15,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
-// asked is a desk at which a question about a command stands.
+// asked is a desk at which a question about a command is open.
 func asked(t *testing.T, o ComposerOptions, before string) (d *desk, replies chan permission.Reply) {
 	t.Helper()
 	d = sit(t, o)

@@ -45,7 +45,7 @@ func (k TTY) wait(ctx context.Context, limit time.Duration) (bool, error) {
 			rest = min(rest, left)
 		}
 		n, err := unix.Poll(fds, rest)
-		// A signal, such as a change of the window's size, interrupts poll; the wait goes on.
+		// A signal, such as a change of the window's size, interrupts poll; the wait continues.
 		if err != nil && err != unix.EINTR {
 			return false, err
 		}

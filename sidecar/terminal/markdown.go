@@ -35,7 +35,7 @@ func (m *markdownStream) add(piece string, width int, color bool) string {
 // rest renders the part that may still change, as it is now. It is called for every drawing, not for every piece: a long paragraph
 // comes in hundreds of pieces.
 func (m *markdownStream) rest(color bool) func(width int) string {
-	// A copy: the function is called later, by another goroutine, while add goes on.
+	// A copy: the function is called later, by another goroutine, while add continues.
 	now := *m
 	return func(width int) string { return now.block(now.open, width, color) }
 }

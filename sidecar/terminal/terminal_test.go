@@ -199,7 +199,7 @@ func TestACallsStatusIsSeenAfterHalfALine(t *testing.T) {
 	}
 }
 
-// interrupted prints an event while the question stands.
+// interrupted prints an event while the question is open.
 type interrupted struct {
 	script
 	term  *Terminal

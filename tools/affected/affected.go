@@ -136,7 +136,7 @@ func end(s string) string {
 }
 
 // above finds the nearest folder, from dir up to the project's root, that holds a file of this name as proposed. It does not
-// look above the root: what lies there belongs to another project.
+// look above the root: what is there belongs to another project.
 func (p *Project) above(dir, name string) (string, bool) {
 	for ; paths.Within(p.Root, dir); dir = filepath.Dir(dir) {
 		if _, ok := p.Read(filepath.Join(dir, name)); ok {

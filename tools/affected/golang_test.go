@@ -233,7 +233,7 @@ func randomModule(r *rand.Rand) map[string]string {
 	return texts
 }
 
-// A one-function change in this repository: what stands between the last edit and the start of its tests.
+// A one-function change in this repository: what is between the last edit and the start of its tests.
 func BenchmarkPlan(b *testing.B) {
 	root, err := filepath.Abs("../..")
 	if err != nil {

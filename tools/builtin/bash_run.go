@@ -38,7 +38,7 @@ func (r *commandRun) watched(h run.Handles) *run.Terminal {
 }
 
 // runOnce runs the command to its end. A person who ends it in the view cancels this context only: the
-// turn goes on and the model is told.
+// turn continues and the model is told.
 func (r *commandRun) runOnce(ctx context.Context) (run.Outcome, error) {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)

@@ -193,7 +193,7 @@ func fillsNewFolder(a *scan.Analysis) bool {
 		if len(words) == 0 || words[0] != "git" {
 			continue
 		}
-		// Git's own options stand before the command: git -C dir clone.
+		// Git's own options are before the command: git -C dir clone.
 		for words = words[1:]; len(words) > 1 && strings.HasPrefix(words[0], "-"); words = words[1:] {
 			if words[0] == "-c" || words[0] == "-C" {
 				words = words[1:] // its value

@@ -189,7 +189,7 @@ func TestSkillLoadsWhatTheRulesAllow(t *testing.T) {
 	if _, err := invoke(t, Skill(env), `{"name":"none"}`, tools.Host{Gate: gate}); err == nil || !strings.Contains(err.Error(), `Available skills: good, secret`) {
 		t.Errorf("unknown: %v", err)
 	}
-	// Its files can be read although they lie outside the project; their neighbours are asked for.
+	// Its files can be read although they are outside the project; their neighbours are asked for.
 	if r, err := invoke(t, Read(env), fmt.Sprintf(`{"filePath":%q}`, filepath.Join(dir, "notes.md")), tools.Host{Gate: gate}); err != nil || !strings.Contains(r.Output, "the notes") {
 		t.Errorf("%q %v", r.Output, err)
 	}

@@ -42,7 +42,7 @@ func TestR16WhatTheFormatterChangedIsToldAndInTheSameWrite(t *testing.T) {
 	if _, err := b.call(Edit(b.env), `{"filePath":"a.go","oldString":"\tx := 1","newString":"\tx := 2"}`); err != nil {
 		t.Error(err)
 	}
-	// A syntax error makes gofmt fail: the edit stands.
+	// A syntax error makes gofmt fail: the edit stays.
 	r, err = b.call(Edit(b.env), `{"filePath":"a.go","oldString":"x := 2","newString":"x := ("}`)
 	if err != nil || !strings.Contains(b.text("a.go"), "x := (") || !strings.Contains(r.Output, "gofmt failed") {
 		t.Errorf("%v\n%s", err, r.Output)

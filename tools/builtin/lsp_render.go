@@ -20,7 +20,7 @@ const (
 	maxShownSymbols   = 500
 )
 
-// show is a path for the model: relative to the session's folder where it lies below it.
+// show is a path for the model: relative to the session's folder where it is below it.
 func (c *lspCall) show(path string) string {
 	// A path with many "../" is longer than the absolute one and easy to misread.
 	if r := relTo(c.Cwd, path); !strings.HasPrefix(r, "../") && r != ".." {

@@ -46,7 +46,7 @@ func PlanExit(Env) tools.Tool {
 	}, tools.WithKind(tools.KindThink))
 }
 
-// errNoModes is for hosts without a person or without agents; the model goes on as it is.
+// errNoModes is for hosts without a person or without agents; the model continues as it is.
 var errNoModes = &tools.Error{Kind: "unavailable", Message: "The agent cannot be switched, because no user is connected; continue with the present one."}
 
 // switchAgent asks, and changes the session's agent when the answer is yes. A no to plan_exit ends the turn; an answer in the person's own

@@ -42,7 +42,7 @@ func (b startingBridge) Check(context.Context, []lspbridge.Proposal) lspbridge.D
 	return lspbridge.Delta{Verdict: change.Verdict{Certainty: change.Fresh, Fixed: make([]change.Problem, 1)}}
 }
 
-// "Not yet" is not the last word while the question stands: the servers are asked again, and the card says what has
+// "Not yet" is not the last word while the question is open: the servers are asked again, and the card says what has
 // changed, each thing once.
 func TestNotYetIsAskedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

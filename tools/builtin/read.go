@@ -254,7 +254,7 @@ type page struct {
 	bytes  int
 	total  int
 	capped bool // the byte limit ended it
-	open   bool // total is not known: the file goes on
+	open   bool // total is not known: the file continues
 }
 
 // line takes the next line, without its newline, and reports whether later ones can still be shown.

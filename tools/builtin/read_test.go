@@ -113,7 +113,7 @@ func (w *warmBridge) Warm(p string) { w.warmed = p }
 
 var _ Bridge = (*warmBridge)(nil)
 
-// Long outputs that the model was pointed to lie outside the project and are read without a question.
+// Long outputs that the model was pointed to be outside the project and are read without a question.
 func TestReadOfSpilledOutput(t *testing.T) {
 	b := newBench(t, nil)
 	b.env.StateDir = t.TempDir()

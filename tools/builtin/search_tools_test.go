@@ -52,7 +52,7 @@ func (w *searchWorld) plain(s string) string {
 	return strings.NewReplacer(w.work, "$WORK", w.out, "$OUT").Replace(s)
 }
 
-// newWorld writes name, text pairs, oldest first; names with ../out/ lie outside the project.
+// newWorld writes name, text pairs, oldest first; names with ../out/ are outside the project.
 func newWorld(t *testing.T, rules permission.Ruleset, pairs ...string) *searchWorld {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())

@@ -208,7 +208,7 @@ func (c *symbolCall) read(t *target) tools.Result {
 		Locations: []tools.Location{{Path: t.path, Line: w.Line}}, Metadata: map[string]any{"symbol": w}}
 }
 
-// references groups the uses of a symbol by file, each with what it stands in. Servers answer in an order of their own, so the list is
+// references groups the uses of a symbol by file, each with what it is in. Servers answer in an order of their own, so the list is
 // sorted first. There is no fallback by name: grep says the same without the claim that these are uses.
 func (c *symbolCall) references(asking context.Context, t *target) (tools.Result, error) {
 	if c.lsp == nil {

@@ -198,7 +198,7 @@ func (f File) fit(text string, h Hunk, last bool) string {
 }
 
 // Report tells the model what was not written as it proposed it, and the person's comments; "" when there is neither. Without it,
-// the model goes on as if the file had its text, and proposes rejected lines again. name prints a path for the model.
+// the model continues as if the file had its text, and proposes rejected lines again. name prints a path for the model.
 func (d *Decided) Report(name func(string) string) string {
 	var rejected, changed, said strings.Builder
 	nr, nc := 0, 0

@@ -169,7 +169,7 @@ func made(h, of Hunk, down, up *diff.Script) bool {
 	return overlaps(x, max(x, y), newFrom, newTo)
 }
 
-// overlaps reports whether two half-open runs share a line. An empty one, an insertion or a deletion, overlaps what it lies in or
+// overlaps reports whether two half-open runs share a line. An empty one, an insertion or a deletion, overlaps what it is in or
 // touches.
 func overlaps(a0, a1, b0, b1 int) bool {
 	if a0 == a1 || b0 == b1 {

@@ -8,7 +8,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/checkpoint"
 )
 
-// A change set is stored without its texts, which lie under their hash; loaded again it is whole, and can be undone.
+// A change set is stored without its texts, which are under their hash; loaded again it is whole, and can be undone.
 func ExampleBlobs_Pack() {
 	dir, err := os.MkdirTemp("", "checkpoint-example-")
 	if err != nil {

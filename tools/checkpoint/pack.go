@@ -141,7 +141,7 @@ func stripped(hunks []change.Hunk) bool {
 	return false
 }
 
-// rebuilt makes the new text from the old one and the hunks. It fails when a hunk lies outside the old text: then the event
+// rebuilt makes the new text from the old one and the hunks. It fails when a hunk is outside the old text: then the event
 // and the content do not belong together, and a guess would be written to a file.
 func rebuilt(f change.File) (string, error) {
 	if f.Kind == change.Delete {
@@ -172,7 +172,7 @@ func rebuilt(f change.File) (string, error) {
 	return sb.String(), nil
 }
 
-// filled restores the texts of stripped hunks from the whole texts. A hunk that lies outside of them stays empty.
+// filled restores the texts of stripped hunks from the whole texts. A hunk that is outside of them stays empty.
 func filled(f change.File) []change.Hunk {
 	olds, news := diff.Lines(f.Old), diff.Lines(f.New)
 	out := make([]change.Hunk, len(f.Hunks))

@@ -54,7 +54,7 @@ type stamp struct {
 	inode       uint64
 }
 
-// stampOf is the stamp of a file or of a symbolic link itself, whose target may lie outside the project; ok is false for anything else,
+// stampOf is the stamp of a file or of a symbolic link itself, whose target may be outside the project; ok is false for anything else,
 // and where nothing is.
 func stampOf(path string) (stamp, bool) {
 	info, err := os.Lstat(path)

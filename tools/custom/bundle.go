@@ -28,7 +28,7 @@ func bundle(path, host, out string) (code []byte, inputs []string, err error) {
 	if source, err := os.ReadFile(path); err == nil && bytes.Contains(source, []byte("Bun.")) {
 		banner += ` import { Bun as __pillionBun } from ` + quoted(fileURL(filepath.Join(host, "bun.mjs"))) + `; globalThis.Bun ??= __pillionBun;`
 	}
-	// The bundle lies in the cache, so import.meta and __dirname are replaced by the file's own path. The source map has positions only: the
+	// The bundle is in the cache, so import.meta and __dirname are replaced by the file's own path. The source map has positions only: the
 	// sources are on the disk and would double the size of the bundle.
 	r := api.Build(api.BuildOptions{
 		EntryPoints: []string{path}, Outfile: out, Bundle: true, Write: false, Metafile: true,

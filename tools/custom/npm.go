@@ -104,7 +104,7 @@ func folderEntry(dir string) (string, error) {
 	return "", fmt.Errorf("the folder %s has neither package.json nor index.ts", dir)
 }
 
-// entry is the file that an import of a package loads. It must lie in the package and exist. The fields are tried in the order that
+// entry is the file that an import of a package loads. It must be in the package and exist. The fields are tried in the order that
 // bundlers use: exports, module, main.
 func entry(root string) (string, error) {
 	raw, err := os.ReadFile(filepath.Join(root, "package.json"))

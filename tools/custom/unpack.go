@@ -17,7 +17,7 @@ import (
 //go:embed host/*.mjs host/zod.mjs.gz
 var hostFiles embed.FS
 
-// unpack writes the host's own files to a folder. They lie side by side, because host.mjs imports the others by relative paths. zod is
+// unpack writes the host's own files to a folder. They are side by side, because host.mjs imports the others by relative paths. zod is
 // embedded compressed.
 func unpack(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {

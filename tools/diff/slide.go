@@ -62,7 +62,7 @@ func shift(l []string, i, j, up, down int) int {
 // (diff.indentHeuristic) has the same aim.
 func cut(l []string, i, j int) int {
 	s := 0
-	for _, at := range [2]int{i, j} { // the borders lie before line i and before line j
+	for _, at := range [2]int{i, j} { // the borders are before line i and before line j
 		switch {
 		case at == 0 || at == len(l):
 			s += 60

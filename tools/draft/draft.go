@@ -76,7 +76,7 @@ type Head struct {
 	Attempt int `json:"attempt,omitempty"`
 	// Size is the disk space that the draft used at the last Measure, in bytes.
 	Size int64 `json:"size,omitempty"`
-	// GitDir is the project's repository if it lies outside of the project, see outsideGit. It is empty for an ordinary repository,
+	// GitDir is the project's repository if it is outside of the project, see outsideGit. It is empty for an ordinary repository,
 	// whose .git folder the project's own layer covers.
 	GitDir string `json:"gitDir,omitempty"`
 }
@@ -211,7 +211,7 @@ func Create(ctx context.Context, o Options) (*Draft, error) {
 }
 
 // fill creates the folders of the view: the copy for a clone, or upper and work of each overlay. The work folder must be empty and on
-// the same file system as upper (the kernel's Documentation/filesystems/overlayfs.rst), so the two lie side by side.
+// the same file system as upper (the kernel's Documentation/filesystems/overlayfs.rst), so the two are side by side.
 func (d *Draft) fill(ctx context.Context, o Options) error {
 	if d.head.View != Overlay {
 		return clone(ctx, d.head.Project, d.path("tree"), o.Ignored, d.path("manifest.json"))
@@ -231,7 +231,7 @@ func (d *Draft) fill(ctx context.Context, o Options) error {
 	return os.Chmod(d.path("upper"), fi.Mode().Perm())
 }
 
-// roots are the folders that get an overlay: the project, and its repository where that lies outside.
+// roots are the folders that get an overlay: the project, and its repository where that is outside.
 func (d *Draft) roots() []string {
 	if d.head.GitDir == "" {
 		return []string{d.head.Project}

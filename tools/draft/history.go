@@ -20,7 +20,7 @@ func (d *Draft) History() bool {
 	for i, root := range d.roots() {
 		// dir is the project's repository, at the layer over it, which has only the files that were written in the draft.
 		dir, at := filepath.Join(root, ".git"), d.path("upper", ".git")
-		// The second layer lies over the repository itself, not over a folder that holds a .git.
+		// The second layer is over the repository itself, not over a folder that holds a .git.
 		if i > 0 {
 			dir, at = root, d.path(layerName("upper", i))
 		}

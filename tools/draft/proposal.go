@@ -90,7 +90,7 @@ func (d *Draft) Propose(ignored func(abs string, dir bool) bool, umask fs.FileMo
 	return p, nil
 }
 
-// leadsOut is the target of a link if it lies outside of the project, else "". It judges by the path's text and follows no links on the
+// leadsOut is the target of a link if it is outside of the project, else "". It judges by the path's text and follows no links on the
 // way: those may exist in the draft only.
 func leadsOut(root, at, to string) string {
 	if !filepath.IsAbs(to) {
@@ -161,7 +161,7 @@ func size(n int64) string {
 }
 
 // LandFolders creates, removes and chmods folders, after the files have been written. A folder that is not empty is not removed. Running
-// it twice has the effect of once. list is sorted by path, as Changes returns it. After an error it goes on with the other folders and
+// it twice has the effect of once. list is sorted by path, as Changes returns it. After an error it continues with the other folders and
 // returns all errors joined.
 func (d *Draft) LandFolders(list []Change) error {
 	root := d.Head().Project

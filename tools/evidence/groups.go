@@ -116,7 +116,7 @@ func (g *grouping) renames() {
 	}
 }
 
-// successor is the name under which a declaration goes on: the text that has come in its place is the same but for the name.
+// successor is the new name of a renamed declaration: the text that has come in its place is the same but for the name.
 func successor(c changed) (string, bool) {
 	path := c.file.Path
 	if c.file.NewPath != "" {
@@ -355,7 +355,7 @@ func (g *grouping) together(uses []change.Use) {
 	}
 }
 
-// nameOf is where the name of a declaration stands in the old text.
+// nameOf is where the name of a declaration is in the old text.
 func (g *grouping) nameOf(u change.Use) lspbridge.Position {
 	for i := range g.set.Files {
 		if f := &g.set.Files[i]; f.Path == u.Path {

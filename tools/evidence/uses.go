@@ -198,7 +198,7 @@ func header(s string) string {
 				return s[:i]
 			}
 		case ':':
-			// A type stands behind a colon too; Python's last one is followed by the first statement, which own has
+			// A type is behind a colon too; Python's last one is followed by the first statement, which own has
 			// joined to it. "def" tells which it is.
 			if depth <= 0 && (strings.HasPrefix(s, "def ") || strings.HasPrefix(s, "async def ")) {
 				return s[:i]

@@ -50,7 +50,7 @@ func TestAPathThatIsSwappedAfterItWasJudgedIsNotRead(t *testing.T) {
 		path := filepath.Join(dir, "f")
 		real, err := Real(path)
 		if err != nil || !strings.HasPrefix(real, inside+"/") {
-			continue // judged to lie outside: it would be asked
+			continue // judged to be outside: it would be asked
 		}
 		f, err := OpenAt(path, real, nil)
 		switch {

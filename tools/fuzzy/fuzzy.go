@@ -1,5 +1,5 @@
 // Package fuzzy ranks names by how well a typed query matches them. A word matches if the name has all its letters in order; it scores
-// higher when they are adjacent, begin words of the name, or lie in the last element of a path. Of several words in a query, each must
+// higher when they are adjacent, begin words of the name, or are in the last element of a path. Of several words in a query, each must
 // match, in any order.
 //
 //	list := fuzzy.New(paths)
@@ -134,7 +134,7 @@ const (
 	partStart  = 14 // for a letter that begins a path element
 	perGap     = 3  // subtracted for each byte between two letters of a term
 	gapMost    = 24 // at most subtracted for one such gap
-	inBase     = 20 // for a term that lies in the last element of the path
+	inBase     = 20 // for a term that is in the last element of the path
 	baseStart  = 30 // added if the element begins with the term
 	baseWhole  = 60 // added if the term is the whole element, apart from its extension
 	mostPlaces = 16 // occurrences of a term that are compared; the rest of a long name is not searched
@@ -188,7 +188,7 @@ func weigh(name, lower, t string, from int, want bool) (score int, places []int,
 }
 
 // scattered matches the letters of a term one by one. It searches forward to the first point where all of them have occurred in order,
-// and from there back, taking the last occurrence of each, so that the letters found lie close together.
+// and from there back, taking the last occurrence of each, so that the letters found are close together.
 func scattered(name, lower, t string, from int, want bool) (score int, places []int, ok bool) {
 	at := from
 	for i, r := range t {

@@ -168,7 +168,7 @@ func titles(m *module, name string, line int) (out []string) {
 	return out
 }
 
-// A fix in a package is found although another package stands between it and its external tests: both must see the same types.
+// A fix in a package is found although another package is between it and its external tests: both must see the same types.
 func TestAFixIsFoundWhereTestsReachThePackageByTwoWays(t *testing.T) {
 	m := moduleOf(t, map[string]string{
 		"go.mod":      "module m\n\ngo 1.22\n",
@@ -198,7 +198,7 @@ func TestTheCommentSaysWhichNameWasMeant(t *testing.T) {
 	}
 }
 
-// What stands around an operator that assigns, and before a type assertion, is looked at as well.
+// What is around an operator that assigns, and before a type assertion, is looked at as well.
 func TestFixesOfOneStatement(t *testing.T) {
 	for _, c := range []struct{ line, want string }{
 		{"n += m", "Convert to int64"},

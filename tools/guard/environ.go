@@ -35,7 +35,7 @@ func CommandContext(ctx context.Context, who string, argv ...string) *exec.Cmd {
 	return CommandFor(ctx, Reason{Who: who}, argv...)
 }
 
-// CommandFor is CommandContext for a program that a setting names. Starting it fails while the setting stands in a file of
+// CommandFor is CommandContext for a program that a setting names. Starting it fails while the setting is in a file of
 // a folder that is not trusted.
 func CommandFor(ctx context.Context, r Reason, argv ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)

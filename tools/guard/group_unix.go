@@ -15,7 +15,7 @@ func OwnGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: t
 // returns: afterwards the number may belong to another group.
 func KillGroup(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 
-// Detach starts this program again, to go on when this one ends: in a session of its own, so that no terminal's hang-up reaches it, and
+// Detach starts this program again, to continue when this one ends: in a session of its own, so that no terminal's hang-up reaches it, and
 // without this program's mark. The new process marks what it starts as its own (Enable). It has all of the environment, keys included,
 // so it must be no other program.
 func Detach(cmd *exec.Cmd) error {

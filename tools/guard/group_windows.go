@@ -14,7 +14,7 @@ func OwnGroup(*exec.Cmd) {}
 // KillGroup ends a program.
 func KillGroup(cmd *exec.Cmd) { _ = cmd.Process.Kill() }
 
-// Detach starts this program again, to go on when this one ends and without its console. It has all of the environment, keys included, so it
+// Detach starts this program again, to continue when this one ends and without its console. It has all of the environment, keys included, so it
 // must be no other program.
 func Detach(cmd *exec.Cmd) error {
 	cmd.Env = without(os.Environ())

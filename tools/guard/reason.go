@@ -10,7 +10,7 @@ import "fmt"
 type Reason struct {
 	Who     string // Bash, Server … for processes; Model, Web … for connections
 	Setting string // dotted path, like "mcp.docs.url"; empty: no setting, it is built in or the person typed it
-	Place   string // where the setting stands, as file:line:column; may be empty
+	Place   string // where the setting is, as file:line:column; may be empty
 	Folder  string // the project whose own file holds the setting; empty: the person's settings do
 	// Trusted reports whether Folder is trusted now; nil: it is not.
 	Trusted func(folder string) bool `json:"-"` // callers compare settings by their JSON, and a function has none
@@ -40,7 +40,7 @@ func (e *UntrustedError) Error() string {
 	return fmt.Sprintf("%s does not count: the folder %s is not trusted; run pillion trust in it if you trust what it contains", what, e.Reason.Folder)
 }
 
-// Check refuses, with an *UntrustedError, a reason that stands in a file of an untrusted folder.
+// Check refuses, with an *UntrustedError, a reason that is in a file of an untrusted folder.
 func (r Reason) Check() error {
 	if r.Folder == "" || r.Trusted != nil && r.Trusted(r.Folder) {
 		return nil

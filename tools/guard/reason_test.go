@@ -14,7 +14,7 @@ import (
 )
 
 // What a file of an untrusted folder asks for neither starts nor connects, and what it asked for while the folder was
-// trusted does not go on over a connection that is still open.
+// trusted does not continue over a connection that is still open.
 func TestTheGateFollowsTheFoldersTrust(t *testing.T) {
 	var requests atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { requests.Add(1) }))

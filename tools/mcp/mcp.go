@@ -295,7 +295,7 @@ func (s *Set) Instructions() string {
 	var b strings.Builder
 	for _, v := range s.servers {
 		if text := v.instructions(); text != "" {
-			text = strings.ReplaceAll(text, "</", "<\\/") // or the text could close its own element and go on as part of the system prompt
+			text = strings.ReplaceAll(text, "</", "<\\/") // or the text could close its own element and continue as part of the system prompt
 			b.WriteString("<server name=" + strconv.Quote(v.Name) + ">\n" + text + "\n</server>\n")
 		}
 	}

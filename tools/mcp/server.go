@@ -53,7 +53,7 @@ type server struct {
 func newServer(s *Set, c Server) *server {
 	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
 	v := &server{Server: c, set: s, signIn: &signInFile{server: c.Name, url: c.URL, dir: s.o.StateDir, log: s.o.Log}, tried: make(chan struct{}), came: make(chan struct{}), state: Starting}
-	// The set's context, as a listing goes on after the request that started it.
+	// The set's context, as a listing continues after the request that started it.
 	v.known.read = func() ([]Resource, error) { return v.resources(s.ctx) }
 	v.known.failed = func(err error) { s.o.Log.Debug("mcp: resources", "server", c.Name, "err", err) }
 	return v

@@ -11,13 +11,13 @@
 //	case                                            OpenCode                       here
 //	Add File where a file exists                    overwrites it                  exists, unless the patch deletes it
 //	Move to itself or onto a file                   overwrites it                  exists, unless the patch deletes it
-//	lines that stand in several places, no @@,      the first                      refused with the lines, unless the patch has
+//	lines that are in several places, no @@,        the first                      refused with the lines, unless the patch has
 //	  no line number, no End of File                                               as many equal hunks as there are places
 //	an insert under @@ context                      goes to the end of the file    goes under the context
 //	several sections for one file, hunks after EOF  lost                           applied in order
 //	@@ with only the beginning of a line            not found                      found if one line begins so
 //	@@ with the hunk's own first line               not found                      found
-//	hunks out of order                              not found                      found if they stand in one place only
+//	hunks out of order                              not found                      found if they are in one place only
 //	unknown line, line without prefix               skipped                        bad_envelope with its number
 //	context found loosely                           rewritten as the patch has it  the file's own bytes stay
 //	CRLF                                            becomes LF                     stays
@@ -123,7 +123,7 @@ func (e *envelope) ends(i int) bool {
 	return line == "*** End Patch" || line == e.margin+"*** End Patch" || i == e.padded
 }
 
-// header reads a line that starts a file. Where no line of a hunk can stand (open false) it may be padded: models
+// header reads a line that starts a file. Where no line of a hunk can be (open false) it may be padded: models
 // indent the whole patch, or its headers.
 func (e *envelope) header(line string, open bool) (kind Kind, path string, ok bool) {
 	if kind, path, ok = section(line); ok {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Within reports whether path is dir or lies below it. Both are absolute, or both relative to the same folder; "/a/bc"
+// Within reports whether path is dir or is below it. Both are absolute, or both relative to the same folder; "/a/bc"
 // is not within "/a/b", and "/a/..b" is within "/a".
 func Within(dir, path string) bool {
 	rel, err := filepath.Rel(dir, path)

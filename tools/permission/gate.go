@@ -78,7 +78,7 @@ func (g *Gate) Child(o GateOptions, parentSession string) *Gate {
 	return child
 }
 
-// Ask returns when the call may go on, or with an error: *DeniedError, *RejectedError, or the context's error as
+// Ask returns when the call may continue, or with an error: *DeniedError, *RejectedError, or the context's error as
 // soon as it ends, even while the person is thinking.
 func (g *Gate) Ask(ctx context.Context, r Request) (Reply, error) {
 	if err := ctx.Err(); err != nil {

@@ -35,7 +35,7 @@ func (q *query) result(stage string, first place, hits, weighed []place, new str
 	if f.text != new {
 		r.Written = f.text
 	}
-	// The text is built from the raw bytes, so that what lies outside the hits keeps its line endings.
+	// The text is built from the raw bytes, so that what is outside the hits keeps its line endings.
 	var b strings.Builder
 	b.Grow(len(s.raw) + len(hits)*max(0, len(f.text)-len(matched)))
 	done, before := 0, 0 // ends of the last hit: in raw, in text

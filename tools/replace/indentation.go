@@ -59,7 +59,7 @@ func (m *merger) indentation() func(int, string) (string, bool) {
 		return same
 	case asFile > 0 && asQuoted == 0 && shallowest(m.base) != "":
 		// New lines less deep than the block in the file, quoted at a depth between the two: moved along with the quotation, or meant as
-		// they stand?
+		// they are?
 		return func(_ int, in string) (string, bool) { return in, false }
 	case asFile > 0 && asQuoted > 0: // some lines are at the file's depth and some at the quotation's: there is no one frame of reference
 		m.mixed = true

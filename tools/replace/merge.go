@@ -295,7 +295,7 @@ func (m *merger) hunk(i0, i1, j0, j1 int) bool {
 // quotation and in the file has a line with words that the block has only once, or the run is all of both. Brackets and blank lines are
 // everywhere, and of a run that the block has twice either may be meant.
 func (m *merger) held(i0, i1 int) bool {
-	joined := func(i int) bool { // base lines i and i+1 stand together in the file too
+	joined := func(i int) bool { // base lines i and i+1 are together in the file too
 		return m.pair[i] >= 0 && m.pair[i+1] == m.pair[i]+1
 	}
 	lo, hi := i0, i1
@@ -387,11 +387,11 @@ func (m *merger) slides(j0, j1 int) bool {
 		}
 		if o >= 0 && beside {
 			if in, ok := m.move(j, indent(m.theirs[j])); !ok || trim(m.theirs[j]) != "" && in != indent(m.ours[o]) {
-				return true // the lines that it might change places with stand at another depth
+				return true // the lines that it might change places with are at another depth
 			}
 		}
 		if o < 0 && (up < j0 || down > j1) {
-			return true // the file does not have one of the lines that it might stand beside
+			return true // the file does not have one of the lines that it might be beside
 		}
 		if o < 0 {
 			continue

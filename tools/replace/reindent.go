@@ -47,7 +47,7 @@ func Reindent(there, lines []string, beside bool) (out []string, ok bool) {
 	case have >= 0 && want >= 0 && !m.same[have] &&
 		(indent(there[have]) == indent(lines[want]) && indent(there[head]) != indent(lines[first]) || otherKind(indent(there[have]), indent(lines[want]))):
 		// Only the first line lacks the indentation (it was copied from the middle of a line), or the file is indented with the other
-		// character: in both cases the bodies stand equally deep.
+		// character: in both cases the bodies are equally deep.
 		show(have, indent(lines[want]))
 	case have < 0 && last > first && closes(lines[last]) && indent(lines[first]) == "" && indent(lines[last]) == indent(there[head]):
 		lines = slices.Clone(lines)

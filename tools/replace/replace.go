@@ -22,7 +22,7 @@
 //	exact match in several places               a looser stage may pick one          multiple
 //	several loosely matching places             the first unique text wins           the one closest in indentation, else multiple
 //	several best blocks on a tie                the first                            not found: a line must tell which it is
-//	a quoted line that the block lacks stands   replaced                             not found
+//	a quoted line that the block lacks is       replaced                             not found
 //	  in another place
 //	oldString of white space only               matches empty text, inserts anywhere only real white space
 //	oldString escaped once too often            newString as escaped                 newString is decoded likewise

@@ -802,7 +802,7 @@ func (q *query) anchors(quoted, have []string, where map[string][]int) []anchor 
 	for _, k := range quoted {
 		times[k]++
 	}
-	pairs := map[[2]string]int{} // how often two lines stand together: quoted
+	pairs := map[[2]string]int{} // how often two lines are together: quoted
 	for k := range len(quoted) - 1 {
 		pairs[[2]string{quoted[k], quoted[k+1]}]++
 	}

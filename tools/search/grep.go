@@ -320,7 +320,7 @@ func (out *Lines) collect(ctx context.Context, e engine, j *grepJob, files []age
 	return nil
 }
 
-// wants applies the include glob to an absolute path. The path must lie below root: its beginning is cut off unchecked.
+// wants applies the include glob to an absolute path. The path must be below root: its beginning is cut off unchecked.
 func (j *grepJob) wants(path string) bool {
 	return j.include == nil || j.include.Wants(filepath.ToSlash(path[len(withSeparator(j.root)):]))
 }

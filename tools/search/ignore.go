@@ -87,7 +87,7 @@ func (s *scope) below(root string) func(abs string, dir bool) bool {
 		}
 		up := folder(filepath.Dir(dir))
 		k := known{scope: up.scope, hidden: up.hidden || up.scope.ignored(dir, true)}
-		// As in Git, a line with ! cannot bring back what lies in an ignored folder (gitignore(5)).
+		// As in Git, a line with ! cannot bring back what is in an ignored folder (gitignore(5)).
 		if !k.hidden { // nothing in a hidden folder can be shown again
 			k.scope = up.scope.enter(dir, specialNames(dir))
 		}

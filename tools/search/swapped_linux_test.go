@@ -9,7 +9,7 @@ import (
 )
 
 // A program that may write to the project only swaps a folder of it for a link that leads out, and back, all the time. No
-// search shows a line of what lies there, whichever engine looks.
+// search shows a line of what is there, whichever engine looks.
 func TestAFolderThatIsSwappedForALinkShowsNothingOutside(t *testing.T) {
 	base, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {

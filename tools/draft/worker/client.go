@@ -180,7 +180,7 @@ func (c *Client) closeLaunches() {
 	}
 }
 
-// call is the running call that a message of the worker is about. The key of a call that has ended is an error: what goes on in the
+// call is the running call that a message of the worker is about. The key of a call that has ended is an error: what continues in the
 // background must not get approvals in its name.
 func (c *Client) call(key int64) (*tools.Call, error) {
 	c.mu.Lock()

@@ -14,7 +14,7 @@ import (
 // than the program has without them is covered by a grant of exactly its text only, and asking for it offers no more.
 
 // The classes of effects, in words that a person reads.
-// The texts stand in approval prompts and in records (Record.Base, the keys of Record.Effect).
+// The texts are in approval prompts and in records (Record.Base, the keys of Record.Effect).
 const (
 	effectDeletes   = "deletes"             // files, history, or what runs elsewhere
 	effectForce     = "forces"              // overrides a check or a refusal
@@ -60,14 +60,14 @@ var strongWords = map[string]string{
 	"skip": effectUnguarded, "sudo": effectUnguarded, "dangerously": effectUnguarded, "break": effectUnguarded, "admin": effectUnguarded,
 }
 
-// elsewhere finds addresses among words: https://…, git@host:path, host:path behind a user's name.
+// elsewhere finds addresses among words: https://…, git@host:path, host:path after a user's name.
 // The schemes without "//" are the short addresses of package managers: github:owner/name.
 var elsewhere = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://|^[A-Za-z0-9_.-]+@[A-Za-z0-9_.-]+:|^(git|ssh|github|gitlab|bitbucket|file|npm):`)
 
 // stronger says which word of a call does more than the program does without it, and the class of that; empty when
-// none does. r is the record of the subcommand, args are the words behind its name.
+// none does. r is the record of the subcommand, args are the words after its name.
 // The record's own lists come first: they know what a letter means. Of several strong words the first one is named. The
-// lists have no order: a word that stands in two of them gets either class.
+// lists have no order: a word that is in two of them gets either class.
 func stronger(r *Record, args []scan.Word) (word, class string) {
 	for _, a := range args {
 		s := a.Text
@@ -264,7 +264,7 @@ func exactText(text string) string {
 
 // Limits lists, for the person who is about to answer "always", options that the pattern of the grant will not cover: "-f -x".
 // Empty when the record lists none.
-// program is a name without its folder; words are those behind it.
+// program is a name without its folder; words are those after it.
 func (s *Set) Limits(program string, words []string) string {
 	r := s.record(program)
 	if sub, used := r.sub(words); used > 0 {
@@ -374,7 +374,7 @@ func ReachesElsewhere(a *scan.Analysis) bool {
 	return slices.ContainsFunc(a.Calls, func(c scan.Call) bool { return c.Class == effectElsewhere })
 }
 
-// alwaysOf is what "always" remembers of a call: its first words and " *", or the exact text when an option stands
+// alwaysOf is what "always" remembers of a call: its first words and " *", or the exact text when an option is
 // among those words, since git -c … * would allow anything. Empty when no pattern can say it.
 // The number of words comes from the record: "git push *" is useful, "git *" would cover everything. A word that holds a path,
 // a wildcard or "=" is never a part of the prefix, since the same pattern would then stand for one file only, or for many.
@@ -395,7 +395,7 @@ func alwaysOf(text string, args []scan.Word, name string, r *Record) string {
 			n, _ = strconv.Atoi(sub.Always)
 		}
 	}
-	// The toolchain in front of the subcommand takes one of the words.
+	// The toolchain before the subcommand takes one of the words.
 	if len(words) > 2 && name == "cargo" && strings.HasPrefix(words[1], "+") {
 		n = 3 // cargo +nightly build
 	}

@@ -8,13 +8,13 @@ import (
 )
 
 // find looks at find: where it searches, what it deletes or writes, what it runs.
-// The words are places up to the first that begins an expression (find(1)); options such as -L stand before the places.
+// The words are places up to the first that begins an expression (find(1)); options such as -L are before the places.
 func find(c *scan.Visit) {
 	args := c.Args[1:]
 	c.ReadOnly = true
 	i := 0
 	follow := false
-	// These stand in front of the places; -D takes its value from the next word, -O has it glued on.
+	// These are before the places; -D takes its value from the next word, -O has it glued on.
 	for ; i < len(args) && (args[i].Text == "-H" || args[i].Text == "-L" || args[i].Text == "-P" || strings.HasPrefix(args[i].Text, "-O") ||
 		args[i].Text == "-D"); i++ {
 		follow = follow || args[i].Text == "-L"

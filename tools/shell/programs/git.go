@@ -20,7 +20,7 @@ func git(c *scan.Visit) {
 			c.Opaque("an option of git cannot be read off the command")
 			continue
 		}
-		// Git takes the value behind "=" or as the next word.
+		// Git takes the value after "=" or as the next word.
 		key, val, has := strings.Cut(s, "=")
 		value := scan.Plain(val)
 		// take moves on to the next word where the value is not glued on with "=".
@@ -62,7 +62,7 @@ func git(c *scan.Visit) {
 		return
 	}
 	at := reach(c.With(append([]scan.Word{c.Args[0]}, args[i:]...)), recordOf(c, "git"))
-	// An option in front of the subcommand would have to stand in the pattern, and "git -c … *" would allow anything.
+	// An option before the subcommand would have to be in the pattern, and "git -c … *" would allow anything.
 	if i == 0 {
 		if at.always() == never {
 			c.NoGrant = true
@@ -89,7 +89,7 @@ func gitCommand(at reached, c *scan.Visit) {
 	}
 }
 
-// gitWords are the arguments that are not options; behind -- all are words.
+// gitWords are the arguments that are not options; after -- all are words.
 func gitWords(args []scan.Word) []scan.Word {
 	var words []scan.Word
 	for i, a := range args {
@@ -121,7 +121,7 @@ func harmlessSetting(s string) bool {
 // shortFor reports whether an option is a long one or its first letters, which programs take for it.
 func shortFor(s, long string) bool { return len(s) > 2 && s[:2] == "--" && strings.HasPrefix(long, s) }
 
-// behindWord are the arguments behind the first that is this word.
+// behindWord are the arguments after the first that is this word.
 // Nil when the word is not there.
 func behindWord(args []scan.Word, word string) []scan.Word {
 	for i, a := range args {
@@ -134,7 +134,7 @@ func behindWord(args []scan.Word, word string) []scan.Word {
 
 // gitConfig tells a call that reads settings from one that changes them: a setting can make git run anything. In doubt it
 // counts as a change. core.pager, core.sshCommand, alias.x = !cmd are what a setting can start.
-// rest are the arguments behind "config", words those of them that are not options.
+// rest are the arguments after "config", words those of them that are not options.
 func gitConfig(rest, words []scan.Word, c *scan.Visit) {
 	c.NoGrant = true
 	reads := len(words) == 1 && words[0].Text != "edit"

@@ -144,7 +144,7 @@ func quietSettings(text string) bool {
 		switch {
 		case line == "" || line[0] == '#' || line[0] == ';':
 		case strings.HasSuffix(line, `\`):
-			return false // it goes on in the next one
+			return false // it continues in the next one
 		case line[0] == '[':
 			head, ok := strings.CutSuffix(line[1:], "]")
 			name, sub, _ := strings.Cut(head, " ")

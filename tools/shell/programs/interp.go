@@ -7,7 +7,7 @@ import (
 )
 
 // shell looks at sh -c '…', sh script, and scripts on stdin.
-// A string behind -c is walked as a script of its own. A script file is only noted as read: what is in it is the project's,
+// A string after -c is walked as a script of its own. A script file is only noted as read: what is in it is the project's,
 // unless this very command has written it (MadeHere). Standard input counts as a script where nothing else is given.
 func shell(name string, c *scan.Visit) {
 	c.NoGrant = true
@@ -117,7 +117,7 @@ func interpreter(name string, c *scan.Visit) {
 		c.ReadOnly = readOnly(name, c)
 		// A copy: the kinds of its words are replaced below.
 		s := recordOf(c, name).spec
-		// The script is not a path, whatever it looks like; the files behind it are read.
+		// The script is not a path, whatever it looks like; the files after it are read.
 		if c.ReadOnly {
 			s.words = []kind{kindText, kindRead}
 		}
@@ -146,7 +146,7 @@ func interpreter(name string, c *scan.Visit) {
 		}
 		pathArgs(c, unknownRecord.spec, unknownRecord)
 		return
-	// dc runs a line behind "!" in a shell (dc(1)).
+	// dc runs a line after "!" in a shell (dc(1)).
 	case "dc":
 		if strings.Contains(scan.TextOf(c.Args), "!") || strings.Contains(c.Input().Text, "!") || c.Input().Kind != "" && !c.Input().Known {
 			c.Opaque("dc may run what it is given behind !")
@@ -159,7 +159,7 @@ func interpreter(name string, c *scan.Visit) {
 		pathArgs(c, recordOf(c, name).spec, recordOf(c, name))
 		return
 	}
-	// Editors such as vim take commands from a pipe, and behind + or --cmd.
+	// Editors such as vim take commands from a pipe, and after + or --cmd.
 	if recordOf(c, name).Obeys {
 		if c.Input().Kind != "" {
 			c.Opaque(name + " obeys what it reads from its input")
@@ -205,7 +205,7 @@ func interpreter(name string, c *scan.Visit) {
 				c.ReadOnly, c.NoGrant = true, false
 				return
 			}
-		// The version for these; python -v goes on with the script and only says more.
+		// The version for these; python -v continues with the script and only says more.
 		case "-v":
 			if len(args) == 1 && (name == "node" || name == "ruby" || name == "perl" || name == "php") {
 				c.ReadOnly, c.NoGrant = true, false
@@ -262,7 +262,7 @@ func ssh(c *scan.Visit) {
 	applySpec(c, recordOf(c, "ssh").spec)
 }
 
-// valueOption reports an option of an interpreter whose value is the next word, behind which code may follow.
+// valueOption reports an option of an interpreter whose value is the next word, after which code may follow.
 // Without it the value (python -W error x.py) would be taken for the script.
 func valueOption(c *scan.Visit, name, option string) bool {
 	return hasField(recordOf(c, name).Values, option)

@@ -7,7 +7,7 @@ import (
 )
 
 // dotCommands are those of sqlite3 and duckdb that stay within the database and the terminal. They may be shortened, so
-// any other word behind a dot may be .shell.
+// any other word after a dot may be .shell.
 const dotCommands = "tables schema headers header mode indexes indices databases dbinfo dump fullschema stats timer show width separator " +
 	"nullvalue help print echo explain limit lint sha3sum version eqp changes bail exit quit columns constant highlight maxrows rows"
 
@@ -90,7 +90,7 @@ func psqlLeaves(text string) string {
 }
 
 // mysqlLeaves names what leaves the database. The client reads its own commands at the beginning of a line, as words or
-// behind a backslash (mysql(1), "mysql Client Commands").
+// after a backslash (mysql(1), "mysql Client Commands").
 func mysqlLeaves(text string) string {
 	if what := anyOf(text, "\\!", "\\.", "\\T", "\\P", "\\e"); what != "" {
 		return what
@@ -155,7 +155,7 @@ func awkPaths(code string, c *scan.Visit) {
 	}
 }
 
-// sedPaths notes the files that a sed script names behind r, R, w and W.
+// sedPaths notes the files that a sed script names after r, R, w and W.
 func sedPaths(script string, c *scan.Visit) {
 	before := ""
 	for word := range strings.FieldsFuncSeq(script, func(r rune) bool { return strings.ContainsRune(" \t\n;}", r) }) {

@@ -2,7 +2,7 @@
 // what cannot be determined. Together with package scan, which knows bash, it judges a command before it runs.
 //
 // What it knows is data: one record per program in records/*.yaml, with one for each subcommand that does something of its own, see
-// Record. Code remains where words have a grammar of their own: find, tar, xargs, env, git's options in front of a command and git
+// Record. Code remains where words have a grammar of their own: find, tar, xargs, env, git's options before a command and git
 // config, make's NAME=value, scripts of sed and awk. A program without a record is unknown: all its
 // words that look like paths count as written. An option that a complete record does not list makes the call opaque.
 //

@@ -11,9 +11,9 @@ import (
 // reached is where the words of a call lead: to the program's record, and to those of its subcommands.
 type reached struct {
 	records []*Record // the program's own first, then each subcommand's
-	names   []int     // where in Visit.Args the names of the subcommands stand
-	next    int       // the first of Visit.Args behind the last of them
-	blind   bool      // an unknown word stands where a subcommand could: git $x
+	names   []int     // where in Visit.Args the names of the subcommands are
+	next    int       // the first of Visit.Args after the last of them
+	blind   bool      // an unknown word is where a subcommand could be: git $x
 }
 
 // reach follows the words of a call from subcommand to subcommand, as far as records list them: yarn workspaces foreach -A exec CALL
@@ -190,7 +190,7 @@ func (r *Record) starting(title string, c *scan.Visit) {
 			if !match {
 				continue
 			}
-			// The value stands behind "=", glued to a short option, or in the next word. It is named for rules that deny.
+			// The value is after "=", glued to a short option, or in the next word. It is named for rules that deny.
 			glued := len(s) > len(f) && s != "-"+f
 			value := strings.TrimPrefix(s, f)
 			if !glued && i+1 < len(args) {
@@ -240,7 +240,7 @@ func ordinary(name string, c *scan.Visit, own *spec) {
 // opaqueWords looks at words that start a program, load a library or name further options, although they look like settings: ssh
 // -o ProxyCommand=…, java -XX:OnError=…, gcc @file. The record lists them.
 // The record's Opaque and Except are regular expressions over whole words, and over an option and the next word joined by "=", as an
-// option's value may stand in either place. The value is named for rules that deny.
+// option's value may be in either place. The value is named for rules that deny.
 func opaqueWords(r *Record, c *scan.Visit) {
 	if len(r.opaque) == 0 {
 		return

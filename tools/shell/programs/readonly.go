@@ -45,7 +45,7 @@ func readOnly(name string, c *scan.Visit) bool {
 	}
 	switch name {
 	case "uniq", "xxd":
-		// The second word is written. xxd takes -- behind the first word for a file's name.
+		// The second word is written. xxd takes -- after the first word for a file's name.
 		return words <= 1 && (len(args) == 0 || args[len(args)-1].Text != "--")
 	// A word sets the machine's name.
 	case "hostname":
@@ -242,7 +242,7 @@ func awkFile(args []scan.Word) bool {
 // refused commands are r and w (files), e (a program), F and the flags e and w of s.
 func sedScript(s string) bool {
 	i := 0
-	// skipRegex goes behind the next delimiter; false when that cannot be found for sure.
+	// skipRegex goes past the next delimiter; false when that cannot be found for sure.
 	skipRegex := func(delim byte) bool {
 		for ; i < len(s); i++ {
 			switch s[i] {
@@ -288,7 +288,7 @@ func sedScript(s string) bool {
 		case c == ':' || c == 'b' || c == 't' || c == 'T': // labels
 			for i++; i < len(s) && strings.IndexByte(";\n}", s[i]) < 0; i++ {
 			}
-		// GNU sed takes any character as a delimiter; behind s stand flags, of which e runs the result and w writes a file.
+		// GNU sed takes any character as a delimiter; after s are flags, of which e runs the result and w writes a file.
 		case c == 's' || c == 'y':
 			if i+1 >= len(s) {
 				return false
@@ -323,7 +323,7 @@ func sedScript(s string) bool {
 
 // bracketEnd is the length of the bracket expression that s begins with; -1 when it does not end, or holds what makes its
 // end hard to tell ([[:alpha:]], a backslash).
-// A "]" that stands first, or behind "^", belongs to the expression (regex(7)).
+// A "]" that is first, or after "^", belongs to the expression (regex(7)).
 func bracketEnd(s string) int {
 	i := 1
 	if i < len(s) && s[i] == '^' {
@@ -344,7 +344,7 @@ func bracketEnd(s string) int {
 }
 
 // awkCompares reports a program in which every > compares: nothing is printed in it, so none can name a file. Where a
-// print statement ends is hard to say: its list goes on behind a comma, && or an open parenthesis.
+// print statement ends is hard to say: its list continues after a comma, && or an open parenthesis.
 // awk writes to a file with print … > "name" and printf … > "name" only.
 func awkCompares(s string) bool {
 	return !strings.Contains(strings.ReplaceAll(s, ">=", ""), ">") || !strings.Contains(s, "print")

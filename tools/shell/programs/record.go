@@ -44,11 +44,11 @@ type Record struct {
 
 	// What it starts or loads besides itself, and what it leaves behind for later.
 	Runs     string            `yaml:"runs" json:"runs"`         // its words are another call: "command"; "script" for a string that a shell gets; "package" for one that may be fetched
-	Skip     int               `yaml:"skip" json:"skip"`         // how many words stand in front of that call, or of a subcommand's name; Words says what they are
-	Dashes   bool              `yaml:"dashes" json:"dashes"`     // that call stands behind --, where there is one
-	Assigns  bool              `yaml:"assigns" json:"assigns"`   // NAME=value words stand in front of that call
-	InFront  map[string]string `yaml:"in-front" json:"in-front"` // words that are put in front of that call: with these options, or where its first word ends so; "*": always
-	Prefix   string            `yaml:"prefix" json:"prefix"`     // what stands before this sign in the first word of that call is not part of it
+	Skip     int               `yaml:"skip" json:"skip"`         // how many words are before that call, or of a subcommand's name; Words says what they are
+	Dashes   bool              `yaml:"dashes" json:"dashes"`     // that call is after --, where there is one
+	Assigns  bool              `yaml:"assigns" json:"assigns"`   // NAME=value words are before that call
+	InFront  map[string]string `yaml:"in-front" json:"in-front"` // words that are put before that call: with these options, or where its first word ends so; "*": always
+	Prefix   string            `yaml:"prefix" json:"prefix"`     // what is before this sign in the first word of that call is not part of it
 	Packages bool              `yaml:"packages" json:"packages"` // its first word may be the name of a package's program
 	Unsure   string            `yaml:"unsure" json:"unsure"`     // why it cannot be said what a call does, with the program as the subject; it is asked as a whole
 	Changes  string            `yaml:"changes" json:"changes"`   // files that it changes, where it has subcommands with any word, without being given their names: ~/…, or below the worktree
@@ -62,7 +62,7 @@ type Record struct {
 	Keeps   string   `yaml:"keeps" json:"keeps"`             // what it writes: "content": modes and times only; "sources": made of the files it is given
 	Editor  bool     `yaml:"editor" json:"editor"`           // its code names files as bare words
 	Obeys   bool     `yaml:"obeys-input" json:"obeys-input"` // it takes commands from its standard input
-	Values  string   `yaml:"values" json:"values"`           // an interpreter's options with a value in front of the script
+	Values  string   `yaml:"values" json:"values"`           // an interpreter's options with a value before the script
 	Code    string   `yaml:"code" json:"code"`               // letters of an interpreter's options that carry code
 	Shell   bool     `yaml:"shell" json:"shell"`             // it runs scripts in a language like bash's
 
@@ -140,8 +140,8 @@ const never = "never"
 // code.
 const none = "none"
 
-// optionKinds are the keys of Options. "first" and "optional" list options that stand in another list too.
-// An option stands in one of these lists; a test compares them for repetitions.
+// optionKinds are the keys of Options. "first" and "optional" list options that are in another list too.
+// An option is in one of these lists; a test compares them for repetitions.
 var optionKinds = map[string]kind{"write": kindWrite, "read": kindRead, "path": kindGeneric, "look": kindLook, "script": kindScript,
 	"dir": kindDir, "self": kindSelf, "call": kindCall, "mount": kindMount, "list-read": kindListRead, "list-write": kindListWrite, "form": kindForm,
 	"text": kindText, "flag": kindFlag}
@@ -149,7 +149,7 @@ var optionKinds = map[string]kind{"write": kindWrite, "read": kindRead, "path": 
 // optionOrder is the order of the kinds: an abbreviation means the first option that it fits, and doubt falls on what is written.
 var optionOrder = [...]string{"write", "list-write", "mount", "read", "list-read", "form", "path", "look", "script", "self", "call", "dir", "text", "flag"}
 
-// Words of no option can be of these kinds only: a script is always named by an option or by Runs. "dir" is for words in front of a
+// Words of no option can be of these kinds only: a script is always named by an option or by Runs. "dir" is for words before a
 // call, see Skip.
 var wordKinds = map[string]kind{"text": kindText, "read": kindRead, "write": kindWrite, "path": kindGeneric, "look": kindLook, "dir": kindDir,
 	"from": kindFrom, "to": kindTo, "remote": kindRemote, "tree": kindTree, "tree-write": kindTreeWrite}
@@ -235,7 +235,7 @@ type index struct {
 	at map[string]span // by name and other name
 }
 
-// span is where a record stands in the files. It is comparable, and serves as the key of loaded.
+// span is where a record is in the files. It is comparable, and serves as the key of loaded.
 type span struct {
 	file     string
 	name     string // the one the record is written under
@@ -287,8 +287,8 @@ func (ix index) add(file, text string) {
 	end(at)
 }
 
-// name is the one under which a program's record is found: the program's own, or the one that a version behind it or a
-// machine in front of it leaves (gcc-12, arm-none-eabi-gcc).
+// name is the one under which a program's record is found: the program's own, or the one that a version after it or a
+// machine before it leaves (gcc-12, arm-none-eabi-gcc).
 // A version counts only where the record says Variants, so that "foo2" is not taken for "foo".
 func (ix index) name(program string) (span, bool) {
 	if s, ok := ix.at[program]; ok {
@@ -363,7 +363,7 @@ func (r *Record) decode(text, name string) error {
 	return nil
 }
 
-// add takes over the fields that another record sets. Its lists of options come behind those that are there.
+// add takes over the fields that another record sets. Its lists of options come after those that are there.
 // It goes over the fields by reflection, so that a field cannot be forgotten here.
 func (r *Record) add(o *Record) {
 	to, from := reflect.ValueOf(r).Elem(), reflect.ValueOf(o).Elem()

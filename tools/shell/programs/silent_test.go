@@ -368,7 +368,7 @@ func TestSilentCommands(t *testing.T) {
 	} {
 		l.check(t, c)
 	}
-	// The same build must say the same twice; PILLION_SEED and FuzzSilent go on to other commands.
+	// The same build must say the same twice; PILLION_SEED and FuzzSilent continue to other commands.
 	seed := uint64(1)
 	if s := os.Getenv("PILLION_SEED"); s != "" {
 		n, err := strconv.ParseUint(s, 10, 64)

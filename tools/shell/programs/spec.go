@@ -18,7 +18,7 @@ func (s *spec) option(name string) (option, bool) {
 			return o, true // --go_out, --java_out
 		}
 	}
-	// At least two letters behind the dashes, since one fits too many.
+	// At least two letters after the dashes, since one fits too many.
 	if strings.HasPrefix(name, "--") && len(name) > 3 {
 		for _, o := range s.options {
 			if strings.HasPrefix(o.name, name) {
@@ -39,7 +39,7 @@ func (s *spec) named(name string) (option, bool) {
 	return option{}, false
 }
 
-// colonOption is an option whose value stands behind a colon: -javaagent:file=options.
+// colonOption is an option whose value is after a colon: -javaagent:file=options.
 // The name in the record ends in the colon.
 func (s *spec) colonOption(t string) (option, bool) {
 	for _, o := range s.options {
@@ -116,7 +116,7 @@ func pathArgs(c *scan.Visit, s spec, r *Record) {
 }
 
 // applySpec goes through the arguments as getopt would. An option that is not listed may take a value or not; a path
-// behind it counts as written either way.
+// after it counts as written either way.
 // That follows getopt_long(3): options anywhere, "--" ends them, clusters of letters, "=" or the next word for a value. Words are
 // judged at the end, when their number is known.
 func applySpec(c *scan.Visit, s spec) {
@@ -155,7 +155,7 @@ func applySpec(c *scan.Visit, s spec) {
 		}
 		behind = ""
 		if o, ok := s.colonOption(t); ok {
-			// The file ends at "=", behind which stand options of the agent.
+			// The file ends at "=", after which are options of the agent.
 			take(o, a.From(len(o.name)).Before("="))
 			continue
 		}
@@ -171,7 +171,7 @@ func applySpec(c *scan.Visit, s spec) {
 			o, ok := s.option(key)
 			switch {
 			case ok && o.kind == kindFlag:
-			// All words behind such an option are the other call, so the loop ends here.
+			// All words after such an option are the other call, so the loop ends here.
 			case ok && o.kind == kindCall:
 				call := args[i+1:]
 				if has {
@@ -217,7 +217,7 @@ func applySpec(c *scan.Visit, s spec) {
 				continue
 			}
 			if !ok {
-				// -X../x: an unknown letter may be an option with its value glued on, so the letters behind it decide nothing.
+				// -X../x: an unknown letter may be an option with its value glued on, so the letters after it decide nothing.
 				if _, one := a.One(); !one || !a.Known() {
 					doubt = true
 				}
@@ -342,7 +342,7 @@ func ofKind(k kind, a scan.Word, c *scan.Visit) {
 	}
 }
 
-// callOf looks at a call that stands behind an option, with all that follows.
+// callOf looks at a call that is after an option, with all that follows.
 func callOf(call []scan.Word, c *scan.Visit) {
 	c.NoGrant = true
 	if len(call) > 0 {
@@ -351,7 +351,7 @@ func callOf(call []scan.Word, c *scan.Visit) {
 }
 
 // elsewhereWord reports a word that names another machine, or what is inside a container: host:path, name:path, https://….
-// A colon behind the first slash belongs to a path (scp(1)).
+// A colon after the first slash belongs to a path (scp(1)).
 func elsewhereWord(s string) bool {
 	colon, slash := strings.IndexByte(s, ':'), strings.IndexByte(s, '/')
 	return colon > 0 && (slash < 0 || colon < slash)
@@ -397,7 +397,7 @@ func (s *spec) exact(key string) bool {
 	return false
 }
 
-// driverOption looks at an option of a compiler: a whole word with its value behind it, behind "=" or glued to it;
+// driverOption looks at an option of a compiler: a whole word with its value after it, after "=" or glued to it;
 // -Wl, -Wp and -Wa hand theirs on to another program. skip is how many of the next arguments it took.
 // The longest name that fits wins for glued values: -isystem before -i.
 func driverOption(s *spec, a scan.Word, t string, next []scan.Word, take func(option, scan.Word), c *scan.Visit) (skip int) {

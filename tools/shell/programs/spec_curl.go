@@ -10,7 +10,7 @@ import (
 // From curl(1); a letter that is missing would make its value a cluster of letters.
 const curlValues = "oTKcbDEHdFXuAexmrwUYzCyPQth"
 
-// curl looks at the values in which curl finds file names behind @ and <, and at the options that name a file after
+// curl looks at the values in which curl finds file names after @ and <, and at the options that name a file after
 // what the server says.
 // -d @file and -F x=@file upload a file without naming it as a path: the way to send a key elsewhere.
 func curl(c *scan.Visit) {
@@ -60,11 +60,11 @@ func curl(c *scan.Visit) {
 	}
 }
 
-// curlReads are the long options whose values may name a file behind a sign, see curlValue.
+// curlReads are the long options whose values may name a file after a sign, see curlValue.
 var curlReads = map[string]bool{"--data": true, "--data-ascii": true, "--data-binary": true, "--data-urlencode": true, "--json": true,
 	"--form": true, "--header": true, "--proxy-header": true, "--write-out": true, "--variable": true, "--url": true, "--url-query": true, "--cookie": true}
 
-// curlValue notes the files in one value. Which sign begins a file's name, and where it may stand, differs by option (curl(1)):
+// curlValue notes the files in one value. Which sign begins a file's name, and where it may be, differs by option (curl(1)):
 // -d @file, -F name=@file or name=<file, --data-urlencode name@file, -w %output{file}.
 func curlValue(option string, a scan.Word, c *scan.Visit) {
 	for _, v := range a.Values {

@@ -16,7 +16,7 @@ func remote(c *scan.Visit, s spec) {
 		if c.Args[0].Text != "rsync" || !strings.HasPrefix(a.Text, "-") || strings.HasPrefix(a.Text, "--") {
 			continue
 		}
-		// An e counts only as the first of these letters: behind one that takes a value it is a part of that value.
+		// An e counts only as the first of these letters: after one that takes a value it is a part of that value.
 		if at := strings.IndexAny(a.Text, "efTBM"); at > 1 && a.Text[at] == 'e' { // -ae 'ssh …'
 			c.Opaque("rsync -e runs another program")
 			if c.Salvage(a.Text[at+1:]); at+1 == len(a.Text) && i+2 < len(c.Args) {
@@ -85,7 +85,7 @@ func tar(c *scan.Visit) {
 		}
 	}
 	if create {
-		applySpec(c.With(args), archiveOnly.spec) // the archive stands where tar was started, whatever -C says
+		applySpec(c.With(args), archiveOnly.spec) // the archive is where tar was started, whatever -C says
 	}
 	// The record holds the two modes as subcommands: x for extracting and listing, c for making an archive.
 	r := recordOf(c, "tar")
@@ -121,7 +121,7 @@ func tar(c *scan.Visit) {
 // archiveOnly is the record by which tar looks for the archive alone: -f names it, and words are not looked at.
 var archiveOnly = mustCompile(&Record{Words: "text...", Options: map[string]string{"write": "-f --file", "text": "-C --directory -X -T -b -g -H -I -F"}})
 
-// mustCompile is compile for a record that stands in the code: an error is a mistake of ours and shows at the start.
+// mustCompile is compile for a record that is in the code: an error is a mistake of ours and shows at the start.
 func mustCompile(r *Record) *Record {
 	if err := r.compile(); err != nil {
 		panic(err)
@@ -141,7 +141,7 @@ func tarFlags(cluster string) string {
 // The next command could write through it to a place that its own words do not name, so the target counts as written.
 func ln(c *scan.Visit) {
 	symbolic := false
-	// -t names the folder in front of the words; the record knows that form.
+	// -t names the folder before the words; the record knows that form.
 	into := ""
 	var words []scan.Word
 	for i, a := range c.Args[1:] {
@@ -170,7 +170,7 @@ func ln(c *scan.Visit) {
 		dirs, placed := c.Dirs()
 		if i := strings.LastIndexByte(name, '/'); i > 0 {
 			folder = name[:i]
-			// A bare name of no folder: the link lies where the call runs, and so its target counts from there.
+			// A bare name of no folder: the link is where the call runs, and so its target counts from there.
 		} else if placed && len(dirs) == 1 && !isFolder(c, c.Real(dirs[0])+"/"+name) {
 			folder = ""
 		}
@@ -209,7 +209,7 @@ func jqArgs(c *scan.Visit) *scan.Visit {
 }
 
 // testCall looks at test and [: the files they ask about.
-// -a and -o are also "and" and "or", so a unary operator counts only at the beginning, behind "!" or "(", or behind one of them.
+// -a and -o are also "and" and "or", so a unary operator counts only at the beginning, after "!" or "(", or after one of them.
 func testCall(c *scan.Visit) {
 	for i, a := range c.Args[1:] {
 		rest := c.Args[i+2:]

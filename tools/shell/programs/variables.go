@@ -131,7 +131,7 @@ func safeFlags(vals []scan.Value) bool {
 }
 
 // riskyFlags reports flags of a compiler that make it start or load something of the caller's choice.
-// -B and -specs change where the compiler finds its parts, -wrapper starts one in front of them, "@" reads more flags from a file
+// -B and -specs change where the compiler finds its parts, -wrapper starts one before them, "@" reads more flags from a file
 // (gcc(1), "Overall Options" and "Directory Options").
 func riskyFlags(val string) bool {
 	for f := range strings.FieldsSeq(val) {

@@ -57,7 +57,7 @@ func wrapper(name string, r *Record, c *scan.Visit) {
 	}
 	// Both give the string to a shell of another user.
 	if name == "su" || name == "runuser" && (strings.Contains(" "+scan.TextOf(args), " -c") || strings.Contains(" "+scan.TextOf(args),
-		" --command")) { // its options may stand behind the user's name
+		" --command")) { // its options may be after the user's name
 		found := false
 		for i, a := range args {
 			switch {
@@ -80,17 +80,17 @@ func wrapper(name string, r *Record, c *scan.Visit) {
 	at.nested(name, c)
 }
 
-// nested looks at the call that stands among the words of another one. The last record says where: behind how many words (Skip),
-// behind "--" (Dashes), behind NAME=value words (Assigns), or in the value of an option. No grant for the outer call covers the
+// nested looks at the call that is among the words of another one. The last record says where: after how many words (Skip),
+// after "--" (Dashes), after NAME=value words (Assigns), or in the value of an option. No grant for the outer call covers the
 // inner one.
 func (at reached) nested(name string, c *scan.Visit) {
 	c.NoGrant = true
 	r, s := at.last(), at.spec()
-	// The program's own options, in front of a subcommand's name, then the subcommand's.
+	// The program's own options, before a subcommand's name, then the subcommand's.
 	_, scripts := ownOptions(&s, at.args(c.Args[:at.next])[1:], c)
 	args := c.Args[at.next:]
 	rest := args
-	if !slices.Contains(slices.Collect(maps.Values(r.InFront)), "*") { // behind yarn node stand the options of node
+	if !slices.Contains(slices.Collect(maps.Values(r.InFront)), "*") { // after yarn node are the options of node
 		var more []scan.Word
 		rest, more = ownOptions(&s, args, c)
 		scripts = append(scripts, more...)
@@ -102,12 +102,12 @@ func (at reached) nested(name string, c *scan.Visit) {
 	if name == "script" && len(scripts) > 0 && len(rest) > 0 { // script -c command log
 		c.Touch(rest[0], scan.Write)
 	}
-	// The string was the command of a wrapper. hyperfine takes further commands as words, and behind sudo and the subcommands of package
+	// The string was the command of a wrapper. hyperfine takes further commands as words, and after sudo and the subcommands of package
 	// managers (pnpm exec -c) the words count as well.
 	if len(scripts) > 0 && len(at.records) == 1 && name != "sudo" && name != "hyperfine" {
 		return
 	}
-	// Words in front of the call: the seconds of timeout, the file of flock, the folder of cmake -E chdir.
+	// Words before the call: the seconds of timeout, the file of flock, the folder of cmake -E chdir.
 	for i := 0; i < r.Skip && len(rest) > 0; i++ {
 		switch k := s.word(i, r.Skip); {
 		case r.Words == "":
@@ -124,7 +124,7 @@ func (at reached) nested(name string, c *scan.Visit) {
 			rest = behind
 		}
 	}
-	// "--" may also follow the words in front of the call: flock FILE -- CALL.
+	// "--" may also follow the words before the call: flock FILE -- CALL.
 	if r.Skip > 0 && len(rest) > 0 && rest[0].Text == "--" {
 		rest = rest[1:]
 	}
@@ -136,7 +136,7 @@ func (at reached) nested(name string, c *scan.Visit) {
 		c.Script(rest[0], name)
 		return
 	}
-	// flock takes -c behind the file.
+	// flock takes -c after the file.
 	if name == "flock" && len(rest) > 1 && (rest[0].Text == "-c" || rest[0].Text == "--command") {
 		c.Script(rest[1], name)
 		return
@@ -172,7 +172,7 @@ func (at reached) nested(name string, c *scan.Visit) {
 	}
 }
 
-// inFront puts the words of InFront in front of a call: uv run x.py is python x.py. A condition of the record is an ending of the
+// inFront puts the words of InFront before a call: uv run x.py is python x.py. A condition of the record is an ending of the
 // first word (.py), an option of the wrapper, or "*" for always.
 func (r *Record) inFront(options, call []scan.Word) []scan.Word {
 	for _, words := range slices.Sorted(maps.Keys(r.InFront)) {
@@ -265,7 +265,7 @@ func ownOptions(own *spec, args []scan.Word, c *scan.Visit) (rest, scripts []sca
 			}
 			continue
 		}
-		// The value stands behind "=", is glued on, or is the next word.
+		// The value is after "=", is glued on, or is the next word.
 		value := scan.Plain(val)
 		if !has {
 			if len(args) == 0 {
@@ -328,8 +328,8 @@ func loader(c *scan.Visit) {
 	}
 }
 
-// assignments skips NAME=value words in front of a command, and looks at them.
-// It returns the words behind them.
+// assignments skips NAME=value words before a command, and looks at them.
+// It returns the words after them.
 func assignments(args []scan.Word, c *scan.Visit) []scan.Word {
 	for len(args) > 0 {
 		a := args[0]

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// xargs looks at xargs, which adds words from its input to the command. Where the names in the pipe are known to lie in the
+// xargs looks at xargs, which adds words from its input to the command. Where the names in the pipe are known to be in the
 // project, the added word is a Hole, which stays below the folder; otherwise it is anything, so that a program that takes files
 // becomes opaque.
 func xargs(args []scan.Word, c *scan.Visit) {
@@ -60,7 +60,7 @@ func xargs(args []scan.Word, c *scan.Visit) {
 	if fedInside(c) {
 		added.Values = []scan.Value{{Text: scan.Hole, Pattern: scan.Hole}}
 	}
-	// The words come at the end, or wherever the replacement string stands: at the end they are any word.
+	// The words come at the end, or wherever the replacement string is: at the end they are any word.
 	c.RunWithMore(append(rest[:len(rest):len(rest)], added))
 }
 
@@ -87,11 +87,11 @@ func replacement(options []scan.Word) string {
 	return ""
 }
 
-// fedInside reports that the words from the pipe are file names that surely lie in the project: what find, git ls-files,
+// fedInside reports that the words from the pipe are file names that surely are in the project: what find, git ls-files,
 // rg -l and the like list.
 // Options that print something else than plain names below the folder, or that follow links out of it, answer false.
 func fedInside(c *scan.Visit) bool {
-	// Only a command in front of the pipe whose words are all known can be trusted.
+	// Only a command before the pipe whose words are all known can be trusted.
 	words, ok := c.Producer()
 	if !ok || !c.InProject() {
 		return false
@@ -125,7 +125,7 @@ func contains(list []string, s string) bool {
 }
 
 // parallel builds command lines from a template and hands them to a shell.
-// Behind ::: stand the arguments, in front of it the template; the shell reads the two joined, so a file's name can become a command.
+// After ::: are the arguments, before it the template; the shell reads the two joined, so a file's name can become a command.
 func parallel(rest []scan.Word, c *scan.Visit) {
 	var template []scan.Word
 	for _, a := range rest {

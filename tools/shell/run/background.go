@@ -22,7 +22,7 @@ const (
 	inputLimit    = 5 * time.Second       // how long a program may take to read its input
 )
 
-// Background runs commands that go on while the agent does other things. The zero value is ready; Close ends all of
+// Background runs commands that continue while the agent does other things. The zero value is ready; Close ends all of
 // them with everything they started.
 //
 //	j, err := background.Start(run.Command{Text: "npm run dev", Dir: dir})
@@ -292,7 +292,7 @@ func (j *BackgroundJob) Look(ctx context.Context, wait time.Duration) (Look, err
 }
 
 // await waits for new output or the end; false when ctx ended.
-// After the first new byte it goes on for gather, since programs print a line in several writes.
+// After the first new byte it continues for gather, since programs print a line in several writes.
 func (j *BackgroundJob) await(ctx context.Context, wait time.Duration) bool {
 	limit := time.NewTimer(wait)
 	defer limit.Stop()
@@ -359,7 +359,7 @@ func (j *BackgroundJob) Input(ctx context.Context, text string, eof bool) error 
 	if !eof {
 		return nil
 	}
-	if j.Command.PTY { // the key that means the end of input; what reads next may go on
+	if j.Command.PTY { // the key that means the end of input; what reads next may continue
 		_, err := j.stdin.WriteString("\x04")
 		return err
 	}

@@ -51,7 +51,7 @@ func (c *cells) enter(o sandbox.ContainOptions) (*cell, error) {
 		return nil, err
 	}
 	if c.current == nil || !c.current.contained.Same(contained) {
-		// Before the old cell is given up: when this fails, the commands of the old one go on undisturbed.
+		// Before the old cell is given up: when this fails, the commands of the old one continue undisturbed.
 		thread, err := guard.NewThread(contained.Restrict)
 		if err != nil {
 			return nil, fmt.Errorf("the command cannot be contained, so it was not run: %w", err)

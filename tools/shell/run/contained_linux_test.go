@@ -226,7 +226,7 @@ func TestAContainedCommandHasNoSocket(t *testing.T) {
 	}
 }
 
-// Keys lie in the environment of this program and its relatives, in the home folder, and in files the rules hide.
+// Keys are in the environment of this program and its relatives, in the home folder, and in files the rules hide.
 func TestAContainedCommandSeesNoKey(t *testing.T) {
 	base := t.TempDir()
 	root, home := filepath.Join(base, "project"), filepath.Join(base, "home")

@@ -131,7 +131,7 @@ func (r *Runner) Run(ctx context.Context, c Command) (Outcome, error) {
 	case <-limit:
 		res.TimedOut = true
 		r.end(j)
-	// The person wants the prompt back at once, so the wait for the processes goes on in the background; Close waits for it.
+	// The person wants the prompt back at once, so the wait for the processes continues in the background; Close waits for it.
 	case <-ctx.Done():
 		res.Canceled = true
 		j.signal(termSignal)

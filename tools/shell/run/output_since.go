@@ -33,7 +33,7 @@ func (c *collector) fresh(n int64) int64 {
 }
 
 // since is what was printed after the first n bytes, in the shape and with the limits of result, and how many bytes
-// have been printed then. Unless the command has ended, a character or an escape sequence that may go on is left for
+// have been printed then. Unless the command has ended, a character or an escape sequence that may continue is left for
 // the next time.
 // The caller keeps the second result and passes it as n the next time; n counts bytes as printed, before they are made readable.
 func (c *collector) since(n int64, ended bool) (Output, int64) {

@@ -70,7 +70,7 @@ func TestTerminalTakesInputAndSizes(t *testing.T) {
 	if err := term.Resize(50, 132); err != nil {
 		t.Fatal(err)
 	}
-	typeIn(t, term, "again\n") // read goes on after the signal
+	typeIn(t, term, "again\n") // read continues after the signal
 	until(t, term, "50 132\r\n")
 	typeIn(t, term, "\x04") // end of input
 	until(t, term, "end\r\n")

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A pipeline that ends in head, a list that goes on with ||, a script that does not look: such a command ends well
+// A pipeline that ends in head, a list that continues with ||, a script that does not look: such a command ends well
 // though the sandbox stopped a part of it. Its output may hold the same words for other reasons, so what is said of it
 // is looked at: a line counts that names a path which the sandbox keeps it from writing, and which this program could write.
 
@@ -30,7 +30,7 @@ func (b *Box) blamed(out Result) string {
 	return ""
 }
 
-// namedIn are the words of a line that can be paths: what stands in quotes, and what looks like one.
+// namedIn are the words of a line that can be paths: what is in quotes, and what looks like one.
 // Programs quote in different ways: 'a' and "a" in most, ‘a’ in GNU programs with a UTF-8 locale, `a` in those
 // of Rust. What is quoted otherwise is found only where it holds a slash.
 func namedIn(line string) []string {

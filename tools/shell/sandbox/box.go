@@ -257,7 +257,7 @@ func withoutAgents(env []string) []string {
 	})
 }
 
-// below reports whether path lies below dir; both are clean.
+// below reports whether path is below dir; both are clean.
 func below(dir, path string) bool {
 	return dir == "/" && path != "/" || strings.HasPrefix(path, dir+string(filepath.Separator))
 }

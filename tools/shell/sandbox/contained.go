@@ -37,7 +37,7 @@ type ContainOptions struct {
 	Read  []string // more places that may be read: long outputs that were kept in files
 	Home  string
 	// Hidden says whether a file (absolute, links resolved) may not be read without a question; nil: none. Only the files
-	// that stand beside the project's folders down to hiddenDepth are looked at.
+	// that are beside the project's folders down to hiddenDepth are looked at.
 	Hidden func(realPath string) bool
 	Getenv func(name string) string // nil: os.Getenv
 	Temp   string                   // the private temporary folder; must exist
@@ -131,7 +131,7 @@ func (c *Contained) keepsFrom(name string) bool {
 	if real == c.temp || below(c.temp, real) || strings.HasPrefix(real, "/dev/") {
 		return false
 	}
-	// The name of a program stands before its message, and root could write to it.
+	// The name of a program is before its message, and root could write to it.
 	return (!within(existing(systemReadable)) || within(c.apart)) && mayWrite(at)
 }
 
@@ -175,7 +175,7 @@ func apart(own []string) []string {
 }
 
 // homeReadable are the toolchains in the home folder, and what git and search tools are configured by. Keys, histories
-// and the data of other programs lie beside them and stay out.
+// and the data of other programs are beside them and stay out.
 func homeReadable(home string, getenv func(string) string) []string {
 	var places []string
 	for _, dir := range filepath.SplitList(getenv("PATH")) {
@@ -184,7 +184,7 @@ func homeReadable(home string, getenv func(string) string) []string {
 			continue
 		}
 		places = append(places, dir)
-		// A toolchain's libraries lie beside its bin. Above ~/bin and ~/.local/bin lies everything.
+		// A toolchain's libraries are beside its bin. Above ~/bin and ~/.local/bin is everything.
 		if up := filepath.Dir(dir); filepath.Base(dir) == "bin" && up != "/" && up != home && up != filepath.Join(home, ".local") {
 			places = append(places, up)
 		}

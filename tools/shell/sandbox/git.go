@@ -50,7 +50,7 @@ func gitPlaces(root string) gitFiles {
 		common, ok := pointer(filepath.Join(dir, "commondir"), "", dir)
 		back, ok2 := pointer(filepath.Join(dir, "gitdir"), "", dir)
 		switch {
-		// A linked worktree: the folder must name this .git in turn and lie among the worktrees of its repository.
+		// A linked worktree: the folder must name this .git in turn and be among the worktrees of its repository.
 		case ok && ok2 && realDir(filepath.Dir(back)) == root && filepath.Base(back) == ".git" && filepath.Dir(dir) == filepath.Join(common, "worktrees"):
 			g.writable = append(g.writable, common)
 			g.common(common)
@@ -59,7 +59,7 @@ func gitPlaces(root string) gitFiles {
 			g.common(dir)
 		}
 	}
-	// What lies in the root is writable already.
+	// What is in the root is writable already.
 	g.writable = slices.DeleteFunc(g.writable, func(p string) bool { return below(root, p) })
 	return g
 }
@@ -115,7 +115,7 @@ func pointer(file, prefix, base string) (string, bool) {
 	return real, err == nil
 }
 
-// submoduleOf reports that dir lies among the submodules of a repository around root (.git/modules), where git keeps the
+// submoduleOf reports that dir is among the submodules of a repository around root (.git/modules), where git keeps the
 // repository of a submodule at root. It goes up to the root of the file system.
 func submoduleOf(root, dir string) bool {
 	for at := filepath.Dir(root); ; at = filepath.Dir(at) {

@@ -11,7 +11,7 @@ import (
 // GitRuns returns the files and folders that git runs programs from, or takes more settings from, when it works in a
 // worktree: those that the repository's and the person's settings name (core.hooksPath, include.path, filters, aliases),
 // and what the links among its hooks lead to. Their names tell nothing: a script of the project becomes a hook by a
-// setting or a link that lies elsewhere. The paths are absolute and resolved; of a folder all below counts. Programs
+// setting or a link that is elsewhere. The paths are absolute and resolved; of a folder all below counts. Programs
 // outside of the worktree are not among them.
 func GitRuns(root, home string) (places []string) {
 	root = realDir(root)
@@ -82,7 +82,7 @@ func (v programValue) words() []string {
 }
 
 // programValues finds them in the text of a configuration. All aliases count, though only those that begin with "!" run a
-// program: a word that is not a path names nothing. Lines that go on behind a backslash are not joined.
+// program: a word that is not a path names nothing. Lines that continue behind a backslash are not joined.
 func programValues(text []byte) (values []programValue) {
 	section := ""
 	for line := range bytes.Lines(text) {

@@ -43,7 +43,7 @@ func (b *Box) Profile() string {
 	allow("deny file-write-unlink", pinned...)
 	// What reaches other programs: signals, information about processes, Apple events, jobs of launchd.
 	s.WriteString("(deny signal (target others))\n(deny process-info-pidinfo (target others))\n(deny appleevent-send)\n(deny job-creation)\n")
-	// Loopback stays open for tests, and so do sockets that lie in the writable places.
+	// Loopback stays open for tests, and so do sockets that are in the writable places.
 	if !b.Network {
 		s.WriteString("(deny network*)\n(allow network* (local ip \"localhost:*\"))\n(allow network* (remote ip \"localhost:*\"))\n")
 		for _, w := range b.Writable {

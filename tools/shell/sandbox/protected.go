@@ -111,7 +111,7 @@ var gitPrograms = []string{
 	"packobjectshook", "templatedir", "alternaterefscommand", "defaultcommand",
 }
 
-// configNamesPrograms reports a configuration of git that names a program. It knows no values: that a key stands there is
+// configNamesPrograms reports a configuration of git that names a program. It knows no values: that a key is there is
 // enough, and so is a section of aliases or of further files.
 // "path" in a submodule section is a folder of the project, so it alone is not a reason.
 func configNamesPrograms(text []byte) bool {

@@ -74,7 +74,7 @@ func seccompFilter(landlockVersion int) []unix.SockFilter {
 	})
 	// With ENOSYS a program takes the ordinary calls, as on a kernel without io_uring.
 	deny(unix.ENOSYS, unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER)
-	deny(unix.ENOSYS, unix.SYS_CLONE3) // its flags lie in memory; the C library then uses clone
+	deny(unix.ENOSYS, unix.SYS_CLONE3) // its flags are in memory; the C library then uses clone
 	when(unix.SYS_CLONE, func() {
 		op(load, 0, 0, arg(0))
 		op(anyBit, 0, 1, unix.CLONE_NEWNS|unix.CLONE_NEWCGROUP|unix.CLONE_NEWUTS|unix.CLONE_NEWIPC|unix.CLONE_NEWUSER|unix.CLONE_NEWPID|unix.CLONE_NEWNET)

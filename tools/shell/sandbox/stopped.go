@@ -34,7 +34,7 @@ func (b *Box) Stopped(out Result) string {
 		return ""
 	}
 	const files = "it allows writing only in %s, and not to protected files such as .git/hooks, .git/config and editor settings"
-	// A script may go on after a refused write and end well; then only a message that names a kept place counts, see blamed.
+	// A script may continue after a refused write and end well; then only a message that names a kept place counts, see blamed.
 	if out.Exit == 0 {
 		if place := b.blamed(out); place != "" {
 			return place + ": " + fmt.Sprintf(files, b.where())

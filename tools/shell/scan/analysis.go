@@ -109,7 +109,7 @@ type Analysis struct {
 
 // Commands are the texts of all calls, each once.
 // Of the other spellings those with quotes or backslashes are left out: a rule is written against plain words, and the
-// same call stands in the list without them.
+// same call is in the list without them.
 func (a *Analysis) Commands() []string {
 	out := []string{}
 	for _, c := range a.Calls {

@@ -87,7 +87,7 @@ func (w *walker) builtin(name string, c *Visit, entry *Call) (fail state) {
 			w.opaque(name + " may load or run code")
 			entry.ReadOnly = false
 		}
-	case "export", "declare", "typeset", "local", "readonly": // behind command or builtin
+	case "export", "declare", "typeset", "local", "readonly": // after command or builtin
 		for _, a := range c.Args[1:] {
 			w.declared(a)
 			if s, ok := a.One(); !ok || len(s) > 1 && s[0] == '-' && strings.ContainsAny(s, "iaA") || s != "" && s[0] == '-' && name != "export" &&
@@ -293,7 +293,7 @@ func (w *walker) pushd(args []Word, st *state) (fail state) {
 	return fail
 }
 
-// leaves reports that exit or return surely ends what is walked: bash goes on after return outside of functions, logout
+// leaves reports that exit or return surely ends what is walked: bash continues after return outside of functions, logout
 // in a shell that is not a login shell, and a status it does not understand.
 // When in doubt it answers no: the rest of the script is then looked at as well, which can only add questions.
 func (w *walker) leaves(name string, c *Visit) bool {

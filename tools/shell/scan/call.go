@@ -128,7 +128,7 @@ func (w *walker) behave(name string, c *Visit) (fail state) {
 // The attack is test -v 'a[$(cmd)]' or printf -v 'a[$(cmd)]': both run cmd, though they look like a test and a print.
 func (w *walker) namesVariable(c *Visit) {
 	for i, a := range c.Args[1:] {
-		// c.Args[i+1] is a, c.Args[i+2] the word behind it. An unknown word may be -v as well.
+		// c.Args[i+1] is a, c.Args[i+2] the word after it. An unknown word may be -v as well.
 		if i+2 >= len(c.Args) || a.Text != "-v" && a.Text != "-R" && a.Known() {
 			continue
 		}
@@ -145,7 +145,7 @@ func (w *walker) namesVariable(c *Visit) {
 	}
 }
 
-// runIn notes the directory itself when it lies outside the project: what the program does there is not known.
+// runIn notes the directory itself when it is outside the project: what the program does there is not known.
 // A program may read or write its directory without naming it, as make, npm and git do.
 func (w *walker) runIn(c *Visit, readOnly bool) {
 	if c.st.unknown {
@@ -226,7 +226,7 @@ func TextOf(args []Word) string { return joined(args, func(a Word) string { retu
 // sourceOf is words as typed, joined by blanks, quotes included.
 func sourceOf(args []Word) string { return joined(args, func(a Word) string { return a.Source }) }
 
-// joined puts f of each word behind the other with single blanks, so a blank within a word cannot be told from one between two.
+// joined puts f of each word after the other with single blanks, so a blank within a word cannot be told from one between two.
 func joined(args []Word, f func(Word) string) string {
 	var b strings.Builder
 	for i, a := range args {

@@ -26,9 +26,9 @@ func digits(vals []Value) bool {
 	return len(vals) > 0
 }
 
-// assignment looks at NAME=value in front of a call or alone. readsIFS: it stands in front of the builtin read, the one
+// assignment looks at NAME=value before a call or alone. readsIFS: it is before the builtin read, the one
 // place where setting IFS changes only how a line is split and not how the words of the command are.
-// An assignment in front of a program counts for the rest of the script as well: a function in its place may keep it.
+// An assignment before a program counts for the rest of the script as well: a function in its place may keep it.
 func (w *walker) assignment(a *syntax.Assign, st *state, readsIFS bool) {
 	w.inside(a.Value, st)
 	if a.Index != nil {

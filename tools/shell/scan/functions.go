@@ -6,7 +6,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// function is a shell function with the script it stands in.
+// function is a shell function with the script it is in.
 type function struct {
 	body *syntax.Stmt // with its redirections
 	text scriptText   // where it was declared

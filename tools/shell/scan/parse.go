@@ -17,7 +17,7 @@ const parseTime = 25 * time.Millisecond
 // A Go stack overflow ends the process and cannot be recovered from, unlike a panic.
 const maxNesting = 100
 
-// errSlow is what the parser returns when deadlineReader refused to go on; its text ends up among the reasons for a person.
+// errSlow is what the parser returns when deadlineReader refused to continue; its text ends up among the reasons for a person.
 var errSlow = errors.New("it takes too long to parse")
 
 // parse is the first of two parsers: mvdan.cc/sh, whose tree is walked. The second one (see witness) must agree with it on

@@ -19,7 +19,7 @@ const MaxPath = 4096
 // maxEntries is the largest directory, in entries, that a wildcard is looked up in. In a larger one the command is opaque.
 const maxEntries = 4_000
 
-// paths resolves what a command names and keeps what lies outside, is protected, read or written.
+// paths resolves what a command names and keeps what is outside, is protected, read or written.
 // It is made for one analysis. The answers of the file system are those of the moment of asking: what changes before the command
 // runs is for the sandbox to hold.
 type paths struct {
@@ -100,7 +100,7 @@ func within(path string, roots []string) bool {
 	return false
 }
 
-// inside reports whether a resolved path lies where this access needs no question: in the project, or for reading in ReadDirs.
+// inside reports whether a resolved path is where this access needs no question: in the project, or for reading in ReadDirs.
 func (p *paths) inside(real string, access Access) bool {
 	return within(real, p.roots) || access == Read && within(real, p.readRoots)
 }
@@ -253,7 +253,7 @@ func (p *paths) real(abs string) string {
 		switch part {
 		case "", ".":
 			continue
-		// A parent is taken of the resolved path, as the kernel does: behind a link ".." leads to the parent of its target.
+		// A parent is taken of the resolved path, as the kernel does: after a link ".." leads to the parent of its target.
 		case "..":
 			out = out[:max(0, strings.LastIndexByte(out, '/'))]
 			continue
@@ -283,7 +283,7 @@ func (p *paths) real(abs string) string {
 			p.exhausted = true
 			return path.Clean(abs)
 		}
-		// An absolute target starts over at the root; a relative one goes on in the folder of the link.
+		// An absolute target starts over at the root; a relative one continues in the folder of the link.
 		if strings.HasPrefix(l.target, "/") {
 			out = ""
 		}
@@ -328,7 +328,7 @@ func (p *paths) addPattern(pat string, access Access) bool {
 func (p *paths) addListed(pat string) {
 	parts := strings.Split(strings.ReplaceAll(pat, Hole, "*"), "/")
 	last := len(parts) - 1
-	// What stands behind the last wildcard is not a folder that the shell lists.
+	// What is after the last wildcard is not a folder that the shell lists.
 	for last > 0 && !strings.ContainsAny(parts[last], "*?[") {
 		last--
 	}
@@ -396,7 +396,7 @@ func (p *paths) expand(base string, parts []string, access Access) bool {
 		if !found || slices.Contains(parts[i+1:], "..") {
 			p.add(base, access)
 		}
-		// A name made up here (for i in 1 2; do touch out$i) stays in the folder; ".." behind it may leave again.
+		// A name made up here (for i in 1 2; do touch out$i) stays in the folder; ".." after it may leave again.
 		up := 0
 		for _, later := range parts[i+1:] {
 			if strings.HasSuffix(later, "..") {
@@ -438,7 +438,7 @@ func (p *paths) addLinked(abs string, access Access) {
 }
 
 // pathish finds what looks like a path in an argument of a program, or of an option, that no record describes: the word
-// itself, the value behind "=", behind "@", and the members of a list joined by ":". A bare name does not look like a
+// itself, the value after "=", after "@", and the members of a list joined by ":". A bare name does not look like a
 // path; it can only lead outside when it is a link, which TouchIfPath looks up.
 func pathish(s string) []string {
 	if local, ok := localURL(s); ok {

@@ -7,7 +7,7 @@ import (
 
 // report collects what the scan finds out: the calls, each text once, and the reasons why something is opaque.
 type report struct {
-	a     *Analysis      // what Analyze returns; filled in while the walk goes on
+	a     *Analysis      // what Analyze returns; filled in while the walk continues
 	calls map[string]int // index in a.Calls by text
 	why   []string       // the first reasons, each once
 }

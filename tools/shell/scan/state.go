@@ -45,7 +45,7 @@ func merge(a, b state) state {
 	return out
 }
 
-// union is a and what b adds. a is not changed, not even behind its length.
+// union is a and what b adds. a is not changed, not even beyond its length.
 func union(a, b []string) []string {
 	out := a
 	for _, s := range b {

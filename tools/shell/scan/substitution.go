@@ -7,7 +7,7 @@ import (
 )
 
 // substituted is what a command substitution may print, where that is known without running it. Few forms are known, those
-// that stand in paths every day: $(pwd), $(mktemp), $(git rev-parse --show-toplevel), and programs that print a number, a
+// that are in paths every day: $(pwd), $(mktemp), $(git rev-parse --show-toplevel), and programs that print a number, a
 // date or a name without a slash (Programs.PlainAnswer).
 func (x *expander) substituted(c *syntax.CmdSubst, st *state) []Value {
 	if len(c.Stmts) != 1 {
@@ -72,7 +72,7 @@ func (x *expander) tempDir() string {
 }
 
 // counts reports a statement that prints one number: wc -l at the end of a pipe or with its input redirected.
-// With a file as argument wc prints its name behind the number, so only standard input counts.
+// With a file as argument wc prints its name after the number, so only standard input counts.
 func (x *expander) counts(s *syntax.Stmt) bool {
 	call, _ := s.Cmd.(*syntax.CallExpr)
 	if b, ok := s.Cmd.(*syntax.BinaryCmd); ok && b.Op == syntax.Pipe && len(s.Redirs) == 0 {

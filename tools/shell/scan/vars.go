@@ -10,7 +10,7 @@ import (
 type assignment struct {
 	word  *syntax.Word
 	off   int  // bytes from the start of the script
-	sure  bool // whatever stands further down runs after it, and it cannot have been skipped
+	sure  bool // whatever is further down runs after it, and it cannot have been skipped
 	chain int  // index of the statement of the top level it belongs to, when that is one && chain; else -1
 	adds  bool // += : the old value stays in front
 }
@@ -52,7 +52,7 @@ func (x *expander) collect(f *syntax.File) {
 			}
 			switch n := n.(type) {
 			case *syntax.CallExpr:
-				// Assignments in front of a program are for the program alone, but a function could keep them.
+				// Assignments before a program are for the program alone, but a function could keep them.
 				for _, a := range n.Assigns {
 					x.assign(a, in, syntax.Command(n) == first && len(n.Args) == 0)
 				}
@@ -97,7 +97,7 @@ func (x *expander) collect(f *syntax.File) {
 // numberWord stands for the result of arithmetic: part answers a hole, which is a number, for any ArithmExp.
 var numberWord = &syntax.Word{Parts: []syntax.WordPart{&syntax.ArithmExp{}}}
 
-// chainSpan is where a chain of && stands: which statement of the top level it is, and its first and last byte.
+// chainSpan is where a chain of && is: which statement of the top level it is, and its first and last byte.
 type chainSpan struct{ chain, from, to int }
 
 // chain reports a statement made of calls joined by && only, and collects its calls in leaves. A compound statement may be
@@ -115,7 +115,7 @@ func chain(s *syntax.Stmt, leaves map[syntax.Node]bool) bool {
 		leaves[c] = true
 		return true
 	case *syntax.ForClause, *syntax.WhileClause, *syntax.IfClause, *syntax.CaseClause, *syntax.Block, *syntax.Subshell, *syntax.TestClause:
-		return true // what stands in it still runs after what stands before it
+		return true // what is in it still runs after what is before it
 	}
 	return false
 }
@@ -235,7 +235,7 @@ func (x *expander) variable(name string, st *state) []Value {
 	return out
 }
 
-// inChain reports whether the present place stands in that && chain.
+// inChain reports whether the present place is in that && chain.
 func (x *expander) inChain(chain int) bool {
 	for _, c := range x.text.chainEnds {
 		if c.chain == chain {

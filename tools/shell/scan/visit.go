@@ -18,7 +18,7 @@ type Programs interface {
 	PlainAnswer(words []string) bool
 }
 
-// Assignment is NAME=value in front of a call, alone, or given to a builtin or a wrapper.
+// Assignment is NAME=value before a call, alone, or given to a builtin or a wrapper.
 type Assignment struct {
 	Name   string
 	Values []Value // what it may be; nil: any value, or it is unset
@@ -26,7 +26,7 @@ type Assignment struct {
 	paths  *paths  // for Inside
 }
 
-// Inside reports whether all values are lists of paths, joined by ":", that lie in the project.
+// Inside reports whether all values are lists of paths, joined by ":", that are in the project.
 // A folder outside the project, or a value that is not known, must be asked about: a library there could take the place of one
 // that the program expects.
 func (a Assignment) Inside() bool {
@@ -62,11 +62,11 @@ type Visit struct {
 }
 
 // Manner says how a program goes about the paths that it touches.
-// It is set for the program at hand and reset behind it.
+// It is set for the program at hand and reset after it.
 type Manner struct {
 	Deep     bool // it changes folders with all that is in them
 	NoFollow bool // it works on links, not on what they lead to
-	Names    bool // it only learns names: what lies in the project is not noted
+	Names    bool // it only learns names: what is in the project is not noted
 	Keeps    bool // it leaves what is in the files that it writes, or makes it of what is there
 }
 
@@ -74,14 +74,14 @@ type Manner struct {
 type Input struct {
 	Kind string // "" (nothing is known), "pipe", "here", "file"
 	Text string // what it is, if Known
-	// Known: a here document, or echo in front of the pipe.
+	// Known: a here document, or echo before the pipe.
 	Known bool
 }
 
 // Input says where the standard input comes from. Programs that run their input (sh, xargs, psql) need it.
 func (c *Visit) Input() Input { return Input{c.in.kind, c.in.text, c.in.ok} }
 
-// Producer are the words of the call in front of the pipe, if each is known and it is not a function.
+// Producer are the words of the call before the pipe, if each is known and it is not a function.
 // xargs uses it: the words that find or git ls-files prints are file names below the folder they ran in.
 func (c *Visit) Producer() ([]string, bool) {
 	if c.in.kind != "pipe" {
@@ -278,7 +278,7 @@ func (c *Visit) InProject() bool {
 	return true
 }
 
-// RunsHere notes the folder itself when it lies outside: what the program does there cannot be known.
+// RunsHere notes the folder itself when it is outside: what the program does there cannot be known.
 func (c *Visit) RunsHere() { c.w.runIn(c, c.ReadOnly) }
 
 // MadeHere makes the command opaque when it runs a file that it has written itself.
@@ -347,5 +347,5 @@ func (c *Visit) Exists(abs string) (exists, folder bool) {
 	return l.exists, l.dir
 }
 
-// Inside reports whether a resolved path lies where this access needs no question.
+// Inside reports whether a resolved path is where this access needs no question.
 func (c *Visit) Inside(real string, access Access) bool { return c.w.paths.inside(real, access) }

@@ -27,7 +27,7 @@ type walker struct {
 	inFunc  int  // functions around what is walked
 	steps   int  // see maxSteps
 	depth   int  // see maxDepth
-	quoted  bool // what is walked stands in double quotes, a here document or arithmetic
+	quoted  bool // what is walked is in double quotes, a here document or arithmetic
 	removes bool // something before may have removed a directory
 	writes  bool // a redirection or a program writes a named file
 }
@@ -87,7 +87,7 @@ func (w *walker) script(text string, st *state) {
 		w.salvage(text)
 		return
 	}
-	// The walk goes on: the calls that one parser sees are still worth denying.
+	// The walk continues: the calls that one parser sees are still worth denying.
 	if why := disagreement(file, text, limit, w.depth == 0); why != "" {
 		w.opaque(why)
 	}

@@ -52,7 +52,7 @@ func (w *walker) insidePart(p syntax.WordPart, st *state) {
 	}
 }
 
-// quoting sets whether what is walked next stands in double quotes. The function it returns restores what was set before.
+// quoting sets whether what is walked next is in double quotes. The function it returns restores what was set before.
 func (w *walker) quoting(on bool) func() {
 	before := w.quoted
 	w.quoted = on
@@ -62,7 +62,7 @@ func (w *walker) quoting(on bool) func() {
 // insideParam walks a parameter expansion. Some forms run what a variable holds (${x@P}), take its name from another
 // variable (${!x}), or assign (${x:=y}); those are opaque or looked at like an assignment.
 func (w *walker) insideParam(p *syntax.ParamExp, st *state) {
-	// ${!a[@]} alone lists the keys of an array; with anything behind it, it is the variable named by a's value again.
+	// ${!a[@]} alone lists the keys of an array; with anything after it, it is the variable named by a's value again.
 	keys := isAll(p) && p.Exp == nil && p.Slice == nil && p.Repl == nil && len(p.Modifiers) == 0
 	if p.Excl && p.Names == 0 && !keys {
 		w.opaque("${!name} takes the name of a variable from another one")

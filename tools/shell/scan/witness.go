@@ -81,7 +81,7 @@ func excuse(s *syntax.Stmt, excused map[int]bool) {
 		if len(c.Args) > 0 {
 			excused[int(c.Args[0].Pos().Offset())] = true
 		}
-	// Of time a | b only the first call stands behind the word time.
+	// Of time a | b only the first call is after the word time.
 	case *syntax.BinaryCmd:
 		excuse(c.X, excused)
 	}

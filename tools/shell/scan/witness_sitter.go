@@ -44,7 +44,7 @@ func witness(text string, limit time.Duration) (names []int, why string) {
 	}
 	defer tree.Close()
 	root := tree.RootNode()
-	// tree-sitter repairs what it cannot parse and goes on, so an error anywhere makes its other answers worthless.
+	// tree-sitter repairs what it cannot parse and continues, so an error anywhere makes its other answers worthless.
 	if root.HasError() {
 		return nil, "two parsers disagree about its syntax"
 	}

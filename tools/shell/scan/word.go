@@ -45,7 +45,7 @@ func escapeGlob(s string) string {
 	return strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `\`, `\\`).Replace(s)
 }
 
-// Join puts one value behind another.
+// Join puts one value after another.
 func Join(a, b Value) Value {
 	return Value{Text: a.Text + b.Text, Pattern: a.Pattern + b.Pattern, Glob: a.Glob || b.Glob}
 }
@@ -176,7 +176,7 @@ func countBraces(word *syntax.Word) int {
 }
 
 // argOf is the argument that a word without braces becomes. many is set where unquoted expansion may split it into several
-// words or drop it: then no word behind it has a sure place among the arguments.
+// words or drop it: then no word after it has a sure place among the arguments.
 func (x *expander) argOf(word *syntax.Word, src string, st *state) Word {
 	a := Word{Source: src, Static: true}
 	a.Values = x.parts(word.Parts, false, st)
@@ -221,7 +221,7 @@ func isAll(p *syntax.ParamExp) bool {
 }
 
 // oneField reports whether every value stays one field when the shell splits it.
-// An empty value leaves no field at all, so the words behind it would move up by one.
+// An empty value leaves no field at all, so the words after it would move up by one.
 func oneField(vals []Value) bool {
 	for _, v := range vals {
 		if v.Text == "" || strings.ContainsAny(v.Text, " \t\n"+Wild) {
@@ -415,7 +415,7 @@ func (x *expander) tilde(lit string, more bool, st *state) []Value {
 	return out
 }
 
-// Cut is the argument's value behind a separator. Values without the separator are dropped, so the result may have none.
+// Cut is the argument's value after a separator. Values without the separator are dropped, so the result may have none.
 func (a Word) Cut(sep string) Word {
 	out := a
 	out.Values = nil
@@ -429,7 +429,7 @@ func (a Word) Cut(sep string) Word {
 	return out
 }
 
-// Before is the argument in front of a separator, or all of it where there is none.
+// Before is the argument before a separator, or all of it where there is none.
 func (a Word) Before(sep string) Word {
 	out := a
 	out.Values = nil
