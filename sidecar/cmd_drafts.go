@@ -19,7 +19,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
-// draftsCommand is `pillion drafts`: what is left of turns with --review draft that ended without a decision.
+// draftsCommand is `pillion drafts`: the drafts of turns with --review draft that ended without a decision.
 func draftsCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "drafts", Short: "List, show, land or drop the drafts that are kept",
@@ -39,15 +39,15 @@ keeps at most 20 drafts for each project, each for 14 days after its last use.`,
 // them.
 func draftsDir() string { return filepath.Join(app.NewWorkplace(version).State, "drafts") }
 
-// draftRow is a draft as scripts read it. The files and bytes are counted when it is listed; nothing stores them.
+// draftRow is a draft in the JSON output. Files and bytes are counted when it is listed; they are not stored.
 type draftRow struct {
 	draft.Head
 	Busy  bool  `json:"busy,omitempty"` // a session works in it now
 	Files int   `json:"files"`          // changed, made or deleted
-	Bytes int64 `json:"bytes"`          // of its folder
+	Bytes int64 `json:"bytes"`          // size of its folder
 }
 
-// rowOf describes a draft. One that cannot be read is listed with 0 files, since dropping it must be possible.
+// rowOf describes a draft. A draft that cannot be read is listed with 0 files, so that it can be dropped.
 func rowOf(d *draft.Draft) draftRow {
 	row := draftRow{Head: d.Head(), Busy: d.Busy()}
 	if p, err := proposalOf(d); err == nil {
@@ -65,7 +65,7 @@ func rowOf(d *draft.Draft) draftRow {
 	return row
 }
 
-// draftState is a draft's stage in a word for people.
+// draftState is a draft's stage as a word for people.
 func draftState(r draftRow) string {
 	if r.Busy {
 		return "working"
@@ -73,7 +73,7 @@ func draftState(r draftRow) string {
 	return string(r.State)
 }
 
-// proposalOf is what a draft that no session works in would change.
+// proposalOf is the change of a draft in which no session works.
 func proposalOf(d *draft.Draft) (*draft.Proposal, error) { return app.ReadDraft(d) }
 
 // draftsList is `pillion drafts list`. It writes "no drafts" to standard error, so that the output of a pipe stays
@@ -122,10 +122,10 @@ func draftsList() *cobra.Command {
 	return c
 }
 
-// findDraft is a draft by its id, or the beginning of it. It looks in all projects: the id alone says enough.
+// findDraft finds a draft by its id, or the beginning of it, in all projects.
 func findDraft(id string) (*draft.Draft, error) { return draft.Find(draftsDir(), id) }
 
-// draftsShow is `pillion drafts show`. What a unified diff cannot hold follows in lines that begin with "#".
+// draftsShow is `pillion drafts show`. Changes that a unified diff cannot express follow in lines that begin with "#".
 func draftsShow() *cobra.Command {
 	return &cobra.Command{
 		Use: "show ID", Short: "Print what a draft would change, as a unified diff", Args: cobra.ExactArgs(1),
@@ -175,12 +175,11 @@ func draftsLand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			// The draft's project and not this directory: the changes belong there, with its rules and language
-			// servers.
+			// In the draft's project and not in this directory: the changes belong there, with its rules and language servers.
 			dir := d.Head().Project
 			o := terminal.Options{Out: c.OutOrStdout(), Cwd: dir, Approve: how, Editor: textEditor()}
 			if isTerminal(os.Stdin) && isTerminal(c.OutOrStdout()) {
-				// Keys only where both ends are a terminal: a question that is not seen cannot be answered.
+				// Keys only if input and output are a terminal: a question that is not visible cannot be answered.
 				o.Keys, o.Color = terminal.TTY{File: os.Stdin}, os.Getenv("NO_COLOR") == ""
 			}
 			// With --json, standard output is for the result alone.

@@ -14,8 +14,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/paths"
 )
 
-// importCommand is `pillion import`: the settings of another agent as Pillion's, written through the same review as any edit of a
-// model, hunk by hunk.
+// importCommand is `pillion import`: it translates the settings of another agent, and writes them after the same hunk-by-hunk
+// review as an edit of a model.
 func importCommand() *cobra.Command {
 	var cwd, approve string
 	var own, dry bool
@@ -46,7 +46,7 @@ func importCommand() *cobra.Command {
 				fmt.Fprint(c.OutOrStdout(), found.Text)
 				return nil
 			}
-			// The command fails where nothing could be translated, and succeeds where nothing is left to do.
+			// The command fails if nothing could be translated, and succeeds if there is nothing left to do.
 			switch {
 			case found.Text == "":
 				return exitCode(exitError)
@@ -60,7 +60,7 @@ func importCommand() *cobra.Command {
 				return err
 			}
 			tool, input := "write", map[string]string{"filePath": found.Path, "content": found.Text}
-			if found.Old != "" { // an edit of exactly what was read: a file that changed meanwhile is not overwritten
+			if found.Old != "" { // an edit of the text that was read: a file that has changed since is not overwritten
 				tool, input = "edit", map[string]string{"filePath": found.Path, "oldString": found.Old, "newString": found.Text}
 			}
 			raw, err := json.Marshal(input)

@@ -17,7 +17,7 @@ import (
 
 // installer is the program that has installed this one, and its command for the newest release.
 type installer struct {
-	Name    string   // for people
+	Name    string   // as shown to people
 	Command []string // nil: there is no command; Advice says what to do
 	Advice  string
 	Root    bool // the command needs the rights of root; it is shown and never run
@@ -36,7 +36,7 @@ editor's extension. Pillion shows the command and asks before it runs it. A comm
 			if err != nil {
 				return err
 			}
-			// What is in PATH is often a link; the place of the file itself tells who installed it.
+			// The program in PATH is often a link; the place of the file itself shows who installed it.
 			if real, err := filepath.EvalSymlinks(self); err == nil {
 				self = real
 			}
@@ -53,7 +53,7 @@ editor's extension. Pillion shows the command and asks before it runs it. A comm
 				return nil
 			}
 			fmt.Fprintln(out, " ", strings.Join(i.Command, " "))
-			// A command that needs root is left to the person, in a shell of their own.
+			// A command that needs root is only shown: the person runs it in their own shell.
 			if show || i.Root {
 				return nil
 			}
@@ -82,11 +82,11 @@ editor's extension. Pillion shows the command and asks before it runs it. A comm
 	return c
 }
 
-// installScript is that of the newest release: GitHub redirects latest to it.
+// installScript is the script of the newest release: GitHub redirects latest to it.
 const installScript = "https://github.com/pillion-dev/pillion/releases/latest/download/install.sh"
 
-// installerOf tells by where a program lies, and by the records that package managers keep below root, who installed it. self
-// is the program's path without links. module is the version that the go command recorded, "" for a build from a checkout.
+// installerOf finds who installed a program, by its place and by the records that package managers keep below root. self is the
+// program's path without links. module is the version that the go command recorded, "" for a build from a checkout.
 func installerOf(root, self, module string) installer {
 	has := func(pattern string) bool {
 		found, _ := filepath.Glob(filepath.Join(root, pattern))

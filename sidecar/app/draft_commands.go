@@ -17,8 +17,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
-// draftCommands are the slash commands about drafts. As slash commands they exist in every ACP editor and in the terminal, where work in the
-// background has no other place from which it could be reviewed.
+// draftCommands are the slash commands for drafts. Slash commands exist in every ACP editor and in the terminal, where work in the
+// background has no other place for its review.
 func (d *Drafts) draftCommands() []slash.Command {
 	return []slash.Command{
 		{Name: "bg", Description: "Work on a prompt in the background, in a draft of its own", Hint: "prompt", Run: d.runBackground},
@@ -26,8 +26,8 @@ func (d *Drafts) draftCommands() []slash.Command {
 	}
 }
 
-// runBackground implements /bg: it starts a process for the prompt and returns at once, with the text for the person. The session's model
-// and agent go with the prompt; its conversation does not.
+// runBackground implements /bg: it starts a process for the prompt and returns at once, with a text for the person. The process
+// gets the session's model and agent, but not its conversation.
 func (d *Drafts) runBackground(_ context.Context, h slash.Host, args string) (string, *agent.Prompt, error) {
 	if strings.TrimSpace(args) == "" {
 		return "", nil, errors.New("/bg needs a prompt: /bg add a test for the parser")
@@ -40,8 +40,9 @@ func (d *Drafts) runBackground(_ context.Context, h slash.Host, args string) (st
 	return "It works in the background now, in a draft of its own; this project is not touched. `/drafts` lists what is ready, `/drafts land ID` reviews it. What it says goes to " + log + ".\n", nil, nil
 }
 
-// runDrafts implements /drafts, "/drafts show ID", "land ID" and "drop ID"; an id may be cut short (see draft.Find). Landing asks in this
-// session, with the same review as at the end of a turn. show and drop take drafts of other projects as well, as pillion drafts does.
+// runDrafts implements /drafts, "/drafts show ID", "land ID" and "drop ID"; an id may be shortened (see draft.Find). Landing asks
+// in this session, with the same review as at the end of a turn. show and drop accept drafts of other projects too, as pillion
+// drafts does.
 func (d *Drafts) runDrafts(ctx context.Context, h slash.Host, args string) (string, *agent.Prompt, error) {
 	words := strings.Fields(args)
 	if len(words) == 0 || words[0] == "list" {
@@ -62,7 +63,7 @@ func (d *Drafts) runDrafts(ctx context.Context, h slash.Host, args string) (stri
 		if err != nil {
 			return "", nil, err
 		}
-		// A fence longer than any in the text, so that a file cannot end it.
+		// The fence is longer than any in the text, so that a file cannot end it.
 		fence := "```"
 		text := DraftDiff(x, p)
 		for strings.Contains(text, fence) {
@@ -75,7 +76,7 @@ func (d *Drafts) runDrafts(ctx context.Context, h slash.Host, args string) (stri
 		}
 		return shown, nil, nil
 	case "land":
-		// A draft of another project is not this session's to review: its rules and servers are others.
+		// A draft of another project cannot be reviewed in this session, which has other rules and servers.
 		if here := DraftProject(h.Session.Info().Cwd); x.Head().Project != here {
 			return "", nil, fmt.Errorf("the draft %s is of %s; land it there, or with pillion drafts land %[1]s", id, x.Head().Project)
 		}
@@ -98,7 +99,7 @@ func (d *Drafts) runDrafts(ctx context.Context, h slash.Host, args string) (stri
 	return "", nil, fmt.Errorf("/drafts has no %q: use show, land or drop", words[0])
 }
 
-// draftTable is a list of drafts as Markdown, one line each: id, state, files, when it was used last, title.
+// draftTable lists drafts as Markdown, one line each: id, state, files, time of last use, title.
 func draftTable(list []*draft.Draft) string {
 	if len(list) == 0 {
 		return "There are no drafts of this project.\n"
@@ -107,7 +108,7 @@ func draftTable(list []*draft.Draft) string {
 	for _, x := range list {
 		h := x.Head()
 		state, files := string(h.State), ""
-		// What a draft holds is read only while nobody changes it.
+		// The content of a draft is read only while no session works in it.
 		if x.Busy() {
 			state = "working"
 		} else if p, err := ReadDraft(x); err == nil {
@@ -118,7 +119,7 @@ func draftTable(list []*draft.Draft) string {
 	return b.String()
 }
 
-// DraftDiff is what a draft would change as unified text, with paths relative to the project as a patch has them.
+// DraftDiff is the change of a draft as a unified diff, with paths relative to the project.
 func DraftDiff(d *draft.Draft, p *draft.Proposal) string {
 	root := d.Head().Project
 	var b strings.Builder
@@ -133,7 +134,7 @@ func DraftDiff(d *draft.Draft, p *draft.Proposal) string {
 	return b.String()
 }
 
-// DropDraft removes a draft. It fails with draft.ErrBusy while a session works in it, whose files would be removed under its tools.
+// DropDraft removes a draft. It fails with draft.ErrBusy while a session works in it, because its tools use the files.
 func DropDraft(d *draft.Draft) error {
 	release, err := d.Acquire()
 	if err != nil {
@@ -143,15 +144,15 @@ func DropDraft(d *draft.Draft) error {
 	return d.Drop()
 }
 
-// Background is a prompt that is worked on by a process of its own. Without Model or Agent the configured one is used.
+// Background is a prompt for a process in the background. Without Model or Agent the configured one is used.
 type Background struct {
 	Cwd, Model, Agent, Prompt string
 	More                      []string // further arguments of pillion run
 }
 
-// StartBackground starts pillion run in a process that continues when this one ends. Its turn works in a draft (--review draft), is refused
-// what needs approval, as nobody is there to answer (--approve none), and leaves the draft for pillion drafts land (--hold). log is the
-// file that gets its output; only this user may read it, since it has what the agent says of the project.
+// StartBackground starts pillion run in a process that continues when this one ends. Its turn works in a draft (--review draft).
+// What needs approval is refused, because no user is connected (--approve none). The draft is kept for pillion drafts land
+// (--hold). log is the file for its output; only this user may read it, because it has the agent's text about the project.
 func StartBackground(place *Workplace, b Background) (log string, err error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -173,11 +174,11 @@ func StartBackground(place *Workplace, b Background) (log string, err error) {
 	if b.Agent != "" {
 		args = append(args, "--agent", b.Agent)
 	}
-	// After "--", so that a prompt that begins with a dash is not an option.
+	// After "--", so that a prompt that begins with a dash is not read as an option.
 	args = append(append(args, b.More...), "--", b.Prompt)
 	cmd := guard.Command(guard.Person, append([]string{self}, args...)...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = b.Cwd, out, out
-	// It may be trusted with keys, as it is this program; the mark must go, or it would end with this process.
+	// It may get keys, because it is this program. The mark must be removed, or it would end with this process.
 	if err := guard.Detach(cmd); err != nil {
 		return "", err
 	}

@@ -18,26 +18,26 @@ import (
 	"github.com/pillion-dev/pillion/tools/whole"
 )
 
-// ledger is what a draft remembers of its checks. It is stored beside the draft as evidence.json, so that landing it later, in another process,
-// shows the same evidence. A version in it is change.Version of the draft's texts.
+// ledger is what a draft stores about its checks. It is the file evidence.json beside the draft, so that landing the draft later,
+// in another process, shows the same evidence. Its versions are change.Version of the draft's texts.
 type ledger struct {
 	Runs   []evidence.Ran `json:"runs,omitempty"`   // commands of the agent that check something, oldest first
 	Checks []change.Check `json:"checks,omitempty"` // as of the last proposal
-	Words  string         `json:"words,omitempty"`  // what the agent said last: its claims are read from it
-	// Insists is the agent's reason to propose what it was told to be wrong; empty where nothing was wrong.
+	Words  string         `json:"words,omitempty"`  // the agent's last text, in which claims are searched
+	// Insists is the agent's reason to propose a change although it was told of errors; empty if there were none.
 	Insists string `json:"insists,omitempty"`
-	// Back is the version that went back to the agent last. A draft that comes with the same version again is not sent back: the agent has
-	// read what is wrong and changed nothing.
+	// Back is the version that was last returned to the agent. If the agent proposes the same version again, it is not returned:
+	// the agent has read the errors and changed nothing.
 	Back string `json:"back,omitempty"`
 }
 
-// maxRuns is how many commands a ledger keeps. Of several about the same subject only the last counts, so older ones are seldom missed;
-// without a limit the file would grow with every command of a long session.
+// maxRuns limits how many commands a ledger keeps; otherwise the file would grow with every command of a long session. Of several
+// commands about the same subject only the last is used, so older ones are rarely needed.
 const maxRuns = 50
 
 func (o *openDraft) ledgerPath() string { return filepath.Join(o.Dir, "evidence.json") }
 
-// ledger reads what is kept. What cannot be read is not evidence, and not a reason to keep a draft from being landed.
+// ledger reads the stored ledger. If it cannot be read, there is no evidence, but the draft can still be landed.
 func (o *openDraft) ledger() (l ledger) {
 	if b, err := os.ReadFile(o.ledgerPath()); err == nil && json.Unmarshal(b, &l) != nil {
 		return ledger{}
@@ -45,8 +45,8 @@ func (o *openDraft) ledger() (l ledger) {
 	return l
 }
 
-// version is the hash that names the draft's texts; "" where they cannot be read. Callers compare it with one from before, so "" must not
-// count as equal to "".
+// version is the hash of the draft's texts; "" if they cannot be read. Callers compare two versions, and two "" must not count as
+// equal.
 func (o *openDraft) version() string {
 	p, err := o.proposal()
 	if err != nil {
@@ -55,8 +55,8 @@ func (o *openDraft) version() string {
 	return change.Version(p.Files)
 }
 
-// setLedger writes the ledger whole: a crash leaves the old one or the new one. Only the person may read it, as it holds command lines. A
-// caller that changes what is there holds noting.
+// setLedger writes the ledger as a whole, so that after a crash there is the old one or the new one. Only the person may read it,
+// because it contains command lines. A caller that changes a stored ledger must hold noting.
 func (o *openDraft) setLedger(l ledger) error {
 	b, err := json.Marshal(l)
 	if err != nil {
@@ -65,14 +65,14 @@ func (o *openDraft) setLedger(l ledger) error {
 	return whole.Write(o.ledgerPath(), b, 0o600)
 }
 
-// noteRun keeps a command of the agent that checks something, with the version of the texts that it ran on: that of the texts which it left
-// behind, since "gofmt -w . && go test" is not evidence about what was there before it. input are the arguments of bash, r is its result. A
-// command that did not end by itself has no exit code and is not kept.
+// noteRun stores a command of the agent that checks something, with the version of the texts after the command: "gofmt -w . && go
+// test" says nothing about the texts before it. input are the arguments of bash, r is its result. A command that did not end by
+// itself has no exit code and is not stored.
 func (o *openDraft) noteRun(input json.RawMessage, r tools.Result) {
 	var p struct {
 		Command string `json:"command"`
 	}
-	// Metadata that came from the worker has been JSON, and its numbers are float64; bash in this process gives an int.
+	// Metadata from the worker was JSON, so its numbers are float64; bash in this process gives an int.
 	exit, ok := r.Metadata["exit"].(float64)
 	if n, whole := r.Metadata["exit"].(int); whole {
 		exit, ok = float64(n), true
@@ -88,7 +88,7 @@ func (o *openDraft) noteRun(input json.RawMessage, r tools.Result) {
 	if err != nil {
 		return
 	}
-	o.noting.Lock() // calls run beside each other
+	o.noting.Lock() // calls run concurrently
 	defer o.noting.Unlock()
 	l := o.ledger()
 	l.Runs = append(l.Runs, evidence.Ran{Command: textutil.Shorten(strings.TrimSpace(p.Command), 200), About: about, Exit: int(exit), Version: change.Version(proposal.Files), Loose: loose})
@@ -138,9 +138,9 @@ func DraftEvidence(d *draft.Draft, p *draft.Proposal) string {
 // answered by then is missing from the evidence, and the proposal is shown without it.
 const evidenceBudget = 20 * time.Second
 
-// evidenceOf returns what is known of a draft's proposal, for builtin.Landing. It is called with the merged change set: where the project
-// has changed since the draft began, what is proposed differs from what was tested. tested is the version of the texts in the draft. made
-// are the paths of generated files that came out as proposed, with the command; see regenerated.
+// evidenceOf returns the evidence for a draft's proposal, for builtin.Landing. Its argument is the merged change set: if the
+// project has changed since the draft began, the proposal differs from what was tested. tested is the version of the texts in the
+// draft. made maps the paths of generated files that were reproduced to the command; see regenerated.
 func (d *Drafts) evidenceOf(s *agent.Session, o *openDraft, l ledger, tested string, made map[string]string) func(context.Context, *change.Set) *change.Evidence {
 	return func(ctx context.Context, set *change.Set) *change.Evidence {
 		ctx, cancel := context.WithTimeout(ctx, evidenceBudget)

@@ -16,18 +16,19 @@ import (
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
-// directive is the line that says how a Go file is generated (go help generate): at the margin, without a blank after the slashes.
+// directive matches the line that says how a Go file is generated (go help generate): at the left margin, without a blank after the
+// slashes.
 var directive = regexp.MustCompile(`(?m)^//go:generate (.+)$`)
 
-// maxGenerators is how many folders' generators run once more for a proposal: somebody waits for it. Beyond it none runs, and the files are
-// read hunk by hunk.
+// maxGenerators is in how many folders generators are run again for a proposal: the person waits for it. With more folders none
+// runs, and the files are reviewed hunk by hunk.
 const maxGenerators = 5
 
-// regenerated runs the generators of the generated files in a proposal once more, in a fresh draft that has the proposal without
-// those files. It returns the files whose text comes out as proposed: path → the command that made it. A header that says "generated" is no
-// proof, since an agent can edit below it; only a text that was made again need not be read line by line. It runs the project's
-// code, so it is asked for like the tests. It knows go:generate; files of other generators are reviewed hunk by hunk. Whatever fails here
-// only means that fewer files are folded to one decision.
+// regenerated runs the generators of the generated files in a proposal again, in a fresh draft that has the proposal without those
+// files. It returns the files whose result is the proposed text: path → the command that made it. A header that says "generated"
+// proves nothing, because an agent can edit below it; only a text that was reproduced need not be read line by line. It runs the
+// project's code, so it needs approval like the tests. It knows go:generate; files of other generators are reviewed hunk by hunk.
+// If anything fails here, fewer files are one decision.
 func (d *Drafts) regenerated(ctx context.Context, s *agent.Session, o *openDraft, p *draft.Proposal) map[string]string {
 	folders := map[string][]change.File{}
 	for _, f := range p.Files {
@@ -35,16 +36,17 @@ func (d *Drafts) regenerated(ctx context.Context, s *agent.Session, o *openDraft
 			folders[filepath.Dir(f.Path)] = append(folders[filepath.Dir(f.Path)], f)
 		}
 	}
-	// go generate in a folder without a directive succeeds and makes nothing, which would look like a generator that agrees.
+	// In a folder without a directive, go generate succeeds and makes nothing; that would look like a generator with the same
+	// result.
 	maps.DeleteFunc(folders, func(dir string, _ []change.File) bool { return !hasDirective(dir, p) })
 	if len(folders) == 0 || len(folders) > maxGenerators {
 		return nil
 	}
-	// Not in the draft itself: what the agent left beside the sources there could change what comes out, and a generator would write into
-	// the proposal.
+	// Not in the draft itself: files that the agent left there could change the result, and a generator would write into the
+	// proposal.
 	fresh, err := draft.Create(ctx, draft.Options{Dir: d.Dir(), Project: o.root, Title: "generators", View: o.Head().View, Ignored: search.Ignored(o.root)})
 	if err != nil {
-		return nil // the files are read like all others
+		return nil // the files are reviewed like all others
 	}
 	again := &openDraft{Draft: fresh, app: d.app, root: o.root}
 	defer func() {
@@ -79,7 +81,8 @@ func (d *Drafts) regenerated(ctx context.Context, s *agent.Session, o *openDraft
 			return nil
 		}
 		for _, f := range folders[dir] {
-			// What the generator leaves as it is in the project is not a change of the fresh draft, so its text is the old one.
+			// If the generator does not change a file of the project, the fresh draft has no change of it, so its text is the old
+			// one.
 			text := f.Old
 			for _, m := range made.Files {
 				if m.Path == f.Path {
@@ -94,8 +97,8 @@ func (d *Drafts) regenerated(ctx context.Context, s *agent.Session, o *openDraft
 	return out
 }
 
-// hasDirective reports a folder one of whose files, as proposed, says how to generate. The directive may be in another file than the
-// generated one, and the proposal may be what adds or removes it.
+// hasDirective reports whether a proposed file in a folder has a directive. It may be in another file than the generated one, and
+// the proposal may add or remove it.
 func hasDirective(dir string, p *draft.Proposal) bool {
 	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {
@@ -117,8 +120,8 @@ func hasDirective(dir string, p *draft.Proposal) bool {
 	})
 }
 
-// generatedGroups makes one decision of the files that a generator made once more, a group for each command. made is what regenerated
-// returned. The groups are sorted by command, so that the same proposal always looks the same.
+// generatedGroups makes one decision of the files that a generator reproduced, a group for each command. made is the result of
+// regenerated. The groups are sorted by command, so that the same proposal always looks the same.
 func generatedGroups(set *change.Set, made map[string]string) (out []change.Group) {
 	hunks, files := map[string][]string{}, map[string]int{}
 	for _, f := range set.Files {

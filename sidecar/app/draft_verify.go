@@ -21,34 +21,34 @@ import (
 	"github.com/pillion-dev/pillion/tools/search"
 )
 
-// How long checks may take: somebody waits for the proposal. A check that does not end in time is shown with the results it
-// had until then.
+// How long checks may take: the person waits for the proposal. A check that does not end in time is shown with the results until
+// then.
 const (
 	verifyTime   = 5 * time.Minute // one command; bash stops it then
-	verifyBudget = 8 * time.Minute // for all of them, the baseline too: no command begins after it, and one that has begun may continue
+	verifyBudget = 8 * time.Minute // for all of them, with the baseline: no command begins after it; one that has begun may continue
 )
 
-// maxTestFiles is how many files a project may have for its affected tests to be looked for: all of them are listed at the end of each turn.
+// maxTestFiles limits the search for affected tests: it lists all files of the project at the end of each turn.
 const maxTestFiles = 100_000
 
-// verify runs the commands of the setting verify in the draft. Without the setting it runs the tests that the draft's changes can affect,
-// but only where turn says that a model worked in it: a script that makes tool calls knows what it wants to run. Each command is asked for
-// under the permission verify, runs in the sandbox and has a card of its own. An empty list in the settings turns all of it off, as it is
-// not nil. What ran before ctx ended is returned.
+// verify runs the commands of the setting verify in the draft. Without the setting it runs the tests that the draft's changes can
+// affect, but only if turn says that a model worked in it: a script that makes tool calls knows which tests it wants. Each command
+// needs approval for the permission verify, runs in the sandbox and is shown as a tool call. An empty list in the settings (not
+// nil) turns all of this off. It returns what ran before ctx ended.
 func (d *Drafts) verify(ctx context.Context, s *agent.Session, o *openDraft, turn bool) (out []change.Check) {
 	p, err := o.proposal()
 	if err != nil || len(p.Files)+len(p.Bulk) == 0 {
-		return nil // the proposal says what went wrong
+		return nil // the proposal reports the error
 	}
 	c := d.app.ConfigOf(s.Info().Cwd)
-	// Taken before the checks, which may leave files behind: their results are about the texts that they began with.
+	// Computed before the checks, which may change files: their results are about the texts before them.
 	version, until := change.Version(p.Files), time.Now().Add(verifyBudget)
 	add := func(x change.Check) bool {
 		x.Version = version
 		out = append(out, x)
 		return ctx.Err() == nil
 	}
-	// A check that did not run is still listed: its absence would look like one that passed.
+	// A check that did not run is listed too; otherwise it would look like one that passed.
 	late := func(name, command string) change.Check {
 		return change.Check{Command: name, Line: command, Status: change.EvidenceNotRun, Reason: fmt.Sprintf("the checks before it took the %.0f minutes there are", verifyBudget.Minutes())}
 	}
@@ -69,7 +69,7 @@ func (d *Drafts) verify(ctx context.Context, s *agent.Session, o *openDraft, tur
 		}
 		x, text := d.run(ctx, s, o, run.Command(), run.Name)
 		x.Tests = run.Results(text)
-		// Only failures of single tests can be compared with those of before.
+		// Only failures of single tests can be compared with the results before the change.
 		if len(x.Tests) > 0 && x.Status == change.EvidenceFailed && ctx.Err() == nil && time.Now().Before(until) {
 			d.baseline(ctx, s, o, run, &x)
 		}
@@ -80,8 +80,8 @@ func (d *Drafts) verify(ctx context.Context, s *agent.Session, o *openDraft, tur
 	return out
 }
 
-// affectedRuns are the commands that test what a draft can affect, by the files as the draft has them. A project that cannot be listed, or
-// that is larger than maxTestFiles, has none: a part of the list would miss tests that the change breaks.
+// affectedRuns are the commands that test what a draft can affect, by the files in the draft. There are none if the project cannot
+// be listed, or is larger than maxTestFiles: an incomplete list would miss tests that the change breaks.
 func affectedRuns(ctx context.Context, o *openDraft, p *draft.Proposal) []affected.Run {
 	root := o.Head().Project
 	list, more, err := (&search.Searcher{}).Files(ctx, root, maxTestFiles)
@@ -100,7 +100,7 @@ func affectedRuns(ctx context.Context, o *openDraft, p *draft.Proposal) []affect
 		}
 	}
 	list = slices.DeleteFunc(list, func(path string) bool { return proposed[path].Kind == change.Delete })
-	// The draft's text where it has one. A deleted file and a link have none.
+	// The draft's text if it has one. A deleted file and a link have none.
 	read := func(path string) (string, bool) {
 		if f, ok := proposed[path]; ok {
 			return f.New, f.Kind != change.Delete && !f.Links()
@@ -117,8 +117,8 @@ func affectedRuns(ctx context.Context, o *openDraft, p *draft.Proposal) []affect
 	return affected.Plan(&affected.Project{Root: root, Files: p.Files, List: list, Read: read, Exists: exists})
 }
 
-// readSource is a file of the project as text. A link is not followed, since it could lead out of the project, and a file beyond
-// files.MaxText is not a source. ok is false for both, and for what cannot be read.
+// readSource is a file of the project as text. ok is false for a link, because it could lead out of the project, for a file larger
+// than files.MaxText, and for one that cannot be read.
 func readSource(path string) (string, bool) {
 	fi, err := os.Lstat(path)
 	if err != nil || !fi.Mode().IsRegular() || fi.Size() > files.MaxText {
@@ -128,9 +128,9 @@ func readSource(path string) (string, bool) {
 	return string(text), err == nil
 }
 
-// baseline runs the tests that failed once more without the draft's changes, in a fresh draft that is thrown away, and notes in x how each
-// of them ended (Before). A test that failed before is not this change's doing, and must not send the model after it. It costs nothing
-// where all tests pass. Before stays empty where nothing could be compared; the test then counts as the change's.
+// baseline runs the failed tests once more without the draft's changes, in a fresh draft that is removed afterwards, and stores in
+// x how each of them ended (Before). The model must not be asked to repair a test that failed before. If all tests pass, nothing
+// runs. Before stays empty if there is nothing to compare with; the test then counts as broken by the change.
 func (d *Drafts) baseline(ctx context.Context, s *agent.Session, o *openDraft, run affected.Run, x *change.Check) {
 	var failed []change.TestResult
 	for _, t := range x.Tests {
@@ -141,17 +141,17 @@ func (d *Drafts) baseline(ctx context.Context, s *agent.Session, o *openDraft, r
 	if len(failed) == 0 {
 		return
 	}
-	// The same view as the draft's: a copy is under another path, which a test may depend on.
+	// A view of the same kind as the draft's: a copy is under another path, on which a test may depend.
 	plain, err := draft.Create(ctx, draft.Options{Dir: d.Dir(), Project: o.root, Title: "baseline", View: o.Head().View, Ignored: search.Ignored(o.root)})
 	if err != nil {
-		return // the failures stand without a comparison
+		return // the failures are reported without a comparison
 	}
 	before := &openDraft{Draft: plain, app: d.app, root: o.root}
 	defer func() {
 		before.stop()
 		_ = plain.Drop()
 	}()
-	// The person's unsaved texts are what the draft began from too.
+	// The draft also began with the person's unsaved texts.
 	if before.layIn(d.app.Sessions.Env(s.Info())) != nil {
 		return
 	}
@@ -160,7 +160,7 @@ func (d *Drafts) baseline(ctx context.Context, s *agent.Session, o *openDraft, r
 	if !y.Ran() {
 		return
 	}
-	// By suite and name: suites have tests of the same name.
+	// By suite and name: several suites have tests with the same name.
 	was := map[[2]string]change.EvidenceStatus{}
 	results := run.Results(text)
 	for _, t := range results {
@@ -171,28 +171,29 @@ func (d *Drafts) baseline(ctx context.Context, s *agent.Session, o *openDraft, r
 		if t.Status != change.EvidenceFailed {
 			continue
 		}
-		// A run with other results but without this test means that the test did not exist. Without any results the run says nothing.
+		// If a run has other results but not this test, the test did not exist. A run without any results says nothing.
 		if t.Before = was[[2]string{t.Suite, t.Name}]; t.Before == "" && len(results) > 0 {
 			t.Before = change.EvidenceMissing
 		}
 	}
 }
 
-// run runs one command in a draft as a tool call beside the turn, so that it is asked for, shown and stored like any other. It returns the
-// check without its tests, and the whole output, from which the caller reads them. name is what people read of it; the command may be too
-// long for that. A refusal is not an error: the check then says that it did not run, and why.
+// run runs one command in a draft as a tool call beside the turn, so that it needs approval and is shown and stored like any other.
+// It returns the check without its tests, and the whole output, from which the caller reads them. name is shown to people, because
+// the command may be too long. A refusal is not an error: the check then says that it did not run, and why.
 func (d *Drafts) run(ctx context.Context, s *agent.Session, o *openDraft, command, name string) (e change.Check, whole string) {
 	e = change.Check{Command: name, Line: command, Status: change.EvidenceNotRun}
-	// A tool of its own, so that rules about verify are not those about bash. Its input is empty: the command is fixed here.
+	// It is a separate tool, so that rules about verify differ from those about bash. Its input is empty, because the command is
+	// fixed here.
 	tool := tools.Tool{ID: "verify", Permission: "verify", Kind: tools.KindExecute, Description: "Checks a draft before it is proposed.", Parameters: json.RawMessage(`{"type":"object"}`),
 		Run: func(ctx context.Context, _ json.RawMessage, call *tools.Call) (tools.Result, error) {
-			// Tests are the project's code. One "always" covers them all, as the agent chooses which.
+			// Tests are the project's code. One "always" covers them all, because the agent chooses which of them run.
 			_, err := call.Host.Gate.Ask(ctx, permission.Request{SessionID: call.SessionID, CallID: call.CallID, Tool: call.Tool, Permission: "verify", Patterns: []string{command}, Always: []string{"*"}, Named: true,
 				Title: "Verify the draft: " + name, Why: "it runs the project's code on what was done in the draft; nothing outside the draft is written", Metadata: map[string]any{"command": command}})
 			if err != nil {
 				return tools.Result{}, err
 			}
-			// A copy: the call belongs to the session's loop, and its gate must stay as it is for others.
+			// A copy: the call belongs to the session's loop, whose other calls need the unchanged gate.
 			inside := *call
 			inside.Tool, inside.Host.Gate = "bash", asked{call.Host.Gate}
 			input, err := json.Marshal(map[string]any{"command": command, "description": "verify: " + name, "timeout": verifyTime.Milliseconds()})
@@ -201,7 +202,7 @@ func (d *Drafts) run(ctx context.Context, s *agent.Session, o *openDraft, comman
 			}
 			start := time.Now()
 			r, err := o.call(ctx, "bash", input, &inside, s.Info())
-			// Without the time that the person took to answer.
+			// Without the time in which the person decided.
 			e.Seconds = time.Since(start).Seconds()
 			whole = d.wholeOutput(r)
 			return r, err
@@ -211,13 +212,13 @@ func (d *Drafts) run(ctx context.Context, s *agent.Session, o *openDraft, comman
 		e.Reason = err.Error()
 		return e, whole
 	}
-	// A number that has been JSON is a float64. Without it the command was stopped, or never ran.
+	// Numbers that were JSON are float64. Without an exit code the command was stopped, or did not run.
 	exit, ok := data.Metadata["exit"].(float64)
 	if !ok {
 		if e.Reason = data.Error; e.Reason == "" {
 			e.Reason = "it did not end by itself"
 		}
-		// Its results until then count.
+		// Results that it printed until then are used.
 		if whole != "" && ctx.Err() == nil {
 			e.Status, e.Output = change.EvidenceFailed, outputEnd(whole)
 		}
@@ -229,15 +230,16 @@ func (d *Drafts) run(ctx context.Context, s *agent.Session, o *openDraft, comman
 	return e, whole
 }
 
-// maxWhole is how large a file of output may be to be read for a check's results, in bytes. Beyond it only what the model got of it is read.
+// maxWhole is the largest file of output, in bytes, that is read for a check's results. For a larger one only the part that the
+// model gets is read.
 const maxWhole = 64 << 20
 
-// wholeOutput is what a command printed: bash adds what it knows of the run below it, and stores an output that is too long for the model
-// in a file, whose name is in the metadata (outputPath). The results of most tests of a large suite are only there.
+// wholeOutput is what a command printed. bash adds notes after the output, and stores an output that is too long for the model in a
+// file, which the metadata names (outputPath). The results of most tests of a large suite are only in that file.
 func (d *Drafts) wholeOutput(r tools.Result) string {
 	text, _, _ := strings.Cut(r.Output, "\n\n<bash_metadata>\n")
 	path, _ := r.Metadata["outputPath"].(string)
-	// Only a file that Pillion wrote: the name comes from the draft's side.
+	// Only a file that Pillion wrote, because the name comes from the draft's process.
 	if path == "" || !paths.Within(d.app.Place.State, filepath.Clean(path)) {
 		return text
 	}
@@ -250,8 +252,8 @@ func (d *Drafts) wholeOutput(r tools.Result) string {
 	return text
 }
 
-// outputEnd keeps the last 4 KiB of an output: failures stand there. A character that the cut has split is removed, so that the text is
-// valid UTF-8.
+// outputEnd keeps the last 4 KiB of an output, because failures are at the end. A character that was split by the cut is removed,
+// so that the text is valid UTF-8.
 func outputEnd(s string) string {
 	if cut := len(s) - 4<<10; cut > 0 {
 		s = "…" + strings.ToValidUTF8(s[cut:], "")
@@ -259,8 +261,8 @@ func outputEnd(s string) string {
 	return s
 }
 
-// asked is the gate of a command that the person has allowed under verify: bash would ask about the same command a second time. A rule
-// that denies still counts, and so does every question about another permission, such as a folder outside the project.
+// asked is the gate of a command that the person has allowed under verify: without it bash would ask about the same command again.
+// Rules that deny still count, and so do questions about other permissions, such as a folder outside the project.
 type asked struct{ gate tools.Gate }
 
 // Ask implements tools.Gate: it allows bash once unless a rule denies it.
@@ -279,8 +281,8 @@ func (g asked) Would(ctx context.Context, r permission.Request) permission.Actio
 	return permission.Ask
 }
 
-// failures is what the model reads of checks that failed, at most ten tests of each; empty where none did, or where all that failed had
-// failed before. A check that did not run (refused, too late) is not listed: the model cannot fix that.
+// failures is the text for the model about failed checks, with at most ten tests of each. It is empty if no check failed, or if all
+// failed tests had failed before. A check that did not run (refused, too late) is not listed, because the model cannot fix that.
 func failures(checks []change.Check) string {
 	var b strings.Builder
 	for i := range checks {
@@ -294,7 +296,7 @@ func failures(checks []change.Check) string {
 			fmt.Fprintf(&b, "%s\n", c.Output)
 		}
 		for n, t := range fresh {
-			// The list goes into the context of the model.
+			// The list is added to the model's context.
 			if n == 10 {
 				fmt.Fprintf(&b, "… and %d more\n", len(fresh)-n)
 				break

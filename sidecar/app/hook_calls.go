@@ -11,14 +11,14 @@ import (
 	"github.com/pillion-dev/pillion/tools/patch"
 )
 
-// claudeCall is a call as hooks know it: by Claude Code's name of the tool, with its names of the arguments.
+// claudeCall is a call as hooks see it, with Claude Code's names of the tool and its arguments.
 type claudeCall struct {
 	Name  string
 	Input map[string]any
-	tool  string // ours
+	tool  string // Pillion's name
 }
 
-// names are those that a matcher may mean: Claude Code's and ours.
+// names are those that a matcher may use: Claude Code's and Pillion's.
 func (c claudeCall) names() []string {
 	if c.Name == "Task" {
 		return []string{"Task", "Agent", c.tool}
@@ -26,8 +26,8 @@ func (c claudeCall) names() []string {
 	return []string{c.Name, c.tool}
 }
 
-// claudeNames are Claude Code's names of our tools. A tool that changes a declaration is an Edit: a hook that guards files must
-// see it.
+// claudeNames are Claude Code's names of Pillion's tools. A tool that changes a declaration is an Edit, because a hook that guards
+// files must see it.
 var claudeNames = map[string]string{
 	"bash": "Bash", "read": "Read", "edit": "Edit", "multiedit": "MultiEdit", "write": "Write", "apply_patch": "Edit", "glob": "Glob", "grep": "Grep", "list": "LS",
 	"webfetch": "WebFetch", "websearch": "WebSearch", "task": "Task", "todowrite": "TodoWrite", "skill": "Skill", "question": "AskUserQuestion", "plan_exit": "ExitPlanMode",
@@ -35,7 +35,7 @@ var claudeNames = map[string]string{
 	"symbol_replace": "Edit", "symbol_insert_before": "Edit", "symbol_insert_after": "Edit", "symbol_delete": "Edit", "symbol_rename": "Edit",
 }
 
-// claudeCalls is a call as hooks see it: usually one, a patch one for each file. Paths are absolute, as there.
+// claudeCalls is a call as hooks see it: usually one, for a patch one for each file. Paths are absolute, as in Claude Code.
 func claudeCalls(tool string, input json.RawMessage, cwd string, conf *config.Config) []claudeCall {
 	var in map[string]any
 	_ = json.Unmarshal(input, &in) // what is not an object has no arguments
@@ -53,7 +53,7 @@ func claudeCalls(tool string, input json.RawMessage, cwd string, conf *config.Co
 		if !filepath.IsAbs(p) {
 			p = filepath.Join(cwd, p)
 		}
-		return filepath.Clean(p) // a hook that compares paths must not be led astray by ..
+		return filepath.Clean(p) // a hook that compares paths must not be deceived by ..
 	}
 	for _, key := range []string{"file_path", "path"} {
 		if p, ok := c.Input[key].(string); ok && p != "" && claudeNames[tool] != "" {
@@ -82,8 +82,8 @@ func claudeCalls(tool string, input json.RawMessage, cwd string, conf *config.Co
 			c.Input["edits"] = edits
 		}
 	case "apply_patch":
-		// Every file is a call of its own: hooks look at file_path. The tool's own parser says which they are; what it refuses
-		// changes nothing.
+		// Every file is a separate call, because hooks check file_path. The tool's own parser finds the files; a patch that it
+		// refuses changes nothing.
 		text, _ := in["patchText"].(string)
 		var out []claudeCall
 		if parsed, err := patch.Parse(text); err == nil {
@@ -106,7 +106,7 @@ func claudeCalls(tool string, input json.RawMessage, cwd string, conf *config.Co
 	return []claudeCall{c}
 }
 
-// serverName is the name of an MCP server's tool, mcp__SERVER__TOOL; other tools keep theirs.
+// serverName is mcp__SERVER__TOOL for the tool of an MCP server; other tools keep their names.
 func serverName(tool string, conf *config.Config) string {
 	best := ""
 	for server := range conf.MCP {
@@ -121,7 +121,8 @@ func serverName(tool string, conf *config.Config) string {
 	return "mcp__" + tools.Name(best) + "__" + strings.TrimPrefix(tool, tools.Name(best)+"_")
 }
 
-// ourInput is an input that a hook changed with our names of the arguments. Decoding understands the rest, and checks all of it.
+// ourInput converts an input that a hook changed to Pillion's names of the arguments. Decoding accepts other names too, and checks
+// everything.
 func ourInput(tool string, input json.RawMessage) json.RawMessage {
 	var in map[string]any
 	if json.Unmarshal(input, &in) != nil {
@@ -156,7 +157,7 @@ func ourInput(tool string, input json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// response is a result in the shape of tool_response.
+// response is a result in the form of tool_response.
 func (c claudeCall) response(r tools.Result) map[string]any {
 	switch c.Name {
 	case "Bash":
@@ -167,7 +168,7 @@ func (c claudeCall) response(r tools.Result) map[string]any {
 	return map[string]any{"output": r.Output, "success": true}
 }
 
-// snake writes filePath as file_path.
+// snake converts filePath to file_path.
 func snake(s string) string {
 	var b strings.Builder
 	for _, r := range s {
@@ -180,7 +181,7 @@ func snake(s string) string {
 	return b.String()
 }
 
-// camel writes file_path as filePath.
+// camel converts file_path to filePath.
 func camel(s string) string {
 	parts := strings.Split(s, "_")
 	for i, p := range parts[1:] {

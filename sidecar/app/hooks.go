@@ -21,11 +21,11 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
-// endLimit is how long hooks of a session's end may take: editors kill a sidecar that ends slowly.
+// endLimit is how long hooks at a session's end may take: editors kill a sidecar that exits slowly.
 const endLimit = 1500 * time.Millisecond
 
-// settingsHooks run the commands of the setting hooks around the sessions of a directory. The configuration is asked at each
-// event, so a changed file, or a folder that is no longer trusted, counts at once.
+// settingsHooks runs the commands of the setting hooks for the sessions of a directory. It reads the configuration at each event,
+// so that a changed file, or a folder that is no longer trusted, has an effect at once.
 type settingsHooks struct {
 	app *App
 	cwd string
@@ -35,26 +35,26 @@ type settingsHooks struct {
 	shown map[string]bool        // guarded by mu; by session and command: the person was told that it runs
 }
 
-// hookedCall is what is known of a call that runs.
+// hookedCall is the state of a running call.
 type hookedCall struct {
-	calls    []claudeCall // as hooks see it, after PreToolUse may have changed its input
+	calls    []claudeCall // as hooks see it, with the input after PreToolUse
 	decision string       // of PreToolUse: allow, ask or empty
-	insisted bool         // guarded by settingsHooks.mu; insist has claimed a question, and the call's other questions follow the rules
-	context  []string     // from PreToolUse for the model; after adds it to the result, as a call has no other place for it
+	insisted bool         // guarded by settingsHooks.mu; insist has made one question of the call ask the person, and its other questions follow the rules
+	context  []string     // from PreToolUse for the model; after adds it to the result, because there is no other place for it
 }
 
-// maxHookedCalls bounds settingsHooks.calls: a call that was abandoned has no after, and must not stay for good. All are dropped at once
-// when it is reached; a running call then gets no PostToolUse.
+// maxHookedCalls limits settingsHooks.calls: an abandoned call has no after, and must not stay for ever. At the limit all are
+// removed; a running call then gets no PostToolUse.
 const maxHookedCalls = 512
 
-// over adds the hooks of the settings to what plugins add; base may be nil. The hooks run inside the plugins': they judge the
-// arguments that plugins have left.
+// over adds the hooks of the settings to those of plugins; base may be nil. Plugins change arguments first, and the hooks of the
+// settings see the result.
 func (h *settingsHooks) over(base *agent.Extensions) *agent.Extensions {
 	var x agent.Extensions
 	if base != nil {
 		x = *base
 	}
-	// Plugins are heard first: a Deny of theirs ends it, and an Allow is not asked about by hooks.
+	// Plugins decide first: if one denies, that is the answer, and if one allows, hooks are not asked.
 	advise := x.Permission
 	x.Hooks = append(slices.Clone(x.Hooks), tools.Hook{Before: h.before, After: h.after})
 	x.Insist = h.insist
@@ -77,7 +77,7 @@ func (h *settingsHooks) over(base *agent.Extensions) *agent.Extensions {
 	x.Stop = h.stop
 	compacting := x.Compacting
 	x.Compacting = func(ctx context.Context, s agent.SessionInfo, auto bool, focus string) ([]string, string) {
-		// Both are Claude Code's words for trigger, which a matcher of PreCompact is compared with.
+		// Both are Claude Code's values for trigger, with which a matcher of PreCompact is compared.
 		trigger := "manual"
 		if auto {
 			trigger = "auto"
@@ -89,7 +89,7 @@ func (h *settingsHooks) over(base *agent.Extensions) *agent.Extensions {
 		return compacting(ctx, s, auto, focus)
 	}
 	x.End = func(s agent.SessionInfo) {
-		// The session is closed by now and has no context to give; the limit is what ends the commands.
+		// The session is closed and has no context, so only the limit ends the commands.
 		ctx, cancel := context.WithTimeout(context.Background(), endLimit)
 		defer cancel()
 		h.run(ctx, s.ID, hooks.SessionEnd, []string{"other"}, hooks.Input{"reason": "other"})
@@ -97,17 +97,17 @@ func (h *settingsHooks) over(base *agent.Extensions) *agent.Extensions {
 	return &x
 }
 
-// run runs the hooks of an event about one of names, and shows the person what they say to them. Fields are the event's own.
+// run runs the hooks of an event about one of names, and shows the person their messages. fields are those of the event.
 func (h *settingsHooks) run(ctx context.Context, session, event string, names []string, fields hooks.Input) hooks.Output {
 	conf := h.app.ConfigOf(h.cwd)
 	commands := conf.HooksOf(event, names...)
 	if len(commands) == 0 {
 		return hooks.Output{}
 	}
-	// Scripts are in the project and are named by its root, also in a session that was opened in a subfolder.
+	// Scripts are in the project and are named by its root, even if a session was opened in a subfolder.
 	root := paths.Worktree(h.cwd)
-	// The fields that every event of Claude Code's has. Sessions are not stored as transcript files, so that path is empty; the key is
-	// there for scripts that require it.
+	// The fields of every event in Claude Code. Sessions are not stored as transcript files, so that path is empty; the key exists
+	// for scripts that require it.
 	in := hooks.Input{"session_id": session, "transcript_path": "", "cwd": h.cwd, "permission_mode": h.mode(session), "hook_event_name": event}
 	for k, v := range fields {
 		in[k] = v
@@ -115,7 +115,7 @@ func (h *settingsHooks) run(ctx context.Context, session, event string, names []
 	for i, c := range commands {
 		commands[i].Dir = h.cwd
 		commands[i].Env = append(conf.Environ(guard.Hook, c.Command), "CLAUDE_PROJECT_DIR="+root, "PILLION_PROJECT_DIR="+root)
-		// The person should know what runs beside the agent; a line for each call would hide everything else.
+		// The person should know what runs beside the agent, but a line for each call would hide everything else.
 		if h.firstRun(session, c.Command) {
 			h.notice(session, "info", fmt.Sprintf("Running the %s hook %s (%s)", event, shortened(c.Command), c.Reason.Place))
 		}
@@ -129,7 +129,7 @@ func (h *settingsHooks) run(ctx context.Context, session, event string, names []
 	return out
 }
 
-// firstRun reports whether the person was not told yet that this command runs in this session, and notes that they are told.
+// firstRun reports whether this command runs for the first time in this session, and stores that.
 func (h *settingsHooks) firstRun(session, command string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -139,15 +139,14 @@ func (h *settingsHooks) firstRun(session, command string) bool {
 	return first
 }
 
-// notice shows the person a line. In a session that was closed meanwhile there is nobody to show it to.
+// notice shows the person a line. If the session was closed, nothing is shown.
 func (h *settingsHooks) notice(session, level, text string) {
 	if s, ok := h.app.Runtime.Session(session); ok {
 		s.Notice(level, text)
 	}
 }
 
-// mode is permission_mode, Claude Code's word for how a session asks. Of its words only default, plan
-// and acceptEdits are used.
+// mode is permission_mode, Claude Code's name for how a session asks. Of its values only default, plan and acceptEdits are used.
 func (h *settingsHooks) mode(session string) string {
 	s, ok := h.app.Runtime.Session(session)
 	if !ok {
@@ -163,14 +162,14 @@ func (h *settingsHooks) mode(session string) string {
 	return "default"
 }
 
-// before implements tools.Hook: it runs PreToolUse and returns the input, perhaps changed. A hook that blocks fails the call, and the model
-// reads why; one that ends the turn does so as a person's rejection does.
+// before implements tools.Hook: it runs PreToolUse and returns the input, perhaps changed. If a hook blocks, the call fails and the
+// model gets the reason; if a hook ends the turn, it ends as after a rejection by the person.
 func (h *settingsHooks) before(ctx context.Context, call *tools.Call, input json.RawMessage) (json.RawMessage, error) {
 	as := claudeCalls(call.Tool, input, h.cwd, h.app.ConfigOf(h.cwd))
 	state := &hookedCall{calls: as}
 	for _, c := range as {
 		out := h.run(ctx, call.SessionID, hooks.PreToolUse, c.names(), hooks.Input{"tool_name": c.Name, "tool_input": c.Input, "tool_use_id": call.CallID})
-		// A cancelled turn has ended the commands: that they did not block says nothing.
+		// A cancelled turn has ended the commands, so it does not matter that they did not block.
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -182,12 +181,12 @@ func (h *settingsHooks) before(ctx context.Context, call *tools.Call, input json
 			h.notice(call.SessionID, "warning", fmt.Sprintf("A hook blocked %s: %s", c.Name, out.Reason))
 			return nil, &tools.Error{Kind: "hook", Message: "A hook of the user's settings blocked this call: " + out.Reason}
 		}
-		// An allow is about one file: it must not let the other files of a patch through. An ask about any of them asks about all.
+		// An allow is for one file: it must not allow the other files of a patch. An ask for one of them makes the whole call ask.
 		if out.Decision == "ask" || out.Decision == "allow" && len(as) == 1 {
 			if out.Decision == "ask" && out.Reason != "" {
 				h.notice(call.SessionID, "info", "A hook wants you to be asked: "+out.Reason)
 			}
-			// Ask is stricter than an allow that another file's hook has given, and stays.
+			// Ask is stricter than an allow for another file, and stays.
 			state.decision = cmp.Or(strings.Replace(state.decision, "allow", out.Decision, 1), out.Decision)
 		}
 		state.context = append(state.context, out.Context...)
@@ -206,16 +205,17 @@ func (h *settingsHooks) before(ctx context.Context, call *tools.Call, input json
 	return input, nil
 }
 
-// call is what is known of the call that a question belongs to; nil: nothing. Only insisted changes after before has returned, so the
-// other fields may be read without mu.
+// call is the state of the call to which a question belongs, or nil. After before has returned only insisted changes, so the other
+// fields may be read without mu.
 func (h *settingsHooks) call(r permission.Request) *hookedCall {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.calls[r.SessionID+r.CallID]
 }
 
-// insist implements agent.Extensions.Insist: true for the first question of a call that a hook wants to be asked about. A call may ask more
-// than once (a folder outside, then the command); the person is made to answer one question that the rules would have allowed, not each.
+// insist implements agent.Extensions.Insist: it is true for the first question of a call for which a hook demands approval. A call
+// may have several questions (a folder outside, then the command); only one of those that the rules allow is asked because of the
+// hook.
 func (h *settingsHooks) insist(r permission.Request) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -227,7 +227,7 @@ func (h *settingsHooks) insist(r permission.Request) bool {
 	return true
 }
 
-// permission runs the PermissionRequest hooks when the person would be asked, then those of Notification. The gate lets no Allow pass a
+// permission runs the PermissionRequest hooks before the person is asked, then those of Notification. The gate lets no Allow pass a
 // protected path or an opaque command; see permission.GateOptions.Advise.
 func (h *settingsHooks) permission(ctx context.Context, r permission.Request, action permission.Action) permission.Action {
 	if action != permission.Ask {
@@ -243,7 +243,7 @@ func (h *settingsHooks) permission(ctx context.Context, r permission.Request, ac
 			case out.Block:
 				h.notice(r.SessionID, "warning", fmt.Sprintf("A hook denied %s: %s", c.Name, out.Reason))
 				return permission.Deny
-			// As in before: an allow of one file does not count for the other files of a patch.
+			// As in before: an allow for one file does not count for the other files of a patch.
 			case out.Decision == "allow" && len(state.calls) == 1:
 				return permission.Allow
 			}
@@ -253,14 +253,14 @@ func (h *settingsHooks) permission(ctx context.Context, r permission.Request, ac
 	return permission.Ask
 }
 
-// after implements tools.Hook: it runs PostToolUse or PostToolUseFailure and adds to the result what hooks say to the model. The call has
-// happened, so a hook that blocks takes nothing back: its objection is read by the model.
+// after implements tools.Hook: it runs PostToolUse or PostToolUseFailure and adds the hooks' texts for the model to the result. The
+// call has happened, so a hook that blocks undoes nothing; the model reads its objection.
 func (h *settingsHooks) after(ctx context.Context, call *tools.Call, _ json.RawMessage, r tools.Result, err error) (tools.Result, error) {
 	h.mu.Lock()
 	state := h.calls[call.SessionID+call.CallID]
 	delete(h.calls, call.SessionID+call.CallID)
 	h.mu.Unlock()
-	// What a person or a rule refused has not run, and a cancelled turn waits for nothing.
+	// A call that a person or a rule refused has not run, and a cancelled turn must not wait.
 	if state == nil || ctx.Err() != nil || errors.Is(err, permission.ErrRejected) || errors.Is(err, permission.ErrDenied) {
 		return r, err
 	}
@@ -289,7 +289,7 @@ func (h *settingsHooks) after(ctx context.Context, call *tools.Call, _ json.RawM
 	}
 	text := "\n\n<system-reminder>\n" + strings.Join(add, "\n\n") + "\n</system-reminder>"
 	if err != nil {
-		// The kind stays: the loop and the editors act by it. The hooks' words come after the message.
+		// The kind stays, because the loop and the editors use it. The texts of the hooks follow the message.
 		kind := "error"
 		var known *tools.Error
 		if errors.As(err, &known) && known.Kind != "" {
@@ -303,18 +303,18 @@ func (h *settingsHooks) after(ctx context.Context, call *tools.Call, _ json.RawM
 
 // begin implements agent.Extensions.Begin with SessionStart. source is startup, resume or compact; a matcher is compared with it.
 func (h *settingsHooks) begin(ctx context.Context, s agent.SessionInfo, source string) []string {
-	if s.Parent != "" { // a sub-agent's session is not one that the person began
+	if s.Parent != "" { // a person does not start a sub-agent's session
 		return nil
 	}
 	out := h.run(ctx, s.ID, hooks.SessionStart, []string{source}, hooks.Input{"source": source, "model": s.Model})
-	if out.Block { // it cannot stop a session; its words are for the person
+	if out.Block { // it cannot stop a session; its text is shown to the person
 		h.notice(s.ID, "warning", out.Reason)
 	}
 	return out.Context
 }
 
-// prompt implements agent.Extensions.Prompt with UserPromptSubmit. Only what the person wrote is shown to the hooks, without the parts that
-// Pillion adds. An error refuses the prompt. The prompt of a sub-agent is the model's, so it has no such event.
+// prompt implements agent.Extensions.Prompt with UserPromptSubmit. The hooks get only what the person wrote, without the parts that
+// Pillion adds. An error refuses the prompt. A sub-agent's prompt is written by the model, so it has no such event.
 func (h *settingsHooks) prompt(ctx context.Context, e agent.Entering) ([]string, error) {
 	if e.Session.Parent != "" {
 		return nil, nil
@@ -335,9 +335,9 @@ func (h *settingsHooks) prompt(ctx context.Context, e agent.Entering) ([]string,
 	return out.Context, nil
 }
 
-// stop implements agent.Extensions.Stop with Stop, or SubagentStop. A hook that blocks the end keeps the turn going with its reason; one
-// that says "continue": false ends it whatever the others want. The loop bounds how often (maxKeptGoing); again becomes stop_hook_active,
-// by which a script can avoid blocking for ever.
+// stop implements agent.Extensions.Stop with Stop, or SubagentStop. A hook that blocks the end makes the turn continue with its
+// reason. A hook that answers "continue": false ends the turn, whatever other hooks want. The loop limits how often a turn
+// continues (maxKeptGoing); again becomes stop_hook_active, with which a script can avoid blocking for ever.
 func (h *settingsHooks) stop(ctx context.Context, s agent.SessionInfo, last string, again bool) string {
 	event := hooks.Stop
 	if s.Parent != "" {
@@ -351,8 +351,9 @@ func (h *settingsHooks) stop(ctx context.Context, s agent.SessionInfo, last stri
 	return "A hook of the user's settings says that the work is not finished: " + out.Reason
 }
 
-// hooked are the extensions of a directory with the hooks of its settings; base is what plugins add. The result is kept until base is
-// another one, because it is asked for often. settingsHooks is kept longer: it has the calls that run, and what the person was told.
+// hooked are the extensions of a directory with the hooks of its settings; base are the extensions of plugins. The result is kept
+// until base changes, because it is requested often. settingsHooks is kept longer: it has the running calls, and what the person
+// was told.
 func (c *Plugins) hooked(cwd string, conf *config.Config, base *agent.Extensions) *agent.Extensions {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -367,7 +368,7 @@ func (c *Plugins) hooked(cwd string, conf *config.Config, base *agent.Extensions
 	return was.ext
 }
 
-// hookedExtensions are extensions and what they were made of.
+// hookedExtensions are extensions and the base they were made from.
 type hookedExtensions struct {
 	hooks     *settingsHooks
 	base, ext *agent.Extensions

@@ -11,7 +11,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/hooks"
 )
 
-// HookGroup are commands for the events that a matcher is about. The shape is that of Claude Code's settings files.
+// HookGroup is a list of commands and the matcher that selects their events. Its form is that of Claude Code's settings files.
 type HookGroup struct {
 	Matcher string `json:"matcher,omitempty" doc:"tools by Claude Code's names (Bash, Edit|Write, mcp__SERVER__TOOL), or what began a session (startup, resume, compact); a list with |, or a regular expression; empty: all"`
 	Hooks   []Hook `json:"hooks,omitempty" doc:"commands, which run beside each other"`
@@ -29,8 +29,8 @@ type Hook struct {
 	place string // where it was written; "" in a configuration that was not loaded
 }
 
-// noteHooks removes from a layer's hooks the events that do not exist here, with a note, and remembers where each of the other hooks was
-// written: merge joins the lists, and the Config that is decoded from them has no places. It comes after check, so all types are right.
+// noteHooks removes hooks of unknown events from a layer, with a note, and stores where each of the other hooks was written: merge
+// joins the lists, and the Config that is decoded from them has no places. It runs after check, so all types are right.
 func (l *loader) noteHooks(n *node) {
 	section := n.get("hooks")
 	if section == nil {
@@ -54,8 +54,8 @@ func (l *loader) noteHooks(n *node) {
 	section.members = kept
 }
 
-// placeHooks gives each hook the place that noteHooks has seen. Both go through the hooks in the order of the layers; a hook without a
-// place would count as the person's own, so the two must skip the same ones.
+// placeHooks gives each hook the place that noteHooks has stored. Both visit the hooks in the order of the layers. A hook without a
+// place would count as the person's own, so both must skip the same ones.
 func (c *Config) placeHooks(places map[string][]string) {
 	for event, groups := range c.Hooks {
 		all := places[event]
@@ -69,8 +69,8 @@ func (c *Config) placeHooks(places map[string][]string) {
 	}
 }
 
-// HooksOf are the commands for an event about one of names, in the order of the files; the same command counts once. Each carries
-// the place and the folder of its file, and is refused at its start while that folder is not trusted.
+// HooksOf are the commands for an event about one of names, in the order of the files; the same command is listed once. Each
+// carries the place and the folder of its file, and cannot start while that folder is not trusted.
 func (c *Config) HooksOf(event string, names ...string) (out []hooks.Command) {
 	if c.DisableAllHooks {
 		return nil
@@ -81,8 +81,8 @@ func (c *Config) HooksOf(event string, names ...string) (out []hooks.Command) {
 			continue
 		}
 		for _, h := range g.Hooks {
-			// The same script in the person's settings and in the project's is not run twice. The first one counts, with the trust of its
-			// folder.
+			// If the same script is in the person's settings and in the project's, it runs once. The first one is used, with the
+			// trust of its folder.
 			key := strings.Join(append([]string{h.Command}, h.Args...), "\x00")
 			if h.Command == "" || seen[key] {
 				continue
@@ -98,8 +98,8 @@ func (c *Config) HooksOf(event string, names ...string) (out []hooks.Command) {
 	return out
 }
 
-// Environ are the variables of the setting env, NAME=value, sorted, for commands of the agent and for hooks. Keys among them go
-// only to programs that the person hands them to (environment), as those of the environment itself.
+// Environ are the variables of the setting env as NAME=value, sorted, for commands of the agent and for hooks. Keys among them are
+// passed only to programs that the setting environment names, like those of the environment itself.
 func (c *Config) Environ(who, program string) []string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
@@ -130,7 +130,8 @@ func (l *loader) claudeHooks(m member) (member, bool) {
 						}
 					}
 					group.members = append(group.members, member{f.key, f.at, &list})
-				// A matcher that is not a string is dropped: without one the group is about everything, which is the strict side of a guard.
+				// A matcher that is not a string is removed: without a matcher the group is about everything, which is safe for a
+				// hook that guards something.
 				case f.key != "matcher" && f.key != "description":
 					l.note(f.at, "hooks."+event.key+"."+f.key, "there is no such setting here")
 				}
@@ -142,8 +143,8 @@ func (l *loader) claudeHooks(m member) (member, bool) {
 	return member{"hooks", m.at, out}, len(out.members) > 0
 }
 
-// claudeHook copies of one handler what Pillion knows; nil: it is not run, and a note says why. where is its dotted path. The node is
-// copied: the tree of the file is read by others as well.
+// claudeHook copies the fields of one handler that Pillion knows; nil: it is not run, and a note says why. where is its dotted
+// path. The node is copied, because other code reads the tree of the file too.
 func (l *loader) claudeHook(h *node, where string) *node {
 	if kind := h.get("type"); kind != nil && kind.text != "command" {
 		l.note(h, where, "hooks of the type "+kind.text+" are not run; commands are")
@@ -158,7 +159,7 @@ func (l *loader) claudeHook(h *node, where string) *node {
 	for _, f := range h.members {
 		switch f.key {
 		case "type", "command", "args", "timeout", "async", "onFailure":
-			if f.key == "command" { // the text is for a shell, which has braces of its own
+			if f.key == "command" { // the text is for a shell, where braces have a meaning too
 				v := *f.value
 				v.raw = true
 				f.value = &v

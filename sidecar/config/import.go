@@ -15,25 +15,26 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
-// Programs are those whose settings Import translates. claude and opencode have readers of their own; for each of the others there is at
-// least one row in otherFiles.
+// Programs are those whose settings Import translates. claude and opencode have their own readers; each of the others has at least
+// one row in otherFiles.
 var Programs = []string{"claude", "opencode", "cursor", "codex", "gemini"}
 
-// Imported is what Import has made. Nothing of it is written yet.
+// Imported is the result of Import. Nothing is written yet.
 type Imported struct {
 	Path  string   // the file of settings that Text is for
-	Old   string   // what it holds now; empty: it does not exist
-	Text  string   // what it would hold; empty: it cannot be changed, see Problems
+	Old   string   // its present content; empty: it does not exist
+	Text  string   // its new content; empty: it cannot be changed, see Problems
 	Files []string // what was read
 	// Left are the settings that have no translation, each with its place and the reason.
 	Left []Unsupported
-	// Problems are mistakes in the files that were read, or in the file of settings, which is then left alone.
+	// Problems are mistakes in the files that were read, or in the settings file, which then does not change.
 	Problems []Problem
 }
 
-// Import translates the settings of another program into Pillion's. It reads the project's files, or the person's with own, and
-// changes nothing: a person reviews the text, so it may translate what loosens as well. What the file of settings says already stays as it
-// is, with its comments. It fails for an unknown program, and where there are no settings of it; mistakes in the files are in Problems.
+// Import translates the settings of another program into Pillion's. It reads the project's files, or with own the person's. It
+// writes nothing. A person reviews the text, so it may also translate settings that loosen. Settings that the settings file has
+// already stay, with their comments. It fails for an unknown program, and if that program has no settings; mistakes in the files
+// are in Problems.
 func Import(s Sources, program string, own bool) (Imported, error) {
 	if !slices.Contains(Programs, program) {
 		return Imported{}, fmt.Errorf("%s is not a program whose settings can be imported; it takes %s", program, oneOf(Programs))
@@ -51,7 +52,7 @@ func Import(s Sources, program string, own bool) (Imported, error) {
 	out := Imported{}
 	var layers []*node
 	var denies permission.Ruleset
-	// Only what exists is named as read: the list goes into the file's first line.
+	// Only existing files are named as read: the list is in the file's first line.
 	read := func(paths ...string) {
 		for _, p := range paths {
 			if _, err := os.Stat(p); err == nil {
@@ -72,7 +73,7 @@ func Import(s Sources, program string, own bool) (Imported, error) {
 		}
 		layers = append(layers, l.claudeLayers(dir)...)
 		layers = append(layers, l.claudeModels(dir)...)
-		// claudeDenies reads the folders of a session; here it is to read this one folder, not the person's beside it.
+		// claudeDenies reads the folders of a session; here it must read only this folder, not the person's.
 		only := l
 		only.Root, only.Cwd, only.Home = dir, dir, ""
 		denies = only.claudeDenies()
@@ -118,8 +119,8 @@ func Import(s Sources, program string, own bool) (Imported, error) {
 		return out, fmt.Errorf("no settings of %s were found in %s", program, dir)
 	}
 	tree := (&node{file: program, line: 1, column: 1}).object()
-	// Rules are collected over all layers: merge would put a later rule about a known permission at the place of the first one,
-	// and the order decides.
+	// Rules are collected over all layers: merge would put a later rule about a known permission at the place of the first one, but
+	// the order decides.
 	var rules []member
 	for _, n := range layers {
 		if p := n.get("permission"); p != nil && p.kind == kindObject {
@@ -129,14 +130,14 @@ func Import(s Sources, program string, own bool) (Imported, error) {
 		tree = merge(tree, n, "")
 	}
 	at := tree.object()
-	// Denies come last, so they win over every allow that was translated.
+	// Denies come last, so they override every translated allow.
 	for _, r := range denies {
 		addRule(at, tree, r.Permission, r.Pattern, permission.Deny)
 	}
 	if section := groupRules(tree, append(rules, at.members...)); len(section.members) > 0 {
 		tree.members = append(tree.members, member{"permission", section, section})
 	}
-	// What was translated must be right: check removes what is not, and says so.
+	// The translation must be valid: check removes what is not, and reports it.
 	out.Problems, out.Left = append(l.problems, check(tree, reflect.TypeFor[Config](), "")...), l.left(program)
 	out.Path = filepath.Join(dir, "pillion.jsonc")
 	if own {
@@ -163,7 +164,7 @@ func Import(s Sources, program string, own bool) (Imported, error) {
 	return out, nil
 }
 
-// readOther reads a file of another program; nil when there is none, or when it has a mistake, which is added to the problems.
+// readOther reads a file of another program; nil if it does not exist or has a mistake, which is added to the problems.
 func (l *loader) readOther(path string) *node {
 	src, ok := l.read(path, false)
 	if !ok {
@@ -177,8 +178,8 @@ func (l *loader) readOther(path string) *node {
 	return n
 }
 
-// left are the notes without those that advise to run this import: it has just been done. They are found by the command in their text, so a
-// note that advises it must name it as "pillion import PROGRAM".
+// left are the notes without those that advise to run this import. They are found by the command in their text, so a note that
+// gives this advice must contain "pillion import PROGRAM".
 func (l *loader) left(program string) []Unsupported {
 	return slices.DeleteFunc(l.unsupported, func(u Unsupported) bool { return strings.Contains(u.Why, "pillion import "+program) })
 }
@@ -197,9 +198,9 @@ func header(program string, files []string, dir string) string {
 	return b.String() + "\n"
 }
 
-// groupRules writes rules as people do: one section for each permission. The sections are in the order of their last rules, so a
-// deny, which came last, still comes after an allow under a wildcard. Within a section a repeated pattern moves to its end for the same
-// reason. at is where the new nodes are said to be.
+// groupRules writes one section for each permission, as people do. The sections are in the order of their last rules, so that a
+// deny, which comes last, still follows an allow with a wildcard. Within a section a repeated pattern moves to the end for the same
+// reason. at is the place of the new nodes.
 func groupRules(at *node, rules []member) *node {
 	out := at.object()
 	for _, r := range rules {
@@ -221,8 +222,8 @@ func groupRules(at *node, rules []member) *node {
 	return out
 }
 
-// laidInto returns the text of a file of settings with what it does not say yet added to it. An empty file becomes the tree itself, below a
-// comment. A value that both have stays as it is in the file; objects are completed key by key. The error says why the file cannot be
+// laidInto returns the text of a settings file with the missing settings added. An empty file becomes the tree itself, below a
+// comment. A value that both have stays as it is in the file; objects are merged key by key. The error says why the file cannot be
 // changed.
 func laidInto(old []byte, tree *node, comment string) (string, error) {
 	var b bytes.Buffer
@@ -235,7 +236,7 @@ func laidInto(old []byte, tree *node, comment string) (string, error) {
 	if bad != nil {
 		return "", fmt.Errorf("it is not JSON with comments, so nothing can be added: %s", bad.Message)
 	}
-	v, err := hujson.Parse(bytes.Clone(old)) // it works in the bytes that it is given
+	v, err := hujson.Parse(bytes.Clone(old)) // it changes the bytes that it is given
 	if err != nil {
 		return "", err
 	}
@@ -275,8 +276,8 @@ func laidInto(old []byte, tree *node, comment string) (string, error) {
 	return formatted([]byte(v.String()), indentOf(old))
 }
 
-// formatted is JSON with comments in hujson's form, which is stable: a later import changes only the lines that it adds. hujson indents
-// with tabs, which are replaced by indent.
+// formatted returns JSON with comments in hujson's format, which is stable: a later import changes only the lines that it adds.
+// hujson indents with tabs, which are replaced by indent.
 func formatted(src []byte, indent string) (string, error) {
 	out, err := hujson.Format(src)
 	if err != nil {
@@ -290,7 +291,8 @@ func formatted(src []byte, indent string) (string, error) {
 	return strings.Join(lines, ""), nil
 }
 
-// indentOf is the indentation of a file's first indented line, two blanks without one. With another one an import would change every line.
+// indentOf is the indentation of a file's first indented line, default two blanks. With another one an import would change every
+// line.
 func indentOf(src []byte) string {
 	for line := range strings.Lines(string(src)) {
 		if rest := strings.TrimLeft(line, " \t"); rest != line && strings.TrimSpace(rest) != "" {
@@ -300,9 +302,9 @@ func indentOf(src []byte) string {
 	return "  "
 }
 
-// claudeModels are the settings with which Claude Code chooses its model and service, as ours, a layer for each file. They are only
-// imported: an address from another program's file counts after a person has read it. Aliases such as "sonnet" have no
-// counterpart and are left out.
+// claudeModels converts Claude Code's choice of model and service, a layer for each file. It is used only for an import: an address
+// from another program's file may be used only after a person has read it. Aliases such as "sonnet" have no counterpart and are
+// left out.
 func (l *loader) claudeModels(dir string) (out []*node) {
 	for _, name := range claudeSettings {
 		n := l.readOther(filepath.Join(dir, name))
@@ -331,8 +333,8 @@ func (l *loader) claudeModels(dir string) (out []*node) {
 	return out
 }
 
-// codexChoices are the settings of Codex's config.toml that loosen or redirect: model, service and sandbox. codexLayer leaves them out,
-// because they count here only after a person has read them.
+// codexChoices are the settings of Codex's config.toml that loosen or redirect: model, service and sandbox. codexLayer leaves them
+// out, because they may be used only after a person has read them.
 func codexChoices(n *node) *node {
 	out := n.object()
 	put := func(path, value string) { setText(out, n, strings.Split(path, "."), value) }
@@ -366,7 +368,7 @@ func codexChoices(n *node) *node {
 				case "env_key":
 					put("provider."+p.key+".key", "{env:"+m.value.text+"}")
 				case "wire_api":
-					// Its other value is chat, the format that a provider has here without the setting.
+					// Its other value is chat, the format of a provider without the setting.
 					if m.value.text == "responses" {
 						put("provider."+p.key+".api", "responses")
 					}
@@ -376,7 +378,8 @@ func codexChoices(n *node) *node {
 	}
 	yes := func() *node { v := n.object(); v.kind, v.text = kindBool, "true"; return v }
 	switch text("sandbox_mode") {
-	// Codex asks to leave the sandbox unless its policy is never; untrusted asks about commands in it as well.
+	// Codex asks before it leaves the sandbox, unless its policy is never; with untrusted it also asks about commands in the
+	// sandbox.
 	case "workspace-write":
 		if text("approval_policy") == "never" {
 			put("sandbox", "on")
@@ -386,7 +389,7 @@ func codexChoices(n *node) *node {
 		if text("approval_policy") != "untrusted" {
 			put1("sandbox_auto_allow", yes())
 		}
-	// The agent plan changes nothing, which is as near as a setting comes.
+	// The agent plan changes nothing; it is the nearest setting.
 	case "read-only":
 		put("default_agent", "plan")
 	}
@@ -401,9 +404,9 @@ func codexChoices(n *node) *node {
 	return out
 }
 
-// setText sets a text in a tree and makes the objects on the way to it. at is the place that the new nodes name. A NUL in a key stands for
-// a dot, as callers split a dotted path; the last key may have none. A value that is there already is not replaced but followed by a second
-// one, which wins.
+// setText sets a text in a tree and creates the objects on the way to it. at is the place that the new nodes name. A NUL in a key
+// stands for a dot, because callers split a path with dots; the last key may have none. An existing value is not replaced but
+// followed by a second one, which wins.
 func setText(to, at *node, path []string, value string) {
 	for _, key := range path[:len(path)-1] {
 		key = strings.ReplaceAll(key, "\x00", ".")

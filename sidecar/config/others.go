@@ -19,8 +19,8 @@ type otherFile struct {
 	denies  func(n *node) permission.Ruleset
 }
 
-// otherFiles are read beside Claude Code's and OpenCode's, as layers of the folder that they are in: their servers and what they
-// loosen count in a trusted folder only, what they deny counts always.
+// otherFiles are read in addition to those of Claude Code and OpenCode, as layers of their folder: their servers and what they
+// loosen are used only in a trusted folder; what they deny is always used.
 var otherFiles = []otherFile{
 	{program: "codex", path: filepath.Join(".codex", "config.toml"), home: true, layer: (*loader).codexLayer},
 	{program: "cursor", path: filepath.Join(".cursor", "mcp.json"), home: true, layer: (*loader).serversLayer},
@@ -30,8 +30,8 @@ var otherFiles = []otherFile{
 	{program: "gemini", path: filepath.Join(".gemini", "settings.json"), home: true, layer: (*loader).geminiLayer, denies: geminiDenies},
 }
 
-// unusedFiles are files and folders of other agents that people have and that nothing here reads, with the reason. A person who
-// brings one along is told, instead of finding out.
+// unusedFiles are files and folders of other agents that Pillion does not read, with the reason. A person who has one gets a
+// notice.
 var unusedFiles = []struct{ path, why string }{
 	{filepath.Join(".claude", "output-styles"), "write instructions instead"},
 	{filepath.Join(".claude", "plugins"), "plugins of Claude Code are not loaded; their skills, agents, commands and hooks are when they lie in .claude"},
@@ -46,7 +46,7 @@ var unusedFiles = []struct{ path, why string }{
 	{".continue", "move its rules to AGENTS.md"}, {".goosehints", "move its text to AGENTS.md"}, {".junie", "move its text to AGENTS.md"},
 }
 
-// otherLayers are the layers of a folder's files of other agents; below the home folder only those that are there.
+// otherLayers are the layers of a folder's files of other agents; for the home folder only those that exist there.
 func (l *loader) otherLayers(dir string, home bool) (out []*node) {
 	for _, f := range otherFiles {
 		if home && !f.home {
@@ -88,7 +88,7 @@ func parseOther(path string, src []byte) (*node, *Problem) {
 	return n, bad
 }
 
-// otherDenies are what the files of other agents deny, for whoever calls last: see claudeDenies.
+// otherDenies are the denies of other agents' files, which the caller must add last: see claudeDenies.
 func (l *loader) otherDenies(dir string) (out permission.Ruleset) {
 	for _, f := range otherFiles {
 		path := filepath.Join(dir, f.path)
@@ -107,7 +107,7 @@ func (l *loader) otherDenies(dir string) (out permission.Ruleset) {
 	return out
 }
 
-// commandWithArgs is our command of a server: its program and, in one list with it, its args, whatever their place in the file.
+// commandWithArgs converts the command of a server: its program and its args become one list, whatever their order in the file.
 func commandWithArgs(server, program *node) *node {
 	command := program.object()
 	command.kind, command.elems = kindArray, []*node{program}
@@ -117,8 +117,8 @@ func commandWithArgs(server, program *node) *node {
 	return command
 }
 
-// codexLayer makes a layer of Codex's config.toml: its MCP servers, and where it approves less than the default. What it approves
-// without a question counts only when it is imported: there a person reads it.
+// codexLayer makes a layer of Codex's config.toml: its MCP servers, and the cases in which it approves less than the default. What
+// it approves without a question is used only after an import, where a person reads it.
 func (l *loader) codexLayer(n *node) *node {
 	out, rules := n.object(), n.object()
 	for _, m := range n.members {
@@ -132,7 +132,7 @@ func (l *loader) codexLayer(n *node) *node {
 			}
 			out.members = append(out.members, member{"mcp", m.at, servers})
 		case "approval_policy":
-			if m.value.text == "untrusted" { // everything but what is known to read
+			if m.value.text == "untrusted" { // everything except commands that are known to read
 				addRule(rules, m.value, "bash", "*", permission.Ask)
 			} else if m.value.text != "on-request" {
 				l.note(m.at, m.key, "rules and trust decide; pillion import codex translates it")
@@ -195,7 +195,8 @@ func (l *loader) codexServer(server member) *node {
 			headers.members = append(headers.members, member{"Authorization", m.at, &v})
 		case "tool_timeout_sec":
 			v := *m.value
-			// Seconds, with a fraction or without; ours are milliseconds. A number that is none is left for the check of its type.
+			// Seconds, with or without a fraction; Pillion uses milliseconds. A value that is not a number is left for the check of
+			// its type.
 			if seconds, err := strconv.ParseFloat(v.text, 64); err == nil && seconds >= 0 && seconds < 1e9 {
 				v.text = strconv.FormatInt(int64(seconds*1000), 10)
 			}
@@ -210,11 +211,11 @@ func (l *loader) codexServer(server member) *node {
 	return out
 }
 
-// cursorNames are Claude Code's words for the kinds of Cursor's permissions.
+// cursorNames are Claude Code's names for the kinds of Cursor's permissions.
 var cursorNames = map[string]string{"Shell": "Bash", "Read": "Read", "Write": "Edit", "WebFetch": "WebFetch", "Mcp": "Mcp"}
 
-// cursorRule writes one of Cursor's permissions, such as Shell(git:*), as Claude Code's rules. Shell(git) is about the command with
-// any arguments.
+// cursorRule converts one of Cursor's permissions, such as Shell(git:*), to Claude Code's rules. Shell(git) is the command with any
+// arguments.
 func cursorRule(text string) []string {
 	kind, rest, limited := strings.Cut(strings.TrimSpace(text), "(")
 	what := strings.TrimSpace(strings.TrimSuffix(rest, ")"))
@@ -240,7 +241,7 @@ func cursorRule(text string) []string {
 	return []string{name + "(" + what + ")"}
 }
 
-// cursorLayer makes a layer of the allows of Cursor's command line.
+// cursorLayer makes a layer of the allows of Cursor's command line program.
 func (l *loader) cursorLayer(n *node) *node {
 	out, rules := n.object(), n.object()
 	if p := n.get("permissions"); p != nil {
@@ -264,7 +265,7 @@ func (l *loader) cursorLayer(n *node) *node {
 	return out
 }
 
-// cursorDenies are what Cursor's command line denies. A kind that is not known here is denied under its own name.
+// cursorDenies are the denies of Cursor's command line program. An unknown kind is denied under its own name.
 func cursorDenies(n *node) (out permission.Ruleset) {
 	p := n.get("permissions")
 	if p == nil || p.get("deny") == nil {
@@ -282,7 +283,7 @@ func cursorDenies(n *node) (out permission.Ruleset) {
 	return out
 }
 
-// geminiNames are Claude Code's words for Gemini's tools.
+// geminiNames are Claude Code's names for Gemini's tools.
 var geminiNames = map[string]string{
 	"run_shell_command": "Bash", "ShellTool": "Bash", "read_file": "Read", "ReadFileTool": "Read", "read_many_files": "Read", "write_file": "Write", "WriteFileTool": "Write", "replace": "Edit", "EditTool": "Edit",
 	"glob": "Glob", "GlobTool": "Glob", "search_file_content": "Grep", "GrepTool": "Grep", "list_directory": "LS", "LSTool": "LS", "web_fetch": "WebFetch", "WebFetchTool": "WebFetch", "google_web_search": "WebSearch", "WebSearchTool": "WebSearch",
@@ -302,7 +303,7 @@ func (l *loader) geminiLayer(n *node) *node {
 	return l.serversLayer(n)
 }
 
-// geminiDenies are the tools that Gemini's settings leave out, such as run_shell_command(rm).
+// geminiDenies are the tools that Gemini's settings exclude, such as run_shell_command(rm).
 func geminiDenies(n *node) (out permission.Ruleset) {
 	lists := []*node{n.get("excludeTools")}
 	if t := n.get("tools"); t != nil {
@@ -338,7 +339,7 @@ func otherStamp(add func(path string), dir string) {
 	}
 }
 
-// concernsOthers reports a folder of another agent that holds settings.
+// concernsOthers reports whether a folder of another agent can contain settings.
 func concernsOthers(name string) bool {
 	return slices.ContainsFunc(otherFiles, func(f otherFile) bool { return strings.HasPrefix(f.path, name+string(filepath.Separator)) })
 }

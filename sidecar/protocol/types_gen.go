@@ -1528,7 +1528,7 @@ type CancelRequestNotification struct {
 	Meta      map[string]any  `json:"_meta,omitempty" acp:"lenient"`
 }
 
-// Position: A place in a text: line and UTF-16 character, both from 0.
+// Position: A position in a text: line and UTF-16 character, both from 0.
 type Position struct {
 	Line      int64 `json:"line" acp:"required"`
 	Character int64 `json:"character" acp:"required"`
@@ -1540,7 +1540,7 @@ type Range struct {
 	End   Position `json:"end" acp:"required"`
 }
 
-// TextDocumentItem: A document as it was opened.
+// TextDocumentItem: A document that was opened, with its text.
 type TextDocumentItem struct {
 	URI        string `json:"uri" acp:"required"`
 	LanguageID string `json:"languageId,omitempty"`
@@ -1549,13 +1549,13 @@ type TextDocumentItem struct {
 	Dirty      bool   `json:"dirty,omitempty"` // The text differs from the disk.
 }
 
-// TextDocumentIdentifier: A document; without a version it is the one last seen.
+// TextDocumentIdentifier: A document; without a version, the last version that was sent.
 type TextDocumentIdentifier struct {
 	URI     string `json:"uri" acp:"required"`
 	Version *int32 `json:"version,omitempty"`
 }
 
-// TextDocumentContentChange: A change: of a range, or without one the whole text.
+// TextDocumentContentChange: A change of a range; without a range, the whole new text.
 type TextDocumentContentChange struct {
 	Range *Range `json:"range,omitempty"`
 	Text  string `json:"text" acp:"required"`
@@ -1566,19 +1566,19 @@ type DidOpenParams struct {
 	TextDocument TextDocumentItem `json:"textDocument" acp:"required"`
 }
 
-// DidChangeParams: The document changed; the changes apply one after the other, as in LSP.
+// DidChangeParams: The document changed.
 type DidChangeParams struct {
 	TextDocument   TextDocumentIdentifier      `json:"textDocument" acp:"required"`
 	ContentChanges []TextDocumentContentChange `json:"contentChanges" acp:"required"`
-	Dirty          *bool                       `json:"dirty,omitempty"` // Absent means true: a change makes a buffer differ from the disk.
+	Dirty          *bool                       `json:"dirty,omitempty"` // Whether the text differs from the disk; absent means true.
 }
 
-// DidSaveParams: The document was saved: buffer and disk agree.
+// DidSaveParams: The document was saved: its text is the same as on the disk.
 type DidSaveParams struct {
 	TextDocument TextDocumentIdentifier `json:"textDocument" acp:"required"`
 }
 
-// DidCloseParams: The document was closed: the disk is the truth again.
+// DidCloseParams: The document was closed: from here on the text on the disk is used.
 type DidCloseParams struct {
 	TextDocument TextDocumentIdentifier `json:"textDocument" acp:"required"`
 }
@@ -1589,7 +1589,7 @@ type TextEdit struct {
 	NewText string `json:"newText" acp:"required"`
 }
 
-// TextDocumentEdit: Edits of one document; they do not overlap and all refer to the version.
+// TextDocumentEdit: Edits of one document.
 type TextDocumentEdit struct {
 	TextDocument TextDocumentIdentifier `json:"textDocument" acp:"required"`
 	Edits        []TextEdit             `json:"edits" acp:"required"`
@@ -1640,12 +1640,12 @@ func (u DocumentChange) MarshalJSON() ([]byte, error) { return marshalTagged("ki
 // UnmarshalJSON reads the value its tag names.
 func (u *DocumentChange) UnmarshalJSON(b []byte) error { return Decode(b, u) }
 
-// WorkspaceEdit: Changes of several documents: all or nothing, one undo step.
+// WorkspaceEdit: Changes of several documents.
 type WorkspaceEdit struct {
 	DocumentChanges []DocumentChange `json:"documentChanges" acp:"required"`
 }
 
-// ApplyEditRequest: Apply an accepted change where the person sees it.
+// ApplyEditRequest: Apply an accepted change to the editor's buffers, which stay unsaved.
 type ApplyEditRequest struct {
 	SessionID string        `json:"sessionId" acp:"required"`
 	ChangeSet string        `json:"changeSet,omitempty"`
@@ -1653,7 +1653,7 @@ type ApplyEditRequest struct {
 	Edit      WorkspaceEdit `json:"edit" acp:"required"`
 }
 
-// ApplyEditResponse: What became of the edit.
+// ApplyEditResponse: Whether the edit was applied.
 type ApplyEditResponse struct {
 	Applied       bool              `json:"applied" acp:"required"`
 	FailureReason string            `json:"failureReason,omitempty"`
@@ -1661,16 +1661,16 @@ type ApplyEditResponse struct {
 	Sha256        map[string]string `json:"sha256,omitempty"`
 }
 
-// Capabilities: What a side offers, as _meta.pillion of its initialize message.
+// Capabilities: What one side supports: _meta.pillion of its initialize message.
 type Capabilities struct {
-	Version int64    `json:"version" acp:"required"` // Version of these additions; 1.
-	Methods []string `json:"methods" acp:"required"` // The _pillion methods this side answers.
-	Hunks   bool     `json:"hunks,omitempty"`        // Answers and reads decisions per hunk.
-	Buffers bool     `json:"buffers,omitempty"`      // Sends (editor) or reads (agent) live buffers.
-	Nested  bool     `json:"nested,omitempty"`       // Shows what a sub-agent says inside the card of its task (editor).
+	Version int64    `json:"version" acp:"required"` // The version of these additions: 1.
+	Methods []string `json:"methods" acp:"required"` // The _pillion methods that this side answers.
+	Hunks   bool     `json:"hunks,omitempty"`        // This side supports decisions on single hunks.
+	Buffers bool     `json:"buffers,omitempty"`      // The editor sends, or the agent reads, the text of open buffers.
+	Nested  bool     `json:"nested,omitempty"`       // The editor shows the messages of a sub-agent inside the tool call of its task.
 }
 
-// Hunk: A run of changed lines without context.
+// Hunk: Consecutive changed lines without context.
 type Hunk struct {
 	ID       string `json:"id" acp:"required"`
 	OldStart int64  `json:"oldStart" acp:"required"`
@@ -1684,19 +1684,19 @@ type FileChange struct {
 	URI         string `json:"uri" acp:"required"`
 	NewURI      string `json:"newUri,omitempty"`
 	Kind        string `json:"kind" acp:"required"`   // edit, create, delete or rename.
-	BaseVersion *int32 `json:"baseVersion,omitempty"` // Version of the open buffer the change was computed from.
-	BaseSha256  string `json:"baseSha256,omitempty"`  // Of the file's bytes, hex; absent when the file did not exist.
-	Excerpt     bool   `json:"excerpt,omitempty"`     // The diff shows only parts of this large file, or is missing; _pillion/change/text has all of it.
+	BaseVersion *int32 `json:"baseVersion,omitempty"` // The version of the open buffer for which the change was computed.
+	BaseSha256  string `json:"baseSha256,omitempty"`  // SHA-256 of the file's bytes, in hex; absent if the file did not exist.
+	Excerpt     bool   `json:"excerpt,omitempty"`
 	Hunks       []Hunk `json:"hunks" acp:"required"`
 }
 
 // Problem: A diagnostic.
 type Problem = change.Problem
 
-// ChangeDiagnostics: The verdict: what a change would do to the project's problems.
+// ChangeDiagnostics: The verdict: the problems that a change introduces and fixes in the project.
 type ChangeDiagnostics = change.Verdict
 
-// ChangeEvidence: What is known of a proposal besides its verdict: what was run on it, what uses what it changes, which of its hunks are one decision.
+// ChangeEvidence: The evidence for a proposal besides its verdict: commands that were run on it, uses of what it changes, and hunks that are one decision.
 type ChangeEvidence = change.Evidence
 
 // EvidenceCheck: A command that was run on the proposal before the person was asked, and how it ended.
@@ -1705,7 +1705,7 @@ type EvidenceCheck = change.Check
 // TestResult: One test of a command that was run on a change set.
 type TestResult = change.TestResult
 
-// EvidenceUse: A changed declaration and what uses it, as its language server sees it.
+// EvidenceUse: A changed declaration and its uses, according to the language server.
 type EvidenceUse = change.Use
 
 // EvidencePlace: A line of a file, from 1.
@@ -1714,10 +1714,10 @@ type EvidencePlace = change.Place
 // EvidenceGroup: Hunks that are one decision.
 type EvidenceGroup = change.Group
 
-// EvidenceClaim: Something that the agent says it has checked, beside what was run.
+// EvidenceClaim: Something that the agent claims to have checked, with the run that supports it.
 type EvidenceClaim = change.Claim
 
-// HunkEffect: What one undecided hunk does to the problems, while the others stay as they were decided.
+// HunkEffect: How one undecided hunk changes the problems, with the present decisions on the other hunks.
 type HunkEffect = change.Effect
 
 // ToolCallMeta: _meta.pillion of a tool call in a permission request.
@@ -1729,30 +1729,30 @@ type ToolCallMeta struct {
 	Permission  string             `json:"permission,omitempty"`
 	Patterns    []string           `json:"patterns,omitempty"`
 	Always      []string           `json:"always,omitempty"`
-	Why         string             `json:"why,omitempty"` // Why this is asked.
+	Why         string             `json:"why,omitempty"` // Why approval is needed.
 }
 
-// HunkDecision: What the person decided about one hunk.
+// HunkDecision: The person's decision on one hunk.
 type HunkDecision struct {
 	Decision string   `json:"decision" acp:"required"` // accept, reject or edit.
 	NewLines []string `json:"newLines,omitempty"`      // With edit: the lines that replace the hunk, without line ends.
-	Comment  string   `json:"comment,omitempty"`       // Words for the model.
+	Comment  string   `json:"comment,omitempty"`       // A comment for the model.
 }
 
 // DecisionMeta: _meta.pillion of a permission outcome.
 type DecisionMeta struct {
 	Hunks   map[string]HunkDecision `json:"hunks,omitempty"`
 	Comment string                  `json:"comment,omitempty"`
-	Stale   bool                    `json:"stale,omitempty"` // The buffer moved meanwhile: write nothing.
+	Stale   bool                    `json:"stale,omitempty"` // The buffer has changed since the request: nothing may be written.
 }
 
-// ChangeUpdated: A change set was proposed, applied, rejected or failed, or one of its hunks was undone.
+// ChangeUpdated: A change set was proposed, applied or rejected, or it failed, or one of its hunks was undone.
 type ChangeUpdated struct {
 	SessionID string     `json:"sessionId" acp:"required"`
 	Change    ChangeInfo `json:"change" acp:"required"`
 }
 
-// DiagnosticsUpdated: The problems of a file are others than before, or have become certain.
+// DiagnosticsUpdated: The problems of a file have changed, or their certainty has.
 type DiagnosticsUpdated struct {
 	URI         string           `json:"uri" acp:"required"`
 	Version     *int64           `json:"version,omitempty"`
@@ -1772,9 +1772,9 @@ type FileDiagnostic struct {
 
 // ChangeInfo: A change set and its state.
 type ChangeInfo struct {
-	Turn        string             `json:"turn,omitempty"`   // messageId of the turn's prompt.
+	Turn        string             `json:"turn,omitempty"`   // The messageId of the turn's prompt.
 	Source      string             `json:"source,omitempty"` // agent, command (a program that the agent ran) or person.
-	Undoes      string             `json:"undoes,omitempty"` // The change set that this one takes back.
+	Undoes      string             `json:"undoes,omitempty"` // The change set that this one undoes.
 	ID          string             `json:"id" acp:"required"`
 	ToolCallID  string             `json:"toolCallId" acp:"required"`
 	Title       string             `json:"title,omitempty"`
@@ -1782,8 +1782,8 @@ type ChangeInfo struct {
 	Files       []FileChange       `json:"files" acp:"required"`
 	Diagnostics *ChangeDiagnostics `json:"diagnostics,omitempty"`
 	Evidence    *ChangeEvidence    `json:"evidence,omitempty"`
-	Kept        []string           `json:"kept,omitempty"`   // Ids of hunks the person chose to keep.
-	Undone      []string           `json:"undone,omitempty"` // Ids of hunks taken back.
+	Kept        []string           `json:"kept,omitempty"`   // Ids of hunks that the person chose to keep.
+	Undone      []string           `json:"undone,omitempty"` // Ids of hunks that were undone.
 }
 
 // ChangeListRequest: The session's change sets, oldest first.
@@ -1796,11 +1796,11 @@ type ChangeListResponse struct {
 	Changes []ChangeInfo `json:"changes" acp:"required"`
 }
 
-// ChangeTextRequest: Both texts of a file whose change waits for the person and whose diff was too large to send along.
+// ChangeTextRequest: Both texts of a file in a pending approval request whose diff was too large to send.
 type ChangeTextRequest struct {
 	SessionID string `json:"sessionId" acp:"required"`
 	ChangeSet string `json:"changeSet" acp:"required"`
-	URI       string `json:"uri" acp:"required"` // The file's, before a rename.
+	URI       string `json:"uri" acp:"required"` // The uri of the file, before a rename.
 }
 
 // ChangeTextResponse: The file before and after.
@@ -1809,75 +1809,75 @@ type ChangeTextResponse struct {
 	NewText string `json:"newText" acp:"required"`
 }
 
-// ChangeCheckRequest: While a change waits for the person: what its problems would be if these decisions were taken.
+// ChangeCheckRequest: The verdict on a pending change with the given decisions.
 type ChangeCheckRequest struct {
 	SessionID string                  `json:"sessionId" acp:"required"`
 	ChangeSet string                  `json:"changeSet" acp:"required"`
 	Hunks     map[string]HunkDecision `json:"hunks,omitempty"`
-	Open      []string                `json:"open,omitempty"` // Ids of the hunks that are still to be decided: the answer says what each of them does.
+	Open      []string                `json:"open,omitempty"` // Ids of the undecided hunks whose effects are requested.
 }
 
-// ChangeCheckResponse: The verdict; none where no language server is asked.
+// ChangeCheckResponse: The verdict; absent without language servers.
 type ChangeCheckResponse struct {
 	Diagnostics *ChangeDiagnostics    `json:"diagnostics,omitempty"`
-	Effects     map[string]HunkEffect `json:"effects,omitempty"` // By hunk, where one was asked for and does something.
+	Effects     map[string]HunkEffect `json:"effects,omitempty"` // The effects of the requested hunks that have one, by hunk id.
 }
 
-// ChangeKeepRequest: Mark hunks as reviewed and kept; without hunks the whole change.
+// ChangeKeepRequest: Mark hunks as kept; without hunks, all hunks of the change set.
 type ChangeKeepRequest struct {
 	SessionID string   `json:"sessionId" acp:"required"`
 	ChangeSet string   `json:"changeSet" acp:"required"`
 	Hunks     []string `json:"hunks,omitempty"`
 }
 
-// ChangeKeepResponse: The change as it is now.
+// ChangeKeepResponse: The present state of the change set.
 type ChangeKeepResponse struct {
 	Change ChangeInfo `json:"change" acp:"required"`
 }
 
-// ChangeUndoRequest: Take applied hunks back, merged with what was written since; without hunks the whole change.
+// ChangeUndoRequest: Undo applied hunks, merged with later changes; without hunks, all hunks of the change set.
 type ChangeUndoRequest struct {
 	SessionID string   `json:"sessionId" acp:"required"`
 	ChangeSet string   `json:"changeSet" acp:"required"`
 	Hunks     []string `json:"hunks,omitempty"`
 }
 
-// ChangeUndoResponse: The change as it is now.
+// ChangeUndoResponse: The present state of the change set.
 type ChangeUndoResponse struct {
 	Change ChangeInfo `json:"change" acp:"required"`
 }
 
 // PermissionRule: One permission rule; the last matching one wins.
 type PermissionRule struct {
-	ID         string `json:"id,omitempty"` // Of a remembered rule, to revoke it.
+	ID         string `json:"id,omitempty"` // The id of a grant, with which it can be revoked.
 	Permission string `json:"permission" acp:"required"`
 	Pattern    string `json:"pattern" acp:"required"`
 	Action     string `json:"action" acp:"required"` // allow, ask or deny.
 	Origin     string `json:"origin,omitempty"`
 }
 
-// PermissionListRequest: The rules in force, in order.
+// PermissionListRequest: The permission rules that apply, in order.
 type PermissionListRequest struct {
 	SessionID string `json:"sessionId" acp:"required"`
 }
 
-// PermissionListResponse: The rules in force, in order.
+// PermissionListResponse: The permission rules that apply, in order.
 type PermissionListResponse struct {
 	Rules []PermissionRule `json:"rules" acp:"required"`
 }
 
-// PermissionRevokeRequest: Forget a remembered rule.
+// PermissionRevokeRequest: Revoke a grant.
 type PermissionRevokeRequest struct {
 	SessionID string `json:"sessionId" acp:"required"`
 	ID        string `json:"id" acp:"required"`
 }
 
-// PermissionRevokeResponse: Whether there was such a rule.
+// PermissionRevokeResponse: Whether the grant existed.
 type PermissionRevokeResponse struct {
 	Revoked bool `json:"revoked" acp:"required"`
 }
 
-// PermissionExplainRequest: What would be decided, and by which rule.
+// PermissionExplainRequest: Find the rule that decides.
 type PermissionExplainRequest struct {
 	SessionID  string `json:"sessionId" acp:"required"`
 	Permission string `json:"permission" acp:"required"`
@@ -1897,7 +1897,7 @@ type ToolCallRequest struct {
 	Input     json.RawMessage `json:"input,omitempty"`
 }
 
-// ToolCallResponse: What the tool gave back.
+// ToolCallResponse: The result of the tool.
 type ToolCallResponse struct {
 	Title    string          `json:"title" acp:"required"`
 	Output   string          `json:"output" acp:"required"`
@@ -1905,7 +1905,7 @@ type ToolCallResponse struct {
 	Error    *ToolCallError  `json:"error,omitempty"`
 }
 
-// ToolCallError: A tool's error: its kind, and words for a model.
+// ToolCallError: A tool's error: its kind, and a message for a model.
 type ToolCallError struct {
 	Kind    string `json:"kind" acp:"required"`
 	Message string `json:"message" acp:"required"`
@@ -1917,36 +1917,36 @@ type SessionRenameRequest struct {
 	Title     string `json:"title" acp:"required"`
 }
 
-// SessionRenameResponse: Done.
+// SessionRenameResponse: An empty result.
 type SessionRenameResponse struct {
 }
 
-// SessionExportRequest: A session as text: markdown or json.
+// SessionExportRequest: Export a session as Markdown or JSON lines.
 type SessionExportRequest struct {
 	SessionID string `json:"sessionId" acp:"required"`
 	Format    string `json:"format,omitempty"`
 }
 
-// SessionExportResponse: A session as text.
+// SessionExportResponse: The exported text.
 type SessionExportResponse struct {
 	Format  string `json:"format" acp:"required"`
 	Content string `json:"content" acp:"required"`
 }
 
-// SteeringRequest: Words for the running turn, read before its next step.
+// SteeringRequest: Send a message to the running turn, which reads it before its next step.
 type SteeringRequest struct {
 	SessionID string         `json:"sessionId" acp:"required"`
 	Prompt    []ContentBlock `json:"prompt" acp:"required"`
 	Meta      map[string]any `json:"_meta,omitempty"`
 }
 
-// SteeringResponse: What became of the words: injected into the running turn, promptRequired (no turn runs; send them as a prompt) or startedNewTurn.
+// SteeringResponse: What happened to the message: injected into the running turn, promptRequired (no turn runs; send it as a prompt) or startedNewTurn.
 type SteeringResponse struct {
 	Outcome string `json:"outcome" acp:"required"`
 	Reason  string `json:"reason,omitempty"`
 }
 
-// TurnHunk: A run of lines that a turn changed, against the text before the turn.
+// TurnHunk: Consecutive lines that a turn changed, compared with the text before the turn.
 type TurnHunk struct {
 	ID       string    `json:"id" acp:"required"`
 	OldStart int64     `json:"oldStart" acp:"required"`
@@ -1963,22 +1963,22 @@ type HunkRef struct {
 	Hunk      string `json:"hunk" acp:"required"`
 }
 
-// TurnFile: One file of a turn: what it was before the turn and is now.
+// TurnFile: One file of a turn, with its text before the turn and its present text.
 type TurnFile struct {
 	URI      string     `json:"uri" acp:"required"`
 	NewURI   string     `json:"newUri,omitempty"`
 	Kind     string     `json:"kind" acp:"required"` // edit, create, delete or rename.
-	BaseText *string    `json:"baseText,omitempty"`  // Before the turn; absent for a new file, a binary or one over 10 MiB.
-	Text     *string    `json:"text,omitempty"`      // As the person sees it now; absent for a deleted file, a binary or one over 10 MiB.
+	BaseText *string    `json:"baseText,omitempty"`  // The text before the turn; absent for a new file, a binary file or one over 10 MiB.
+	Text     *string    `json:"text,omitempty"`
 	Binary   bool       `json:"binary,omitempty"`
 	Source   string     `json:"source,omitempty"` // agent, or command: changed by a program that the agent ran.
 	Hunks    []TurnHunk `json:"hunks" acp:"required"`
 }
 
-// ChangeTurnRequest: What a turn changed, all its edits together, against the text before it; without a turn the last one that changed something.
+// ChangeTurnRequest: All changes of a turn, compared with the text before it; without a turn, those of the last turn that changed something.
 type ChangeTurnRequest struct {
 	SessionID string `json:"sessionId" acp:"required"`
-	Turn      string `json:"turn,omitempty"` // messageId of the turn's prompt.
+	Turn      string `json:"turn,omitempty"` // The messageId of the turn's prompt.
 }
 
 // ChangeTurnResponse: The turn's files.
@@ -1992,8 +1992,8 @@ type CheckpointFile struct {
 	URI     string `json:"uri" acp:"required"`
 	NewURI  string `json:"newUri,omitempty"`
 	Kind    string `json:"kind" acp:"required"` // edit, create, delete or rename.
-	Added   *int64 `json:"added,omitempty"`     // Lines.
-	Removed *int64 `json:"removed,omitempty"`   // Lines.
+	Added   *int64 `json:"added,omitempty"`     // Number of lines.
+	Removed *int64 `json:"removed,omitempty"`   // Number of lines.
 	Source  string `json:"source,omitempty"`    // agent, command or person (an undo or a restore).
 }
 
@@ -2001,11 +2001,11 @@ type CheckpointFile struct {
 type Checkpoint struct {
 	ID        string           `json:"id" acp:"required"`
 	Kind      string           `json:"kind" acp:"required"`  // prompt or restore.
-	MessageID string           `json:"messageId,omitempty"`  // Of the prompt that it stands before.
+	MessageID string           `json:"messageId,omitempty"`  // The messageId of the prompt after it.
 	Time      string           `json:"time" acp:"required"`  // RFC 3339.
 	Title     string           `json:"title" acp:"required"` // The prompt's first line, or what was restored.
 	Files     []CheckpointFile `json:"files" acp:"required"`
-	Current   bool             `json:"current,omitempty"` // The session was taken back to it and has not gone on.
+	Current   bool             `json:"current,omitempty"` // The session was restored to it and has not continued.
 }
 
 // CheckpointListRequest: The session's checkpoints, oldest first.
@@ -2018,7 +2018,7 @@ type CheckpointListResponse struct {
 	Checkpoints []Checkpoint `json:"checkpoints" acp:"required"`
 }
 
-// RestoredFile: What a restore did, or with dryRun would do, to a file.
+// RestoredFile: The effect of a restore on a file; with dryRun, the effect that it would have.
 type RestoredFile struct {
 	URI     string `json:"uri" acp:"required"`
 	Status  string `json:"status" acp:"required"`
@@ -2027,54 +2027,54 @@ type RestoredFile struct {
 	Removed *int64 `json:"removed,omitempty"`
 }
 
-// CheckpointRestoreRequest: Take files, conversation or both back to a checkpoint.
+// CheckpointRestoreRequest: Restore files, the conversation or both to a checkpoint.
 type CheckpointRestoreRequest struct {
 	SessionID    string   `json:"sessionId" acp:"required"`
 	CheckpointID string   `json:"checkpointId" acp:"required"`
 	Scope        string   `json:"scope,omitempty"`  // files, conversation or both (the default).
 	Uris         []string `json:"uris,omitempty"`   // Only these files.
 	Hunks        []string `json:"hunks,omitempty"`  // Only these hunks, by the ids of _pillion/change/turn.
-	DryRun       bool     `json:"dryRun,omitempty"` // Change nothing; say what would happen.
+	DryRun       bool     `json:"dryRun,omitempty"` // Change nothing; only report what would happen.
 }
 
-// CheckpointRestoreResponse: What happened.
+// CheckpointRestoreResponse: The effects of the restore.
 type CheckpointRestoreResponse struct {
 	Files  []RestoredFile `json:"files" acp:"required"`
 	Undo   string         `json:"undo,omitempty"`   // The checkpoint that undoes this restore.
-	Prompt []ContentBlock `json:"prompt,omitempty"` // The prompt that the conversation was taken back before, to edit and send again.
+	Prompt []ContentBlock `json:"prompt,omitempty"` // The first prompt that was removed, to edit it and send it again.
 }
 
-// SessionReverted: The conversation was taken back to before a prompt, or forward again: messages from messageId on are out of it; without messageId all are in it again and follow as updates.
+// SessionReverted: The conversation was restored: messages from messageId on are removed.
 type SessionReverted struct {
 	SessionID string `json:"sessionId" acp:"required"`
 	MessageID string `json:"messageId,omitempty"`
 }
 
-// NextEditRequest: What does an edit that the person made by hand leave to be done elsewhere? The language server is asked, no model, and nothing is written.
+// NextEditRequest: Find the other places that an edit by hand makes it necessary to change.
 type NextEditRequest struct {
 	SessionID string `json:"sessionId" acp:"required"`
-	URI       string `json:"uri" acp:"required"`    // The edited file; its text now is the buffer's.
+	URI       string `json:"uri" acp:"required"`    // The edited file; its present text is that of the buffer.
 	Before    string `json:"before" acp:"required"` // Its text before the edit.
 }
 
-// NextEditFile: A file and what it would be.
+// NextEditFile: A file with its present and its proposed text.
 type NextEditFile struct {
 	URI     string `json:"uri" acp:"required"`
-	OldText string `json:"oldText" acp:"required"` // As it is now.
+	OldText string `json:"oldText" acp:"required"` // The present text.
 	NewText string `json:"newText" acp:"required"`
 }
 
-// NextEditResponse: Empty where nothing follows from the edit.
+// NextEditResponse: Empty if no other place must change.
 type NextEditResponse struct {
-	Title  string         `json:"title,omitempty"`  // For a button.
-	Places *int64         `json:"places,omitempty"` // How many places change.
+	Title  string         `json:"title,omitempty"`  // The label of a button.
+	Places *int64         `json:"places,omitempty"` // The number of places that change.
 	Files  []NextEditFile `json:"files,omitempty"`
 }
 
-// CommitMessageRequest: Write the message of a commit from what is staged, in the style of the repository's latest messages.
+// CommitMessageRequest: Write a commit message for the staged changes, in the style of the repository's latest messages.
 type CommitMessageRequest struct {
 	SessionID string `json:"sessionId" acp:"required"`
-	Cwd       string `json:"cwd,omitempty"` // A folder of the repository; the session's when missing.
+	Cwd       string `json:"cwd,omitempty"` // A folder of the repository; default: the session's folder.
 }
 
 // CommitMessageResponse: The message.
@@ -2082,84 +2082,84 @@ type CommitMessageResponse struct {
 	Message string `json:"message" acp:"required"`
 }
 
-// ReviewFinding: One remark of a review.
+// ReviewFinding: One finding of a review.
 type ReviewFinding struct {
-	Path     string `json:"path" acp:"required"` // Absolute.
+	Path     string `json:"path" acp:"required"` // Absolute path.
 	Line     int64  `json:"line" acp:"required"`
 	EndLine  int64  `json:"endLine" acp:"required"`
 	Severity string `json:"severity" acp:"required"` // error, warning, information or hint.
 	Message  string `json:"message" acp:"required"`  // Markdown.
 	Source   string `json:"source" acp:"required"`   // The id of a language server, or model.
 	Code     string `json:"code,omitempty"`
-	Changed  bool   `json:"changed,omitempty"` // It is about a line that the change added or rewrote.
+	Changed  bool   `json:"changed,omitempty"` // It is about a line that the change added or modified.
 }
 
-// ReviewUpdated: What a /review found, by the language servers and by the model, each once: all findings of that source.
+// ReviewUpdated: The findings of a /review: one notification with all findings of the language servers, and one with those of the model.
 type ReviewUpdated struct {
 	SessionID string          `json:"sessionId" acp:"required"`
-	MessageID string          `json:"messageId" acp:"required"` // Of the prompt.
+	MessageID string          `json:"messageId" acp:"required"` // The messageId of the prompt.
 	By        string          `json:"by" acp:"required"`        // servers or model.
-	Target    string          `json:"target,omitempty"`         // What followed /review.
+	Target    string          `json:"target,omitempty"`         // The text after /review.
 	Findings  []ReviewFinding `json:"findings" acp:"required"`
 }
 
-// QueueItem: A prompt that waits.
+// QueueItem: A queued prompt.
 type QueueItem struct {
-	ID      string         `json:"id" acp:"required"` // Also the messageId that the prompt will have.
+	ID      string         `json:"id" acp:"required"` // The id; it will be the messageId of the prompt.
 	Prompt  []ContentBlock `json:"prompt" acp:"required"`
 	Time    string         `json:"time" acp:"required"` // RFC 3339.
-	Steer   bool           `json:"steer,omitempty"`     // Words for the running turn, which it has not read yet.
-	Request bool           `json:"request,omitempty"`   // A session/prompt that waits: it ends with its editor.
+	Steer   bool           `json:"steer,omitempty"`     // A message to the running turn that it has not read yet.
+	Request bool           `json:"request,omitempty"`   // It is an open session/prompt request and is removed when its editor disconnects.
 }
 
-// SessionQueueRequest: Read the prompts that wait, or change them: at most one of add, remove, edit, move, steer, resume.
+// SessionQueueRequest: Read or change the queue: at most one of add, remove, edit, move, steer, resume.
 type SessionQueueRequest struct {
 	SessionID string         `json:"sessionId" acp:"required"`
-	Add       []ContentBlock `json:"add,omitempty"` // Queue this prompt; it runs when the session is free.
+	Add       []ContentBlock `json:"add,omitempty"` // Queue this prompt; it runs when no turn is running.
 	Remove    []string       `json:"remove,omitempty"`
 	Edit      *QueueEdit     `json:"edit,omitempty"`
 	Move      *QueueMove     `json:"move,omitempty"`
-	Steer     string         `json:"steer,omitempty"`  // Put this waiting prompt into the running turn instead; without one it runs now.
-	Resume    bool           `json:"resume,omitempty"` // Go on with a queue that is held.
+	Steer     string         `json:"steer,omitempty"`  // Send this queued prompt to the running turn; if no turn runs, start it now.
+	Resume    bool           `json:"resume,omitempty"` // Continue a queue that is held.
 }
 
-// SessionQueueResponse: The prompts that wait, first to run first.
+// SessionQueueResponse: The queued prompts, the next one first.
 type SessionQueueResponse struct {
 	Items    []QueueItem `json:"items" acp:"required"`
 	Held     bool        `json:"held,omitempty"`
 	Added    string      `json:"added,omitempty"`    // With add: the new item's id.
-	Injected bool        `json:"injected,omitempty"` // With steer: the running turn reads it.
+	Injected bool        `json:"injected,omitempty"` // With steer: the running turn gets it.
 }
 
-// QueueEdit: Other words for a prompt that waits.
+// QueueEdit: New text for a queued prompt.
 type QueueEdit struct {
 	ID     string         `json:"id" acp:"required"`
 	Prompt []ContentBlock `json:"prompt" acp:"required"`
 }
 
-// QueueMove: Another place for a prompt that waits: before another, or last.
+// QueueMove: A new place for a queued prompt: before another one, or last.
 type QueueMove struct {
 	ID     string `json:"id" acp:"required"`
 	Before string `json:"before,omitempty"`
 }
 
-// QueueUpdated: The prompts that wait are others than before.
+// QueueUpdated: The queue has changed.
 type QueueUpdated struct {
 	SessionID string      `json:"sessionId" acp:"required"`
 	Items     []QueueItem `json:"items" acp:"required"`
 	Held      bool        `json:"held,omitempty"`
 }
 
-// SessionStatusUpdated: A session is doing something else than before; sent also for turns that no request of this editor began.
+// SessionStatusUpdated: The state of a session has changed.
 type SessionStatusUpdated struct {
 	SessionID string                `json:"sessionId" acp:"required"`
 	Status    SessionStatusResponse `json:"status" acp:"required"`
 }
 
-// SessionForkRequest: A new session with the conversation up to before a prompt, or all of it.
+// SessionForkRequest: Copy the conversation, all of it or up to a prompt, to a new session.
 type SessionForkRequest struct {
 	SessionID string `json:"sessionId" acp:"required"`
-	MessageID string `json:"messageId,omitempty"` // The prompt to stop before.
+	MessageID string `json:"messageId,omitempty"` // The first prompt that is not copied.
 	Title     string `json:"title,omitempty"`
 }
 
@@ -2167,81 +2167,81 @@ type SessionForkRequest struct {
 type SessionForkResponse struct {
 	SessionID string         `json:"sessionId" acp:"required"`
 	Title     string         `json:"title,omitempty"`
-	Prompt    []ContentBlock `json:"prompt,omitempty"` // The prompt that was left out.
+	Prompt    []ContentBlock `json:"prompt,omitempty"` // The first prompt that was not copied.
 }
 
-// SessionStatusRequest: What a session is doing.
+// SessionStatusRequest: The state of a session.
 type SessionStatusRequest struct {
 	SessionID string `json:"sessionId" acp:"required"`
 }
 
-// SessionStatusResponse: What a session is doing.
+// SessionStatusResponse: The state of a session.
 type SessionStatusResponse struct {
 	State      string   `json:"state" acp:"required"`   // idle, running or waiting (for the person).
 	Turn       string   `json:"turn,omitempty"`         // messageId of the running turn's prompt.
-	Waiting    []string `json:"waiting" acp:"required"` // Tool calls that wait for the person.
-	Readers    *int64   `json:"readers,omitempty"`      // Connections that follow the session, this one included.
-	Queued     *int64   `json:"queued,omitempty"`       // Prompts that wait.
-	Held       bool     `json:"held,omitempty"`         // The queue waits for the person.
-	StopReason string   `json:"stopReason,omitempty"`   // Of the last turn that ended while this process had the session open: ACP's, or error.
-	Error      string   `json:"error,omitempty"`        // Why it failed.
+	Waiting    []string `json:"waiting" acp:"required"` // Tool calls that need the person's decision.
+	Readers    *int64   `json:"readers,omitempty"`      // Number of connections that have the session open, including this one.
+	Queued     *int64   `json:"queued,omitempty"`       // Number of queued prompts.
+	Held       bool     `json:"held,omitempty"`         // The queue is held.
+	StopReason string   `json:"stopReason,omitempty"`
+	Error      string   `json:"error,omitempty"` // Why it failed.
 }
 
-// SelectionChanged: Where the person is; what @selection means.
+// SelectionChanged: The active document and its selections; @selection refers to them.
 type SelectionChanged struct {
 	TextDocument *TextDocumentIdentifier `json:"textDocument,omitempty"`
 	Selections   []Range                 `json:"selections,omitempty"`
-	Text         string                  `json:"text,omitempty"` // Of the first selection, at most 64 KiB.
+	Text         string                  `json:"text,omitempty"` // The text of the first selection, at most 64 KiB.
 }
 
-// EditorDiagnostics: The editor's own problems of a file, all of them; used for languages that no server of Pillion's covers.
+// EditorDiagnostics: All problems that the editor itself has for a file; used for languages without a server of Pillion.
 type EditorDiagnostics struct {
 	URI         string           `json:"uri" acp:"required"`
 	Version     *int32           `json:"version,omitempty"`
 	Diagnostics []FileDiagnostic `json:"diagnostics" acp:"required"`
 }
 
-// EditorCheckRequest: What the editor's own checks say of a proposed text, before it is approved.
+// EditorCheckRequest: Check a proposed text with the editor's own extensions, before it is approved.
 type EditorCheckRequest struct {
 	SessionID string `json:"sessionId" acp:"required"`
 	URI       string `json:"uri" acp:"required"`    // The file; it is open in the editor.
-	Before    string `json:"before" acp:"required"` // Its text now.
+	Before    string `json:"before" acp:"required"` // Its present text.
 	After     string `json:"after" acp:"required"`  // Its text if the proposal is accepted.
 }
 
 // EditorCheckResponse: The problems of both texts.
 type EditorCheckResponse struct {
-	Checked bool             `json:"checked" acp:"required"` // Whether something in the editor looked at the copies.
-	Reason  string           `json:"reason,omitempty"`       // Why it was not checked, for a person.
+	Checked bool             `json:"checked" acp:"required"` // Whether an extension checked the copies.
+	Reason  string           `json:"reason,omitempty"`       // Why it was not checked, as a message for the person.
 	Before  []FileDiagnostic `json:"before,omitempty"`
 	After   []FileDiagnostic `json:"after,omitempty"`
 }
 
-// FileMatch: A file, folder, symbol or resource that fits.
+// FileMatch: A file, folder, symbol or resource that matches.
 type FileMatch struct {
 	URI     string  `json:"uri" acp:"required"`
-	Path    string  `json:"path" acp:"required"` // Relative to the session's folder; of a resource of an MCP server, server:uri.
+	Path    string  `json:"path" acp:"required"` // Relative to the session's folder; for a resource of an MCP server, server:uri.
 	Kind    string  `json:"kind" acp:"required"` // file, folder, symbol or resource.
-	Name    string  `json:"name,omitempty"`      // A symbol's or a resource's.
+	Name    string  `json:"name,omitempty"`      // The name of a symbol or a resource.
 	Range   *Range  `json:"range,omitempty"`
-	Indices []int64 `json:"indices,omitempty"` // UTF-16 offsets in path (or name, for symbols) that matched, for highlighting.
+	Indices []int64 `json:"indices,omitempty"` // UTF-16 offsets of the matching characters in path (for symbols: in name), for highlighting.
 }
 
-// FileSearchRequest: Fuzzy search for what @ may mention: files and folders by path, symbols by name, resources of connected MCP servers; ignored files are left out.
+// FileSearchRequest: Fuzzy search for what can be mentioned with @: files and folders by path, symbols by name, resources of connected MCP servers.
 type FileSearchRequest struct {
 	SessionID string   `json:"sessionId" acp:"required"`
 	Query     string   `json:"query" acp:"required"`
-	Kinds     []string `json:"kinds,omitempty"` // file, folder, symbol, resource; all without.
-	Limit     *int64   `json:"limit,omitempty"` // At most 200; 50 without.
+	Kinds     []string `json:"kinds,omitempty"` // file, folder, symbol, resource; default: all.
+	Limit     *int64   `json:"limit,omitempty"` // At most 200; default: 50.
 }
 
-// FileSearchResponse: Best first.
+// FileSearchResponse: The matches, best first.
 type FileSearchResponse struct {
 	Matches   []FileMatch `json:"matches" acp:"required"`
 	Truncated bool        `json:"truncated,omitempty"`
 }
 
-// TerminalInfo: A terminal of the session: a command of the agent's, or a shell of the person's.
+// TerminalInfo: A terminal of the session: a command of the agent, or a shell of the person.
 type TerminalInfo struct {
 	TerminalID string `json:"terminalId" acp:"required"`
 	Title      string `json:"title" acp:"required"`
@@ -2253,7 +2253,7 @@ type TerminalInfo struct {
 	Signal     string `json:"signal,omitempty"`
 	Columns    *int64 `json:"columns,omitempty"`
 	Rows       *int64 `json:"rows,omitempty"`
-	Seq        *int64 `json:"seq,omitempty"` // Bytes of output so far.
+	Seq        *int64 `json:"seq,omitempty"` // Number of bytes of output so far.
 }
 
 // TerminalListRequest: The session's terminals.
@@ -2266,7 +2266,7 @@ type TerminalListResponse struct {
 	Terminals []TerminalInfo `json:"terminals" acp:"required"`
 }
 
-// TerminalCreateRequest: Start the person's own terminal: a shell, or a command.
+// TerminalCreateRequest: Start a terminal of the person, with a shell or a command.
 type TerminalCreateRequest struct {
 	SessionID string `json:"sessionId" acp:"required"`
 	Command   string `json:"command,omitempty"`
@@ -2281,32 +2281,32 @@ type TerminalCreateResponse struct {
 	Terminal TerminalInfo `json:"terminal" acp:"required"`
 }
 
-// TerminalSubscribeRequest: Follow a terminal's output: what is kept from seq on (at most 2 MiB), then _pillion/terminal/output as it comes.
+// TerminalSubscribeRequest: Subscribe to a terminal's output: the answer has the stored output from seq on (at most 2 MiB), then _pillion/terminal/output notifications follow.
 type TerminalSubscribeRequest struct {
 	SessionID  string `json:"sessionId" acp:"required"`
 	TerminalID string `json:"terminalId" acp:"required"`
-	Seq        *int64 `json:"seq,omitempty"` // Output before this byte is known already.
+	Seq        *int64 `json:"seq,omitempty"` // Output before this byte is not needed.
 }
 
-// TerminalSubscribeResponse: What was kept.
+// TerminalSubscribeResponse: The stored output.
 type TerminalSubscribeResponse struct {
 	Data     string       `json:"data" acp:"required"` // Base64.
-	Seq      int64        `json:"seq" acp:"required"`  // Of the first byte of data.
+	Seq      int64        `json:"seq" acp:"required"`  // The number of the first byte of data.
 	Terminal TerminalInfo `json:"terminal" acp:"required"`
 }
 
-// TerminalInputRequest: Type into a terminal.
+// TerminalInputRequest: Send input to a terminal.
 type TerminalInputRequest struct {
 	SessionID  string `json:"sessionId" acp:"required"`
 	TerminalID string `json:"terminalId" acp:"required"`
 	Data       string `json:"data" acp:"required"` // Base64.
 }
 
-// TerminalInputResponse: Done.
+// TerminalInputResponse: An empty result.
 type TerminalInputResponse struct {
 }
 
-// TerminalResizeRequest: Another size.
+// TerminalResizeRequest: Change the size of a terminal.
 type TerminalResizeRequest struct {
 	SessionID  string `json:"sessionId" acp:"required"`
 	TerminalID string `json:"terminalId" acp:"required"`
@@ -2314,47 +2314,47 @@ type TerminalResizeRequest struct {
 	Rows       int64  `json:"rows" acp:"required"`
 }
 
-// TerminalResizeResponse: Done.
+// TerminalResizeResponse: An empty result.
 type TerminalResizeResponse struct {
 }
 
-// TerminalKillRequest: End a terminal's programs; it can be read until it is released.
+// TerminalKillRequest: Kill a terminal's programs; its output can be read until it is released.
 type TerminalKillRequest struct {
 	SessionID  string `json:"sessionId" acp:"required"`
 	TerminalID string `json:"terminalId" acp:"required"`
 	Release    bool   `json:"release,omitempty"`
 }
 
-// TerminalKillResponse: The terminal as it is now.
+// TerminalKillResponse: The present state of the terminal.
 type TerminalKillResponse struct {
 	Terminal TerminalInfo `json:"terminal" acp:"required"`
 }
 
-// TerminalOutput: Bytes of a terminal that was subscribed to, in order.
+// TerminalOutput: Output of a terminal with a subscription, in order.
 type TerminalOutput struct {
 	SessionID  string `json:"sessionId" acp:"required"`
 	TerminalID string `json:"terminalId" acp:"required"`
 	Data       string `json:"data" acp:"required"` // Base64.
-	Seq        int64  `json:"seq" acp:"required"`  // Of the first byte.
+	Seq        int64  `json:"seq" acp:"required"`  // The number of the first byte.
 }
 
-// TerminalExited: A terminal's program ended.
+// TerminalExited: The program of a terminal has ended.
 type TerminalExited struct {
 	SessionID string       `json:"sessionId" acp:"required"`
 	Terminal  TerminalInfo `json:"terminal" acp:"required"`
 }
 
-// AuthProvider: A model provider and where its key is from.
+// AuthProvider: A model provider and the source of its key.
 type AuthProvider struct {
 	ID      string   `json:"id" acp:"required"`
 	Name    string   `json:"name" acp:"required"`
 	Source  string   `json:"source" acp:"required"` // none, environment, file, keyring, editor or config.
-	Env     []string `json:"env,omitempty"`         // Environment variables it is read from.
+	Env     []string `json:"env,omitempty"`         // Environment variables from which the key is read.
 	Local   bool     `json:"local,omitempty"`       // A server found on this machine; needs no key.
 	BaseURL string   `json:"baseUrl,omitempty"`     // Address of a hosted service that speaks Chat Completions, or of the server on this machine.
 }
 
-// AuthListRequest: Providers and where their keys are from; never a key.
+// AuthListRequest: List providers and the sources of their keys, never a key.
 type AuthListRequest struct {
 }
 
@@ -2363,7 +2363,7 @@ type AuthListResponse struct {
 	Providers []AuthProvider `json:"providers" acp:"required"`
 }
 
-// AuthSetRequest: A key from the editor's secret store, kept in memory only; without a key it is forgotten.
+// AuthSetRequest: Set a key from the editor's secret store.
 type AuthSetRequest struct {
 	Provider string `json:"provider" acp:"required"`
 	Key      string `json:"key,omitempty"`
@@ -2383,12 +2383,12 @@ type EditorTool struct {
 	ReadOnly    bool            `json:"readOnly,omitempty"`
 }
 
-// ToolRegisterRequest: Add the editor's own tools to sessions of this connection; replaces those registered before.
+// ToolRegisterRequest: Add the editor's own tools to the sessions of this connection; they replace those registered before.
 type ToolRegisterRequest struct {
 	Tools []EditorTool `json:"tools" acp:"required"`
 }
 
-// ToolRegisterResponse: What is offered now.
+// ToolRegisterResponse: The tools that are offered now.
 type ToolRegisterResponse struct {
 	Registered []string `json:"registered" acp:"required"`
 }
@@ -2401,7 +2401,7 @@ type ToolExecuteRequest struct {
 	Input     json.RawMessage `json:"input,omitempty"`
 }
 
-// ToolExecuteResponse: What the tool gave back.
+// ToolExecuteResponse: The result of the tool.
 type ToolExecuteResponse struct {
 	Output  string `json:"output" acp:"required"`
 	Title   string `json:"title,omitempty"`
@@ -2410,20 +2410,20 @@ type ToolExecuteResponse struct {
 
 // UpdateMeta: _meta.pillion of the update in a session/update.
 type UpdateMeta struct {
-	Seq              *int64 `json:"seq,omitempty"` // The event's number; grows, with holes.
+	Seq              *int64 `json:"seq,omitempty"` // The number of the event; numbers grow, but not always by one.
 	Resumable        bool   `json:"resumable,omitempty"`
 	MessageID        string `json:"messageId,omitempty"`
-	ParentToolCallID string `json:"parentToolCallId,omitempty"` // The task call whose sub-agent made this tool call.
+	ParentToolCallID string `json:"parentToolCallId,omitempty"` // The task call of the sub-agent that made this tool call.
 	ChildSessionID   string `json:"childSessionId,omitempty"`
 	TerminalID       string `json:"terminalId,omitempty"` // The terminal of a running command: _pillion/terminal/subscribe.
 	ChangeSet        string `json:"changeSet,omitempty"`
 	Tool             string `json:"tool,omitempty"`      // The tool's name.
 	StartedAt        string `json:"startedAt,omitempty"` // RFC 3339.
 	EndedAt          string `json:"endedAt,omitempty"`
-	Outcome          string `json:"outcome,omitempty"` // applied, partly, rejected, cancelled or denied, where status alone does not say.
-	Install          string `json:"install,omitempty"`
-	Steered          bool   `json:"steered,omitempty"` // Words that the running turn has read between two steps.
-	Own              bool   `json:"own,omitempty"`     // The words of a session/prompt of this very connection, with the id they have now.
+	Outcome          string `json:"outcome,omitempty"` // applied, partly, rejected, cancelled or denied, if the status does not show it.
+	Install          string `json:"install,omitempty"` // In a notice: the id of a missing language server, which pillion doctor --install ID installs.
+	Steered          bool   `json:"steered,omitempty"` // A message that the running turn has read between two steps.
+	Own              bool   `json:"own,omitempty"`     // The text of a session/prompt of this connection, with its id.
 }
 
 var _ json.RawMessage

@@ -7,8 +7,7 @@
 //		results := r.Results(output)
 //	}
 //
-// Where the reach of a change is unknown, Plan names more tests, never fewer: a test that is left out looks like one that
-// passed.
+// If the reach of a change is unknown, Plan names more tests, never fewer: a test that is left out would look like one that passed.
 package affected
 
 import (
@@ -21,17 +20,17 @@ import (
 	"github.com/pillion-dev/pillion/tools/paths"
 )
 
-// Project is a project as a proposal would leave it.
+// Project is a project with the proposal applied.
 type Project struct {
 	Root  string        // absolute
-	Files []change.File // what is proposed
+	Files []change.File // the proposed files
 	// List is all its files without the ignored ones: absolute, with the files that the proposal creates and without those
 	// that it deletes. Its order decides the order of arguments, so it must not be random: the same change must give the same
 	// commands.
 	List []string
-	// Read is a file's text as proposed; false where there is none.
+	// Read returns a file's proposed text; false if it does not exist.
 	Read func(path string) (string, bool)
-	// Exists reports whether a path is there, ignored ones such as node_modules too.
+	// Exists reports whether a path exists, including ignored ones such as node_modules.
 	Exists func(path string) bool
 }
 
@@ -39,32 +38,32 @@ type Project struct {
 type Run struct {
 	Dir  string   // where it starts; absolute
 	Args []string // the program and its arguments
-	Name string   // for people, where the command is too long: "go test of 5 affected tests in 2 packages"
+	Name string   // for people, if the command is too long: "go test of 5 affected tests in 2 packages"
 
-	runner runner // set by Plan and Only; reads the output of this very command
+	runner runner // set by Plan and Only; it reads the output of this command
 }
 
 // runner plans and reads one kind of test program. All of them are in runners.
 type runner interface {
-	// plan names the commands that run what the proposal can affect; none where it has no file of this kind.
+	// plan returns the commands that run what the proposal can affect; none if it has no file of this kind.
 	plan(p *Project) []Run
-	// results reads a run's output: standard output and standard error mixed, and cut off where the run did not end in time.
-	// It returns what can be read of it, and nil for output that is not a report.
+	// results reads a run's output: standard output and standard error mixed, and cut off if the run did not end in time. It
+	// returns the results that can be read, and nil if the output is not a report.
 	results(output string) []change.TestResult
-	// only narrows a run to some of its tests, as exactly as the program allows. It must not write into r.Args, which the
-	// original run still uses.
+	// only limits a run to some of its tests, as exactly as the program allows. It must not write into r.Args, which the original
+	// run still uses.
 	only(r Run, tests []change.TestResult) Run
 }
 
-// runners are the test programs that are known. For others, the setting verify names the commands.
+// runners are the known test programs. For others, the setting verify names the commands.
 //
 // --passWithNoTests: a changed file that no test imports is not a failure. --run: "vitest related" may otherwise watch for changes
 // and never end.
 var runners = []runner{goTests{}, scriptTests{program: "vitest", related: []string{"related", "--run", "--reporter=json", "--passWithNoTests"}, whole: []string{"run", "--reporter=json", "--passWithNoTests"}},
 	scriptTests{program: "jest", related: []string{"--json", "--passWithNoTests", "--findRelatedTests"}, whole: []string{"--json", "--passWithNoTests"}}, pyTests{}, cargoTests{}}
 
-// Plan lists the commands that run the tests which the proposal can affect; none where no runner knows its files. It has one
-// command or more for each language, because a project may hold several.
+// Plan lists the commands that run the tests which the proposal can affect; none if no runner knows its files. There can be several
+// commands, because a project may use several languages.
 func Plan(p *Project) (out []Run) {
 	for _, r := range runners {
 		for _, run := range r.plan(p) {
@@ -93,8 +92,8 @@ func (r Run) Results(output string) []change.TestResult {
 	return list
 }
 
-// Only is the run for some of its tests. The caller runs it without the proposal, to see which failures are older than it; a
-// run of more tests than asked for is harmless there, since results are matched by suite and name.
+// Only returns the run for some of its tests. The caller runs it without the proposal, to see which tests failed before. It may run
+// more tests than asked for; that does no harm, because results are matched by suite and name.
 func (r Run) Only(tests []change.TestResult) Run {
 	next := r.runner.only(r, tests)
 	next.runner = r.runner
@@ -110,7 +109,7 @@ func (r Run) Command() string {
 	return "cd " + quote(r.Dir) + " && " + strings.Join(words, " ")
 }
 
-// plain matches a word that bash takes as it is. "~" is missing on purpose: bash expands it at the start of a word.
+// plain matches a word that needs no quotes in bash. "~" is not included, because bash expands it at the start of a word.
 var plain = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
 
 func quote(word string) string {
@@ -123,7 +122,7 @@ func quote(word string) string {
 // maxOutput is how much of a failed test's output is kept, in bytes: it is stored with the proposal and sent to editors.
 const maxOutput = 4 << 10
 
-// maxOutputs is how many failed tests keep their output: where hundreds fail, the first show why.
+// maxOutputs is how many failed tests keep their output: if hundreds fail, the first ones show why.
 const maxOutputs = 50
 
 // end keeps the last maxOutput bytes of an output, where most programs print the reason of a failure. A rune that the cut
@@ -135,8 +134,8 @@ func end(s string) string {
 	return "…" + strings.ToValidUTF8(s[len(s)-maxOutput:], "")
 }
 
-// above finds the nearest folder, from dir up to the project's root, that holds a file of this name as proposed. It does not
-// look above the root: what is there belongs to another project.
+// above finds the nearest folder, from dir up to the project's root, that contains a file of this name with the proposal applied.
+// It does not search above the root, because files there belong to another project.
 func (p *Project) above(dir, name string) (string, bool) {
 	for ; paths.Within(p.Root, dir); dir = filepath.Dir(dir) {
 		if _, ok := p.Read(filepath.Join(dir, name)); ok {
@@ -149,7 +148,7 @@ func (p *Project) above(dir, name string) (string, bool) {
 	return "", false
 }
 
-// installed finds a program that a project brings along, such as node_modules/.bin/jest, from dir up to the root. It asks
+// installed finds a program that is installed in the project, such as node_modules/.bin/jest, from dir up to the root. It uses
 // Exists and not Read, because such programs are in ignored folders and are often symbolic links.
 func (p *Project) installed(dir string, names ...string) (string, bool) {
 	for ; paths.Within(p.Root, dir); dir = filepath.Dir(dir) {
@@ -165,8 +164,8 @@ func (p *Project) installed(dir string, names ...string) (string, bool) {
 	return "", false
 }
 
-// changedPaths are the absolute paths that the proposal touches, both ends of a rename: users of the old path break, and users
-// of the path that appears may resolve to it.
+// changedPaths are the absolute paths that the proposal changes, both paths of a rename: users of the old path break, and users of
+// the new path may now find it.
 func (p *Project) changedPaths() (out []string) {
 	for _, f := range p.Files {
 		out = append(out, f.Path)
@@ -177,8 +176,8 @@ func (p *Project) changedPaths() (out []string) {
 	return out
 }
 
-// reach is the set of everything that uses one of from, directly or through others, and from itself. users maps each thing to
-// those that use it; import cycles are fine, since each node is visited once.
+// reach is the set of everything that uses one of from, directly or indirectly, and from itself. users maps each item to those that
+// use it; cycles do no harm, because each item is visited once.
 func reach(from []string, users map[string][]string) map[string]bool {
 	seen := map[string]bool{}
 	queue := slices.Clone(from)
@@ -194,8 +193,8 @@ func reach(from []string, users map[string][]string) map[string]bool {
 	return seen
 }
 
-// rel is a path as an argument of a program that starts in dir. It begins with "./", so that a file named "-x" is not read as
-// an option, and so that go takes it as a folder and not as an import path.
+// rel is a path as an argument of a program that starts in dir. It begins with "./", so that a file named "-x" is not read as an
+// option, and so that go reads it as a folder and not as an import path.
 func rel(dir, path string) string {
 	r, err := filepath.Rel(dir, path)
 	if err != nil {

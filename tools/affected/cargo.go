@@ -11,8 +11,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
-// cargoTests tests the packages of a Cargo workspace that were changed, and those that depend on them by a path. Manifests are
-// read with regular expressions: a match too many only adds tests.
+// cargoTests runs the tests of the changed packages of a Cargo workspace, and of the packages that depend on them by a path.
+// Manifests are read with regular expressions: a wrong match only adds tests.
 type cargoTests struct{}
 
 var (
@@ -22,12 +22,12 @@ var (
 	// cargoPath finds dependencies within the workspace: util = { path = "../util" }, or a table of its own. It matches the path
 	// of a [lib] or [[bin]] too, which names a file; no package has that folder, so the edge leads nowhere.
 	cargoPath = regexp.MustCompile(`(?m)\bpath\s*=\s*"([^"]+)"`)
-	// cargoInherits finds a member that takes something from its workspace's manifest: perhaps a dependency, whose path is
-	// there and not in the member's own.
+	// cargoInherits finds a member that inherits something from its workspace's manifest. It may be a dependency, whose path is
+	// then there and not in the member's own manifest.
 	cargoInherits = regexp.MustCompile(`\bworkspace\s*=\s*true\b`)
 )
 
-// plan implements runner. "cargo test" builds all tests of a package, so it narrows to packages and no further.
+// plan implements runner. "cargo test" builds all tests of a package, so whole packages are tested.
 func (cargoTests) plan(p *Project) []Run {
 	names, users := map[string]string{}, map[string][]string{} // package names, and folders of dependents; both by the package's folder
 	paths := map[string][]string{}                             // folders that a manifest names; by its own
@@ -72,7 +72,7 @@ func (cargoTests) plan(p *Project) []Run {
 		if names[dir] != "" {
 			changed = append(changed, dir)
 		} else if filepath.Base(f) == "Cargo.lock" || filepath.Base(f) == "Cargo.toml" {
-			// A workspace without a package of its own: its versions and profiles count for every member.
+			// A workspace without a package of its own: its versions and profiles apply to every member.
 			changed = slices.Collect(maps.Keys(names))
 			break
 		}
@@ -87,7 +87,7 @@ func (cargoTests) plan(p *Project) []Run {
 		}
 	}
 	slices.Sort(packages)
-	// The outermost Cargo.toml is the workspace's: -p names members only where cargo finds that one.
+	// The outermost Cargo.toml is the workspace's: -p finds members only from there.
 	at := filepath.Dir(changed[0])
 	top := changed[0]
 	for ; len(at) >= len(p.Root); at = filepath.Dir(at) {
@@ -98,7 +98,7 @@ func (cargoTests) plan(p *Project) []Run {
 			break
 		}
 	}
-	// Without --no-fail-fast, cargo stops after the first test program with a failure, and the others would seem to have passed.
+	// Without --no-fail-fast, cargo stops after the first test program with a failure; the others would seem to have passed.
 	args := []string{"cargo", "test", "--no-fail-fast"}
 	for _, name := range packages {
 		args = append(args, "-p", name)
@@ -106,8 +106,8 @@ func (cargoTests) plan(p *Project) []Run {
 	return []Run{{Dir: top, Args: args, Name: "cargo test of " + textutil.Plural(len(packages), "affected package")}}
 }
 
-// only implements runner. The run with several failed tests is repeated as a whole, because cargo takes one TESTNAME; a single
-// failed test is named, and --exact keeps tests out whose names contain it.
+// only implements runner. cargo takes one TESTNAME, so a run with several failed tests is repeated as a whole. A single failed test
+// is named; --exact excludes tests whose names contain that name.
 func (cargoTests) only(r Run, tests []change.TestResult) Run {
 	if len(tests) == 1 {
 		r.Args = append(slices.Clone(r.Args), tests[0].Name, "--", "--exact")
@@ -123,8 +123,8 @@ var (
 	cargoOutput = regexp.MustCompile(`^---- (.+) stdout ----$`)
 )
 
-// results implements runner: what the test harness of Rust prints (doc.rust-lang.org/rustc/tests). Its JSON is unstable, so the
-// text is read. The statuses come first and the outputs of failed tests after all of them, hence the second loop.
+// results implements runner. It reads the text that Rust's test harness prints (doc.rust-lang.org/rustc/tests), because the JSON
+// format is unstable. All statuses come before the outputs of failed tests, so there is a second loop.
 func (cargoTests) results(output string) (out []change.TestResult) {
 	suite := ""
 	var into *strings.Builder

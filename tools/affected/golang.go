@@ -18,12 +18,12 @@ import (
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
-// goTests narrows twice: to the packages that import what was changed, tests' own imports included, and within them to the
-// tests from which a changed declaration can be reached by name. It compares names and not types: that takes milliseconds where
-// loading types takes seconds, and it errs on the side of more tests, since equal names of different things count as one. A
-// method is reached through its type too, because interfaces call it without naming it.
+// goTests limits the tests in two steps: to the packages that import what was changed (also in their tests), and in these to the
+// tests that reach a changed declaration by name. It compares names and not types: that takes milliseconds, and loading types takes
+// seconds. Its errors add tests, because equal names of different things count as one. A method is also reached through its type,
+// because interfaces call it without naming it.
 //
-// A test with random modules holds this to what "go test" does: no test whose result changes may be left out.
+// A test with random modules checks this with "go test": no test whose result changes may be left out.
 type goTests struct{}
 
 // goPackage is a folder of Go files: the package, its tests, and the package x_test beside it.
@@ -34,7 +34,7 @@ type goPackage struct {
 	files       []string        // all its .go files, tests included
 	imports     map[string]bool // of its own files
 	testImports map[string]bool // of its tests, those of package x_test included
-	embeds      bool            // has a go:embed line: other files are part of it. Which ones is not worked out
+	embeds      bool            // has a go:embed line: other files are part of it; which ones is not computed
 }
 
 // moduleLine finds the module path in a go.mod (go.dev/ref/mod#go-mod-file-module), quoted or not.
@@ -64,8 +64,8 @@ func (goTests) plan(p *Project) []Run {
 	return g.runs()
 }
 
-// goPackages are the packages of all modules in the project, by folder. Files count whatever their build constraints say: a
-// package too many costs little.
+// goPackages are the packages of all modules in the project, by folder. Build constraints are ignored: an additional package costs
+// little.
 func goPackages(p *Project) map[string]*goPackage {
 	modules := map[string]string{} // path by folder
 	for _, f := range p.List {
@@ -90,7 +90,7 @@ func goPackages(p *Project) map[string]*goPackage {
 			for modules[root] == "" && root != p.Root && root != filepath.Dir(root) {
 				root = filepath.Dir(root)
 			}
-			// Go files outside of any module cannot be tested with "go test ./…".
+			// Go files outside a module cannot be tested with "go test ./…".
 			if modules[root] == "" {
 				continue
 			}
@@ -107,7 +107,7 @@ func goPackages(p *Project) map[string]*goPackage {
 		}
 		pkg.files = append(pkg.files, f)
 		pkg.embeds = pkg.embeds || strings.Contains(text, "//go:embed")
-		// Of a file with a syntax error the parser returns what it read until there: its imports count.
+		// For a file with a syntax error the parser returns what it has read until there: its imports are used.
 		file, _ := parser.ParseFile(token.NewFileSet(), f, text, parser.ImportsOnly)
 		if file == nil {
 			continue
@@ -123,8 +123,8 @@ func goPackages(p *Project) map[string]*goPackage {
 	return out
 }
 
-// ignoredByGo reports files that "./..." leaves out (go help packages). They are not packages here, only data of the package
-// around them: testdata often holds Go files that do not even parse.
+// ignoredByGo reports whether "./..." leaves a file out (go help packages). Such files are not packages here, only data of the
+// package around them: testdata often has Go files that do not even parse.
 func ignoredByGo(root, f string) bool {
 	r, err := filepath.Rel(root, f)
 	if err != nil {
@@ -138,20 +138,20 @@ func ignoredByGo(root, f string) bool {
 	return false
 }
 
-// goGraph collects what a proposal changes: changed and changedOther take in file after file, then runs makes the commands.
+// goGraph collects what a proposal changes: changed and changedOther are called for each file, then runs makes the commands.
 type goGraph struct {
 	p        *Project
 	packages map[string]*goPackage // by folder
-	dirs     []string              // folders of packages in which Go files changed; may repeat
-	// whole has folders of packages of which more may have changed than declarations by name: all tests run of these and of
-	// whatever imports them.
+	dirs     []string              // folders of packages with changed Go files; may repeat
+	// whole has folders of packages in which more may have changed than named declarations: all their tests run, and all tests of
+	// the packages that import them.
 	whole map[string]bool
-	own   []string        // folders whose tests read a changed file; no other package behaves differently
+	own   []string        // folders whose tests read a changed file; other packages are not affected
 	names map[string]bool // changed declarations, and after spread those that reach one; of all packages together
 	all   bool            // go.mod, go.sum or go.work changed: any package may behave differently
 }
 
-// ours reports whether an import path belongs to the project: it is in one of its modules, even where that package is deleted.
+// ours reports whether an import path belongs to the project, that is, to one of its modules; the package may be deleted.
 func (g *goGraph) ours(p string) bool {
 	for _, pkg := range g.packages {
 		if p == pkg.modulePath || strings.HasPrefix(p, pkg.modulePath+"/") {
@@ -161,8 +161,8 @@ func (g *goGraph) ours(p string) bool {
 	return false
 }
 
-// changedOther takes in a file that go does not compile: what a package embeds, what its tests read, what decides about
-// versions. A file that none of these can mean, such as a page below a folder without Go files, affects no test.
+// changedOther handles a file that go does not compile: files that a package embeds or its tests read, and those that decide
+// versions. A file that can be none of these, such as a page in a folder without Go files around it, affects no test.
 func (g *goGraph) changedOther(f string) {
 	switch filepath.Base(f) {
 	case "go.mod", "go.sum", "go.work":
@@ -180,14 +180,14 @@ func (g *goGraph) changedOther(f string) {
 		g.whole[dir] = true
 		return
 	}
-	// The file is beside the package's sources or in its testdata, so its tests may read it. It is not part of the package, so importers
-	// are not affected.
+	// The file is in the folder of the package or in its testdata, so its tests may read it. It is not part of the package, so
+	// importers are not affected.
 	if dir == filepath.Dir(f) || strings.Contains(filepath.ToSlash(f), "/testdata/") {
 		g.own = append(g.own, dir)
 	}
 }
 
-// changed takes in a changed Go file. f may be one that the proposal creates or deletes, or either end of a rename.
+// changed handles a changed Go file. f may be one that the proposal creates or deletes, or one of the two paths of a rename.
 func (g *goGraph) changed(f string) {
 	dir := filepath.Dir(f)
 	if ignoredByGo(g.p.Root, f) {
@@ -195,14 +195,14 @@ func (g *goGraph) changed(f string) {
 		return
 	}
 	if g.packages[dir] == nil {
-		// The last file of a package is deleted: its importers do not build, and are found by its import path.
+		// The last file of a package is deleted: its importers do not compile; they are found by its import path.
 		g.packages[dir] = g.gone(dir)
 		if g.packages[dir] == nil {
 			return
 		}
 	}
 	g.dirs = append(g.dirs, dir)
-	old := "" // stays empty for a file that is created, and for the path that a rename makes
+	old := "" // stays empty for a file that is created, and for the new path of a rename
 	for _, x := range g.p.Files {
 		if x.Path == f && x.Kind != change.Create {
 			old = x.Old
@@ -218,7 +218,7 @@ func (g *goGraph) changed(f string) {
 	}
 }
 
-// gone is a package without files, so that its importers are found; nil where no go.mod is above it.
+// gone is a package without files, so that its importers are found; nil if no go.mod is above it.
 func (g *goGraph) gone(dir string) *goPackage {
 	at, ok := g.p.above(dir, "go.mod")
 	if !ok {
@@ -235,20 +235,20 @@ func (g *goGraph) gone(dir string) *goPackage {
 
 // goDecl is a top-level declaration: what it declares, what it mentions, and whether it runs without being named.
 type goDecl struct {
-	names []string // what it declares; of a method, its own name and its receiver's type
+	names []string // what it declares; for a method, its own name and its receiver's type
 	key   string   // identifies it in both texts of a file, such as "method T.String"
-	text  string   // its source with //go: directives and without other comments above it; a change of this is a change of it
-	// mentions has every identifier in it but those that only name packages of others: what it may call or read.
+	text  string   // its source with //go: directives and without other comments above it; the declaration changes when this does
+	// mentions has every identifier in it, except those that only name packages outside the project: what it may call or read.
 	mentions map[string]bool
-	// alone says that it runs without being named: init, TestMain, var _ =, a variable whose value is computed by calls. Where
-	// such a declaration is reached, no name says whom it affects, so the package counts as a whole.
+	// alone says that it runs without being named: init, TestMain, var _ =, a variable whose value is computed by calls. If such a
+	// declaration is reached, no name shows what it affects, so the whole package counts as changed.
 	alone bool
 	test  string // the name that -run takes; empty for all but tests, examples and fuzz tests
 }
 
-// declarations are the top-level ones of a text. head is the text up to the package name. ok is false where names do not tell
-// everything: the text does not parse, or uses cgo or a dot import. ours says which import paths are the project's own: a name
-// that is selected from another package cannot be what was changed.
+// declarations are the top-level declarations of a text. head is the text up to the package name. ok is false if names do not show
+// everything: the text does not parse, or uses cgo or a dot import. ours reports whether an import path is the project's own: a
+// name that is selected from another package cannot be one that was changed.
 func declarations(text string, ours func(path string) bool) (list []goDecl, head string, imports []*ast.ImportSpec, ok bool) {
 	fset := token.NewFileSet()
 	file, err := parser.ParseFile(fset, "x.go", text, parser.ParseComments|parser.SkipObjectResolution)
@@ -297,7 +297,7 @@ func declarations(text string, ours func(path string) bool) (list []goDecl, head
 			if x.Recv != nil && len(x.Recv.List) > 0 {
 				recv := receiver(x.Recv.List[0].Type)
 				d.names = append(d.names, recv)
-				key = "method " + recv + "." + x.Name.Name // types may have methods of one name
+				key = "method " + recv + "." + x.Name.Name // several types may have methods of the same name
 			} else if isTest(x.Name.Name) {
 				d.test = x.Name.Name
 			}
@@ -331,7 +331,7 @@ func declarations(text string, ours func(path string) bool) (list []goDecl, head
 					}
 					key := x.Tok.String() + " " + strings.Join(d.names, ",")
 					// A constant without a value repeats the one above it, and iota counts lines. So each constant has the text of
-					// the whole group, and its place in the key: a change anywhere in the group changes all of them.
+					// the whole group, and its position in the key: a change in the group changes all of them.
 					if x.Tok == token.CONST && len(x.Specs) > 1 {
 						add(x, doc, fmt.Sprintf("%s %d", key, i), d)
 						continue
@@ -344,8 +344,8 @@ func declarations(text string, ours func(path string) bool) (list []goDecl, head
 	return list, head, file.Imports, ok
 }
 
-// foreignNames are the names that can only mean packages of others in a file: imported from outside of the project, and never
-// used but before a dot. Without this, a change of any type T would reach every test, because each names testing.T.
+// foreignNames are the names that, in a file, can only mean packages outside the project: they are imported and are always followed
+// by a dot. Without this, a change of any type T would reach every test, because each names testing.T.
 func foreignNames(file *ast.File, ours func(path string) bool) map[string]bool {
 	out := map[string]bool{}
 	for _, i := range file.Imports {
@@ -357,8 +357,8 @@ func foreignNames(file *ast.File, ours func(path string) bool) map[string]bool {
 			out[name] = true
 		}
 	}
-	// A name that also occurs alone may be a variable that shadows the import, so it is no longer certain. Inspect visits a
-	// selector before the identifier in it.
+	// A name that also occurs alone may be a variable that shadows the import, so it is not certain. Inspect visits a selector
+	// before the identifier in it.
 	qualifier := map[*ast.Ident]bool{}
 	ast.Inspect(file, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -406,8 +406,8 @@ func isTest(name string) bool {
 	return false
 }
 
-// changedNames are the names of the declarations in which two texts of a file differ; an empty text is a file that does not
-// exist. ok is false where the difference may reach further than names do.
+// changedNames are the names of the declarations that differ between two texts of a file; an empty text is a file that does not
+// exist. ok is false if the difference may affect more than these names.
 func changedNames(old, now string, ours func(path string) bool) (names []string, ok bool) {
 	a, headA, importsA, okA := declarations(old, ours)
 	b, headB, importsB, okB := declarations(now, ours)
@@ -452,7 +452,7 @@ func changedNames(old, now string, ours func(path string) bool) (names []string,
 }
 
 // changedImports are the local names of imports that only one text has; "" for a blank import, which has an effect without a name.
-// For an import without a name of its own, all that the package may be called are in it.
+// An import without an explicit name adds all names that the package is likely to have.
 func changedImports(a, b []*ast.ImportSpec) (out []string) {
 	spec := func(i *ast.ImportSpec) string {
 		if i.Name != nil {
@@ -485,8 +485,8 @@ func changedImports(a, b []*ast.ImportSpec) (out []string) {
 // version matches the last element of the path of major version 2 and later (go.dev/ref/mod#major-version-suffixes).
 var version = regexp.MustCompile(`^v[0-9]+$`)
 
-// importNames are the names that a package is likely to have by its path. Only its package clause would say for certain, and its
-// source may not be on this machine: gopkg.in/yaml.v3 is yaml, github.com/mattn/go-isatty is isatty.
+// importNames are the names that a package is likely to have, by its path: gopkg.in/yaml.v3 is yaml, github.com/mattn/go-isatty is
+// isatty. Only its package clause is certain, and its source may not be on this machine.
 func importNames(p string) []string {
 	last := path.Base(p)
 	if version.MatchString(last) {
@@ -512,8 +512,8 @@ func importNames(p string) []string {
 	return out
 }
 
-// importers are the folders of dirs and of all packages that import them, directly or not. Imports of tests do not count: a test
-// that behaves differently changes nothing for those who import its package.
+// importers are the folders of dirs and of all packages that import them, directly or indirectly. Imports of tests do not count: a
+// test that behaves differently changes nothing for the packages that import its package.
 func (g *goGraph) importers(dirs []string) map[string]bool {
 	byPath := map[string]string{}
 	for dir, pkg := range g.packages {
@@ -530,15 +530,16 @@ func (g *goGraph) importers(dirs []string) map[string]bool {
 	return reach(dirs, users)
 }
 
-// packageTests are the tests of a package that can behave differently.
+// packageTests are the tests of a package that a change can affect.
 type packageTests struct {
 	pkg   *goPackage
 	all   bool     // names has every test of the package, so it runs without -run
-	names []string // for -run, and for counting where all is set
+	names []string // for -run; also used to count the tests if all is set
 }
 
-// runs makes the commands, two for each module at most: whole packages, and chosen tests. It first collects the packages that can
-// be reached through imports, then spreads the changed names through their declarations; parsing only those keeps it fast.
+// runs makes the commands, at most two for each module: whole packages, and single tests. It first collects the packages that can
+// be reached through imports, then follows the changed names through their declarations. Only these packages are parsed, which
+// keeps it fast.
 func (g *goGraph) runs() []Run {
 	if g.all {
 		for dir := range g.packages {
@@ -564,7 +565,7 @@ func (g *goGraph) runs() []Run {
 		decls[dir] = all
 		return all
 	}
-	// Packages that import it only in their tests take part too; nothing follows from them, as no package imports a test.
+	// Packages that import it only in their tests are included; the search ends there, because no package imports a test.
 	part, paths := maps.Clone(changed), map[string]bool{}
 	for dir := range changed {
 		paths[g.packages[dir].path] = true
@@ -578,7 +579,8 @@ func (g *goGraph) runs() []Run {
 	}
 	dirs := slices.Sorted(maps.Keys(part))
 	g.spread(dirs, parsed)
-	// spread and parsed may have added packages to whole. What runs unasked in these affects every package that imports them.
+	// spread and parsed may have added packages to whole. Declarations of these that run without being named affect every package
+	// that imports them.
 	all := g.importers(slices.Collect(maps.Keys(g.whole)))
 	allPaths := map[string]bool{}
 	for dir := range all {
@@ -624,9 +626,9 @@ func (g *goGraph) runs() []Run {
 	return goRuns(g.p.Root, tests)
 }
 
-// spread adds to names the declarations that mention a changed one, and those that mention these, until nothing is new: the
-// order of packages and declarations must not matter. The names of all packages are in one set, so "New" of one package reaches
-// "New" of another; the limit is that only dirs, the packages that import what changed, are looked at.
+// spread adds to names the declarations that mention a changed one, and those that mention these, until nothing is added, so that
+// the order of packages and declarations does not matter. The names of all packages are in one set, so "New" of one package reaches
+// "New" of another. This is limited to dirs, the packages that import what changed.
 func (g *goGraph) spread(dirs []string, parsed func(string) []goDecl) {
 	for grown := true; grown; {
 		grown = false
@@ -654,12 +656,12 @@ func (g *goGraph) spread(dirs []string, parsed func(string) []goDecl) {
 	}
 }
 
-// maxNames is how many tests one -run names. A person approves the command, and a longer one cannot be read; beyond it, whole
+// maxNames is how many tests one -run names. A person approves the command, and a longer one cannot be read; with more names, whole
 // packages run.
 const maxNames = 200
 
-// goRuns makes the commands, module by module, since "go test" runs packages of the module it is started in. Chosen tests of
-// several packages share one -run: a package may then run a test of its own that has the same name as one chosen elsewhere.
+// goRuns makes the commands, module by module, because "go test" runs packages of the module in which it is started. The tests of
+// several packages share one -run: a package may then also run a test that has the name of one in another package.
 func goRuns(root string, tests []packageTests) (out []Run) {
 	byModule := map[string][]packageTests{}
 	for _, t := range tests {
@@ -716,7 +718,7 @@ func (goTests) only(r Run, tests []change.TestResult) Run {
 		}
 	}
 	r.Args = []string{"go", "test", "-json"}
-	// A package that does not build has no test to name: where one failed, all tests of the packages run.
+	// A package that does not compile has no failed test to name: then all tests of the packages run.
 	if len(names) == len(tests) {
 		r.Args = append(r.Args, "-run", "^("+strings.Join(names, "|")+")$")
 	}
@@ -724,7 +726,7 @@ func (goTests) only(r Run, tests []change.TestResult) Run {
 	return r
 }
 
-// buildName stands for a package that failed outside of its tests: it does not build, or it panicked.
+// buildName is the name of the result for a package that failed outside its tests: it does not compile, or it panicked.
 const buildName = "(package)"
 
 // goEvent is a line of `go test -json` (go doc test2json). Since Go 1.24, build output is in events too (go help buildjson).

@@ -12,22 +12,22 @@ import (
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
-// pyTests is pytest. It has no import graph of its own, so the imports of all files are read as text and resolved against the
-// project's files. An import that is computed at run time is not seen, and such a test can be missed.
+// pyTests runs pytest. pytest has no import graph, so the imports of all files are read as text and resolved with the project's
+// files. An import that is computed at run time is not found, so its test can be missed.
 type pyTests struct{}
 
 var (
-	// pyFrom and pyImport find "from a.b import c, d", "from . import c" and "import a.b, c as d", indented ones too, since
-	// imports inside a function are common. Lines of a string that look like an import only add tests. Names in parentheses
-	// may span lines.
+	// pyFrom and pyImport match "from a.b import c, d", "from . import c" and "import a.b, c as d". They also match indented lines,
+	// because imports inside a function are common. Lines of a string that look like an import only add tests. Names in parentheses
+	// may be on several lines.
 	pyFrom   = regexp.MustCompile(`(?m)^[ \t]*from[ \t]+(\.*)([\w.]*)[ \t]+import[ \t]+(\([^)]*\)|[^\n#;]+)`)
 	pyImport = regexp.MustCompile(`(?m)^[ \t]*import[ \t]+([^\n#;]+)`)
-	// pyTestFile is pytest's default python_files (docs.pytest.org, "Conventions for Python test discovery"). A project that sets
-	// another pattern is tested only where its files match this one.
+	// pyTestFile is pytest's default python_files (docs.pytest.org, "Conventions for Python test discovery"). If a project sets
+	// another pattern, only files that match this one are found.
 	pyTestFile = regexp.MustCompile(`^(test_.*|.*_test)\.py$`)
 )
 
-// plan implements runner. A project without a file that looks like a test is not taken for one that uses pytest.
+// plan implements runner. A project without files that look like tests is assumed not to use pytest.
 func (pyTests) plan(p *Project) []Run {
 	var files []string
 	for _, f := range p.List {
@@ -45,8 +45,8 @@ func (pyTests) plan(p *Project) []Run {
 	if at, ok := p.installed(p.Root, ".venv/bin/python", "venv/bin/python"); ok {
 		program = rel(p.Root, at)
 	}
-	// Nothing may be written into the project: no .pytest_cache, and the report goes to standard output. -q keeps the text
-	// around it short.
+	// The run must write nothing into the project: no .pytest_cache, and the report on standard output. -q keeps the other text
+	// short.
 	args := []string{program, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--junit-xml=/dev/stdout"}
 	if slices.ContainsFunc(changed, pySettings) {
 		return []Run{{Dir: p.Root, Args: args, Name: "pytest, all tests"}}
@@ -64,7 +64,7 @@ func (pyTests) plan(p *Project) []Run {
 	return []Run{{Dir: p.Root, Args: append(args, tests...), Name: "pytest of " + textutil.Plural(len(tests), "affected file")}}
 }
 
-// pySettings reports files that can change every test: pytest's options and the versions of packages.
+// pySettings reports whether a file can affect every test: pytest's options and the versions of packages.
 func pySettings(f string) bool {
 	switch filepath.Base(f) {
 	case "pyproject.toml", "pytest.ini", "tox.ini", "setup.cfg", "setup.py", "requirements.txt", "uv.lock", "poetry.lock":
@@ -80,7 +80,7 @@ func pyUsers(p *Project, files []string) map[string][]string {
 	for _, f := range files {
 		known[f] = true
 	}
-	// A deleted file is in no list, but the files that still import it must run: they fail.
+	// A deleted file is in no list, but the files that still import it must be tested: they fail.
 	for _, f := range p.changedPaths() {
 		known[f] = true
 	}
@@ -110,8 +110,8 @@ type pyModule struct {
 	name string // with slashes for dots: "a/b"; empty for "from . import c"
 }
 
-// pyImports are the modules that a text may import. In "from a import b", b may be a module or a name in a; only the files could
-// tell, so the result has both, and pyPlaces drops what is not a file.
+// pyImports are the modules that a text may import. In "from a import b", b may be a module or a name in a; only the files show
+// which, so the result has both, and pyPlaces removes what is not a file.
 func pyImports(text string) (out []pyModule) {
 	for _, m := range pyFrom.FindAllStringSubmatch(text, -1) {
 		base := pyModule{len(m[1]), strings.ReplaceAll(m[2], ".", "/")}
@@ -133,7 +133,7 @@ func pyImports(text string) (out []pyModule) {
 }
 
 // pyPlaces are the known files that an import runs: the module, and the __init__.py of each package around it, which Python runs
-// first (docs.python.org/3/reference/import.html, "Regular packages"). from is the importing file, and never in the result.
+// first (docs.python.org/3/reference/import.html, "Regular packages"). from is the importing file; it is never in the result.
 func pyPlaces(root, from string, m pyModule, known map[string]bool) (out []string) {
 	var tops []string
 	if m.dots > 0 {
@@ -143,8 +143,8 @@ func pyPlaces(root, from string, m pyModule, known map[string]bool) (out []strin
 		}
 		tops = []string{top}
 	} else {
-		// sys.path is not known: the root, src, and every folder above the file are usual. Where several of them have the module,
-		// all count.
+		// sys.path is unknown; usually it has the root, src, and a folder above the file. If several of them have the module, all
+		// are used.
 		tops = []string{root, filepath.Join(root, "src")}
 		for dir := filepath.Dir(from); dir != root && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
 			tops = append(tops, dir)
@@ -166,15 +166,15 @@ func pyPlaces(root, from string, m pyModule, known map[string]bool) (out []strin
 	return out
 }
 
-// only implements runner: the files that hold the tests. JUnit's report has no node ids, and a class name does not say where
-// the file ends and the class begins, so files are matched against the beginning of the suite. A run of all tests stays as it
-// is: it names no files.
+// only implements runner: the result runs the files with the tests. JUnit's report has no node ids, and in a class name the end of
+// the file's part is not marked, so files are matched with the beginning of the suite. A run of all tests names no files and does
+// not change.
 func (pyTests) only(r Run, tests []change.TestResult) Run {
 	n := slices.IndexFunc(r.Args, func(a string) bool { return strings.HasPrefix(a, "--junit-xml") })
 	args := slices.Clone(r.Args[:n+1])
 	var files []string
 	for _, a := range r.Args[n+1:] {
-		// Suites are dotted and relative to pytest's root: tests/test_a.py is tests.test_a, or tests.test_a.TestClass.
+		// Suites have dots and are relative to pytest's root: tests/test_a.py is tests.test_a, or tests.test_a.TestClass.
 		module := strings.ReplaceAll(strings.TrimSuffix(strings.TrimPrefix(a, "./"), ".py"), "/", ".")
 		if slices.ContainsFunc(tests, func(t change.TestResult) bool { return t.Suite == module || strings.HasPrefix(t.Suite, module+".") }) {
 			files = append(files, a)
@@ -187,8 +187,8 @@ func (pyTests) only(r Run, tests []change.TestResult) Run {
 	return r
 }
 
-// results implements runner. The report is JUnit's XML among the other output; output that is cut off inside it has no results,
-// because the decoder wants the closing tag.
+// results implements runner. The report is JUnit's XML within the other output. If it is cut off there are no results, because the
+// decoder needs the closing tag.
 func (pyTests) results(output string) (out []change.TestResult) {
 	i := strings.Index(output, "<?xml")
 	if i < 0 {
@@ -212,7 +212,7 @@ func (pyTests) results(output string) (out []change.TestResult) {
 			} `xml:"testcase"`
 		} `xml:"testsuite"`
 	}
-	// The decoder stops at the end of the element; pytest's summary follows it.
+	// The decoder stops at the end of the element; pytest's summary comes after it.
 	if xml.NewDecoder(strings.NewReader(output[i:])).Decode(&r) != nil {
 		return nil
 	}

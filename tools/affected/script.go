@@ -23,8 +23,8 @@ type scriptTests struct {
 // scripts matches source files that a bundler resolves, and JSON, which scripts import as data.
 var scripts = regexp.MustCompile(`\.([cm]?[jt]sx?|vue|svelte|json)$`)
 
-// settings matches files whose change can affect tests that do not import them: options of the tests, versions of packages. A
-// change of one runs everything.
+// settings matches files that can affect tests which do not import them: options of the tests, versions of packages. If one
+// changes, all tests run.
 var settings = regexp.MustCompile(`^(package(-lock)?\.json|pnpm-lock\.yaml|yarn\.lock|bun\.lockb?|tsconfig.*\.json|(vite|vitest|jest|babel)\.config\..*)$`)
 
 // plan implements runner: one command for each package that depends on the program.
@@ -41,7 +41,7 @@ func (s scriptTests) plan(p *Project) (out []Run) {
 			continue
 		}
 		if _, there := p.Read(f); settings.MatchString(name) || !there {
-			// The program builds its graph from the files as they are: who imported a deleted file is not in it.
+			// The program builds its graph from the existing files: the importers of a deleted file are not in it.
 			whole[dir] = true
 		}
 		related[dir] = append(related[dir], f)
@@ -50,7 +50,8 @@ func (s scriptTests) plan(p *Project) (out []Run) {
 		program, ok := p.installed(dir, "node_modules/.bin/"+s.program)
 		args := []string{rel(dir, program)}
 		if !ok {
-			// npx finds programs of global folders and other package managers; --no-install, because a test run must not download code.
+			// npx finds programs of global folders and other package managers. --no-install is given because a test run must not
+			// download code.
 			args = []string{"npx", "--no-install", s.program}
 		}
 		in := ""
@@ -70,8 +71,8 @@ func (s scriptTests) plan(p *Project) (out []Run) {
 	return out
 }
 
-// home is the nearest folder, from dir up to the root, whose package.json depends on the program. In a workspace the packages
-// often leave that to the outermost one, so a package.json without the dependency does not end the search.
+// home is the nearest folder, from dir up to the root, whose package.json depends on the program. In a workspace often only the
+// outermost package.json does, so the search continues above one without the dependency.
 func (s scriptTests) home(p *Project, dir string) (string, bool) {
 	for {
 		at, ok := p.above(dir, "package.json")
@@ -97,8 +98,8 @@ func (s scriptTests) home(p *Project, dir string) (string, bool) {
 	}
 }
 
-// only implements runner: the files of the tests, since a suite is a file's path. The first argument of related or whole marks
-// where the program's own words end, node_modules/.bin/jest or "npx --no-install jest".
+// only implements runner: the result runs the files with the tests, because a suite is a file's path. The first argument of related
+// or whole marks the end of the program's own words, such as node_modules/.bin/jest or "npx --no-install jest".
 func (s scriptTests) only(r Run, tests []change.TestResult) Run {
 	n := slices.IndexFunc(r.Args, func(a string) bool { return a == s.related[0] || a == s.whole[0] })
 	args := append(slices.Clone(r.Args[:max(n, 1)]), s.whole...)
@@ -116,7 +117,7 @@ func (s scriptTests) only(r Run, tests []change.TestResult) Run {
 type scriptReport struct {
 	TestResults []struct {
 		Name             string // the file, absolute
-		Status           string // "failed" too where the file could not be loaded
+		Status           string // also "failed" if the file could not be loaded
 		Message          string // why the file could not be run
 		AssertionResults []struct {
 			AncestorTitles  []string // titles of the describe blocks around the test, outermost first
@@ -131,8 +132,8 @@ type scriptReport struct {
 // colours matches terminal colours (ECMA-48, SGR), which jest and vitest put into messages. They mean nothing outside of a terminal.
 var colours = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
-// results implements runner. The report is one line, after or before what the tests themselves print; a line that looks like it
-// and does not parse is skipped. Where the run was cut off there is no report, and so no result.
+// results implements runner. The report is one line, before or after the output of the tests themselves; a line that looks like it
+// but does not parse is skipped. If the run was cut off there is no report and no result.
 func (scriptTests) results(output string) (out []change.TestResult) {
 	var r scriptReport
 	for line := range strings.Lines(output) {

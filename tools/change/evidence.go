@@ -11,14 +11,14 @@ import (
 )
 
 // Evidence is what is known of a proposal besides its verdict: commands that were run on it, uses of the declarations it changes,
-// hunks that a program made. It never decides anything; a person reads it beside the diff. Its JSON is stored with the set and
-// sent to editors, so names of fields stay.
+// hunks that a program made. It decides nothing; a person reads it beside the diff. Its JSON is stored with the set and sent to
+// editors, so the names of fields must not change.
 type Evidence struct {
 	// Version names the texts of the proposal, see Version. A check that ran on other texts proves less; it is Stale.
 	Version string `json:"version,omitempty"`
-	// Attempts counts how often the proposal went back to the agent before a person was asked.
+	// Attempts counts how often the proposal was returned to the agent before a person was asked.
 	Attempts int `json:"attempts,omitempty"`
-	// Insists is the agent's reason for proposing errors that it was told of; "" where it was told of none, or fixed them.
+	// Insists is the agent's reason to propose a change although it was told of errors; "" if there were none, or it fixed them.
 	Insists string  `json:"insists,omitempty"`
 	Checks  []Check `json:"checks,omitempty"`
 	Uses    []Use   `json:"uses,omitempty"`
@@ -38,11 +38,11 @@ type Check struct {
 	Version  string         `json:"version,omitempty"` // of the texts that it ran on
 	Stale    bool           `json:"stale,omitempty"`   // it ran on other texts than those that are proposed
 	Output   string         `json:"output,omitempty"`  // the end of the output, where most programs print failures; only of a failed check
-	// Tests are the results one by one, where the program's output can be read so. Those that pass have no output.
+	// Tests are the single results, if the program's output can be read. Those that pass have no output.
 	Tests []TestResult `json:"tests,omitempty"`
 }
 
-// EvidenceStatus says how a command, or a test, ended.
+// EvidenceStatus is the result of a command or a test.
 type EvidenceStatus string
 
 // A command passed, failed or did not run; a test passed, failed or was skipped. A test also failed when its package could not
@@ -61,15 +61,15 @@ type TestResult struct {
 	Suite   string         `json:"suite,omitempty"` // package or file, as the runner names it
 	Status  EvidenceStatus `json:"status"`
 	Seconds float64        `json:"seconds,omitempty"`
-	Output  string         `json:"output,omitempty"` // its end, of a test that failed
-	Before  EvidenceStatus `json:"before,omitempty"` // how it ended without the change; empty: not known
+	Output  string         `json:"output,omitempty"` // the end of the output, if the test failed
+	Before  EvidenceStatus `json:"before,omitempty"` // how it ended without the change; empty: unknown
 }
 
-// Use counts the uses of one changed declaration, as its language server finds them. They may be affected; whether they break,
-// the verdict and the tests say.
+// Use counts the uses of one changed declaration, according to its language server. The uses may be affected; the verdict and the
+// tests show whether they break.
 type Use struct {
 	Name   string `json:"name"`
-	Kind   string `json:"kind"` // LSP's words: function, method, class …
+	Kind   string `json:"kind"` // as in LSP: function, method, class …
 	Path   string `json:"path"` // of the declaration; absolute
 	Line   int    `json:"line"` // from 1, in the old text
 	What   string `json:"what"` // "body", "signature" or "removed"
@@ -79,7 +79,8 @@ type Use struct {
 	Inside int    `json:"inside"` // uses on lines that the proposal changes
 	// Unknown says why the uses were not counted; they are 0 then.
 	Unknown string `json:"unknown,omitempty"`
-	// Others are uses on lines that the proposal does not change, the first twenty: a person opens a few, and the count is in Uses.
+	// Others are the first twenty uses on lines that the proposal does not change: a person opens only a few, and the count is in
+	// Uses.
 	Others []Place `json:"others,omitempty"`
 }
 
@@ -96,8 +97,8 @@ type Place struct {
 	Line int    `json:"line"` // from 1
 }
 
-// Group is some hunks that a person decides on together. For a verified group, Pillion ran the program itself on the old text,
-// and its result has exactly these hunks; the person need not read them one by one.
+// Group is some hunks that a person decides on together. For a verified group, Pillion ran the operation itself on the old text,
+// and its result has exactly these hunks, so the person need not read them one by one.
 type Group struct {
 	Kind     string   `json:"kind"`
 	Title    string   `json:"title"` // "verified rename Load → Fetch, 41 places"
@@ -132,8 +133,8 @@ const (
 	ClaimNoRun     = "none"   // no command that could support it is known
 )
 
-// Version is a short hash of the files as proposed: kind, paths, mode, encoding and new text. Their order does not count. Checks
-// and claims carry it, so that a later edit makes them stale.
+// Version is a short hash of the proposed files: kind, paths, mode, encoding and new text. Their order does not matter. Checks and
+// claims have it, so that a later edit makes them stale.
 func Version(files []File) string {
 	lines := make([]string, len(files))
 	for i, f := range files {
@@ -145,7 +146,7 @@ func Version(files []File) string {
 	return hex.EncodeToString(sum[:6]) // twelve digits: it tells two states of one turn apart, and a person can compare it
 }
 
-// WithEvidence is the set with evidence; the set itself may be shown already and is not written to.
+// WithEvidence returns the set with evidence. It does not change the set itself, which may be shown already.
 func (s *Set) WithEvidence(e *Evidence) *Set {
 	next := *s
 	next.Evidence = e
@@ -162,11 +163,11 @@ func (c *Check) Count(status EvidenceStatus) (n int) {
 	return n
 }
 
-// Ran reports whether the check has a result. An unknown status counts as not run: a word of a later version of Pillion must not
-// read as a success.
+// Ran reports whether the check has a result. An unknown status counts as not run: a status of a later version of Pillion must not
+// look like a success.
 func (c *Check) Ran() bool { return c.Status == EvidencePassed || c.Status == EvidenceFailed }
 
-// New are the failed tests that did not fail without the proposal. A test whose earlier result is not known counts as new.
+// New are the failed tests that did not fail without the proposal. A test whose earlier result is unknown counts as new.
 func (c *Check) New() (out []TestResult) {
 	for _, t := range c.Tests {
 		if t.Status == EvidenceFailed && t.Before != EvidenceFailed {
@@ -216,7 +217,7 @@ func (c *Check) String() string {
 	return head + c.Command + " (" + strings.Join(in, ", ") + ")."
 }
 
-// because puts a reason in brackets; "" for none.
+// because returns a reason in brackets, or "".
 func because(reason string) string {
 	if reason == "" {
 		return ""
@@ -224,7 +225,7 @@ func because(reason string) string {
 	return " (" + reason + ")"
 }
 
-// String is one line for people. It says only what is known: uses may be affected, which is not to say that they break.
+// String is one line for people. It says that uses may be affected, not that they break.
 func (u *Use) String() string {
 	s := u.Kind + " " + u.Name
 	if u.Public {
@@ -275,10 +276,10 @@ type Line struct {
 	Mood Mood
 }
 
-// Mood says whether a line supports a proposal; a screen colours it so.
+// Mood says whether a line supports a proposal; front ends choose the colour by it.
 type Mood int
 
-// A line may speak for the proposal, against it, or only inform.
+// A line can support the proposal, speak against it, or only inform.
 const (
 	Neutral Mood = iota
 	Good
@@ -292,7 +293,7 @@ const (
 	maxUseLines    = 8 // changed declarations of the proposal
 )
 
-// Lines are the evidence in words, for front ends that do not draw it themselves. place prints a path and a line (from 1).
+// Lines are the evidence as text, for front ends that do not draw it themselves. place prints a path and a line (from 1).
 func (e *Evidence) Lines(place func(path string, line int) string) (out []Line) {
 	if e == nil {
 		return nil
@@ -356,8 +357,8 @@ func (e *Evidence) Lines(place func(path string, line int) string) (out []Line) 
 	if more := shown - maxUseLines; more > 0 {
 		add(Neutral, fmt.Sprintf("… and %s more", textutil.Plural(more, "changed declaration")))
 	}
-	// One line for all of them, with the last reason: usually there is only one, such as a language without a server, and a list
-	// of what is unknown hides what is known.
+	// One line for all of them, with the last reason: usually there is only one, such as a language without a server, and a long
+	// list of unknowns would hide the known uses.
 	if unknown > 0 {
 		add(Warning, fmt.Sprintf("uses of %s are not known: %s", textutil.Plural(unknown, "changed declaration"), why))
 	}
@@ -397,8 +398,8 @@ func (s *Set) EvidenceText() string {
 	return strings.Join(lines, "\n")
 }
 
-// WithFiles is the set with other texts. What was found in the old ones is not true of these: the verdict, uses and groups are
-// dropped, and checks and supported claims become stale, which a person may still want to see.
+// WithFiles returns the set with other texts. The verdict, uses and groups of the old texts are removed; checks and supported
+// claims become stale, because a person may still want to see them.
 func (s Set) WithFiles(files []File) *Set {
 	s.Files, s.Verdict = files, nil
 	if s.Evidence != nil {
@@ -417,7 +418,7 @@ func (s Set) WithFiles(files []File) *Set {
 	return &s
 }
 
-// GroupOf is the group of a hunk; nil where it stands alone.
+// GroupOf is the group of a hunk; nil if it is in none.
 func (e *Evidence) GroupOf(hunk string) *Group {
 	if e == nil {
 		return nil

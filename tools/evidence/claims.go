@@ -8,17 +8,17 @@ import (
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
-// Ran is a command that ended, in the order of time.
+// Ran is a command that has ended; commands are in the order of time.
 type Ran struct {
 	Command string `json:"command"`
 	About   string `json:"about"` // see About
 	Exit    int    `json:"exit"`
-	Version string `json:"version"` // of the texts when it had ended
-	// Loose: the exit code is not the check's own, because other commands follow it in the line.
+	Version string `json:"version"` // of the texts when it ended
+	// Loose means that the exit code may be another command's, because others follow on the line.
 	Loose bool `json:"loose,omitempty"`
 }
 
-// Subjects of checks.
+// The subjects of checks.
 const (
 	AboutTests = "tests"
 	AboutBuild = "build"
@@ -26,8 +26,8 @@ const (
 	AboutLint  = "lint"
 )
 
-// checks are the programs that check something, as the words of a command begin. A program that is not listed supports no
-// claim, which is the careful mistake.
+// checks are the programs that check something, by the first words of a command. A program that is not listed supports no claim;
+// that is the safe mistake.
 var checks = []struct {
 	about string
 	words *regexp.Regexp
@@ -38,19 +38,19 @@ var checks = []struct {
 	{AboutLint, regexp.MustCompile(`^((npx |pnpm exec |yarn )?(eslint|biome|stylelint|prettier --check)|golangci-lint|staticcheck|go vet|ruff|flake8|pylint|cargo clippy|(npm|pnpm|yarn|bun)( run)? lint\S*|make lint|rubocop|shellcheck)\b`)},
 }
 
-// separators end a command within a line, as far as a reader of logs needs it. Quoted ones are rare enough: they only make the
-// exit code Loose.
+// separators match what ends a command within a line. They also match inside quotes; that is rare and only makes the exit code
+// Loose.
 var separators = regexp.MustCompile(`&&|\|\||[;|\n&]`)
 
-// About says what a command line checks: the last check in it, and whether its exit code may be another command's. about is ""
-// where it checks nothing that is known.
+// About returns what a command line checks, by its last check, and whether its exit code may be another command's. about is "" if
+// it checks nothing known.
 func About(line string) (about string, loose bool) {
 	parts := separators.Split(line, -1)
 	last := -1
 	for i, part := range parts {
 		words := strings.Join(strings.Fields(part), " ")
 		for {
-			// Settings for the one command, and programs that only run another.
+			// Skip settings for one command, and programs that only run another.
 			next := environment.ReplaceAllString(words, "")
 			if next == words {
 				break
@@ -67,14 +67,14 @@ func About(line string) (about string, loose bool) {
 	if about == "" {
 		return "", false
 	}
-	// "cd x && go test ./..." ends with the code of go test; what follows it may hide that code.
+	// "cd x && go test ./..." ends with the exit code of go test; a command after it may hide that code.
 	rest := strings.TrimSpace(strings.Join(parts[last+1:], ""))
 	return about, rest != "" || strings.Contains(line, "||") || strings.HasSuffix(strings.TrimSpace(line), "&")
 }
 
 var environment = regexp.MustCompile(`^([A-Za-z_]\w*=\S*|time|env|nice|timeout \S+|uv run|poetry run) `)
 
-// claims are how agents say that they have checked something.
+// claims match sentences in which agents say that they have checked something.
 var claims = []struct {
 	about string
 	words *regexp.Regexp
@@ -85,13 +85,13 @@ var claims = []struct {
 	{AboutLint, regexp.MustCompile(`(?i)\b(lint(er|ing|s)?|vet|clippy|eslint|staticcheck)\b[^.!?]{0,40}\b(pass(es|ed)?|clean|no (issues|warnings|errors|findings)|fine)\b`)},
 }
 
-// hedged marks sentences that claim nothing: plans, conditions, and what failed.
+// hedged matches sentences that claim nothing: plans, conditions, and reports of failures.
 var hedged = regexp.MustCompile(`(?i)\b(should|would|could|will|may|might|if|once|when|until|unless|please|try|not|cannot|can't|don't|doesn't|didn't|haven't|hasn't|never|fail(s|ed|ing)?|make sure|ensure|need to|to see|so that|verify that|check that)\b|\?`)
 
 var sentence = regexp.MustCompile(`[^.!?\n]+[.!?]?`)
 
-// Claims are what a text says to have been checked, each with the last run that is about the same, if there was one. version
-// is that of the proposed texts. The reading is of English sentences; one that is not understood is not a claim.
+// Claims returns what a text claims to have been checked, each claim with the last run about the same subject, if there is one.
+// version is that of the proposed texts. Only English sentences are understood; others are not claims.
 func Claims(text string, runs []Ran, version string) (out []change.Claim) {
 	seen := map[string]bool{}
 	for _, s := range sentence.FindAllString(text, -1) {
@@ -107,10 +107,10 @@ func Claims(text string, runs []Ran, version string) (out []change.Claim) {
 	return out
 }
 
-// supported finds the run that a claim can rest on: the last one counts, whatever came out.
+// supported finds the run for a claim: the last one, whatever its result.
 func supported(c change.Claim, runs []Ran, version string) change.Claim {
 	for _, r := range runs {
-		// A test that ran was built and type-checked too.
+		// A test that ran was also built and type-checked.
 		covers := r.About == c.About || c.About == AboutBuild && (r.About == AboutTests || r.About == AboutTypes) || c.About == AboutTypes && r.About == AboutBuild
 		if !covers || r.Loose {
 			continue

@@ -14,9 +14,9 @@ import (
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
-// grouping finds the hunks of a proposal that are one decision. First what is mechanical: the language server does it again on
-// the old text, and a hunk counts only where it is exactly what came out. Then what belongs together: a declaration that
-// others see differently, and its uses. A hunk is in one group at most.
+// grouping finds the hunks of a proposal that are one decision. First come mechanical changes: the language server repeats the
+// operation on the old text, and a hunk belongs to the group only if it is exactly in the result. Then come hunks that belong
+// together: a declaration whose signature changed, and its uses. A hunk is in at most one group.
 type grouping struct {
 	ctx     context.Context
 	servers Servers
@@ -31,7 +31,7 @@ func (g *grouping) mechanical() {
 	g.imports()
 }
 
-// untouched reports a declaration of which only what is inside changed, all of it in verified hunks.
+// untouched reports whether only the inside of a declaration changed, and only by verified hunks.
 func (g *grouping) untouched(c changed) bool {
 	if c.what != change.UseBody {
 		return false
@@ -50,7 +50,7 @@ func (g *grouping) untouched(c changed) bool {
 	return hit
 }
 
-// add makes a group of hunks, in the order of the set.
+// add adds a group of hunks, in the order of the set.
 func (g *grouping) add(kind, title string, hunks []string) {
 	for _, h := range hunks {
 		g.in[h] = true
@@ -58,10 +58,10 @@ func (g *grouping) add(kind, title string, hunks []string) {
 	g.out = append(g.out, change.Group{Kind: kind, Title: title, Hunks: hunks, Verified: kind != change.GroupTogether})
 }
 
-// maxRenames bounds the renames that are tried: each is a search of the project.
+// maxRenames limits the renames that are tried: each is a search of the project.
 const maxRenames = 8
 
-// renames finds declarations that are gone where another of the same kind has come, and lets the server rename them.
+// renames finds declarations that disappeared while another one of the same kind appeared, and asks the server to rename them.
 func (g *grouping) renames() {
 	tried := 0
 	for _, c := range declarations(g.set) {
@@ -97,7 +97,7 @@ func (g *grouping) renames() {
 		if refs, err := g.servers.References(g.ctx, c.file.Path, at); err == nil {
 			seen := map[lspbridge.Location]bool{}
 			for _, r := range append(refs, lspbridge.Location{Path: c.file.Path, Range: lspbridge.Range{Start: at}}) {
-				r.Range.End = lspbridge.Position{} // the declaration may be among them
+				r.Range.End = lspbridge.Position{} // the declaration itself may be in the list
 				if seen[r] {
 					continue
 				}
@@ -116,7 +116,7 @@ func (g *grouping) renames() {
 	}
 }
 
-// successor is the new name of a renamed declaration: the text that has come in its place is the same but for the name.
+// successor is the new name of a renamed declaration. It has the same text except for the name.
 func successor(c changed) (string, bool) {
 	path := c.file.Path
 	if c.file.NewPath != "" {
@@ -141,7 +141,7 @@ func successor(c changed) (string, bool) {
 		}
 		found = append(found, s.Name())
 	}
-	// The server says in a moment whether it really is a rename; here it only must not be a guess among many.
+	// The server checks below whether it is a rename; here there must only be one candidate.
 	if len(found) == 1 {
 		return found[0], true
 	}
@@ -168,8 +168,8 @@ func renamed(list []string, from, to string) []string {
 	return out
 }
 
-// same are the hunks of a file that are exactly what a program made of its old text; the program's formatter may have run
-// after it.
+// same returns the hunks of a file that are exactly the result of a program on its old text, perhaps formatted by the program's
+// formatter afterwards.
 func (g *grouping) same(f *change.File, made string) (ids []string) {
 	take := func(text string) {
 		other := change.New("", []change.File{{Path: f.Path, Kind: change.Edit, Old: f.Old, New: text}})
@@ -192,7 +192,7 @@ func (g *grouping) same(f *change.File, made string) (ids []string) {
 	return ids
 }
 
-// within reports a hunk that is a part of what was made, line by line: a neighbouring line may be another hunk's there.
+// within reports whether a hunk is part of the result, line by line; the lines beside it may belong to another hunk.
 func within(h change.Hunk, old, made string) bool {
 	a, b := strings.SplitAfter(old, "\n"), strings.SplitAfter(made, "\n")
 	if len(a) != len(b) || h.OldLines == 0 || h.OldLines != h.NewLines || h.OldStart-1+h.OldLines > len(b) {
@@ -205,7 +205,7 @@ func order(f *change.File, id string) int {
 	return slices.IndexFunc(f.Hunks, func(h change.Hunk) bool { return h.ID == id })
 }
 
-// format is a text as the server formats it.
+// format returns a text as the server formats it.
 func (g *grouping) format(path, old, text string) (string, bool) {
 	ctx := lspbridge.WithTexts(g.ctx, []lspbridge.Proposal{{Path: path, Text: text, Old: old}})
 	edits, err := g.servers.Format(ctx, path)
@@ -215,7 +215,7 @@ func (g *grouping) format(path, old, text string) (string, bool) {
 	return edited(edits, path, text)
 }
 
-// edited is a text after edits of one file; false where they are about more.
+// edited returns a text after edits of one file; false if the edits are for several files.
 func edited(edits []lspbridge.FileEdit, path, text string) (string, bool) {
 	for _, e := range edits {
 		if e.Path != path || e.Kind != "edit" || e.Old != text {
@@ -226,8 +226,8 @@ func edited(edits []lspbridge.FileEdit, path, text string) (string, bool) {
 	return text, true
 }
 
-// redo makes a group of the hunks of a file that some program adds by itself: the file without them becomes the proposed text
-// when it has run.
+// redo makes a group of the hunks that a program adds by itself: without these hunks, the program turns the file into the proposed
+// text.
 func (g *grouping) redo(kind, title string, candidate func(f *change.File, h change.Hunk) bool, run func(f *change.File, text string) (string, bool)) {
 	var all []string
 	for i := range g.set.Files {
@@ -257,7 +257,7 @@ func (g *grouping) redo(kind, title string, candidate func(f *change.File, h cha
 	}
 }
 
-// without is the new text of a file when some hunks are rejected.
+// without returns the new text of a file if some hunks are rejected.
 func without(f *change.File, ids []string) (string, bool) {
 	one := &change.Set{Files: []change.File{*f}}
 	d, err := one.Decide(change.Decisions{}.Rejecting(ids...))
@@ -270,15 +270,14 @@ func without(f *change.File, ids []string) (string, bool) {
 	return d.Set.Files[0].New, true
 }
 
-// formatting folds what changes white space only, where the server's formatter does the same.
+// formatting makes a group of hunks that change only white space, if the server's formatter gives the same result.
 func (g *grouping) formatting() {
 	bare := func(s string) string { return strings.Join(strings.Fields(s), "") }
 	g.redo(change.GroupFormat, "formatting", func(_ *change.File, h change.Hunk) bool { return bare(h.OldText) == bare(h.NewText) },
 		func(f *change.File, text string) (string, bool) { return g.format(f.Path, f.Old, text) })
 }
 
-// importLine finds lines that import something, by extension. A line that looks like one and is none does no harm: the
-// server decides.
+// importLine matches lines that import something, by extension. A wrong match does no harm, because the server decides.
 var importLine = map[string]*regexp.Regexp{
 	".go":   regexp.MustCompile(`^\s*(import\b.*|\(|\)|([\w.]+\s+)?"[^"]+"(\s*//.*)?)?\s*$`),
 	".py":   regexp.MustCompile(`^\s*((from|import)\b.*|\)|[\w.]+( as \w+)?,?|)\s*$`),
@@ -288,7 +287,7 @@ var importLine = map[string]*regexp.Regexp{
 
 var scriptImport = regexp.MustCompile(`^\s*(import\b.*|export\b.*\bfrom\b.*|\}\s*from\b.*|(type\s+)?[\w$]+(\s+as\s+[\w$]+)?,?|)\s*$`)
 
-// imports folds changed imports where the server's source.organizeImports does the same.
+// imports makes a group of changed imports if the server's source.organizeImports gives the same result.
 func (g *grouping) imports() {
 	g.redo(change.GroupImports, "organised imports", func(f *change.File, h change.Hunk) bool {
 		pattern := importLine[filepath.Ext(f.Path)]
@@ -321,8 +320,8 @@ func (g *grouping) imports() {
 	})
 }
 
-// together makes one decision of a declaration that others see differently and its uses in the proposal: one without the
-// other does not build.
+// together makes one group of a declaration whose signature changed and its uses in the proposal, because one without the other
+// does not compile.
 func (g *grouping) together(uses []change.Use) {
 	for _, u := range uses {
 		if u.What == change.UseBody || u.Inside == 0 || u.Unknown != "" {
@@ -355,7 +354,7 @@ func (g *grouping) together(uses []change.Use) {
 	}
 }
 
-// nameOf is where the name of a declaration is in the old text.
+// nameOf returns where the name of a declaration is in the old text.
 func (g *grouping) nameOf(u change.Use) lspbridge.Position {
 	for i := range g.set.Files {
 		if f := &g.set.Files[i]; f.Path == u.Path {

@@ -16,11 +16,11 @@ import (
 )
 
 const (
-	maxUses   = 24 // declarations that are asked about: each costs a server a search of the project
-	maxOthers = 20 // uses outside of the proposal that are named
+	maxUses   = 24 // declarations whose uses are requested: each is a search of the project by a server
+	maxOthers = 20 // uses outside the proposal that are listed
 )
 
-// changed is a declaration of the old text that the new one has differently, or not at all.
+// changed is a declaration of the old text that the new text changes or removes.
 type changed struct {
 	file *change.File
 	sym  symbol.Symbol
@@ -28,8 +28,8 @@ type changed struct {
 	now  *symbol.Symbol // nil: removed
 }
 
-// usesOf counts what uses the changed declarations in the project as it is: those that are gone first, then those that others
-// see differently. Texts of languages without a grammar have none.
+// usesOf counts the uses of the changed declarations in the present project: first of the removed ones, then of those whose
+// signature changed. Languages without a grammar have none.
 func usesOf(ctx context.Context, servers Servers, set *change.Set, root string, list []changed) (out []change.Use) {
 	rank := map[string]int{change.UseRemoved: 0, change.UseSignature: 1, change.UseBody: 2}
 	slices.SortStableFunc(list, func(a, b changed) int { return rank[a.what] - rank[b.what] })
@@ -51,7 +51,7 @@ func usesOf(ctx context.Context, servers Servers, set *change.Set, root string, 
 	return out
 }
 
-// count adds up the uses; line and col, from 0, are the declaration's own place, which servers list as well.
+// count adds up the uses. line and col, from 0, are the place of the declaration itself, which servers list too.
 func count(u *change.Use, places []lspbridge.Location, set *change.Set, line, col int) {
 	files := map[string]bool{}
 	for _, p := range places {
@@ -69,7 +69,7 @@ func count(u *change.Use, places []lspbridge.Location, set *change.Set, line, co
 	u.Files = len(files)
 }
 
-// hunkAt is the id of the hunk that changes a line of the old text, from 1; "" for none.
+// hunkAt is the id of the hunk that changes a line (from 1) of the old text, or "".
 func hunkAt(set *change.Set, path string, line int) string {
 	for i := range set.Files {
 		f := &set.Files[i]
@@ -85,8 +85,8 @@ func hunkAt(set *change.Set, path string, line int) string {
 	return ""
 }
 
-// declarations are the changed ones of all files but tests, whose declarations nobody uses. Of a class whose method changed
-// only the method is told.
+// declarations are the changed declarations of all files except tests, whose declarations are used nowhere. If a method of a class
+// changed, only the method is listed and not the class.
 func declarations(set *change.Set) (out []changed) {
 	for i := range set.Files {
 		f := &set.Files[i]
@@ -102,7 +102,7 @@ func declarations(set *change.Set) (out []changed) {
 			path = f.NewPath
 		}
 		now, _ := symbol.Outline(path, text)
-		// Several of one name (overloads, init) are told apart by their order.
+		// Declarations with the same name (overloads, init) are matched by their order.
 		find := func(list []symbol.Symbol, s symbol.Symbol, n int) *symbol.Symbol {
 			for i := range list {
 				if list[i].String() == s.String() && list[i].Kind == s.Kind {
@@ -140,7 +140,7 @@ func declarations(set *change.Set) (out []changed) {
 	return out
 }
 
-// following are the symbols behind one of a list.
+// following are the symbols after a symbol in the list.
 func following(list []symbol.Symbol, s *symbol.Symbol) []symbol.Symbol {
 	for i := range list {
 		if &list[i] == s {
@@ -150,8 +150,8 @@ func following(list []symbol.Symbol, s *symbol.Symbol) []symbol.Symbol {
 	return nil
 }
 
-// own is the text of a declaration without those inside of it, and without white space around lines: what is only indented
-// anew has not changed.
+// own is the text of a declaration without the declarations inside it, and without white space around lines: a declaration that is
+// only re-indented has not changed.
 func own(text string, s symbol.Symbol, rest []symbol.Symbol) string {
 	var b strings.Builder
 	at := s.Bare
@@ -177,14 +177,14 @@ func callable(kind string) bool {
 
 func valued(kind string) bool { return kind == "variable" || kind == "constant" || kind == "property" }
 
-// name is a variable's declaration before its value: its name and its type.
+// name is the part of a variable's declaration before its value: its name and its type.
 func name(s string) string {
 	before, _, _ := strings.Cut(s, "=")
 	return before
 }
 
-// header is the part of a function before its body, as far as brackets tell: up to the first brace, or the colon of Python,
-// outside of parentheses. "{}" is a type and no body.
+// header is the part of a function before its body, found by brackets: up to the first brace, or the colon of Python, outside
+// parentheses. "{}" is a type and not a body.
 func header(s string) string {
 	depth := 0
 	for i, r := range s {
@@ -198,8 +198,8 @@ func header(s string) string {
 				return s[:i]
 			}
 		case ':':
-			// A type is behind a colon too; Python's last one is followed by the first statement, which own has
-			// joined to it. "def" tells which it is.
+			// A colon also precedes a type. In Python the last colon is followed by the first statement, which own has joined to
+			// it; "def" shows that it is Python.
 			if depth <= 0 && (strings.HasPrefix(s, "def ") || strings.HasPrefix(s, "async def ")) {
 				return s[:i]
 			}
@@ -208,7 +208,7 @@ func header(s string) string {
 	return s
 }
 
-// position is an offset in bytes as line and column from 0, in UTF-16 units.
+// position converts an offset in bytes to line and column from 0, in UTF-16 units.
 func position(text string, at int) (line, col int) {
 	at = min(at, len(text))
 	start := strings.LastIndexByte(text[:at], '\n') + 1
@@ -221,7 +221,7 @@ func position(text string, at int) (line, col int) {
 	return strings.Count(text[:at], "\n"), col
 }
 
-// publicBy says by its language whether other projects can name a declaration.
+// publicBy reports whether other projects can name a declaration, by the rules of its language.
 var publicBy = map[string]func(path, text string, s symbol.Symbol) bool{
 	".go": func(path, text string, s symbol.Symbol) bool {
 		for _, part := range s.Path {
@@ -244,7 +244,7 @@ var publicBy = map[string]func(path, text string, s symbol.Symbol) bool{
 
 var packageMain = regexp.MustCompile(`(?m)^package\s+main\b`)
 
-// begins makes the rule of languages that write it before the declaration.
+// begins is the rule of languages that write the visibility before the declaration.
 func begins(word string) func(path, text string, s symbol.Symbol) bool {
 	return func(_, text string, s symbol.Symbol) bool { return strings.HasPrefix(text[s.Bare:s.End], word) }
 }
@@ -256,7 +256,7 @@ func public(root, path, text string, s symbol.Symbol) bool {
 	}
 	switch ext {
 	case ".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs":
-		// A member is as public as its class; the outline gives the member's own text only, so the class is looked for.
+		// A member is only as public as its class. The outline has the member's own text only, so the class is looked up.
 		return regexp.MustCompile(fmt.Sprintf(`(?m)^export\b[^\n]*\b%s\b`, regexp.QuoteMeta(s.Path[0]))).MatchString(text) && !strings.HasPrefix(s.Name(), "#") && !strings.HasPrefix(text[s.Bare:s.End], "private ")
 	case ".h", ".hpp", ".hh":
 		return true
@@ -267,10 +267,10 @@ func public(root, path, text string, s symbol.Symbol) bool {
 	return false
 }
 
-// testNames are how the test files of the languages are called.
+// testNames match the names of test files in the supported languages.
 var testNames = regexp.MustCompile(`(_test\.(go|py|rb|rs|dart|cc|cpp|exs)|^test_.*\.py|\.(test|spec)\.[cm]?[jt]sx?|(Test|Tests|Spec)\.(java|kt|cs|scala|swift|php)|_spec\.rb)$`)
 
-// TestFile reports a file of tests by its name.
+// TestFile reports whether a file contains tests, by its name.
 func TestFile(path string) bool {
 	slashed := "/" + filepath.ToSlash(path)
 	return testNames.MatchString(filepath.Base(path)) || strings.Contains(slashed, "/__tests__/") || strings.Contains(slashed, "/tests/") && filepath.Ext(path) != ".md"

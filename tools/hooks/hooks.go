@@ -52,7 +52,8 @@ const DefaultTimeout = 10 * time.Minute
 // the command runs. The limit exists because output is stored with the conversation and sent to models.
 const maxOutput = 64 << 10
 
-// killDelay is how long Wait waits for a command's pipes after the command has ended: a process that it left behind may hold them open.
+// killDelay is how long Wait waits for a command's pipes after the command has ended: a process that it started may still hold them
+// open.
 const killDelay = 2 * time.Second
 
 // Command is one configured hook.
@@ -63,17 +64,17 @@ type Command struct {
 	Async   bool          // Run does not wait for it, and its answer has no effect
 	Strict  bool          // a failure of the command blocks as well ("onFailure": "block")
 	Dir     string        // the working directory
-	Env     []string      // NAME=value, added to the environment without API keys that package guard makes
+	Env     []string      // NAME=value, added to the environment that package guard makes, which has no API keys
 	Reason  guard.Reason  // which setting the command comes from; guard refuses it if that setting's folder is not trusted
 }
 
 // Input is the event's JSON object, with Claude Code's field names.
 type Input map[string]any
 
-// Output is what all hooks of an event together decided. Of several the strictest counts: deny, then ask, then allow.
+// Output is the combined decision of all hooks of an event. The strictest decides: deny, then ask, then allow.
 type Output struct {
 	Block    bool
-	Reason   string // why a hook blocks, or gave its Decision; several reasons for blocking are on lines of their own
+	Reason   string // why a hook blocks, or the reason of its Decision; several reasons for blocking are on separate lines
 	Decision string // for PreToolUse and PermissionRequest: allow, ask, deny or empty
 	// End is set when a hook ends the turn ("continue": false); EndReason is shown to the person.
 	End       bool
@@ -219,8 +220,8 @@ type specific struct {
 	Updated  json.RawMessage `json:"updatedInput"`
 }
 
-// add merges the answer of one command into o. A cancelled command says nothing; exit code 2 blocks; any other failure is a warning, or
-// blocks if the command is Strict.
+// add merges the answer of one command into o. A cancelled command has no effect; exit code 2 blocks; any other failure is a
+// warning, or blocks if the command is Strict.
 func (o *Output) add(event string, c Command, a answer) {
 	name := event + " hook (" + c.Command + ")"
 	switch {
@@ -291,7 +292,7 @@ func (o *Output) add(event string, c Command, a answer) {
 	}
 }
 
-// block records that a hook blocks. The reasons of several hooks are all kept, one on each line.
+// block records that a hook blocks. The reasons of several hooks are kept, one on each line.
 func (o *Output) block(event, decision, why string) {
 	if o.Block {
 		o.Reason += "\n" + why
@@ -300,7 +301,7 @@ func (o *Output) block(event, decision, why string) {
 	o.Block, o.Reason, o.Decision = true, why, decision
 }
 
-// decide records a decision unless there is one that is as strict or stricter.
+// decide records a decision unless there is one that is equally strict or stricter.
 func (o *Output) decide(decision, why string) {
 	rank := []string{"", "allow", "ask", "deny"}
 	if slices.Index(rank, decision) > slices.Index(rank, o.Decision) {

@@ -1002,7 +1002,7 @@
 ---@field requestId pillion.RequestId
 ---@field _meta? table<string, any>
 
----A place in a text: line and UTF-16 character, both from 0.
+---A position in a text: line and UTF-16 character, both from 0.
 ---@class pillion.Position
 ---@field line integer
 ---@field character integer
@@ -1012,7 +1012,7 @@
 ---@field start pillion.Position
 ---@field end pillion.Position
 
----A document as it was opened.
+---A document that was opened, with its text.
 ---@class pillion.TextDocumentItem
 ---@field uri string
 ---@field languageId? string
@@ -1020,12 +1020,12 @@
 ---@field text string
 ---@field dirty? boolean
 
----A document; without a version it is the one last seen.
+---A document; without a version, the last version that was sent.
 ---@class pillion.TextDocumentIdentifier
 ---@field uri string
 ---@field version? integer
 
----A change: of a range, or without one the whole text.
+---A change of a range; without a range, the whole new text.
 ---@class pillion.TextDocumentContentChange
 ---@field range? pillion.Range
 ---@field text string
@@ -1034,17 +1034,17 @@
 ---@class pillion.DidOpenParams
 ---@field textDocument pillion.TextDocumentItem
 
----The document changed; the changes apply one after the other, as in LSP.
+---The document changed.
 ---@class pillion.DidChangeParams
 ---@field textDocument pillion.TextDocumentIdentifier
 ---@field contentChanges pillion.TextDocumentContentChange[]
 ---@field dirty? boolean
 
----The document was saved: buffer and disk agree.
+---The document was saved: its text is the same as on the disk.
 ---@class pillion.DidSaveParams
 ---@field textDocument pillion.TextDocumentIdentifier
 
----The document was closed: the disk is the truth again.
+---The document was closed: from here on the text on the disk is used.
 ---@class pillion.DidCloseParams
 ---@field textDocument pillion.TextDocumentIdentifier
 
@@ -1053,7 +1053,7 @@
 ---@field range pillion.Range
 ---@field newText string
 
----Edits of one document; they do not overlap and all refer to the version.
+---Edits of one document.
 ---@class pillion.TextDocumentEdit
 ---@field textDocument pillion.TextDocumentIdentifier
 ---@field edits pillion.TextEdit[]
@@ -1082,25 +1082,25 @@
 
 ---@alias pillion.DocumentChange pillion.DocumentChange.create | pillion.DocumentChange.rename | pillion.DocumentChange.delete | pillion.TextDocumentEdit
 
----Changes of several documents: all or nothing, one undo step.
+---Changes of several documents.
 ---@class pillion.WorkspaceEdit
 ---@field documentChanges pillion.DocumentChange[]
 
----Apply an accepted change where the person sees it.
+---Apply an accepted change to the editor's buffers, which stay unsaved.
 ---@class pillion.ApplyEditRequest
 ---@field sessionId string
 ---@field changeSet? string
 ---@field label string
 ---@field edit pillion.WorkspaceEdit
 
----What became of the edit.
+---Whether the edit was applied.
 ---@class pillion.ApplyEditResponse
 ---@field applied boolean
 ---@field failureReason? string
 ---@field versions? table<string, integer>
 ---@field sha256? table<string, string>
 
----What a side offers, as _meta.pillion of its initialize message.
+---What one side supports: _meta.pillion of its initialize message.
 ---@class pillion.Capabilities
 ---@field version integer
 ---@field methods string[]
@@ -1108,7 +1108,7 @@
 ---@field buffers? boolean
 ---@field nested? boolean
 
----A run of changed lines without context.
+---Consecutive changed lines without context.
 ---@class pillion.Hunk
 ---@field id string
 ---@field oldStart integer
@@ -1139,7 +1139,7 @@
 ---@field server? string
 ---@field message string
 
----The verdict: what a change would do to the project's problems.
+---The verdict: the problems that a change introduces and fixes in the project.
 ---@class pillion.ChangeDiagnostics
 ---@field certainty string
 ---@field reason? string
@@ -1147,7 +1147,7 @@
 ---@field fixed pillion.Problem[]
 ---@field unchanged integer
 
----What is known of a proposal besides its verdict: what was run on it, what uses what it changes, which of its hunks are one decision.
+---The evidence for a proposal besides its verdict: commands that were run on it, uses of what it changes, and hunks that are one decision.
 ---@class pillion.ChangeEvidence
 ---@field version? string
 ---@field attempts? integer
@@ -1179,7 +1179,7 @@
 ---@field output? string
 ---@field before? string
 
----A changed declaration and what uses it, as its language server sees it.
+---A changed declaration and its uses, according to the language server.
 ---@class pillion.EvidenceUse
 ---@field name string
 ---@field kind string
@@ -1205,7 +1205,7 @@
 ---@field hunks string[]
 ---@field verified? boolean
 
----Something that the agent says it has checked, beside what was run.
+---Something that the agent claims to have checked, with the run that supports it.
 ---@class pillion.EvidenceClaim
 ---@field text string
 ---@field about string
@@ -1214,7 +1214,7 @@
 ---@field exit? integer
 ---@field version? string
 
----What one undecided hunk does to the problems, while the others stay as they were decided.
+---How one undecided hunk changes the problems, with the present decisions on the other hunks.
 ---@class pillion.HunkEffect
 ---@field fixes? pillion.Problem[]
 ---@field introduces? pillion.Problem[]
@@ -1232,7 +1232,7 @@
 ---@field always? string[]
 ---@field why? string
 
----What the person decided about one hunk.
+---The person's decision on one hunk.
 ---@class pillion.HunkDecision
 ---@field decision string
 ---@field newLines? string[]
@@ -1244,12 +1244,12 @@
 ---@field comment? string
 ---@field stale? boolean
 
----A change set was proposed, applied, rejected or failed, or one of its hunks was undone.
+---A change set was proposed, applied or rejected, or it failed, or one of its hunks was undone.
 ---@class pillion.ChangeUpdated
 ---@field sessionId string
 ---@field change pillion.ChangeInfo
 
----The problems of a file are others than before, or have become certain.
+---The problems of a file have changed, or their certainty has.
 ---@class pillion.DiagnosticsUpdated
 ---@field uri string
 ---@field version? integer
@@ -1288,7 +1288,7 @@
 ---@class pillion.ChangeListResponse
 ---@field changes pillion.ChangeInfo[]
 
----Both texts of a file whose change waits for the person and whose diff was too large to send along.
+---Both texts of a file in a pending approval request whose diff was too large to send.
 ---@class pillion.ChangeTextRequest
 ---@field sessionId string
 ---@field changeSet string
@@ -1299,35 +1299,35 @@
 ---@field oldText string
 ---@field newText string
 
----While a change waits for the person: what its problems would be if these decisions were taken.
+---The verdict on a pending change with the given decisions.
 ---@class pillion.ChangeCheckRequest
 ---@field sessionId string
 ---@field changeSet string
 ---@field hunks? table<string, pillion.HunkDecision>
 ---@field open? string[]
 
----The verdict; none where no language server is asked.
+---The verdict; absent without language servers.
 ---@class pillion.ChangeCheckResponse
 ---@field diagnostics? pillion.ChangeDiagnostics
 ---@field effects? table<string, pillion.HunkEffect>
 
----Mark hunks as reviewed and kept; without hunks the whole change.
+---Mark hunks as kept; without hunks, all hunks of the change set.
 ---@class pillion.ChangeKeepRequest
 ---@field sessionId string
 ---@field changeSet string
 ---@field hunks? string[]
 
----The change as it is now.
+---The present state of the change set.
 ---@class pillion.ChangeKeepResponse
 ---@field change pillion.ChangeInfo
 
----Take applied hunks back, merged with what was written since; without hunks the whole change.
+---Undo applied hunks, merged with later changes; without hunks, all hunks of the change set.
 ---@class pillion.ChangeUndoRequest
 ---@field sessionId string
 ---@field changeSet string
 ---@field hunks? string[]
 
----The change as it is now.
+---The present state of the change set.
 ---@class pillion.ChangeUndoResponse
 ---@field change pillion.ChangeInfo
 
@@ -1339,24 +1339,24 @@
 ---@field action string
 ---@field origin? string
 
----The rules in force, in order.
+---The permission rules that apply, in order.
 ---@class pillion.PermissionListRequest
 ---@field sessionId string
 
----The rules in force, in order.
+---The permission rules that apply, in order.
 ---@class pillion.PermissionListResponse
 ---@field rules pillion.PermissionRule[]
 
----Forget a remembered rule.
+---Revoke a grant.
 ---@class pillion.PermissionRevokeRequest
 ---@field sessionId string
 ---@field id string
 
----Whether there was such a rule.
+---Whether the grant existed.
 ---@class pillion.PermissionRevokeResponse
 ---@field revoked boolean
 
----What would be decided, and by which rule.
+---Find the rule that decides.
 ---@class pillion.PermissionExplainRequest
 ---@field sessionId string
 ---@field permission string
@@ -1373,14 +1373,14 @@
 ---@field tool string
 ---@field input? any
 
----What the tool gave back.
+---The result of the tool.
 ---@class pillion.ToolCallResponse
 ---@field title string
 ---@field output string
 ---@field metadata? any
 ---@field error? pillion.ToolCallError
 
----A tool's error: its kind, and words for a model.
+---A tool's error: its kind, and a message for a model.
 ---@class pillion.ToolCallError
 ---@field kind string
 ---@field message string
@@ -1390,31 +1390,31 @@
 ---@field sessionId string
 ---@field title string
 
----Done.
+---An empty result.
 ---@class pillion.SessionRenameResponse
 
----A session as text: markdown or json.
+---Export a session as Markdown or JSON lines.
 ---@class pillion.SessionExportRequest
 ---@field sessionId string
 ---@field format? string
 
----A session as text.
+---The exported text.
 ---@class pillion.SessionExportResponse
 ---@field format string
 ---@field content string
 
----Words for the running turn, read before its next step.
+---Send a message to the running turn, which reads it before its next step.
 ---@class pillion.SteeringRequest
 ---@field sessionId string
 ---@field prompt pillion.ContentBlock[]
 ---@field _meta? table<string, any>
 
----What became of the words: injected into the running turn, promptRequired (no turn runs; send them as a prompt) or startedNewTurn.
+---What happened to the message: injected into the running turn, promptRequired (no turn runs; send it as a prompt) or startedNewTurn.
 ---@class pillion.SteeringResponse
 ---@field outcome string
 ---@field reason? string
 
----A run of lines that a turn changed, against the text before the turn.
+---Consecutive lines that a turn changed, compared with the text before the turn.
 ---@class pillion.TurnHunk
 ---@field id string
 ---@field oldStart integer
@@ -1429,7 +1429,7 @@
 ---@field changeSet string
 ---@field hunk string
 
----One file of a turn: what it was before the turn and is now.
+---One file of a turn, with its text before the turn and its present text.
 ---@class pillion.TurnFile
 ---@field uri string
 ---@field newUri? string
@@ -1440,7 +1440,7 @@
 ---@field source? string
 ---@field hunks pillion.TurnHunk[]
 
----What a turn changed, all its edits together, against the text before it; without a turn the last one that changed something.
+---All changes of a turn, compared with the text before it; without a turn, those of the last turn that changed something.
 ---@class pillion.ChangeTurnRequest
 ---@field sessionId string
 ---@field turn? string
@@ -1477,7 +1477,7 @@
 ---@class pillion.CheckpointListResponse
 ---@field checkpoints pillion.Checkpoint[]
 
----What a restore did, or with dryRun would do, to a file.
+---The effect of a restore on a file; with dryRun, the effect that it would have.
 ---@class pillion.RestoredFile
 ---@field uri string
 ---@field status string
@@ -1485,7 +1485,7 @@
 ---@field added? integer
 ---@field removed? integer
 
----Take files, conversation or both back to a checkpoint.
+---Restore files, the conversation or both to a checkpoint.
 ---@class pillion.CheckpointRestoreRequest
 ---@field sessionId string
 ---@field checkpointId string
@@ -1494,36 +1494,36 @@
 ---@field hunks? string[]
 ---@field dryRun? boolean
 
----What happened.
+---The effects of the restore.
 ---@class pillion.CheckpointRestoreResponse
 ---@field files pillion.RestoredFile[]
 ---@field undo? string
 ---@field prompt? pillion.ContentBlock[]
 
----The conversation was taken back to before a prompt, or forward again: messages from messageId on are out of it; without messageId all are in it again and follow as updates.
+---The conversation was restored: messages from messageId on are removed.
 ---@class pillion.SessionReverted
 ---@field sessionId string
 ---@field messageId? string
 
----What does an edit that the person made by hand leave to be done elsewhere? The language server is asked, no model, and nothing is written.
+---Find the other places that an edit by hand makes it necessary to change.
 ---@class pillion.NextEditRequest
 ---@field sessionId string
 ---@field uri string
 ---@field before string
 
----A file and what it would be.
+---A file with its present and its proposed text.
 ---@class pillion.NextEditFile
 ---@field uri string
 ---@field oldText string
 ---@field newText string
 
----Empty where nothing follows from the edit.
+---Empty if no other place must change.
 ---@class pillion.NextEditResponse
 ---@field title? string
 ---@field places? integer
 ---@field files? pillion.NextEditFile[]
 
----Write the message of a commit from what is staged, in the style of the repository's latest messages.
+---Write a commit message for the staged changes, in the style of the repository's latest messages.
 ---@class pillion.CommitMessageRequest
 ---@field sessionId string
 ---@field cwd? string
@@ -1532,7 +1532,7 @@
 ---@class pillion.CommitMessageResponse
 ---@field message string
 
----One remark of a review.
+---One finding of a review.
 ---@class pillion.ReviewFinding
 ---@field path string
 ---@field line integer
@@ -1543,7 +1543,7 @@
 ---@field code? string
 ---@field changed? boolean
 
----What a /review found, by the language servers and by the model, each once: all findings of that source.
+---The findings of a /review: one notification with all findings of the language servers, and one with those of the model.
 ---@class pillion.ReviewUpdated
 ---@field sessionId string
 ---@field messageId string
@@ -1551,7 +1551,7 @@
 ---@field target? string
 ---@field findings pillion.ReviewFinding[]
 
----A prompt that waits.
+---A queued prompt.
 ---@class pillion.QueueItem
 ---@field id string
 ---@field prompt pillion.ContentBlock[]
@@ -1559,7 +1559,7 @@
 ---@field steer? boolean
 ---@field request? boolean
 
----Read the prompts that wait, or change them: at most one of add, remove, edit, move, steer, resume.
+---Read or change the queue: at most one of add, remove, edit, move, steer, resume.
 ---@class pillion.SessionQueueRequest
 ---@field sessionId string
 ---@field add? pillion.ContentBlock[]
@@ -1569,35 +1569,35 @@
 ---@field steer? string
 ---@field resume? boolean
 
----The prompts that wait, first to run first.
+---The queued prompts, the next one first.
 ---@class pillion.SessionQueueResponse
 ---@field items pillion.QueueItem[]
 ---@field held? boolean
 ---@field added? string
 ---@field injected? boolean
 
----Other words for a prompt that waits.
+---New text for a queued prompt.
 ---@class pillion.QueueEdit
 ---@field id string
 ---@field prompt pillion.ContentBlock[]
 
----Another place for a prompt that waits: before another, or last.
+---A new place for a queued prompt: before another one, or last.
 ---@class pillion.QueueMove
 ---@field id string
 ---@field before? string
 
----The prompts that wait are others than before.
+---The queue has changed.
 ---@class pillion.QueueUpdated
 ---@field sessionId string
 ---@field items pillion.QueueItem[]
 ---@field held? boolean
 
----A session is doing something else than before; sent also for turns that no request of this editor began.
+---The state of a session has changed.
 ---@class pillion.SessionStatusUpdated
 ---@field sessionId string
 ---@field status pillion.SessionStatusResponse
 
----A new session with the conversation up to before a prompt, or all of it.
+---Copy the conversation, all of it or up to a prompt, to a new session.
 ---@class pillion.SessionForkRequest
 ---@field sessionId string
 ---@field messageId? string
@@ -1609,11 +1609,11 @@
 ---@field title? string
 ---@field prompt? pillion.ContentBlock[]
 
----What a session is doing.
+---The state of a session.
 ---@class pillion.SessionStatusRequest
 ---@field sessionId string
 
----What a session is doing.
+---The state of a session.
 ---@class pillion.SessionStatusResponse
 ---@field state string
 ---@field turn? string
@@ -1624,19 +1624,19 @@
 ---@field stopReason? string
 ---@field error? string
 
----Where the person is; what @selection means.
+---The active document and its selections; @selection refers to them.
 ---@class pillion.SelectionChanged
 ---@field textDocument? pillion.TextDocumentIdentifier
 ---@field selections? pillion.Range[]
 ---@field text? string
 
----The editor's own problems of a file, all of them; used for languages that no server of Pillion's covers.
+---All problems that the editor itself has for a file; used for languages without a server of Pillion.
 ---@class pillion.EditorDiagnostics
 ---@field uri string
 ---@field version? integer
 ---@field diagnostics pillion.FileDiagnostic[]
 
----What the editor's own checks say of a proposed text, before it is approved.
+---Check a proposed text with the editor's own extensions, before it is approved.
 ---@class pillion.EditorCheckRequest
 ---@field sessionId string
 ---@field uri string
@@ -1650,7 +1650,7 @@
 ---@field before? pillion.FileDiagnostic[]
 ---@field after? pillion.FileDiagnostic[]
 
----A file, folder, symbol or resource that fits.
+---A file, folder, symbol or resource that matches.
 ---@class pillion.FileMatch
 ---@field uri string
 ---@field path string
@@ -1659,19 +1659,19 @@
 ---@field range? pillion.Range
 ---@field indices? integer[]
 
----Fuzzy search for what @ may mention: files and folders by path, symbols by name, resources of connected MCP servers; ignored files are left out.
+---Fuzzy search for what can be mentioned with @: files and folders by path, symbols by name, resources of connected MCP servers.
 ---@class pillion.FileSearchRequest
 ---@field sessionId string
 ---@field query string
 ---@field kinds? string[]
 ---@field limit? integer
 
----Best first.
+---The matches, best first.
 ---@class pillion.FileSearchResponse
 ---@field matches pillion.FileMatch[]
 ---@field truncated? boolean
 
----A terminal of the session: a command of the agent's, or a shell of the person's.
+---A terminal of the session: a command of the agent, or a shell of the person.
 ---@class pillion.TerminalInfo
 ---@field terminalId string
 ---@field title string
@@ -1693,7 +1693,7 @@
 ---@class pillion.TerminalListResponse
 ---@field terminals pillion.TerminalInfo[]
 
----Start the person's own terminal: a shell, or a command.
+---Start a terminal of the person, with a shell or a command.
 ---@class pillion.TerminalCreateRequest
 ---@field sessionId string
 ---@field command? string
@@ -1706,60 +1706,60 @@
 ---@class pillion.TerminalCreateResponse
 ---@field terminal pillion.TerminalInfo
 
----Follow a terminal's output: what is kept from seq on (at most 2 MiB), then _pillion/terminal/output as it comes.
+---Subscribe to a terminal's output: the answer has the stored output from seq on (at most 2 MiB), then _pillion/terminal/output notifications follow.
 ---@class pillion.TerminalSubscribeRequest
 ---@field sessionId string
 ---@field terminalId string
 ---@field seq? integer
 
----What was kept.
+---The stored output.
 ---@class pillion.TerminalSubscribeResponse
 ---@field data string
 ---@field seq integer
 ---@field terminal pillion.TerminalInfo
 
----Type into a terminal.
+---Send input to a terminal.
 ---@class pillion.TerminalInputRequest
 ---@field sessionId string
 ---@field terminalId string
 ---@field data string
 
----Done.
+---An empty result.
 ---@class pillion.TerminalInputResponse
 
----Another size.
+---Change the size of a terminal.
 ---@class pillion.TerminalResizeRequest
 ---@field sessionId string
 ---@field terminalId string
 ---@field columns integer
 ---@field rows integer
 
----Done.
+---An empty result.
 ---@class pillion.TerminalResizeResponse
 
----End a terminal's programs; it can be read until it is released.
+---Kill a terminal's programs; its output can be read until it is released.
 ---@class pillion.TerminalKillRequest
 ---@field sessionId string
 ---@field terminalId string
 ---@field release? boolean
 
----The terminal as it is now.
+---The present state of the terminal.
 ---@class pillion.TerminalKillResponse
 ---@field terminal pillion.TerminalInfo
 
----Bytes of a terminal that was subscribed to, in order.
+---Output of a terminal with a subscription, in order.
 ---@class pillion.TerminalOutput
 ---@field sessionId string
 ---@field terminalId string
 ---@field data string
 ---@field seq integer
 
----A terminal's program ended.
+---The program of a terminal has ended.
 ---@class pillion.TerminalExited
 ---@field sessionId string
 ---@field terminal pillion.TerminalInfo
 
----A model provider and where its key is from.
+---A model provider and the source of its key.
 ---@class pillion.AuthProvider
 ---@field id string
 ---@field name string
@@ -1768,14 +1768,14 @@
 ---@field local? boolean
 ---@field baseUrl? string
 
----Providers and where their keys are from; never a key.
+---List providers and the sources of their keys, never a key.
 ---@class pillion.AuthListRequest
 
 ---The providers.
 ---@class pillion.AuthListResponse
 ---@field providers pillion.AuthProvider[]
 
----A key from the editor's secret store, kept in memory only; without a key it is forgotten.
+---Set a key from the editor's secret store.
 ---@class pillion.AuthSetRequest
 ---@field provider string
 ---@field key? string
@@ -1792,11 +1792,11 @@
 ---@field kind? string
 ---@field readOnly? boolean
 
----Add the editor's own tools to sessions of this connection; replaces those registered before.
+---Add the editor's own tools to the sessions of this connection; they replace those registered before.
 ---@class pillion.ToolRegisterRequest
 ---@field tools pillion.EditorTool[]
 
----What is offered now.
+---The tools that are offered now.
 ---@class pillion.ToolRegisterResponse
 ---@field registered string[]
 
@@ -1807,7 +1807,7 @@
 ---@field name string
 ---@field input? any
 
----What the tool gave back.
+---The result of the tool.
 ---@class pillion.ToolExecuteResponse
 ---@field output string
 ---@field title? string

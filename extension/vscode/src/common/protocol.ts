@@ -1183,7 +1183,7 @@ export interface CancelRequestNotification {
   _meta?: Record<string, unknown> | null;
 }
 
-/** A place in a text: line and UTF-16 character, both from 0. */
+/** A position in a text: line and UTF-16 character, both from 0. */
 export interface Position {
   line: number;
   character: number;
@@ -1195,7 +1195,7 @@ export interface Range {
   end: Position;
 }
 
-/** A document as it was opened. */
+/** A document that was opened, with its text. */
 export interface TextDocumentItem {
   uri: string;
   languageId?: string;
@@ -1204,13 +1204,13 @@ export interface TextDocumentItem {
   dirty?: boolean;
 }
 
-/** A document; without a version it is the one last seen. */
+/** A document; without a version, the last version that was sent. */
 export interface TextDocumentIdentifier {
   uri: string;
   version?: number | null;
 }
 
-/** A change: of a range, or without one the whole text. */
+/** A change of a range; without a range, the whole new text. */
 export interface TextDocumentContentChange {
   range?: Range | null;
   text: string;
@@ -1221,19 +1221,19 @@ export interface DidOpenParams {
   textDocument: TextDocumentItem;
 }
 
-/** The document changed; the changes apply one after the other, as in LSP. */
+/** The document changed. */
 export interface DidChangeParams {
   textDocument: TextDocumentIdentifier;
   contentChanges: TextDocumentContentChange[];
   dirty?: boolean | null;
 }
 
-/** The document was saved: buffer and disk agree. */
+/** The document was saved: its text is the same as on the disk. */
 export interface DidSaveParams {
   textDocument: TextDocumentIdentifier;
 }
 
-/** The document was closed: the disk is the truth again. */
+/** The document was closed: from here on the text on the disk is used. */
 export interface DidCloseParams {
   textDocument: TextDocumentIdentifier;
 }
@@ -1244,7 +1244,7 @@ export interface TextEdit {
   newText: string;
 }
 
-/** Edits of one document; they do not overlap and all refer to the version. */
+/** Edits of one document. */
 export interface TextDocumentEdit {
   textDocument: TextDocumentIdentifier;
   edits: TextEdit[];
@@ -1273,12 +1273,12 @@ export type DocumentChange =
   | ({ kind: "delete" } & DeleteFile)
   | ({ kind?: undefined } & TextDocumentEdit);
 
-/** Changes of several documents: all or nothing, one undo step. */
+/** Changes of several documents. */
 export interface WorkspaceEdit {
   documentChanges: DocumentChange[];
 }
 
-/** Apply an accepted change where the person sees it. */
+/** Apply an accepted change to the editor's buffers, which stay unsaved. */
 export interface ApplyEditRequest {
   sessionId: string;
   changeSet?: string;
@@ -1286,7 +1286,7 @@ export interface ApplyEditRequest {
   edit: WorkspaceEdit;
 }
 
-/** What became of the edit. */
+/** Whether the edit was applied. */
 export interface ApplyEditResponse {
   applied: boolean;
   failureReason?: string | null;
@@ -1294,7 +1294,7 @@ export interface ApplyEditResponse {
   sha256?: Record<string, string>;
 }
 
-/** What a side offers, as _meta.pillion of its initialize message. */
+/** What one side supports: _meta.pillion of its initialize message. */
 export interface Capabilities {
   version: number;
   methods: string[];
@@ -1303,7 +1303,7 @@ export interface Capabilities {
   nested?: boolean;
 }
 
-/** A run of changed lines without context. */
+/** Consecutive changed lines without context. */
 export interface Hunk {
   id: string;
   oldStart: number;
@@ -1337,7 +1337,7 @@ export interface Problem {
   message: string;
 }
 
-/** The verdict: what a change would do to the project's problems. */
+/** The verdict: the problems that a change introduces and fixes in the project. */
 export interface ChangeDiagnostics {
   certainty: string;
   reason?: string;
@@ -1346,7 +1346,7 @@ export interface ChangeDiagnostics {
   unchanged: number;
 }
 
-/** What is known of a proposal besides its verdict: what was run on it, what uses what it changes, which of its hunks are one decision. */
+/** The evidence for a proposal besides its verdict: commands that were run on it, uses of what it changes, and hunks that are one decision. */
 export interface ChangeEvidence {
   version?: string;
   attempts?: number;
@@ -1381,7 +1381,7 @@ export interface TestResult {
   before?: string;
 }
 
-/** A changed declaration and what uses it, as its language server sees it. */
+/** A changed declaration and its uses, according to the language server. */
 export interface EvidenceUse {
   name: string;
   kind: string;
@@ -1410,7 +1410,7 @@ export interface EvidenceGroup {
   verified?: boolean;
 }
 
-/** Something that the agent says it has checked, beside what was run. */
+/** Something that the agent claims to have checked, with the run that supports it. */
 export interface EvidenceClaim {
   text: string;
   about: string;
@@ -1420,7 +1420,7 @@ export interface EvidenceClaim {
   version?: string;
 }
 
-/** What one undecided hunk does to the problems, while the others stay as they were decided. */
+/** How one undecided hunk changes the problems, with the present decisions on the other hunks. */
 export interface HunkEffect {
   fixes?: Problem[];
   introduces?: Problem[];
@@ -1440,7 +1440,7 @@ export interface ToolCallMeta {
   why?: string;
 }
 
-/** What the person decided about one hunk. */
+/** The person's decision on one hunk. */
 export interface HunkDecision {
   decision: string;
   newLines?: string[] | null;
@@ -1454,13 +1454,13 @@ export interface DecisionMeta {
   stale?: boolean;
 }
 
-/** A change set was proposed, applied, rejected or failed, or one of its hunks was undone. */
+/** A change set was proposed, applied or rejected, or it failed, or one of its hunks was undone. */
 export interface ChangeUpdated {
   sessionId: string;
   change: ChangeInfo;
 }
 
-/** The problems of a file are others than before, or have become certain. */
+/** The problems of a file have changed, or their certainty has. */
 export interface DiagnosticsUpdated {
   uri: string;
   version?: number;
@@ -1504,7 +1504,7 @@ export interface ChangeListResponse {
   changes: ChangeInfo[];
 }
 
-/** Both texts of a file whose change waits for the person and whose diff was too large to send along. */
+/** Both texts of a file in a pending approval request whose diff was too large to send. */
 export interface ChangeTextRequest {
   sessionId: string;
   changeSet: string;
@@ -1517,7 +1517,7 @@ export interface ChangeTextResponse {
   newText: string;
 }
 
-/** While a change waits for the person: what its problems would be if these decisions were taken. */
+/** The verdict on a pending change with the given decisions. */
 export interface ChangeCheckRequest {
   sessionId: string;
   changeSet: string;
@@ -1525,32 +1525,32 @@ export interface ChangeCheckRequest {
   open?: string[];
 }
 
-/** The verdict; none where no language server is asked. */
+/** The verdict; absent without language servers. */
 export interface ChangeCheckResponse {
   diagnostics?: ChangeDiagnostics;
   effects?: Record<string, HunkEffect>;
 }
 
-/** Mark hunks as reviewed and kept; without hunks the whole change. */
+/** Mark hunks as kept; without hunks, all hunks of the change set. */
 export interface ChangeKeepRequest {
   sessionId: string;
   changeSet: string;
   hunks?: string[];
 }
 
-/** The change as it is now. */
+/** The present state of the change set. */
 export interface ChangeKeepResponse {
   change: ChangeInfo;
 }
 
-/** Take applied hunks back, merged with what was written since; without hunks the whole change. */
+/** Undo applied hunks, merged with later changes; without hunks, all hunks of the change set. */
 export interface ChangeUndoRequest {
   sessionId: string;
   changeSet: string;
   hunks?: string[];
 }
 
-/** The change as it is now. */
+/** The present state of the change set. */
 export interface ChangeUndoResponse {
   change: ChangeInfo;
 }
@@ -1564,28 +1564,28 @@ export interface PermissionRule {
   origin?: string;
 }
 
-/** The rules in force, in order. */
+/** The permission rules that apply, in order. */
 export interface PermissionListRequest {
   sessionId: string;
 }
 
-/** The rules in force, in order. */
+/** The permission rules that apply, in order. */
 export interface PermissionListResponse {
   rules: PermissionRule[];
 }
 
-/** Forget a remembered rule. */
+/** Revoke a grant. */
 export interface PermissionRevokeRequest {
   sessionId: string;
   id: string;
 }
 
-/** Whether there was such a rule. */
+/** Whether the grant existed. */
 export interface PermissionRevokeResponse {
   revoked: boolean;
 }
 
-/** What would be decided, and by which rule. */
+/** Find the rule that decides. */
 export interface PermissionExplainRequest {
   sessionId: string;
   permission: string;
@@ -1605,7 +1605,7 @@ export interface ToolCallRequest {
   input?: unknown;
 }
 
-/** What the tool gave back. */
+/** The result of the tool. */
 export interface ToolCallResponse {
   title: string;
   output: string;
@@ -1613,7 +1613,7 @@ export interface ToolCallResponse {
   error?: ToolCallError | null;
 }
 
-/** A tool's error: its kind, and words for a model. */
+/** A tool's error: its kind, and a message for a model. */
 export interface ToolCallError {
   kind: string;
   message: string;
@@ -1625,36 +1625,36 @@ export interface SessionRenameRequest {
   title: string;
 }
 
-/** Done. */
+/** An empty result. */
 export interface SessionRenameResponse {
 }
 
-/** A session as text: markdown or json. */
+/** Export a session as Markdown or JSON lines. */
 export interface SessionExportRequest {
   sessionId: string;
   format?: string;
 }
 
-/** A session as text. */
+/** The exported text. */
 export interface SessionExportResponse {
   format: string;
   content: string;
 }
 
-/** Words for the running turn, read before its next step. */
+/** Send a message to the running turn, which reads it before its next step. */
 export interface SteeringRequest {
   sessionId: string;
   prompt: ContentBlock[];
   _meta?: Record<string, unknown> | null;
 }
 
-/** What became of the words: injected into the running turn, promptRequired (no turn runs; send them as a prompt) or startedNewTurn. */
+/** What happened to the message: injected into the running turn, promptRequired (no turn runs; send it as a prompt) or startedNewTurn. */
 export interface SteeringResponse {
   outcome: string;
   reason?: string;
 }
 
-/** A run of lines that a turn changed, against the text before the turn. */
+/** Consecutive lines that a turn changed, compared with the text before the turn. */
 export interface TurnHunk {
   id: string;
   oldStart: number;
@@ -1671,7 +1671,7 @@ export interface HunkRef {
   hunk: string;
 }
 
-/** One file of a turn: what it was before the turn and is now. */
+/** One file of a turn, with its text before the turn and its present text. */
 export interface TurnFile {
   uri: string;
   newUri?: string;
@@ -1683,7 +1683,7 @@ export interface TurnFile {
   hunks: TurnHunk[];
 }
 
-/** What a turn changed, all its edits together, against the text before it; without a turn the last one that changed something. */
+/** All changes of a turn, compared with the text before it; without a turn, those of the last turn that changed something. */
 export interface ChangeTurnRequest {
   sessionId: string;
   turn?: string;
@@ -1726,7 +1726,7 @@ export interface CheckpointListResponse {
   checkpoints: Checkpoint[];
 }
 
-/** What a restore did, or with dryRun would do, to a file. */
+/** The effect of a restore on a file; with dryRun, the effect that it would have. */
 export interface RestoredFile {
   uri: string;
   status: string;
@@ -1735,7 +1735,7 @@ export interface RestoredFile {
   removed?: number;
 }
 
-/** Take files, conversation or both back to a checkpoint. */
+/** Restore files, the conversation or both to a checkpoint. */
 export interface CheckpointRestoreRequest {
   sessionId: string;
   checkpointId: string;
@@ -1745,41 +1745,41 @@ export interface CheckpointRestoreRequest {
   dryRun?: boolean;
 }
 
-/** What happened. */
+/** The effects of the restore. */
 export interface CheckpointRestoreResponse {
   files: RestoredFile[];
   undo?: string;
   prompt?: ContentBlock[];
 }
 
-/** The conversation was taken back to before a prompt, or forward again: messages from messageId on are out of it; without messageId all are in it again and follow as updates. */
+/** The conversation was restored: messages from messageId on are removed. */
 export interface SessionReverted {
   sessionId: string;
   messageId?: string;
 }
 
-/** What does an edit that the person made by hand leave to be done elsewhere? The language server is asked, no model, and nothing is written. */
+/** Find the other places that an edit by hand makes it necessary to change. */
 export interface NextEditRequest {
   sessionId: string;
   uri: string;
   before: string;
 }
 
-/** A file and what it would be. */
+/** A file with its present and its proposed text. */
 export interface NextEditFile {
   uri: string;
   oldText: string;
   newText: string;
 }
 
-/** Empty where nothing follows from the edit. */
+/** Empty if no other place must change. */
 export interface NextEditResponse {
   title?: string;
   places?: number;
   files?: NextEditFile[];
 }
 
-/** Write the message of a commit from what is staged, in the style of the repository's latest messages. */
+/** Write a commit message for the staged changes, in the style of the repository's latest messages. */
 export interface CommitMessageRequest {
   sessionId: string;
   cwd?: string;
@@ -1790,7 +1790,7 @@ export interface CommitMessageResponse {
   message: string;
 }
 
-/** One remark of a review. */
+/** One finding of a review. */
 export interface ReviewFinding {
   path: string;
   line: number;
@@ -1802,7 +1802,7 @@ export interface ReviewFinding {
   changed?: boolean;
 }
 
-/** What a /review found, by the language servers and by the model, each once: all findings of that source. */
+/** The findings of a /review: one notification with all findings of the language servers, and one with those of the model. */
 export interface ReviewUpdated {
   sessionId: string;
   messageId: string;
@@ -1811,7 +1811,7 @@ export interface ReviewUpdated {
   findings: ReviewFinding[];
 }
 
-/** A prompt that waits. */
+/** A queued prompt. */
 export interface QueueItem {
   id: string;
   prompt: ContentBlock[];
@@ -1820,7 +1820,7 @@ export interface QueueItem {
   request?: boolean;
 }
 
-/** Read the prompts that wait, or change them: at most one of add, remove, edit, move, steer, resume. */
+/** Read or change the queue: at most one of add, remove, edit, move, steer, resume. */
 export interface SessionQueueRequest {
   sessionId: string;
   add?: ContentBlock[];
@@ -1831,7 +1831,7 @@ export interface SessionQueueRequest {
   resume?: boolean;
 }
 
-/** The prompts that wait, first to run first. */
+/** The queued prompts, the next one first. */
 export interface SessionQueueResponse {
   items: QueueItem[];
   held?: boolean;
@@ -1839,32 +1839,32 @@ export interface SessionQueueResponse {
   injected?: boolean;
 }
 
-/** Other words for a prompt that waits. */
+/** New text for a queued prompt. */
 export interface QueueEdit {
   id: string;
   prompt: ContentBlock[];
 }
 
-/** Another place for a prompt that waits: before another, or last. */
+/** A new place for a queued prompt: before another one, or last. */
 export interface QueueMove {
   id: string;
   before?: string;
 }
 
-/** The prompts that wait are others than before. */
+/** The queue has changed. */
 export interface QueueUpdated {
   sessionId: string;
   items: QueueItem[];
   held?: boolean;
 }
 
-/** A session is doing something else than before; sent also for turns that no request of this editor began. */
+/** The state of a session has changed. */
 export interface SessionStatusUpdated {
   sessionId: string;
   status: SessionStatusResponse;
 }
 
-/** A new session with the conversation up to before a prompt, or all of it. */
+/** Copy the conversation, all of it or up to a prompt, to a new session. */
 export interface SessionForkRequest {
   sessionId: string;
   messageId?: string;
@@ -1878,12 +1878,12 @@ export interface SessionForkResponse {
   prompt?: ContentBlock[];
 }
 
-/** What a session is doing. */
+/** The state of a session. */
 export interface SessionStatusRequest {
   sessionId: string;
 }
 
-/** What a session is doing. */
+/** The state of a session. */
 export interface SessionStatusResponse {
   state: string;
   turn?: string;
@@ -1895,21 +1895,21 @@ export interface SessionStatusResponse {
   error?: string;
 }
 
-/** Where the person is; what @selection means. */
+/** The active document and its selections; @selection refers to them. */
 export interface SelectionChanged {
   textDocument?: TextDocumentIdentifier | null;
   selections?: Range[];
   text?: string;
 }
 
-/** The editor's own problems of a file, all of them; used for languages that no server of Pillion's covers. */
+/** All problems that the editor itself has for a file; used for languages without a server of Pillion. */
 export interface EditorDiagnostics {
   uri: string;
   version?: number | null;
   diagnostics: FileDiagnostic[];
 }
 
-/** What the editor's own checks say of a proposed text, before it is approved. */
+/** Check a proposed text with the editor's own extensions, before it is approved. */
 export interface EditorCheckRequest {
   sessionId: string;
   uri: string;
@@ -1925,7 +1925,7 @@ export interface EditorCheckResponse {
   after?: FileDiagnostic[];
 }
 
-/** A file, folder, symbol or resource that fits. */
+/** A file, folder, symbol or resource that matches. */
 export interface FileMatch {
   uri: string;
   path: string;
@@ -1935,7 +1935,7 @@ export interface FileMatch {
   indices?: number[];
 }
 
-/** Fuzzy search for what @ may mention: files and folders by path, symbols by name, resources of connected MCP servers; ignored files are left out. */
+/** Fuzzy search for what can be mentioned with @: files and folders by path, symbols by name, resources of connected MCP servers. */
 export interface FileSearchRequest {
   sessionId: string;
   query: string;
@@ -1943,13 +1943,13 @@ export interface FileSearchRequest {
   limit?: number;
 }
 
-/** Best first. */
+/** The matches, best first. */
 export interface FileSearchResponse {
   matches: FileMatch[];
   truncated?: boolean;
 }
 
-/** A terminal of the session: a command of the agent's, or a shell of the person's. */
+/** A terminal of the session: a command of the agent, or a shell of the person. */
 export interface TerminalInfo {
   terminalId: string;
   title: string;
@@ -1974,7 +1974,7 @@ export interface TerminalListResponse {
   terminals: TerminalInfo[];
 }
 
-/** Start the person's own terminal: a shell, or a command. */
+/** Start a terminal of the person, with a shell or a command. */
 export interface TerminalCreateRequest {
   sessionId: string;
   command?: string;
@@ -1989,32 +1989,32 @@ export interface TerminalCreateResponse {
   terminal: TerminalInfo;
 }
 
-/** Follow a terminal's output: what is kept from seq on (at most 2 MiB), then _pillion/terminal/output as it comes. */
+/** Subscribe to a terminal's output: the answer has the stored output from seq on (at most 2 MiB), then _pillion/terminal/output notifications follow. */
 export interface TerminalSubscribeRequest {
   sessionId: string;
   terminalId: string;
   seq?: number;
 }
 
-/** What was kept. */
+/** The stored output. */
 export interface TerminalSubscribeResponse {
   data: string;
   seq: number;
   terminal: TerminalInfo;
 }
 
-/** Type into a terminal. */
+/** Send input to a terminal. */
 export interface TerminalInputRequest {
   sessionId: string;
   terminalId: string;
   data: string;
 }
 
-/** Done. */
+/** An empty result. */
 export interface TerminalInputResponse {
 }
 
-/** Another size. */
+/** Change the size of a terminal. */
 export interface TerminalResizeRequest {
   sessionId: string;
   terminalId: string;
@@ -2022,23 +2022,23 @@ export interface TerminalResizeRequest {
   rows: number;
 }
 
-/** Done. */
+/** An empty result. */
 export interface TerminalResizeResponse {
 }
 
-/** End a terminal's programs; it can be read until it is released. */
+/** Kill a terminal's programs; its output can be read until it is released. */
 export interface TerminalKillRequest {
   sessionId: string;
   terminalId: string;
   release?: boolean;
 }
 
-/** The terminal as it is now. */
+/** The present state of the terminal. */
 export interface TerminalKillResponse {
   terminal: TerminalInfo;
 }
 
-/** Bytes of a terminal that was subscribed to, in order. */
+/** Output of a terminal with a subscription, in order. */
 export interface TerminalOutput {
   sessionId: string;
   terminalId: string;
@@ -2046,13 +2046,13 @@ export interface TerminalOutput {
   seq: number;
 }
 
-/** A terminal's program ended. */
+/** The program of a terminal has ended. */
 export interface TerminalExited {
   sessionId: string;
   terminal: TerminalInfo;
 }
 
-/** A model provider and where its key is from. */
+/** A model provider and the source of its key. */
 export interface AuthProvider {
   id: string;
   name: string;
@@ -2062,7 +2062,7 @@ export interface AuthProvider {
   baseUrl?: string;
 }
 
-/** Providers and where their keys are from; never a key. */
+/** List providers and the sources of their keys, never a key. */
 export interface AuthListRequest {
 }
 
@@ -2071,7 +2071,7 @@ export interface AuthListResponse {
   providers: AuthProvider[];
 }
 
-/** A key from the editor's secret store, kept in memory only; without a key it is forgotten. */
+/** Set a key from the editor's secret store. */
 export interface AuthSetRequest {
   provider: string;
   key?: string;
@@ -2091,12 +2091,12 @@ export interface EditorTool {
   readOnly?: boolean;
 }
 
-/** Add the editor's own tools to sessions of this connection; replaces those registered before. */
+/** Add the editor's own tools to the sessions of this connection; they replace those registered before. */
 export interface ToolRegisterRequest {
   tools: EditorTool[];
 }
 
-/** What is offered now. */
+/** The tools that are offered now. */
 export interface ToolRegisterResponse {
   registered: string[];
 }
@@ -2109,7 +2109,7 @@ export interface ToolExecuteRequest {
   input?: unknown;
 }
 
-/** What the tool gave back. */
+/** The result of the tool. */
 export interface ToolExecuteResponse {
   output: string;
   title?: string;
