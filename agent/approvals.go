@@ -112,7 +112,7 @@ func (a *approvals) asked(r permission.Request, end *permission.Outcome) {
 // SetReview changes the style of review. When it becomes follow, changes that wait for an answer are judged again, and accepted.
 func (a *approvals) SetReview(style string) error {
 	if !slices.Contains(ReviewStyles, style) {
-		return fmt.Errorf("the review style is %s, not %q", strings.Join(ReviewStyles, ", "), style)
+		return fmt.Errorf("the review style must be %s, not %q", strings.Join(ReviewStyles, ", "), style)
 	}
 	a.head.change(func(i *SessionInfo) { i.Review = style })
 	// What waits already was asked under the old style.

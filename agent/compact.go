@@ -63,7 +63,7 @@ const freeSummary = 2_000
 
 // errNoGain ends a compaction that would not help. The conversation is left as it is, and history.futile keeps the next step from paying
 // for the same summary again.
-var errNoGain = errors.New("the summary is not shorter than what it replaces, so the conversation stays as it is")
+var errNoGain = errors.New("the summary is not shorter than what it replaces, so the conversation does not change")
 
 // Compact summarises the conversation as a job between two turns. focus is what the person wants to keep above all.
 func (s *Session) Compact(ctx context.Context, focus string) (d CompactionData, err error) {

@@ -88,7 +88,7 @@ func (w *loopWatch) add(c *call, d ToolData) (why string) {
 		if period == 1 {
 			return fmt.Sprintf("The agent called %s %d times in a row with the same arguments and got the same result.", c.name, loopLength)
 		}
-		return fmt.Sprintf("The agent goes in circles: it made the same %d calls twice in the same order (the last is %s) and got the same results.", period, c.name)
+		return fmt.Sprintf("The agent repeats itself: it made the same %d calls twice in the same order (the last is %s) and got the same results.", period, c.name)
 	}
 	if w.failing >= failingCalls {
 		return fmt.Sprintf("The last %d calls of the agent all failed (the last is %s).", w.failing, c.name)

@@ -32,7 +32,7 @@ func (r *Runtime) Permission(info SessionInfo) string {
 // SetPermission changes the mode from the session's next command on. Only the person may call it: no tool does.
 func (h *Head) SetPermission(mode string) error {
 	if mode != PermissionAsk && mode != PermissionAuto {
-		return fmt.Errorf("commands are asked about by %s or %s, not %q", PermissionAsk, PermissionAuto, mode)
+		return fmt.Errorf("the permission mode must be %s or %s, not %q", PermissionAsk, PermissionAuto, mode)
 	}
 	h.change(func(i *SessionInfo) { i.Permission = mode })
 	return nil

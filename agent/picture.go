@@ -55,7 +55,7 @@ func fitPicture(f provider.File) (small provider.File, note string) {
 	if c.Width <= refusedEdge && c.Height <= refusedEdge && len(f.Data) <= maxPicture {
 		return f, ""
 	}
-	note = fmt.Sprintf("(The picture %s of %d×%d pixels is too large to be sent. Scale it down, for example to %d pixels, and read it again.)", f.Name, c.Width, c.Height, longestEdge)
+	note = fmt.Sprintf("(The picture %s (%d×%d pixels) is too large to be sent. Scale it down, for example to %d pixels, and read it again.)", f.Name, c.Width, c.Height, longestEdge)
 	// The sizes come from the picture's header, so a few bytes can claim any number of pixels.
 	if c.Width*c.Height > maxPixels {
 		return f, note

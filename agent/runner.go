@@ -387,7 +387,7 @@ func (r *Runner) failLocked(j *job, err error) {
 }
 
 // ErrNotQueued means that no prompt with this id waits; it may have begun meanwhile.
-var ErrNotQueued = errors.New("no such prompt waits in the queue; it may have begun or been removed meanwhile")
+var ErrNotQueued = errors.New("the queue has no such prompt; it may have begun or been removed")
 
 // QueueItem is a prompt that waits until the session is free.
 type QueueItem struct {

@@ -94,7 +94,7 @@ func (sp spawner) Spawn(ctx context.Context, call *tools.Call, t tools.Task) (to
 	s := sp.c.s
 	// The depth counts from the session that a person talks to.
 	if limit := s.rt.maxDepth(s.Info().Cwd); s.of.depth() >= limit {
-		return tools.TaskResult{}, &tools.Error{Kind: "depth", Message: fmt.Sprintf("Sub-agents nest %d deep at most (subagent_depth in the configuration); do this yourself.", limit)}
+		return tools.TaskResult{}, &tools.Error{Kind: "depth", Message: fmt.Sprintf("Sub-agents can nest at most %d levels deep (subagent_depth in the configuration); do this task yourself.", limit)}
 	}
 	kid, err := sp.session(ctx, t)
 	if err != nil {
@@ -140,7 +140,7 @@ func (sp spawner) session(ctx context.Context, t tools.Task) (*Session, error) {
 	}
 	// Two turns in one session would mix two tasks.
 	if _, live := s.rt.Session(t.ID); live {
-		return nil, &tools.Error{Kind: "busy", Message: fmt.Sprintf("The task %s is still at work; wait for its result, or start a new task without task_id.", t.ID)}
+		return nil, &tools.Error{Kind: "busy", Message: fmt.Sprintf("The task %s is still running; wait for its result, or start a new task without task_id.", t.ID)}
 	}
 	head, err := s.rt.st.Session(ctx, t.ID)
 	if err != nil || head.Parent != s.ID() {
@@ -221,7 +221,7 @@ func (r *Runtime) loadChild(ctx context.Context, id string, of lineage) (*Sessio
 		return nil, ErrClosed
 	}
 	if r.live[id] != nil {
-		return nil, &tools.Error{Kind: "busy", Message: fmt.Sprintf("The task %s is still at work; wait for its result.", id)}
+		return nil, &tools.Error{Kind: "busy", Message: fmt.Sprintf("The task %s is still running; wait for its result.", id)}
 	}
 	r.live[id] = s
 	return s, nil

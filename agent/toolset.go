@@ -21,7 +21,7 @@ func (ts *toolset) makeTools(ctx context.Context) error {
 	if ts.made == nil {
 		made, err := ts.rt.o.Toolbox.Tools(ctx, ts.head.Info())
 		if err != nil {
-			return fmt.Errorf("the tools could not be made: %w", err)
+			return fmt.Errorf("the tools could not be created: %w", err)
 		}
 		ts.made, ts.tools = made, made
 	}

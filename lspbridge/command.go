@@ -20,7 +20,7 @@ type Apply func(ctx context.Context, label string, edits []FileEdit) error
 const commandBudget = 60 * time.Second
 
 // errOnlyRuns refuses to preview an action that is a command: its changes are known only when it runs.
-var errOnlyRuns = errors.New("what it changes is only known when its command runs")
+var errOnlyRuns = errors.New("its changes are known only when its command runs")
 
 // RunAction carries an action out. apply gets its edit, or one after the other the edits that its command
 // requests; the server learns the result of each. It fails when the server that offered the action no

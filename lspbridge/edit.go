@@ -279,9 +279,9 @@ const maxFolder = 500
 func (p *plan) folder(ch lsp.DocumentChange, from, to string, files []string) error {
 	switch {
 	case to == "" && !ch.Options.Recursive && len(files) > 0:
-		return fmt.Errorf("the server wants to delete the folder %s, which is not empty, without saying so", from)
+		return fmt.Errorf("the server wants to delete the folder %s, which is not empty, but did not ask to delete its content", from)
 	case len(files) > maxFolder:
-		return fmt.Errorf("the server wants to change the folder %s of %d files; %d is the most", from, len(files), maxFolder)
+		return fmt.Errorf("the server wants to change the folder %s with %d files; the limit is %d", from, len(files), maxFolder)
 	}
 	for _, f := range files {
 		if _, ok := p.present(f); !ok {
@@ -344,7 +344,7 @@ func applyTextEdits(text string, edits []lsp.TextEdit, enc Encoding) (string, er
 	for _, e := range edits {
 		switch {
 		case len(e.Snippet) > 0:
-			return "", errors.New("the server sent a snippet edit, which was not asked for")
+			return "", errors.New("the server sent a snippet edit, which Pillion did not request")
 		case e.Odd != "":
 			return "", fmt.Errorf("the server sent an edit %s", e.Odd)
 		}

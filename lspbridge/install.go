@@ -111,7 +111,7 @@ func Install(ctx context.Context, plan Installation, out io.Writer) (program str
 		if ctx.Err() != nil {
 			return "", ctx.Err()
 		}
-		return "", fmt.Errorf("%s could not install it (%w); its output above says why. Check the network and the proxy settings and try again, or install %s yourself and set lsp.%s.command", plan.Argv[0], err, plan.ID, plan.ID)
+		return "", fmt.Errorf("%s could not install it (%w); its output above says why. Check the network and proxy settings and try again, or install %s yourself and set lsp.%s.command", plan.Argv[0], err, plan.ID, plan.ID)
 	}
 	for _, row := range Servers() {
 		if row.ID != plan.ID {

@@ -347,7 +347,7 @@ func (s *slot) crashed(run int, err error, reopen []string) {
 	n := len(s.crashes)
 	if n >= maxCrashes || n >= maxStarts && !s.initialized {
 		if s.initialized {
-			err = fmt.Errorf("%s crashed %d times in %d minutes and is off now: %w", s.name(), n, int(crashWindow.Minutes()), err)
+			err = fmt.Errorf("%s crashed %d times in %d minutes and is not started again:  %w", s.name(), n, int(crashWindow.Minutes()), err)
 		} else {
 			err = fmt.Errorf("%s does not start: %w; run pillion doctor, or set lsp.%s.command", s.name(), err, s.spec.ID)
 		}

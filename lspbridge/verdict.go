@@ -378,7 +378,7 @@ func (c *client) markUnseen(v *serverVerdict, files []Proposal) {
 	if len(unseen) == 0 {
 		return
 	}
-	v.state, v.reason = change.Partial, fmt.Sprintf("%s sees new files only once they are written", c.id)
+	v.state, v.reason = change.Partial, fmt.Sprintf("%s sees new files only after they are written", c.id)
 	v.introduced = slices.DeleteFunc(v.introduced, func(d change.Problem) bool { return missesModule(d, unseen) })
 }
 

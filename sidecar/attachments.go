@@ -149,7 +149,7 @@ func clipboardPicture(ctx context.Context) (provider.File, error) {
 	if !installed {
 		return provider.File{}, fmt.Errorf("cannot read images from the clipboard: install %s, or paste the path of a picture", strings.Join(names, " or "))
 	}
-	return provider.File{}, errors.New("the clipboard holds no image")
+	return provider.File{}, errors.New("the clipboard contains no image")
 }
 
 // talkPlain is a conversation line by line, for screen readers and for terminals that cannot move their cursor. A prompt is one

@@ -32,7 +32,7 @@ func TestAnEditorThatLagsBehindItsFilesHasNothingUnsaved(t *testing.T) {
 			if ed.buffer != c.buffer || ed.writes != c.wantWrites {
 				t.Errorf("buffer is %q after %d writes, want %q after %d", ed.buffer, ed.writes, c.buffer, c.wantWrites)
 			}
-			if typed := c.ed.typed != ""; r.told("changed further") || r.told("with unsaved changes") != typed || r.told("Tell the user, who has to save") != typed {
+			if typed := c.ed.typed != ""; r.told("further when it was written") || r.told("with unsaved changes") != typed || r.told("Tell the user, who has to save") != typed {
 				t.Errorf("the model was told wrong: %+v", r.model.seen[len(r.model.seen)-1].Messages)
 			}
 		})

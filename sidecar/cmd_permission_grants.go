@@ -185,7 +185,7 @@ func noSuchGrant(word, name string, here []permission.Grant) error {
 	}
 	// The commonest mistake is the wrong directory, so the message names the other projects.
 	if len(here) == 0 {
-		return fmt.Errorf("this project has no grants, so nothing was revoked; %s may be another project's, which `pillion permission list --all` shows", what)
+		return fmt.Errorf("this project has no grants, so nothing was revoked; %s may belong to another project, which `pillion permission list --all` shows", what)
 	}
 	var b strings.Builder
 	_ = printGrants(&b, here) // to memory

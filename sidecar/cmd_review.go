@@ -171,7 +171,7 @@ func reviewByModel(ctx context.Context, place *app.Workplace, dir string, plan *
 	}
 	answer = quiet.Summary().Text
 	if turn.Stop != agent.TurnEnd {
-		err = fmt.Errorf("its turn ended with %s: %s", turn.Stop, turn.Error)
+		err = fmt.Errorf("the turn ended with %s: %s", turn.Stop, turn.Error)
 	}
 	return answer, model, err
 }

@@ -75,7 +75,7 @@ directory), by its real path.`,
 // folder itself.
 func giveTrust(p *app.Workplace, out io.Writer, dir string, below, asJSON bool) error {
 	if os.Getenv("PILLION") == "1" { // set for every command of the agent
-		return errors.New("a command that the agent runs cannot trust a folder; run pillion trust yourself, in a terminal of your own")
+		return errors.New("a command that the agent runs cannot trust a folder; run pillion trust yourself, in your own terminal")
 	}
 	root := dir
 	// --below names the folder itself; without it the worktree is meant, whose files are what is configured.

@@ -193,7 +193,7 @@ var sharedTransport = sync.OnceValue(func() http.RoundTripper {
 	}})}
 })
 
-var errRedirect = errors.New("the server redirects to another place; set the provider's baseURL to that place if it is right")
+var errRedirect = errors.New("the server redirects to another address; if that address is right, set the provider's baseURL to it")
 
 // attempt calls stream, and calls it again without a parameter that the server refused by name and the request can do without. stream is
 // told what to leave out and returns the optional parameters that it sent. A refused request has emitted nothing, so the caller sees one

@@ -156,7 +156,7 @@ func (b *base) classify(model string, f *apiFailure) *Error {
 			e.Message = fmt.Sprintf("%s does not allow this key to use %s%s; check the key's rights and region, or choose another model", id, name, said)
 		}
 	case ErrNotFound:
-		e.Message = fmt.Sprintf("%s does not know the model %s%s; \"pillion models %s\" lists what there is; if the model is right, check the provider's baseURL", id, name, said, id)
+		e.Message = fmt.Sprintf("%s does not know the model %s%s; \"pillion models %s\" lists the models; if the name is right, check the provider's baseURL", id, name, said, id)
 	case ErrRateLimit:
 		e.Message = fmt.Sprintf("%s limits the rate of requests%s", id, said)
 		if e.RetryAfter > 0 {

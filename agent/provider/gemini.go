@@ -127,7 +127,7 @@ func (p *geminiProvider) open(ctx context.Context, model Model, body []byte) (*h
 		p.client, p.err = genai.NewClient(context.Background(), cc)
 	})
 	if p.err != nil {
-		return nil, &Error{Kind: ErrInvalid, Message: "the Gemini client could not be made; check the provider's settings"}
+		return nil, &Error{Kind: ErrInvalid, Message: "the Gemini client could not be created; check the provider's settings"}
 	}
 	call := &geminiCall{body: body, headers: model.Headers}
 	var err error

@@ -222,7 +222,7 @@ func (p *postgres) migrate(ctx context.Context, d *sql.DB, schema string) error 
 	}
 	if v > len(pgMigrations) {
 		return &Problem{Kind: ProblemNewer, Path: p.name(), Message: fmt.Sprintf(
-			"%s was written by a newer Pillion (schema %d, this one knows %d). It is left as it is: update Pillion", p.name(), v, len(pgMigrations))}
+			"%s was written by a newer Pillion (schema %d, this one knows %d). It was not changed: update Pillion", p.name(), v, len(pgMigrations))}
 	}
 	if v == 0 {
 		// Without our version table, any table in the schema belongs to another program.

@@ -10,7 +10,7 @@ import (
 
 // errReconnected means that the connection was replaced between relock and the transaction, so its locks are missing; the writer tries
 // again.
-var errReconnected = errors.New("the connection was made anew")
+var errReconnected = errors.New("the connection was made again")
 
 // explain turns what the server or the network says into a Problem that tells a person what to do. Errors that callers compare, and
 // Problems, pass unchanged.

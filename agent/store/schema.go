@@ -47,7 +47,7 @@ func migrate(ctx context.Context, db *sql.DB, path string) error {
 	}
 	if v > len(migrations) {
 		return &Problem{Kind: ProblemNewer, Path: path, Message: fmt.Sprintf(
-			"%s was written by a newer Pillion (schema %d, this one knows %d). It is left as it is: update Pillion, or point XDG_STATE_HOME at another folder", path, v, len(migrations))}
+			"%s was written by a newer Pillion (schema %d, this one knows %d). It was not changed: update Pillion, or point XDG_STATE_HOME at another folder", path, v, len(migrations))}
 	}
 	if v == 0 {
 		if err := refuseForeign(ctx, db, path); err != nil {

@@ -24,7 +24,7 @@ let service: { url: string; headers: Record<string, string> } | undefined
 function connect() {
   if (service) return service
   const url = process.env.WEATHER_URL ?? "https://wttr.in"
-  if (!/^https?:\/\/[^/]/.test(url)) throw new Error(`WEATHER_URL is ${JSON.stringify(url)}, which is no http or https address`)
+  if (!/^https?:\/\/[^/]/.test(url)) throw new Error(`WEATHER_URL is ${JSON.stringify(url)}, which is not an http or https address`)
   const key = process.env.WEATHER_KEY
   service = { url: url.replace(/\/+$/, ""), headers: key ? { authorization: `Bearer ${key}` } : {} }
   return service

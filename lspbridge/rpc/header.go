@@ -154,7 +154,7 @@ func (s *headerStream) ReadFrame(ctx context.Context) ([]byte, int64, error) {
 				return nil, 0, err
 			}
 			if ok {
-				s.o.OnBad(fmt.Errorf("the header of a message said %d bytes, which is wrong; read %d", length, len(fixed.frame)))
+				s.o.OnBad(fmt.Errorf("the header of a message gave a wrong length (%d bytes); read %d", length, len(fixed.frame)))
 				s.more = append(s.more, fixed.more...)
 				return fixed.frame, length, nil
 			}

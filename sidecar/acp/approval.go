@@ -94,7 +94,7 @@ func (who *person) AskPermission(ctx context.Context, session string, r permissi
 	}
 	// The decisions name hunks of a text that is gone. The editor has seen that before the gate could.
 	if meta.Stale {
-		return permission.Reply{}, &tools.Error{Kind: "stale", Message: "the text changed in the editor while the change was under review; nothing was written. Read it again, then propose the change anew"}
+		return permission.Reply{}, &tools.Error{Kind: "stale", Message: "the text changed in the editor while the change was under review; nothing was written. Read it again, then propose the change again"}
 	}
 	return replyOf(selected.OptionID, meta, set)
 }
@@ -179,7 +179,7 @@ func replyOf(option string, meta protocol.DecisionMeta, set *change.Set) (permis
 	accepted := false
 	for id, h := range meta.Hunks {
 		if !known[id] {
-			return permission.Reply{}, fmt.Errorf("the editor decided about hunk %q, which change %s does not have; nothing was written", id, set.ID)
+			return permission.Reply{}, fmt.Errorf("the editor sent a decision on hunk %q, which change %s does not have; nothing was written", id, set.ID)
 		}
 		x, err := decisionOf(id, h)
 		if err != nil {
@@ -207,13 +207,13 @@ func decisionOf(id string, h protocol.HunkDecision) (change.Decision, error) {
 	case change.Accept, change.Reject:
 	case change.Replace:
 		if h.NewLines == nil { // [] deletes the hunk; a missing list is a mistake
-			return x, fmt.Errorf("the editor's decision about hunk %q is edit, without newLines; nothing was written", id)
+			return x, fmt.Errorf("the editor's decision on hunk %q is edit, but it has no newLines; nothing was written", id)
 		}
 		if len(h.NewLines) > 0 {
 			x.NewText = strings.Join(h.NewLines, "\n") + "\n"
 		}
 	default:
-		return x, fmt.Errorf("the editor's decision about hunk %q is %q, not accept, reject or edit; nothing was written", id, h.Decision)
+		return x, fmt.Errorf("the editor's decision on hunk %q is %q, not accept, reject or edit; nothing was written", id, h.Decision)
 	}
 	return x, nil
 }

@@ -50,7 +50,7 @@ func (d *Drafts) verify(ctx context.Context, s *agent.Session, o *openDraft, tur
 	}
 	// A check that did not run is listed too; otherwise it would look like one that passed.
 	late := func(name, command string) change.Check {
-		return change.Check{Command: name, Line: command, Status: change.EvidenceNotRun, Reason: fmt.Sprintf("the checks before it took the %.0f minutes there are", verifyBudget.Minutes())}
+		return change.Check{Command: name, Line: command, Status: change.EvidenceNotRun, Reason: fmt.Sprintf("the checks before it took all of the %.0f minutes", verifyBudget.Minutes())}
 	}
 	for _, command := range c.Verify {
 		if time.Now().After(until) {

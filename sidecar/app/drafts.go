@@ -104,7 +104,7 @@ func (d *Drafts) of(ctx context.Context, info agent.SessionInfo) (*openDraft, er
 		x, err = draft.Create(ctx, draft.Options{Dir: d.Dir(), Project: root, Session: top.ID, Title: top.Title, Ignored: search.Ignored(root)})
 	}
 	if err != nil {
-		return nil, &tools.Error{Kind: "draft", Message: "no draft can be made, so nothing was done: " + err.Error() + `. The user can choose another review style ("review": "preview").`, Err: err}
+		return nil, &tools.Error{Kind: "draft", Message: "no draft can be created, so nothing was done: " + err.Error() + `. The user can choose another review style ("review": "preview").`, Err: err}
 	}
 	release, err := x.Acquire()
 	if err != nil {
@@ -114,7 +114,7 @@ func (d *Drafts) of(ctx context.Context, info agent.SessionInfo) (*openDraft, er
 	// Before the first call, also into a draft that an earlier turn left: the person has typed since.
 	if err := o.layIn(d.app.Sessions.Env(top)); err != nil {
 		release()
-		return nil, fmt.Errorf("unsaved changes of the editor could not be taken into the draft: %w", err)
+		return nil, fmt.Errorf("unsaved changes of the editor could not be copied into the draft:  %w", err)
 	}
 	if d.open == nil {
 		d.open = map[string]*openDraft{}
@@ -215,7 +215,7 @@ func (d *Drafts) wrap(list []tools.Tool, info agent.SessionInfo) []tools.Tool {
 func (o *openDraft) call(ctx context.Context, tool string, input json.RawMessage, call *tools.Call, info agent.SessionInfo) (tools.Result, error) {
 	w, err := o.worker(ctx, info)
 	if err != nil {
-		return tools.Result{}, &tools.Error{Kind: "draft", Message: "the draft cannot be worked in: " + err.Error(), Err: err}
+		return tools.Result{}, &tools.Error{Kind: "draft", Message: "the draft cannot be used: " + err.Error(), Err: err}
 	}
 	// A copy: the caller's call keeps the session's own gate.
 	inside := *call

@@ -113,7 +113,7 @@ func (m *MCPServers) Pass(cwd string, servers []protocol.MCPServer) error {
 		case *protocol.MCPServerSSE:
 			list = append(list, mcp.Server{Name: v.Name, URL: v.URL, Headers: headerMap(v.Headers), SSE: true})
 		default:
-			bad = append(bad, fmt.Errorf("a server of kind %q was left out: this version does not know it", s.Type))
+			bad = append(bad, fmt.Errorf("an MCP server of kind %q was left out: this version does not support it", s.Type))
 		}
 	}
 	m.mu.Lock()

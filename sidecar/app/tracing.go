@@ -128,7 +128,7 @@ func (c *collector) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySp
 		c.reported = false
 	} else if !c.reported {
 		c.reported = true
-		c.notify(fmt.Sprintf("traces do not reach %s (%v); they are dropped until they do. Set tracing.enabled to false to turn them off", c.where, err))
+		c.notify(fmt.Sprintf("traces do not reach %s (%v); until they do, they are dropped. Set tracing.enabled to false to turn them off", c.where, err))
 	}
 	return nil
 }

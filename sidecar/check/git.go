@@ -170,7 +170,7 @@ func (g git) plan(ctx context.Context, before map[string]entry, now map[string]s
 		// A commit made by hand can hold a path such as "../x", which must not be written outside the copy.
 		at := filepath.Join(dir, filepath.FromSlash(name))
 		if !paths.Within(dir, at) {
-			return fmt.Errorf("a commit holds the path %q", name)
+			return fmt.Errorf("a commit contains the path %q", name)
 		}
 		if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
 			return err

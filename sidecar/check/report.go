@@ -152,7 +152,7 @@ func (p *Plan) summary(v change.Verdict) string {
 	case len(p.Files) == 0:
 		return "nothing has changed"
 	case v.Unserved:
-		return fmt.Sprintf("%s changed; no language server is for them", files)
+		return fmt.Sprintf("%s changed; no language server checks them", files)
 	case v.Certainty == change.Fresh:
 		return fmt.Sprintf("%s changed: %s", files, v.Headline())
 	case v.Certainty == change.Partial:

@@ -37,7 +37,7 @@ type Imported struct {
 // are in Problems.
 func Import(s Sources, program string, own bool) (Imported, error) {
 	if !slices.Contains(Programs, program) {
-		return Imported{}, fmt.Errorf("%s is not a program whose settings can be imported; it takes %s", program, oneOf(Programs))
+		return Imported{}, fmt.Errorf("%s is not a program whose settings can be imported; use one of %s", program, oneOf(Programs))
 	}
 	dir := s.Root
 	if own || dir == "" {

@@ -18,7 +18,7 @@ func (p *Plugin) UnmarshalJSON(b []byte) error {
 	}
 	var pair []json.RawMessage
 	if json.Unmarshal(b, &pair) != nil || len(pair) == 0 || len(pair) > 2 || json.Unmarshal(pair[0], &p.Name) != nil {
-		return errors.New("a plugin is its name, or a list of its name and options")
+		return errors.New("write a plugin as its name, or as a list of its name and options")
 	}
 	if len(pair) == 2 {
 		return json.Unmarshal(pair[1], &p.Options)

@@ -28,7 +28,7 @@ func (w fsWriter) guard(ctx context.Context, session string, f change.File) (exa
 	}
 	disk, err := os.ReadFile(f.Path)
 	if err != nil {
-		return false, &tools.Error{Kind: "stale", Err: err, Message: fmt.Sprintf("%s cannot be read any more: %v", f.Path, err)}
+		return false, &tools.Error{Kind: "stale", Err: err, Message: fmt.Sprintf("%s can no longer be read: %v", f.Path, err)}
 	}
 	if !utf8.Valid(disk) || len(disk) > MaxAsked {
 		return false, nil // an editor has no plain text of it; the disk's own guard decides
@@ -180,7 +180,7 @@ func (w fsWriter) putBack(ctx context.Context, session string, written []change.
 		}
 	}
 	if len(failed) > 0 {
-		return fmt.Errorf("%w; what had been written before could not be put back: %v", cause, errors.Join(failed...))
+		return fmt.Errorf("%w; the files that were written before could not be restored: %v", cause, errors.Join(failed...))
 	}
 	return cause
 }

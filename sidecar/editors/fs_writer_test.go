@@ -113,7 +113,7 @@ func TestAWriteThatFailsInTheMiddleLeavesNothingBehind(t *testing.T) {
 			ed.Introduce(NewClient(protocol.InitializeRequest{ClientCapabilities: &protocol.ClientCapabilities{Fs: &protocol.FileSystemCapabilities{ReadTextFile: true, WriteTextFile: true}}}))
 			disk := toDisk{builtin.NewWriter(builtin.Env{Cwd: dir, Root: dir})}
 			err := fsWriter{ed}.writeFiles(t.Context(), "s", set, disk)
-			if err == nil || strings.Contains(err.Error(), "could not be put back") {
+			if err == nil || strings.Contains(err.Error(), "could not be restored") {
 				t.Errorf("error: %v", err)
 			}
 			after := snapshot(t, dir)

@@ -75,10 +75,10 @@ func Check(provider, key string) error {
 	case !providerID.MatchString(provider):
 		return fmt.Errorf("%q is not a provider id: use lower-case letters, digits, . _ and -", provider)
 	case key != strings.TrimSpace(key) || key == "":
-		return errors.New("the key is empty, or has blanks around it")
+		return errors.New("the key is empty or has blanks around it; paste it again")
 	// Printable ASCII only, since a key is sent in an HTTP header. 8 KiB leaves room for long tokens.
 	case len(key) > 8<<10 || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }):
-		return errors.New("the key has characters that no key has; it may have been pasted in part")
+		return errors.New("the key contains characters that keys do not have; paste it again")
 	}
 	return nil
 }
@@ -175,7 +175,7 @@ func (s *Store) Remove(provider string) error {
 	}
 	if e.In == Keyring && s.Keyring != nil {
 		if err := s.Keyring.Delete(provider); err != nil {
-			return fmt.Errorf("the keyring did not forget it: %w", err)
+			return fmt.Errorf("the keyring did not delete it: %w", err)
 		}
 	}
 	delete(entries, provider)

@@ -16,7 +16,7 @@ const service = "pillion"
 const ringLimit = 3 * time.Second
 
 // errNoRing makes Store use its file.
-var errNoRing = errors.New("there is no keyring that answers")
+var errNoRing = errors.New("no keyring answers")
 
 // System is the operating system's keyring.
 type System struct{}

@@ -281,7 +281,7 @@ func marshalTagged(key, tag string, value any) ([]byte, error) {
 	out := bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 	switch {
 	case out[start] != '{':
-		return nil, fmt.Errorf("%s %q: the value is no object", key, tag)
+		return nil, fmt.Errorf("%s %q: the value is not an object", key, tag)
 	case out[start+1] == '}' || tag == "":
 		return append(out[:start], out[start+1:]...), nil
 	}

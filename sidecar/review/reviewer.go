@@ -38,7 +38,7 @@ func (r *Reviewer) whole(set *change.Set) (*change.Set, error) {
 }
 
 // errNothingWritten refuses a change in a session that was opened for reading.
-var errNothingWritten = errors.New("this session has no files to write: it was opened without its tools")
+var errNothingWritten = errors.New("this session cannot write files: it was opened without its tools")
 
 // find returns a written change set and the hunks that are meant: the named ones, or all that are not undone. The
 // errors name the parameter of the request, since an editor shows them as they are.
@@ -178,7 +178,7 @@ func (r *Reviewer) plan(j job) (*checkpoint.Plan, error) {
 	for _, o := range p.Outcomes {
 		switch o.Status {
 		case checkpoint.Conflict:
-			return nil, fmt.Errorf("%s; nothing was undone. Undo the others by themselves, or change these lines by hand", o.Reason)
+			return nil, fmt.Errorf("%s; nothing was undone. Undo the other hunks alone, or change these lines by hand", o.Reason)
 		case checkpoint.Failed:
 			return nil, fmt.Errorf("%s; nothing was undone", o.Reason)
 		}

@@ -76,7 +76,7 @@ func (a *Texts) Text(session, id, uri string) (*protocol.ChangeTextResponse, err
 			continue
 		}
 		if n := len(f.Old) + len(f.New); n > maxChangeText {
-			return nil, fmt.Errorf("%s is too large to show: its texts have %d MB, and %d fit into a message", f.Path, n>>20, maxChangeText>>20)
+			return nil, fmt.Errorf("%s is too large to show: its texts have %d MB, and a message can have %d", f.Path, n>>20, maxChangeText>>20)
 		}
 		return &protocol.ChangeTextResponse{OldText: f.Old, NewText: f.New}, nil
 	}

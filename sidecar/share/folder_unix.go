@@ -40,7 +40,7 @@ func folder() (string, error) {
 	}
 	if info.Mode().Perm()&0o077 != 0 {
 		if err := os.Chmod(dir, 0o700); err != nil {
-			return "", fmt.Errorf("sessions cannot be shared: others may enter %s: %w", dir, err)
+			return "", fmt.Errorf("sessions cannot be shared: other users can read %s: %w", dir, err)
 		}
 	}
 	return dir, nil

@@ -97,7 +97,7 @@ func runSubtask(ctx context.Context, h Host, name string, d config.Command, args
 	}
 	typed := strings.TrimSpace("/" + name + " " + args)
 	return "", &agent.Prompt{Model: d.Model, Parts: []provider.Part{{Type: provider.PartText, Text: typed}, {Type: provider.PartText, Synthetic: true,
-		Text: fmt.Sprintf("The command was carried out by the sub-agent %s, which was told:\n%s\n\nIts result:\n%s\n\nTell the user what matters of it.", who, strings.Join(whole, "\n\n"), got.Output)}}}, nil
+		Text: fmt.Sprintf("The sub-agent %s ran the command with this prompt:\n%s\n\nIts result:\n%s\n\nTell the user what is important in it.", who, strings.Join(whole, "\n\n"), got.Output)}}}, nil
 }
 
 // fill replaces arguments and inserts the output of commands. Commands are found in the template only, never in the

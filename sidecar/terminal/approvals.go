@@ -158,7 +158,7 @@ func (t *approvals) command(text, title string) {
 		}
 	}
 	if more := len(lines) - most; more > 0 {
-		t.line(t.paint(yellow, fmt.Sprintf("    … and %d more lines that are not shown; say no unless you know them", more)))
+		t.line(t.paint(yellow, fmt.Sprintf("    … and %d more lines that are not shown; answer no unless you know them", more)))
 	}
 }
 

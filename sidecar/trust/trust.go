@@ -147,7 +147,7 @@ func (s *Store) Write(r Record) error {
 func (s *Store) Trust(path string, below bool) error {
 	real := RealPath(path)
 	if below && real == filepath.Dir(real) {
-		return errors.New("trusting the whole file system would switch the protection off; name a folder with your own projects")
+		return errors.New("trusting the whole file system would turn the protection off; name a folder with your own projects")
 	}
 	return s.Write(Record{Path: real, Trusted: true, Below: below, Created: time.Now().UTC()})
 }

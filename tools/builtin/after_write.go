@@ -40,7 +40,7 @@ func (w *Writer) track(set *change.Set) (notes []string) {
 			notes = append(notes, w.rel(path)+" is open in the user's editor with unsaved changes: your change is there, but not on disk before the user saves, so commands do not see it yet.")
 		}
 		if want := strings.TrimPrefix(f.New, "\ufeff"); now.Text != want {
-			notes = append(notes, fmt.Sprintf("%s was changed further when it was written (by the editor):\n%s",
+			notes = append(notes, fmt.Sprintf("The editor changed %s further when it was written:\n%s",
 				w.rel(path), capLines(diff.Unified(w.rel(path), w.rel(path), want, now.Text), 100)))
 		}
 	}
@@ -66,9 +66,9 @@ func (w *Writer) format(ctx context.Context, set *change.Set) (notes []string) {
 		text, name, ok, err := w.Formatter.Format(ctx, path, f.New)
 		switch {
 		case err != nil && !errors.Is(err, context.Canceled):
-			notes = append(notes, fmt.Sprintf("The formatter %s failed on %s, which was written unformatted: %s", name, w.rel(path), capLines(err.Error(), 10)))
+			notes = append(notes, fmt.Sprintf("The formatter %s failed on %s; the file was written without formatting: %s", name, w.rel(path), capLines(err.Error(), 10)))
 		case ok && err == nil && text != f.New:
-			notes = append(notes, fmt.Sprintf("The formatter %s changed %s; quote these lines as they are now:\n%s",
+			notes = append(notes, fmt.Sprintf("The formatter %s changed %s; quote these lines in their present form:\n%s",
 				name, w.rel(path), capLines(diff.Unified(w.rel(path), w.rel(path), f.New, text), 100)))
 			*f = f.With(text)
 		}

@@ -148,7 +148,7 @@ func hideLines(err error, secret map[string]*files.File) error {
 	}
 	q := *p
 	q.Lines = nil
-	q.Message = fmt.Sprintf("the lines that the hunk at line %d of the patch quotes are not in %s as quoted; what is there cannot be shown, because reading it needs permission: use the read tool first", p.Line, p.Path)
+	q.Message = fmt.Sprintf("the lines that the hunk at line %d of the patch quotes are not in %s as quoted; the present lines cannot be shown, because reading the file needs permission: use the read tool first", p.Line, p.Path)
 	return &q
 }
 

@@ -289,7 +289,7 @@ func bashNotes(out run.Outcome, limit time.Duration) []string {
 			notes = append(notes, "That file is not complete: "+o.SpillErr)
 		}
 	case o.Truncated:
-		notes = append(notes, fmt.Sprintf("%d of %d bytes are shown; the rest is lost: %s.", o.Bytes-o.Cut, o.Bytes, o.SpillErr))
+		notes = append(notes, fmt.Sprintf("%d of %d bytes are shown; the rest was not saved: %s.", o.Bytes-o.Cut, o.Bytes, o.SpillErr))
 	}
 	if out.Left > 0 {
 		notes = append(notes, fmt.Sprintf("%d process(es) it started still run in the background; they end with the session.", out.Left))

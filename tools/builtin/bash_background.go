@@ -120,7 +120,7 @@ func BashInput(env Env) tools.Tool {
 			return tools.Result{}, err
 		}
 		if p.Text == "" && !p.EOF {
-			return tools.Result{}, &tools.Error{Kind: "empty", Message: "There is nothing to type: give text, or eof to close the input."}
+			return tools.Result{}, &tools.Error{Kind: "empty", Message: "There is nothing to type: set text, or eof to close the input."}
 		}
 		if !j.Running() {
 			return tools.Result{}, &tools.Error{Kind: "ended", Message: j.ID + " has ended, so nothing was typed; bash_output shows how it ended", Err: run.ErrBackgroundEnded}
@@ -163,7 +163,7 @@ func BashKill(env Env) tools.Tool {
 		e.flush(ctx)
 		r := lookResult("End "+j.ID+": "+j.Line(), j, l)
 		if killed {
-			return addNotes(r, []string{"It was ended with all it had started."}), nil
+			return addNotes(r, []string{"It was killed with all processes that it had started."}), nil
 		}
 		return addNotes(r, []string{"It had ended before."}), nil
 	}, tools.WithKind(tools.KindExecute), tools.WithKeep(tools.HeadTail), tools.WithPermission("bash"))
@@ -251,7 +251,7 @@ func lookResult(title string, j *run.BackgroundJob, l run.Look) tools.Result {
 	end := l.Ending
 	switch {
 	case l.Running:
-		notes = append(notes, fmt.Sprintf("It runs in the background for %s now. bash_output shows what comes, bash_input types into it, bash_kill ends it.", since(j.Started)))
+		notes = append(notes, fmt.Sprintf("It has been running in the background for %s. bash_output shows its output, bash_input types into it, bash_kill ends it.", since(j.Started)))
 	case end.TimedOut:
 		notes = append(notes, fmt.Sprintf("ended after its timeout of %d ms", j.Command.Timeout.Milliseconds()))
 	case end.Signal != "":
@@ -271,7 +271,7 @@ func lookResult(title string, j *run.BackgroundJob, l run.Look) tools.Result {
 			notes = append(notes, "That file is not complete: "+o.SpillErr)
 		}
 	case o.Truncated:
-		notes = append(notes, fmt.Sprintf("%d of %d new bytes are shown; the rest is lost: %s.", o.Bytes-o.Cut, o.Bytes, o.SpillErr))
+		notes = append(notes, fmt.Sprintf("%d of %d new bytes are shown; the rest was not saved: %s.", o.Bytes-o.Cut, o.Bytes, o.SpillErr))
 	}
 	if !l.Running {
 		if end.Left > 0 {

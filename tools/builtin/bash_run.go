@@ -68,7 +68,7 @@ func (r *commandRun) runOnce(ctx context.Context) (run.Outcome, error) {
 func (r *commandRun) result(out run.Outcome, limit time.Duration, notes []string) (tools.Result, error) {
 	x := addNotes(bashResult(r.title, r.params.Description, out, limit), notes)
 	if out.TimedOut {
-		return x, &tools.Error{Kind: "timeout", Message: fmt.Sprintf("The command did not end within %d ms and was ended with all it had started.", limit.Milliseconds())}
+		return x, &tools.Error{Kind: "timeout", Message: fmt.Sprintf("The command did not end within %d ms and was killed with all processes that it had started.", limit.Milliseconds())}
 	}
 	if r.ended {
 		return x, &tools.Error{Kind: "cancelled", Message: "The user ended this command while it ran."}

@@ -238,7 +238,7 @@ func TestWithoutASandboxOnRunsNothingAndAskAsks(t *testing.T) {
 func TestProtectedFilesThatComeIntoBeingAreTold(t *testing.T) {
 	s := boxedSession(t, `"allow"`, SandboxSettings{Mode: SandboxOn})
 	r, err := s.call(hidden(t, s, "#!/bin/sh\necho evil >.envrc\n"))
-	if err != nil || !strings.Contains(r.Output, ".envrc came into being") {
+	if err != nil || !strings.Contains(r.Output, ".envrc was created") {
 		t.Errorf("%v %s", err, r.Output)
 	}
 	if _, err := os.Stat(filepath.Join(s.env.Cwd, ".envrc")); err == nil {

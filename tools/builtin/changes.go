@@ -254,7 +254,7 @@ func (c changes) syntaxNote(p proposal) string {
 			path = m.NewPath
 		}
 		if line, broken := symbol.Breaks(path, m.Old, m.New); broken {
-			notes = append(notes, fmt.Sprintf("%s could be parsed before this change and has a syntax error now, at or before line %d. If that is not meant, look at the lines around it.", c.rel(path), line))
+			notes = append(notes, fmt.Sprintf("%s could be parsed before this change and has a syntax error now, at or before line %d. If you did not intend this, check the lines around it.", c.rel(path), line))
 		}
 	}
 	return strings.Join(notes, "\n")
@@ -362,7 +362,7 @@ func (c changes) request(set *change.Set, p proposal) permission.Request {
 		// Deleting one name leaves the file alone.
 		if n := files.Links(m.base.Real); n > 1 && !m.File.Links() && m.Kind != change.Delete && !r.MustAsk {
 			r.MustAsk, r.Always = true, nil
-			r.Why = fmt.Sprintf("%s is a hard link: the file has %d names, and the change shows under all of them, which may lie outside the project", c.rel(m.Path), n)
+			r.Why = fmt.Sprintf("%s is a hard link: the file has %d names, and the change is visible under all of them, also outside the project", c.rel(m.Path), n)
 		}
 	}
 	if p.confirm != "" && !r.MustAsk {

@@ -50,7 +50,7 @@ func rebaseLink(f *change.File) error {
 	if f.Kind == change.Edit && f.OldEncoding != "" {
 		was = f.OldEncoding == change.Link
 	}
-	stale := &tools.Error{Kind: "stale", Message: fmt.Sprintf("%s is not what it was a moment ago; nothing was written.", f.Path)}
+	stale := &tools.Error{Kind: "stale", Message: fmt.Sprintf("%s has just changed; nothing was written. Try again.", f.Path)}
 	if was != link {
 		return stale
 	}

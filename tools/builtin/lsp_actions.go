@@ -256,7 +256,7 @@ func (c *lspCall) undoAction(ctx context.Context) (tools.Result, error) {
 	edits := c.offered.done[c.p.Undo]
 	c.offered.mu.Unlock()
 	if len(edits) == 0 {
-		return tools.Result{}, &tools.Error{Kind: "unknown_action", Message: fmt.Sprintf("The action %q was not carried out in this session, or cannot be undone; change the files with edit.", c.p.Undo)}
+		return tools.Result{}, &tools.Error{Kind: "unknown_action", Message: fmt.Sprintf("The action %q was not run in this session, or cannot be undone; change the files with edit.", c.p.Undo)}
 	}
 	var back []lspbridge.FileEdit
 	for _, e := range edits {
@@ -320,7 +320,7 @@ func (c *lspCall) organizeImports(ctx, asking context.Context) (tools.Result, er
 // offeredNow finds the same action in the text as it is now: by its title and server, at the place to which
 // its line moved. LSP has no identity of actions, so a title is the best there is.
 func (c *lspCall) offeredNow(ctx context.Context, o offeredAction, now string) (lspbridge.Action, error) {
-	gone := &tools.Error{Kind: "stale", Message: fmt.Sprintf("%s has changed, and %q is not offered there any more; list the actions again", c.show(c.path), o.action.Title)}
+	gone := &tools.Error{Kind: "stale", Message: fmt.Sprintf("%s has changed, and %q is no longer offered there; list the actions again", c.show(c.path), o.action.Title)}
 	report := c.Bridge.Diagnostics(ctx, c.path)
 	r, about := lspbridge.Range{End: lspbridge.OffsetPosition(now, len(now))}, []change.Problem{}
 	// An action for the whole file stays one for the whole file, however long that is now.

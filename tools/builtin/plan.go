@@ -47,7 +47,7 @@ func PlanExit(Env) tools.Tool {
 }
 
 // errNoModes is for hosts without a person or without agents; the model continues as it is.
-var errNoModes = &tools.Error{Kind: "unavailable", Message: "The agent cannot be switched, because no user is connected; continue with the present one."}
+var errNoModes = &tools.Error{Kind: "unavailable", Message: "The agent cannot be switched, because no user is connected; continue with the present agent."}
 
 // switchAgent asks, and changes the session's agent when the answer is yes. A no to plan_exit ends the turn; an answer in the person's own
 // words goes to the model, which then improves the plan. A no to plan_enter lets the work continue.

@@ -54,7 +54,7 @@ func (c *symbolCall) replaced(t *target, body string) (string, error) {
 	refuse := func(why string) (string, error) {
 		c.Tracker.Saw(t.file.Real, now)
 		_, line := symbol.Read(t.text, t.sym)
-		return "", &tools.Error{Kind: replace.Conflict, Message: fmt.Sprintf("%s %s: %s; nothing was written. It is now:\n%s\nRepeat the call with a body made on top of these lines.",
+		return "", &tools.Error{Kind: replace.Conflict, Message: fmt.Sprintf("%s %s: %s; nothing was written. It is now:\n%s\nRepeat the call with a body that is based on these lines.",
 			c.call.Tool, t.sym, why, strings.TrimSuffix(numbered(now, line+1), "\n"))}
 	}
 	var stale *files.StaleError
@@ -166,7 +166,7 @@ func commonTail(a, b string) string {
 // the server may have missed is named in a note and not changed.
 func (c *symbolCall) rename(ctx, asking context.Context, t *target, name string) (tools.Result, error) {
 	if c.lsp == nil {
-		return tools.Result{}, &tools.Error{Kind: "unsupported", Message: "No language server is configured, so the uses are not known. Find them with grep and change them with edit."}
+		return tools.Result{}, &tools.Error{Kind: "unsupported", Message: "No language server is configured, so the uses are unknown. Find them with grep and change them with edit."}
 	}
 	edits, err := c.lsp.Rename(asking, t.path, t.position(), name)
 	if err != nil {

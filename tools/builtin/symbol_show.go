@@ -265,7 +265,7 @@ func (c *symbolCall) references(asking context.Context, t *target) (tools.Result
 	from, _ := t.lines()
 	text := fmt.Sprintf("%s %s (%s:%d) is used %s in %s", t.sym.Kind, t.sym, c.show(t.path), from, textutil.Plural(uses, "time"), textutil.Plural(files, "file"))
 	if uses == 0 {
-		text = fmt.Sprintf("%s %s (%s:%d) is not used anywhere the language server looks", t.sym.Kind, t.sym, c.show(t.path), from)
+		text = fmt.Sprintf("%s %s (%s:%d) is not used in any file that the language server checks", t.sym.Kind, t.sym, c.show(t.path), from)
 	}
 	if out.Len() > 0 {
 		text += "\n" + strings.TrimSuffix(out.String(), "\n")

@@ -27,7 +27,7 @@ type taskParams struct {
 func Task(e Env) tools.Tool {
 	return tools.New("task", taskText, func(ctx context.Context, p taskParams, call *tools.Call) (tools.Result, error) {
 		if call.Host.Spawner == nil {
-			return tools.Result{}, &tools.Error{Kind: "unavailable", Message: "This session cannot start sub-agents; do the job yourself."}
+			return tools.Result{}, &tools.Error{Kind: "unavailable", Message: "This session cannot start sub-agents; do the task yourself."}
 		}
 		title := fmt.Sprintf("%s (@%s)", p.Description, p.SubagentType)
 		// The pattern is the sub-agent's name, so that a rule can deny one of them; describeTask then does not offer it.
@@ -44,7 +44,7 @@ func Task(e Env) tools.Tool {
 		out := tools.Result{Title: title, Metadata: map[string]any{"sessionId": r.ID, "model": r.Model, "steps": r.Steps}}
 		if r.Running {
 			out.Metadata["background"] = true
-			out.Output = fmt.Sprintf("<task id=%q state=\"running\">\n<summary>\nThe task runs in the background. You are told when it is done; go on with something else.\n</summary>\n</task>", r.ID)
+			out.Output = fmt.Sprintf("<task id=%q state=\"running\">\n<summary>\nThe task runs in the background. You get a message when it is done; continue with something else.\n</summary>\n</task>", r.ID)
 			return out, nil
 		}
 		// The result has the id, so that a later call can continue this task (task_id).

@@ -161,9 +161,9 @@ func (w *Writer) rebase(set *change.Set) (*change.Set, []string, error) {
 		case f.Kind != change.Create && now.Text != f.Old:
 			moved, err := f.Rebase(now.Text)
 			if err != nil {
-				return nil, nil, &tools.Error{Kind: "stale", Err: err, Message: fmt.Sprintf("File %s changed while this was being decided, in the same lines; nothing was written.%s", f.Path, w.describeChange(now, f.Old))}
+				return nil, nil, &tools.Error{Kind: "stale", Err: err, Message: fmt.Sprintf("File %s changed in the same lines while the user decided; nothing was written.%s", f.Path, w.describeChange(now, f.Old))}
 			}
-			notes = append(notes, fmt.Sprintf("%s had changed meanwhile in other lines; your change was merged with that:\n%s",
+			notes = append(notes, fmt.Sprintf("%s had been changed in other lines; your change was merged with that:\n%s",
 				w.rel(f.Path), capLines(diff.Unified(w.rel(f.Path), w.rel(f.Path), f.Old, now.Text), 100)))
 			*f = moved
 		}

@@ -63,7 +63,7 @@ func (b *Blobs) Put(text string) (ref string, err error) {
 	// Setting the time also tests whether the content is stored already.
 	if os.Chtimes(path, now, now) != nil {
 		if err := b.write(path, text); err != nil {
-			return "", fmt.Errorf("a checkpoint's content could not be kept: %w", err)
+			return "", fmt.Errorf("a checkpoint's content could not be stored: %w", err)
 		}
 	}
 	b.mu.Lock()

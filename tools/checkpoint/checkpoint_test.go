@@ -143,7 +143,7 @@ func TestARestoreKeepsWhatThePersonWrote(t *testing.T) {
 	if want := map[string]Status{"/a": Merged, "/b": Conflict, "/c": Restored}; !maps.Equal(got, want) {
 		t.Errorf("got %v", got)
 	}
-	if s := plan.String(); s != "2 files restored (1 of them merged with what you wrote since), 1 left alone: you changed the same lines" {
+	if s := plan.String(); s != "2 files restored (1 of them merged with what you wrote since), 1 not changed: you changed the same lines" {
 		t.Error(s)
 	}
 }

@@ -210,7 +210,7 @@ func byName(all []*piece, refs []change.Ref) ([]*piece, error) {
 		}
 	}
 	if len(out) == 0 {
-		return nil, errors.New("nothing of what was named is in this session")
+		return nil, errors.New("this session has no change with the given names")
 	}
 	return out, nil
 }
@@ -430,7 +430,7 @@ func (p *Plan) String() string {
 		s += fmt.Sprintf(" (%d of them merged with what you wrote since)", n[Merged])
 	}
 	if n[Conflict] > 0 {
-		s += fmt.Sprintf(", %d left alone: you changed the same lines", n[Conflict])
+		s += fmt.Sprintf(", %d not changed: you changed the same lines", n[Conflict])
 	}
 	if n[Failed] > 0 {
 		s += fmt.Sprintf(", %d cannot be restored", n[Failed])

@@ -80,7 +80,7 @@ func (s stamp) content(path string) ([]byte, error) {
 	target, err := os.Readlink(path)
 	// A change set holds text; a target in other bytes could not be written back.
 	if err == nil && !utf8.ValidString(target) {
-		err = errors.New("the link's target is no UTF-8")
+		err = errors.New("the link's target is not UTF-8")
 	}
 	return []byte(target), err
 }

@@ -190,7 +190,7 @@ func (h *Host) canStay(f file, was unit, child *child) bool {
 	if h.ended[f.path]++; h.ended[f.path] < maxSlow {
 		return false
 	}
-	h.notice("warning", fmt.Sprintf("The plugin %s is left out: it ended %d times by itself (%v).", f.path, maxSlow, was.source.loss()))
+	h.notice("warning", fmt.Sprintf("The plugin %s is not started again: it ended %d times by itself (%v).", f.path, maxSlow, was.source.loss()))
 	return true
 }
 

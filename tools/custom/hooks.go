@@ -87,7 +87,7 @@ func hook[T any](ctx context.Context, h *Host, name string, input any, output T)
 		}
 		var next T
 		if err := json.Unmarshal(raw, &next); err != nil {
-			return output, &HookError{File: s.file.path, Hook: name, Err: fmt.Errorf("it left an output that cannot be read: %w", err)}
+			return output, &HookError{File: s.file.path, Hook: name, Err: fmt.Errorf("its output cannot be read: %w", err)}
 		}
 		output = next
 	}
@@ -98,9 +98,9 @@ func hook[T any](ctx context.Context, h *Host, name string, input any, output T)
 // endless loop does not, so its worker is ended and the file loaded again. The ping runs on a goroutine of its own, as the turn has
 // already waited for the whole limit.
 func (h *Host) cutOff(s *source, name string, slow *slowError) {
-	text := fmt.Sprintf("The plugin %s was cut off: its hook %s did not answer within %s.", s.file.path, name, slow.limit)
+	text := fmt.Sprintf("The plugin %s was interrupted: its hook %s did not answer within %s.", s.file.path, name, slow.limit)
 	if s.wasSlow(name) == maxSlow {
-		text += fmt.Sprintf(" It happened %d times; the hook is left out from now on.", maxSlow)
+		text += fmt.Sprintf(" This happened %d times; the hook is not called any more.", maxSlow)
 	}
 	h.notice("warning", text)
 	h.closed.Go(func() {

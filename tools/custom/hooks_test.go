@@ -219,7 +219,7 @@ func TestSlowHooks(t *testing.T) {
 	if p.Has(t.Context(), hookShell) {
 		t.Error("not left out")
 	}
-	if s := p.said(); !strings.Contains(s, "waits.js was cut off: its hook shell.env did not answer within 100ms. It happened 3 times") {
+	if s := p.said(); !strings.Contains(s, "waits.js was interrupted: its hook shell.env did not answer within 100ms. This happened 3 times") {
 		t.Error(s)
 	}
 	if c := p.ChatParams(t.Context(), "s", "a", "p", "m", Params{}); c.Temperature == nil {
@@ -240,7 +240,7 @@ func TestSlowHooks(t *testing.T) {
 		}
 		p.Define(t.Context(), tools.Tool{ID: "read", Parameters: json.RawMessage(`{}`)})
 	}
-	if p.Has(t.Context(), hookDefinition) || !strings.Contains(p.said(), "exits.js is left out: it ended 3 times by itself") {
+	if p.Has(t.Context(), hookDefinition) || !strings.Contains(p.said(), "exits.js is not started again: it ended 3 times by itself") {
 		t.Error(p.said())
 	}
 }

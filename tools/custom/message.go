@@ -48,7 +48,7 @@ func (h *Host) ChatMessage(ctx context.Context, m Message) []MessagePart {
 	}
 	var changed []MessagePart
 	if err := json.Unmarshal(out.Parts, &changed); err != nil {
-		h.notice("warning", fmt.Sprintf("A plugin left parts of a message that cannot be read (%s): %v", hookMessage, err))
+		h.notice("warning", fmt.Sprintf("A plugin returned parts of a message that cannot be read (%s): %v", hookMessage, err))
 		return m.Parts
 	}
 	return changed

@@ -88,7 +88,7 @@ func (h *Host) open(ctx context.Context, f file, running func() (*child, error))
 	for _, name := range l.Hooks {
 		s.hooks[name] = true
 		if !slices.Contains(known, name) {
-			h.notice("warning", fmt.Sprintf("%s: the hook %s is not known here and is never called", f.path, name))
+			h.notice("warning", fmt.Sprintf("%s: Pillion does not know the hook %s and never calls it", f.path, name))
 		}
 	}
 	// In OpenCode a config hook may change the configuration. Here the settings files alone decide, so that a person can read what is in force.
@@ -138,7 +138,7 @@ func (s *source) load(ctx context.Context, code string) (*loaded, error) {
 	case <-s.gone:
 		return nil, s.loss()
 	case <-timer.C:
-		return nil, fmt.Errorf("its top level did not come to an end within %s", loadLimit)
+		return nil, fmt.Errorf("its top level did not end within %s", loadLimit)
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -248,7 +248,7 @@ func (s *source) current(ctx context.Context) (*source, error) {
 	if now := s.host.again(ctx, s.file.path); now != nil {
 		return now, nil
 	}
-	return nil, &tools.Error{Kind: "unavailable", Message: fmt.Sprintf("%s cannot be loaded any more (%v). Tell the user.", s.file.path, s.loss())}
+	return nil, &tools.Error{Kind: "unavailable", Message: fmt.Sprintf("%s can no longer be loaded (%v). Tell the user.", s.file.path, s.loss())}
 }
 
 // again reloads a file whose code has ended. It returns nil if the file cannot be loaded or does not exist any more.
@@ -304,7 +304,7 @@ func (s *source) exchange(ctx context.Context, op, name string, input json.RawMe
 				return m.Result, nil
 			}
 		case <-s.gone:
-			return nil, &tools.Error{Kind: "crashed", Message: fmt.Sprintf("The tool's code (%s) ended during the call: %v. It is loaded anew at the next call.", s.file.path, s.loss())}
+			return nil, &tools.Error{Kind: "crashed", Message: fmt.Sprintf("The tool's code (%s) ended during the call: %v. It is loaded again at the next call.", s.file.path, s.loss())}
 		case <-ctx.Done():
 			s.abort(id, answers)
 			return nil, ctx.Err()
@@ -371,7 +371,7 @@ func result(raw json.RawMessage) (tools.Result, error) {
 		} `json:"attachments"`
 	}
 	if err := json.Unmarshal(raw, &r); err != nil {
-		return tools.Result{}, &tools.Error{Kind: "custom", Message: "The tool's answer has no shape that can be read: " + err.Error()}
+		return tools.Result{}, &tools.Error{Kind: "custom", Message: "The tool's answer has a form that cannot be read: " + err.Error()}
 	}
 	out := tools.Result{Title: r.Title, Output: r.Output, Metadata: r.Metadata}
 	for _, a := range r.Attachments {

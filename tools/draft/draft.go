@@ -119,7 +119,7 @@ const (
 // The errors that callers test with errors.Is. ErrTooMany and ErrPlace come from Create; the text that wraps them says what to do.
 var (
 	ErrTooMany = errors.New("there are too many drafts of this project")
-	ErrPlace   = errors.New("no draft can be made of this folder")
+	ErrPlace   = errors.New("no draft can be created for this folder")
 	// ErrBusy is returned by Acquire while another session or process holds the draft.
 	ErrBusy = errors.New("a session is working in this draft")
 )
@@ -153,7 +153,7 @@ func Create(ctx context.Context, o Options) (*Draft, error) {
 	}
 	// Otherwise the overlay's lower layer would contain its own upper one, and Pillion's state would become part of what is landed.
 	if project == "/" || paths.Within(project, o.Dir) {
-		return nil, fmt.Errorf("%w: %s holds Pillion's own state (%s); work in a folder below it", ErrPlace, project, o.Dir)
+		return nil, fmt.Errorf("%w: %s contains Pillion's own state (%s); work in a folder below it", ErrPlace, project, o.Dir)
 	}
 	// Rejected drafts count for the size, not for the number: a person who rejects twenty drafts must still get the next one.
 	have, err := List(o.Dir, project)

@@ -191,7 +191,7 @@ func (l mounted) mount() error {
 	// A mount call that succeeded is not enough: the path must lead to the overlay, whose folders have a device number of their own.
 	// Otherwise the program would write to the project.
 	if err := unix.Stat(l.At, &is); err != nil || is.Dev == was.Dev {
-		return fmt.Errorf("an overlay over %s: it does not show there (%v)", l.At, err)
+		return fmt.Errorf("an overlay over %s: it is not visible there (%v)", l.At, err)
 	}
 	return nil
 }
@@ -594,7 +594,7 @@ func foreign(ctx context.Context, roots []string) string {
 			}
 			if st.Uid != uid || st.Gid != gid {
 				mu.Lock()
-				found = fmt.Sprintf("%s belongs to another user or group (%d:%d), and a layer over it could not copy it", path, st.Uid, st.Gid)
+				found = fmt.Sprintf("%s belongs to another user or group (%d:%d), and an overlay could not copy it", path, st.Uid, st.Gid)
 				mu.Unlock()
 				return
 			}

@@ -287,7 +287,7 @@ func plainParents(root, rel string) error {
 		}
 		at := filepath.Join(root, filepath.FromSlash(rel[:i]))
 		if fi, err := os.Lstat(at); err == nil && !fi.IsDir() {
-			return fmt.Errorf("%s cannot be landed: %s is no folder any more", rel, rel[:i])
+			return fmt.Errorf("%s cannot be landed: %s is not a folder any more", rel, rel[:i])
 		}
 	}
 	return nil

@@ -110,7 +110,7 @@ func (g *grouping) renames() {
 		}
 		title := fmt.Sprintf("verified rename %s → %s, %s", c.sym.Name(), to, textutil.Plural(places, "place"))
 		if places < total {
-			title = fmt.Sprintf("verified rename %s → %s, %d of %d places; the others are in hunks that change more, or were left", c.sym.Name(), to, places, total)
+			title = fmt.Sprintf("verified rename %s → %s, %d of %d places; the others are in hunks with other changes, or were not renamed", c.sym.Name(), to, places, total)
 		}
 		g.add(change.GroupRename, title, hunks)
 	}

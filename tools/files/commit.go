@@ -450,7 +450,7 @@ func overwrite(path string, old, new []byte) error {
 	err = put(new)
 	if err != nil && !errors.Is(err, errCrash) {
 		if e := put(old); e != nil {
-			return fmt.Errorf("%w; and the old text could not be put back: %v", err, e)
+			return fmt.Errorf("%w; the old text could not be restored: %v", err, e)
 		}
 	}
 	return err

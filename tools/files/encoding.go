@@ -94,7 +94,7 @@ func Encode(text string, e Encoding) ([]byte, error) {
 			// range gives RuneError for a stray byte and for a U+FFFD in the text; only the first has width 1.
 			if r == utf8.RuneError {
 				if _, n := utf8.DecodeRuneInString(text[i:]); n == 1 {
-					return nil, fmt.Errorf("line %d holds bytes that are not text: %w (%s)", 1+strings.Count(text[:i], "\n"), ErrUnencodable, e)
+					return nil, fmt.Errorf("line %d contains bytes that are not text: %w (%s)", 1+strings.Count(text[:i], "\n"), ErrUnencodable, e)
 				}
 			}
 			if r >= 0x10000 {

@@ -56,13 +56,13 @@ func writableDir(dir string) error {
 		case !fi.IsDir():
 			return fmt.Errorf("%s is not a directory", dir)
 		case fi.Mode().Perm()&0o222 == 0:
-			return fmt.Errorf("the folder %s %w (mode %04o); make it writable first if files in it may come and go", dir, ErrReadOnly, fi.Mode().Perm())
+			return fmt.Errorf("the folder %s %w (mode %04o); make it writable first, so that files in it can be created and deleted", dir, ErrReadOnly, fi.Mode().Perm())
 		}
 		switch err := mayWrite(dir); {
 		case errors.Is(err, syscall.EROFS):
 			return explain(dir, err)
 		case err != nil:
-			return fmt.Errorf("no file can be made or removed in the folder %s: it does not belong to this user: %w", dir, fs.ErrPermission)
+			return fmt.Errorf("no file can be created or removed in the folder %s: it does not belong to this user: %w", dir, fs.ErrPermission)
 		}
 		return nil
 	}

@@ -21,7 +21,7 @@ var (
 	ErrNotRegular = errors.New("not a regular file")
 	ErrIsDir      = errors.New("is a directory, not a file")
 	ErrSwapped    = errors.New("was replaced by a symbolic link while it was being opened; try again")
-	ErrBlocks     = errors.New("has nothing to read right now; reading would wait")
+	ErrBlocks     = errors.New("has nothing to read now, and reading it would block")
 )
 
 // File is a file as the person sees it.

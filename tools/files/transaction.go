@@ -317,7 +317,7 @@ func (t *transaction) giveUp(cause error) error {
 		}
 	}
 	if len(left) > 0 { // keep backups and journal: Recover tries again
-		return fmt.Errorf("%w; taking the change back failed too: %v", cause, left)
+		return fmt.Errorf("%w; undoing the change failed too: %v", cause, left)
 	}
 	t.cleanUp()
 	for i := t.made - 1; i >= 0; i-- {

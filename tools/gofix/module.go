@@ -29,7 +29,7 @@ import (
 
 // ErrNoModule means that the file is in no Go module, that the sources of the standard library were not found, or that the module
 // has more than maxFiles files. Callers then offer no fix and report no failure.
-var ErrNoModule = errors.New("the file belongs to no Go module that can be read")
+var ErrNoModule = errors.New("the file is in no Go module that can be read")
 
 // maxFiles limits the size of a module; checking a larger one for each candidate would take too long.
 const maxFiles = 1500

@@ -37,7 +37,7 @@ func (e *UntrustedError) Error() string {
 	if e.Reason.Place != "" {
 		what += " (" + e.Reason.Place + ")"
 	}
-	return fmt.Sprintf("%s does not count: the folder %s is not trusted; run pillion trust in it if you trust what it contains", what, e.Reason.Folder)
+	return fmt.Sprintf("%s is not used: the folder %s is not trusted; run pillion trust in it if you trust what it contains", what, e.Reason.Folder)
 }
 
 // Check refuses, with an *UntrustedError, a reason that is in a file of an untrusted folder.

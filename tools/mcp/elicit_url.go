@@ -26,7 +26,7 @@ const opened = "I have been there"
 func (v *server) elicitURL(ctx context.Context, r *running, p *sdk.ElicitParams) (*sdk.ElicitResult, error) {
 	address, host := page(p.URL)
 	if address == "" {
-		v.set.o.Log.Warn("mcp: an address that is not shown", "server", v.Name, "url", tools.Cut(p.URL, 200))
+		v.set.o.Log.Warn("mcp: an address that is hidden", "server", v.Name, "url", tools.Cut(p.URL, 200))
 		return &sdk.ElicitResult{Action: "decline"}, nil
 	}
 	no := false

@@ -45,9 +45,9 @@ type signInError struct {
 // Error continues a sentence in which the caller names the server, and ends with the command to run.
 func (e *signInError) Error() string {
 	if len(e.more) > 0 {
-		return fmt.Sprintf("it wants more rights (%s) than you signed in with: pillion mcp login %s", tools.Cut(strings.Join(e.more, " "), 200), e.server)
+		return fmt.Sprintf("it needs more rights (%s) than you signed in with: pillion mcp login %s", tools.Cut(strings.Join(e.more, " "), 200), e.server)
 	}
-	return fmt.Sprintf("it wants you to sign in: pillion mcp login %s", e.server)
+	return fmt.Sprintf("it needs you to sign in: pillion mcp login %s", e.server)
 }
 
 // signedIn is a stored sign-in, the JSON of a file that only its owner can read. It has the endpoints too, so that a refresh needs no
@@ -148,7 +148,7 @@ func (k *keeping) Token() (*oauth2.Token, error) {
 		in.Token = t
 		k.in = in
 		if err := k.file.save(in); err != nil {
-			k.file.log.Warn("mcp: the sign-in could not be kept", "server", k.file.server, "err", err)
+			k.file.log.Warn("mcp: the sign-in could not be saved", "server", k.file.server, "err", err)
 		}
 	}
 	return t, nil
@@ -229,7 +229,7 @@ func (f *signInFile) lacks(scopes []string, why string) (more []string) {
 	if len(more) > 0 {
 		in.Wanted = more
 		if err := f.save(in); err != nil {
-			f.log.Warn("mcp: the missing rights could not be kept", "server", f.server, "err", err)
+			f.log.Warn("mcp: the missing rights could not be saved", "server", f.server, "err", err)
 		}
 	}
 	return more
@@ -268,12 +268,12 @@ const loginMax = 5 * time.Minute
 func (s *Set) Login(ctx context.Context, name string, open func(address string) error) error {
 	v := s.find(name)
 	if v == nil || v.URL == "" {
-		return fmt.Errorf("%s is no remote MCP server of the configuration", name)
+		return fmt.Errorf("%s is not a remote MCP server of the configuration", name)
 	}
 	if v.NoOAuth {
-		return fmt.Errorf("sign-in is switched off for %s (oauth: false)", name)
+		return fmt.Errorf("sign-in is turned off for %s (oauth: false)", name)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, loginMax, fmt.Errorf("no sign-in came back within %s", loginMax))
+	ctx, cancel := context.WithTimeoutCause(ctx, loginMax, fmt.Errorf("the sign-in did not finish within %s", loginMax))
 	defer cancel()
 	// The listener is opened first: its address is a part of the client's registration.
 	back, err := newCallback()
@@ -293,7 +293,7 @@ func (s *Set) Login(ctx context.Context, name string, open func(address string) 
 			in := &signedIn{URL: v.URL, ClientID: c.ClientID, Secret: c.ClientSecret, AuthURL: c.Endpoint.AuthURL, TokenURL: c.Endpoint.TokenURL,
 				Style: int(c.Endpoint.AuthStyle), Scopes: c.Scopes, Token: t}
 			if err := v.signIn.save(in); err != nil {
-				return nil, fmt.Errorf("the sign-in could not be kept: %w", err)
+				return nil, fmt.Errorf("the sign-in could not be saved: %w", err)
 			}
 			return &keeping{ctx: ctx, file: v.signIn, in: in}, nil
 		},
@@ -359,7 +359,7 @@ type callback struct {
 func newCallback() (*callback, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return nil, fmt.Errorf("no address for the sign-in to come back to: %w", err)
+		return nil, fmt.Errorf("no address for the sign-in's redirect: %w", err)
 	}
 	c := &callback{url: fmt.Sprintf("http://%s/callback", l.Addr()), got: make(chan *auth.AuthorizationResult, 1), failed: make(chan error, 1)}
 	mux := http.NewServeMux()

@@ -77,7 +77,7 @@ func (v *server) live(ctx context.Context) {
 		if errors.As(err, &signIn) {
 			v.setState(SignIn, err.Error())
 			v.set.changed() // its tools are gone
-			v.set.notice("warning", fmt.Sprintf("The MCP server %s wants you to sign in: pillion mcp login %s", v.Name, v.Name))
+			v.set.notice("warning", fmt.Sprintf("The MCP server %s needs you to sign in: pillion mcp login %s", v.Name, v.Name))
 			return
 		}
 		if errors.Is(err, sdk.ErrSessionMissing) && time.Since(began) > firstPause {
@@ -99,7 +99,7 @@ func (v *server) live(ctx context.Context) {
 		v.setState(Failed, err.Error())
 		// One notice for a series of failures; the next one is that the server is off.
 		if len(failures) == 1 {
-			v.set.notice("warning", fmt.Sprintf("The MCP server %s failed: %v. It is tried again.", v.Name, err))
+			v.set.notice("warning", fmt.Sprintf("The MCP server %s failed: %v. Pillion starts it again.", v.Name, err))
 		}
 		v.markTried()
 		select {
@@ -259,7 +259,7 @@ func (v *server) connected(ctx context.Context) (*sdk.ClientSession, error) {
 	if reason != "" {
 		reason = ": " + reason
 	}
-	return nil, &tools.Error{Kind: "unavailable", Message: fmt.Sprintf("The MCP server %s is not there (%s%s). Go on without it, or tell the user.", v.Name, state, reason)}
+	return nil, &tools.Error{Kind: "unavailable", Message: fmt.Sprintf("The MCP server %s is not available (%s%s). Continue without it, or tell the user.", v.Name, state, reason)}
 }
 
 // listing returns a server's tools and capabilities. It returns them after a crash too: the server is being restarted, a call waits for it,

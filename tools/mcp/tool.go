@@ -121,7 +121,7 @@ func (v *server) call(ctx context.Context, name string, input json.RawMessage, c
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	silence := time.AfterFunc(v.Timeout, func() {
-		cancel(&tools.Error{Kind: "timeout", Message: fmt.Sprintf("The MCP server %s did not answer %s within %s. It may still be at work; don't repeat the call blindly.", v.Name, name, v.Timeout)})
+		cancel(&tools.Error{Kind: "timeout", Message: fmt.Sprintf("The MCP server %s did not answer %s within %s. It may still be working; check before you repeat the call.", v.Name, name, v.Timeout)})
 	})
 	defer silence.Stop()
 	r := &running{call: call, token: call.CallID, silence: silence, limit: v.Timeout}
@@ -151,7 +151,7 @@ func (v *server) call(ctx context.Context, name string, input json.RawMessage, c
 			return tools.Result{}, ctx.Err()
 		case errors.Is(err, sdk.ErrConnectionClosed), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 			v.dropSession(session)
-			return tools.Result{}, &tools.Error{Kind: "unavailable", Message: fmt.Sprintf("The MCP server %s ended during the call; whether %s was done is not known. It is being started again.", v.Name, name), Err: err}
+			return tools.Result{}, &tools.Error{Kind: "unavailable", Message: fmt.Sprintf("The MCP server %s ended during the call; it is unknown whether %s was done. Pillion starts it again.", v.Name, name), Err: err}
 		}
 		return tools.Result{}, &tools.Error{Kind: "mcp", Message: fmt.Sprintf("%s: %v", v.Name, err), Err: err}
 	}

@@ -101,7 +101,7 @@ func (v *server) connect(ctx context.Context) (*sdk.ClientSession, *trouble, err
 	// Checked here, as the error of an HTTP client for such an address does not name the mistake.
 	u, err := url.Parse(v.URL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, nil, fmt.Errorf("%q is no http or https address", v.URL)
+		return nil, nil, fmt.Errorf("%q is not an http or https address", v.URL)
 	}
 	hc := v.httpClient()
 	if v.SSE {

@@ -20,7 +20,7 @@ func Lint(rs Ruleset) []string {
 	var out []string
 	for i, r := range rs {
 		if near := nearName(r.Permission); near != "" {
-			out = append(out, fmt.Sprintf("%spermission %q is none of Pillion's; did you mean %q?", origin(r), r.Permission, near))
+			out = append(out, fmt.Sprintf("%spermission %q is not one of Pillion's; did you mean %q?", origin(r), r.Permission, near))
 		}
 		for _, later := range rs[i+1:] {
 			if later.Action != r.Action && later.Pattern == "*" && (later.Permission == "*" || later.Permission == r.Permission) {

@@ -43,7 +43,7 @@ func (q *query) multiple(stage string, places []place, total int) *Error {
 func (q *query) oversize(p place) *Error {
 	first, last := q.src.lineAt(p.start)+1, q.src.lineAt(p.end)+1
 	return &Error{Kind: Oversize, Lines: []int{first}, Message: fmt.Sprintf(
-		"the closest match (%s, %d bytes) is much larger than oldString (%d lines, %d bytes) and would swallow text that was not quoted; read these lines and quote all of them exactly",
+		"the closest match (%s, %d bytes) is much larger than oldString (%d lines, %d bytes) and would replace text that was not quoted; read these lines and quote all of them exactly",
 		lineRange(first, last), p.end-p.start, strings.Count(q.old, "\n")+1, len(q.old))}
 }
 

@@ -96,7 +96,7 @@ func Apply(text, old, new string, all bool) (Result, error) {
 			hits := occurrences(q.src.text, q.src.text[first.start:first.end], fits)
 			if grown := len(hits) * max(0, len(new)-(first.end-first.start)); grown > mostGrowth {
 				return Result{}, &Error{Kind: Oversize, Message: fmt.Sprintf(
-					"replacing all %d places would make the file %d MiB larger; that is hardly meant, quote more so that fewer places match", len(hits), grown>>20)}
+					"replacing all %d places would make the file %d MiB larger; this is probably not intended; quote more so that fewer places match", len(hits), grown>>20)}
 			}
 			return q.result(Stages[i], first, hits, places, new)
 		}
@@ -141,7 +141,7 @@ func (q *query) glued(p place, new string) error {
 	text := q.src.text
 	said := func(where, line string) error {
 		return &Error{Kind: Conflict, Lines: []int{q.src.lineAt(p.start) + 1}, Message: fmt.Sprintf(
-			"oldString %s with a line break and newString does not, so the new text would stand on one line with %s; nothing was changed. Quote and give whole lines, both with the line break or both without", where, show(line, 0))}
+			"oldString %s with a line break and newString does not, so the new text would be on one line with %s; nothing was changed. Quote and give whole lines, both with the line break or both without", where, show(line, 0))}
 	}
 	if strings.HasPrefix(q.old, "\n") && !blank(new) && p.start > 0 && text[p.start-1] != '\n' {
 		return said("begins", q.src.line(q.src.lineAt(p.start)))

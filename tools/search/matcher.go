@@ -27,7 +27,7 @@ type needle struct {
 }
 
 // errMultiline is the error for patterns that would have to match across lines. Both engines return it.
-var errMultiline = errors.New(`the pattern holds a line break (\n), but lines are searched one at a time; search for one of its lines, then read the file around it`)
+var errMultiline = errors.New(`the pattern contains a line break (\n), but lines are searched one at a time; search for one of its lines, then read the file around it`)
 
 // PatternError reports a pattern that no engine can use. Its text is the engine's.
 type PatternError struct{ Message string }

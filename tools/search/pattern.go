@@ -410,7 +410,7 @@ func expand(s string) ([]string, error) {
 				for _, in := range inner {
 					for _, t := range tails {
 						if out = append(out, s[:open]+in+t); len(out) > maxAlternatives {
-							return nil, fmt.Errorf("its braces stand for more than %d patterns", maxAlternatives)
+							return nil, fmt.Errorf("its braces expand to more than %d patterns", maxAlternatives)
 						}
 					}
 				}

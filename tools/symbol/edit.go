@@ -213,4 +213,4 @@ func reindentBody(text, there, body string, beside bool) (string, error) {
 }
 
 // ErrDepth means that a line of the new text could belong to two depths.
-var ErrDepth = errors.New("the indentation of body does not tell how deep each line belongs; give every line as it shall stand in the file")
+var ErrDepth = errors.New("the indentation of body does not show how deep each line belongs; indent every line as it must be in the file")

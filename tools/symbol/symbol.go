@@ -43,7 +43,7 @@ var (
 	ErrNoGrammar = errors.New("no grammar for this kind of file") // or Pillion was built without cgo
 	ErrTooBig    = errors.New("the file is too big to be parsed")
 	ErrSlow      = errors.New("parsing took too long")
-	ErrNotText   = errors.New("the file is not clean UTF-8 text")
+	ErrNotText   = errors.New("the file is not valid UTF-8 text, or contains NUL")
 )
 
 // maxText is the longest text that is parsed, in bytes. A syntax tree takes about twenty times the memory of its text,

@@ -47,7 +47,7 @@ func (e *PrivateError) Metadata() bool {
 var metadata = prefixes("169.254.0.0/16", "fe80::/10", "fd00:ec2::/32", "100.100.100.200/32", "192.0.0.192/32", "168.63.129.16/32")
 
 func (e *PrivateError) Error() string {
-	return fmt.Sprintf("%s is %s, an address of this machine or a private network, which is not fetched from. The user can allow it: \"web\": {\"allow\": [%q]} in pillion.jsonc", e.Host, e.IP, e.Host)
+	return fmt.Sprintf("%s is %s, an address of this machine or a private network, and is not fetched. The user can allow it: \"web\": {\"allow\": [%q]} in pillion.jsonc", e.Host, e.IP, e.Host)
 }
 
 // special are non-public ranges that the methods of netip.Addr do not cover, from the IANA special-purpose address registries.

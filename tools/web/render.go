@@ -23,7 +23,7 @@ const maxDepth = 256
 func (p *Page) render(text string, f Format) (*Page, error) {
 	doc, err := html.Parse(strings.NewReader(text))
 	if err != nil {
-		return nil, fmt.Errorf("%s is no HTML that can be read: %w", p.URL, err)
+		return nil, fmt.Errorf("%s is not HTML that can be read: %w", p.URL, err)
 	}
 	p.Title = title(doc)
 	switch f {
@@ -43,7 +43,7 @@ func (p *Page) render(text string, f Format) (*Page, error) {
 	}
 	out, err := c.ConvertNode(doc, converter.WithDomain(domain))
 	if err != nil {
-		return nil, fmt.Errorf("%s could not be turned into Markdown (%w); ask for format text or html", p.URL, err)
+		return nil, fmt.Errorf("%s could not be converted to Markdown (%w); use the format text or html", p.URL, err)
 	}
 	p.Text = string(bytes.TrimSpace(out))
 	return p, nil

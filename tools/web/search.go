@@ -252,7 +252,7 @@ func (e Engine) searxng(ctx context.Context, q Query) (string, error) {
 		}
 	}
 	if err := json.Unmarshal(raw, &r); err != nil {
-		return "", errors.New("searxng: no JSON; switch the json format on in the instance's settings (search.formats)")
+		return "", errors.New("searxng did not answer with JSON; enable the json format in the instance's settings (search.formats)")
 	}
 	var hits []hit
 	for _, x := range r.Results {
@@ -278,7 +278,7 @@ func plainText(s string) string {
 func (e Engine) send(ctx context.Context, method, at string, body []byte, headers map[string]string) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, method, at, bytes.NewReader(body))
 	if err != nil {
-		return nil, fmt.Errorf("%s: its address is no web address", e.Provider)
+		return nil, fmt.Errorf("%s: its address is not a web address", e.Provider)
 	}
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
@@ -303,7 +303,7 @@ func (e Engine) send(ctx context.Context, method, at string, body []byte, header
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	switch {
 	case resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden:
-		return nil, fmt.Errorf("%s does not take the key (%s); the user checks websearch.key", e.Provider, resp.Status)
+		return nil, fmt.Errorf("%s does not accept the key (%s); the user must correct websearch.key", e.Provider, resp.Status)
 	case resp.StatusCode == http.StatusTooManyRequests:
 		return nil, fmt.Errorf("%s: too many searches for now; continue without it, or try later", e.Provider)
 	case resp.StatusCode/100 != 2:

@@ -113,7 +113,7 @@ type Page struct {
 func Clean(raw string) (*url.URL, error) {
 	raw = strings.TrimSpace(raw)
 	if len(raw) > maxURL {
-		return nil, fmt.Errorf("the address is %d bytes long, more than the %d that are sent", len(raw), maxURL)
+		return nil, fmt.Errorf("the address is %d bytes long, the limit is %d", len(raw), maxURL)
 	}
 	if raw != "" && !strings.Contains(raw, "://") {
 		raw = "https://" + raw
@@ -281,7 +281,7 @@ func read(resp *http.Response, f Format) (*Page, error) {
 		return nil, tooLarge(resp.Request.URL)
 	}
 	if e := resp.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") { // gzip was decoded before; no other encoding was requested
-		return nil, fmt.Errorf("%s is packed with %s although that was not asked for; download it with a command if you need it", resp.Request.URL, e)
+		return nil, fmt.Errorf("%s is encoded with %s, which was not requested; download it with a command if you need it", resp.Request.URL, e)
 	}
 	kind := resp.Header.Get("Content-Type")
 	if kind == "" {
@@ -296,7 +296,7 @@ func read(resp *http.Response, f Format) (*Page, error) {
 	switch {
 	case media == "image/png", media == "image/jpeg", media == "image/gif", media == "image/webp", media == "application/pdf":
 		if is := http.DetectContentType(body); strings.HasPrefix(is, "text/html") { // otherwise the model's provider would refuse the whole request
-			return nil, fmt.Errorf("%s calls itself %s and is %s", p.URL, media, is)
+			return nil, fmt.Errorf("%s is declared as %s but is %s", p.URL, media, is)
 		}
 		p.Data = body
 		return p, nil
@@ -305,7 +305,7 @@ func read(resp *http.Response, f Format) (*Page, error) {
 	}
 	// Servers send binaries as text/plain if they do not know the extension; a NUL in the first KiB shows that it is binary.
 	if bytes.IndexByte(body[:min(len(body), 1024)], 0) >= 0 && !strings.Contains(strings.ToLower(kind), "utf-16") && !utf16Mark(body) {
-		return nil, fmt.Errorf("%s calls itself %s and is binary (%d bytes); download it with a command if you need it", p.URL, media, len(body))
+		return nil, fmt.Errorf("%s is declared as %s but is binary (%d bytes); download it with a command if you need it", p.URL, media, len(body))
 	}
 	if r, err := charset.NewReader(strings.NewReader(string(body)), kind); err == nil {
 		// One byte of an older encoding becomes at most three bytes of UTF-8.
@@ -328,7 +328,7 @@ func utf16Mark(b []byte) bool {
 
 // tooLarge is the error for a body over MaxBody.
 func tooLarge(u *url.URL) error {
-	return fmt.Errorf("%s is larger than %d bytes, more than is fetched; look for a smaller page or download it with a command", u, MaxBody)
+	return fmt.Errorf("%s is larger than the limit of %d bytes; look for a smaller page or download it with a command", u, MaxBody)
 }
 
 // textual reports whether a media type is text for a model. SVG counts as text: models can read its source, and providers do not

@@ -139,7 +139,7 @@ func (c *Client) Call(ctx context.Context, tool string, input json.RawMessage, c
 		if said := strings.TrimSpace(c.said.String()); said != "" {
 			err = fmt.Errorf("%w: %s", err, said)
 		}
-		return tools.Result{}, &tools.Error{Kind: "draft", Message: "the draft's worker ended in the middle of this call; call again: " + err.Error(), Err: err}
+		return tools.Result{}, &tools.Error{Kind: "draft", Message: "the draft's worker ended during this call; call again: " + err.Error(), Err: err}
 	}
 	return a.Result, a.Error.err()
 }

@@ -27,7 +27,7 @@ type Handles struct {
 const keptAttached = 8
 
 // ErrNoInput is for typing into a command that reads nothing.
-var ErrNoInput = errors.New("the command's input is empty: it was not started to be typed into")
+var ErrNoInput = errors.New("the command has no input: it was not started with one")
 
 // Attach lets a command that runs elsewhere be watched as a terminal: Write takes its output, End its end. It is nil
 // when the session has ended; a nil Terminal takes both and does nothing.

@@ -81,7 +81,7 @@ type Look struct {
 
 // Errors of Start and Input.
 var (
-	ErrBackgroundFull   = fmt.Errorf("%d commands run in the background already, which is the most at once; end one first", MaxBackground)
+	ErrBackgroundFull   = fmt.Errorf("%d commands run in the background already, which is the limit; end one first", MaxBackground)
 	ErrBackgroundClosed = errors.New("the session has ended, so nothing is started any more")
 	ErrBackgroundEnded  = errors.New("the command has ended; nothing reads the input")
 	ErrInputClosed      = errors.New("the command's input is closed; nothing reads what is typed")

@@ -391,7 +391,7 @@ func Detect(configured string) (string, error) {
 	if configured != "" {
 		p, err := exec.LookPath(configured)
 		if err != nil {
-			return "", fmt.Errorf("the configured shell %s is not there: %w; change shell in the configuration", configured, err)
+			return "", fmt.Errorf("the configured shell %s does not exist: %w; change shell in the configuration", configured, err)
 		}
 		return p, nil
 	}

@@ -201,7 +201,7 @@ func (c *collector) openSpill() {
 		f, err = os.CreateTemp(c.dir, "tool_bash_*.txt") // the prefix by which old ones are swept
 	}
 	if err != nil {
-		c.failed = "it could not be kept: " + err.Error()
+		c.failed = "it could not be saved: " + err.Error()
 		return
 	}
 	c.file, c.path, c.writer = f, filepath.Clean(f.Name()), bufio.NewWriterSize(f, 64<<10)
@@ -234,7 +234,7 @@ func (c *collector) result() Output {
 		c.openSpill()
 		if c.file != nil {
 			if err := c.writer.Flush(); err != nil {
-				c.failed = "it could not be kept: " + err.Error()
+				c.failed = "it could not be saved: " + err.Error()
 			}
 			c.file.Close()
 			c.file = nil

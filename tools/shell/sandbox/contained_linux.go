@@ -66,13 +66,13 @@ func tryContain(version int) error {
 		if err == nil {
 			if fd, socketErr := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM, 0); socketErr == nil {
 				_ = unix.Close(fd)
-				err = errors.New("the seccomp filter was installed and does not hold")
+				err = errors.New("the seccomp filter was installed but has no effect")
 			}
 		}
 		if err == nil {
 			if fd, openErr := unix.Open("/", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); openErr == nil {
 				_ = unix.Close(fd)
-				err = errors.New("the Landlock rules were installed and do not hold")
+				err = errors.New("the Landlock rules were installed but have no effect")
 			}
 		}
 		done <- err

@@ -329,7 +329,7 @@ func (b *Box) landlock() error {
 	}
 	// The probe ran in another process, maybe long ago; without this check BestEffort would succeed with no rules at all.
 	if version, err := ll.LandlockGetABIVersion(); err != nil || version < minLandlock {
-		return fmt.Errorf("Landlock has gone (version %d, %v)", version, err)
+		return fmt.Errorf("Landlock is no longer available (version %d, %v)", version, err)
 	}
 	if err := config.BestEffort().Restrict(rules...); err != nil {
 		return fmt.Errorf("Landlock: %s", strings.TrimPrefix(err.Error(), "landlock: "))

@@ -113,10 +113,10 @@ func (k *protectedState) putBack(quarantine string) (notes []string) {
 	}
 	told := func(path, what string, err error) {
 		if err != nil {
-			notes = append(notes, fmt.Sprintf("%s, which is protected, %s, and it could not be put back: %v", path, what, err))
+			notes = append(notes, fmt.Sprintf("%s, which is protected, %s, and it could not be restored: %v", path, what, err))
 			return
 		}
-		notes = append(notes, fmt.Sprintf("%s, which is protected, %s; it was put back", path, what))
+		notes = append(notes, fmt.Sprintf("%s, which is protected, %s; it was restored", path, what))
 	}
 	for _, f := range k.files {
 		if f.same() {
@@ -147,7 +147,7 @@ func (k *protectedState) putBack(quarantine string) (notes []string) {
 			path := filepath.Join(dir, e.Name())
 			known := k.left[path] || slices.Contains(k.dirs, path) || slices.ContainsFunc(k.files, func(f keptFile) bool { return f.path == path })
 			if !known {
-				told(path, "came into being", aside(path))
+				told(path, "was created", aside(path))
 			}
 		}
 	}

@@ -45,7 +45,7 @@ func TestProtectedFilesArePutBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	notes := strings.Join(box.Settle(), "\n")
-	for _, want := range []string{".git/config, which is protected, was changed; it was put back", ".envrc, which is protected, was changed", "hooks/pre-commit, which", "hooks/post-commit, which is protected, came into being; it was put back"} {
+	for _, want := range []string{".git/config, which is protected, was changed; it was restored", ".envrc, which is protected, was changed", "hooks/pre-commit, which", "hooks/post-commit, which is protected, was created; it was restored"} {
 		if !strings.Contains(notes, want) {
 			t.Errorf("%q is not in\n%s", want, notes)
 		}

@@ -101,20 +101,20 @@ func (b *Box) Settle() []string {
 			}
 		}
 		if !now.whole || !b.places.whole {
-			out = append(out, fmt.Sprintf("The project has more than %d files, so not all of it was looked at for protected files that came into being.", protectedEntries))
+			out = append(out, fmt.Sprintf("The project has more than %d files, so it was not searched completely for new protected files.", protectedEntries))
 		}
 	}
 	for _, p := range came {
 		if b.Quarantine == "" {
-			out = append(out, p+" came into being, which is protected: look at it before you use the project with other programs")
+			out = append(out, p+" was created and is protected: look at it before you use the project with other programs")
 			continue
 		}
 		to := filepath.Join(b.Quarantine, time.Now().UTC().Format("20060102T150405.000000000")+"-"+filepath.Base(p))
 		if err := moveAway(p, to); err != nil {
-			out = append(out, p+" came into being, which is protected, and could not be moved away: "+err.Error())
+			out = append(out, p+" was created and is protected, but could not be moved away: "+err.Error())
 			continue
 		}
-		out = append(out, p+" came into being, which is protected; it was moved to "+to)
+		out = append(out, p+" was created and is protected; it was moved to "+to)
 	}
 	return out
 }

@@ -66,7 +66,7 @@ function M.decide(verdict, args)
     local other = approval.first({ permission = true, form = true })
     if not other then
       -- The cursor is not on a hunk and there are several: do not decide one that the person may not mean.
-      return log.tell("info", "go to the proposal first (:Pillion review), or decide about all of it (:Pillion " .. verdict .. " all)")
+      return log.tell("info", "go to the proposal first (:Pillion review), or decide all of it (:Pillion " .. verdict .. " all)")
     end
     review = nil
   end
@@ -140,7 +140,7 @@ function M.decide_hunks(review, here, verdict, args)
     -- Hunks that belong together are decided together; with the argument "hunk" only this one is.
     hunks = here_now and (what == "hunk" and { here_now } or review:together(here_now)) or {}
     if #hunks > 1 then
-      log.tell("info", ("%d hunks as one; :Pillion %s hunk decides about one alone"):format(#hunks, verdict))
+      log.tell("info", ("%d hunks together; :Pillion %s hunk decides only one"):format(#hunks, verdict))
     end
   end
   local last = hunks[#hunks]

@@ -79,7 +79,7 @@ end
 function M.fix()
   local list = vim.fn.getqflist({ idx = 0, items = 0, context = 0 })
   if type(list.context) ~= "table" or not list.context.pillion then
-    return require("pillion.log").tell("error", "the quickfix list holds no findings of a review; /review makes them, :colder goes back to an older list")
+    return require("pillion.log").tell("error", "the quickfix list has no findings of a review; /review lists them, :colder shows an older list")
   end
   local item = list.items[vim.bo.buftype == "quickfix" and vim.fn.line(".") or list.idx]
   if not item then

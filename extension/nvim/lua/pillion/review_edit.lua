@@ -303,7 +303,7 @@ local function decide_by_text(buf, lines)
     return
   end
   if not vim.deep_equal(was, outside) then
-    log.tell("warn", "lines outside of the hunks were changed; that part was not used. Change them in the file itself")
+    log.tell("warn", "lines outside the hunks were changed and were not used; change them in the file itself")
   end
   local final
   for _, c in ipairs(chosen) do

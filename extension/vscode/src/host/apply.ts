@@ -117,8 +117,8 @@ export async function applyOwn(own: { path: string; expected: string; wanted: st
       edit.replace(document.uri, whole(document), wanted);
       if (await vscode.workspace.applyEdit(edit)) continue;
     }
-    log.warn(`${path}: what you typed outside of the proposed hunks could not be put into the file`);
-    const choice = await vscode.window.showWarningMessage(`What you typed outside of the proposal's hunks could not be put into ${path.split(/[\\/]/).at(-1)}: the file has changed.`, "Show My Text");
+    log.warn(`${path}: what you typed outside the proposed hunks could not be written to the file`);
+    const choice = await vscode.window.showWarningMessage(`What you typed outside the proposal's hunks could not be written to ${path.split(/[\\/]/).at(-1)}: the file has changed.`, "Show My Text");
     if (choice) await vscode.window.showTextDocument(await vscode.workspace.openTextDocument({ content: wanted, language: document?.languageId ?? "plaintext" }));
   }
 }

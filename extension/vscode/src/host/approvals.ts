@@ -97,7 +97,7 @@ export class Approvals implements vscode.Disposable {
     const entry = this.entries.get(id);
     if (!entry) return false;
     const option = entry.request.options.find((o) => o.optionId === optionId);
-    if (!option) throw new Error(`${optionId} is none of the options`);
+    if (!option) throw new Error(`${optionId} is not one of the options`);
     const hunks = { ...entry.decisions.answer(option.kind.startsWith("allow")), ...decision.hunks };
     const meta: DecisionMeta = {};
     if (Object.keys(hunks).length > 0) meta.hunks = hunks;

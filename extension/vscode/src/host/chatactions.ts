@@ -144,7 +144,7 @@ export class ChatActions implements vscode.Disposable {
 
   private async open(path: string, line?: number): Promise<void> {
     const uri = openable(path, this.sessions.active?.cwd ?? "");
-    if (!uri) throw new Error(`${path.slice(0, 200)} is no file here.`);
+    if (!uri) throw new Error(`${path.slice(0, 200)} is not a file on this machine.`);
     const stat = await vscode.workspace.fs.stat(uri).then((s) => s, () => undefined);
     if (!stat) throw new Error(`${vscode.workspace.asRelativePath(uri)} does not exist.`);
     if (stat.type & vscode.FileType.Directory) return void (await vscode.commands.executeCommand("revealInExplorer", uri));

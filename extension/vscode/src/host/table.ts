@@ -14,6 +14,6 @@ export function onCommand(id: string, run: Run): vscode.Disposable {
 
 export function runCommand(id: string, args: readonly unknown[]): unknown {
   const run = table.get(id);
-  if (!run) throw new Error(`${id} is in the manifest, and nothing does it`);
+  if (!run) throw new Error(`${id} is in the manifest but has no implementation`);
   return run(...args);
 }
