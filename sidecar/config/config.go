@@ -29,41 +29,41 @@ type Config struct {
 	Permission   Permission           `json:"permission,omitzero" doc:"allow, ask or deny, by permission and pattern; the last match wins. auto: commands run in the sandbox without approval when their effects stay in the project and can be undone; commands that delete, override a check, reach other hosts or touch other folders need approval"`
 	Agent        map[string]Agent     `json:"agent,omitempty" doc:"agents by name: change the built-in ones or add your own"`
 	Command      map[string]Command   `json:"command,omitempty" doc:"slash commands by name"`
-	SmallModel   string               `json:"small_model,omitempty" doc:"provider/model for small jobs such as titles; by default a small one of the provider's own"`
+	SmallModel   string               `json:"small_model,omitempty" doc:"provider/model for small tasks such as titles; default: a small model of the same provider"`
 	Compaction   Compaction           `json:"compaction,omitzero" doc:"how a conversation is shortened when it fills the model's context"`
 	Depth        *int                 `json:"subagent_depth,omitempty" doc:"how deep sub-agents may start sub-agents; 1: only the session itself starts them, 0: none"`
 	Skills       Skills               `json:"skills,omitzero" doc:"additional folders of skills"`
 	Experimental Any                  `json:"experimental,omitempty" doc:"experimental switches: batch_tool offers the batch tool"`
-	Tools        map[string]bool      `json:"tools,omitempty" doc:"switch tools on or off by name; * is a wildcard. apply_patch also chooses: true offers it instead of edit and write, false the reverse; by default the model decides"`
+	Tools        map[string]bool      `json:"tools,omitempty" doc:"turn tools on or off by name; * is a wildcard. apply_patch: true offers it instead of edit and write, false offers edit and write; by default this depends on the model"`
 	LSP          Switch[Server]       `json:"lsp,omitzero" doc:"false turns language servers off; an object changes or adds some by id"`
-	MCP          map[string]MCPServer `json:"mcp,omitempty" doc:"MCP servers by name: their tools, prompts and resources join the agent's"`
+	MCP          map[string]MCPServer `json:"mcp,omitempty" doc:"MCP servers by name: the agent can use their tools, prompts and resources"`
 	MCPBudget    int                  `json:"mcp_budget,omitempty" doc:"bytes of MCP tool definitions that the model gets at once; beyond that it finds tools with tool_search; default 32768"`
 	Web          Web                  `json:"web,omitzero" doc:"addresses that webfetch may reach"`
 	WebSearch    WebSearch            `json:"websearch,omitzero" doc:"the search engine of websearch and codesearch; without one they are not offered"`
 	Plugin       []Plugin             `json:"plugin,omitempty" doc:"plugins: files (./x.ts) or npm packages (name@version), or [one of these, options]"`
 	JSRuntime    string               `json:"js_runtime,omitempty" doc:"program that runs custom tools and plugins; default: node, bun or deno on PATH"`
-	Formatter    Switch[FormatterDef] `json:"formatter,omitzero" doc:"true formats files after an edit with the formatter their project uses; an object does and changes or adds some by id; off by default"`
+	Formatter    Switch[FormatterDef] `json:"formatter,omitzero" doc:"true: format files after an edit with the formatter that their project uses. An object does this too, and changes or adds formatters by id. Default: false"`
 	Instructions []string             `json:"instructions,omitempty" doc:"more instructions: globs relative to the project, ~/ and absolute paths, and https:// pages, which are fetched once an hour"`
 	Shell        string               `json:"shell,omitempty" doc:"shell of the bash tool; default: $SHELL when it is bash, zsh or sh"`
 	Ripgrep      string               `json:"ripgrep,omitempty" doc:"path of the rg program, or off for the built-in search engine; default: the rg on PATH"`
-	Review       string               `json:"review,omitempty" doc:"preview (show every change before it is written), follow (write immediately, keep or undo afterwards) or draft (work in a copy, commands included, and propose all changes at the end of the turn)" enum:"preview,follow,draft"`
-	Verify       []string             `json:"verify,omitempty" doc:"commands that check a draft before it is proposed, such as make test; they run in the draft, and what fails goes back to the agent first. Default: the tests that the change can affect (go test, vitest, jest, pytest, cargo test); [] runs none"`
-	RepairRounds *int                 `json:"repair_rounds,omitempty" doc:"how often a draft that introduces errors or fails its checks goes back to the agent before you are asked; default 3. 0 asks you at once; otherwise a single change with new errors goes back once with review preview too"`
+	Review       string               `json:"review,omitempty" doc:"preview (show every change before it is written), follow (write immediately, keep or undo afterwards) or draft (work and run commands in a copy, propose all changes at the end of the turn)" enum:"preview,follow,draft"`
+	Verify       []string             `json:"verify,omitempty" doc:"commands that check a draft before it is proposed, such as make test. They run in the draft, and failures are returned to the agent first. Default: the tests that the change can affect (go test, vitest, jest, pytest, cargo test); [] runs none"`
+	RepairRounds *int                 `json:"repair_rounds,omitempty" doc:"how often a draft that introduces errors or fails its checks is returned to the agent before you are asked; default 3. With 0 you are asked at once. With another number, a change that introduces errors is also returned once with review preview"`
 	Steps        int                  `json:"steps,omitempty" doc:"model steps one turn may take"`
 	Attachable   bool                 `json:"attachable,omitempty" doc:"let your other editors join a sidecar's sessions (pillion attach), as pillion acp --share does"`
-	Store        string               `json:"store,omitempty" doc:"where sessions are stored: a PostgreSQL address (postgres://user@host/database?sslmode=verify-full) instead of a file of this machine; only of your own settings, never a project's"`
-	Environment  map[string][]string  `json:"environment,omitempty" doc:"keys that programs get in their environment, which has none otherwise: names of variables (AWS_* for several) by program (gopls) or kind (bash, lsp, formatter, tool, helper); MCP servers have their own environment; only of your own settings, never a project's"`
-	Env          map[string]string    `json:"env,omitempty" doc:"environment variables of commands that the agent runs, and of hooks; keys among them go only where environment sends them"`
-	Tracing      Tracing              `json:"tracing,omitzero" doc:"send OpenTelemetry traces to a collector; only of your own settings, never a project's"`
+	Store        string               `json:"store,omitempty" doc:"where sessions are stored: a PostgreSQL address (postgres://user@host/database?sslmode=verify-full) instead of a file on this machine. Read only from your own settings, never from a project's"`
+	Environment  map[string][]string  `json:"environment,omitempty" doc:"which keys a program gets in its environment: names of variables (AWS_* for several) by program (gopls) or kind (bash, lsp, formatter, tool, helper). Without an entry it gets none. MCP servers have their own environment. Read only from your own settings, never from a project's"`
+	Env          map[string]string    `json:"env,omitempty" doc:"environment variables for commands that the agent runs, and for hooks; a variable that holds a key is passed only to programs that environment names"`
+	Tracing      Tracing              `json:"tracing,omitzero" doc:"send OpenTelemetry traces to a collector. Read only from your own settings, never from a project's"`
 	LogLevel     string               `json:"log_level,omitempty" doc:"debug, info, warn or error" enum:"debug,info,warn,error"`
 
 	Sandbox          string         `json:"sandbox,omitempty" doc:"off, ask or on: run commands where they can write only to the project, temporary folders and caches. ask: approval is needed to run a command outside it; on: commands never run outside it" enum:"off,ask,on"`
 	SandboxNetwork   bool           `json:"sandbox_network,omitempty" doc:"let commands in the sandbox use the network"`
-	Programs         map[string]Any `json:"programs,omitempty" doc:"what programs do with their arguments, by name: adds to Pillion's records or corrects them; see the guide (Permissions)"`
+	Programs         map[string]Any `json:"programs,omitempty" doc:"what programs do with their arguments, by program: adds or corrects Pillion's records; see the guide (Permissions)"`
 	SandboxAutoAllow bool           `json:"sandbox_auto_allow,omitempty" doc:"commands that run in the sandbox and stay in the project need no approval, unless a rule names them"`
 	SandboxWritable  []string       `json:"sandbox_writable,omitempty" doc:"more folders that commands in the sandbox may write to, such as caches; ~ is the home folder"`
 
-	Hooks           map[string][]HookGroup `json:"hooks,omitempty" doc:"commands that run at events (PreToolUse, PostToolUse, UserPromptSubmit, Stop, SessionStart …), in the format and by the contract of Claude Code's hooks; those of all files run, a project's in a trusted folder only"`
+	Hooks           map[string][]HookGroup `json:"hooks,omitempty" doc:"commands that run at events (PreToolUse, PostToolUse, UserPromptSubmit, Stop, SessionStart …), with the format and contract of Claude Code's hooks. The hooks of all settings files run; those of a project only in a trusted folder"`
 	DisableAllHooks bool                   `json:"disableAllHooks,omitempty" doc:"run no hooks"`
 
 	origins      map[string]string // by dotted path: file:line:column
@@ -82,24 +82,24 @@ type Provider struct {
 	API     string            `json:"api,omitempty" doc:"wire format" enum:"openai-compatible,openai,responses,anthropic,gemini"`
 	NPM     string            `json:"npm,omitempty" doc:"OpenCode's package name, from which the wire format is taken"`
 	BaseURL string            `json:"baseURL,omitempty" doc:"base URL of the API, e.g. http://127.0.0.1:11434/v1"`
-	Key     string            `json:"key,omitempty" doc:"API key; better {env:NAME} than the key itself"`
+	Key     string            `json:"key,omitempty" doc:"API key; write it as {env:NAME}"`
 	APIKey  string            `json:"apiKey,omitempty" doc:"the same as key"`
-	Version string            `json:"apiVersion,omitempty" doc:"azure: api-version of deployments; without it the resource's v1 API is used, which has none"`
+	Version string            `json:"apiVersion,omitempty" doc:"azure: api-version of deployments; without it the v1 API is used, which needs none"`
 	Region  string            `json:"region,omitempty" doc:"bedrock: AWS region; default: AWS_REGION"`
 	Headers map[string]string `json:"headers,omitempty" doc:"HTTP headers sent with every request"`
 	Models  Models            `json:"models,omitempty" doc:"models by id, or a list of ids"`
-	Quirks  Quirks            `json:"quirks,omitzero" doc:"what an OpenAI-compatible server at this address does differently; most of it is learned from its errors"`
-	Options *ProviderOptions  `json:"options,omitempty" doc:"OpenCode's place for baseURL, apiKey and headers, for time-outs, and for what is sent with every request (reasoningEffort, serviceTier, …)"`
+	Quirks  Quirks            `json:"quirks,omitzero" doc:"how an OpenAI-compatible server at this address differs; Pillion learns most of this from its errors"`
+	Options *ProviderOptions  `json:"options,omitempty" doc:"OpenCode's form: baseURL, apiKey, headers, time-outs, and options that are sent with every request (reasoningEffort, serviceTier, …)"`
 }
 
 // Quirks describe servers that almost speak OpenAI's format. What is not set is known from the model's name, or
 // learned from the server's errors.
 type Quirks struct {
-	NoStreamUsage   bool   `json:"no_stream_usage,omitempty" doc:"do not send stream_options; tokens are estimated where the server does not count"`
+	NoStreamUsage   bool   `json:"no_stream_usage,omitempty" doc:"do not send stream_options; Pillion estimates the tokens if the server does not count them"`
 	NoStream        bool   `json:"no_stream,omitempty" doc:"ask for answers in one piece"`
-	NoParallelCalls bool   `json:"no_parallel_calls,omitempty" doc:"one tool call an answer"`
-	AlternateRoles  bool   `json:"alternate_roles,omitempty" doc:"user and assistant messages must take turns"`
-	SystemRole      string `json:"system_role,omitempty" doc:"role of the system prompt; user: it is put before the first request, for templates without a system role" enum:"system,developer,user"`
+	NoParallelCalls bool   `json:"no_parallel_calls,omitempty" doc:"at most one tool call in an answer"`
+	AlternateRoles  bool   `json:"alternate_roles,omitempty" doc:"user and assistant messages must alternate"`
+	SystemRole      string `json:"system_role,omitempty" doc:"role of the system prompt; user: it is sent before the first request, for templates without a system role" enum:"system,developer,user"`
 	MaxTokensField  string `json:"max_tokens_field,omitempty" doc:"name of the output limit" enum:"max_tokens,max_completion_tokens"`
 	ReturnReasoning bool   `json:"return_reasoning,omitempty" doc:"send reasoning_content back with tool calls (known for DeepSeek and Kimi)"`
 	ShortCallIDs    bool   `json:"short_call_ids,omitempty" doc:"call ids of nine letters and digits (known for Mistral)"`
@@ -118,7 +118,7 @@ type ProviderOptions struct {
 	Project      string            `json:"project,omitempty" doc:"OpenAI's project"`
 	Query        map[string]string `json:"queryParams,omitempty" doc:"added to the address of every request (OpenAI's formats)"`
 	Usage        *bool             `json:"includeUsage,omitempty" doc:"false: do not ask the server to count tokens in streams"`
-	Timeout      Any               `json:"timeout,omitempty" doc:"longest pause in an answer in milliseconds, the wait for its beginning included; false: no limit; default 300000, twice that for the beginning"`
+	Timeout      Any               `json:"timeout,omitempty" doc:"longest pause in an answer, in milliseconds; false: no limit; default 300000. The wait for the beginning may take twice as long by default"`
 	First        Any               `json:"headerTimeout,omitempty" doc:"how long an answer may take to begin, in milliseconds; false: no limit"`
 	Chunk        Any               `json:"chunkTimeout,omitempty" doc:"longest pause between two pieces of an answer, in milliseconds; false: no limit"`
 
@@ -179,27 +179,27 @@ func (a Any) Millis() time.Duration {
 
 // Model overrides what is known of a model.
 type Model struct {
-	ID        string                    `json:"id,omitempty" doc:"the id the provider's API knows; default: the key"`
+	ID        string                    `json:"id,omitempty" doc:"the id in the provider's API; default: the key"`
 	Name      string                    `json:"name,omitempty" doc:"name shown to people"`
 	Context   int                       `json:"context,omitempty" doc:"context window in tokens"`
 	Output    int                       `json:"output,omitempty" doc:"longest answer in tokens"`
-	Limit     *Limit                    `json:"limit,omitempty" doc:"OpenCode's place for context and output"`
+	Limit     *Limit                    `json:"limit,omitempty" doc:"OpenCode's form of context and output"`
 	Images    *bool                     `json:"images,omitempty" doc:"whether it reads images"`
 	PDF       *bool                     `json:"pdf,omitempty" doc:"whether it reads PDF"`
 	Thinking  *bool                     `json:"thinking,omitempty" doc:"whether it returns its reasoning"`
 	CostIn    float64                   `json:"cost_input,omitempty" doc:"USD per million input tokens"`
 	CostOut   float64                   `json:"cost_output,omitempty" doc:"USD per million output tokens"`
 	CostRead  float64                   `json:"cost_cache_read,omitempty" doc:"USD per million input tokens that were in the provider's cache"`
-	CostWrite float64                   `json:"cost_cache_write,omitempty" doc:"USD per million input tokens that were put into it"`
-	Options   map[string]Any            `json:"options,omitempty" doc:"sent with every request, by the names of the format or OpenCode's: reasoningEffort, textVerbosity, thinking, temperature …"`
-	Variants  map[string]map[string]Any `json:"variants,omitempty" doc:"options by the name of an effort or of your own variant, which override those while it is selected"`
+	CostWrite float64                   `json:"cost_cache_write,omitempty" doc:"USD per million input tokens that were written to the provider's cache"`
+	Options   map[string]Any            `json:"options,omitempty" doc:"sent with every request, with the names of the wire format or of OpenCode: reasoningEffort, textVerbosity, thinking, temperature …"`
+	Variants  map[string]map[string]Any `json:"variants,omitempty" doc:"options by the name of an effort or of your own variant; they override the others while it is selected"`
 	Headers   map[string]string         `json:"headers,omitempty" doc:"HTTP headers sent with its requests, besides the provider's"`
 }
 
 // Limit is OpenCode's nesting of a model's limits, in tokens; 0: not known. Context and Output beside it mean the same.
 type Limit struct {
 	Context int `json:"context,omitempty" doc:"context window in tokens"`
-	Input   int `json:"input,omitempty" doc:"longest request in tokens, where that is less than the window"`
+	Input   int `json:"input,omitempty" doc:"longest request in tokens, if it is less than the context window"`
 	Output  int `json:"output,omitempty" doc:"longest answer in tokens"`
 }
 
@@ -212,7 +212,7 @@ type Agent struct {
 	Temperature *float64        `json:"temperature,omitempty" doc:"sampling temperature"`
 	TopP        *float64        `json:"top_p,omitempty" doc:"nucleus sampling"`
 	Options     map[string]Any  `json:"options,omitempty" doc:"sent with its requests, over the model's own options"`
-	Variant     string          `json:"variant,omitempty" doc:"effort, or variant of its model, where the session has chosen none"`
+	Variant     string          `json:"variant,omitempty" doc:"effort, or variant of its model, if the session has chosen none"`
 	Steps       int             `json:"steps,omitempty" doc:"model steps one turn may take"`
 	Permission  Permission      `json:"permission,omitzero" doc:"rules that come after the general ones"`
 	Tools       map[string]bool `json:"tools,omitempty" doc:"switch tools on or off by name"`
@@ -233,17 +233,17 @@ type Command struct {
 
 // Compaction says how a full context is dealt with.
 type Compaction struct {
-	Auto     *bool `json:"auto,omitempty" doc:"summarise older turns before the context overflows; on by default"`
-	Prune    *bool `json:"prune,omitempty" doc:"drop old tool outputs first; on by default"`
+	Auto     *bool `json:"auto,omitempty" doc:"summarise older turns before the context is full; default: true"`
+	Prune    *bool `json:"prune,omitempty" doc:"remove old tool outputs first; default: true"`
 	Reserved int   `json:"reserved,omitempty" doc:"tokens kept free for the answer"`
-	Tail     int   `json:"tail_turns,omitempty" doc:"last turns that are never summarised, as far as they fit"`
+	Tail     int   `json:"tail_turns,omitempty" doc:"number of last turns that are not summarised, if they fit"`
 	Recent   int   `json:"preserve_recent_tokens,omitempty" doc:"tokens of the newest messages that are never summarised"`
 }
 
 // Skills are more places of skills.
 type Skills struct {
 	Paths []string `json:"paths,omitempty" doc:"folders of skills; ~ is the home folder, others are relative to the project"`
-	URLs  []string `json:"urls,omitempty" doc:"read and ignored"`
+	URLs  []string `json:"urls,omitempty" doc:"not used"`
 }
 
 // Server changes or adds a language server.
@@ -251,16 +251,16 @@ type Server struct {
 	Command        []string          `json:"command,omitempty" doc:"program and arguments"`
 	Extensions     []string          `json:"extensions,omitempty" doc:"file extensions with their dot"`
 	Env            map[string]string `json:"env,omitempty" doc:"environment variables"`
-	Initialization Any               `json:"initialization,omitempty" doc:"initializationOptions as the server wants them; also its answers where settings say nothing"`
+	Initialization Any               `json:"initialization,omitempty" doc:"initializationOptions for the server; also the answers to workspace/configuration that settings does not contain"`
 	Settings       Any               `json:"settings,omitempty" doc:"answers to workspace/configuration by section"`
 	Roots          []string          `json:"roots,omitempty" doc:"files that mark a project's root for it"`
-	Share          bool              `json:"share,omitempty" doc:"use the server that other programs of yours share, where it can (gopls -remote=auto)"`
+	Share          bool              `json:"share,omitempty" doc:"use a server that your other programs share, if it supports that (gopls -remote=auto)"`
 	Disabled       bool              `json:"disabled,omitempty" doc:"never start it"`
 }
 
 // FormatterDef changes or adds a formatter.
 type FormatterDef struct {
-	Command     []string          `json:"command,omitempty" doc:"program and arguments; $FILE is a copy it changes, without it the text goes through stdin and stdout; $NAME is the path in the project"`
+	Command     []string          `json:"command,omitempty" doc:"program and arguments. $FILE is a temporary file that it changes; without $FILE it reads the text from stdin and writes it to stdout. $NAME is the path in the project"`
 	Extensions  []string          `json:"extensions,omitempty" doc:"file extensions with their dot"`
 	Environment map[string]string `json:"environment,omitempty" doc:"environment variables"`
 	Disabled    bool              `json:"disabled,omitempty" doc:"never run it"`
@@ -269,9 +269,9 @@ type FormatterDef struct {
 // Tracing sends spans of turns, steps, model calls, tools and language servers over OTLP/HTTP.
 type Tracing struct {
 	Enabled  bool              `json:"enabled,omitempty" doc:"send traces; off by default"`
-	Endpoint string            `json:"endpoint,omitempty" doc:"the collector's address; default: OTEL_EXPORTER_OTLP_TRACES_ENDPOINT or OTEL_EXPORTER_OTLP_ENDPOINT, else http://localhost:4318"`
-	Headers  map[string]string `json:"headers,omitempty" doc:"HTTP headers for the collector, besides OTEL_EXPORTER_OTLP_HEADERS; a key is better as {env:NAME}"`
-	Content  bool              `json:"content,omitempty" doc:"let spans carry prompts, answers, arguments and results (keys masked); otherwise names and numbers only"`
+	Endpoint string            `json:"endpoint,omitempty" doc:"address of the collector; default: OTEL_EXPORTER_OTLP_TRACES_ENDPOINT or OTEL_EXPORTER_OTLP_ENDPOINT, else http://localhost:4318"`
+	Headers  map[string]string `json:"headers,omitempty" doc:"HTTP headers for the collector, in addition to OTEL_EXPORTER_OTLP_HEADERS; write a key as {env:NAME}"`
+	Content  bool              `json:"content,omitempty" doc:"add prompts, answers, arguments and results to spans (keys masked); otherwise they have only names and numbers"`
 }
 
 // Web says what may be fetched.
@@ -281,9 +281,9 @@ type Web struct {
 
 // WebSearch is a search engine.
 type WebSearch struct {
-	Provider string `json:"provider,omitempty" doc:"which engine" enum:"exa,brave,tavily,searxng"`
+	Provider string `json:"provider,omitempty" doc:"the search engine" enum:"exa,brave,tavily,searxng"`
 	URL      string `json:"url,omitempty" doc:"address of the engine; searxng needs one"`
-	Key      string `json:"key,omitempty" doc:"API key; better {env:NAME} than the key itself"`
+	Key      string `json:"key,omitempty" doc:"API key; write it as {env:NAME}"`
 }
 
 // Any is a value that is passed on unchanged, as JSON text; empty: the key was absent.
