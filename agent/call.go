@@ -55,7 +55,7 @@ type call struct {
 
 // newCall makes a call of this answer with an id that is unique in the session.
 func (a *answer) newCall(id, name string) *call {
-	// Some providers number their calls anew in each answer, or send no id; two calls with one id would share a card and a result. 64
+	// Some providers number their calls from 0 in each answer, or send no id; two calls with one id would share a card and a result. 64
 	// bytes is the longest id that OpenAI's Responses API accepts.
 	// A sub-agent's calls are shown beside those of its parent, so they get ids of their own.
 	used := a.t.s.hist.callIDs

@@ -202,7 +202,7 @@ func (t *turn) compact(ctx context.Context, set *setup, c compaction) (Compactio
 			err = errNoGain
 		}
 		t.s.Notice("warning", "No summary could be made ("+trimDot(err.Error())+"). The facts are kept in short instead.")
-		s.emit(EventCompaction, d) // begins anew: the summary that was streamed does not count
+		s.emit(EventCompaction, d) // begins again: the summary that was streamed does not count
 		text, err = digest(plan.gone), nil
 	}
 	if err == nil && d.State == CompactionBegun {

@@ -47,7 +47,7 @@ func TestACutAnswerIsNeverSaidTwice(t *testing.T) {
 						kept++
 					}
 				}
-				// A stream that broke behind complete calls continues with their results, and the model speaks anew.
+				// A stream that broke behind complete calls continues with their results, and the model speaks again.
 				if got := said.String(); got != words+"Done." && !(strings.HasPrefix(got, words) && requests > 2 && strings.Count(got, words) == 2 && len(final(events)) > 2) {
 					t.Fatalf("cut at %d after %d requests: said %q", n, requests, got)
 				}

@@ -42,7 +42,7 @@ func TestDoomLoop(t *testing.T) {
 }
 
 // A command that ends with an exit code is a result to the tool and a failure to the loop: whatever else the agent tries, one success
-// begins the count anew.
+// begins the count again.
 func TestCommandsThatFailOneAfterTheOther(t *testing.T) {
 	var w loopWatch
 	run := func(n int, exit any) string {

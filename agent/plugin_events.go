@@ -92,7 +92,7 @@ func (r *Runtime) heard(session, cwd string, e Event) {
 	})
 }
 
-// openCodeEvents calls tell for each event of OpenCode's plugin API that corresponds to one of ours: none, one or several. Names and
+// openCodeEvents calls tell for each event of OpenCode's plugin API that corresponds to an event of Pillion: none, one or several. Names and
 // properties are those of OpenCode's event bus.
 func openCodeEvents(session string, e Event, tell func(kind string, properties map[string]any)) {
 	status := func(s string) { tell("session.status", map[string]any{"status": map[string]string{"type": s}}) }
@@ -109,7 +109,7 @@ func openCodeEvents(session string, e Event, tell func(kind string, properties m
 	case PlanData:
 		tell("todo.updated", map[string]any{"todos": v.Todos})
 	case AskData:
-		// A question with a change set is two events of ours (see AskData.Set); only the first is told.
+		// A question with a change set causes two events (see AskData.Set); plugins get only the first.
 		if v.Reply == "" && v.Set == nil {
 			tell("permission.asked", map[string]any{"id": v.ID, "permission": v.Permission, "patterns": v.Patterns, "callID": v.CallID})
 		} else if v.Reply != "" {

@@ -50,7 +50,7 @@ func (t *turn) answer(ctx context.Context, set *setup, last bool) (*answer, erro
 	var said []byte                // the texts of answers that broke off, which the next one may repeat
 	for attempt := 1; ; attempt++ {
 		a := t.newAnswer(set)
-		// Many models begin their answer anew; echo removes what they repeat.
+		// Many models begin their answer again; echo removes what they repeat.
 		if len(said) > 0 {
 			a.echo = &echo{want: said}
 		}

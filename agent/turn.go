@@ -34,7 +34,7 @@ type turn struct {
 	rejected atomic.Bool
 }
 
-// setup is what one step runs with. It is made anew for each step, because the person may change agent, model and settings while a turn
+// setup is what one step runs with. It is made again for each step, because the person may change agent, model and settings while a turn
 // runs.
 type setup struct {
 	info    SessionInfo

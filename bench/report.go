@@ -39,7 +39,7 @@ const resultsFile = "bench/results.json"
 func loadResults() map[string]*Result {
 	all := map[string]*Result{}
 	if data, err := os.ReadFile(resultsFile); err == nil {
-		_ = json.Unmarshal(data, &all) // a file of another shape: everything is measured anew
+		_ = json.Unmarshal(data, &all) // a file of another shape: everything is measured again
 	}
 	return all
 }

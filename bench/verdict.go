@@ -308,7 +308,7 @@ func said(out []byte, dir string, place *regexp.Regexp) (all []finding) {
 	return all
 }
 
-// compilerOutput runs a compiler; that it finds errors is not an error of ours.
+// compilerOutput runs a compiler; that it finds errors is not an error of Pillion.
 func compilerOutput(ctx context.Context, dir string, argv ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Dir = dir

@@ -159,7 +159,7 @@ func (p *plan) change(ch lsp.DocumentChange) error {
 		case there && ch.Options.IgnoreIfExists:
 		case there:
 			return fmt.Errorf("the server wants to create %s, which exists", f)
-		case old != nil: // deleted before: it is written anew
+		case old != nil: // deleted before: it is written again
 			old.Kind, old.New = "edit", ""
 		default:
 			p.add(&FileEdit{Path: f, Kind: "create"})

@@ -122,7 +122,7 @@ func (c *client) handle(ctx context.Context, r *rpc.Request) (any, error) {
 	return nil, nil
 }
 
-// applyEdit answers workspace/applyEdit. During a command of ours the edit goes to the caller of the
+// applyEdit answers workspace/applyEdit. During a command of Pillion the edit goes to the caller of the
 // command, otherwise to the person.
 func (c *client) applyEdit(ctx context.Context, r *rpc.Request) (any, error) {
 	var p struct {

@@ -82,8 +82,8 @@ func (f follower) declares(ctx context.Context, at int) (bool, error) {
 	return false, nil
 }
 
-// uses are the places where what the identifier at an offset declares is used, by file, as offsets in the text that the server
-// has. The declaration is not among them.
+// uses are the places that use the declaration at an offset, by file, as offsets in the text that the server has. They do not include the
+// declaration itself.
 func (f follower) uses(ctx context.Context, at int) (map[string][]int, error) {
 	params := f.c.converter().at(f.path, OffsetPosition(f.edit.before, at))
 	params["context"] = map[string]any{"includeDeclaration": false}

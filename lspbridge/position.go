@@ -168,7 +168,7 @@ func (c converter) in(path string, r lsp.Range) Range {
 	return Range{Position{int(s.Line), int(s.Character)}, Position{int(e.Line), int(e.Character)}}
 }
 
-// out converts a position of ours for the server.
+// out converts a position of Pillion for the server.
 func (c converter) out(path string, p Position) lsp.Position {
 	return c.recode(path, lsp.Position{Line: lsp.Uint(p.Line), Character: lsp.Uint(p.Character)}, UTF16, c.enc)
 }
@@ -194,7 +194,7 @@ func ProblemRange(p change.Problem) Range {
 // samePlace reports that two problems have the same range.
 func samePlace(a, b change.Problem) bool { return ProblemRange(a) == ProblemRange(b) }
 
-// outRange converts a range of ours for the server.
+// outRange converts a range of Pillion for the server.
 func (c converter) outRange(path string, r Range) lsp.Range {
 	return lsp.Range{Start: c.out(path, r.Start), End: c.out(path, r.End)}
 }

@@ -129,7 +129,7 @@ func (p *progress) index(title string) (running, done bool, detail string) {
 	return false, done, ""
 }
 
-// loading is the title of some work that is not a diagnosis of ours; "" when there is none.
+// loading is the title of some work that is not a diagnosis of Pillion; "" when there is none.
 func (p *progress) loading() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -53,7 +53,7 @@ func pinTSServer(p *programs, row Server, argv []string, root string) (Server, e
 	return row, nil
 }
 
-// nativeTypeScript uses TypeScript 7, if that is the TypeScript of the project or of ours.
+// nativeTypeScript uses TypeScript 7, if that is the TypeScript of the project or of Pillion.
 func nativeTypeScript(p *programs, row Server, root string) (Server, []string) {
 	if len(row.Commands) < 2 { // the person has named the command
 		return row, nil

@@ -372,7 +372,7 @@ func (s *slot) crashed(run int, err error, reopen []string) {
 	})
 }
 
-// checkIdle stops the server when it has not been used for Options.Idle; otherwise it sets the timer anew.
+// checkIdle stops the server when it has not been used for Options.Idle; otherwise it sets the timer again.
 func (s *slot) checkIdle() {
 	s.fleet.stopOverBudget()
 	s.mu.Lock()

@@ -12,7 +12,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
-// cutOff leaves a session whose editor went away while an edit waited for it, and opens it anew on the same store.
+// cutOff leaves a session whose editor went away while an edit waited for it, and opens it again on the same store.
 func cutOff(t *testing.T, st *store.Store, meanwhile func(path string)) (*rig, string) {
 	t.Helper()
 	cwd := t.TempDir()

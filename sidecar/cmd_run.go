@@ -136,7 +136,7 @@ func runPrompts(ctx context.Context, f runFlags, args []string, out, errOut io.W
 	defer cancel()
 	// NO_COLOR turns colours off, whatever it is set to (no-color.org).
 	o := terminal.Options{Out: out, Cwd: cwd, Approve: approve, Live: screen && !f.asJSON, Color: screen && os.Getenv("NO_COLOR") == "", Editor: textEditor()}
-	// Answers are rendered for a screen that can be drawn anew; a pipe gets what the model wrote.
+	// Answers are rendered for a screen that can be drawn again; a pipe gets what the model wrote.
 	o.Markdown = o.Live
 	// Standard output belongs to the JSON lines, so the terminal view is discarded.
 	if f.asJSON {

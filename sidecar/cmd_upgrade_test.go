@@ -21,7 +21,7 @@ func TestUpgradeKnowsWhoInstalledTheProgram(t *testing.T) {
 		{"/usr/bin/pillion", "var/lib/dpkg/info/pillion.list", "", "the Debian package", "sudo apt-get"},
 		{"/usr/bin/pillion", "var/lib/pacman/local/pillion-bin-0.1.0-1/desc", "", "the Arch package", "sudo pacman"},
 		{"/usr/bin/pillion", "usr/lib/sysimage/rpm/rpmdb.sqlite", "", "the RPM package", "sudo dnf"},
-		// Another one's record is none of ours: a copy in /usr/local beside an installed package.
+		// Another one's record is none of Pillion: a copy in /usr/local beside an installed package.
 		{"/usr/local/bin/pillion", "var/lib/dpkg/info/pillion.list", "", "hand", "git pull"},
 		{"/home/a/go/bin/sidecar", "", "v0.1.0", "go install", "go install"},
 		{"/home/a/pillion/bin/pillion", "", "", "hand", "make build"},

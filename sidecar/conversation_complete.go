@@ -187,7 +187,7 @@ type lastExchange struct {
 	said    string
 }
 
-// event follows the log. A new prompt or message begins anew, so only the last ones remain.
+// event follows the log. A new prompt or message begins again, so only the last ones remain.
 func (r *lastExchange) event(e agent.Event) {
 	switch e.Type {
 	case agent.EventPrompt:

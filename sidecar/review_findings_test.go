@@ -18,7 +18,7 @@ func reviewed(t *testing.T) (home, cwd string) {
 	if _, err := exec.LookPath("gopls"); err != nil {
 		t.Skip("gopls is not installed")
 	}
-	// Another home would have gopls read the standard library anew, for each run of it.
+	// Another home would have gopls read the standard library again, for each run of it.
 	for _, name := range []string{"GOCACHE", "GOMODCACHE"} {
 		out, err := exec.Command("go", "env", name).Output()
 		if err != nil {
@@ -58,7 +58,7 @@ func TestTheFindingsOfAReviewReachTheEditor(t *testing.T) {
 	p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":"turn","method":"session/prompt","params":{"sessionId":%q,"prompt":[{"type":"text","text":"/review"}]}}`, s))
 	p.expect(fmt.Sprintf(`{"method":"_pillion/review/updated","params":{"by":"model","findings":[{"path":%q,"line":3,"endLine":4,"severity":"error","source":"model","message":"the type has changed\n  and its callers have not"}]}}`, filepath.Join(cwd, "a.go")))
 	p.expect(`{"id":"turn","result":{"stopReason":"end_turn"}}`)
-	got := p.expect(`{"method":"_pillion/review/updated","params":{"by":"servers","findings":"*"}}`) // gopls reads the project anew, so it comes last
+	got := p.expect(`{"method":"_pillion/review/updated","params":{"by":"servers","findings":"*"}}`) // gopls reads the project again, so it comes last
 	b, _ := json.Marshal(got)
 	for _, want := range []string{fmt.Sprintf(`"path":%q`, filepath.Join(cwd, "a.go")), fmt.Sprintf(`"path":%q`, filepath.Join(cwd, "b.go")), `"source":"gopls"`} {
 		if !strings.Contains(string(b), want) {

@@ -15,7 +15,7 @@ import (
 
 const reverting = `{"protocolVersion":1,"clientCapabilities":{"_meta":{"pillion":{"version":1,"hunks":true,"methods":["_pillion/session/reverted","_pillion/change/updated"]}}}}`
 
-// edits makes the next turn read a file and write it anew.
+// edits makes the next turn read a file and write it again.
 func (r *rig) edits(name, text string) {
 	in, _ := json.Marshal(map[string]string{"filePath": name, "content": text})
 	if _, err := os.Stat(filepath.Join(r.cwd, name)); err == nil {

@@ -12,7 +12,7 @@ import (
 )
 
 // allCommands are the slash commands of a folder's configuration and the built-in ones that it does not replace.
-// They are read anew each time, since the configuration may have changed.
+// They are read again each time, since the configuration may have changed.
 func allCommands(a *app.App, cwd string) []slash.Command {
 	return slash.WithBuiltin(a.CommandsOf(cwd))
 }

@@ -106,7 +106,7 @@ func (g grabber) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// BenchmarkStep is everything of ours around a short answer over local HTTP, on a kept connection.
+// BenchmarkStep is everything of Pillion around a short answer over local HTTP, on a kept connection.
 func BenchmarkStep(b *testing.B) {
 	for _, kind := range kinds {
 		b.Run(string(kind), func(b *testing.B) {

@@ -56,7 +56,7 @@ func (c chatEncoder) id(id string) string {
 	return callID(id, 40) // OpenAI's limit
 }
 
-// message encodes one message of ours, which may become several of the format's. A message of which nothing can be sent gets no encoding,
+// message encodes one message of Pillion, which may become several of the format's. A message of which nothing can be sent gets no encoding,
 // and body leaves it out.
 func (c chatEncoder) message(m *Message, e *entry) {
 	switch m.Role {

@@ -209,7 +209,7 @@ func (p *postgres) unlock(s *Store, session string) {
 // begin starts a transaction after making sure that all locks belong to the present connection.
 func (p *postgres) begin(ctx context.Context, s *Store, d *sql.DB) (*sql.Tx, error) {
 	if p.stale() {
-		// The ping makes a lost connection anew, which then gets its number.
+		// The ping replaces a lost connection; the new one then gets its number.
 		if err := d.PingContext(ctx); err != nil {
 			return nil, err
 		}

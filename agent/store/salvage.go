@@ -40,7 +40,7 @@ func salvage(path string, patience time.Duration) (*Problem, error) {
 	defer os.RemoveAll(work)
 	from, to := &sqlite{path: filepath.Join(work, "old.db"), busyTimeout: patience}, &sqlite{path: filepath.Join(work, "new.db"), busyTimeout: patience}
 	// The write-ahead log may hold the last commits, so it is copied as well.
-	for _, end := range []string{"", "-wal"} { // work on a copy only; -shm is made anew
+	for _, end := range []string{"", "-wal"} { // work on a copy only; -shm is made again
 		if err := copyFile(path+end, from.path+end); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return nil, err
 		}

@@ -96,7 +96,7 @@ func TestNoWrongWriteInHistories(t *testing.T) {
 	judge(t, cases[:min(len(cases), most)])
 }
 
-// judge fails for every wrong text of ours, and where a peer has more right ones.
+// judge fails for every wrong text of Pillion, and where a peer has more right ones.
 func judge(t *testing.T, cases []Case) {
 	s := Score(cases, Peers)
 	t.Logf("%d cases\n%s", len(cases), s)

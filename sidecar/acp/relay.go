@@ -37,8 +37,8 @@ type relays struct {
 	off   bool                     // guarded by mu; the editor could not do it
 }
 
-// show shows a running command in a terminal of the editor, if the editor has terminals and none of ours. It does not
-// wait. An editor that knows Pillion's own terminals needs no relay.
+// show shows a running command in a terminal of the editor. It does not wait. It does nothing if the editor has no terminals, or if it
+// supports Pillion's own terminals and so needs no relay.
 func (x *relays) show(es *editorSession, d agent.ToolData) {
 	c := x.editor.Client()
 	id, _ := d.Metadata["terminalId"].(string)

@@ -11,7 +11,7 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/protocol"
 )
 
-// maxReviewCheck is how long the language servers may take to check what is reviewed: they load the project anew, in the
+// maxReviewCheck is how long the language servers may take to check what is reviewed: they load the project again, in the
 // state before the change.
 const maxReviewCheck = 2 * time.Minute
 

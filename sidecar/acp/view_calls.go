@@ -161,7 +161,7 @@ func commandIn(d agent.ToolData) string {
 	return visible.Text(in.Command)
 }
 
-// hint is what a call's input says before the tool itself has a title: text and path.
+// hint is a text and a path from a call's input, shown until the tool itself has set a title.
 type hint struct{ what, path string }
 
 // inputHint looks for the parameters that tools have in common.

@@ -10,7 +10,7 @@ import (
 const maxLog = 8 << 20
 
 // logFile is a log that is opened by the first write, so that a start that logs nothing touches no file. Beyond max
-// bytes it is renamed to .1, replacing the one before, and begun anew. err is kept: a log that could not be opened once
+// bytes it is renamed to .1, replacing the one before, and begun again. err is kept: a log that could not be opened once
 // is not tried again at every line.
 type logFile struct {
 	path string

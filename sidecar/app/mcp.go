@@ -312,7 +312,7 @@ func (m *MCPServers) resources(ctx context.Context, cwd string) []mcp.Resource {
 	return set.Known(ctx)
 }
 
-// keyOf tells sets of servers apart: those of one key need not be started anew when the configuration was read again.
+// keyOf tells sets of servers apart: those of one key need not be started again when the configuration was read again.
 func keyOf(servers []mcp.Server) string {
 	raw, err := json.Marshal(servers)
 	if err != nil { // a field that JSON cannot hold: a key of nothing would keep old servers for ever

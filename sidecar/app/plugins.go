@@ -104,7 +104,7 @@ func (c *Plugins) key(cwd string, conf *config.Config) string {
 	return string(raw)
 }
 
-// refresh makes a directory's host anew if its settings have changed, and notices new folders at once.
+// refresh makes a directory's host again if its settings have changed, and notices new folders at once.
 func (c *Plugins) refresh(cwd string) {
 	c.mu.Lock()
 	delete(c.none, cwd)
@@ -213,7 +213,7 @@ func (h *customHost) firstUse(id string) bool {
 }
 
 // define is the tool as plugins describe it (hook tool.definition). The answer is kept, because it is asked for at
-// every step; the key holds the original's text, so a changed original is asked about anew. The plugins are called without mu, so two
+// every step; the key holds the original's text, so a changed original is asked about again. The plugins are called without mu, so two
 // calls at once may both ask.
 func (h *customHost) define(ctx context.Context, t tools.Tool) tools.Tool {
 	if !h.Has(ctx, "tool.definition") {

@@ -36,7 +36,7 @@ func (l *LanguageServers) of(root string, c *config.Config) *servers {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	key := root
-	if c.Trusted() { // a folder may be trusted while we run: its servers must then be started anew, without restraint
+	if c.Trusted() { // a folder may be trusted while we run: its servers must then be started again, without restraint
 		key += "\x00trusted"
 	}
 	if m := l.by[key]; m != nil {

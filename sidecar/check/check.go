@@ -1,4 +1,4 @@
-// Package check gives the verdict on changes that are not proposals of ours: a patch, a commit range, the working tree. The
+// Package check gives the verdict on changes that are not proposals of Pillion: a patch, a commit range, the working tree. The
 // language servers look at the state before the changes, and the changes are laid over it inside them, as for any proposal;
 // nothing is written but a copy of that state where it is not what is on disk.
 //

@@ -11,7 +11,7 @@ import (
 // claudeServers is where Claude Code keeps a project's MCP servers.
 const claudeServers = ".mcp.json"
 
-// claudeLayers are Claude Code's files of one folder as layers of ours: what .claude/settings.json and settings.local.json allow
+// claudeLayers are Claude Code's files of one folder as layers of Pillion: what .claude/settings.json and settings.local.json allow
 // and ask, and the servers of .mcp.json. They are read as every other file of the project: an untrusted folder's servers and allows
 // are held back. Denies are added elsewhere, because they count whatever is trusted (see claudeDenies).
 func (l *loader) claudeLayers(dir string) (out []*node) {

@@ -357,7 +357,7 @@ func rules(n *node) permission.Ruleset {
 func (l *loader) finish() (*Config, []Problem) {
 	c := &Config{}
 	if l.tree != nil {
-		// encoding/json, and not code of ours, fills Config: the types with two forms (Plugin, OrFalse) read
+		// encoding/json, and not code of Pillion, fills Config: the types with two forms (Plugin, OrFalse) read
 		// themselves there.
 		var b bytes.Buffer
 		l.tree.json(&b)

@@ -8,7 +8,7 @@ import (
 
 // answers are what an editor said of files within the last moment. A tool opens a file several times in one call (to
 // judge it, to read it, to tell the language servers), and each time would be a request to the editor: ten for one read
-// and one edit. What is compared before a write is always asked anew, see fsWriter.
+// and one edit. What is compared before a write is always asked again, see fsWriter.
 type answers struct {
 	mu   sync.Mutex
 	list map[string]answer // by path; guarded by mu

@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// lagging are files that we wrote and an editor has not shown since: some load a file again only when the person
-// looks at it, and answer with the text of before until then. That text is not unsaved work. As soon as the editor has
-// shown what we wrote, the same text would be: the person's undo.
+// lagging are files that Pillion wrote and whose new text an editor has not reported yet. Some editors load a file again
+// only when the person looks at it, and report the old text until then. That old text is not unsaved work. After the
+// editor has reported the new text, the old text would be unsaved work: the person has undone the change.
 type lagging struct {
 	mu    sync.Mutex
 	files map[string]*lag // by path; guarded by mu

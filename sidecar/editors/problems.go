@@ -66,7 +66,7 @@ func (e *Problems) DidChange(p protocol.EditorDiagnostics) {
 	e.news = make(chan struct{})
 }
 
-// editorItems are an editor's diagnostics as problems of ours: LSP counts lines and characters from 0, a Problem from 1.
+// editorItems are an editor's diagnostics as problems of Pillion: LSP counts lines and characters from 0, a Problem from 1.
 func editorItems(path string, list []protocol.FileDiagnostic) []change.Problem {
 	items := make([]change.Problem, 0, len(list))
 	for _, d := range list {
@@ -130,7 +130,7 @@ func NewBridge(m *lspbridge.Manager, root string, buffers files.Buffers, theirs 
 // inCopy says in a verdict why the editor's check of a proposal is never fresh.
 const inCopy = "checked by the editor in a copy of the file, not in the project"
 
-// Check is the verdict on a proposal. Files that no language server of ours looks at are checked by the editor that shows
+// Check is the verdict on a proposal. Files that no language server of Pillion looks at are checked by the editor that shows
 // them, in hidden copies of the text before and after: a person should read of a new problem before they approve it, not
 // after. Such a verdict is partial at best, because other files still see the text before. Where the editor cannot check
 // either, the servers' verdict is returned as it is.

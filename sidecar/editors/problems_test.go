@@ -48,7 +48,7 @@ func TestR17TheEditorsProblemsCountWhereNoServerLooks(t *testing.T) {
 		if r := b.Diagnostics(t.Context(), path); r.Certainty != change.Fresh || len(r.Items) != 2 || r.Items[0].Source != "lint (editor)" {
 			t.Errorf("%+v", r)
 		}
-		open("y", 2) // as after an edit of ours
+		open("y", 2) // as after an edit of Pillion
 		if r := b.Diagnostics(t.Context(), path); r.Certainty != change.Pending {
 			t.Errorf("problems of an older text are called %s", r.Certainty)
 		}

@@ -100,7 +100,7 @@ func askAll[T any](ctx context.Context, r *Registry, session string, ask func(ct
 	}}
 	r.questions.add(q)
 	defer r.questions.remove(q)
-	all, _ = r.all(session) // anew: one that came meanwhile has not seen it among those that wait
+	all, _ = r.all(session) // again: one that came meanwhile has not seen it among those that wait
 	for _, ed := range all {
 		q.offer(ed)
 	}

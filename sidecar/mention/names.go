@@ -50,7 +50,7 @@ func (n *names) find(query string, limit int, want Kinds) (found []Match, more b
 	return found, more
 }
 
-// listings keep the names of projects. Who asks gets the listing there is; an old one is made anew meanwhile. Only the
+// listings keep the names of projects. A caller gets the listing that exists; an old one is replaced in the background. Only the
 // first question of a project waits.
 type listings struct {
 	search func(cwd string) *search.Searcher

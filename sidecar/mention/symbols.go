@@ -113,7 +113,7 @@ func (d *declarations) server(cwd string) *lspbridge.Manager {
 	return d.servers(cwd)
 }
 
-// local looks into the index as it is now and has it made anew when it is old.
+// local looks into the index as it is now and has it made again when it is old.
 func (d *declarations) local(cwd, query string, limit int) []foundSymbol {
 	d.mu.Lock()
 	x := d.kept[cwd]

@@ -65,7 +65,7 @@ func parameterTable(b *strings.Builder, parameters json.RawMessage) {
 		}
 	}
 	if err := json.Unmarshal(parameters, &p); err != nil {
-		// A mistake of ours: the test of the generated pages finds it.
+		// A mistake in Pillion: the test of the generated pages finds it.
 		panic(err) // our own tools
 	}
 	if len(p.Properties) == 0 {

@@ -71,7 +71,7 @@ func excerpts(f change.File) (old, now string) {
 // added lines. cwd is the folder below which paths are shown relative.
 //
 // One file keeps its own two texts, so that the client can show them as it shows every diff. Several files become added
-// lines that hold a unified diff: a client compares two long texts anew, and lines of a deleted file that are equal to
+// lines that hold a unified diff: a client compares two long texts again, and lines of a deleted file that are equal to
 // lines of a created one would be drawn as one file's, with no sign of which is removed.
 func CombinedDiff(set *change.Set, head, cwd string) protocol.ToolCallContent {
 	if head != "" {

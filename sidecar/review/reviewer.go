@@ -158,7 +158,7 @@ type job struct {
 	all   bool // nothing is written when a file cannot be taken back
 }
 
-// planTries is how often a plan is made anew because a file was written between the comparison and the write. A
+// planTries is how often a plan is made again because a file was written between the comparison and the write. A
 // program that keeps writing the file would otherwise keep the person waiting for ever.
 const planTries = 3
 

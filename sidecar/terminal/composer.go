@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// All of this is drawn anew with every key, and must leave room for the answer above it.
+	// All of this is drawn again with every key, and must leave room for the answer above it.
 	composeRows = 12 // lines of a prompt that are seen at once
 	offered     = 8  // completions that are seen at once
 	queueShown  = 3  // prompts that wait and are seen at once
@@ -192,7 +192,7 @@ type (
 )
 
 const (
-	// lookEvery is how often the spinner and the clocks are drawn anew.
+	// lookEvery is how often the spinner and the clocks are drawn again.
 	lookEvery = 200 * time.Millisecond
 	drawEvery = 25 * time.Millisecond // as often as an eye notices
 )

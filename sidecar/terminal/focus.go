@@ -96,7 +96,7 @@ func (f *focus) press(key string, empty bool) (cmd tea.Cmd, done bool) {
 		f.wanted, f.left = true, false
 		return f.rest(), true
 	}
-	return f.rest(), false // the moment of quiet begins anew; the key is for the prompt
+	return f.rest(), false // the moment of quiet begins again; the key is for the prompt
 }
 
 // answerKey takes a key while the question has them.

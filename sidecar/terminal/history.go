@@ -34,10 +34,11 @@ func (h *history) add(text string) {
 	h.leave()
 }
 
-// leave ends going through the prompts: what is shown was changed, and is a draft now.
+// leave ends the search through the history: the person has changed the shown prompt, so it is a new draft.
 func (h *history) leave() { h.at = len(h.list) }
 
-// step goes to the next earlier (-1) or later (+1) prompt; past the last one it is what was being written, now.
+// step goes to the next earlier (-1) or later (+1) prompt. After the last one it returns the draft; now is the text in the prompt, which
+// becomes the draft when stepping begins.
 func (h *history) step(ctx context.Context, by int, now string) (text string, ok bool) {
 	list := h.all(ctx)
 	if h.at == len(list) {

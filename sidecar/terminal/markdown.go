@@ -17,7 +17,7 @@ import (
 )
 
 // markdownStream renders an answer while it arrives. What later text cannot change any more is rendered for good, a group of
-// blocks at a time; the rest is rendered anew with each piece.
+// blocks at a time; the rest is rendered again with each piece.
 type markdownStream struct {
 	open string // the source that has not been rendered for good
 }
@@ -108,7 +108,7 @@ func fenceOf(line string) string {
 	return ""
 }
 
-// markdownParser is made once: an answer is parsed anew with each of its pieces. A parser has no state between texts.
+// markdownParser is made once: an answer is parsed again with each of its pieces. A parser has no state between texts.
 var markdownParser = sync.OnceValue(func() parser.Parser {
 	return goldmark.New(goldmark.WithExtensions(extension.Table, extension.Strikethrough, extension.TaskList)).Parser()
 })

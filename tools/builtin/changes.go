@@ -58,9 +58,9 @@ type changes struct {
 	repairs *Repairs // nil: no change goes back to the model
 }
 
-// changeFiles takes edits that were computed elsewhere (a language server's rename or code action) the
-// way that all edits go. The server computed them from the text that it knows; where the file has
-// changed since, the edit is rebased, and refused where that is not possible.
+// changeFiles proposes and applies edits that were computed elsewhere (a language server's rename or code action) like any other
+// edit. The server computed them for the text that it has. If the file has changed since, the edit is rebased; if that is not
+// possible, it is refused.
 func (c changes) changeFiles(ctx context.Context, call *tools.Call, title string, edits []lspbridge.FileEdit) (tools.Result, error) {
 	var places []place
 	for _, ed := range edits {

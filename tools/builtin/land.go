@@ -219,7 +219,7 @@ func (c changes) landed(f change.File) (m member, note string, err error) {
 	var clash *change.ConflictError
 	if errors.As(err, &clash) {
 		m.File = f
-		// The hunks are cut anew from these texts; the old ones are of the draft's base.
+		// The hunks are cut again from these texts; the old ones are of the draft's base.
 		m.Old, m.New = base.Text, change.Conflicted(f.Old, base.Text, f.New)
 		m.Hunks = nil
 		return m, fmt.Sprintf("the draft and the project both changed the same lines of %s (%s); both versions are in the proposal, between conflict markers.", name, textutil.Plural(len(clash.Conflicts), "place")), nil

@@ -60,7 +60,7 @@ func mergeEndings(base, ours, theirs string, strict bool) (string, []Conflict) {
 	if len(conflicts) > 0 {
 		return "", conflicts
 	}
-	// Three-way for the endings too: what ours left as it was follows theirs.
+	// A three-way merge of the endings too: if ours did not change them, those of theirs are used.
 	if b.crlf == o.crlf || !b.known {
 		o.crlf = t.crlf
 	}

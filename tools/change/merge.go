@@ -165,7 +165,7 @@ func (f File) hunkAt(line int) string {
 	return ""
 }
 
-// rehunk cuts a member anew and gives its hunks the ids of the old hunks that they come from: those with the same replacement,
+// rehunk cuts a member again and gives its hunks the ids of the old hunks that they come from: those with the same replacement,
 // in order, else with the same removed, else with the same inserted text. The others get new ids above the old numbers, never
 // one that was in use: a decision on a hunk that is gone must not apply to another. file is the member's number in ids, for a
 // member that has no old hunks.

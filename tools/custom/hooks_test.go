@@ -201,7 +201,7 @@ func TestPluginsChangeAMessage(t *testing.T) {
 	}
 }
 
-// Hooks that take too long are cut off and named; the third time they are left out. One in a loop is loaded anew.
+// Hooks that take too long are cut off and named; the third time they are left out. One in a loop is loaded again.
 func TestSlowHooks(t *testing.T) {
 	p := newPlace(t, map[string]string{
 		"plugin/waits.js": `export const W = async () => ({ "shell.env": () => new Promise(() => {}), "chat.params": async (i, o) => { o.temperature = 0.5 } })`,

@@ -1,7 +1,7 @@
 // Package draft gives an agent a copy-on-write view of a project: whatever runs in it reads and writes the project under
 // its own absolute path, and the project's files stay as they are until the draft is landed.
 //
-// A Draft is a folder beside the sessions. Nothing runs while it is idle; Start mounts the view anew, in a namespace of
+// A Draft is a folder beside the sessions. Nothing runs while it is idle; Start mounts the view again, in a namespace of
 // its own, and runs a program in it. On Linux the view is an overlay whose lower layer is the project (View "overlay").
 // Where there are namespaces but no overlay it is a clone mounted over the project ("bind"), and without namespaces a clone
 // under another path ("copy"), which the caller has to translate.

@@ -24,7 +24,7 @@ type Network struct {
 // connectTimeout is that of http.DefaultTransport.
 const connectTimeout = 30 * time.Second
 
-// Dialer makes connections for a reason. Each passes the gate anew.
+// Dialer makes connections for a reason. Each passes the gate again.
 func Dialer(r Reason, n Network) func(ctx context.Context, network, address string) (net.Conn, error) {
 	d := &net.Dialer{Timeout: n.Timeout, KeepAlive: 30 * time.Second, ControlContext: n.Control}
 	if d.Timeout == 0 {

@@ -99,7 +99,7 @@ func Enable() { enabled.Store(true); enable() }
 // enabled is set by Enable and never taken back.
 var enabled atomic.Bool
 
-// without returns an environment without marks. Pillion may run inside Pillion (a test of ours, a terminal of the agent); what
+// without returns an environment without marks. Pillion may run inside Pillion (a test of Pillion, a terminal of the agent); what
 // the inner one starts belongs to the inner one, and dies with it when the outer one kills it.
 func without(env []string) []string {
 	out := make([]string, 0, len(env))

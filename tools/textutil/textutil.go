@@ -1,5 +1,5 @@
 // Package textutil holds the few text helpers that packages on every level need: a counted noun, a first line, a
-// shortened text, a JSON string. It imports nothing of ours, so that agent/provider and sidecar/protocol, which are leaves, may use it too.
+// shortened text, a JSON string. It imports nothing of Pillion, so that agent/provider and sidecar/protocol, which are leaves, may use it too.
 //
 // What belongs to one job stays with it: cutting for a model is tools.Cap, making text safe for a screen is
 // tools/shell/visible, comparing names is tools/fuzzy.

@@ -1,6 +1,6 @@
 // Package wiretest is a scripted model: a local HTTP server that answers in the providers' own wire formats
 // (Anthropic Messages, OpenAI Chat Completions, OpenAI Responses, Gemini), chosen by the path of the request. It is
-// the loop's test partner, and small enough to take the place of a model in end-to-end tests. It knows nothing of ours.
+// the loop's test partner, and small enough to take the place of a model in end-to-end tests. It knows nothing of Pillion.
 //
 //	srv := wiretest.New(t,
 //		wiretest.Step{Calls: []wiretest.Call{{Name: "read", Input: json.RawMessage(`{"filePath":"a.go"}`)}}},

@@ -102,7 +102,7 @@ func answer(ctx context.Context, h builtin.Queries, q question) questionAnswer {
 		v, err = h.Rename(ctx, q.Path, q.At, q.Text)
 	case "Format":
 		v, err = h.Format(ctx, q.Path)
-	// No tool of ours sends another name; a command in the draft that reaches the connection may.
+	// No tool of Pillion sends another name; a command in the draft that reaches the connection may.
 	default:
 		err = errors.New("the language servers are not asked for " + q.Ask)
 	}

@@ -385,7 +385,7 @@ func (r *Record) add(o *Record) {
 }
 
 // correct is the record of a program with a person's own on top.
-// The built-in record is decoded anew: the shared one must not change.
+// The built-in record is decoded again: the shared one must not change.
 func (s *Set) correct(name, own string) (*Record, error) {
 	r := &Record{}
 	if at, ok := builtIn().at[name]; ok {

@@ -265,7 +265,7 @@ func applySpec(c *scan.Visit, s spec) {
 	for i, a := range words {
 		ofKind(s.word(i, len(words)), a, c)
 	}
-	// Of an unknown program a word that is not known may be any path, and this look has noted none for it.
+	// A word with an unknown value may be any path for an unknown program, and no path was noted for it above.
 	if s.unknown {
 		for _, a := range args {
 			if !a.Known() {

@@ -121,7 +121,7 @@ func tar(c *scan.Visit) {
 // archiveOnly is the record by which tar looks for the archive alone: -f names it, and words are not looked at.
 var archiveOnly = mustCompile(&Record{Words: "text...", Options: map[string]string{"write": "-f --file", "text": "-C --directory -X -T -b -g -H -I -F"}})
 
-// mustCompile is compile for a record that is in the code: an error is a mistake of ours and shows at the start.
+// mustCompile is compile for a record that is in the code: an error is a mistake in Pillion and shows at the start.
 func mustCompile(r *Record) *Record {
 	if err := r.compile(); err != nil {
 		panic(err)

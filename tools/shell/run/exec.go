@@ -261,7 +261,7 @@ func (r *Runner) start(c Command) (*job, *collector, error) {
 	go func() { defer r.wg.Done(); out.read() }()
 	go func() {
 		defer r.wg.Done()
-		_ = j.cmd.Wait() // how it ended is in ProcessState; it may have been started anew
+		_ = j.cmd.Wait() // how it ended is in ProcessState; it may have been started again
 		if c.Stdin != nil {
 			c.Stdin.Close()
 		}

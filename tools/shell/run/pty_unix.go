@@ -155,7 +155,7 @@ func (t *Terminal) Resize(rows, cols int) error {
 	return resize(t.tty, rows, cols)
 }
 
-// openPTY opens a pseudo-terminal whose end of ours does not block a thread, so that a write nobody reads can be given
+// openPTY opens a pseudo-terminal whose end of Pillion does not block a thread, so that a write nobody reads can be given
 // up: the library leaves it in blocking mode.
 // The caller closes both ends.
 func openPTY() (ours, theirs *os.File, err error) {

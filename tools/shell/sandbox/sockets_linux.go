@@ -282,7 +282,7 @@ func (s *supervisor) connectUnix(socket, pid int, address []byte) unix.Errno {
 	}
 	defer unix.Close(root)
 	// The socket file is held from here on, so that no other can take its name before the connection.
-	// IN_ROOT resolves links as the command sees them, NO_MAGICLINKS refuses /proc/…/fd, by which it could name a file of ours.
+	// IN_ROOT resolves links as the command sees them, NO_MAGICLINKS refuses /proc/…/fd, by which it could name a file of Pillion.
 	file, err := unix.Openat2(root, strings.TrimPrefix(name, "/"), &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS})
 	if err != nil {
 		return errnoOf(err)

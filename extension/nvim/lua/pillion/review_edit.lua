@@ -6,7 +6,7 @@ local log = require("pillion.log")
 local map = require("pillion.review_keys")
 local view = require("pillion.review_view")
 
----@class pillion.Pane a buffer of ours that shows a proposal
+---@class pillion.Pane a buffer of Pillion that shows a proposal
 ---@field review pillion.Review
 ---@field file? pillion.ReviewFile of a side-by-side pane
 ---@field places? pillion.Place[] of a side-by-side pane
