@@ -794,7 +794,7 @@ func (d *Drafts) land(ctx context.Context, s *agent.Session, o *openDraft, round
 	// Rejected is the person's word: the draft is set aside and not continued. Any other failure leaves it open for the next turn.
 	case data.ErrorKind == "rejected":
 		_ = o.Set(func(h *draft.Head) { h.State = draft.Rejected })
-		s.Notice("info", "The project is as it was. The draft is kept for a while: pillion drafts show "+o.Head().ID)
+		s.Notice("info", "The project did not change. The draft is kept for 14 days: pillion drafts show "+o.Head().ID)
 		again = "The user rejected your proposal; nothing of it was written, and the next draft begins from the project as it is. " + data.Error
 	default:
 		_ = o.Set(func(h *draft.Head) { h.State = draft.Open })

@@ -195,8 +195,8 @@ func dirtySwap(path string) (h holder, file string, dirty bool) {
 	return h, fromHome(name), mayRun(h.pid, host)
 }
 
-// swapOwner names the editor that wrote a swap file. Neovim writes the version of a Vim into its own, and is known by the
-// folder or by its process; nano takes the format over for its locks.
+// swapOwner names the editor that wrote a swap file. Neovim writes Vim's version into its swap files, so it is recognised by
+// their folder or by its process. nano uses the format of swap files for its locks.
 func swapOwner(path, version string, pid int) string {
 	for _, state := range neovimFolders() {
 		if filepath.Dir(path) == filepath.Join(state, "swap") {

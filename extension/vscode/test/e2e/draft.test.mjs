@@ -52,5 +52,5 @@ test("a draft that is rejected leaves nothing behind in the project", async (t) 
   await card.getByRole("button", { name: "Reject", exact: true }).click();
   await panel.idle();
   assert.equal(p.read("a.txt"), text);
-  await panel.frame.locator(".notice", { hasText: "The project is as it was" }).waitFor();
+  await panel.frame.locator(".notice", { hasText: "The project did not change" }).waitFor();
 });
