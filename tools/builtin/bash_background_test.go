@@ -114,7 +114,7 @@ func TestTheEndOfTheSessionLeavesNoProcess(t *testing.T) {
 		pids = append(pids, pid)
 	}
 	r := s.must("bash_kill", map[string]any{"id": "bg_2"})
-	if r.Metadata["running"] != false || !strings.Contains(r.Output, "ended by signal") || !strings.Contains(r.Output, "ended with all") {
+	if r.Metadata["running"] != false || !strings.Contains(r.Output, "ended by signal") || !strings.Contains(r.Output, "killed with all") {
 		t.Errorf("%s", r.Output)
 	}
 	if syscall.Kill(pids[1], 0) == nil || syscall.Kill(pids[0], 0) != nil {
@@ -202,7 +202,7 @@ func TestBackgroundSaysWhatToDoNext(t *testing.T) {
 		{"bash_output", map[string]any{"id": "bg_7"}, `no background command "bg_7" in this session. In the background:` + "\nbg_1 (runs for "},
 		{"bash_kill", map[string]any{"id": "1"}, "bg_1"},
 		{"bash_output", map[string]any{"id": "bg_1", "wait": 30001}, "30000"},
-		{"bash_input", map[string]any{"id": "bg_1", "text": ""}, "give text, or eof"},
+		{"bash_input", map[string]any{"id": "bg_1", "text": ""}, "set text, or eof"},
 		{"bash_input", map[string]any{"id": "bg_1", "text": "a\x00b"}, "This is not typed"},
 	} {
 		if _, err := s.tool(c.tool, c.input); err == nil || !strings.Contains(err.Error(), c.want) {

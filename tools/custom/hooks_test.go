@@ -80,7 +80,7 @@ func TestAPlugin(t *testing.T) {
 	if _, err := p.run(t.Context(), "hello", `{}`, nil); err == nil || !strings.Contains(err.Error(), "client.session.share is not available: Pillion offers plugins app.log, tui.showToast") {
 		t.Errorf("%v", err)
 	}
-	if !strings.Contains(p.said(), "chat.headers is not known") {
+	if !strings.Contains(p.said(), "does not know the hook chat.headers") {
 		t.Error(p.said())
 	}
 }
