@@ -104,3 +104,27 @@ func TestWhatABreakHidesIsNotFixed(t *testing.T) {
 		}
 	}
 }
+
+func TestNewlyFound(t *testing.T) {
+	problem := func(path string, s change.Severity) change.Problem {
+		return change.Problem{Path: path, Severity: s, Message: "x"}
+	}
+	const touched, other = "/p/touched.go", "/p/other.go"
+	found := []change.Problem{problem(touched, change.SeverityWarning), problem(other, change.SeverityWarning), problem(other, change.SeverityError)}
+	for _, c := range []struct {
+		name  string
+		fixed []change.Problem
+		want  int
+	}{
+		{"no error is gone: all of it is new", []change.Problem{problem(touched, change.SeverityWarning)}, 3},
+		{"an error is gone: warnings in files that are not touched were there before", []change.Problem{problem(touched, change.SeverityError)}, 2},
+	} {
+		got := newlyFound(found, c.fixed, []string{touched})
+		if len(got) != c.want {
+			t.Errorf("%s: %d left, want %d: %v", c.name, len(got), c.want, got)
+		}
+		if len(found) != 3 || found[1].Path != other || found[1].IsError() {
+			t.Fatalf("%s: the list that was given has changed: %v", c.name, found)
+		}
+	}
+}

@@ -432,8 +432,23 @@ func compare(before, after map[string]*fileDiags, paths []string) serverVerdict 
 			}
 		}
 	}
+	// Each rule needs the other list as it was found.
+	introduced := newlyFound(v.introduced, v.fixed, paths)
 	v.fixed = stillKnown(v.introduced, v.fixed)
+	v.introduced = introduced
 	return v
+}
+
+// newlyFound are those of the introduced problems that the change really introduces. A server that finds an error skips its further
+// analyses of that code, and catches up when the error is gone: a warning that appears then in a file outside paths, the files that
+// the change touches, was there before.
+func newlyFound(introduced, fixed []change.Problem, paths []string) []change.Problem {
+	if !slices.ContainsFunc(fixed, change.Problem.IsError) {
+		return introduced
+	}
+	return slices.DeleteFunc(slices.Clone(introduced), func(p change.Problem) bool {
+		return !p.IsError() && !slices.Contains(paths, p.Path)
+	})
 }
 
 // stillKnown are those of the fixed problems that really are fixed. A server that finds an error skips its
