@@ -207,7 +207,11 @@ func TestSlowHooks(t *testing.T) {
 		"plugin/waits.js": `export const W = async () => ({ "shell.env": () => new Promise(() => {}), "chat.params": async (i, o) => { o.temperature = 0.5 } })`,
 		"plugin/loops.js": `export const L = async ({ directory }) => ({ "permission.ask": async (i, o) => { if (i.type === "loop") for (;;) {} ; o.status = "allow" } })`,
 		"plugin/exits.js": `export const E = async () => ({ "tool.definition": async () => process.exit(5) })`,
-	}, func(o *Options) { o.HookLimit = 100 * time.Millisecond })
+	})
+	// The limit is short only where a hook is to exceed it: a busy machine takes longer than that for those that answer.
+	limit := func(d time.Duration) { p.o.HookLimit = d }
+	p.Has(t.Context(), hookShell) // loads the plugins
+	limit(100 * time.Millisecond)
 	for range maxSlow {
 		if !p.Has(t.Context(), hookShell) {
 			t.Fatal("left out too soon")
@@ -222,17 +226,20 @@ func TestSlowHooks(t *testing.T) {
 	if s := p.said(); !strings.Contains(s, "waits.js was interrupted: its hook shell.env did not answer within 100ms. This happened 3 times") {
 		t.Error(s)
 	}
+	limit(DefaultHookLimit)
 	if c := p.ChatParams(t.Context(), "s", "a", "p", "m", Params{}); c.Temperature == nil {
 		t.Error("its other hook does not count any more")
 	}
 	p.Has(t.Context(), hookPermission)
+	limit(100 * time.Millisecond)
 	if a := p.Permission(t.Context(), permission.Request{Permission: "loop"}); a != permission.Ask {
 		t.Error(a)
 	}
 	i := slices.IndexFunc(p.hooked, func(s *source) bool { return strings.HasSuffix(s.file.path, "loops.js") })
 	<-p.hooked[i].gone
+	limit(DefaultHookLimit)
 	if p.Has(t.Context(), hookPermission); p.Permission(t.Context(), permission.Request{Permission: "x"}) != permission.Allow {
-		t.Errorf("not loaded anew: %s", p.said())
+		t.Errorf("not loaded again: %s", p.said())
 	}
 	for range maxSlow {
 		if !p.Has(t.Context(), hookDefinition) {
