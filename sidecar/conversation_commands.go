@@ -271,21 +271,17 @@ const shellKept = 30 << 10
 // user could run it in the next window. Its output is shown as it comes, and the agent reads it with the next
 // prompt. While it runs, c.shell stops it; the deferred function clears that for busy and stop.
 func (c *conversation) runShell(ctx context.Context, s *agent.Session, command string) error {
-	ctx, cancel := context.WithCancel(ctx)
+	// Esc ends the command only. What it printed is kept all the same, so Tell below does not end with it.
+	running, cancel := context.WithCancel(ctx)
 	defer cancel()
 	c.mu.Lock()
 	c.shell = cancel
 	c.mu.Unlock()
-	defer func() {
-		c.mu.Lock()
-		c.shell = nil
-		c.mu.Unlock()
-	}()
 	shell := os.Getenv("SHELL")
 	if shell == "" {
 		shell = "/bin/sh"
 	}
-	cmd := guard.CommandContext(ctx, guard.Person, shell, "-c", command)
+	cmd := guard.CommandContext(running, guard.Person, shell, "-c", command)
 	cmd.Dir = c.cwd
 	// WaitDelay ends the wait for the pipe that much later than the command (os/exec).
 	cmd.WaitDelay = time.Second // a child in the background may hold the pipe open
@@ -293,6 +289,9 @@ func (c *conversation) runShell(ctx context.Context, s *agent.Session, command s
 	out := io.MultiWriter(c.t, kept)
 	cmd.Stdout, cmd.Stderr = out, out
 	err := cmd.Run()
+	c.mu.Lock()
+	c.shell = nil
+	c.mu.Unlock()
 	state := "exit code 0"
 	// A failed command is an ordinary outcome: the agent reads the state and the output.
 	if err != nil {

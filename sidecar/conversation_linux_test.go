@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -167,5 +168,55 @@ func TestAConversationOnTheScreen(t *testing.T) {
 	}
 	if b, err := os.ReadFile(filepath.Join(project, "a.txt")); err != nil || string(b) != "one\nTWO\nthree\n" {
 		t.Errorf("%q %v", b, err)
+	}
+}
+
+// A window is resized while an answer streams and a question is open: no line of the answer is lost or shown twice, in the window or
+// in the scroll-back.
+func TestResizingLosesNoLine(t *testing.T) {
+	t.Parallel()
+	paragraphs := func(from, to int) (text string) {
+		for i := from; i <= to; i++ {
+			text += fmt.Sprintf("Paragraph %d begins here and goes on for a while so that it is wrapped, up to its end which is number %d.\n\n", i, i)
+		}
+		return text
+	}
+	pauses := []chan struct{}{make(chan struct{}), make(chan struct{}), make(chan struct{})}
+	// A list is one block, so its rows are still in the frame when the window changes.
+	list := "- one\n- two\n- three\n- four\n- five"
+	model := wiretest.New(t,
+		wiretest.Step{Pause: pauses[0], Text: paragraphs(1, 30) + list},
+		wiretest.Step{Pause: pauses[1], Text: paragraphs(31, 60) + list},
+		wiretest.Step{Pause: pauses[2], Text: paragraphs(61, 90) + list},
+	)
+	s, _ := talkInTmux(t, model)
+	s.run("set-option", "-g", "history-limit", "5000")
+	s.until("ctrl-d ends")
+	for i, size := range [][]string{{"50", "20"}, {"95", "45"}, {"44", "12"}} {
+		s.types("More.")
+		s.press("Enter")
+		s.until("• five")
+		s.run(append([]string{"resize-window", "-t", screenName, "-x"}, size[0], "-y", size[1])...)
+		// The line below the prompt is cut where it does not fit, so it says that the window has been drawn for its new size.
+		want := "…"
+		if size[0] == "95" {
+			want = "ctrl-d ends"
+		}
+		s.until(want)
+		close(pauses[i])
+		s.until("four\n• five\n\n›")
+	}
+	// -J joins rows that the terminal has broken; a paragraph that was wrapped by the program is several rows.
+	all := strings.Join(strings.Fields(s.run("capture-pane", "-p", "-J", "-S", "-", "-t", screenName)), " ")
+	for i := 1; i <= 90; i++ {
+		if n := strings.Count(all, strings.TrimSpace(paragraphs(i, i))); n != 1 {
+			t.Errorf("paragraph %d is there %d times", i, n)
+		}
+	}
+	if n := strings.Count(all, "/help ·"); n > 1 {
+		t.Errorf("%d prompts were left behind", n-1)
+	}
+	if t.Failed() {
+		t.Log(all)
 	}
 }

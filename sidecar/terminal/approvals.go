@@ -66,6 +66,7 @@ func (t *approvals) AskPermission(ctx context.Context, r permission.Request) (pe
 	defer func() {
 		t.mu.Lock()
 		t.asked[r.CallID] += t.now().Sub(began)
+		t.resume(began)
 		t.mu.Unlock()
 	}()
 	t.mu.Lock()

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -88,16 +87,29 @@ func (c *Composer) Run(ctx context.Context) error {
 	within, cancel := context.WithCancel(ctx) // ends completions that still run
 	defer cancel()
 	m := newComposing(within, c)
+	if err := m.frame.start(); err != nil {
+		return err
+	}
+	defer m.frame.stop()
+	m.resize()
 	// Key, Line and Suspend wait for this channel too: otherwise a question that is open when the conversation ends
 	// would wait for ever.
 	defer close(c.screen.over)
-	program := tea.NewProgram(m, tea.WithInput(c.In), tea.WithOutput(c.Out), tea.WithoutSignalHandler())
+	// The frame draws, see there why; Bubble Tea reads the keys and runs the messages.
+	program := tea.NewProgram(m, tea.WithInput(c.In), tea.WithOutput(c.Out), tea.WithoutRenderer(), tea.WithoutSignalHandler())
 	// Not tea.WithContext: a program whose context ends does not wait for its reader, which then reads from a
 	// descriptor that has been closed, and may by then be another file's.
 	defer context.AfterFunc(ctx, program.Quit)()
 	_, err := program.Run()
+	m.frame.stop()
 	// Lines that came after the last drawing belong to the conversation, and the terminal is free for them now.
-	for _, l := range append(m.left, c.screen.take(m.width).lines...) {
+	rest := c.screen.take(m.width)
+	lines := append(m.left, rest.lines...)
+	// The end of an answer that was cut off stays readable too.
+	if rest.tail != "" {
+		lines = append(lines, strings.Split(strings.TrimRight(rest.tail, "\n"), "\n")...)
+	}
+	for _, l := range lines {
 		_, _ = io.WriteString(c.Out, l+"\n")
 	}
 	if ctx.Err() != nil {
@@ -116,11 +128,11 @@ type composing struct {
 	text   textarea.Model
 	width  int
 	height int
-	frame  int // of the spinner
-	// over is set with the end of the conversation: View then draws nothing, so that no prompt stays in the scroll-back.
-	over bool
-	left []string // lines that came with the end
-	note string   // shown below until the next key
+	frame  *frame
+	spin   int      // which sign of the spinner is drawn
+	over   bool     // the conversation has ended: nothing is drawn any more
+	left   []string // lines that came with the end
+	note   string   // shown below until the next key
 
 	// shown is what draw took from the liveScreen last; View draws it.
 	shown picture
@@ -147,7 +159,7 @@ type fold struct{ mark, text string }
 
 // newComposing makes the program with an empty prompt. 80 by 24 holds until the terminal has reported its size.
 func newComposing(ctx context.Context, c *Composer) *composing {
-	m := &composing{Composer: c, ctx: ctx, text: textarea.New(), width: 80, height: 24, history: history{before: c.Earlier}}
+	m := &composing{Composer: c, ctx: ctx, text: textarea.New(), width: 80, height: 24, frame: newFrame(c.In, c.Out), history: history{before: c.Earlier}}
 	m.text.Prompt = ""
 	m.text.SetPromptFunc(2, func(p textarea.PromptInfo) string {
 		switch {
@@ -218,55 +230,58 @@ func (m *composing) await() tea.Cmd {
 	}
 }
 
-// Update implements tea.Model. All state changes happen here, on the program's goroutine; what takes time runs as a
+// Update implements tea.Model. All state changes and all drawing happen here, on the program's goroutine; what takes time runs as a
 // tea.Cmd and comes back as a message.
 func (m *composing) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	cmd := m.update(msg)
+	m.draw(nil)
+	return m, cmd
+}
+
+// update is Update without the drawing.
+func (m *composing) update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
-	case tea.WindowSizeMsg:
-		m.width, m.height = msg.Width, msg.Height
-		m.text.SetWidth(msg.Width)
-		return m, m.draw(false)
 	case look:
-		m.frame++
-		return m, m.look()
+		m.spin++
+		return m.look()
 	case redraw:
-		return m, m.draw(true)
+		return m.take()
 	case rested:
-		return m, m.focusAfter(m.focus.rested(msg, m.text.Value() == ""))
+		return m.focusAfter(m.focus.rested(msg, m.text.Value() == ""))
 	case alone:
 		m.focus.answer(msg)
-		return m, nil
+		return nil
 	case completed:
 		// The person has typed on since an older request was made; its completions would replace the wrong bytes.
 		if msg.asked == m.asked {
 			m.from, m.list, m.pick = msg.from, msg.list, 0
 		}
-		return m, nil
+		return nil
 	case edited:
 		if msg.err != nil {
 			m.note = msg.err.Error()
 		} else {
 			m.put(strings.TrimRight(msg.text, "\n"))
 		}
-		return m, nil
+		return nil
 	case pictured:
 		if msg.err != nil {
 			m.note = msg.err.Error()
 		} else {
 			m.attach(msg.file)
 		}
-		return m, nil
+		return nil
 	case tea.PasteMsg:
-		return m, m.paste(msg.Content)
+		return m.paste(msg.Content)
 	case tea.KeyPressMsg:
 		// The focus sees every key first: it must know of each one to tell a single key from a burst.
 		rest, done := m.focus.press(msg.String(), m.text.Value() == "")
 		if done {
-			return m, rest
+			return rest
 		}
-		return m, tea.Batch(rest, m.press(msg))
+		return tea.Batch(rest, m.press(msg))
 	}
-	return m, m.change(msg)
+	return m.change(msg)
 }
 
 // press is a key that no question took. A note lasts until the next key.
@@ -293,38 +308,50 @@ func (m *composing) change(msg tea.Msg) (cmd tea.Cmd) {
 	return cmd
 }
 
-// draw takes what the liveScreen has: complete lines go above the prompt, the rest is drawn with it. again: the call comes from a
-// redraw, so await must be started once more.
-func (m *composing) draw(again bool) tea.Cmd {
+// take takes what the liveScreen has: complete lines go above the prompt, the rest is drawn with it.
+func (m *composing) take() tea.Cmd {
+	m.resize()
 	m.shown = m.screen.take(m.width)
-	var cmds []tea.Cmd
-	// Lines that are printed after Quit may be lost with the last frame, so Run writes them itself.
+	// Run writes the lines that come with the end, when the prompt is gone.
 	if m.shown.ended {
 		m.over, m.left = true, m.shown.lines
 		return tea.Quit
 	}
-	// tea.Sequence keeps the lines in their order. A piece that is higher than the screen would be cut by the renderer.
-	var rows []string
+	var above []string
 	for _, l := range m.shown.lines {
-		rows = append(rows, strings.Split(ansi.Wrap(l, max(m.width, 10), ""), "\n")...)
+		above = append(above, strings.Split(ansi.Wrap(l, max(m.width, 10), ""), "\n")...)
 	}
-	for piece := range slices.Chunk(rows, max(m.height/2, 4)) {
-		text := strings.Join(piece, "\n")
-		if text == "" {
-			text = " " // the renderer would leave an empty line out
-		}
-		cmds = append(cmds, tea.Println(text))
-	}
-	if again {
-		cmds = append(cmds, m.await())
-	}
+	again := m.await()
 	if o := m.shown.outside; o != nil {
-		return tea.Batch(tea.Sequence(cmds...), tea.Exec(program(o.run), func(err error) tea.Msg {
+		m.draw(above)
+		return tea.Batch(again, tea.Exec(m.lend(o.run), func(err error) tea.Msg {
 			o.done <- err
 			return nil
 		}))
 	}
-	return tea.Batch(tea.Sequence(cmds...), m.focusAfter(m.focus.show(m.shown.awaited)))
+	// The question of this picture gets the focus before it is drawn: the foot says where the keys go.
+	cmd := m.focusAfter(m.focus.show(m.shown.awaited))
+	m.draw(above)
+	return tea.Batch(again, cmd)
+}
+
+// resize follows the size of the terminal. It is asked for at each drawing, which is at least as often as the spinner turns, so no
+// signal is needed; a signal may also come later than the lines that are printed for the new size.
+func (m *composing) resize() {
+	if w, h, ok := m.frame.size(); ok && (w != m.width || h != m.height) {
+		m.width, m.height = w, h
+		m.text.SetWidth(w)
+	}
+}
+
+// draw prints lines above the prompt for good and draws the prompt and what belongs to it.
+func (m *composing) draw(above []string) {
+	m.resize()
+	if m.over {
+		return
+	}
+	rows, at := m.view()
+	m.frame.draw(above, rows, at)
 }
 
 // focusAfter does what a change of the focus needs: a question that takes a line empties the prompt, and gives back what was in
@@ -343,10 +370,14 @@ func (m *composing) swap(text string) (before string) {
 	return before
 }
 
-// program is something that has the terminal for itself while it runs.
-type program func() error
+// lend is run with the terminal for itself, as a command of the program.
+func (m *composing) lend(run func() error) tea.ExecCommand {
+	return program(func() error { return m.frame.lend(run) })
+}
 
 // program implements tea.ExecCommand. The function has its own files, so the setters do nothing.
+type program func() error
+
 func (p program) Run() error        { return p() }
 func (program) SetStdin(io.Reader)  {}
 func (program) SetStdout(io.Writer) {}
@@ -448,9 +479,9 @@ func (m *composing) key(key, note string) (cmd tea.Cmd, done bool) {
 			return pictured{f, err}
 		}, true
 	case "ctrl+l":
-		return tea.ClearScreen, true
+		m.frame.wipe()
 	case "ctrl+z":
-		return tea.Exec(program(func() error { stop(); return nil }), nil), true
+		return tea.Exec(m.lend(func() error { stop(); return nil }), nil), true
 	default:
 		return nil, false
 	}
@@ -550,7 +581,8 @@ func (m *composing) edit() tea.Cmd {
 		return nil
 	}
 	c := guard.Command(guard.Person, append(m.Editor[:len(m.Editor):len(m.Editor)], f.Name())...)
-	return tea.ExecProcess(c, func(err error) tea.Msg {
+	c.Stdin, c.Stdout, c.Stderr = m.In, m.Out, os.Stderr
+	return tea.Exec(m.lend(c.Run), func(err error) tea.Msg {
 		defer os.Remove(f.Name())
 		b, readErr := os.ReadFile(f.Name())
 		return edited{string(b), errors.Join(err, readErr)}
@@ -559,12 +591,12 @@ func (m *composing) edit() tea.Cmd {
 
 func (m *composing) paint(style, s string) string { return paint(m.Color, style, s) }
 
-// View draws what is below the lines that are complete: the end of the answer, what runs, the question, what waits, the prompt and
-// its completions.
-func (m *composing) View() tea.View {
-	if m.over {
-		return tea.NewView("")
-	}
+// View implements tea.Model; draw draws.
+func (m *composing) View() tea.View { return tea.View{} }
+
+// view is what is below the lines that are complete: the end of the answer, what runs, the question, what waits, the prompt and its
+// completions; and the place of the cursor. It has fewer rows than the screen: rows that have scrolled away cannot be drawn again.
+func (m *composing) view() ([]string, cursor) {
 	above := []string{""}                                    // sets the prompt off from what is above it
 	if w := m.working(); w != "" && m.shown.question == "" { // at a question the work waits too
 		above = append(above, w)
@@ -573,21 +605,27 @@ func (m *composing) View() tea.View {
 		above = append(above, strings.Split(ansi.Wrap(q, max(m.width, 10), ""), "\n")...)
 	}
 	above = append(above, m.waiting()...)
-	below := m.completions()
-	text := m.text.View()
-	foot := m.paint(dim, "  "+cut(m.foot(), m.width-3))
+	text := strings.Split(m.text.View(), "\n")
+	below := append(m.completions(), m.paint(dim, "  "+cut(m.foot(), m.width-3)))
 	if tail := m.shown.tail; tail != "" {
 		rows := strings.Split(strings.TrimRight(ansi.Wrap(tail, max(m.width, 10), ""), "\n"), "\n")
-		// What is drawn here must stay lower than the screen: a renderer without an alternate screen cannot redraw
-		// rows that have scrolled away.
-		room := max(m.height-len(above)-len(below)-strings.Count(text, "\n")-4, 1) // what does not fit is seen when it is complete
+		// The end of an answer that may still change takes half of the screen at most: a window that is made lower pushes rows
+		// into the scroll-back, and those of the frame would stay there. What is not shown is seen when it is complete.
+		room := max(m.height/2-len(above)-len(text)-len(below), 1)
 		above = append(rows[max(0, len(rows)-room):], above...)
 	}
-	v := tea.NewView(strings.Join(append(append(above, text), append(below, foot)...), "\n"))
-	if v.Cursor = m.text.Cursor(); v.Cursor != nil {
-		v.Cursor.Y += len(above)
+	at := cursor{row: len(above)}
+	if c := m.text.Cursor(); c != nil {
+		at = cursor{len(above) + c.Y, c.X}
 	}
-	return v
+	rows := append(append(above, text...), below...)
+	if over := len(rows) - max(m.height-1, 1); over > 0 {
+		// The prompt is kept, with what fits above it and below it.
+		cut := min(over, at.row)
+		rows, at.row = rows[cut:], at.row-cut
+		rows = rows[:min(len(rows), max(m.height-1, 1))]
+	}
+	return rows, at
 }
 
 // working is the line about what runs: what, for how long, the turn's tokens and cost.
@@ -606,7 +644,7 @@ func (m *composing) working() string {
 		parts = append(parts, m.shown.spent)
 	}
 	end := "  " + strings.Join(append(parts, "esc stops"), " · ")
-	return m.paint(dim, string(spinner[m.frame%len(spinner)])+" "+cut(a.what, max(m.width-len([]rune(end))-3, 8))+end)
+	return m.paint(dim, string(spinner[m.spin%len(spinner)])+" "+cut(a.what, max(m.width-len([]rune(end))-3, 8))+end)
 }
 
 // waiting are the prompts in the queue.

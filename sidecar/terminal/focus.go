@@ -27,6 +27,10 @@ type focus struct {
 	serial int // counts key presses
 }
 
+// burst is how soon one byte follows another only when no person pressed single keys: a paste, or the sequence that a
+// terminal sends for an arrow key, which ends in a letter.
+const burst = 30 * time.Millisecond
+
 // rested is a message: the keyboard may have been quiet since the key press of that number.
 type rested struct{ serial int }
 

@@ -23,10 +23,6 @@ type TTY struct{ File *os.File }
 // poll(2) does not know of contexts, so this is also the longest that a cancelled question stays.
 const pollMillis = 100 // how often a waiting question looks at its context
 
-// burst is how soon one byte follows another only when no person pressed single keys: a paste, or the sequence that a
-// terminal sends for an arrow key, which ends in a letter.
-const burst = 30 * time.Millisecond
-
 // wait returns true when a byte can be read, false when limit has passed. No limit waits until the context ends.
 func (k TTY) wait(ctx context.Context, limit time.Duration) (bool, error) {
 	fds := []unix.PollFd{{Fd: int32(k.File.Fd()), Events: unix.POLLIN}}

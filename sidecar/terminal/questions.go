@@ -16,6 +16,12 @@ func (t *approvals) AskQuestions(ctx context.Context, _ *tools.Call, qs []tools.
 		return nil, tools.ErrDismissed
 	}
 	defer t.waiting.turn()()
+	asked := t.now()
+	defer func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.resume(asked)
+	}()
 	var out [][]string
 	for _, q := range qs {
 		t.keys.Discard() // typed before the question was there

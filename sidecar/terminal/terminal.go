@@ -189,7 +189,17 @@ type sheet struct {
 	now   func() time.Time
 
 	// mu is held while something is written that belongs together, and guards the tally and the transcript.
-	mu sync.Mutex
+	mu      sync.Mutex
+	pending activity // what is waited for; questions hide it
+}
+
+// resume shows again what was waited for before a question: the call that was allowed may run for long. The time since the question
+// came, at asked, is not the call's.
+func (t *sheet) resume(asked time.Time) {
+	if t.pending.what != "" {
+		t.pending.since = t.pending.since.Add(t.now().Sub(asked))
+	}
+	t.waitFor(t.pending)
 }
 
 // paint is a text in a style, or as it is where no colours are wanted.

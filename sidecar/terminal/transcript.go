@@ -25,9 +25,8 @@ type transcript struct {
 	echo   bool                        // prompts are printed: the Composer clears what was typed when it is sent
 	echoed string                      // the message id of the one that was shown already
 	// stream is what the open line belongs to: an answer does not continue a line of thoughts.
-	stream  agent.EventType
-	pending activity  // what is waited for
-	began   time.Time // when the turn began
+	stream agent.EventType
+	began  time.Time // when the turn began
 }
 
 // event shows one event.
