@@ -114,6 +114,9 @@ func (a *approvals) SetReview(style string) error {
 	if !slices.Contains(ReviewStyles, style) {
 		return fmt.Errorf("the review style must be %s, not %q", strings.Join(ReviewStyles, ", "), style)
 	}
+	if p := a.rt.o.Configuration.Preferences(a.head.Info().Cwd); p.ReviewFixed != "" && style != p.Review {
+		return fmt.Errorf("the review style stays %s: the settings of this machine decide it (%s)", a.head.Review(), p.ReviewFixed)
+	}
 	a.head.change(func(i *SessionInfo) { i.Review = style })
 	// What waits already was asked under the old style.
 	if style == ReviewFollow {

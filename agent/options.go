@@ -49,7 +49,9 @@ type Configuration interface {
 type Preferences struct {
 	DefaultAgent string // of new sessions; empty, unknown or not for people: DefaultAgent
 	Review       string // where a session has no style of its own: one of ReviewStyles; empty: ReviewPreview
+	ReviewFixed  string // where the machine's settings decide Review for every session (file:line:column); empty: they do not
 	Auto         bool   // "permission": "auto" is configured: sessions without a choice of their own have PermissionAuto
+	NoAuto       bool   // the machine's settings want the person to be asked: PermissionAuto has no effect
 	Compaction   CompactionOptions
 	Depth        int // how deep sub-agents nest; 0: there are none
 }

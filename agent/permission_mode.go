@@ -20,7 +20,11 @@ func (r *Runtime) Permission(info SessionInfo) string {
 		}
 		info = parent.Info()
 	}
-	if info.Permission == "" && r.o.Configuration.Preferences(info.Cwd).Auto {
+	p := r.o.Configuration.Preferences(info.Cwd)
+	if p.NoAuto {
+		return PermissionAsk
+	}
+	if info.Permission == "" && p.Auto {
 		return PermissionAuto
 	}
 	if info.Permission == PermissionAuto {

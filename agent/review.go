@@ -36,9 +36,9 @@ func (h *Head) Review() string { return h.rt.ReviewOf(h.Info()) }
 
 // ReviewOf is the style of a session with this head.
 func (r *directories) ReviewOf(info SessionInfo) string {
-	if info.Review == "" {
-		// A session without a style of its own follows the configuration, also when that changes.
-		info.Review = r.o.Configuration.Preferences(info.Cwd).Review
+	// A session without a style of its own follows the configuration, also when that changes.
+	if p := r.o.Configuration.Preferences(info.Cwd); info.Review == "" || p.ReviewFixed != "" {
+		info.Review = p.Review
 	}
 	// An unknown style, such as one of a newer version, counts as the strictest.
 	if !slices.Contains(ReviewStyles, info.Review) {

@@ -92,7 +92,7 @@ func (o OfferOptions) on(t Tool) bool {
 // since they never override a configured deny.
 func hidden(t Tool, rules permission.Ruleset) bool {
 	for _, r := range slices.Backward(rules) {
-		if r.Origin == "session" || r.Origin == "project" {
+		if r.Origin == "session" || r.Origin == "project" || r.Managed && r.Action != permission.Deny { // a floor loosens nothing
 			continue
 		}
 		// The last rule decides, as everywhere; a deny of some patterns only leaves the tool useful for the others.

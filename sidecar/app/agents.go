@@ -26,7 +26,11 @@ func (conf configuration) Rules(cwd string) permission.Ruleset {
 // Preferences are the settings that are not about one agent.
 func (conf configuration) Preferences(cwd string) agent.Preferences {
 	own := conf.place.recentConfig(cwd)
-	return agent.Preferences{DefaultAgent: own.DefaultAgent, Review: own.Review, Auto: own.Permission.Auto, Compaction: compaction(own), Depth: depth(own)}
+	p := agent.Preferences{DefaultAgent: own.DefaultAgent, Review: own.Review, Auto: own.Permission.Auto, NoAuto: own.Permission.NoAuto, Compaction: compaction(own), Depth: depth(own)}
+	if at, managed := own.Managed("review"); managed {
+		p.ReviewFixed = at
+	}
+	return p
 }
 
 // Agents are the configured agents, sorted by name. The runtime merges them into its own agents of the same name. One

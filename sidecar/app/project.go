@@ -167,7 +167,7 @@ func (p *project) searcher(ripgrep string) *search.Searcher {
 func (p *project) skills(cwd, root string, c *config.Config) *skill.Finder {
 	at := skill.Places{Cwd: cwd, Root: root, Home: p.app.Place.Home, Config: []string{p.app.Place.User}}
 	if p.app.Place.Home != "" {
-		at.Config = append(at.Config, filepath.Join(p.app.Place.Home, ".config", "opencode"))
+		at.Config = append(at.Config, p.app.Place.openCodeDir())
 	}
 	for _, dir := range c.Skills.Paths {
 		if rest, ok := strings.CutPrefix(dir, "~/"); ok {

@@ -173,7 +173,7 @@ func (p *Workplace) settingsFolders(cwd string) map[string]bool {
 	if _, err := os.Stat(p.Trust.Dir); err != nil {
 		out[p.State] = false // where it will be created
 	}
-	own := []string{p.User, filepath.Join(p.Home, ".config", "opencode")}
+	own := []string{p.User, p.openCodeDir()}
 	for _, dir := range config.Between(paths.Worktree(cwd), cwd) {
 		out[dir] = false
 		for _, name := range config.ProjectFolders {

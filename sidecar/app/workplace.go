@@ -27,6 +27,7 @@ type Workplace struct {
 	User    string // $XDG_CONFIG_HOME/pillion
 	editor  []byte // the editor's settings, JSON
 
+	managed  string // the folder of the managed settings
 	keyStore *keys.Store
 	secrets  Secrets
 	Trust    *trust.Store
@@ -57,10 +58,15 @@ func NewWorkplace(version string) *Workplace {
 		}
 		return filepath.Join(home, fallback, "pillion")
 	}
-	p := &Workplace{version: version, Home: home, State: xdg("XDG_STATE_HOME", ".local/state"), User: xdg("XDG_CONFIG_HOME", ".config"), configs: map[string]loadedConfig{}}
+	p := &Workplace{version: version, Home: home, State: xdg("XDG_STATE_HOME", ".local/state"), User: xdg("XDG_CONFIG_HOME", ".config"), managed: config.ManagedDir(), configs: map[string]loadedConfig{}}
 	p.Trust = &trust.Store{Dir: filepath.Join(p.State, "trust")}
 	p.keyStore = &keys.Store{File: filepath.Join(p.State, "auth.json"), Keyring: keys.System{}}
 	return p
+}
+
+// openCodeDir is OpenCode's folder of the person, which holds plugins, tools and skills that count here too.
+func (p *Workplace) openCodeDir() string {
+	return config.Sources{Home: p.Home, Env: os.Getenv}.OpenCodeDir()
 }
 
 // Keys are the stored keys of model providers.
@@ -71,7 +77,7 @@ func (p *Workplace) Keys() *keys.Store { return p.keyStore }
 // callers compare it by identity to see whether anything is different.
 func (p *Workplace) Config(cwd string) (*config.Config, []config.Problem) {
 	root := paths.Worktree(cwd)
-	s := config.Sources{Cwd: cwd, Root: root, UserDir: p.User, Home: p.Home, Editor: p.editor, Env: os.Getenv, Trusted: p.Trust.Trusted(root), TrustedNow: p.Trust.Trusted}
+	s := config.Sources{Cwd: cwd, Root: root, UserDir: p.User, Home: p.Home, ManagedDir: p.managed, Editor: p.editor, Env: os.Getenv, Trusted: p.Trust.Trusted(root), TrustedNow: p.Trust.Trusted}
 	stamp := config.Stamp(s)
 	p.mu.Lock()
 	defer p.mu.Unlock() // held while a few small files are read: whoever waits needs the result
@@ -113,7 +119,7 @@ func (p *Workplace) TrustFor(dir string, trusted bool) {
 
 // own are the person's settings without those of any project, for what a project must not decide.
 func (p *Workplace) own() *config.Config {
-	c, _ := config.Load(config.Sources{UserDir: p.User, Editor: p.editor, Env: os.Getenv})
+	c, _ := config.Load(config.Sources{UserDir: p.User, ManagedDir: p.managed, Editor: p.editor, Env: os.Getenv})
 	return c
 }
 

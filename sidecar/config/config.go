@@ -66,6 +66,7 @@ type Config struct {
 	Hooks           map[string][]HookGroup `json:"hooks,omitempty" doc:"commands that run at events (PreToolUse, PostToolUse, UserPromptSubmit, Stop, SessionStart …), with the format and contract of Claude Code's hooks. The hooks of all settings files run; those of a project only in a trusted folder"`
 	DisableAllHooks bool                   `json:"disableAllHooks,omitempty" doc:"run no hooks"`
 
+	managedDir   string            // Sources.ManagedDir
 	origins      map[string]string // by dotted path: file:line:column
 	projectFiles map[string]string // by file of a project: its worktree
 	// trustedNow asks about trust at the moment of use: a configuration may be older than a decision of the person.
@@ -350,7 +351,9 @@ type Permission struct {
 	Rules permission.Ruleset
 	// Auto is "permission": "auto": commands whose effects stay in the sandbox, and can be undone, need no approval.
 	Auto bool
-	raw  json.RawMessage // the section as JSON; only IsZero looks at it, as Rules come from the tree
+	// NoAuto: the managed settings want a person to be asked about something, so Auto is false and no session may choose it.
+	NoAuto bool
+	raw    json.RawMessage // the section as JSON; only IsZero looks at it, as Rules come from the tree
 }
 
 // MarshalJSON writes the section as rules, for people.

@@ -20,13 +20,15 @@ import (
 
 // Sources say where to look. Nothing is read at a place that is empty.
 type Sources struct {
-	Cwd      string                   // session directory, absolute
-	Root     string                   // worktree root: project files are read from here down to Cwd
-	UserDir  string                   // ~/.config/pillion
-	Home     string                   // ~, for agents and commands of other programs; "": not read
-	Editor   []byte                   // the editor's settings, JSON
-	Env      func(name string) string // the environment
-	MaxBytes int64                    // a file larger than this is refused; 0: 4 MiB
+	Cwd     string // session directory, absolute
+	Root    string // worktree root: project files are read from here down to Cwd
+	UserDir string // ~/.config/pillion
+	// ManagedDir holds what whoever manages the machine has decided for everybody (see ManagedDir); the person cannot loosen it.
+	ManagedDir string
+	Home       string                   // ~, for agents and commands of other programs; "": not read
+	Editor     []byte                   // the editor's settings, JSON
+	Env        func(name string) string // the environment
+	MaxBytes   int64                    // a file larger than this is refused; 0: 4 MiB
 	// Trusted: the person trusts the folder, so its files may start programs, redirect models and allow calls.
 	// Otherwise Config.Held lists what was left out.
 	Trusted bool
@@ -52,8 +54,8 @@ func Concerns(name string) bool {
 }
 
 // Load reads and merges every layer, each over the earlier ones: the project from its root down to Cwd, then what
-// other programs keep for the person, the person's own files, the editor's settings and the environment. The
-// person comes after the project, so a repository cannot override what a person has decided.
+// other programs keep for the person, the person's own files, the editor's settings and the environment, and last the managed
+// settings of the machine. The person comes after the project, so a repository cannot override what a person has decided.
 //
 // Load always returns a usable configuration: what is wrong is left out and reported. A file that is not JSON at
 // all is left out as a whole.
@@ -66,6 +68,7 @@ func Load(s Sources) (*Config, []Problem) {
 		// A file is read whole into memory, and a repository may contain one of any size.
 		l.MaxBytes = 4 << 20
 	}
+	l.managed()
 	l.project()
 	for _, dir := range s.personalFolders() {
 		for _, n := range l.markdownIn(dir, "") {
@@ -104,6 +107,7 @@ func Load(s Sources) (*Config, []Problem) {
 		b, _ := json.Marshal(map[string]string{"model": m})
 		l.text("PILLION_MODEL", b)
 	}
+	l.manage()
 	return l.finish()
 }
 
@@ -116,6 +120,8 @@ type loader struct {
 	// sorted or merged by key.
 	rules             permission.Ruleset
 	agents            map[string]permission.Ruleset
+	managedLayers     []*node
+	floor             permission.Ruleset            // the rules of the managed settings
 	auto              bool                          // "permission": "auto" is set by the person or by a trusted folder
 	untrustedLayer    bool                          // true while the files of an untrusted project are added
 	projectAgentRules map[string]permission.Ruleset // rules for agents from an untrusted project
@@ -382,7 +388,12 @@ func (l *loader) finish() (*Config, []Problem) {
 	}
 	// The denies of other programs go last: the last rule that matches wins, and a deny must hold whatever another file
 	// allows.
-	c.Permission = Permission{Rules: append(l.rules, denies...), Auto: l.auto}
+	c.Permission = Permission{Rules: slices.Concat(l.rules, denies, l.floor), Auto: l.auto}
+	// "auto" answers for the person what the rules ask about; a managed rule wants the person.
+	if slices.ContainsFunc(l.floor, func(r permission.Rule) bool { return r.Action == permission.Ask }) {
+		c.Permission.Auto, c.Permission.NoAuto = false, true
+	}
+	c.managedDir = l.ManagedDir
 	for _, name := range slices.Sorted(maps.Keys(c.Agent)) {
 		// An agent's rules are evaluated after the general ones, so the denies are repeated there.
 		a := c.Agent[name]
@@ -487,6 +498,9 @@ func Stamp(s Sources) string {
 		otherStamp(add, s.Home)
 	}
 	for _, path := range s.personalOpenCodeFiles() {
+		add(path)
+	}
+	for _, path := range s.managedFiles() {
 		add(path)
 	}
 	if s.UserDir != "" {

@@ -364,7 +364,7 @@ func (m *markdown) node(v *yaml.Node) *node {
 // personalFolders are the person's own folders of agents and commands; the last one wins.
 func (s Sources) personalFolders() (out []string) {
 	if s.Home != "" {
-		out = append(out, filepath.Join(s.Home, ".claude"), s.openCodeDir(), filepath.Join(s.Home, ".opencode"))
+		out = append(out, filepath.Join(s.Home, ".claude"), s.OpenCodeDir(), filepath.Join(s.Home, ".opencode"))
 	}
 	if s.UserDir != "" {
 		out = append(out, s.UserDir)

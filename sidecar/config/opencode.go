@@ -123,9 +123,9 @@ var experimentalSwitches = map[string]string{
 	"hook":                  "a plugin's event and tool.execute.after hooks do it",
 }
 
-// openCodeDir is OpenCode's folder of the user. OpenCode too puts it below $XDG_CONFIG_HOME, if that is set; the
+// OpenCodeDir is OpenCode's folder of the user. OpenCode too puts it below $XDG_CONFIG_HOME, if that is set; the
 // XDG Base Directory Specification says to ignore a relative path there.
-func (s Sources) openCodeDir() string {
+func (s Sources) OpenCodeDir() string {
 	if s.Env != nil {
 		if dir := s.Env("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
 			return filepath.Join(dir, "opencode")
@@ -139,7 +139,7 @@ func (s Sources) personalOpenCodeFiles() []string {
 	if s.Home == "" {
 		return nil
 	}
-	dir := s.openCodeDir()
+	dir := s.OpenCodeDir()
 	return []string{filepath.Join(dir, "opencode.json"), filepath.Join(dir, "opencode.jsonc")}
 }
 

@@ -5,18 +5,18 @@ package permission
 // project ask too. Any configured rule comes later and so wins over these.
 func Default() Ruleset {
 	return Ruleset{
-		{"*", "*", Allow, "default"},
+		{Permission: "*", Pattern: "*", Action: Allow, Origin: "default"},
 		// doom_loop is asked for when a model repeats the same call with the same input.
-		{"doom_loop", "*", Ask, "default"},
-		{"external_directory", "*", Ask, "default"},
-		{"read", "*", Allow, "default"},
-		{"read", "*.env", Ask, "default"},
-		{"read", "*.env.*", Ask, "default"},
-		{"read", "*.envrc", Ask, "default"},
-		{"read", "*.env.example", Allow, "default"},
-		{ReadOnlyCommands, "*", Allow, "default"},
-		{"edit", "*", Ask, "default"},
-		{"bash", "*", Ask, "default"},
-		{"webfetch", "*", Ask, "default"}, // an address can carry what was read to a server
+		{Permission: "doom_loop", Pattern: "*", Action: Ask, Origin: "default"},
+		{Permission: "external_directory", Pattern: "*", Action: Ask, Origin: "default"},
+		{Permission: "read", Pattern: "*", Action: Allow, Origin: "default"},
+		{Permission: "read", Pattern: "*.env", Action: Ask, Origin: "default"},
+		{Permission: "read", Pattern: "*.env.*", Action: Ask, Origin: "default"},
+		{Permission: "read", Pattern: "*.envrc", Action: Ask, Origin: "default"},
+		{Permission: "read", Pattern: "*.env.example", Action: Allow, Origin: "default"},
+		{Permission: ReadOnlyCommands, Pattern: "*", Action: Allow, Origin: "default"},
+		{Permission: "edit", Pattern: "*", Action: Ask, Origin: "default"},
+		{Permission: "bash", Pattern: "*", Action: Ask, Origin: "default"},
+		{Permission: "webfetch", Pattern: "*", Action: Ask, Origin: "default"}, // an address can carry what was read to a server
 	}
 }

@@ -74,6 +74,10 @@ func (g *Gate) weigh(ctx context.Context, r Request) Verdict {
 			}
 			continue
 		}
+		// A grant is the person's, and would loosen what was decided for everybody.
+		if v.Rule != nil && v.Rule.Managed {
+			return v
+		}
 		if grants == nil {
 			grants = g.grants(ctx, r.SessionID)
 		}

@@ -18,11 +18,24 @@ var known = [...]string{
 // rules without effect because a later one covers them (the last match wins). It returns one sentence for each, its origin first.
 func Lint(rs Ruleset) []string {
 	var out []string
+	// A managed rule is a floor beside the others, and stands among them once more: no order makes it useless.
+	managed := map[string]bool{}
+	for _, r := range rs {
+		if r.Managed {
+			managed[r.Origin] = true
+		}
+	}
 	for i, r := range rs {
+		if r.Managed {
+			continue
+		}
 		if near := nearName(r.Permission); near != "" {
 			out = append(out, fmt.Sprintf("%spermission %q is not one of Pillion's; did you mean %q?", origin(r), r.Permission, near))
 		}
 		for _, later := range rs[i+1:] {
+			if managed[r.Origin] || later.Managed {
+				continue
+			}
 			if later.Action != r.Action && later.Pattern == "*" && (later.Permission == "*" || later.Permission == r.Permission) {
 				out = append(out, fmt.Sprintf("%srule %s: %q = %s never applies: the later %s: \"*\" = %s wins; put the general rule first",
 					origin(r), r.Permission, r.Pattern, r.Action, later.Permission, later.Action))

@@ -12,7 +12,7 @@ func TestParseKeepsOrderAndOrigin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `[{bash * ask c:10} {bash git * allow c:22} {edit * deny c:49}]`
+	want := `[{bash * ask c:10 false} {bash git * allow c:22 false} {edit * deny c:49 false}]`
 	if got := fmt.Sprint(rs); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -49,7 +49,7 @@ func TestParseReportsAllMistakesAndKeepsTheRest(t *testing.T) {
 	if err == nil || strings.Count(err.Error(), "\n") != 2 {
 		t.Errorf("three mistakes, got %v", err)
 	}
-	if got := fmt.Sprint(rs); got != `[{c * deny } {d y ask }]` {
+	if got := fmt.Sprint(rs); got != `[{c * deny  false} {d y ask  false}]` {
 		t.Errorf("rules %s", got)
 	}
 }

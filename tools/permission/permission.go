@@ -34,6 +34,9 @@ type Rule struct {
 	Pattern    string `json:"pattern"`
 	Action     Action `json:"action"`
 	Origin     string `json:"origin,omitempty"` // file:line, "default", "session", "project", "agent plan"
+	// Managed: the rule is one that whoever manages the machine has made. It is a floor: the last such rule that matches and the last of
+	// the others are both looked at, and the stricter one counts, in whatever order they are. No grant answers for it.
+	Managed bool `json:"managed,omitempty"`
 }
 
 // Ruleset is in the order of the configuration layers, defaults first. The last matching rule wins, as in OpenCode, so a

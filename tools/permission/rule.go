@@ -48,8 +48,26 @@ const ReadOnlyCommands = "bash_readonly"
 // evaluate looks for the last rule that covers one of the names and matches the pattern. The rule points into rs. Without a match it
 // returns Ask and nil: a permission without any rule is asked.
 func (rs Ruleset) evaluate(names []string, pattern string) (Action, *Rule) {
+	action, rule := rs.last(names, pattern, false)
+	if least, floor := rs.last(names, pattern, true); floor != nil && stricter(least, action) {
+		return least, floor
+	}
+	return action, rule
+}
+
+// stricter reports whether a lets less happen than b.
+func stricter(a, b Action) bool {
+	order := []Action{Allow, Ask, Deny}
+	return slices.Index(order, a) > slices.Index(order, b)
+}
+
+// last is evaluate among the rules that are managed, or among those that are not.
+func (rs Ruleset) last(names []string, pattern string, managed bool) (Action, *Rule) {
 	text := slashed(pattern)
 	for i := len(rs) - 1; i >= 0; i-- {
+		if rs[i].Managed != managed {
+			continue
+		}
 		// Pillion's own rules about .env files apply to .ENV as well, since it is the same file where letter case does not count.
 		if rs[i].covers(names) && (Match(rs[i].Pattern, text) || rs[i].Origin == "default" && rs[i].Permission == "read" && Match(rs[i].Pattern, strings.ToLower(text))) {
 			return rs[i].Action, &rs[i]

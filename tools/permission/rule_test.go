@@ -1,6 +1,9 @@
 package permission
 
-import "testing"
+import (
+	"context"
+	"testing"
+)
 
 func rules(t *testing.T, config string) Ruleset {
 	t.Helper()
@@ -119,11 +122,11 @@ func TestANamedRequestIsAllowedByItsOwnNameOnly(t *testing.T) {
 	}{
 		{Ruleset{}, Ask},
 		{Default(), Ask},
-		{Ruleset{{"bash*", "*", Allow, ""}}, Ask},
-		{Ruleset{{"bash_input", "*", Allow, ""}}, Allow},
-		{Ruleset{{"bash_input", "cat < *", Allow, ""}}, Allow},
-		{Ruleset{{"bash_input", "dog < *", Allow, ""}}, Ask},
-		{Ruleset{{"bash_input", "*", Allow, ""}, {"*", "*", Deny, ""}}, Deny},
+		{Ruleset{{Permission: "bash*", Pattern: "*", Action: Allow, Origin: ""}}, Ask},
+		{Ruleset{{Permission: "bash_input", Pattern: "*", Action: Allow, Origin: ""}}, Allow},
+		{Ruleset{{Permission: "bash_input", Pattern: "cat < *", Action: Allow, Origin: ""}}, Allow},
+		{Ruleset{{Permission: "bash_input", Pattern: "dog < *", Action: Allow, Origin: ""}}, Ask},
+		{Ruleset{{Permission: "bash_input", Pattern: "*", Action: Allow, Origin: ""}, {Permission: "*", Pattern: "*", Action: Deny, Origin: ""}}, Deny},
 	} {
 		if got, _ := c.rules.Judge(Request{Permission: "bash_input", Named: true}, "cat < x"); got != c.want {
 			t.Errorf("%v: %s, want %s", c.rules, got, c.want)
@@ -138,10 +141,10 @@ func TestAnAddedToolIsAllowedByWrittenRulesOnly(t *testing.T) {
 		want  Action
 	}{
 		{"defaults", Default(), Ask},
-		{"its name", append(Default(), Rule{"github_search", "*", Allow, "pillion.jsonc:3:4"}), Allow},
-		{"its server", append(Default(), Rule{"github_*", "*", Allow, "pillion.jsonc:3:4"}), Allow},
-		{"everything, written", append(Default(), Rule{"*", "*", Allow, "pillion.jsonc:3:4"}), Allow},
-		{"denied", append(Default(), Rule{"github_*", "*", Deny, "pillion.jsonc:3:4"}), Deny},
+		{"its name", append(Default(), Rule{Permission: "github_search", Pattern: "*", Action: Allow, Origin: "pillion.jsonc:3:4"}), Allow},
+		{"its server", append(Default(), Rule{Permission: "github_*", Pattern: "*", Action: Allow, Origin: "pillion.jsonc:3:4"}), Allow},
+		{"everything, written", append(Default(), Rule{Permission: "*", Pattern: "*", Action: Allow, Origin: "pillion.jsonc:3:4"}), Allow},
+		{"denied", append(Default(), Rule{Permission: "github_*", Pattern: "*", Action: Deny, Origin: "pillion.jsonc:3:4"}), Deny},
 	} {
 		if got, _ := c.rules.Judge(Request{Permission: "github_search", Added: true}, "*"); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
@@ -154,5 +157,23 @@ func TestLetterCaseHidesNoSecret(t *testing.T) {
 		if got, _ := Default().Evaluate("read", name); got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)
 		}
+	}
+}
+
+// A grant does not answer for a managed rule, and a session of its own rules cannot either.
+func TestAManagedAskIsNotGranted(t *testing.T) {
+	rules := Ruleset{{Permission: "bash", Pattern: "*", Action: Ask, Origin: "/etc/pillion/pillion.jsonc:1:1", Managed: true}, {Permission: "bash", Pattern: "*", Action: Allow}}
+	asked := 0
+	g := NewGate(GateOptions{Rules: func() Ruleset { return rules }, Asker: askerFunc(func(context.Context, Request) (Reply, error) {
+		asked++
+		return Reply{Kind: Always, Scope: ScopeSession}, nil
+	})})
+	for range 2 {
+		if _, err := g.Ask(t.Context(), Request{SessionID: "s", Permission: "bash", Patterns: []string{"make"}, Always: []string{"make"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if asked != 2 {
+		t.Errorf("asked %d times, want 2", asked)
 	}
 }
