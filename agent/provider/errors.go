@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/pillion-dev/pillion/tools/guard"
 )
 
 const (
@@ -102,13 +104,19 @@ func (b *base) network(err error) string {
 	var host x509.HostnameError
 	var cert *tls.CertificateVerificationError
 	var timeout interface{ Timeout() bool }
+	if text := proxyTrouble(err); text != "" {
+		return id + ": " + text
+	}
 	switch {
 	case errors.As(err, &dns):
 		return fmt.Sprintf("%s: the host %s was not found; check the network and the provider's baseURL", id, dns.Name)
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return fmt.Sprintf("%s: connection to %s refused; start the model server or correct the provider's baseURL", id, where)
 	case errors.As(err, &unknown), errors.As(err, &host), errors.As(err, &cert):
-		return fmt.Sprintf("%s: the certificate of %s is not trusted; a proxy may be in between (SSL_CERT_FILE names its CA)", id, where)
+		if err := guard.AuthoritiesError(); err != nil {
+			return fmt.Sprintf("%s: the certificate of %s is not trusted, and %v", id, where, err)
+		}
+		return fmt.Sprintf("%s: the certificate of %s is not trusted; if your network replaces certificates, set NODE_EXTRA_CA_CERTS to the PEM file of its authority", id, where)
 	case errors.As(err, &timeout) && timeout.Timeout():
 		return fmt.Sprintf("%s: %s did not answer in time", id, where)
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, io.EOF):
@@ -120,6 +128,20 @@ func (b *base) network(err error) string {
 		err = u.Err // without the URL, which may hold a key
 	}
 	return fmt.Sprintf("%s: no connection to %s: %v", id, where, err)
+}
+
+// proxyTrouble describes a connection that failed at the proxy and not at the server; "" for any other failure. net/http calls the first
+// kind "proxyconnect"; the proxy's refusal comes as the words of its status line.
+func proxyTrouble(err error) string {
+	var op *net.OpError
+	if errors.As(err, &op) && op.Op == "proxyconnect" {
+		return fmt.Sprintf("the proxy of HTTPS_PROXY or HTTP_PROXY cannot be reached (%v); correct the variable, or name the server in NO_PROXY", op.Err)
+	}
+	switch cause := err.Error(); {
+	case strings.HasSuffix(cause, "Proxy Authentication Required"):
+		return "the proxy wants a user and a password; set HTTPS_PROXY=http://user:password@host:port"
+	}
+	return ""
 }
 
 // where names the server without the parts of its URL that may be secret.

@@ -10,7 +10,7 @@ import (
 )
 
 // Network is how connections are made. The zero value connects like net/http does: through the environment's proxy, with
-// 30 seconds for a connection and 10 for its handshake.
+// 30 seconds for a connection and 10 for its handshake. The authorities of NODE_EXTRA_CA_CERTS count beside the system's.
 type Network struct {
 	Timeout time.Duration // to connect; 0: 30 seconds
 	// Control judges the address that a name stands for, just before it is dialled; nil: every address is fine.
@@ -50,6 +50,9 @@ func Transport(r Reason, n Network) *http.Transport {
 	t := &http.Transport{
 		Proxy: n.Proxy, DialContext: Dialer(r, n), ForceAttemptHTTP2: true, MaxIdleConns: 100, IdleConnTimeout: 90 * time.Second,
 		TLSHandshakeTimeout: 10 * time.Second, ExpectContinueTimeout: time.Second,
+	}
+	if tls, err := authorities(); err == nil && tls != nil {
+		t.TLSClientConfig = tls.Clone() // http.Transport changes it
 	}
 	if t.Proxy == nil {
 		t.Proxy = http.ProxyFromEnvironment
