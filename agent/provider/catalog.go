@@ -14,6 +14,11 @@ const CatalogDate = "2026-11-20"
 //go:embed catalog.tsv
 var catalogText string
 
+// hostedText is what is publicly known of the models of hosted services; scripts/models writes it.
+//
+//go:embed hosted.tsv
+var hostedText string
+
 // catalogEntry is a model and its price for long prompts.
 type catalogEntry struct {
 	Model
@@ -22,9 +27,15 @@ type catalogEntry struct {
 }
 
 // catalog is parsed at the first use (5 KB, about 50 µs), not when the program starts: most commands of the binary need no model.
-var catalog = sync.OnceValue(func() []catalogEntry {
+var catalog = sync.OnceValue(func() []catalogEntry { return parseCatalog(catalogText) })
+
+// hosted is parsed when a model is not in catalog, or a service's models are listed (60 KB, below a millisecond).
+var hosted = sync.OnceValue(func() []catalogEntry { return parseCatalog(hostedText) })
+
+// parseCatalog reads a table; see the comment at the top of catalog.tsv.
+func parseCatalog(text string) []catalogEntry {
 	var out []catalogEntry
-	for line := range strings.Lines(catalogText) {
+	for line := range strings.Lines(text) {
 		f := strings.Split(strings.TrimRight(line, "\n"), "\t")
 		// A line that begins with # is a comment; a row has eleven columns or more.
 		if strings.HasPrefix(line, "#") || len(f) < 11 {
@@ -46,7 +57,7 @@ var catalog = sync.OnceValue(func() []catalogEntry {
 		out = append(out, e)
 	}
 	return out
-})
+}
 
 // price is USD per million tokens; an empty column is 0, which means unknown.
 func price(s string) float64 {
@@ -105,6 +116,8 @@ func Lookup(provider, id string) Model {
 	case provider == "openai" || strings.Contains(lower, "gemini-"):
 		m.Images, m.PDF = true, true
 		m.Thinking = isGPT5(lower) || strings.Contains(lower, "gemini-")
+	case strings.Contains(lower, "grok-4"):
+		m.Context, m.Images, m.Thinking = 256_000, true, true
 	case slices.Contains(localProviders, provider):
 		// 0: the server's own limit applies
 		m.Context, m.Output = localContext, 0
@@ -119,7 +132,18 @@ func find(provider, id string) *catalogEntry {
 	}
 	// Gemini's API lists its models with this prefix.
 	id = strings.TrimPrefix(id, "models/")
-	list := catalog()
+	// What was read from the makers' own pages is newer than the snapshot of all services.
+	if e := findIn(catalog(), provider, id); e != nil {
+		return e
+	}
+	if provider == "bedrock" {
+		provider = "amazon-bedrock"
+	}
+	return findIn(hosted(), provider, id)
+}
+
+// findIn is find in one table.
+func findIn(list []catalogEntry, provider, id string) *catalogEntry {
 	for _, candidate := range []string{id, strings.TrimSuffix(id, "-latest"), withoutDate(id)} {
 		for i := range list {
 			if list[i].Provider == provider && list[i].ID == candidate {
@@ -153,6 +177,17 @@ func Models(provider string) []Model {
 	var out []Model
 	for _, e := range catalog() {
 		if e.Provider == provider {
+			out = append(out, e.Model)
+		}
+	}
+	return out
+}
+
+// HostedModels are the models of a hosted service that are known, in the order of their ids.
+func HostedModels(service string) []Model {
+	var out []Model
+	for _, e := range hosted() {
+		if e.Provider == service {
 			out = append(out, e.Model)
 		}
 	}

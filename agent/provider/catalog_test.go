@@ -18,6 +18,10 @@ func TestLookup(t *testing.T) {
 		"latest":             {"anthropic", "claude-haiku-4-5-latest", 200_000, true, true},
 		"gemini's full name": {"gemini", "models/gemini-2.5-pro", 1_048_576, true, true},
 		"through a gateway":  {"openrouter", "anthropic/claude-sonnet-4.5:beta", 200_000, false, true},
+		"a hosted service":   {"deepseek", "deepseek-v4-pro", 1_000_000, true, false},
+		"a service's maker":  {"openrouter", "anthropic/claude-opus-4.5", 200_000, true, true},
+		"an older model":     {"openai", "gpt-4o", 128_000, true, true},
+		"grok by its family": {"xai", "grok-4", 256_000, false, true},
 		"unknown claude":     {"anthropic", "claude-next", 200_000, false, true},
 		"unknown":            {"acme", "model-x", unknownContext, false, false},
 		"local":              {"ollama", "qwen3:8b", localContext, false, false},
@@ -49,6 +53,25 @@ func TestTheCatalogueIsWholeAndItsDefaultsAreInIt(t *testing.T) {
 		}
 		if len(Models(p)) < 5 {
 			t.Errorf("%s has few models", p)
+		}
+	}
+}
+
+// Every row of the snapshot can be used: no model without a name or a window, none twice, no price that is not one.
+func TestTheSnapshotOfHostedServices(t *testing.T) {
+	if n := len(hosted()); n < 500 {
+		t.Fatalf("%d models", n)
+	}
+	seen := map[string]bool{}
+	for _, e := range hosted() {
+		if e.Name == "" || e.Context <= 0 || e.Output < 0 || e.CostIn < 0 || e.CostOut < 0 || seen[e.String()] {
+			t.Errorf("%+v", e)
+		}
+		seen[e.String()] = true
+	}
+	for _, service := range []string{"openrouter", "groq", "xai", "deepseek", "mistral"} {
+		if len(HostedModels(service)) == 0 {
+			t.Errorf("%s has no models", service)
 		}
 	}
 }

@@ -53,6 +53,10 @@ func (m *Models) List(ctx context.Context, cwd string, local bool) []Info {
 			for _, known := range provider.Models(s.id) {
 				keys = append(keys, known.ID)
 			}
+		} else if h, ok := hosted[s.id]; ok && s.cfg.BaseURL == h.base {
+			for _, known := range provider.HostedModels(s.id) {
+				keys = append(keys, known.ID)
+			}
 		}
 		for _, k := range keys {
 			add(s.model(k), k, s.origin)
