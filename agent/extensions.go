@@ -37,6 +37,9 @@ type Extensions struct {
 	End func(s SessionInfo)
 	// Message may change a prompt before it is stored.
 	Message func(ctx context.Context, e Entering) []provider.Part
+	// Messages may change the conversation of a request before it goes to the model, and only of this request: what is stored stays. The
+	// messages are the session's own, so one that changes must be a copy.
+	Messages func(ctx context.Context, s SessionInfo, messages []provider.Message) []provider.Message
 	// Params may change a request before it goes to the model.
 	Params func(ctx context.Context, s SessionInfo, r *provider.Request)
 	// Event is called with what happens, one event after the other; no turn waits for it. Names and shapes are OpenCode's.

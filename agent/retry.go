@@ -35,7 +35,11 @@ func (t *turn) answer(ctx context.Context, set *setup, last bool) (*answer, erro
 		e.Params(ctx, set.info, req)
 	}
 	converse := func() {
-		if req.Messages = t.s.hist.messages; last {
+		req.Messages = t.s.hist.messages
+		if x := t.s.rt.extensions(set.info.Cwd); x.Messages != nil {
+			req.Messages = x.Messages(ctx, set.info, req.Messages)
+		}
+		if last {
 			// The message is for this request only and no part of the conversation. The slice is clipped, so that append copies it and
 			// leaves the session's history alone.
 			req.Messages = append(req.Messages[:len(req.Messages):len(req.Messages)], provider.Message{

@@ -30,6 +30,7 @@ type anthropicProvider struct {
 
 // Stream implements Provider.
 func (p *anthropicProvider) Stream(ctx context.Context, req *Request, emit func(Event) error) error {
+	ctx = withHeaders(ctx, req.Headers)
 	// resolveOptions gives the options the format's names; nameRefusedOption needs the same request to find them.
 	req = resolveOptions(req, KindAnthropic)
 	// Parameters that a server may refuse by name and the model can do without; attempt leaves out the one that a refusal names.

@@ -163,12 +163,17 @@ func (b *base) noteRefused(model, param string) bool {
 // stream may take long; run closes a stream that stays silent.
 func (b *base) httpClient() *http.Client {
 	if b.cfg.HTTPClient != nil {
-		return b.cfg.HTTPClient
+		own := *b.cfg.HTTPClient
+		if own.Transport == nil {
+			own.Transport = http.DefaultTransport
+		}
+		own.Transport = headed{own.Transport}
+		return &own
 	}
 	r := b.cfg.Reason
 	r.Who = guard.Model
 	return &http.Client{
-		Transport: guard.Gate(r, sharedTransport()),
+		Transport: headed{guard.Gate(r, sharedTransport())},
 		// A key must not follow a redirect to another host: net/http drops only the headers that it knows as secret, such as
 		// Authorization, and keys travel in x-api-key, api-key and x-goog-api-key as well. Five redirects within one host are enough for
 		// a path that moved.
@@ -178,6 +183,39 @@ func (b *base) httpClient() *http.Client {
 			}
 			return nil
 		},
+	}
+}
+
+// headersKey is the context's key of Request.Headers. They travel in the context, because each maker's SDK takes headers in its own way
+// and the transport is the one place that all requests pass.
+type headersKey struct{}
+
+// withHeaders gives the requests made with a context more headers.
+func withHeaders(ctx context.Context, headers map[string]string) context.Context {
+	if len(headers) == 0 {
+		return ctx
+	}
+	return context.WithValue(ctx, headersKey{}, headers)
+}
+
+// headed sets the headers that withHeaders gave. They are set again after a redirect, which stays within one host (CheckRedirect).
+type headed struct{ next http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper, which must not change the request that it is given.
+func (h headed) RoundTrip(q *http.Request) (*http.Response, error) {
+	if headers, _ := q.Context().Value(headersKey{}).(map[string]string); len(headers) > 0 {
+		q = q.Clone(q.Context())
+		for name, value := range headers {
+			q.Header.Set(name, value)
+		}
+	}
+	return h.next.RoundTrip(q)
+}
+
+// CloseIdleConnections lets http.Client.CloseIdleConnections through.
+func (h headed) CloseIdleConnections() {
+	if c, ok := h.next.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
 	}
 }
 

@@ -33,6 +33,7 @@ type geminiProvider struct {
 
 // Stream implements Provider.
 func (p *geminiProvider) Stream(ctx context.Context, req *Request, emit func(Event) error) error {
+	ctx = withHeaders(ctx, req.Headers)
 	req = resolveOptions(req, KindGemini)
 	return nameRefusedOption(p.attempt(ctx, req.Model.ID, func(without []string) ([]string, error) {
 		body, sent := p.body(req, without)

@@ -80,6 +80,7 @@ func (b *base) bareURL() bool {
 
 // Stream implements Provider.
 func (p *chatProvider) Stream(ctx context.Context, req *Request, emit func(Event) error) error {
+	ctx = withHeaders(ctx, req.Headers)
 	req = resolveOptions(req, p.cfg.Kind)
 	return nameRefusedOption(p.attempt(ctx, req.Model.ID, func(without []string) ([]string, error) {
 		body, sent := p.body(req, without)

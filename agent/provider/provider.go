@@ -35,6 +35,8 @@ type Request struct {
 	Effort      string   // thinking effort: "", "low", "medium", "high"
 	SessionID   string   // for prompt caches
 	Options     Options  // of the agent, over the model's own
+	// Headers are added to the request, after those of the configuration: a plugin's.
+	Headers map[string]string
 
 	rest extras // options that have no field here; set by resolveOptions
 }

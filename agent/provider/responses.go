@@ -19,6 +19,7 @@ type responsesProvider struct {
 
 // Stream implements Provider.
 func (p *responsesProvider) Stream(ctx context.Context, req *Request, emit func(Event) error) error {
+	ctx = withHeaders(ctx, req.Headers)
 	req = resolveOptions(req, KindResponses)
 	return nameRefusedOption(p.attempt(ctx, req.Model.ID, func(without []string) ([]string, error) {
 		body, sent := p.body(req, without)

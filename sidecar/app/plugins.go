@@ -117,7 +117,7 @@ func (c *Plugins) refresh(cwd string) {
 func (c *Plugins) dirs(cwd string, conf *config.Config) []string {
 	dirs := []string{c.app.Place.User}
 	if c.app.Place.Home != "" {
-		dirs = append(dirs, filepath.Join(c.app.Place.Home, ".config", "opencode"))
+		dirs = append(dirs, c.app.Place.openCodeDir())
 	}
 	if !conf.Trusted() {
 		return dirs
@@ -159,7 +159,12 @@ func (h *customHost) extensions(a *App, cwd string) *agent.Extensions {
 		Define:     h.define,
 		Permission: h.Permission,
 		Message:    h.chatMessage,
+		Messages:   h.transform,
+		Compacting: func(ctx context.Context, s agent.SessionInfo, _ bool, _ string) ([]string, string) {
+			return h.Compacting(ctx, s.ID)
+		},
 		Params: func(ctx context.Context, s agent.SessionInfo, r *provider.Request) {
+			r.Headers = h.Headers(ctx, s.ID, s.Agent, r.Model.Provider, r.Model.ID)
 			if h.Has(ctx, "experimental.chat.system.transform") {
 				r.System = h.System(ctx, s.ID, r.Model.Provider, r.Model.ID, r.System)
 			}

@@ -24,10 +24,13 @@ const (
 	hookSystem     = "experimental.chat.system.transform"
 	hookMessage    = "chat.message"
 	hookEvent      = "event"
+	hookHeaders    = "chat.headers"
+	hookMessages   = "experimental.chat.messages.transform"
+	hookCompacting = "experimental.session.compacting"
 )
 
 // known are the hooks that cause no notice. The worker itself calls config when a plugin is loaded and dispose when it ends.
-var known = []string{hookBefore, hookAfter, hookDefinition, hookPermission, hookShell, hookParams, hookSystem, hookMessage, hookEvent, "dispose", "config"}
+var known = []string{hookBefore, hookAfter, hookDefinition, hookPermission, hookShell, hookParams, hookSystem, hookMessage, hookEvent, hookHeaders, hookMessages, hookCompacting, "dispose", "config"}
 
 // The limits of hooks. A turn waits for each hook, so a slow one must not hold it up again and again.
 const (
@@ -265,6 +268,62 @@ func (h *Host) ChatParams(ctx context.Context, session, agent, provider, model s
 		return p
 	}
 	return out
+}
+
+// Headers are the headers that plugins add to a model request. After a failure none is added.
+func (h *Host) Headers(ctx context.Context, session, agent, provider, model string) map[string]string {
+	type headers struct {
+		Headers map[string]string `json:"headers"`
+	}
+	if !h.Has(ctx, hookHeaders) {
+		return nil
+	}
+	out, err := hook(ctx, h, hookHeaders, map[string]any{"sessionID": session, "agent": agent, "model": map[string]string{"id": model, "providerID": provider}, "provider": map[string]any{"info": map[string]string{"id": provider}}, "message": map[string]any{"sessionID": session, "role": "user"}}, headers{map[string]string{}})
+	if err != nil {
+		h.notice("warning", err.Error())
+		return nil
+	}
+	return out.Headers
+}
+
+// Compacting lets plugins add to what is summarised when a conversation is compacted, or replace the prompt of the summary; "" keeps
+// Pillion's own.
+func (h *Host) Compacting(ctx context.Context, session string) (extra []string, prompt string) {
+	type compacting struct {
+		Context []string `json:"context"`
+		Prompt  string   `json:"prompt,omitempty"`
+	}
+	if !h.Has(ctx, hookCompacting) {
+		return nil, ""
+	}
+	out, err := hook(ctx, h, hookCompacting, map[string]string{"sessionID": session}, compacting{Context: []string{}})
+	if err != nil {
+		h.notice("warning", err.Error())
+		return nil, ""
+	}
+	return out.Context, out.Prompt
+}
+
+// TransformedMessage is a message of a request in OpenCode's shape; the keys of info and of the parts are OpenCode's.
+type TransformedMessage struct {
+	Info  map[string]any   `json:"info"`
+	Parts []map[string]any `json:"parts"`
+}
+
+// Transform lets plugins change the conversation of a request. ok is false when none did, because there is no such plugin or it failed.
+func (h *Host) Transform(ctx context.Context, all []TransformedMessage) (out []TransformedMessage, ok bool) {
+	type conversation struct {
+		Messages []TransformedMessage `json:"messages"`
+	}
+	if !h.Has(ctx, hookMessages) {
+		return nil, false
+	}
+	changed, err := hook(ctx, h, hookMessages, map[string]any{}, conversation{all})
+	if err != nil {
+		h.notice("warning", err.Error())
+		return nil, false
+	}
+	return changed.Messages, true
 }
 
 // System lets plugins change the blocks of a request's system prompt. A failure, or a prompt without any block, leaves them as they were.

@@ -31,7 +31,10 @@ export const Guard = async ({ directory, $, client }, options) => {
     "chat.params": async (input, output) => { output.temperature = 0.25; output.options.seen = input.model.id },
     "experimental.chat.system.transform": async (input, output) => { if (input.sessionID === "none") output.system = []; else output.system.push("for " + input.model.id) },
     event: async ({ event }) => { appendFileSync(directory + "/events", event.type + " " + event.properties.n + "\n") },
-    "chat.headers": async () => {},
+    "experimental.text.complete": async () => {},
+    "chat.headers": async (input, output) => { output.headers["x-session"] = input.sessionID + " " + input.model.id },
+    "experimental.session.compacting": async (input, output) => { output.context.push("keep " + input.sessionID); output.prompt = "Sum up." },
+    "experimental.chat.messages.transform": async (input, output) => { output.messages[0].parts[0].text = "other"; output.messages.splice(1) },
     tool: { hello: { description: "d", args: {}, execute: async () => options.word ?? client.session.share() } },
   }
 }
@@ -72,6 +75,16 @@ func TestAPlugin(t *testing.T) {
 	if c := p.ChatParams(t.Context(), "s", "build", "anthropic", "claude", Params{}); c.Temperature == nil || *c.Temperature != 0.25 || c.Options["seen"] != "claude" || c.TopP != nil {
 		t.Errorf("%+v", c)
 	}
+	if got := p.Headers(t.Context(), "ses", "build", "anthropic", "claude"); got["x-session"] != "ses claude" {
+		t.Errorf("%v; %s", got, p.said())
+	}
+	if extra, prompt := p.Compacting(t.Context(), "ses"); len(extra) != 1 || extra[0] != "keep ses" || prompt != "Sum up." {
+		t.Errorf("%q %q; %s", extra, prompt, p.said())
+	}
+	talk := []TransformedMessage{{Info: map[string]any{"id": "a"}, Parts: []map[string]any{{"type": "text", "text": "one"}}}, {Info: map[string]any{"id": "b"}}}
+	if got, ok := p.Transform(t.Context(), talk); !ok || len(got) != 1 || got[0].Parts[0]["text"] != "other" || talk[0].Parts[0]["text"] != "one" {
+		t.Errorf("%v %v; %s", got, ok, p.said())
+	}
 	p.Event("session.idle", map[string]any{"n": 7})
 	p.Permission(t.Context(), permission.Request{}) // answered after the event was
 	if b, _ := os.ReadFile(filepath.Join(p.dir, "events")); string(b) != "session.idle 7\n" {
@@ -80,7 +93,7 @@ func TestAPlugin(t *testing.T) {
 	if _, err := p.run(t.Context(), "hello", `{}`, nil); err == nil || !strings.Contains(err.Error(), "client.session.share is not available: Pillion offers plugins app.log, tui.showToast") {
 		t.Errorf("%v", err)
 	}
-	if !strings.Contains(p.said(), "does not know the hook chat.headers") {
+	if !strings.Contains(p.said(), "its hooks experimental.text.complete are never called") {
 		t.Error(p.said())
 	}
 }

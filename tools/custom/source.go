@@ -85,15 +85,23 @@ func (h *Host) open(ctx context.Context, f file, running func() (*child, error))
 	}
 	u.source = s
 	s.hooks = map[string]bool{}
+	var unknown, without []string
 	for _, name := range l.Hooks {
 		s.hooks[name] = true
 		if !slices.Contains(known, name) {
-			h.notice("warning", fmt.Sprintf("%s: Pillion does not know the hook %s and never calls it", f.path, name))
+			unknown = append(unknown, name)
 		}
+	}
+	if len(unknown) > 0 {
+		without = append(without, "its hooks "+strings.Join(unknown, ", ")+" are never called")
 	}
 	// In OpenCode a config hook may change the configuration. Here the settings files alone decide, so that a person can read what is in force.
 	if l.Reconfigured {
-		h.notice("warning", f.path+" changed the configuration in its config hook; that is not taken over. Put it into pillion.jsonc")
+		without = append(without, "what its config hook changed is not used (put it into pillion.jsonc)")
+	}
+	// One line for a plugin, however much of it has no counterpart.
+	if len(without) > 0 {
+		h.notice("warning", f.path+" works in part: "+strings.Join(without, "; "))
 	}
 	for _, t := range l.Tools {
 		if t.Problem != "" {
