@@ -28,16 +28,14 @@ func bundle(path, host, out string) (code []byte, inputs []string, err error) {
 	if source, err := os.ReadFile(path); err == nil && bytes.Contains(source, []byte("Bun.")) {
 		banner += ` import { Bun as __pillionBun } from ` + quoted(fileURL(filepath.Join(host, "bun.mjs"))) + `; globalThis.Bun ??= __pillionBun;`
 	}
-	// The bundle is in the cache, so import.meta and __dirname are replaced by the file's own path. The source map has positions only: the
-	// sources are on the disk and would double the size of the bundle.
+	// The source map has positions only: the sources are on the disk and would double the size of the bundle.
 	r := api.Build(api.BuildOptions{
 		EntryPoints: []string{path}, Outfile: out, Bundle: true, Write: false, Metafile: true,
 		Platform: api.PlatformNode, Format: api.FormatESModule, Target: api.ES2022, Sourcemap: api.SourceMapInline, SourcesContent: api.SourcesContentExclude,
-		Define: map[string]string{"import.meta.url": quoted((&url.URL{Scheme: "file", Path: filepath.ToSlash(path)}).String()), "import.meta.dirname": quoted(filepath.Dir(path)),
-			"import.meta.filename": quoted(path), "__dirname": quoted(filepath.Dir(path)), "__filename": quoted(path)},
 		Banner:   map[string]string{"js": banner},
 		LogLevel: api.LogLevelSilent,
 		Plugins: []api.Plugin{{Name: "shims", Setup: func(b api.PluginBuild) {
+			b.OnLoad(api.OnLoadOptions{Filter: `\.[cm]?[jt]sx?$`, Namespace: "file"}, func(a api.OnLoadArgs) (api.OnLoadResult, error) { return located(a.Path) })
 			b.OnResolve(api.OnResolveOptions{Filter: `^(@opencode-ai/plugin|@pillion/plugin)(/tool)?$`}, func(a api.OnResolveArgs) (api.OnResolveResult, error) {
 				// The filter is only a quick check; the map decides which names are shims.
 				name, ok := shims[a.Path]
@@ -46,8 +44,9 @@ func bundle(path, host, out string) (code []byte, inputs []string, err error) {
 				}
 				return api.OnResolveResult{Path: fileURL(filepath.Join(host, name)), External: true}, nil
 			})
-			b.OnResolve(api.OnResolveOptions{Filter: `^bun$`}, func(api.OnResolveArgs) (api.OnResolveResult, error) {
-				return api.OnResolveResult{Path: fileURL(filepath.Join(host, "bun.mjs")), External: true}, nil
+			b.OnResolve(api.OnResolveOptions{Filter: `^bun(:sqlite)?$`}, func(a api.OnResolveArgs) (api.OnResolveResult, error) {
+				name := map[string]string{"bun": "bun.mjs", "bun:sqlite": "bun_sqlite.mjs"}[a.Path]
+				return api.OnResolveResult{Path: fileURL(filepath.Join(host, name)), External: true}, nil
 			})
 			b.OnResolve(api.OnResolveOptions{Filter: `^zod(/v4)?$`}, func(a api.OnResolveArgs) (api.OnResolveResult, error) {
 				// b.Resolve calls this function again for the same import. PluginData marks that call, which then leaves the search for the
@@ -72,6 +71,29 @@ func bundle(path, host, out string) (code []byte, inputs []string, err error) {
 		return nil, nil, errors.New(strings.Join(all, "; "))
 	}
 	return r.OutputFiles[0].Contents, inputsOf(r.Metafile, path), nil
+}
+
+// located is a module whose import.meta.url, __dirname and the like are its own: the bundle lies in the cache, and a package finds the files
+// that lie beside its modules by them. A module without such words is left to esbuild (an empty result).
+func located(path string) (api.OnLoadResult, error) {
+	source, err := os.ReadFile(path)
+	if err != nil || !bytes.Contains(source, []byte("import.meta")) && !bytes.Contains(source, []byte("__dirname")) && !bytes.Contains(source, []byte("__filename")) {
+		return api.OnLoadResult{}, nil // esbuild reports a file that cannot be read, with the place of its import
+	}
+	quoted := func(s string) string { b, _ := json.Marshal(s); return string(b) }
+	loader := map[string]api.Loader{".ts": api.LoaderTS, ".mts": api.LoaderTS, ".cts": api.LoaderTS, ".tsx": api.LoaderTSX, ".jsx": api.LoaderJSX}[filepath.Ext(path)]
+	if loader == api.LoaderNone {
+		loader = api.LoaderJS
+	}
+	// The words are replaced in the syntax tree, so that a text which only mentions them stays. The map leads back to the file as it is.
+	r := api.Transform(string(source), api.TransformOptions{Loader: loader, Sourcefile: path, Target: api.ESNext, Sourcemap: api.SourceMapInline, SourcesContent: api.SourcesContentExclude, LogLevel: api.LogLevelSilent,
+		Define: map[string]string{"import.meta.url": quoted(fileURL(path)), "import.meta.dirname": quoted(filepath.Dir(path)), "import.meta.dir": quoted(filepath.Dir(path)),
+			"import.meta.filename": quoted(path), "import.meta.path": quoted(path), "__dirname": quoted(filepath.Dir(path)), "__filename": quoted(path)}})
+	if len(r.Errors) > 0 {
+		return api.OnLoadResult{}, nil // esbuild says it again, with its place
+	}
+	text := string(r.Code)
+	return api.OnLoadResult{Contents: &text, Loader: api.LoaderJS, ResolveDir: filepath.Dir(path)}, nil
 }
 
 // fileURL is an absolute path as an import specifier. A plain path would not do on Windows, where Node reads the drive letter as a scheme.

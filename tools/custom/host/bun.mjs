@@ -1,10 +1,10 @@
 // What tools written for Bun use of it, where they run in Node: the shell, files, a few helpers.
-import { spawn } from "node:child_process";
-import { accessSync, constants, statSync } from "node:fs";
+import { spawn, spawnSync } from "node:child_process";
+import { accessSync, constants, readdirSync, statSync } from "node:fs";
 import { access, mkdir, readFile, writeFile } from "node:fs/promises";
 import { delimiter, dirname, join, resolve } from "node:path";
 import { Readable } from "node:stream";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { shell } from "./shell.mjs";
 
 let directory = process.cwd();
@@ -77,6 +77,72 @@ function start(command, o = {}) {
   return { pid: child.pid, exited, stdin: child.stdin, stdout: child.stdout && Readable.toWeb(child.stdout), stderr: child.stderr && Readable.toWeb(child.stderr), kill: (signal) => child.kill(signal) };
 }
 
+/** Bun.spawnSync: the same words as start, with the output as a Buffer. */
+function startSync(command, o = {}) {
+  const [program, ...args] = Array.isArray(command) ? command : ((o = command), command.cmd);
+  const stdin = o.stdin instanceof Uint8Array ? { input: o.stdin } : {};
+  const r = spawnSync(program, args, { cwd: o.cwd ?? directory, env: o.env ?? process.env, maxBuffer: 64 << 20, ...stdin, stdio: [stdin.input ? "pipe" : "ignore", o.stdout ?? "pipe", o.stderr ?? "pipe"] });
+  if (r.error && r.status === null && r.signal === null) throw r.error; // it did not start, for which Bun throws too
+  return { pid: r.pid, exitCode: r.status ?? 1, signalCode: r.signal ?? undefined, success: r.status === 0, stdout: r.stdout, stderr: r.stderr };
+}
+
+/** A glob as an expression for whole paths with forward slashes: ** crosses folders, {a,b} are choices, [a-z] and [!a] sets. */
+function globExpression(pattern) {
+  let out = "";
+  let choices = 0;
+  for (let i = 0; i < pattern.length; i++) {
+    const c = pattern[i];
+    if (pattern.startsWith("**/", i)) {
+      out += "(?:[^/]+/)*";
+      i += 2;
+    } else if (pattern.startsWith("**", i)) {
+      out += ".*";
+      i++;
+    } else if (c === "*") out += "[^/]*";
+    else if (c === "?") out += "[^/]";
+    else if (c === "{" && pattern.includes("}", i)) (out += "(?:"), choices++;
+    else if (c === "," && choices > 0) out += "|";
+    else if (c === "}" && choices > 0) (out += ")"), choices--;
+    else if (c === "[" && pattern.indexOf("]", i + 2) > 0) {
+      const end = pattern.indexOf("]", i + 2);
+      out += "[" + pattern.slice(i + 1, end).replace(/^[!^]/, "^").replace(/\\/g, "\\\\") + "]";
+      i = end;
+    } else if (c === "\\" && i + 1 < pattern.length) out += pattern[++i].replace(/[^\w]/g, "\\$&");
+    else out += c.replace(/[.+^$()|[\]{}\\]/g, "\\$&");
+  }
+  return new RegExp(`^${out}$`, "s");
+}
+
+/** Bun.Glob. Node has a glob of its own only in its newer versions. */
+class Glob {
+  constructor(pattern) {
+    this.pattern = String(pattern).replace(/^\.\//, "");
+    this.expression = globExpression(this.pattern);
+  }
+  match(text) {
+    return this.expression.test(String(text));
+  }
+  *scanSync(o = {}) {
+    const { cwd = directory, absolute = false, onlyFiles = true, dot = false } = typeof o === "string" ? { cwd: o } : o;
+    const root = resolve(directory, cwd);
+    const folders = [""];
+    while (folders.length > 0) {
+      const folder = folders.pop();
+      for (const entry of readdirSync(join(root, folder), { withFileTypes: true })) {
+        if (!dot && entry.name.startsWith(".")) continue;
+        const path = folder === "" ? entry.name : `${folder}/${entry.name}`;
+        // Links are not followed, as in Bun: one may lead back to where it lies.
+        if (entry.isDirectory()) folders.push(path);
+        const wanted = entry.isDirectory() ? !onlyFiles : true;
+        if (wanted && this.match(path)) yield absolute ? join(root, path) : path;
+      }
+    }
+  }
+  async *scan(o) {
+    yield* this.scanSync(o);
+  }
+}
+
 const $ = Object.assign((parts, ...values) => shell(directory)(parts, ...values), { escape: shell("").escape, cwd: (path) => shell(resolve(directory, path)) });
 for (const name of ["env", "nothrow", "throws"]) $[name] = (...a) => shell(directory)[name](...a);
 
@@ -88,6 +154,10 @@ const have = {
   write,
   which,
   spawn: start,
+  spawnSync: startSync,
+  Glob,
+  fileURLToPath,
+  pathToFileURL,
   sleep: (ms) => new Promise((done) => setTimeout(done, ms instanceof Date ? ms - Date.now() : ms)),
 };
 
@@ -104,4 +174,5 @@ export const Bun =
   });
 export default Bun;
 export const { $: command, argv, env, file, sleep, spawn: spawned, which: found, write: written } = Bun;
+export { Glob, startSync as spawnSync, fileURLToPath, pathToFileURL };
 export { command as $, spawned as spawn, found as which, written as write };
