@@ -205,7 +205,7 @@ func (x *expander) variable(name string, st *state) []Value {
 		return x.environment(name)
 	}
 	// x=$y y=$x would not end.
-	if x.visiting[name] || len(x.text.vars) > maxVariables || len(as) > maxValues || x.paths.exhausted {
+	if x.visiting[name] || len(x.text.vars) > maxVariables || len(as) > maxValues || x.paths.exhausted || !x.step() {
 		return anything
 	}
 	x.visiting[name] = true

@@ -8,8 +8,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// maxSteps bounds the statements and words that are looked at, loops and functions included. Functions that call each
-// other twice would take exponential time.
+// maxSteps bounds the statements, words and variables that are looked at, loops and functions included. Functions that call
+// each other twice, and variables that hold each other twice, would take exponential time.
 const maxSteps = 60_000
 
 // walkTime bounds the whole walk. Ordinary commands take a fraction of a millisecond.
@@ -25,7 +25,6 @@ type walker struct {
 	traps    traps
 
 	inFunc  int  // functions around what is walked
-	steps   int  // see maxSteps
 	depth   int  // see maxDepth
 	quoted  bool // what is walked is in double quotes, a here document or arithmetic
 	removes bool // something before may have removed a directory
@@ -126,16 +125,6 @@ func (w *walker) stmts(list []*syntax.Stmt, st *state, in input) state {
 		}
 	}
 	return fail
-}
-
-// step counts a step. It reports false, and makes the command opaque, when the limits are reached; the caller then stops.
-func (w *walker) step() bool {
-	w.steps++
-	if w.steps > maxSteps || w.paths.late() {
-		w.opaque("it is too long to be looked at in full")
-		return false
-	}
-	return true
 }
 
 // stmt walks one statement: st becomes the state after its success, the result is the state after its failure.

@@ -100,7 +100,18 @@ type expander struct {
 	text     scriptText
 	funcs    map[string][]*function // all declarations so far, whether they run or not
 	visiting map[string]bool        // variables whose values are being looked up: x=$y y=$x would not end
+	steps    int                    // statements, words and variables looked at so far; see maxSteps
 	inArith  bool                   // values are looked up for arithmetic, where an unset name counts as 0
+}
+
+// step counts a step. It reports false, and makes the command opaque, when the limits are reached; the caller then stops.
+func (x *expander) step() bool {
+	x.steps++
+	if x.steps > maxSteps || x.paths.late() {
+		x.opaque("it is too long to be looked at in full")
+		return false
+	}
+	return true
 }
 
 // args expands a word into its arguments: one, or several where it has braces.
@@ -266,7 +277,8 @@ func (x *expander) source(n syntax.Node) string {
 	return x.text.src[from:to]
 }
 
-// parts is the product of the parts' values: "$a/$b" with two values each has four. Above maxValues it is anything.
+// parts is the product of the parts' values: "$a/$b" with two values each has four. Above maxValues it is anything, and above
+// MaxCommand bytes too: a=$b$b b=$c$c … doubles the text with each variable.
 func (x *expander) parts(parts []syntax.WordPart, quoted bool, st *state) []Value {
 	out := []Value{{}}
 	for i, p := range parts {
@@ -282,6 +294,9 @@ func (x *expander) parts(parts []syntax.WordPart, quoted bool, st *state) []Valu
 		next := make([]Value, 0, len(out)*len(vals))
 		for _, a := range out {
 			for _, b := range vals {
+				if len(a.Text)+len(b.Text) > MaxCommand {
+					return anything
+				}
 				next = append(next, Join(a, b))
 			}
 		}
@@ -309,6 +324,9 @@ func (x *expander) part(p syntax.WordPart, quoted bool, st *state) []Value {
 				}
 			}
 		}
+		if !quoted {
+			return globbed(vals)
+		}
 		return vals
 	case *syntax.ArithmExp:
 		return []Value{{Text: Hole, Pattern: Hole}}
@@ -319,6 +337,23 @@ func (x *expander) part(p syntax.WordPart, quoted bool, st *state) []Value {
 		return []Value{Literal("/dev/fd/63")}
 	}
 	return anything
+}
+
+// globbed are values that stand outside of quotes. Bash looks for wildcards in what an expansion gives, however that was quoted
+// where it was assigned: x='*.key'; cat $x opens files.
+func globbed(vals []Value) []Value {
+	var out []Value
+	for _, v := range vals {
+		switch {
+		case v.Glob || !strings.ContainsAny(v.Text, "*?["):
+		case strings.ContainsAny(v.Text, `\`):
+			return anything // versions of bash differ in what a backslash from an expansion quotes
+		default:
+			v.Glob, v.Pattern = true, v.Text
+		}
+		out = append(out, v)
+	}
+	return out
 }
 
 // single decodes a string in single quotes. $'…' has escapes such as \x72; one that cannot be decoded makes the command opaque.
