@@ -86,8 +86,12 @@ func shell(name string, c *scan.Visit) {
 		c.Script(scan.Plain(c.Input().Text), name)
 	default:
 		c.Opaque(name + " runs what it reads from its input")
-		if c.Input().Known {
-			c.Script(scan.Plain(c.Input().Text), name)
+		in := c.Input()
+		if in.Text != "" {
+			c.Script(scan.Plain(in.Text), name)
+		}
+		if in.Decoded != in.Text {
+			c.Script(scan.Plain(in.Decoded), name)
 		}
 	}
 }

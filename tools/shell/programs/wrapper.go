@@ -215,7 +215,9 @@ func scriptWords(name string, rest []scan.Word, c *scan.Visit) {
 	s, ok := scan.Expanded(rest)
 	if !ok {
 		c.Opaque(name + " runs a string that cannot be read off the command")
-		return
+		if s, ok = scan.Spelled(rest); !ok {
+			return
+		}
 	}
 	c.Script(scan.Plain(s), name)
 }

@@ -135,7 +135,7 @@ func parallel(rest []scan.Word, c *scan.Visit) {
 		template = append(template, a)
 	}
 	c.Opaque("parallel hands lines to a shell that are put together while it runs")
-	if s, ok := scan.Expanded(template); ok && s != "" {
+	if s, ok := scan.Spelled(template); ok && s != "" {
 		c.Script(scan.Plain(s), "parallel")
 	}
 }

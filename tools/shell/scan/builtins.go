@@ -60,7 +60,7 @@ func (w *walker) builtin(name string, c *Visit, entry *Call) (fail state) {
 		w.opaque("eval runs what its words say")
 		entry.ReadOnly, entry.NoGrant = false, true
 		// The text is walked all the same, so that a rule that denies rm also denies eval 'rm x'.
-		if s, ok := Expanded(c.Args[1:]); ok {
+		if s, ok := Spelled(c.Args[1:]); ok {
 			w.script(s, c.st)
 		}
 	case "source", ".":

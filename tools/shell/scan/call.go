@@ -48,7 +48,11 @@ func (w *walker) run(c *Visit) state {
 	name, ok := program(c.Args[0])
 	if !ok {
 		w.opaque("which program runs cannot be said: " + c.Args[0].Source)
-		w.addCall(Call{Text: TextOf(c.Args), Program: c.Args[0].Text, NoGrant: true})
+		entry := Call{Text: TextOf(c.Args), Program: c.Args[0].Text, NoGrant: true}
+		if s, ok := Spelled(c.Args); ok && s != entry.Text {
+			entry.Also = append(entry.Also, s)
+		}
+		w.addCall(entry)
 		for _, a := range c.Args[1:] {
 			c.TouchIfPath(a, Write)
 		}
@@ -88,8 +92,8 @@ func (w *walker) named(name string, c *Visit) state {
 	if typed := sourceOf(c.Args); typed != entry.Text {
 		entry.Also = append(entry.Also, typed)
 	}
-	if expanded, ok := Expanded(c.Args); ok && expanded != entry.Text {
-		entry.Also = append(entry.Also, expanded)
+	if s, ok := Spelled(c.Args); ok && s != entry.Text {
+		entry.Also = append(entry.Also, s)
 	}
 	c.Call, c.Name = &entry, base
 	fail := w.behave(base, c)
@@ -259,4 +263,24 @@ func Expanded(args []Word) (string, bool) {
 		}
 		return a.Values[0].Text
 	}), true
+}
+
+// Spelled is Expanded for rules that deny, and for scripts of a command that is opaque already: it takes what echo and printf most
+// likely print in a substitution for known.
+func Spelled(args []Word) (string, bool) {
+	var out []Word
+	for _, a := range args {
+		if a.Hidden {
+			continue
+		}
+		if len(a.Values) != 1 {
+			return "", false
+		}
+		s, ok := a.Values[0].spelled()
+		if !ok {
+			return "", false
+		}
+		out = append(out, Word{Values: []Value{{Text: s}}})
+	}
+	return Expanded(out)
 }

@@ -75,49 +75,6 @@ func (w *walker) writeTo(word *syntax.Word, st *state) {
 	w.a.Redirected = append(w.a.Redirected, w.paths.writes[before:]...)
 }
 
-// hereText is the body of a here document as the program reads it. ok is false when the body holds an expansion whose value
-// is not known. The text matters because it may be a script: bash <<EOF.
-func (w *walker) hereText(r *syntax.Redirect, st *state) (string, bool) {
-	if r.Hdoc == nil {
-		return "", true
-	}
-	// A quoted delimiter (<<'EOF') leaves the body as it is; otherwise bash expands it, and a script in it is another text.
-	quoted := false
-	for _, p := range r.Word.Parts {
-		// Any quoting of any part of the delimiter counts (bash(1), Here Documents): <<E"O"F and <<\EOF quote the whole body.
-		if lit, ok := p.(*syntax.Lit); !ok || strings.Contains(lit.Value, `\`) {
-			quoted = true
-		}
-	}
-	var b strings.Builder
-	for _, p := range r.Hdoc.Parts {
-		lit, ok := p.(*syntax.Lit)
-		if !ok {
-			vals := w.part(p, true, st)
-			if len(vals) != 1 || !vals[0].Exact() {
-				return "", false
-			}
-			b.WriteString(vals[0].Text)
-			continue
-		}
-		if quoted {
-			b.WriteString(lit.Value)
-			continue
-		}
-		b.WriteString(unescape(lit.Value, true).Text)
-	}
-	text := b.String()
-	// <<- takes the leading tabs away, not blanks.
-	if r.Op == syntax.DashHdoc {
-		lines := strings.Split(text, "\n")
-		for i, line := range lines {
-			lines[i] = strings.TrimLeft(line, "\t")
-		}
-		text = strings.Join(lines, "\n")
-	}
-	return text, true
-}
-
 // pathWord notes the access to the path that a word names, or to each of them if it has several values. It reports false
 // when all are empty or devices without data, such as /dev/null: a redirection there leaves the command read-only.
 func (w *walker) pathWord(word *syntax.Word, access Access, st *state) bool {

@@ -6,10 +6,24 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// substituted is what a command substitution may print, where that is known without running it. Few forms are known, those
+// substituted is what a command substitution may print. Where that is not known it may be anything, and rules that deny see
+// what echo and printf would print.
+func (x *expander) substituted(c *syntax.CmdSubst, st *state) []Value {
+	vals := x.answer(c, st)
+	if len(vals) != 1 || vals[0].Text != Wild {
+		return vals
+	}
+	if p, ok := x.printsAll(c.Stmts, st); ok {
+		// The shell cuts all line ends behind the text.
+		return []Value{{Text: Wild, Pattern: Wild, printed: strings.TrimRight(p.text, "\n"), hasPrinted: true}}
+	}
+	return vals
+}
+
+// answer is what a command substitution may print, where that is known without running it. Few forms are known, those
 // that are in paths every day: $(pwd), $(mktemp), $(git rev-parse --show-toplevel), and programs that print a number, a
 // date or a name without a slash (Programs.PlainAnswer).
-func (x *expander) substituted(c *syntax.CmdSubst, st *state) []Value {
+func (x *expander) answer(c *syntax.CmdSubst, st *state) []Value {
 	if len(c.Stmts) != 1 {
 		return anything
 	}
@@ -23,7 +37,12 @@ func (x *expander) substituted(c *syntax.CmdSubst, st *state) []Value {
 	}
 	// An assignment in front may change what the program answers: GIT_DIR=/x git rev-parse --show-toplevel.
 	call, ok := c.Stmts[0].Cmd.(*syntax.CallExpr)
-	if !ok || len(call.Assigns) > 0 {
+	if !ok || len(call.Assigns) > 0 || len(call.Args) == 0 {
+		return anything
+	}
+	// Left to prints. Looking up their words here as well would double the work with each level of nesting.
+	switch call.Args[0].Lit() {
+	case "echo", "printf", "cat":
 		return anything
 	}
 	var words []string

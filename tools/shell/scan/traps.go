@@ -14,6 +14,11 @@ func (w *walker) trap(c *Visit) {
 	s, ok := args[0].One()
 	if !ok {
 		w.opaque("a trap runs what cannot be read off the command")
+		if s, ok := Spelled(args[:1]); ok {
+			inner := *c.st
+			inner.funcs = nil
+			w.script(s, &inner)
+		}
 		return
 	}
 	if s == "-" || s == "" || s == "-l" || s == "-p" {

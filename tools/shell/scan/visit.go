@@ -73,13 +73,15 @@ type Manner struct {
 // Input is where a call's standard input comes from.
 type Input struct {
 	Kind string // "" (nothing is known), "pipe", "here", "file"
-	Text string // what it is, if Known
-	// Known: a here document, or echo before the pipe.
+	Text string // what it is, as far as can be told; empty: nothing is known of it, or nothing comes
+	// Decoded is Text to a shell whose echo decodes escapes without an option, such as dash.
+	Decoded string
+	// Known: Text is surely what comes: a here document, or echo before the pipe. Without it Text serves rules that deny.
 	Known bool
 }
 
 // Input says where the standard input comes from. Programs that run their input (sh, xargs, psql) need it.
-func (c *Visit) Input() Input { return Input{c.in.kind, c.in.text, c.in.ok} }
+func (c *Visit) Input() Input { return Input{c.in.kind, c.in.text, c.in.decoded, c.in.ok} }
 
 // Producer are the words of the call before the pipe, if each is known and it is not a function.
 // xargs uses it: the words that find or git ls-files prints are file names below the folder they ran in.
@@ -197,7 +199,11 @@ func (c *Visit) Script(a Word, by string) {
 	s, ok := a.One()
 	if !ok {
 		c.Opaque(by + " runs a string that cannot be read off the command")
-		if !a.Static {
+		if s, ok := Spelled([]Word{a}); ok {
+			inner := *c.st
+			inner.funcs = nil
+			c.w.script(s, &inner)
+		} else if !a.Static {
 			c.Salvage(a.Text)
 		}
 		return

@@ -34,10 +34,11 @@ type walker struct {
 // input is where a command's stdin comes from.
 // A script may come through it: echo 'rm x' | sh.
 type input struct {
-	kind string       // "", "pipe", "here", "file"
-	from *syntax.Stmt // of a pipe
-	text string       // of a here document or string, and of a pipe from echo or cat <<
-	ok   bool         // text is known
+	kind    string       // "", "pipe", "here", "file"
+	from    *syntax.Stmt // of a pipe
+	text    string       // of a here document or string, and of a pipe from echo, printf or cat <<
+	decoded string       // the same to a shell whose echo decodes escapes
+	ok      bool         // text is known
 }
 
 // newWalker makes the walker of one analysis, whose results go to a.
@@ -260,46 +261,12 @@ func (w *walker) binary(c *syntax.BinaryCmd, st *state, in input) state {
 			from = b.Y
 		}
 		piped := input{kind: "pipe", from: from}
-		piped.text, piped.ok = w.prints(from, st)
+		if p, ok := w.prints(from, st); ok {
+			piped.text, piped.decoded, piped.ok = p.text, p.decoded, p.same
+		}
 		w.stmt(c.Y, &right, piped)
 		return *st
 	}
-}
-
-// prints is what a statement writes to a pipe, where that can be read off it: echo, printf, and cat with a here document.
-// The text may be a script (echo 'rm x' | sh) or a list of names (… | xargs rm). Of escapes and formats only \n is decoded,
-// so of others it is an approximation.
-func (w *walker) prints(s *syntax.Stmt, st *state) (string, bool) {
-	call, ok := s.Cmd.(*syntax.CallExpr)
-	if !ok || len(call.Args) == 0 {
-		return "", false
-	}
-	var words []string
-	for _, word := range call.Args[1:] {
-		// Options of echo such as -n and -e print nothing themselves.
-		if lit := word.Lit(); lit != "" && strings.HasPrefix(lit, "-") {
-			continue
-		}
-		for _, a := range w.args(word, st) {
-			v, ok := a.One()
-			if !ok {
-				return "", false
-			}
-			words = append(words, v)
-		}
-	}
-	switch call.Args[0].Lit() {
-	case "echo", "printf":
-		return strings.ReplaceAll(strings.Join(words, " "), `\n`, "\n"), true
-	// cat <<EOF | sh: what cat prints is the here document.
-	case "cat":
-		for _, r := range s.Redirs {
-			if r.Hdoc != nil {
-				return w.hereText(r, st)
-			}
-		}
-	}
-	return "", false
 }
 
 // ifClause walks both branches: the first from where the condition succeeded, the other from where it failed.

@@ -26,6 +26,10 @@ const maxValues = 32
 type Value struct {
 	Text, Pattern string
 	Glob          bool
+	// printed is what the shell's echo or printf most likely makes of it where Text is unknown, if hasPrinted: $(printf '\x72m').
+	// Only rules that deny see it. To everything else the value may be anything, since another shell may print something else.
+	printed    string
+	hasPrinted bool
 }
 
 // Literal is the value of a text without wildcards.
@@ -47,7 +51,21 @@ func escapeGlob(s string) string {
 
 // Join puts one value after another.
 func Join(a, b Value) Value {
-	return Value{Text: a.Text + b.Text, Pattern: a.Pattern + b.Pattern, Glob: a.Glob || b.Glob}
+	out := Value{Text: a.Text + b.Text, Pattern: a.Pattern + b.Pattern, Glob: a.Glob || b.Glob}
+	if a.hasPrinted || b.hasPrinted {
+		x, ok := a.spelled()
+		y, too := b.spelled()
+		out.printed, out.hasPrinted = x+y, ok && too
+	}
+	return out
+}
+
+// spelled is the value as far as it can be told: Text where that is known, else what the shell most likely prints for it.
+func (v Value) spelled() (string, bool) {
+	if v.hasPrinted {
+		return v.printed, true
+	}
+	return v.Text, !strings.ContainsAny(v.Text, Hole+Wild)
 }
 
 // Word is one argument of a call: what it may be, and how it was written.
