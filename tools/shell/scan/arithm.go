@@ -9,7 +9,7 @@ import (
 
 // arithm looks at arithmetic. Bash evaluates the *values* of the variables in it as expressions again, and an array
 // index in such a value may hold $(a command). So every name in it must be known to hold a number.
-func (w *walker) arithm(x syntax.ArithmExpr, st *state) {
+func (w *words) arithm(x syntax.ArithmExpr, st *state) {
 	if x == nil || !w.step() {
 		return
 	}
@@ -33,71 +33,6 @@ func (w *walker) arithm(x syntax.ArithmExpr, st *state) {
 	}
 }
 
-// number makes the command opaque unless the word is surely a number or the name of a variable that holds one.
-func (w *walker) number(word *syntax.Word, st *state) {
-	if len(word.Parts) == 1 {
-		// The elements of an array are not followed (see assign), so the value of ${a[1]} is not known.
-		if p, ok := word.Parts[0].(*syntax.ParamExp); ok && p.Index != nil && !p.Excl {
-			w.opaque("the value of an array element is evaluated as arithmetic")
-			return
-		}
-	}
-	// environment reads inArith: an unset name counts as 0 in arithmetic, and as any text elsewhere.
-	w.inArith = true
-	defer func() { w.inArith = false }()
-	for _, v := range w.parts(word.Parts, true, st) {
-		if v.Glob || !w.numeric(v.Text, st, 0) { // a wildcard becomes the names of files, which may be any text
-			w.opaque("arithmetic evaluates " + w.source(word) + ", which is not surely a number")
-			return
-		}
-	}
-}
-
-// numeric reports that arithmetic evaluates s without running anything: it is made of digits and operators, or names a
-// variable whose every value is. "[" is missing among the characters on purpose: an index may hold $(a command).
-func (w *walker) numeric(s string, st *state, depth int) bool {
-	s = strings.TrimSpace(s)
-	if s == "" {
-		return true
-	}
-	if syntax.ValidName(s) {
-		// A name that is being looked up refers to itself. A chain of more than four names is given up: bash would follow it, and
-		// each further name multiplies the values to look at.
-		if depth > 4 || w.visiting[s] {
-			return depth <= 4 // i=$((i+1)): a number, as the sum is
-		}
-		for _, v := range w.variable(s, st) {
-			if v.Glob || !w.numeric(v.Text, st, depth+1) {
-				return false
-			}
-		}
-		return true
-	}
-	// From here on s is an expression: numbers, names and operators, taken apart from left to right.
-	hole, _ := utf8.DecodeRuneInString(Hole)
-	for rest := s; rest != ""; {
-		r, size := utf8.DecodeRuneInString(rest)
-		word := rest[:len(rest)-len(strings.TrimLeftFunc(rest, inName))]
-		switch {
-		case r >= '0' && r <= '9': // 0x1f, 16#ff: letters within are digits, and what is not a digit is an error
-			rest = strings.TrimLeftFunc(rest, func(r rune) bool { return inName(r) || strings.ContainsRune("#@.", r) })
-		case word != "": // a variable, whose value is an expression again
-			if !w.numeric(word, st, depth) || strings.HasPrefix(rest[len(word):], Hole) {
-				return false
-			}
-			rest = rest[len(word):]
-		case r == hole || strings.ContainsRune("+-*/%<>=&|!().# ", r):
-			rest = rest[size:]
-			if next, _ := utf8.DecodeRuneInString(rest); r == hole && inName(next) && (next < '0' || next > '9') {
-				return false // unknown characters and a letter may be the name of any variable
-			}
-		default:
-			return false
-		}
-	}
-	return true
-}
-
 // inName reports a character that the name of a variable may have.
 func inName(r rune) bool {
 	return r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
@@ -105,7 +40,7 @@ func inName(r rune) bool {
 
 // test looks at [[ … ]]: its substitutions, its arithmetic, and the files it looks for.
 // [[ is syntax and not a program: words in it are not split, but -eq and its like evaluate both sides as arithmetic.
-func (w *walker) test(x syntax.TestExpr, st *state) {
+func (w *words) test(x syntax.TestExpr, st *state) {
 	if x == nil || !w.step() {
 		return
 	}
@@ -150,4 +85,69 @@ func (w *walker) test(x syntax.TestExpr, st *state) {
 			}
 		}
 	}
+}
+
+// number makes the command opaque unless the word is surely a number or the name of a variable that holds one.
+func (x *expander) number(word *syntax.Word, st *state) {
+	if len(word.Parts) == 1 {
+		// The elements of an array are not followed (see assign), so the value of ${a[1]} is not known.
+		if p, ok := word.Parts[0].(*syntax.ParamExp); ok && p.Index != nil && !p.Excl {
+			x.opaque("the value of an array element is evaluated as arithmetic")
+			return
+		}
+	}
+	// environment reads inArith: an unset name counts as 0 in arithmetic, and as any text elsewhere.
+	x.inArith = true
+	defer func() { x.inArith = false }()
+	for _, v := range x.parts(word.Parts, true, st) {
+		if v.Glob || !x.numeric(v.Text, st, 0) { // a wildcard becomes the names of files, which may be any text
+			x.opaque("arithmetic evaluates " + x.text.source(word) + ", which is not surely a number")
+			return
+		}
+	}
+}
+
+// numeric reports that arithmetic evaluates s without running anything: it is made of digits and operators, or names a
+// variable whose every value is. "[" is missing among the characters on purpose: an index may hold $(a command).
+func (x *expander) numeric(s string, st *state, depth int) bool {
+	s = strings.TrimSpace(s)
+	if s == "" {
+		return true
+	}
+	if syntax.ValidName(s) {
+		// A name that is being looked up refers to itself. A chain of more than four names is given up: bash would follow it, and
+		// each further name multiplies the values to look at.
+		if depth > 4 || x.visiting[s] {
+			return depth <= 4 // i=$((i+1)): a number, as the sum is
+		}
+		for _, v := range x.variable(s, st) {
+			if v.Glob || !x.numeric(v.Text, st, depth+1) {
+				return false
+			}
+		}
+		return true
+	}
+	// From here on s is an expression: numbers, names and operators, taken apart from left to right.
+	hole, _ := utf8.DecodeRuneInString(Hole)
+	for rest := s; rest != ""; {
+		r, size := utf8.DecodeRuneInString(rest)
+		word := rest[:len(rest)-len(strings.TrimLeftFunc(rest, inName))]
+		switch {
+		case r >= '0' && r <= '9': // 0x1f, 16#ff: letters within are digits, and what is not a digit is an error
+			rest = strings.TrimLeftFunc(rest, func(r rune) bool { return inName(r) || strings.ContainsRune("#@.", r) })
+		case word != "": // a variable, whose value is an expression again
+			if !x.numeric(word, st, depth) || strings.HasPrefix(rest[len(word):], Hole) {
+				return false
+			}
+			rest = rest[len(word):]
+		case r == hole || strings.ContainsRune("+-*/%<>=&|!().# ", r):
+			rest = rest[size:]
+			if next, _ := utf8.DecodeRuneInString(rest); r == hole && inName(next) && (next < '0' || next > '9') {
+				return false // unknown characters and a letter may be the name of any variable
+			}
+		default:
+			return false
+		}
+	}
+	return true
 }

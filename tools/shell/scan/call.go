@@ -1,8 +1,6 @@
 package scan
 
 import (
-	"path"
-	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -35,7 +33,12 @@ func (w *walker) callExpr(s *syntax.Stmt, c *syntax.CallExpr, st *state, in inpu
 	if len(args) == 0 {
 		return *st
 	}
-	return w.run(&Visit{Args: args, w: w, st: st, in: in})
+	return w.run(w.visit(args, st, in))
+}
+
+// visit makes the visit of a call.
+func (w *walker) visit(args []Word, st *state, in input) *Visit {
+	return &Visit{Surroundings: &Surroundings{w.req, w.paths}, Args: args, w: w, st: st, in: in}
 }
 
 // run looks at one program call. It returns the state after its failure; c.st becomes the one after its success.
@@ -118,53 +121,14 @@ func (w *walker) behave(name string, c *Visit) (fail state) {
 		return w.builtin(name, c, c.Call)
 	}
 	if name == "test" || name == "[" || name == "printf" {
-		w.namesVariable(c)
+		namesVariable(c)
 	}
 	// The three belong to one program: a Manner that stayed would make the next program's paths "deep" or unnoted.
 	w.paths.folders, w.paths.files, w.paths.manner = nil, 0, Manner{}
 	w.programs.Call(c)
 	w.paths.manner = Manner{}
-	w.runIn(c, c.ReadOnly)
+	w.runsIn(c.st, c.ReadOnly)
 	return fail
-}
-
-// namesVariable looks at test -v and printf -v: an index in the name is evaluated.
-// The attack is test -v 'a[$(cmd)]' or printf -v 'a[$(cmd)]': both run cmd, though they look like a test and a print.
-func (w *walker) namesVariable(c *Visit) {
-	for i, a := range c.Args[1:] {
-		// c.Args[i+1] is a, c.Args[i+2] the word after it. An unknown word may be -v as well.
-		if i+2 >= len(c.Args) || a.Text != "-v" && a.Text != "-R" && a.Known() {
-			continue
-		}
-		if s, ok := c.Args[i+2].One(); !ok || !syntax.ValidName(s) {
-			if a.Text == "-v" || a.Text == "-R" {
-				w.opaque("it evaluates the name of a variable: " + c.Args[i+2].Source)
-			}
-		} else if a.Text == "-v" && c.Args[0].Text == "printf" {
-			w.setVariable(s, nil)
-		}
-	}
-	if c.Args[0].Text == "printf" && len(c.Args) > 1 && strings.HasPrefix(c.Args[1].Text, "-v") && c.Args[1].Text != "-v" {
-		w.opaque("it evaluates the name of a variable: " + c.Args[1].Source)
-	}
-}
-
-// runIn notes the directory itself when it is outside the project: what the program does there is not known.
-// A program may read or write its directory without naming it, as make, npm and git do.
-func (w *walker) runIn(c *Visit, readOnly bool) {
-	if c.st.unknown {
-		w.opaque("it cannot be said in which directory it runs")
-		return
-	}
-	for _, dir := range c.st.dirs {
-		if !w.paths.inside(w.paths.real(dir), Write) {
-			access := Write
-			if readOnly {
-				access = Read
-			}
-			w.paths.add(dir, access)
-		}
-	}
 }
 
 // program is the name of what runs, where it is written out.
@@ -185,43 +149,6 @@ func program(a Word) (string, bool) {
 	}
 	// A tilde is the one expansion that always says the same.
 	return s, a.Static || strings.HasPrefix(a.Source, "~/")
-}
-
-// systemDirs hold the programs that a bare name finds; a path to one of them is the same as the name.
-var systemDirs = map[string]bool{"/bin": true, "/usr/bin": true, "/usr/local/bin": true, "/sbin": true, "/usr/sbin": true,
-	"/usr/local/sbin": true, "/opt/homebrew/bin": true}
-
-// locate returns a program's name without its folder. foreign: it is started by a path of its own, so it may be
-// anything, whatever its name.
-// The file itself is noted as read, which asks about programs outside the project.
-func (w *walker) locate(name string, st *state) (base string, foreign bool) {
-	if !strings.Contains(name, "/") {
-		return name, false
-	}
-	base = path.Base(name)
-	if systemDirs[path.Dir(name)] {
-		return base, false
-	}
-	w.record(Literal(name), Read, st)
-	w.madeHere(name, st)
-	return base, true
-}
-
-// madeHere makes the command opaque when it runs a file that it has written itself: no rule and no person has seen its text.
-// "curl -o x.sh …; sh x.sh" is the case: each half may be allowed by its own pattern. Files that only had their mode or
-// time changed (Manner.Keeps) are left out, so chmod +x build.sh && ./build.sh stays an ordinary command.
-func (w *walker) madeHere(name string, st *state) {
-	for _, d := range st.dirs {
-		if !strings.HasPrefix(name, "/") {
-			d += "/" + name
-		} else {
-			d = name
-		}
-		real := w.paths.real(d)
-		if !w.paths.kept[real] && (slices.Contains(w.paths.writes, real) || w.paths.outside[real] == Write) {
-			w.opaque("it runs " + name + ", which it has written itself")
-		}
-	}
 }
 
 // TextOf is words as rules see them, joined by blanks. Hidden words, which xargs adds, are left out.

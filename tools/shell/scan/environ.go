@@ -6,16 +6,6 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// setVariable makes the command opaque when an assignment to name changes what runs. vals nil: any value.
-func (w *walker) setVariable(name string, vals []Value) {
-	if counted[name] && !digits(vals) {
-		w.opaque("what is assigned to " + name + " is evaluated as arithmetic")
-	}
-	if why := w.programs.Variable(Assignment{Name: name, Values: vals, dir: w.req.Dir, paths: w.paths}); why != "" {
-		w.opaque(why)
-	}
-}
-
 // digits reports that every possible value is a decimal number, which arithmetic evaluates to itself.
 func digits(vals []Value) bool {
 	for _, v := range vals {
@@ -29,7 +19,7 @@ func digits(vals []Value) bool {
 // assignment looks at NAME=value before a call or alone. readsIFS: it is before the builtin read, the one
 // place where setting IFS changes only how a line is split and not how the words of the command are.
 // An assignment before a program counts for the rest of the script as well: a function in its place may keep it.
-func (w *walker) assignment(a *syntax.Assign, st *state, readsIFS bool) {
+func (w *words) assignment(a *syntax.Assign, st *state, readsIFS bool) {
 	w.inside(a.Value, st)
 	if a.Index != nil {
 		w.arithmIndex(a.Index, st)
@@ -64,7 +54,7 @@ func (w *walker) assignment(a *syntax.Assign, st *state, readsIFS bool) {
 // arithmIndex looks at the index of an array. A plain word may be the key of an associative array, or a variable whose
 // value bash evaluates; which one depends on a declaration that may be elsewhere, so both count.
 // The attack is a[$x]=1 with x='b[$(cmd)]': evaluating the index runs cmd.
-func (w *walker) arithmIndex(x syntax.ArithmExpr, st *state) {
+func (w *words) arithmIndex(x syntax.ArithmExpr, st *state) {
 	if word, ok := x.(*syntax.Word); ok {
 		w.inside(word, st)
 		for _, v := range w.parts(word.Parts, true, st) {
@@ -81,10 +71,10 @@ func (w *walker) arithmIndex(x syntax.ArithmExpr, st *state) {
 
 // declare looks at export, declare, local, readonly and typeset. With -i later assignments to the name are evaluated as
 // arithmetic, and with -n the name stands for another variable: both can run a command, so they are looked at or opaque.
-func (w *walker) declare(c *syntax.DeclClause, st *state) {
+func (w *words) declare(c *syntax.DeclClause, st *state) {
 	w.text.at = int(c.Pos().Offset())
 	prints := listsVariables(c)
-	w.addCall(Call{Text: w.source(c), Program: c.Variant.Value, ReadOnly: !prints, Silent: !prints})
+	w.addCall(Call{Text: w.text.source(c), Program: c.Variant.Value, ReadOnly: !prints, Silent: !prints})
 	var text []string
 	evaluates, lists := false, false
 	for _, a := range c.Args {
@@ -136,34 +126,6 @@ func (w *walker) declare(c *syntax.DeclClause, st *state) {
 	}
 }
 
-// declared checks an argument of export and the like that is only known after expansion.
-// export "$(cat env)" sets a variable whose name is known only when it runs: it may be PATH or LD_PRELOAD.
-func (w *walker) declared(a Word) {
-	for _, v := range a.Values {
-		name, val, assigned := strings.Cut(v.Text, "=")
-		switch {
-		case strings.HasPrefix(v.Text, "-"), strings.HasPrefix(v.Text, "+"):
-		case !syntax.ValidName(name):
-			w.opaque("which variable is set cannot be said: " + a.Source)
-		case assigned:
-			w.setVariable(name, []Value{Literal(val)})
-			w.listText([]Value{Literal(val)}, false)
-		}
-	}
-}
-
-// listText looks at a value given to declare that the parser takes for plain text. Bash reads one in parentheses as a list
-// nevertheless and expands the text between them again: declare -a x='($(cmd))' runs cmd. array: an option (-a, -A) makes the
-// variable an array in any case.
-func (w *walker) listText(vals []Value, array bool) {
-	for _, v := range vals {
-		if array && !v.Exact() || strings.HasPrefix(v.Text, "(") && (strings.ContainsAny(v.Text, "$`") || !v.Exact()) {
-			w.opaque("a value is read as a list, in which commands may stand")
-			return
-		}
-	}
-}
-
 // counted are the variables that bash itself gives numbers: what is assigned to them is evaluated as arithmetic.
 var counted = map[string]bool{"RANDOM": true, "SRANDOM": true, "SECONDS": true, "OPTIND": true, "HISTCMD": true, "LINENO": true,
 	"EPOCHSECONDS": true, "EPOCHREALTIME": true, "BASH_MONOSECONDS": true, "BASHPID": true, "BASH_SUBSHELL": true}
@@ -211,6 +173,44 @@ func NamesSecret(src string) bool {
 			if strings.Contains(name, word) {
 				return true
 			}
+		}
+	}
+}
+
+// setVariable makes the command opaque when an assignment to name changes what runs. vals nil: any value.
+func (x *expander) setVariable(name string, vals []Value) {
+	if counted[name] && !digits(vals) {
+		x.opaque("what is assigned to " + name + " is evaluated as arithmetic")
+	}
+	if why := x.programs.Variable(Assignment{Name: name, Values: vals, dir: x.req.Dir, paths: x.paths}); why != "" {
+		x.opaque(why)
+	}
+}
+
+// declared checks an argument of export and the like that is only known after expansion.
+// export "$(cat env)" sets a variable whose name is known only when it runs: it may be PATH or LD_PRELOAD.
+func (x *expander) declared(a Word) {
+	for _, v := range a.Values {
+		name, val, assigned := strings.Cut(v.Text, "=")
+		switch {
+		case strings.HasPrefix(v.Text, "-"), strings.HasPrefix(v.Text, "+"):
+		case !syntax.ValidName(name):
+			x.opaque("which variable is set cannot be said: " + a.Source)
+		case assigned:
+			x.setVariable(name, []Value{Literal(val)})
+			x.listText([]Value{Literal(val)}, false)
+		}
+	}
+}
+
+// listText looks at a value given to declare that the parser takes for plain text. Bash reads one in parentheses as a list
+// nevertheless and expands the text between them again: declare -a x='($(cmd))' runs cmd. array: an option (-a, -A) makes the
+// variable an array in any case.
+func (x *expander) listText(vals []Value, array bool) {
+	for _, v := range vals {
+		if array && !v.Exact() || strings.HasPrefix(v.Text, "(") && (strings.ContainsAny(v.Text, "$`") || !v.Exact()) {
+			x.opaque("a value is read as a list, in which commands may stand")
+			return
 		}
 	}
 }

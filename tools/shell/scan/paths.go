@@ -486,46 +486,6 @@ func pathish(s string) []string {
 	return out
 }
 
-// record notes an access to what a value names, from every directory the shell may be in.
-// Of an unknown path the known folder in front is noted too: cat /etc/$x is opaque, and names /etc for the person.
-func (w *walker) record(v Value, access Access, st *state) bool {
-	if v.Text == "" {
-		return false
-	}
-	if !v.Known() {
-		w.opaque("it cannot be said which path it touches")
-		if i := strings.Index(v.Text, Wild); i > 0 && strings.Contains(v.Text[:i], "/") {
-			w.record(Literal(v.Text[:strings.LastIndexByte(v.Text[:i], '/')+1]), access, st)
-		}
-		return true
-	}
-	// Bash opens a socket for these names in redirections (bash(1), REDIRECTION); there is no such file.
-	if strings.HasPrefix(v.Text, "/dev/tcp/") || strings.HasPrefix(v.Text, "/dev/udp/") {
-		w.opaque("it opens a network connection")
-	}
-	if strings.HasPrefix(v.Text, "/") {
-		return w.recordAbs(v, "", access)
-	}
-	if st.unknown {
-		w.opaque("it cannot be said in which directory it runs")
-		return true
-	}
-	real := false
-	for _, dir := range st.dirs {
-		real = w.recordAbs(v, strings.TrimSuffix(dir, "/")+"/", access) || real
-	}
-	return real
-}
-
-// recordAbs notes an access to what a value names in one directory. dir ends in a slash, or is empty for an absolute path.
-func (w *walker) recordAbs(v Value, dir string, access Access) bool {
-	if v.Exact() {
-		return w.paths.add(dir+v.Text, access)
-	}
-	// A pattern that finds nothing is taken literally, so its own text counts as well.
-	return w.paths.addPattern(escapeGlob(dir)+v.Pattern, access)
-}
-
 // localURL is the path that a file: URL names, in any spelling: a host before the path says nothing.
 func localURL(s string) (string, bool) {
 	if len(s) < 5 || !strings.EqualFold(s[:5], "file:") {

@@ -8,7 +8,7 @@ import (
 
 // redirects looks at a statement's redirections and returns where its standard input comes from. Redirections happen
 // before the command runs, whatever the command is, so a file is written even by ": > file".
-func (w *walker) redirects(s *syntax.Stmt, st *state, in input) input {
+func (w *words) redirects(s *syntax.Stmt, st *state, in input) input {
 	w.text.at = int(s.Pos().Offset())
 	for _, r := range s.Redirs {
 		w.inside(r.Word, st)
@@ -65,27 +65,27 @@ func (w *walker) redirects(s *syntax.Stmt, st *state, in input) input {
 	return in
 }
 
-// writeTo notes a file that the shell itself writes. Analysis.Redirected lists these once more: they are written even when the
-// program writes nothing.
-func (w *walker) writeTo(word *syntax.Word, st *state) {
-	before := len(w.paths.writes)
-	if w.pathWord(word, Write, st) {
-		w.writes = true
-	}
-	w.a.Redirected = append(w.a.Redirected, w.paths.writes[before:]...)
-}
-
 // pathWord notes the access to the path that a word names, or to each of them if it has several values. It reports false
 // when all are empty or devices without data, such as /dev/null: a redirection there leaves the command read-only.
-func (w *walker) pathWord(word *syntax.Word, access Access, st *state) bool {
+func (x *expander) pathWord(word *syntax.Word, access Access, st *state) bool {
 	if word == nil {
 		return false
 	}
 	real := false
-	for _, a := range w.args(word, st) {
+	for _, a := range x.args(word, st) {
 		for _, v := range a.Values {
-			real = w.record(v, access, st) || real
+			real = x.record(v, access, st) || real
 		}
 	}
 	return real
+}
+
+// writeTo notes a file that the shell itself writes. Analysis.Redirected lists these once more: they are written even when the
+// program writes nothing.
+func (x *expander) writeTo(word *syntax.Word, st *state) {
+	before := len(x.paths.writes)
+	if x.pathWord(word, Write, st) {
+		x.writes = true
+	}
+	x.a.Redirected = append(x.a.Redirected, x.paths.writes[before:]...)
 }

@@ -70,7 +70,7 @@ func (x *expander) answer(c *syntax.CmdSubst, st *state) []Value {
 		return out
 	// The name that mktemp makes up holds no slash (mktemp(1)), so it stays in the folder for temporary files.
 	case text == "mktemp" || text == "mktemp -d":
-		return []Value{{Text: x.tempDir() + "/" + Hole, Pattern: escapeGlob(x.tempDir()) + "/" + Hole}}
+		return []Value{{Text: x.req.tempDir() + "/" + Hole, Pattern: escapeGlob(x.req.tempDir()) + "/" + Hole}}
 	// After a cd into another repository the answer would be that one's root.
 	case text == "git rev-parse --show-toplevel" && x.home(st):
 		return []Value{Literal(x.req.Root)}
@@ -78,16 +78,6 @@ func (x *expander) answer(c *syntax.CmdSubst, st *state) []Value {
 		return []Value{{Text: Hole, Pattern: Hole}}
 	}
 	return anything
-}
-
-// tempDir is the folder in which mktemp makes files: $TMPDIR where it is set to an absolute path, else /tmp (mktemp(1)).
-func (x *expander) tempDir() string {
-	for _, v := range x.environment("TMPDIR") {
-		if v.Exact() && strings.HasPrefix(v.Text, "/") {
-			return v.Text
-		}
-	}
-	return "/tmp"
 }
 
 // counts reports a statement that prints one number: wc -l at the end of a pipe or with its input redirected.

@@ -28,16 +28,9 @@ func (w *walker) trap(c *Visit) {
 	inner.funcs = nil // functions may be declared, replaced or unset before it runs
 	w.script(s, &inner)
 	// When the folder is unknown already, the walk above was as general as a second one could be.
-	if !inner.unknown && len(w.traps.set) < maxDirs {
-		w.traps.set = append(w.traps.set, trapped{s, *c.st, w.text.vars, w.text.outer})
+	if !inner.unknown && len(w.traps) < maxDirs {
+		w.traps = append(w.traps, trapped{s, *c.st, w.text.vars, w.text.outer})
 	}
-}
-
-// traps are the texts that run at a signal or when the shell ends, and where the shell may be by then.
-type traps struct {
-	set  []trapped
-	been []string // folders that the shell was in
-	lost bool     // it was also in a folder that cannot be known
 }
 
 // trapped is a text that runs later, from any folder the shell comes to.
@@ -51,10 +44,10 @@ type trapped struct {
 // runTraps looks at the traps once more, from the folders the shell was in after they were set.
 // A trap at EXIT runs wherever the last cd led: trap 'rm -r .' EXIT; cd /.
 func (w *walker) runTraps() {
-	for _, t := range w.traps.set {
+	for _, t := range w.traps {
 		st := t.st
 		st.funcs = nil
-		st.dirs, st.unknown = union(st.dirs, w.traps.been), st.unknown || w.traps.lost
+		st.dirs, st.unknown = union(st.dirs, w.mover.been), st.unknown || w.mover.lost
 		if len(st.dirs) > maxDirs {
 			st.unknown = true
 		}

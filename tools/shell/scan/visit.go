@@ -2,7 +2,6 @@ package scan
 
 import (
 	"strings"
-	"time"
 
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -50,6 +49,7 @@ func (a Assignment) Inside() bool {
 // It is valid during Programs.Call only.
 type Visit struct {
 	*Call
+	*Surroundings
 	Name string // the program without its folder
 	Args []Word // Args[0] is the program as it was typed
 
@@ -180,10 +180,12 @@ func (c *Visit) TouchIfPath(a Word, access Access) {
 // The result lets timeout 5 ls be as harmless as ls. A call that was listed before adds none, and then counts as a change.
 func (c *Visit) Run(args []Word) (readOnly bool) {
 	before := len(c.w.a.Calls)
-	c.w.run(&Visit{Args: args, w: c.w, st: c.st, in: c.in, wrapped: true})
+	inner := c.w.visit(args, c.st, c.in)
+	inner.wrapped = true
+	c.w.run(inner)
 	readOnly = len(c.w.a.Calls) > before
-	for _, inner := range c.w.a.Calls[before:] {
-		readOnly = readOnly && inner.ReadOnly
+	for _, call := range c.w.a.Calls[before:] {
+		readOnly = readOnly && call.ReadOnly
 	}
 	return readOnly
 }
@@ -191,7 +193,9 @@ func (c *Visit) Run(args []Word) (readOnly bool) {
 // RunWithMore is Run for a call to which unknown words are added. Its standard input is its own: git bisect run and the
 // like start programs whose input is not the pipe of this call.
 func (c *Visit) RunWithMore(args []Word) {
-	c.w.run(&Visit{Args: args, w: c.w, st: c.st, wrapped: true, more: true})
+	inner := c.w.visit(args, c.st, input{})
+	inner.wrapped, inner.more = true, true
+	c.w.run(inner)
 }
 
 // Script looks at a string that the program gives to a shell. by names the program for the reason.
@@ -242,7 +246,7 @@ func (c *Visit) Fork() *Visit {
 
 // Move goes to the folder that a word names. It reports false when that cannot be known.
 func (c *Visit) Move(a Word) bool {
-	dirs, _ := c.w.targets(a, c.st)
+	dirs, _ := c.w.mover.targets(a, c.st)
 	if dirs == nil {
 		c.st.unknown = true
 		return false
@@ -254,7 +258,7 @@ func (c *Visit) Move(a Word) bool {
 // MayMove goes to the folder that a word names, or stays: both count. It reports false when that cannot be known.
 // The folder before stays among the results, since what the program does when the other one is missing is not known.
 func (c *Visit) MayMove(a Word) bool {
-	dirs, _ := c.w.targets(a, c.st)
+	dirs, _ := c.w.mover.targets(a, c.st)
 	if dirs == nil {
 		return false
 	}
@@ -285,7 +289,7 @@ func (c *Visit) InProject() bool {
 }
 
 // RunsHere notes the folder itself when it is outside: what the program does there cannot be known.
-func (c *Visit) RunsHere() { c.w.runIn(c, c.ReadOnly) }
+func (c *Visit) RunsHere() { c.w.runsIn(c.st, c.ReadOnly) }
 
 // MadeHere makes the command opaque when it runs a file that it has written itself.
 func (c *Visit) MadeHere(name string) { c.w.madeHere(name, c.st) }
@@ -294,7 +298,7 @@ func (c *Visit) MadeHere(name string) { c.w.madeHere(name, c.st) }
 func (c *Visit) Writes() { c.w.writes = true }
 
 // Removes notes that folders may be gone afterwards, so that a later cd may fail.
-func (c *Visit) Removes() { c.w.removes = true }
+func (c *Visit) Removes() { c.w.mover.removes = true }
 
 // Unwritten reports that nothing so far has put a text of its own into a file.
 func (c *Visit) Unwritten() bool { return !c.w.writes && c.w.paths.untouched() }
@@ -310,48 +314,3 @@ func (c *Visit) Found(path string) {
 		c.w.found(path)
 	}
 }
-
-// HidesFiles reports whether there are files that may not be read without asking. Without any, a search through folders needs
-// no look at the disk.
-func (c *Visit) HidesFiles() bool { return c.w.req.Hidden != nil }
-
-// Patience is how long a look at the disk may take, at least least.
-func (c *Visit) Patience(least time.Duration) time.Duration { return max(least, c.w.req.Patience) }
-
-// Home is the home folder, absolute.
-func (c *Visit) Home() string { return c.w.req.Home }
-
-// Worktree is the folder whose .git the project's commands change.
-func (c *Visit) Worktree() string {
-	if root := c.w.req.Root; root != "" && root != "/" {
-		return root
-	}
-	return c.w.req.Dir
-}
-
-// TempDir is the folder for temporary files.
-func (c *Visit) TempDir() string { return c.w.tempDir() }
-
-// Getenv is a variable of the environment that the command gets.
-func (c *Visit) Getenv(name string) (string, bool) {
-	if c.w.req.Getenv == nil {
-		return "", false
-	}
-	return c.w.req.Getenv(name)
-}
-
-// Guarded reports whether protected paths are known: without that, changing one can only be opaque.
-func (c *Visit) Guarded() bool { return c.w.req.Protected != nil }
-
-// Real resolves the links of an absolute path as the kernel would. Past a limit it answers the cleaned path, and the command
-// becomes opaque.
-func (c *Visit) Real(abs string) string { return c.w.paths.real(abs) }
-
-// Exists reports whether there is something at an absolute path, and whether it is a folder itself.
-func (c *Visit) Exists(abs string) (exists, folder bool) {
-	l := c.w.paths.stat(abs)
-	return l.exists, l.dir
-}
-
-// Inside reports whether a resolved path is where this access needs no question.
-func (c *Visit) Inside(real string, access Access) bool { return c.w.paths.inside(real, access) }

@@ -1,7 +1,6 @@
 package scan
 
 import (
-	"maps"
 	"strings"
 	"time"
 
@@ -19,16 +18,17 @@ const walkTime = 40 * time.Millisecond
 const maxDepth = 12
 
 // walker goes through a script as bash would, but takes every branch. It serves one analysis and one goroutine.
+//
+// Its parts own what they need to know: words what expansion runs, expander what words may be, accesses what is touched, mover
+// where the shell is. The walker itself follows the commands: the order in which they run, what a call starts, which functions there
+// are. Its methods are in walk.go (statements), call.go, functions.go, builtins.go and traps.go.
 type walker struct {
-	*expander
-	programs Programs
-	traps    traps
+	*words
+	mover mover
+	traps []trapped // texts that run at a signal or when the shell ends
 
-	inFunc  int  // functions around what is walked
-	depth   int  // see maxDepth
-	quoted  bool // what is walked is in double quotes, a here document or arithmetic
-	removes bool // something before may have removed a directory
-	writes  bool // a redirection or a program writes a named file
+	inFunc int // functions around what is walked
+	depth  int // see maxDepth
 }
 
 // input is where a command's stdin comes from.
@@ -44,31 +44,14 @@ type input struct {
 // newWalker makes the walker of one analysis, whose results go to a.
 func newWalker(r Request, p Programs, a *Analysis) *walker {
 	rep := &report{a: a, calls: map[string]int{}}
-	return &walker{programs: p, expander: &expander{report: rep, req: r, programs: p, paths: newPaths(r), visiting: map[string]bool{},
-		funcs: map[string][]*function{}}}
+	x := &expander{accesses: &accesses{report: rep, paths: newPaths(r)}, req: r, programs: p, visiting: map[string]bool{}, funcs: map[string][]*function{}}
+	w := &walker{words: &words{expander: x}, mover: mover{x: x}}
+	w.commands = w
+	return w
 }
 
-// finish fills in the analysis. It comes last because limits that were reached anywhere make the whole command opaque.
-func (w *walker) finish() {
-	a := w.a
-	if w.paths.exhausted {
-		w.opaque("it names too many paths to look at them all")
-	}
-	if w.paths.magic {
-		w.opaque("it goes through /proc, where a path leads elsewhere when the command runs")
-	}
-	if a.Why == "" {
-		a.Why = strings.Join(w.why, "; ")
-	}
-	a.External = w.paths.external()
-	a.Protected = w.paths.protected
-	a.Reads, a.Writes, a.Redirects = w.paths.reads, w.paths.writes, w.writes
-	// One call that may change something is enough: ReadOnly is what lets the command run without a question.
-	a.ReadOnly = !a.Opaque && !w.writes && len(a.External) == 0 && len(a.Protected) == 0
-	for _, c := range a.Calls {
-		a.ReadOnly = a.ReadOnly && c.ReadOnly
-	}
-}
+// subshell walks statements in a shell of their own: where they go and what they set ends with them.
+func (w *walker) subshell(list []*syntax.Stmt, st state) { w.stmts(list, &st, input{}) }
 
 // script analyses a text as bash: the command itself, or a string given to a shell.
 func (w *walker) script(text string, st *state) {
@@ -94,24 +77,10 @@ func (w *walker) script(text string, st *state) {
 	before := w.text
 	w.text = scriptText{src: text, outer: around(before.vars, before.outer)}
 	w.depth++
-	w.collect(file)
+	w.text.collect(file)
 	w.stmts(file.Stmts, st, input{})
 	w.depth--
 	w.text = before
-}
-
-// around joins the variables of all scripts around one. A nested script (bash -c '…$x…') may have been given the outer
-// value or not, so such a variable has no known value in it.
-func around(vars, outer variables) variables {
-	if len(outer) == 0 || len(vars) == 0 {
-		if len(vars) == 0 {
-			return outer
-		}
-		return vars
-	}
-	out := maps.Clone(outer)
-	maps.Copy(out, vars)
-	return out
 }
 
 // stmts walks statements in order. It leaves the state after the last in st, and returns the state when the last failed.
@@ -166,7 +135,7 @@ func (w *walker) command(s *syntax.Stmt, st *state, in input) state {
 	case *syntax.IfClause:
 		w.ifClause(c, st, in)
 	case *syntax.WhileClause:
-		w.loop(st, func(st *state) {
+		loop(st, func(st *state) {
 			fail := w.stmts(c.Cond, st, in)
 			after := merge(*st, fail)
 			w.stmts(c.Do, st, in)
@@ -186,7 +155,7 @@ func (w *walker) command(s *syntax.Stmt, st *state, in input) state {
 			w.arithm(l.Cond, st)
 			w.arithm(l.Post, st)
 		}
-		w.loop(st, func(st *state) { w.stmts(c.Do, st, in) })
+		loop(st, func(st *state) { w.stmts(c.Do, st, in) })
 	// No pattern may match, so the state before the case stays among the results.
 	case *syntax.CaseClause:
 		w.inside(c.Word, st)
@@ -292,7 +261,7 @@ func (w *walker) ifClause(c *syntax.IfClause, st *state, in input) {
 // loop walks a body until the state stays the same, twice at most. When it still changes, the body is walked once more from
 // an unknown folder, in which every relative path makes the command opaque.
 // "while cd ..; do …" is in another folder in every round: no number of rounds would find them all.
-func (w *walker) loop(st *state, body func(*state)) {
+func loop(st *state, body func(*state)) {
 	before := *st
 	body(st)
 	*st = merge(before, *st)

@@ -111,10 +111,9 @@ var anything = []Value{{Text: Wild, Pattern: Wild}}
 // script.
 // Nothing it does changes the state; only the walker moves the shell.
 type expander struct {
-	*report
+	*accesses
 	req      Request
 	programs Programs
-	paths    *paths
 	text     scriptText
 	funcs    map[string][]*function // all declarations so far, whether they run or not
 	visiting map[string]bool        // variables whose values are being looked up: x=$y y=$x would not end
@@ -138,7 +137,7 @@ func (x *expander) args(word *syntax.Word, st *state) []Word {
 	if len(word.Parts) == 0 { // x=
 		return []Word{{Values: []Value{{}}, Static: true}}
 	}
-	src := x.source(word)
+	src := x.text.source(word)
 	// Most words are plain: this saves them the way through parts.
 	if lit := word.Lit(); lit != "" && !strings.ContainsAny(lit, "\\*?[{~") {
 		return []Word{Plain(lit)}
@@ -276,23 +275,13 @@ func unquoted(word *syntax.Word, x *expander) string {
 					b.WriteString(unescape(lit.Value, true).Text)
 					continue
 				}
-				b.WriteString(x.source(q))
+				b.WriteString(x.text.source(q))
 			}
 		default:
-			b.WriteString(x.source(p))
+			b.WriteString(x.text.source(p))
 		}
 	}
 	return b.String()
-}
-
-// source is the text of a node in the script that is being walked; empty when the node's offsets do not fit that text. The
-// offsets count bytes.
-func (x *expander) source(n syntax.Node) string {
-	from, to := int(n.Pos().Offset()), int(n.End().Offset())
-	if from < 0 || to > len(x.text.src) || from > to {
-		return ""
-	}
-	return x.text.src[from:to]
 }
 
 // parts is the product of the parts' values: "$a/$b" with two values each has four. Above maxValues it is anything, and above

@@ -6,9 +6,22 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
+// words walks what stands around the programs of a command, where expansion alone can run something: the substitutions in words,
+// assignments, redirections, arithmetic and tests. It moves the shell nowhere.
+type words struct {
+	*expander
+	commands subshells
+	quoted   bool // what is walked stands in double quotes, a here document or arithmetic
+}
+
+// subshells walks the commands of a substitution, which run in a shell of their own from st.
+type subshells interface {
+	subshell(list []*syntax.Stmt, st state)
+}
+
 // inside walks the substitutions within a word. They run whatever the word is for, even where the program ignores it:
 // true $(rm x) removes x.
-func (w *walker) inside(word *syntax.Word, st *state) {
+func (w *words) inside(word *syntax.Word, st *state) {
 	if word == nil {
 		return
 	}
@@ -18,7 +31,7 @@ func (w *walker) inside(word *syntax.Word, st *state) {
 }
 
 // insidePart walks the substitutions within one part of a word. They run in subshells, so st stays as it is.
-func (w *walker) insidePart(p syntax.WordPart, st *state) {
+func (w *words) insidePart(p syntax.WordPart, st *state) {
 	if !w.step() {
 		return
 	}
@@ -36,13 +49,11 @@ func (w *walker) insidePart(p syntax.WordPart, st *state) {
 		}
 	case *syntax.CmdSubst:
 		defer w.quoting(false)()
-		inner := *st
-		w.stmts(p.Stmts, &inner, input{})
+		w.commands.subshell(p.Stmts, *st)
 	// Process substitution starts its command at once, beside the one whose argument it is.
 	case *syntax.ProcSubst:
 		defer w.quoting(false)()
-		inner := *st
-		w.stmts(p.Stmts, &inner, input{})
+		w.commands.subshell(p.Stmts, *st)
 	case *syntax.ArithmExp:
 		w.arithm(p.X, st)
 	case *syntax.ExtGlob:
@@ -53,7 +64,7 @@ func (w *walker) insidePart(p syntax.WordPart, st *state) {
 }
 
 // quoting sets whether what is walked next is in double quotes. The function it returns restores what was set before.
-func (w *walker) quoting(on bool) func() {
+func (w *words) quoting(on bool) func() {
 	before := w.quoted
 	w.quoted = on
 	return func() { w.quoted = before }
@@ -61,7 +72,7 @@ func (w *walker) quoting(on bool) func() {
 
 // insideParam walks a parameter expansion. Some forms run what a variable holds (${x@P}), take its name from another
 // variable (${!x}), or assign (${x:=y}); those are opaque or looked at like an assignment.
-func (w *walker) insideParam(p *syntax.ParamExp, st *state) {
+func (w *words) insideParam(p *syntax.ParamExp, st *state) {
 	// ${!a[@]} alone lists the keys of an array; with anything after it, it is the variable named by a's value again.
 	keys := isAll(p) && p.Exp == nil && p.Slice == nil && p.Repl == nil && len(p.Modifiers) == 0
 	if p.Excl && p.Names == 0 && !keys {
@@ -122,26 +133,12 @@ func wordParts(word *syntax.Word) []syntax.WordPart {
 
 // lists notes the folders outside the project that the wildcards in words list. It serves words that go to no program: those
 // of a for loop and of an array; callExpr does the same for arguments.
-func (w *walker) lists(words []*syntax.Word, st *state) {
+func (w *words) lists(words []*syntax.Word, st *state) {
 	for _, word := range words {
 		for _, a := range w.args(word, st) {
 			for _, v := range a.Values {
 				w.listed(v, st)
 			}
-		}
-	}
-}
-
-// listed notes the folders outside the project that the wildcards of one value list. echo /root/* opens no file and prints
-// names all the same, so the folder counts as read for any program.
-func (w *walker) listed(v Value, st *state) {
-	switch {
-	case !v.Glob || !v.Known():
-	case strings.HasPrefix(v.Text, "/"):
-		w.paths.addListed(v.Pattern)
-	case !st.unknown:
-		for _, dir := range st.dirs {
-			w.paths.addListed(escapeGlob(strings.TrimSuffix(dir, "/")+"/") + v.Pattern)
 		}
 	}
 }
