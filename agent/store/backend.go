@@ -12,7 +12,7 @@ type backend interface {
 	// reader returns the pool for reading, given the result of open.
 	reader(write *sql.DB) (*sql.DB, error)
 	// begin starts a writing transaction on what open made.
-	begin(ctx context.Context, s *Store, d *sql.DB) (*sql.Tx, error)
+	begin(ctx context.Context, w *writeQueue, d *sql.DB) (*sql.Tx, error)
 	// bind rewrites a query's ? into the placeholders of the database.
 	bind(query string) string
 	// clean replaces what the database cannot hold in a text.
@@ -24,7 +24,7 @@ type backend interface {
 	// broken reports a failure of the database rather than of one statement: then the whole transaction has to be repeated.
 	broken(err error) bool
 	// lock makes the caller a session's only writer among all processes; see Store.Lock.
-	lock(ctx context.Context, s *Store, session string) (unlock func(), err error)
+	lock(ctx context.Context, w *writeQueue, session string) (unlock func(), err error)
 	// fenced returns those of the sessions that another process has continued meanwhile. It runs inside the writing transaction.
 	fenced(t tx, sessions []string) ([]*FencedError, error)
 	// name is the database as people know it, without secrets.

@@ -95,21 +95,6 @@ func lastStored(ctx context.Context, db db, session string) (int64, error) {
 	return key & maxSeq, err
 }
 
-// queuedEvents are a session's events that are not committed yet, in order. They are not copied: the writer does not change events, and
-// they stay valid when it commits them meanwhile.
-func (s *Store) queuedEvents(session string) []*Event {
-	s.adopt()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var out []*Event
-	for i := range s.queue {
-		if o := &s.queue[i]; o.event != nil && o.session == session {
-			out = append(out, o.event)
-		}
-	}
-	return out
-}
-
 // storedEvents yields the events on disk, page by page. No transaction is open between pages, so yield may write to the store.
 func (s *Store) storedEvents(ctx context.Context, session string, from int64, types []string, yield func(Event) error) error {
 	db, err := s.reader()

@@ -50,12 +50,12 @@ func (e *FencedError) Error() string {
 // 2 s for a server) and then returns a *LockedError, or a *FencedError when the session was lost to another machine. When the store
 // cannot be written, the lock is granted all the same: the session then lives in memory only.
 func (s *Store) Lock(ctx context.Context, session string) (unlock func(), err error) {
-	return s.b.lock(ctx, s, session)
+	return s.b.lock(ctx, s.writeQueue, session)
 }
 
 // lock locks a file for each session beside the database. A lock inside SQLite would be a transaction, and would block all other
 // sessions.
-func (s *sqlite) lock(ctx context.Context, _ *Store, session string) (unlock func(), err error) {
+func (s *sqlite) lock(ctx context.Context, _ *writeQueue, session string) (unlock func(), err error) {
 	if s.path == "" {
 		return func() {}, nil
 	}

@@ -31,13 +31,13 @@ const (
 
 // lock is Store.Lock. While the server does not answer, the lock is granted, so that people can work; relock decides when the server is
 // back whether this process or another one keeps the session.
-func (p *postgres) lock(ctx context.Context, s *Store, session string) (unlock func(), err error) {
+func (p *postgres) lock(ctx context.Context, w *writeQueue, session string) (unlock func(), err error) {
 	deadline := time.Now().Add(lockPatience)
 	for {
-		holder, err := p.try(ctx, s, session)
+		holder, err := p.try(ctx, w, session)
 		if err == nil {
 			var once sync.Once
-			return func() { once.Do(func() { p.unlock(s, session) }) }, nil
+			return func() { once.Do(func() { p.unlock(w, session) }) }, nil
 		}
 		if !errors.Is(err, errHeld) {
 			return nil, err
@@ -55,7 +55,7 @@ func (p *postgres) lock(ctx context.Context, s *Store, session string) (unlock f
 
 // try asks for the lock once. With errHeld it returns who has it. A session that this process is just releasing is taken back without
 // asking the server, because the connection still has the lock.
-func (p *postgres) try(ctx context.Context, s *Store, session string) (*LockedError, error) {
+func (p *postgres) try(ctx context.Context, w *writeQueue, session string) (*LockedError, error) {
 	p.mu.Lock()
 	// A session that was lost stays lost for this process: its copy of the history is not the stored one.
 	if f := p.gone[session]; f != nil {
@@ -77,14 +77,14 @@ func (p *postgres) try(ctx context.Context, s *Store, session string) (*LockedEr
 
 	var fence, gen int64
 	var who writer
-	err := s.away()
+	err := w.away()
 	if err != nil {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		h.pending = false // granted while the server is away: see relock
 		return nil, nil
 	}
-	err = p.onWriter(ctx, s, func(ctx context.Context, c *pgx.Conn) (err error) {
+	err = p.onWriter(ctx, w, func(ctx context.Context, c *pgx.Conn) (err error) {
 		// The connection that answers may be newer than the one at the start, so its number is read here.
 		p.mu.Lock()
 		gen = p.gen
@@ -112,8 +112,8 @@ func (p *postgres) try(ctx context.Context, s *Store, session string) (*LockedEr
 
 // onWriter runs f on the writing connection, between two transactions. The end of ctx does not interrupt f: pgx closes a connection that
 // is interrupted, and all locks would be lost with it. connectPatience bounds f instead.
-func (p *postgres) onWriter(ctx context.Context, s *Store, f func(context.Context, *pgx.Conn) error) error {
-	d, err := s.open()
+func (p *postgres) onWriter(ctx context.Context, w *writeQueue, f func(context.Context, *pgx.Conn) error) error {
+	d, err := w.open()
 	if err != nil {
 		return err
 	}
@@ -182,14 +182,14 @@ func lastWriter(ctx context.Context, c *pgx.Conn, session string) (fence int64, 
 }
 
 // unlock releases the session once everything queued is stored: another machine that continues it must see all of it.
-func (p *postgres) unlock(s *Store, session string) {
+func (p *postgres) unlock(w *writeQueue, session string) {
 	p.mu.Lock()
 	if h := p.held[session]; h != nil {
 		h.releasing = true
 	}
 	p.mu.Unlock()
 	// The op comes behind all events of the session, so it runs after they are committed.
-	s.enqueue(op{after: func() {
+	w.enqueue(op{after: func() {
 		p.mu.Lock()
 		h := p.held[session]
 		if h == nil || !h.releasing {
@@ -199,7 +199,7 @@ func (p *postgres) unlock(s *Store, session string) {
 		delete(p.held, session)
 		p.mu.Unlock()
 		// A failure means that the connection is lost, and the lock with it.
-		_ = p.onWriter(context.Background(), s, func(ctx context.Context, c *pgx.Conn) error {
+		_ = p.onWriter(context.Background(), w, func(ctx context.Context, c *pgx.Conn) error {
 			_, err := c.Exec(ctx, unlockSQL, session)
 			return err
 		})
@@ -207,13 +207,13 @@ func (p *postgres) unlock(s *Store, session string) {
 }
 
 // begin starts a transaction after making sure that all locks belong to the present connection.
-func (p *postgres) begin(ctx context.Context, s *Store, d *sql.DB) (*sql.Tx, error) {
+func (p *postgres) begin(ctx context.Context, w *writeQueue, d *sql.DB) (*sql.Tx, error) {
 	if p.stale() {
 		// The ping replaces a lost connection; the new one then gets its number.
 		if err := d.PingContext(ctx); err != nil {
 			return nil, err
 		}
-		if err := p.onWriter(ctx, s, func(ctx context.Context, c *pgx.Conn) error { return p.relock(ctx, s, c) }); err != nil {
+		if err := p.onWriter(ctx, w, func(ctx context.Context, c *pgx.Conn) error { return p.relock(ctx, w, c) }); err != nil {
 			return nil, err
 		}
 	}
@@ -239,7 +239,7 @@ func (p *postgres) stale() bool {
 }
 
 // relock takes the lost locks again, except those of sessions that another process has continued: these are noted in gone.
-func (p *postgres) relock(ctx context.Context, s *Store, c *pgx.Conn) error {
+func (p *postgres) relock(ctx context.Context, w *writeQueue, c *pgx.Conn) error {
 	p.mu.Lock()
 	gen := p.gen
 	var todo []string
@@ -258,7 +258,7 @@ func (p *postgres) relock(ctx context.Context, s *Store, c *pgx.Conn) error {
 		if h == nil {
 			continue
 		}
-		fence, lost, err := p.again(ctx, s, c, id, h.fence)
+		fence, lost, err := p.again(ctx, w, c, id, h.fence)
 		if err != nil {
 			return err
 		}
@@ -277,7 +277,7 @@ func (p *postgres) relock(ctx context.Context, s *Store, c *pgx.Conn) error {
 // again takes one lock again after a lost connection. fence is the number it had, or 0 when it was granted while the server was away. A
 // *FencedError means that another machine has written the session meanwhile: its events count and ours are dropped, because two histories
 // cannot be merged.
-func (p *postgres) again(ctx context.Context, s *Store, c *pgx.Conn, session string, fence int64) (int64, *FencedError, error) {
+func (p *postgres) again(ctx context.Context, w *writeQueue, c *pgx.Conn, session string, fence int64) (int64, *FencedError, error) {
 	var mine bool
 	if err := c.QueryRow(ctx, tryLockSQL, session).Scan(&mine); err != nil {
 		return 0, nil, err
@@ -303,7 +303,7 @@ func (p *postgres) again(ctx context.Context, s *Store, c *pgx.Conn, session str
 	}
 	// The turn began while the server was away, so there is no fence to compare. A stored event with one of our numbers comes from
 	// another process.
-	if mine := s.queuedEvents(session); len(mine) > 0 {
+	if mine := w.queuedEvents(session); len(mine) > 0 {
 		var last int64
 		// 4294967295 is maxSeq, the part of a key that is the event's number.
 		err := c.QueryRow(ctx, `SELECT coalesce(max(key) & 4294967295, 0) FROM events, (SELECT num FROM sessions WHERE id = $1) AS s

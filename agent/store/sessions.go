@@ -107,20 +107,6 @@ func (s *Store) Delete(ctx context.Context, id string) error {
 	})
 }
 
-// queuedHeads are the heads that are not committed yet, the newest of each session.
-func (s *Store) queuedHeads() map[string]*Session {
-	s.adopt()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	heads := map[string]*Session{}
-	for i := range s.queue {
-		if h := s.queue[i].head; h != nil {
-			heads[h.ID] = h
-		}
-	}
-	return heads
-}
-
 // heads reads heads. where is a clause of this package and never a text from outside: it becomes part of the statement.
 func (s *Store) heads(ctx context.Context, where string, args ...any) ([]Session, error) {
 	db, err := s.reader()

@@ -34,9 +34,9 @@ type spooled struct {
 
 // SpoolIn makes a store on a server keep what it cannot send in files below a folder of this machine. It must be called before the first
 // use. For a store on a file it does nothing.
-func (s *Store) SpoolIn(dir string) {
-	if p, ok := s.b.(*postgres); ok {
-		s.spool = &spool{dir: dir, server: p.name()}
+func (w *writeQueue) SpoolIn(dir string) {
+	if p, ok := w.b.(*postgres); ok {
+		w.spool = &spool{dir: dir, server: p.name()}
 	}
 }
 
@@ -105,12 +105,12 @@ type leftover struct {
 
 // adopt queues what dead processes left behind, in front of everything of this one. It runs once, at the first use, and does not wait for
 // the server.
-func (s *Store) adopt() {
-	if s.spool == nil {
+func (w *writeQueue) adopt() {
+	if w.spool == nil {
 		return
 	}
-	s.adopted.Do(func() {
-		names, _ := filepath.Glob(filepath.Join(s.spool.dir, s.spool.prefix()+"*.spool"))
+	w.adopted.Do(func() {
+		names, _ := filepath.Glob(filepath.Join(w.spool.dir, w.spool.prefix()+"*.spool"))
 		var ops []op
 		for _, name := range names { // sorted by process and time; as a rule a session is in one of them only
 			f, err := os.OpenFile(name, os.O_RDWR, 0)
@@ -136,18 +136,18 @@ func (s *Store) adopt() {
 				l.done()
 				continue
 			}
-			mine[len(mine)-1].after = func() { s.leftoverStored(l) }
+			mine[len(mine)-1].after = func() { w.leftoverStored(l) }
 			ops = append(ops, mine...)
 		}
 		if len(ops) == 0 {
 			return
 		}
-		s.mu.Lock()
+		w.mu.Lock()
 		// In front of the queue: this process may continue one of these sessions.
-		s.queue = append(ops, s.queue...)
-		s.startLocked()
-		s.mu.Unlock()
-		s.poke()
+		w.queue = append(ops, w.queue...)
+		w.startLocked()
+		w.mu.Unlock()
+		w.poke()
 	})
 }
 
@@ -167,18 +167,18 @@ func (l *leftover) done() (kept string) {
 }
 
 // leftoverStored ends a leftover, and reports it when a part of it could not be stored.
-func (s *Store) leftoverStored(l *leftover) {
+func (w *writeQueue) leftoverStored(l *leftover) {
 	n := len(l.strange)
 	kept := l.done()
 	if n == 0 {
 		return
 	}
-	s.mu.Lock()
-	tell := s.onProblem
-	s.mu.Unlock()
+	w.mu.Lock()
+	tell := w.onProblem
+	w.mu.Unlock()
 	if tell != nil {
 		tell(&Problem{Kind: ProblemSalvaged, Path: kept, Message: fmt.Sprintf(
-			"%s continued on another machine while this one had no connection to %s; what was added here is not part of the stored history and is kept in %s", sessionsWere(n), s.b.name(), kept)})
+			"%s continued on another machine while this one had no connection to %s; what was added here is not part of the stored history and is kept in %s", sessionsWere(n), w.b.name(), kept)})
 	}
 }
 
@@ -192,32 +192,32 @@ func sessionsWere(n int) string {
 
 // keep saves what is queued in the spool. It answers the callers who only wait for it to be safe, and the others with the problem. It
 // reports whether everything is in the file.
-func (s *Store) keep(problem error) bool {
+func (w *writeQueue) keep(problem error) bool {
 	// A spool that failed is not used again before clear: a file with a gap would later be stored as if it were whole.
-	if s.spool == nil || s.spool.failed != nil {
+	if w.spool == nil || w.spool.failed != nil {
 		return false
 	}
-	s.mu.Lock()
-	n := len(s.queue) // only the writer, which runs this, removes from the queue; later ops are behind these
+	w.mu.Lock()
+	n := len(w.queue) // only the writer, which runs this, removes from the queue; later ops are behind these
 	var fresh []*op
-	for _, o := range s.queue[:n] {
+	for _, o := range w.queue[:n] {
 		if !o.spooled {
 			fresh = append(fresh, &o)
 		}
 	}
-	s.mu.Unlock()
+	w.mu.Unlock()
 	if len(fresh) == 0 {
 		return true
 	}
-	if err := s.spool.save(fresh); err != nil {
-		s.spool.failed = err
+	if err := w.spool.save(fresh); err != nil {
+		w.spool.failed = err
 		// Everything stays in memory; the problem that people see says so.
 		return false
 	}
 	var waiting []op
-	s.mu.Lock()
-	kept := make([]op, 0, len(s.queue))
-	for i, o := range s.queue {
+	w.mu.Lock()
+	kept := make([]op, 0, len(w.queue))
+	for i, o := range w.queue {
 		if i < n && o.done != nil {
 			waiting = append(waiting, o)
 			continue
@@ -226,8 +226,8 @@ func (s *Store) keep(problem error) bool {
 		o.spooled = o.spooled || i < n
 		kept = append(kept, o)
 	}
-	s.queue = kept
-	s.mu.Unlock()
+	w.queue = kept
+	w.mu.Unlock()
 	for _, o := range waiting {
 		if o.call == nil {
 			o.done <- nil // Sync: it is on a disk

@@ -76,7 +76,7 @@ func (s *sqlite) reader(write *sql.DB) (*sql.DB, error) {
 	return d, nil
 }
 
-func (s *sqlite) begin(ctx context.Context, _ *Store, d *sql.DB) (*sql.Tx, error) {
+func (s *sqlite) begin(ctx context.Context, _ *writeQueue, d *sql.DB) (*sql.Tx, error) {
 	return d.BeginTx(ctx, nil)
 }
 

@@ -14,11 +14,8 @@
 package store
 
 import (
-	"context"
 	"errors"
-	"slices"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -59,24 +56,11 @@ var ErrNotFound = errors.New("not in the store")
 var ErrClosed = errors.New("the session store is closed")
 
 // Store is the database. The zero value is not usable; see New.
+//
+// It reads by itself, from the database and from the queue of what is not written yet; everything that changes the database goes through that queue.
 type Store struct {
-	*database
+	*writeQueue
 	forgetful bool // Append drops events; heads and grants are kept
-
-	mu        sync.Mutex
-	queue     []op            // guarded by mu: not yet committed, in order; the writer removes from the front
-	wake      chan struct{}   // capacity 1: the queue grew, or close
-	running   bool            // guarded by mu: the writer goroutine was started
-	closed    bool            // guarded by mu
-	problem   error           // guarded by mu: why the last commit failed; nil when all is well
-	onProblem func(error)     // guarded by mu
-	done      chan struct{}   // closed when the writer has ended
-	lost      map[string]bool // guarded by mu: sessions taken over by others, told once
-	damaged   bool            // guarded by mu: a read found the file damaged; the writer repairs it
-	unsaid    error           // guarded by mu: a problem from before OnProblem was set, which is told first
-
-	spool   *spool    // nil: the store is a file, or SpoolIn was not called
-	adopted sync.Once // done once the spool files of dead processes are queued
 }
 
 // New makes a store on a file that need not exist. Nothing is opened before the first use. The empty path keeps
@@ -89,9 +73,7 @@ func New(path string) *Store {
 	if IsServer(path) {
 		b = newPostgres(path)
 	}
-	s := &Store{database: &database{b: b}, wake: make(chan struct{}, 1), done: make(chan struct{})}
-	s.damage, s.salvaged = s.repairSoon, s.tellSalvaged
-	return s
+	return &Store{writeQueue: newWriteQueue(&database{b: b})}
 }
 
 // NewForgetful makes a store for sessions that are never resumed. It is New("") without the events, which would fill the memory with
@@ -112,79 +94,6 @@ func IsServer(path string) bool {
 
 // Path is the file; of a server it is the host and database, without secrets.
 func (s *Store) Path() string { return s.b.name() }
-
-// OnProblem sets the function that is called when writing begins to fail, with a reason that tells a person what to do, and with nil when
-// everything that waited is on disk after all. It is called from the writer's goroutine.
-func (s *Store) OnProblem(f func(error)) {
-	s.mu.Lock()
-	s.onProblem = f
-	// Found before this call, such as a salvaged file.
-	unsaid := s.unsaid
-	s.unsaid = nil
-	s.mu.Unlock()
-	if unsaid != nil && f != nil {
-		f(unsaid)
-	}
-}
-
-// tellSalvaged reports what a repair could save. Before OnProblem was called it is kept, and reported then.
-func (s *Store) tellSalvaged(done error) {
-	s.mu.Lock()
-	tell := s.onProblem
-	if s.damaged = false; tell == nil {
-		s.unsaid = done
-	}
-	s.mu.Unlock()
-	if tell != nil {
-		tell(done)
-	}
-}
-
-// Problem is the reason why writing fails at present; nil when it works. A caller that comes too late for OnProblem learns of the problem
-// here.
-func (s *Store) Problem() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.problem
-}
-
-// Sync waits until everything queued before it is committed, or returns why that is not possible now. With an empty queue it returns at
-// once and starts no writer.
-func (s *Store) Sync(ctx context.Context) error {
-	s.mu.Lock()
-	idle := len(s.queue) == 0
-	s.mu.Unlock()
-	if idle {
-		return nil
-	}
-	return s.do(ctx, nil)
-}
-
-// Close tries once more to write what is queued, then closes the database. The error says why something could not be saved; nil means
-// that everything is on disk, if only in the spool. After Close, Append does nothing.
-func (s *Store) Close() error {
-	s.mu.Lock()
-	if s.closed {
-		s.mu.Unlock()
-		return nil
-	}
-	s.closed = true
-	running := s.running
-	s.mu.Unlock()
-	s.poke()
-	// The writer makes a last attempt with what is queued.
-	if running {
-		<-s.done
-	}
-	s.database.close()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	// Ops in the spool are on a disk, and the next start stores them.
-	if slices.ContainsFunc(s.queue, func(o op) bool { return !o.spooled }) {
-		return s.problem
-	}
-	return nil
-}
 
 // reader returns the pool for reading and opens it at the first use.
 func (s *Store) reader() (db, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -22,12 +23,113 @@ type op struct {
 // maxBatch is how many ops one transaction takes. It bounds how long other processes wait until they can write to the same file.
 const maxBatch = 4096
 
+// writeQueue takes what the store is to keep and writes it, in order, from one goroutine. What is queued is not lost: it stays until it
+// is committed, and where it cannot be committed it is said why (OnProblem).
+type writeQueue struct {
+	*database
+
+	mu        sync.Mutex
+	queue     []op            // guarded by mu: not yet committed, in order; the writer removes from the front
+	wake      chan struct{}   // capacity 1: the queue grew, or close
+	running   bool            // guarded by mu: the writer goroutine was started
+	closed    bool            // guarded by mu
+	problem   error           // guarded by mu: why the last commit failed; nil when all is well
+	onProblem func(error)     // guarded by mu
+	done      chan struct{}   // closed when the writer has ended
+	lost      map[string]bool // guarded by mu: sessions taken over by others, told once
+	damaged   bool            // guarded by mu: a read found the file damaged; the writer repairs it
+	unsaid    error           // guarded by mu: a problem from before OnProblem was set, which is told first
+
+	spool   *spool    // nil: the store is a file, or SpoolIn was not called
+	adopted sync.Once // done once the spool files of dead processes are queued
+}
+
+// newWriteQueue makes a queue whose writer has not started.
+func newWriteQueue(d *database) *writeQueue {
+	w := &writeQueue{database: d, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	d.damage, d.salvaged = w.repairSoon, w.tellSalvaged
+	return w
+}
+
+// OnProblem sets the function that is called when writing begins to fail, with a reason that tells a person what to do, and with nil when
+// everything that waited is on disk after all. It is called from the writer's goroutine.
+func (w *writeQueue) OnProblem(f func(error)) {
+	w.mu.Lock()
+	w.onProblem = f
+	// Found before this call, such as a salvaged file.
+	unsaid := w.unsaid
+	w.unsaid = nil
+	w.mu.Unlock()
+	if unsaid != nil && f != nil {
+		f(unsaid)
+	}
+}
+
+// tellSalvaged reports what a repair could save. Before OnProblem was called it is kept, and reported then.
+func (w *writeQueue) tellSalvaged(done error) {
+	w.mu.Lock()
+	tell := w.onProblem
+	if w.damaged = false; tell == nil {
+		w.unsaid = done
+	}
+	w.mu.Unlock()
+	if tell != nil {
+		tell(done)
+	}
+}
+
+// Problem is the reason why writing fails at present; nil when it works. A caller that comes too late for OnProblem learns of the problem
+// here.
+func (w *writeQueue) Problem() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.problem
+}
+
+// Sync waits until everything queued before it is committed, or returns why that is not possible now. With an empty queue it returns at
+// once and starts no writer.
+func (w *writeQueue) Sync(ctx context.Context) error {
+	w.mu.Lock()
+	idle := len(w.queue) == 0
+	w.mu.Unlock()
+	if idle {
+		return nil
+	}
+	return w.do(ctx, nil)
+}
+
+// Close tries once more to write what is queued, then closes the database. The error says why something could not be saved; nil means
+// that everything is on disk, if only in the spool. After Close, Append does nothing.
+func (w *writeQueue) Close() error {
+	w.mu.Lock()
+	if w.closed {
+		w.mu.Unlock()
+		return nil
+	}
+	w.closed = true
+	running := w.running
+	w.mu.Unlock()
+	w.poke()
+	// The writer makes a last attempt with what is queued.
+	if running {
+		<-w.done
+	}
+	w.database.close()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	// Ops in the spool are on a disk, and the next start stores them.
+	if slices.ContainsFunc(w.queue, func(o op) bool { return !o.spooled }) {
+		return w.problem
+	}
+	return nil
+}
+
 // enqueue appends ops in order and wakes the writer. After Close ops are dropped, and callers who wait get ErrClosed.
-func (s *Store) enqueue(ops ...op) {
-	s.adopt()
-	s.mu.Lock()
-	if s.closed {
-		s.mu.Unlock()
+func (w *writeQueue) enqueue(ops ...op) {
+	w.adopt()
+	w.mu.Lock()
+	if w.closed {
+		w.mu.Unlock()
 		for _, o := range ops {
 			if o.done != nil {
 				o.done <- ErrClosed
@@ -35,43 +137,43 @@ func (s *Store) enqueue(ops ...op) {
 		}
 		return
 	}
-	s.queue = append(s.queue, ops...)
-	s.startLocked()
-	s.mu.Unlock()
-	s.poke()
+	w.queue = append(w.queue, ops...)
+	w.startLocked()
+	w.mu.Unlock()
+	w.poke()
 }
 
 // startLocked starts the writer's goroutine with the first op: commands that only read need none. The caller holds mu.
-func (s *Store) startLocked() {
-	if !s.running && !s.closed {
-		s.running = true
-		go s.writer()
+func (w *writeQueue) startLocked() {
+	if !w.running && !w.closed {
+		w.running = true
+		go w.run()
 	}
 }
 
 // repairSoon has the writer repair the file before its next commit. It starts the writer where nothing was appended so far.
-func (s *Store) repairSoon() {
-	s.mu.Lock()
-	s.damaged = true
-	s.startLocked()
-	s.mu.Unlock()
-	s.poke()
+func (w *writeQueue) repairSoon() {
+	w.mu.Lock()
+	w.damaged = true
+	w.startLocked()
+	w.mu.Unlock()
+	w.poke()
 }
 
 // poke wakes the writer. One signal in the channel is enough, because the writer then looks at the whole queue.
-func (s *Store) poke() {
+func (w *writeQueue) poke() {
 	select {
-	case s.wake <- struct{}{}:
+	case w.wake <- struct{}{}:
 	default:
 	}
 }
 
 // do runs f in the writer's transaction, after everything queued before it, and returns its error when that is committed. A nil f only
 // waits (Sync). When ctx ends first, f may still run.
-func (s *Store) do(ctx context.Context, f func(tx tx) error) error {
+func (w *writeQueue) do(ctx context.Context, f func(tx tx) error) error {
 	// The buffer lets the writer answer after the caller has gone.
 	done := make(chan error, 1)
-	s.enqueue(op{call: f, done: done})
+	w.enqueue(op{call: f, done: done})
 	select {
 	case err := <-done:
 		return err
@@ -80,46 +182,46 @@ func (s *Store) do(ctx context.Context, f func(tx tx) error) error {
 	}
 }
 
-// writer is the one goroutine that writes. After a failed commit events and heads stay queued, callers who wait get the reason, and the
+// run is the one goroutine that writes. After a failed commit events and heads stay queued, callers who wait get the reason, and the
 // writer tries again after a pause, or at once when another caller waits.
-func (s *Store) writer() {
-	defer close(s.done)
+func (w *writeQueue) run() {
+	defer close(w.done)
 	pause := time.Duration(0)
 	var again time.Time // when a server that did not answer is tried again; until then ops go to the spool
 	for {
-		s.mu.Lock()
-		n := min(len(s.queue), maxBatch)
+		w.mu.Lock()
+		n := min(len(w.queue), maxBatch)
 		// The slice shares the queue's array: only this goroutine removes from the queue, so the elements stay where they are.
-		batch := s.queue[:n:n]
-		closed, damaged := s.closed, s.damaged
-		s.damaged = false
-		s.mu.Unlock()
+		batch := w.queue[:n:n]
+		closed, damaged := w.closed, w.damaged
+		w.damaged = false
+		w.mu.Unlock()
 		// A read has found the damage.
 		if damaged {
-			s.repairNow(&Problem{Kind: ProblemDamaged})
+			w.repairNow(&Problem{Kind: ProblemDamaged})
 		}
 		if n == 0 {
 			if closed {
 				return
 			}
-			<-s.wake
+			<-w.wake
 			continue
 		}
 		// The server did not answer a moment ago: new ops go to the spool, so that no caller waits for another time-out.
-		if time.Now().Before(again) && !closed && s.keep(s.Problem()) {
-			s.waitRetry(time.Until(again), true)
+		if time.Now().Before(again) && !closed && w.keep(w.Problem()) {
+			w.waitRetry(time.Until(again), true)
 			continue
 		}
-		answer, err := s.commit(batch)
-		if err != nil && s.repairNow(err) {
-			answer, err = s.commit(batch)
+		answer, err := w.commit(batch)
+		if err != nil && w.repairNow(err) {
+			answer, err = w.commit(batch)
 		}
-		kept := isAway(err) && s.keep(err)
+		kept := isAway(err) && w.keep(err)
 		if kept {
-			err = s.spool.explain(err)
+			err = w.spool.explain(err)
 			n = 0 // keep has answered the callers and removed their ops
 		}
-		s.finishBatch(n, err)
+		w.finishBatch(n, err)
 		if err == nil {
 			answer()
 			pause, again = 0, time.Time{}
@@ -133,7 +235,7 @@ func (s *Store) writer() {
 		if kept {
 			again = time.Now().Add(pause)
 		}
-		s.waitRetry(pause, kept)
+		w.waitRetry(pause, kept)
 	}
 }
 
@@ -145,7 +247,7 @@ func isAway(err error) bool {
 
 // waitRetry returns after the pause, at Close, or when an op arrives that a caller waits for; with anyOp at any op that is not in the
 // spool.
-func (s *Store) waitRetry(pause time.Duration, anyOp bool) {
+func (w *writeQueue) waitRetry(pause time.Duration, anyOp bool) {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	for {
@@ -153,11 +255,11 @@ func (s *Store) waitRetry(pause time.Duration, anyOp bool) {
 		select {
 		case <-timer.C:
 			return
-		case <-s.wake:
+		case <-w.wake:
 		}
-		s.mu.Lock()
-		now := s.closed || anyOp && slices.ContainsFunc(s.queue, func(o op) bool { return !o.spooled }) || len(s.queue) > 0 && s.queue[len(s.queue)-1].done != nil
-		s.mu.Unlock()
+		w.mu.Lock()
+		now := w.closed || anyOp && slices.ContainsFunc(w.queue, func(o op) bool { return !o.spooled }) || len(w.queue) > 0 && w.queue[len(w.queue)-1].done != nil
+		w.mu.Unlock()
 		if now {
 			return
 		}
@@ -167,44 +269,44 @@ func (s *Store) waitRetry(pause time.Duration, anyOp bool) {
 // finishBatch removes the first n ops of the queue after they were committed. After a failure it answers the callers with err and removes
 // their ops; events and heads stay for the next attempt. It reports the first failure, and later that everything is on disk again.
 // onProblem is called without the lock, because it may append events.
-func (s *Store) finishBatch(n int, err error) {
-	s.mu.Lock()
+func (w *writeQueue) finishBatch(n int, err error) {
+	w.mu.Lock()
 	var waiting []chan error
-	for _, o := range s.queue[:n] {
+	for _, o := range w.queue[:n] {
 		if o.done != nil {
 			waiting = append(waiting, o.done)
 		}
 	}
 	if err == nil {
-		clear(s.queue[:n]) // so that what was written can be collected
-		s.queue = s.queue[n:]
-		if len(s.queue) == 0 {
-			s.queue = nil
+		clear(w.queue[:n]) // so that what was written can be collected
+		w.queue = w.queue[n:]
+		if len(w.queue) == 0 {
+			w.queue = nil
 		}
-		s.answered()
+		w.answered()
 		// The spool is emptied once none of its ops is queued any more; leftovers have files of their own.
-		if s.spool != nil && !slices.ContainsFunc(s.queue, func(o op) bool { return o.spooled && o.from == nil }) {
-			s.spool.clear()
+		if w.spool != nil && !slices.ContainsFunc(w.queue, func(o op) bool { return o.spooled && o.from == nil }) {
+			w.spool.clear()
 		}
 	} else if len(waiting) > 0 {
-		kept := make([]op, 0, len(s.queue))
-		for i, o := range s.queue {
+		kept := make([]op, 0, len(w.queue))
+		for i, o := range w.queue {
 			if i >= n || o.done == nil {
 				kept = append(kept, o)
 			}
 		}
-		s.queue = kept
+		w.queue = kept
 	}
 	var tell func(error)
 	// The end of a problem is reported only when the queue is empty: "saved" then means everything.
-	if (err == nil) != (s.problem == nil) && (err != nil || len(s.queue) == 0) {
-		tell = s.onProblem
-		s.problem = err
+	if (err == nil) != (w.problem == nil) && (err != nil || len(w.queue) == 0) {
+		tell = w.onProblem
+		w.problem = err
 	}
-	s.mu.Unlock()
+	w.mu.Unlock()
 	if err != nil {
-		for _, w := range waiting {
-			w <- err
+		for _, done := range waiting {
+			done <- err
 		}
 	}
 	if tell != nil {
@@ -215,27 +317,27 @@ func (s *Store) finishBatch(n int, err error) {
 // commit writes a batch in one transaction. answer then tells each caller who waits the result of its own call. It must be called after
 // the ops have left the queue: a caller that reads earlier would still find them there, for example the events of a session that it has
 // just deleted. The error is about the whole batch.
-func (s *Store) commit(ops []op) (answer func(), err error) {
+func (w *writeQueue) commit(ops []op) (answer func(), err error) {
 	// Opening is part of the commit, so that a failure is retried like any other.
-	d, err := s.open()
+	d, err := w.open()
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), commitPatience)
 	defer cancel()
-	ready := s.statements()
+	ready := w.statements()
 	// Statements are prepared between two transactions, since they need the same connection.
 	ready.prepare(ctx)
-	begun, err := s.b.begin(ctx, s, d)
+	begun, err := w.b.begin(ctx, w, d)
 	if err != nil {
-		return nil, s.explain(err)
+		return nil, w.explain(err)
 	}
 	defer begun.Rollback() // no effect after Commit
-	b := newBatch(tx{begun, s.b, ready})
+	b := newBatch(tx{begun, w.b, ready})
 	// Inside the transaction: until it has ended no other machine can take a session over.
-	taken, err := s.takenOver(b.tx, ops)
+	taken, err := w.takenOver(b.tx, ops)
 	if err != nil {
-		return nil, s.explain(err)
+		return nil, w.explain(err)
 	}
 	answers := make([]error, len(ops))
 	for i, o := range ops {
@@ -254,14 +356,14 @@ func (s *Store) commit(ops []op) (answer func(), err error) {
 			}
 		}
 		if err != nil {
-			return nil, s.explain(err)
+			return nil, w.explain(err)
 		}
 	}
 	if err := b.flush(); err != nil {
-		return nil, s.explain(err)
+		return nil, w.explain(err)
 	}
 	if err := begun.Commit(); err != nil {
-		return nil, s.explain(err)
+		return nil, w.explain(err)
 	}
 	var waiting []func() // ops is a part of the queue, which is cleared before they are called
 	for i, o := range ops {
@@ -285,7 +387,7 @@ const commitPatience = 30 * time.Second
 
 // takenOver returns the sessions of a batch that another machine has taken over, and reports each of them once. Their ops are dropped:
 // mixed with the other machine's events they would make up a history that never happened.
-func (s *Store) takenOver(t tx, ops []op) (map[string]error, error) {
+func (w *writeQueue) takenOver(t tx, ops []op) (map[string]error, error) {
 	seen := map[string]bool{}
 	var sessions []string
 	for _, o := range ops {
@@ -299,26 +401,26 @@ func (s *Store) takenOver(t tx, ops []op) (map[string]error, error) {
 			sessions = append(sessions, id)
 		}
 	}
-	lost, err := s.b.fenced(t, sessions)
+	lost, err := w.b.fenced(t, sessions)
 	if len(lost) == 0 || err != nil {
 		return nil, err
 	}
 	out := map[string]error{}
-	s.mu.Lock()
+	w.mu.Lock()
 	// It is called without the lock, because it may use the store.
-	tell := s.onProblem
+	tell := w.onProblem
 	var fresh []error
 	for _, f := range lost {
 		out[f.Session] = f
-		if !s.lost[f.Session] {
-			if s.lost == nil {
-				s.lost = map[string]bool{}
+		if !w.lost[f.Session] {
+			if w.lost == nil {
+				w.lost = map[string]bool{}
 			}
-			s.lost[f.Session] = true
+			w.lost[f.Session] = true
 			fresh = append(fresh, f)
 		}
 	}
-	s.mu.Unlock()
+	w.mu.Unlock()
 	if tell != nil {
 		for _, f := range fresh {
 			tell(f)
@@ -345,4 +447,33 @@ func savepoint(tx tx, f func(tx tx) error) (failed, broken error) {
 	}
 	_, broken = tx.Exec("RELEASE one")
 	return failed, broken
+}
+
+// queuedEvents are a session's events that are not committed yet, in order. They are not copied: the writer does not change events, and
+// they stay valid when it commits them meanwhile.
+func (w *writeQueue) queuedEvents(session string) []*Event {
+	w.adopt()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []*Event
+	for i := range w.queue {
+		if o := &w.queue[i]; o.event != nil && o.session == session {
+			out = append(out, o.event)
+		}
+	}
+	return out
+}
+
+// queuedHeads are the heads that are not committed yet, the newest of each session.
+func (w *writeQueue) queuedHeads() map[string]*Session {
+	w.adopt()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	heads := map[string]*Session{}
+	for i := range w.queue {
+		if h := w.queue[i].head; h != nil {
+			heads[h.ID] = h
+		}
+	}
+	return heads
 }
