@@ -15,6 +15,10 @@ import (
 
 // Runner runs a session's jobs, one after another, and keeps the prompts that wait. While there is a job one goroutine runs, which holds
 // the session's lock among processes: two processes that wrote one session would give two events the same number.
+//
+// Queue, steering and the loop are one type on purpose: whether a prompt starts a turn, joins the running one or waits is decided at one
+// moment under one lock, and a part with a lock of its own could see the turn end in between. The methods come in this order: what starts
+// jobs, the loop that runs them, the queue, steering, closing.
 type Runner struct {
 	*watchers     // of its state and queue
 	*waitingCalls // calls that wait for the person
@@ -191,7 +195,7 @@ func (j *job) fail(err error) {
 }
 
 // newJob makes a job whose context ends with ctx, so that one job can be cancelled without the others. The caller sets run.
-func (r *Runner) newJob(ctx context.Context) *job {
+func newJob(ctx context.Context) *job {
 	j := &job{failed: func(error) {}, done: make(chan struct{})}
 	j.ctx, j.cancel = context.WithCancel(ctx)
 	return j
@@ -203,7 +207,7 @@ func (r *Runner) do(ctx context.Context, run func(context.Context), failed func(
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	j := r.newJob(ctx)
+	j := newJob(ctx)
 	j.run, j.failed = run, failed
 	if err := r.submit(j); err != nil {
 		return err
@@ -213,7 +217,7 @@ func (r *Runner) do(ctx context.Context, run func(context.Context), failed func(
 
 // newPrompt makes the job of a turn; request says that a caller waits for its end.
 func (r *Runner) newPrompt(ctx context.Context, p Prompt, request bool) *job {
-	j := r.newJob(ctx)
+	j := newJob(ctx)
 	// The queue knows prompts by their ids, so one without an id gets it here.
 	if p.MessageID == "" {
 		p.MessageID = newID("msg_")

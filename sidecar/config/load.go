@@ -112,6 +112,10 @@ func Load(s Sources) (*Config, []Problem) {
 }
 
 // loader reads the layers of a configuration in order and merges them.
+//
+// It is one type because the layers are read for their effect on the same tree, and what is wrong in one is a problem of the whole. Its
+// methods are in the file of what they read: claude_settings.go, hooks.go, markdown.go, opencode.go, others.go; substitute.go fills in
+// {env:…} and {file:…}; the order of the layers, and what an untrusted project may not set, are here.
 type loader struct {
 	Sources
 	// tree is what the layers read so far make together; nil before the first one.
