@@ -97,7 +97,7 @@ type Base struct {
 	Mode   uint32 `json:"mode,omitempty"` // permission bits
 	Hash   string `json:"hash,omitempty"` // of a file's bytes, which are in base/<hash>, or of a link's target
 	Size   int64  `json:"size,omitempty"`
-	Unsure bool   `json:"unsure,omitempty"` // the file was written during the call: the draft may have read another text
+	Unsure bool   `json:"unsure,omitempty"` // the file was written during the call or since a clone was made: the draft may have read another text, so there is no Hash
 	Buffer bool   `json:"buffer,omitempty"` // the bytes are an editor's unsaved text
 	Big    bool   `json:"big,omitempty"`    // larger than files.MaxText, or not readable: no bytes are kept, only size and mode
 	// Emptied means that the draft has removed all that the folder held, and that each of it has its base.

@@ -549,6 +549,12 @@ func TestTheBaseIsKeptWhenTheTreeGoesOn(t *testing.T) {
 		if p, err = d.Propose(ignored, 0o022); err != nil || len(p.Notes) != 1 || !strings.Contains(p.Notes[0], "a/f3.txt") {
 			t.Errorf("%s: %v %v", view, err, p.Notes)
 		}
+		// Nobody knows which text the draft began from: both are shown, and what was written meanwhile is no base that the draft goes back from.
+		for _, f := range p.Files {
+			if filepath.Base(f.Path) == "f3.txt" && (f.Kind != change.Create || f.Old != "" || f.New != "one\ntwo 3\nthree\ndraft\n") {
+				t.Errorf("%s: %+v", view, f)
+			}
+		}
 		_ = d.Drop()
 	}
 }

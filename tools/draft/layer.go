@@ -215,7 +215,8 @@ func inGit(rel string) bool {
 
 // Record stores a base for every path that the draft has changed and that has none yet: what the project has there. It runs after
 // each call in the draft, so that the text the draft started from is kept before the person types on. since is when that call
-// began: a project file written after it may differ from what the draft has read, and its base is marked Unsure.
+// began: a project file written after it may differ from what the draft has read, and its base is Unsure: no bytes are kept, and
+// landing shows both texts.
 // skip reports folders that are landed as a whole; no bases are kept for what is in them.
 func (d *Draft) Record(since time.Time, skip func(abs string, dir bool) bool) error {
 	d.mu.Lock()
@@ -381,8 +382,12 @@ func (r *recording) note(rel string, e entry) error {
 		b.Size = int64(len(text))
 	}
 	// An equal time counts as later: whether the draft read the file before or after that write is unknown.
-	if fi, err := os.Lstat(e.at); err == nil && e.kind != Folder && !r.since.IsZero() {
-		b.Unsure = !fi.ModTime().Before(r.since)
+	if fi, err := os.Lstat(e.at); err == nil && e.kind != Folder && !r.since.IsZero() && !changedAt(fi).Before(r.since) {
+		b.Unsure = true
+		// As a base this text could take back what was written meanwhile, which would look like a change of the draft.
+		if e.kind == File {
+			b.Hash = ""
+		}
 	}
 	r.d.bases[rel] = b
 	r.changed = true

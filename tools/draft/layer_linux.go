@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -158,6 +159,15 @@ func fileID(fi fs.FileInfo) string {
 		return idOf(s.Ino, s.Ctim.Sec, s.Ctim.Nsec)
 	}
 	return ""
+}
+
+// changedAt is when a file was written, renamed to its place or given another mode (ctime). A program can set the time of modification, to
+// the future too, but not this one.
+func changedAt(fi fs.FileInfo) time.Time {
+	if s, ok := fi.Sys().(*syscall.Stat_t); ok {
+		return time.Unix(s.Ctim.Unix())
+	}
+	return fi.ModTime()
 }
 
 // idOf formats a fileID. It is stored in manifests, so both ways to get one must agree.

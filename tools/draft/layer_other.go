@@ -58,3 +58,6 @@ func fileID(fs.FileInfo) string { return "" }
 
 // onDisk is a file's size in bytes, which exceeds its use of the disk where it has holes.
 func onDisk(fi fs.FileInfo) int64 { return fi.Size() }
+
+// changedAt is the time of modification: the standard library has no other on every system.
+func changedAt(fi fs.FileInfo) time.Time { return fi.ModTime() }

@@ -76,7 +76,7 @@ func (d *Draft) Propose(ignored func(abs string, dir bool) bool, umask fs.FileMo
 				}
 			}
 			if c.Base.Unsure {
-				p.Notes = append(p.Notes, c.Rel+" was written outside of the draft while the draft worked on it; check its lines with care.")
+				p.Notes = append(p.Notes, c.Rel+" was written in the project while the draft worked on it. What the draft began from is not known, so both texts are in the proposal.")
 			}
 		}
 	}
