@@ -1,6 +1,6 @@
 /** The commands that were run on a draft before it was proposed, checked and limited so that they can be shown. */
 import { list, number, text, tree, word } from "./narrow";
-import type { EvidenceView, TestView } from "./view";
+import type { EvidenceNote, EvidenceView, TestView } from "./view";
 
 /** The limits of a card; for a larger test suite the person reads its own output. */
 const mostCommands = 20;
@@ -27,6 +27,62 @@ export function readEvidence(raw: unknown): EvidenceView[] {
       tests: list(e["tests"]).slice(0, mostTests).flatMap(test),
     }];
   });
+}
+
+/** Uses, groups and claims that a card shows of each kind; the rest is counted. */
+const mostNotes = 50;
+const supports = ["run", "stale", "failed", "none"] as const;
+
+/** The words are as careful as the sidecar's own: what may be affected need not break, and a claim without a run says so. */
+export function readNotes(raw: unknown): EvidenceNote[] {
+  const e = tree(raw);
+  if (!e) return [];
+  const of = (key: string, note: (x: Record<string, unknown>) => EvidenceNote | undefined): EvidenceNote[] => {
+    const all = list(e[key]).flatMap((x) => note(tree(x) ?? {}) ?? []);
+    const more = all.length - mostNotes;
+    return more <= 0 ? all : [...all.slice(0, mostNotes), { label: `and ${String(more)} more`, said: "", status: "info", rows: [] }];
+  };
+  const attempts = number(e["attempts"]) ?? 0;
+  const insists = text(e["insists"]);
+  return [
+    ...of("uses", use),
+    ...of("groups", (g) => {
+      const title = text(g["title"]);
+      return title === undefined || g["verified"] !== true ? undefined : { label: title, said: "", status: "passed", rows: [] };
+    }),
+    ...of("claims", claim),
+    ...(attempts > 0 ? [{ label: attempts === 1 ? "1 earlier attempt went back to the agent" : `${String(attempts)} earlier attempts went back to the agent`, said: "", status: "info" as const, rows: [] }] : []),
+    ...(insists ? [{ label: `The agent was told of the errors and proposes this all the same: “${insists}”`, said: "", status: "failed" as const, rows: [] }] : []),
+  ];
+}
+
+function use(u: Record<string, unknown>): EvidenceNote | undefined {
+  const name = text(u["name"]);
+  if (name === undefined) return undefined;
+  const what = u["what"] === "removed" ? "removed or renamed" : u["what"] === "signature" ? "declared differently" : "changed inside";
+  const label = `${u["public"] === true ? "public " : ""}${text(u["kind"]) ?? ""} ${name}`.trim();
+  const unknown = text(u["unknown"]);
+  const [uses, files, inside] = [number(u["uses"]) ?? 0, number(u["files"]) ?? 0, number(u["inside"]) ?? 0];
+  const counted = unknown ? `its uses are not known (${unknown})`
+    : uses === 0 ? "no other use is known in this project"
+      : `${String(uses)} ${uses === 1 ? "use" : "uses"} in ${String(files)} ${files === 1 ? "file" : "files"}, ${String(inside)} of them in this proposal${uses > inside ? `; ${String(uses - inside)} outside may be affected` : ""}`;
+  const rows = list(u["others"]).flatMap((x) => {
+    const at = tree(x);
+    const path = text(at?.["path"]);
+    return path === undefined ? [] : [`${path}:${String(number(at?.["line"]) ?? 1)}`];
+  });
+  return { label, said: `${what} · ${counted}`, status: unknown || (what !== "changed inside" && uses > inside) ? "notRun" : "info", rows };
+}
+
+function claim(c: Record<string, unknown>): EvidenceNote | undefined {
+  const words = text(c["text"]);
+  if (words === undefined) return undefined;
+  const command = text(c["command"]) ?? "";
+  const exit = String(number(c["exit"]) ?? 0);
+  // An unknown support is none: nothing unknown may read as a success.
+  const support = word(c["support"], supports, "none");
+  const said = { run: `${command} ended with 0 on this version`, stale: `${command} ended with ${exit}, but on an earlier version`, failed: `not so: ${command} ended with ${exit}`, none: "no run of that is known" }[support];
+  return { label: `The agent says “${words}”`, said, status: support === "run" ? "passed" : support === "failed" ? "failed" : "notRun", rows: [] };
 }
 
 function test(raw: unknown): TestView[] {

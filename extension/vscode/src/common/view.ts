@@ -164,6 +164,8 @@ export interface Approval {
   problems?: { certainty: string; reason?: string; fixed: ProblemView[]; introduced: ProblemView[] };
   /** The commands that were run on it before it was proposed. */
   evidence: EvidenceView[];
+  /** What else is known of it: uses of what it changes, what a program made, what the agent claims. */
+  notes?: EvidenceNote[];
   /** It is the draft of a whole turn; the project has not changed. */
   draft?: boolean;
   options: { id: string; label: string; kind: "allow_once" | "allow_always" | "reject_once" | "reject_always" }[];
@@ -186,6 +188,15 @@ export interface EvidenceView {
   /** The files have changed since it ran. */
   stale: boolean;
   tests: TestView[];
+}
+
+/** A line of the evidence that no command has given. */
+export interface EvidenceNote {
+  label: string;
+  said: string;
+  status: EvidenceView["status"] | "info";
+  /** Lines below it: places as path:line. */
+  rows: string[];
 }
 
 export interface TestView {

@@ -1,6 +1,6 @@
 // Converts pending requests and the state of the process to what the panel shows.
 import * as vscode from "vscode";
-import { readEvidence } from "../common/evidence";
+import { readEvidence, readNotes } from "../common/evidence";
 import { changedFiles, fileDiff, uriPath } from "../common/tool";
 import { list, number, text, texts, tree } from "../common/narrow";
 import type { Approval as View, ConnectionView, Field, FileSummary, ProblemView, Question } from "../common/view";
@@ -32,6 +32,7 @@ export function approvalView(a: Approval, folders: readonly string[]): View {
     outside,
     problems: d ? { certainty: d.certainty, reason: d.reason, fixed: d.fixed.map(problem), introduced: d.introduced.map(problem) } : undefined,
     evidence: readEvidence(a.meta.evidence),
+    notes: readNotes(a.meta.evidence),
     draft: call.name === "draft" || undefined,
     options: a.request.options.map((o) => ({ id: o.optionId, label: o.name, kind: o.kind })),
     hunks: a.files.reduce((n, f) => n + f.change.hunks.length, 0),

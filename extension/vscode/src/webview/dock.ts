@@ -114,7 +114,7 @@ export class Dock {
       h("div", { class: "card-body" },
         a.agent && h("div", { class: "muted" }, `Asked by the ${a.agent} agent`),
         a.command !== undefined ? h("div", { class: "command" }, h("span", { class: "prompt", aria: { hidden: "true" } }, "$ "), h("code", {}, ...visible(a.command))) : !edit && h("div", { class: "what" }, ...visible(a.title)),
-        a.evidence.length > 0 && new EvidenceTree(a.evidence).el,
+        a.evidence.length + (a.notes?.length ?? 0) > 0 && new EvidenceTree(a.evidence, a.notes).el,
         edit && h("div", { class: "files" }, ...a.files.slice(0, mostFiles).map((f) => fileRow(f, this.bus, () => this.bus.post({ type: "review", requestId: a.requestId, path: f.path }))), a.files.length > mostFiles && h("div", { class: "muted more" }, `and ${plural(a.files.length - mostFiles, "more file")}`)),
         this.verdict,
         a.outside.length > 0 && fact("warning", "outside", h("span", {}, ...visible(`Outside the project: ${a.outside.map((p) => shortPath(p, cwd)).join(", ")}`))),

@@ -3,7 +3,7 @@
  * the end of the output of failures. The keys are those of any tree in the workbench.
  */
 import { countTests } from "../common/evidence";
-import type { EvidenceView, TestView } from "../common/view";
+import type { EvidenceNote, EvidenceView, TestView } from "../common/view";
 import { duration, h, icon, plural, setChildren, type Icon } from "./dom";
 import { plain, visible } from "./visible";
 
@@ -13,25 +13,25 @@ const mostRows = 200;
 interface Row {
   key: string;
   label: string;
-  status: EvidenceView["status"];
+  status: EvidenceNote["status"];
   /** The outcome as a word, announced with the label. */
   said: string;
   output?: string;
   rows: Row[];
 }
 
-const icons: Record<EvidenceView["status"], Icon> = { passed: "pass-filled", failed: "error", notRun: "circle-slash", skipped: "circle-slash" };
+const icons: Record<EvidenceNote["status"], Icon> = { passed: "pass-filled", failed: "error", notRun: "circle-slash", skipped: "circle-slash", info: "info" };
 const words: Record<EvidenceView["status"], string> = { passed: "passed", failed: "failed", notRun: "not run", skipped: "skipped" };
 
 export class EvidenceTree {
-  readonly el = h("div", { class: "evidence", role: "tree", aria: { label: "What was run on this change" } });
+  readonly el = h("div", { class: "evidence", role: "tree", aria: { label: "What is known of this change" } });
   private readonly rows: Row[];
   private readonly open = new Set<string>();
   /** The row that Tab reaches. */
   private at: string | undefined;
 
-  constructor(list: readonly EvidenceView[]) {
-    this.rows = list.map((e, i) => commandRow(e, String(i)));
+  constructor(list: readonly EvidenceView[], notes: readonly EvidenceNote[] = []) {
+    this.rows = [...list.map((e, i) => commandRow(e, String(i))), ...notes.map((n, i) => noteRow(n, `note${String(i)}`))];
     this.at = this.rows[0]?.key;
     const unfold = (r: Row) => {
       if (r.status !== "failed") return;
@@ -51,7 +51,7 @@ export class EvidenceTree {
       const open = this.open.has(r.key);
       out.push(h("div", {
         class: `evidence-row ${r.status}`, role: "treeitem", tab: r.key === this.at ? 0 : -1, data: { key: r.key },
-        aria: { level: String(level), posinset: String(at + 1), setsize: String(of), expanded: unfolds ? String(open) : undefined, label: plain(`${r.label}, ${r.said}`) },
+        aria: { level: String(level), posinset: String(at + 1), setsize: String(of), expanded: unfolds ? String(open) : undefined, label: plain(r.said ? `${r.label}, ${r.said}` : r.label) },
         click: () => this.press(r, unfolds),
       }, icon("chevron-right", unfolds ? `twist${open ? " open" : ""}` : "twist none"), icon(icons[r.status], "kind"), h("span", { class: "evidence-label", title: plain(r.label) }, ...visible(r.label)), h("span", { class: "muted evidence-said" }, ...visible(r.said))));
       out.at(-1)!.style.setProperty("--level", String(level - 1));
@@ -131,6 +131,10 @@ function commandRow(e: EvidenceView, key: string): Row {
     : testRows(e.tests, key);
   // tests have their own output; for a command without tests its output is all there is
   return { key, label: e.command, status: e.status, said, rows, output: e.tests.some((t) => t.status === "failed") || !e.output ? undefined : e.output };
+}
+
+function noteRow(n: EvidenceNote, key: string): Row {
+  return { key, label: n.label, status: n.status, said: n.said, rows: n.rows.map((place, i): Row => ({ key: `${key}/${String(i)}`, label: place, status: "info", said: "", rows: [] })) };
 }
 
 function testRows(tests: readonly TestView[], key: string): Row[] {

@@ -1,7 +1,7 @@
 // What was run on a draft, as it may be shown.
 import assert from "node:assert/strict";
 import test from "node:test";
-import { evidenceSummary, readEvidence } from "../../src/common/evidence";
+import { evidenceSummary, readEvidence, readNotes } from "../../src/common/evidence";
 
 test("whatever comes is read; an unknown status never reads as a success", () => {
   assert.deepEqual(readEvidence(undefined), []);
@@ -30,4 +30,33 @@ test("the summary counts tests where every command has told of its own, else com
   assert.equal(of({ command: "a", status: "failed", tests: [t("passed")] }), "Tests: 1 passed, and a check failed");
   assert.equal(of({ command: "a", status: "passed", tests: [t("passed")] }, { command: "b", status: "notRun" }), "Checks: 1 passed, 1 not run");
   assert.equal(of({ command: "a", status: "passed", stale: true }, { command: "b", status: "failed" }), "Checks: 1 failed, 1 passed (before the last change)");
+});
+
+test("uses, verified groups and claims are lines of their own; nothing unknown reads as a success", () => {
+  assert.deepEqual(readNotes(undefined), []);
+  assert.deepEqual(readNotes([1]), []);
+  assert.deepEqual(readNotes({ uses: [null, {}], groups: [{ title: "together" }, 3], claims: [{}], attempts: "2" }), []);
+  const notes = readNotes({
+    uses: [
+      { name: "Load", kind: "function", what: "signature", public: true, uses: 14, files: 6, inside: 5, others: [{ path: "/p/a.go", line: 3 }, {}] },
+      { name: "one", kind: "method", what: "body", uses: 1, files: 1, inside: 1 },
+      { name: "x", what: "removed", unknown: "no server" },
+    ],
+    groups: [{ title: "verified rename Load → Fetch, 41 places", verified: true }],
+    claims: [{ text: "tests pass", support: "run", command: "go test" }, { text: "it builds", support: "proved" }, { text: "lint is clean", support: "failed", command: "make lint", exit: 2 }],
+    attempts: 2,
+    insists: "the test is wrong",
+  });
+  assert.deepEqual(notes.map((n) => [n.status, n.label, n.said]), [
+    ["notRun", "public function Load", "declared differently · 14 uses in 6 files, 5 of them in this proposal; 9 outside may be affected"],
+    ["info", "method one", "changed inside · 1 use in 1 file, 1 of them in this proposal"],
+    ["notRun", "x", "removed or renamed · its uses are not known (no server)"],
+    ["passed", "verified rename Load → Fetch, 41 places", ""],
+    ["passed", "The agent says “tests pass”", "go test ended with 0 on this version"],
+    ["notRun", "The agent says “it builds”", "no run of that is known"],
+    ["failed", "The agent says “lint is clean”", "not so: make lint ended with 2"],
+    ["info", "2 earlier attempts went back to the agent", ""],
+    ["failed", "The agent was told of the errors and proposes this all the same: “the test is wrong”", ""],
+  ]);
+  assert.deepEqual(notes[0]?.rows, ["/p/a.go:3"]);
 });
