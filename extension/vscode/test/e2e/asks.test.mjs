@@ -26,7 +26,8 @@ test("a change asked for at the selection is proposed in the editor, and is one 
   await p.page.keyboard.press("Enter");
   await p.lens("Accept").waitFor(); // though proposals open only when asked for: this one was
   assert.match(asked(), /Change a\.txt, lines 5 to 6: shout/);
-  await p.page.keyboard.press("Control+Enter"); // the proposal has the focus
+  await p.keys();
+  await p.page.keyboard.press("Control+Enter");
   await p.onDisk("a.txt", long.replace("line 5\nline 6\n", "LINE 5\nLINE 6\n"));
   await p.tab("Pillion proposes").waitFor({ state: "detached" });
   await p.page.locator(".editor-instance .view-line").first().click();

@@ -66,16 +66,20 @@ test("the panel in the secondary side bar: words, session and draft move with it
   await moved.answer("I will.");
   assert.equal(await moved.input.inputValue(), "half a thought");
   const box = async () => [await side.boundingBox(), await p.page.locator('iframe.webview[src*="extensionId=pillion-dev.pillion"]').boundingBox()];
-  const [bar, frame] = await box();
-  assert.ok(frame.x >= bar.x && frame.x + frame.width <= bar.x + bar.width + 1, "it is drawn elsewhere");
+  await p.holds(async () => { // VS Code lays the frame over its place a little later
+    const [bar, frame] = await box();
+    assert.ok(frame.x >= bar.x && frame.x + frame.width <= bar.x + bar.width + 1, "it is drawn elsewhere");
+  });
   assert.equal(await moved.input.evaluate(() => document.documentElement.scrollWidth > document.documentElement.clientWidth), false, "it does not fit");
   await p.shot("panel-secondary");
   await p.reload();
   const again = await p.panel();
   await again.answer("I will.");
   assert.equal(await again.input.inputValue(), "half a thought");
-  const [bar2, frame2] = await box();
-  assert.ok(frame2.x >= bar2.x, "it went back to the other side");
+  await p.holds(async () => {
+    const [bar, frame] = await box();
+    assert.ok(frame.x >= bar.x, "it went back to the other side");
+  });
   await again.input.fill("");
   await again.say("still there?", ["Still here."]);
   await again.answer("Still here.");

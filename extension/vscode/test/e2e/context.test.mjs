@@ -106,15 +106,17 @@ test("code of an answer: inserted at the cursor; applied where it belongs, after
   await p.tab("code from the conversation").waitFor();
   await p.lens("Accept").waitFor();
   await p.shot("apply");
+  await p.keys();
   await p.page.keyboard.press("Control+Enter"); // the diff has the focus: one key
   await p.tab("code from the conversation").waitFor({ state: "detached" });
   await line("return 1;").waitFor();
   assert.equal(p.read("a.js").includes("return 1"), false, "it was saved, though the file had unsaved changes");
+  await p.typing();
   await p.page.keyboard.press("Control+z");
   await line("return 0;").waitFor();
   await line("let end;/* inserted */").waitFor();
   await press(1, "Apply to the active file");
-  await p.lens("Accept").waitFor();
+  await p.keys();
   await p.page.keyboard.press("Control+w"); // closed: dropped, and nothing waits
   await p.page.locator('.statusbar-item[aria-label="Pillion"]').waitFor();
   await line("return 0;").waitFor();

@@ -61,7 +61,7 @@ several.test("each folder has its own configuration: a session of it is asked wh
   await p.bench.command("Pillion: New Session");
   await p.bench.quick.locator(".monaco-list-row", { hasText: first }).click();
   await several.heard("session/new", 2);
-  await c.frame.locator(".empty, .welcome, .transcript").first().waitFor();
+  await c.frame.locator(".user").first().waitFor({ state: "detached" }); // the panel shows the new one
   await c.say("write", edit(first, "a.txt", "one", "ONE"));
   await p.accept(0).waitFor();
   assert.doesNotMatch(c.told(), /Write in capitals here/);

@@ -119,8 +119,12 @@ test("Fix with Pillion, where a problem is: the model hears which", async (t) =>
   await p.bench.openFile("bad.json");
   await p.page.locator(".editor-instance .squiggly-error").first().waitFor();
   w.steps.push("I see.");
+  await p.typing();
   await p.page.keyboard.press("F8"); // to the problem
+  const peek = p.page.locator(".marker-widget, .peekview-widget").first();
+  await peek.waitFor();
   await p.page.keyboard.press("Escape");
+  await peek.waitFor({ state: "detached" });
   await p.page.locator(".lightBulbWidget").first().click();
   await p.page.locator(".action-widget").getByText("Explain with Pillion").first().waitFor();
   await p.page.locator(".action-widget").getByText("Fix with Pillion").first().click();

@@ -90,7 +90,7 @@ test("the whole review by keys alone, from the prompt to the file on the disk", 
   await p.page.locator('.tab.active.selected[aria-label*="a.held — Pillion proposes"]').waitFor();
 
   // the first hunk is rejected, the second accepted, the third accepted after looking at it
-  await p.page.locator('.editor-actions .action-label[aria-label^="Accept File"]').waitFor(); // it is there when the keys are
+  await p.keys();
   await key("Control+Shift+Backspace");
   await p.lens("Rejected").waitFor();
   await said.getByText("introduces 0").first().waitFor(); // the verdict follows, in words

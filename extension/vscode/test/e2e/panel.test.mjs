@@ -42,7 +42,7 @@ test("permission with always: asked once, with its pattern; the next of its kind
   await c.frame.locator(".user .said", { hasText: "and then?" }).waitFor(); // the queue went on
   await c.frame.locator(".md", { hasText: "And then nothing." }).waitFor();
   await c.idle();
-  assert.equal(await c.frame.locator(".tool.k-execute.done").count(), 2);
+  await c.frame.locator(".tool.k-execute.done").nth(1).waitFor();
 });
 
 test("a change: accepted in the panel, rejected with a message; the rejected text stays", async (t) => {
@@ -86,7 +86,7 @@ test("steer: what is said into the running turn, its next request holds; stop en
   await c.frame.locator(".user", { hasText: "Steered" }).locator(".said", { hasText: "in Go, please" }).waitFor();
   const next = w.model.seen[before].messages;
   assert.match(JSON.stringify(next.filter((m) => m.role === "user").at(-1)), /in Go, please/);
-  assert.equal(await c.frame.locator(".queue li").count(), 0);
+  await c.frame.locator(".queue li").first().waitFor({ state: "detached" });
   await c.say("wait again", [bash("sleep 60"), "Never said."]);
   await c.frame.locator(".tool.running").waitFor();
   await c.frame.getByRole("button", { name: /^Stop/ }).click();
@@ -150,7 +150,7 @@ test("back to before a prompt: files and conversation; redo; edit and send again
   assert.equal(await c.input.inputValue(), "second");
   await c.say("second, better", ["Fine."]);
   await c.frame.locator(".md", { hasText: "Fine." }).waitFor();
-  assert.equal(await c.frame.locator(".user").count(), 2);
+  await p.holds(async () => assert.equal(await c.frame.locator(".user").count(), 2));
 });
 
 test("reload of the window: transcript, draft with its picture, and session are there again", async (t) => {

@@ -34,8 +34,12 @@ test("a message typed after the key that opens the panel is sent, also from with
   const c = await p.panel();
   await p.tab("bad.json").click();
   await p.page.locator(".editor-instance .squiggly-error").first().waitFor();
+  await p.typing();
   await p.page.keyboard.press("F8");
+  const peek = p.page.locator(".marker-widget, .peekview-widget").first();
+  await peek.waitFor();
   await p.page.keyboard.press("Escape");
+  await peek.waitFor({ state: "detached" });
   await p.page.keyboard.press("Control+.");
   await p.page.locator(".action-widget").getByText("Fix with Pillion").first().waitFor();
   await p.page.keyboard.press("Escape");

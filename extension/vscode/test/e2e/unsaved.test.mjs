@@ -30,7 +30,7 @@ async function turn(t, w) {
 
 const steps = () => [{ tool: "read", input: { filePath: "notes.txt" } }, { tool: "edit", input: { filePath: "notes.txt", oldString: "two", newString: "TWO" } }, "Done."];
 
-test("unsaved in VS Code", { timeout: 120_000 }, async (t) => {
+test("unsaved in VS Code", { timeout: 300_000 }, async (t) => {
   const at = installation(process.env.WORKBENCH_CACHE ?? join(root, ".cache", "vscode"));
   const script = [...steps(), ...steps()];
   const w = await world(t, script, { "notes.txt": "one\ntwo\n" });
@@ -43,7 +43,7 @@ test("unsaved in VS Code", { timeout: 120_000 }, async (t) => {
   mkdirSync(w.env.XDG_DATA_HOME);
   symlinkSync(server.data, join(w.env.XDG_DATA_HOME, "code-server"));
 
-  const bench = await Workbench.open(browser, server, w.project);
+  const bench = await Workbench.open(browser, server, w.project, { timeout: 60_000 });
   await bench.openFile("notes.txt");
   await bench.page.locator(".monaco-editor .view-lines").first().click();
   await bench.page.keyboard.press("Control+Home");
@@ -53,7 +53,7 @@ test("unsaved in VS Code", { timeout: 120_000 }, async (t) => {
       return readdirSync(join(server.data, "User/Backups"), { recursive: true }).filter((f) => /vscode-remote\/./.test(f));
     } catch { return []; }
   };
-  const until = async (f) => { for (const end = Date.now() + 30_000; !f(); await new Promise((r) => setTimeout(r, 50))) assert.ok(Date.now() < end, "waited in vain"); };
+  const until = async (f) => { for (const end = Date.now() + 60_000; !f(); await new Promise((r) => setTimeout(r, 50))) assert.ok(Date.now() < end, "waited in vain"); };
   await until(() => backups().length === 1); // a second or two after the last key
 
   const first = await turn(t, w);

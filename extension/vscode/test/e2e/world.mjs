@@ -214,13 +214,17 @@ export class Pillion {
   /** Asks through a command that needs no panel; the scripted model does not read it. */
   async ask(steps) {
     this.world.steps.push(...steps);
-    await this.bench.command("Pillion: Fix Problems in This File");
+    const ask = () => this.bench.command("Pillion: Fix Problems in This File");
+    await ask();
+    // On a very busy machine the palette may close without running what was clicked; the command opens the panel.
+    await this.page.locator('iframe.webview[src*="extensionId=pillion-dev.pillion"]').first().waitFor({ state: "attached", timeout: 40_000 }).catch(ask);
     await this.bench.webview("pillion-dev.pillion").locator("textarea.input:focus").waitFor({ timeout: 15_000 }).catch(() => {}); // it takes the focus when it is there, and keys that are pressed later stay where they belong; on a busy machine the proposal may have taken it already
   }
 
-  /** The lens with this text in the proposal; nth when there are several. */
+  /** The lens with this text in the proposal, its letters as they are: "Rejected" is not "If rejected". `nth` when there are several. */
   lens(text, nth = 0) {
-    return this.page.locator(".codelens-decoration a, .codelens-decoration > span:not(:has(a))", { hasText: text }).locator("visible=true").nth(nth);
+    const hasText = typeof text === "string" ? new RegExp(text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&").replace(/ +/g, "\\s+")) : text;
+    return this.page.locator(".codelens-decoration a, .codelens-decoration > span:not(:has(a))", { hasText }).locator("visible=true").nth(nth);
   }
 
   /** The button of the nth hunk that can still be accepted. */
@@ -230,6 +234,28 @@ export class Pillion {
 
   reject(nth) {
     return this.page.locator(".codelens-decoration a", { hasText: /^\s*Reject$/ }).locator("visible=true").nth(nth);
+  }
+
+  /** Waits until the keys of a review work: the proposal has the focus, and the extension knows. */
+  async keys() {
+    await this.page.locator(".editor.modified .monaco-editor.focused, .modified-in-monaco-diff-editor.focused, .editor.modified .focused").first().waitFor();
+    await this.page.locator('.editor-actions .action-label[aria-label^="Accept File"]').first().waitFor();
+  }
+
+  /** Waits until a text editor outside of proposals has the focus. */
+  async typing() {
+    await this.page.locator(".editor-instance .monaco-editor.focused").first().waitFor();
+  }
+
+  /** Repeats what checks a state that tells nobody when it changes, until it holds. */
+  async holds(check) {
+    for (const end = Date.now() + patience; ; await this.page.waitForTimeout(50)) {
+      try {
+        return await check();
+      } catch (error) {
+        if (Date.now() > end) throw error;
+      }
+    }
   }
 
   /** Opens the panel. `say` writes a message and sends it with Enter; `told` is what the model heard of it in all. */
