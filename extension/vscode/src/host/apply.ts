@@ -4,6 +4,7 @@ import { createHash } from "node:crypto";
 import * as vscode from "vscode";
 import type { ApplyEditRequest, ApplyEditResponse, DocumentChange } from "../common/protocol";
 import { unsavedElsewhere } from "./elsewhere";
+import { addNotebook, notebookText, unsavedNotebook } from "./notebooks";
 import type { Reviews } from "./reviews";
 import type { Sidecar } from "./sidecar";
 
@@ -24,8 +25,11 @@ async function apply(request: ApplyEditRequest, log: vscode.LogOutputChannel): P
   const edit = new vscode.WorkspaceEdit();
   const documents: vscode.TextDocument[] = [];
   const clean = new Set<vscode.TextDocument>();
+  const notebooks: vscode.NotebookDocument[] = [];
   for (const change of request.edit.documentChanges) {
-    const document = await add(edit, change);
+    const notebook = "textDocument" in change ? unsavedNotebook(vscode.Uri.parse(change.textDocument.uri, true)) : undefined;
+    if (notebook) notebooks.push(notebook);
+    const document = notebook && "textDocument" in change ? await addCells(edit, notebook, change) : await add(edit, change);
     if (typeof document === "string") {
       log.warn(`edit refused: ${document}`);
       return { applied: false, failureReason: document };
@@ -52,10 +56,30 @@ async function apply(request: ApplyEditRequest, log: vscode.LogOutputChannel): P
     versions[d.uri.toString()] = d.version;
     sha256[d.uri.toString()] = createHash("sha256").update(d.getText(), "utf8").digest("hex");
   }
+  for (const n of notebooks) {
+    const { text, version } = await notebookText(n);
+    versions[n.uri.toString()] = version;
+    sha256[n.uri.toString()] = createHash("sha256").update(text, "utf8").digest("hex");
+  }
   // Before the answer, so that the agent's next command sees the file. Changes during the save (by a formatter) are sent
   // like any other change, with a later version than the one in this answer.
   if (vscode.workspace.getConfiguration("pillion").get<string>("save", "wasSaved") === "wasSaved") await saveAll(clean, log);
   return { applied: true, versions, sha256 };
+}
+
+/** Adds the change of a notebook whose cells are unsaved; why it cannot be made, or nothing. */
+async function addCells(edit: vscode.WorkspaceEdit, n: vscode.NotebookDocument, change: Extract<DocumentChange, { textDocument: unknown }>): Promise<string | undefined> {
+  const { text, version } = await notebookText(n);
+  const wanted = change.textDocument.version;
+  if (wanted != null && wanted !== version) return `${n.uri.fsPath} is at version ${version}, the edit was made for ${wanted}`;
+  const lines = text.split("\n");
+  const starts = [0];
+  for (const l of lines) starts.push(starts[starts.length - 1]! + l.length + 1);
+  const offset = (p: { line: number; character: number }) => Math.min(text.length, (starts[p.line] ?? text.length) + p.character);
+  let after = text;
+  for (const e of [...change.edits].sort((a, b) => offset(b.range.start) - offset(a.range.start))) after = after.slice(0, offset(e.range.start)) + e.newText + after.slice(offset(e.range.end));
+  const why = addNotebook(edit, n, text, after);
+  return why === undefined ? undefined : `${n.uri.fsPath}: ${why}`;
 }
 
 async function takeBack(before: ReadonlyMap<vscode.TextDocument, string>): Promise<void> {

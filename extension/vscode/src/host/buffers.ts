@@ -3,6 +3,7 @@
 import * as vscode from "vscode";
 import type { FileDiagnostic, Range } from "../common/protocol";
 import { unsavedElsewhere } from "./elsewhere";
+import { notebookText, unsavedNotebooks } from "./notebooks";
 import { isMine } from "./problems";
 import type { Sidecar } from "./sidecar";
 
@@ -16,6 +17,10 @@ export class Buffers implements vscode.Disposable {
   /** Files with unsaved changes in editors that are not text editors. Their text on the disk is sent as unsaved, so
    * that the sidecar does not write them. */
   private readonly elsewhere = new Set<string>();
+  /** Unsaved notebooks, with the version of the text that was told last. */
+  private readonly notebooks = new Map<string, number>();
+  /** Notebooks are told one after the other: each text has to be made first. */
+  private telling: Promise<void> = Promise.resolve();
   /** Files whose problems were sent, so that an empty list is sent too. */
   private readonly problems = new Set<string>();
   private readonly disposables: vscode.Disposable[];
@@ -27,6 +32,8 @@ export class Buffers implements vscode.Disposable {
       vscode.workspace.onDidChangeTextDocument((e) => this.changed(e)),
       vscode.workspace.onDidSaveTextDocument((d) => this.saved(d)),
       vscode.workspace.onDidCloseTextDocument((d) => this.close(d.uri)),
+      vscode.workspace.onDidChangeNotebookDocument(() => this.syncNotebooks()),
+      vscode.workspace.onDidSaveNotebookDocument(() => this.syncNotebooks()),
       vscode.window.tabGroups.onDidChangeTabs(() => this.sync()),
       vscode.window.onDidChangeVisibleTextEditors(() => this.sync()),
       vscode.window.onDidChangeTextEditorSelection(() => this.selectionSoon()),
@@ -44,6 +51,7 @@ export class Buffers implements vscode.Disposable {
   private all(): void {
     this.told.clear();
     this.elsewhere.clear();
+    this.notebooks.clear();
     this.problems.clear();
     this.sync();
     this.selection();
@@ -56,6 +64,7 @@ export class Buffers implements vscode.Disposable {
     const shown = shownFiles();
     for (const d of vscode.workspace.textDocuments) {
       const key = d.uri.toString();
+      if (this.notebooks.has(key)) continue; // its cells are what counts
       const wanted = isFile(d) && (d.isDirty || shown.has(key));
       if (wanted && !this.told.has(key)) this.openDocument(d);
       else if (!wanted && this.told.has(key)) this.close(d.uri);
@@ -63,6 +72,24 @@ export class Buffers implements vscode.Disposable {
     const elsewhere = unsavedElsewhere();
     for (const uri of elsewhere) if (!this.elsewhere.has(uri)) void this.openElsewhere(uri); // a file that cannot be read is not sent
     for (const uri of this.elsewhere) if (!elsewhere.has(uri)) this.closeElsewhere(uri);
+    this.syncNotebooks();
+  }
+
+  /** Tells what unsaved notebooks hold, and that one was saved or closed: then the disk has it. */
+  private syncNotebooks(): void {
+    this.telling = this.telling.then(async () => {
+      const unsaved = new Map(unsavedNotebooks().map((n) => [n.uri.toString(), n]));
+      for (const uri of this.notebooks.keys()) if (!unsaved.has(uri) && this.notebooks.delete(uri)) this.close(vscode.Uri.parse(uri, true));
+      for (const [uri, n] of unsaved) {
+        const { text, version } = await notebookText(n);
+        if (text.length > largest || n.isClosed || this.notebooks.get(uri) === version) continue;
+        const first = !this.notebooks.has(uri);
+        this.notebooks.set(uri, version);
+        this.told.add(uri);
+        if (first) this.sidecar.notify("_pillion/buffer/didOpen", { textDocument: { uri, languageId: "json", version, text, dirty: true } });
+        else this.sidecar.notify("_pillion/buffer/didChange", { textDocument: { uri, version }, contentChanges: [{ text }], dirty: true });
+      }
+    }).catch(() => {}); // a notebook that cannot be written as text is refused when it is to be edited
   }
 
   private async openElsewhere(uri: string): Promise<void> {
@@ -75,6 +102,7 @@ export class Buffers implements vscode.Disposable {
 
   private closeElsewhere(uri: string): void {
     this.elsewhere.delete(uri);
+    if (this.notebooks.has(uri)) return; // a notebook whose text is known by now
     this.close(vscode.Uri.parse(uri, true));
     if (vscode.workspace.textDocuments.some((d) => d.uri.toString() === uri)) this.sync(); // a text editor has it open now
   }

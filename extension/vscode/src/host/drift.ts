@@ -3,6 +3,7 @@
 // of it.
 import * as vscode from "vscode";
 import { unsavedElsewhere } from "./elsewhere";
+import { notebookText, unsavedNotebook } from "./notebooks";
 import type { Drift, Review, ReviewFile } from "./review";
 
 const unknown = Symbol("a text that cannot be read here");
@@ -42,6 +43,7 @@ export function watchFiles(review: Review, moved: (file: ReviewFile) => void): {
     disk.onDidCreate(touched),
     disk.onDidDelete(touched),
     vscode.workspace.onDidChangeTextDocument((e) => touched(e.document.uri)),
+    vscode.workspace.onDidChangeNotebookDocument((e) => touched(e.notebook.uri)),
     vscode.window.tabGroups.onDidChangeTabs((e) => e.changed.length > 0 && soon(review.files)),
     { dispose: () => clearTimeout(timer) },
   );
@@ -68,6 +70,8 @@ function driftOf(file: ReviewFile, now: string | typeof unknown | undefined): Dr
 
 /** The text of a file in the editor, else on the disk; undefined if it does not exist. */
 async function present(uri: vscode.Uri): Promise<string | typeof unknown | undefined> {
+  const notebook = unsavedNotebook(uri);
+  if (notebook) return (await notebookText(notebook)).text;
   const open = vscode.workspace.textDocuments.find((d) => d.uri.toString() === uri.toString() && !d.isClosed);
   const bytes = await vscode.workspace.fs.readFile(uri).then(undefined, () => undefined);
   if (open && (open.isDirty || bytes)) return open.getText();

@@ -1,5 +1,6 @@
 // The lenses above a proposal and above each of its hunks: the verdict, and the buttons that decide.
 import * as vscode from "vscode";
+import { cellLines } from "../common/cells";
 import { evidenceSummary, readEvidence } from "../common/evidence";
 import type { ReviewedHunk } from "../common/hunks";
 import type { Problem } from "../common/protocol";
@@ -34,7 +35,13 @@ export class Lenses implements vscode.CodeLensProvider, vscode.Disposable {
     if (!found || found.review.over) return [];
     const lenses = this.header(found.review, found.file);
     if (!vscode.workspace.getConfiguration("pillion").get("review.codeLens", true)) return lenses;
-    for (const hunk of found.file.hunks.slice(0, most)) lenses.push(...this.hunk(found.review, found.file, hunk, document));
+    const cells = document.uri.path.endsWith(".ipynb") ? cellLines(document.getText()) : [];
+    for (const hunk of found.file.hunks.slice(0, most)) {
+      lenses.push(...this.hunk(found.review, found.file, hunk, document));
+      const cell = cells.filter((line) => line <= hunk.start).length; // counted from 1, as notebooks do
+      const line = Math.min(hunk.start, document.lineCount - 1);
+      if (cell > 0) lenses.push(new vscode.CodeLens(new vscode.Range(line, 0, line, 0), { title: `$(notebook)\u00a0Cell ${String(cell)}`, command: "" }));
+    }
     return lenses;
   }
 

@@ -163,25 +163,44 @@ test("a proposal is shown as text where another editor shows files of its kind",
   await p.onDisk("a.md", "# One\n\nthree\n");
 });
 
-test("what the editor would not write is refused: a file it holds read-only, a notebook with unsaved cells", async (t) => {
-  const notebook = JSON.stringify({ cells: [{ cell_type: "code", execution_count: null, metadata: {}, outputs: [], source: ["x = 2"] }], metadata: {}, nbformat: 4, nbformat_minor: 5 }, null, 1) + "\n";
-  const p = await w.open(t, { "a.txt": "one\ntwo\n", "n.ipynb": notebook }, { settings: { "files.readonlyInclude": { "**/a.txt": true } } });
-  const edit = (filePath, oldString, newString) => ({ tool: "edit", input: { filePath, oldString, newString } });
+test("what the editor would not write is refused: a file it holds read-only", async (t) => {
+  const p = await w.open(t, { "a.txt": "one\ntwo\n" }, { settings: { "files.readonlyInclude": { "**/a.txt": true } } });
+  await p.bench.openFile("a.txt");
+  await p.ask([read("a.txt"), { tool: "edit", input: { filePath: "a.txt", oldString: "two", newString: "TWO" } }, "Done."]);
+  await p.accept(0).click();
+  await p.page.locator('.statusbar-item[aria-label="Pillion"]').waitFor();
+  assert.match(told(), /a\.txt is read-only in VS Code/);
+  await p.page.locator(".editor-instance .view-line", { hasText: /^two$/ }).waitFor(); // taken back
+});
+
+test("a notebook with unsaved cells: the agent reads them, an accepted edit goes into its cell, and undo is one step", async (t) => {
+  const cell = (source) => ({ cell_type: "code", execution_count: null, metadata: {}, outputs: [], source });
+  const notebook = JSON.stringify({ cells: [cell(["x = 2"]), cell(["y = 5\n", "print(y)"])], metadata: {}, nbformat: 4, nbformat_minor: 5 }, null, 1) + "\n";
+  const p = await w.open(t, { "a.txt": "one\n", "n.ipynb": notebook });
   await p.bench.openFile("n.ipynb");
-  await p.page.locator(".notebookOverlay .view-line").first().click();
+  await p.page.locator(".notebookOverlay .view-line", { hasText: /x.=.2/ }).click();
+  await p.page.keyboard.press("Home");
   await p.page.keyboard.type("mine = 1\n");
   await p.page.locator(".tab.dirty", { hasText: "n.ipynb" }).waitFor();
   await p.bench.openFile("a.txt");
-  await p.ask([read("a.txt"), edit("a.txt", "two", "TWO"), read("n.ipynb"), edit("n.ipynb", "x = 2", "x = 3"), "Done."]);
+  await p.ask([read("n.ipynb"), { tool: "edit", input: { filePath: "n.ipynb", oldString: "y = 5", newString: "y = 6" } }, "Done."]);
+  await p.status("1 waiting").click();
+  await p.lens("Cell 2").waitFor();
+  await p.shot("review-notebook");
+  assert.match(told(), /mine = 1/, "the agent has read another text than the person sees");
   await p.accept(0).click();
-  await p.lens("n.ipynb has unsaved changes in its own editor").waitFor(); // it comes by itself: nobody has typed
-  assert.match(JSON.stringify(w.model.seen.at(-2).messages.at(-1)), /a\.txt is read-only in VS Code/);
-  await p.shot("review-unsaved-notebook");
-  await p.accept(0).click();
-  await p.page.locator('.statusbar-item[aria-label="Pillion"]').waitFor();
-  assert.match(told(), /n\.ipynb has unsaved changes in an editor that is not for text/);
-  await p.page.locator(".editor-instance .view-line", { hasText: /^two$/ }).waitFor(); // taken back
-  assert.equal(p.read("n.ipynb"), notebook);
+  await p.tab("Pillion proposes").waitFor({ state: "detached" });
+  await p.tab("n.ipynb").click();
+  const line = (text) => p.page.locator(".notebookOverlay .view-line", { hasText: text });
+  await line(/^y.=.6$/).waitFor();
+  await line(/^mine.=.1$/).waitFor();
+  await p.shot("notebook-accepted");
+  await p.page.locator(".tab.dirty", { hasText: "n.ipynb" }).waitFor();
+  assert.equal(p.read("n.ipynb"), notebook, "the unsaved notebook was written to disk");
+  await line(/^y.=.6$/).click();
+  await p.page.keyboard.press("Control+z");
+  await line(/^y.=.5$/).waitFor();
+  await line(/^mine.=.1$/).waitFor();
 });
 
 test("a buffer with unsaved lines keeps them, stays unsaved, and undo is one step", async (t) => {

@@ -1,0 +1,30 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { cellChanges, cellLines } from "../../src/common/cells";
+
+const code = (source: string | string[], more = {}) => ({ cell_type: "code", execution_count: 1, metadata: {}, outputs: [{ text: source }], source, ...more });
+const text = (cells: unknown[], more = {}) => JSON.stringify({ cells, metadata: { a: 1 }, nbformat: 4, nbformat_minor: 5, ...more }, undefined, 1);
+
+test("changes of a notebook's text as changes of its cells", () => {
+  const old = [code("one"), { cell_type: "markdown", metadata: {}, source: ["# Two\n", "b"] }, code("three", { id: "x" })];
+  const before = text(old);
+  assert.deepEqual(cellChanges(before, before), []);
+  assert.deepEqual(cellChanges(before, JSON.stringify(JSON.parse(before))), [], "layout is no change");
+  // other sources keep what the cell has besides
+  assert.deepEqual(cellChanges(before, text([{ ...old[0], source: "ONE" }, old[1], { ...old[2], source: ["3\n", "4"] }])), [{ kind: "source", at: 0, source: "ONE" }, { kind: "source", at: 2, source: "3\n4" }]);
+  // a new cell between others; one that goes
+  const fresh = { ...code("new"), outputs: [] };
+  assert.deepEqual(cellChanges(before, text([old[0], fresh, old[1], old[2]])), [{ kind: "replace", start: 1, count: 0, cells: [{ kind: "code", source: "new", id: undefined, metadata: {}, outputsOf: undefined }] }]);
+  assert.deepEqual(cellChanges(before, text([old[0], old[2]])), [{ kind: "replace", start: 1, count: 1, cells: [] }]);
+  // cells that move with others, or change their kind, keep their outputs where they are still theirs
+  assert.deepEqual(cellChanges(before, text([fresh, { ...old[2], source: "3" }])), [{ kind: "replace", start: 0, count: 3, cells: [{ kind: "code", source: "new", id: undefined, metadata: {}, outputsOf: undefined }, { kind: "code", source: "3", id: "x", metadata: {}, outputsOf: 2 }] }]);
+  assert.match(String(cellChanges(before, text([{ ...old[0], outputs: [{ text: "made up" }] }, old[1], old[2]]))), /outputs/);
+  assert.match(String(cellChanges(before, text(old, { metadata: {} }))), /metadata/);
+  for (const broken of ["", "{", "[]", "null", '{"cells":[{}]}', '{"cells":[{"cell_type":"code","source":[1]}]}']) assert.equal(cellChanges(before, broken), "the result is not a notebook", broken);
+});
+
+test("the lines in which cells begin, whatever stands in them", () => {
+  assert.deepEqual(cellLines(text([code('} ] { "cells": ['), code(["a\n", '\\"{'])])).length, 2);
+  assert.deepEqual(cellLines('{\n "metadata": {"cells": [{}]},\n "cells": [\n  {},\n  {"metadata": {"x": [{}]}}\n ]\n}'), [3, 4]);
+  for (const none of ["", "x", "[]", '{"cells": {}}', '"', '{"cells": 1, "a": [{}]}']) assert.deepEqual(cellLines(none), [], none);
+});
