@@ -30,6 +30,7 @@ import { runCommand } from "./host/table";
 import { Terminals } from "./host/terminals";
 import { TextChecks } from "./host/textcheck";
 import { TurnLenses } from "./host/turnlenses";
+import { UnseenFiles } from "./host/unseen";
 
 /** What VS Code may call in this extension after it was loaded. */
 export interface Parts {
@@ -48,6 +49,7 @@ export function wire(context: vscode.ExtensionContext, item: vscode.StatusBarIte
   const reviews = new Reviews(sidecar, approvals, proposals, log);
   const code = new CodeApply(approvals, reviews, log);
   const keys = new Keys(sidecar, context, log);
+  const unseen = new UnseenFiles(sidecar, approvals);
   const follow = new Follow(sidecar, sessions, proposals, approvals, context.workspaceState, log);
   const chat = new Chat(sidecar, sessions, approvals, questions, follow, code, context, log);
   sidecar.environment = () => keys.environment();
@@ -62,7 +64,8 @@ export function wire(context: vscode.ExtensionContext, item: vscode.StatusBarIte
     keys,
     new Models(sidecar, sessions, keys),
     code,
-    new Buffers(sidecar),
+    unseen,
+    new Buffers(sidecar, unseen),
     new Problems(sidecar, context.extension.id),
     new TextChecks(sidecar),
     applyEdits(sidecar, reviews, log),

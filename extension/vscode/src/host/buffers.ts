@@ -6,6 +6,7 @@ import { unsavedElsewhere } from "./elsewhere";
 import { notebookText, unsavedNotebooks } from "./notebooks";
 import { isMine } from "./problems";
 import type { Sidecar } from "./sidecar";
+import type { UnseenFiles } from "./unseen";
 
 /** Larger documents are not sent: one message has at most 32 MiB, and people do not edit such files by hand. */
 const largest = 8 << 20; // characters
@@ -26,9 +27,10 @@ export class Buffers implements vscode.Disposable {
   private readonly disposables: vscode.Disposable[];
   private timer: NodeJS.Timeout | undefined;
 
-  constructor(private readonly sidecar: Sidecar) {
+  constructor(private readonly sidecar: Sidecar, private readonly unseen: Pick<UnseenFiles, "has" | "onDidChange">) {
     this.disposables = [
       sidecar.onDidStart(() => this.all()),
+      unseen.onDidChange(() => this.sync()),
       vscode.workspace.onDidChangeTextDocument((e) => this.changed(e)),
       vscode.workspace.onDidSaveTextDocument((d) => this.saved(d)),
       vscode.workspace.onDidCloseTextDocument((d) => this.close(d.uri)),
@@ -58,14 +60,14 @@ export class Buffers implements vscode.Disposable {
     this.diagnostics(vscode.languages.getDiagnostics().map(([uri]) => uri));
   }
 
-  /** Sends documents that became visible or have unsaved changes. Documents that only an extension has loaded are
-   * not the person's. */
+  /** Sends documents that became visible, have unsaved changes, or are part of a proposal. Other documents that only an
+   * extension has loaded are not the person's. */
   private sync(): void {
     const shown = shownFiles();
     for (const d of vscode.workspace.textDocuments) {
       const key = d.uri.toString();
       if (this.notebooks.has(key)) continue; // its cells are what counts
-      const wanted = isFile(d) && (d.isDirty || shown.has(key));
+      const wanted = isFile(d) && (d.isDirty || shown.has(key) || this.unseen.has(d.uri));
       if (wanted && !this.told.has(key)) this.openDocument(d);
       else if (!wanted && this.told.has(key)) this.close(d.uri);
     }

@@ -225,6 +225,27 @@ test("a buffer with unsaved lines keeps them, stays unsaved, and undo is one ste
   assert.match((await p.bench.lines()).join("\n"), /line 2\n[^]*unsaved/);
 });
 
+test("accepted in files that were closed: Ctrl+Z takes it back when they are opened; what saving would change is written as it was proposed", async (t) => {
+  const open = { "a.txt": "x\n", "b.txt": long, "c.md": "one  \ntwo", "d.txt": "one\r\ntwo\n" };
+  const p = await w.open(t, open, { settings: { "[markdown]": { "files.trimTrailingWhitespace": true, "files.insertFinalNewline": true } } });
+  await p.bench.openFile("a.txt");
+  const edit = (filePath, oldString, newString) => [read(filePath), { tool: "edit", input: { filePath, oldString, newString } }];
+  await p.ask([...edit("b.txt", "line 2\n", "LINE 2\n"), ...edit("c.md", "two", "TWO"), ...edit("d.txt", "two", "TWO"), "Done."]);
+  for (const [name, wanted] of [["b.txt", long.replace("line 2\n", "LINE 2\n")], ["c.md", "one  \nTWO"], ["d.txt", "one\r\nTWO\n"]]) {
+    await p.tab(`${name} — Pillion proposes`).waitFor();
+    await p.accept(0).click();
+    await p.onDisk(name, wanted);
+    await p.tab(`${name} — Pillion proposes`).waitFor({ state: "detached" });
+  }
+  await p.page.locator('.statusbar-item[aria-label="Pillion"]').waitFor();
+  await p.bench.openFile("b.txt");
+  const line = p.page.locator(".editor-instance .view-line", { hasText: /LINE.2$/ });
+  await line.click();
+  await p.page.keyboard.press("Control+z");
+  await line.waitFor({ state: "detached" });
+  await p.page.locator(".editor-instance .view-line", { hasText: /^line.2$/ }).waitFor();
+});
+
 test("lines typed into the file after it was proposed are merged with what is accepted, and stay unsaved", async (t) => {
   const p = await w.open(t, { "a.txt": long });
   await proposed(p);
