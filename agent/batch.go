@@ -66,6 +66,18 @@ func (b *batch) one(ctx context.Context, c *call) {
 // order. A call that was cut is answered as well, because providers refuse a conversation with a call that has no result. failed is why
 // the answer is not complete; nil when it is.
 func (t *turn) calls(ctx context.Context, set *setup, a *answer, failed error) {
+	// The calls of an external agent have run while it answered. One without a result must not stay open: providers refuse a conversation
+	// with such a call when another model continues it.
+	if isExternal(set.via) {
+		for _, c := range a.calls {
+			if ctx.Err() != nil {
+				c.fail("cancelled", cancelledText)
+			} else {
+				c.fail("cut", "The agent ended its turn before this call had a result.")
+			}
+		}
+		return
+	}
 	for _, c := range a.calls {
 		if c.started {
 			continue

@@ -39,14 +39,15 @@ type call struct {
 	known     bool            // tool is set: the name was recognised
 	raw       strings.Builder // the arguments as written
 	signature string
-	complete  bool          // the arguments have arrived completely
-	started   bool          // it runs or ran
-	cut       bool          // the output limit cut its arguments
-	note      string        // added to the result, for the model only
-	seen      bool          // counted by loopWatch, which must see each call once
-	alone     bool          // its approval request failed because no user was connected
-	gate      tools.Gate    // asked instead of the session's; nil: the session's
-	words     func() string // the text of the answer so far; nil: by hand
+	complete  bool               // the arguments have arrived completely
+	started   bool               // it runs or ran
+	cut       bool               // the output limit cut its arguments
+	note      string             // added to the result, for the model only
+	seen      bool               // counted by loopWatch, which must see each call once
+	alone     bool               // its approval request failed because no user was connected
+	gate      tools.Gate         // asked instead of the session's; nil: the session's
+	words     func() string      // the text of the answer so far; nil: by hand
+	heard     func(tools.Update) // also gets the tool's updates; nil: nobody
 
 	mu   sync.Mutex
 	data ToolData // guarded by mu
@@ -283,6 +284,9 @@ func rejectedWithoutMessage(err error) bool {
 // update shows the progress of a running call. The store gets a short version (see brief), because a build prints for minutes; the end of
 // the call stores the whole.
 func (c *call) update(u tools.Update) {
+	if c.heard != nil {
+		c.heard(u)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.over {

@@ -9,7 +9,7 @@ import (
 )
 
 // builtinProvider is the provider of the quickfix model. That understands a small grammar and writes no text of its own, so it is not
-// asked for titles and summaries.
+// asked for titles and summaries. An external agent is not asked either: its answer would be a turn of its own conversation.
 const builtinProvider = "builtin"
 
 // Names of the hidden agents.
@@ -67,7 +67,7 @@ func (x *errands) errand(ctx context.Context, e errand) (text string, spent Step
 	if err != nil {
 		return "", spent, err
 	}
-	if m.Provider == builtinProvider {
+	if m.Provider == builtinProvider || isExternal(via) {
 		return "", spent, errNoModelForJob
 	}
 	prompt := e.prompt

@@ -58,7 +58,7 @@ func (t *turn) answer(ctx context.Context, set *setup, last bool) (*answer, erro
 		if len(said) > 0 {
 			a.echo = &echo{want: said}
 		}
-		err := a.stream(ctx, t.s.spans.traced(set.via), req)
+		err := a.stream(ctx, t.s.spans.traced(a.conduct(set.via)), req)
 		if err == nil {
 			// The provider has accepted all messages so far, so a later refusal is about one after them.
 			t.s.hist.accepted = len(t.s.hist.messages)
@@ -70,6 +70,10 @@ func (t *turn) answer(ctx context.Context, set *setup, last bool) (*answer, erro
 		// An error of another type counts as a failure of the server, which may pass.
 		if !errors.As(err, &perr) {
 			perr = &provider.Error{Kind: provider.ErrServer, Message: err.Error(), Err: err}
+		}
+		// Its calls have ended and it remembers them, so nothing is repeated and the person decides how to go on.
+		if isExternal(set.via) && len(a.calls) > 0 {
+			return a, perr
 		}
 		if a.completeCalls() > 0 {
 			t.s.Notice("warning", "The answer broke off ("+perr.Message+"). The calls that were complete are kept; the model continues from there.")

@@ -40,6 +40,9 @@ func (r *directories) ReviewOf(info SessionInfo) string {
 	if p := r.o.Configuration.Preferences(info.Cwd); info.Review == "" || p.ReviewFixed != "" {
 		info.Review = p.Review
 	}
+	if m, ok := r.o.Models.(ExternalModels); ok && m.WritesItself(info.Cwd, info.Model) {
+		return ReviewDraft
+	}
 	// An unknown style, such as one of a newer version, counts as the strictest.
 	if !slices.Contains(ReviewStyles, info.Review) {
 		return ReviewPreview

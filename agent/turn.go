@@ -323,7 +323,9 @@ func (t *turn) finish(ctx context.Context, set *setup, a *answer, failed error) 
 
 	// The order of the cases is the rule: a cancel and a rejection end the turn whatever the model said, and an answer with calls continues
 	// whatever its stop reason is.
-	answered := len(a.calls) > 0
+	// An external agent has answered its calls itself, so its turn is over when its answer is.
+	external := isExternal(set.via)
+	answered := len(a.calls) > 0 && !external
 	switch {
 	case ctx.Err() != nil:
 		return TurnCancelled, true
@@ -355,7 +357,7 @@ func (t *turn) finish(ctx context.Context, set *setup, a *answer, failed error) 
 		t.s.Notice("warning", "The model declined to answer, or its provider's filter stopped it. Put the request another way, or choose another model.")
 		return TurnRefusal, true
 	// Some models answer tool results with nothing; a second request usually gets an answer.
-	case len(message.Parts) == 0 || a.onlyThought():
+	case !external && (len(message.Parts) == 0 || a.onlyThought()):
 		if t.empty++; t.empty < 2 {
 			return "", false
 		}

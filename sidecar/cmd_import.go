@@ -1,10 +1,8 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -54,26 +52,7 @@ func importCommand() *cobra.Command {
 				fmt.Fprintf(c.ErrOrStderr(), "%s says all of it already\n", found.Path)
 				return nil
 			}
-			// The folder must exist for the session that proposes the file.
-			folder := filepath.Dir(found.Path)
-			if err := os.MkdirAll(folder, 0o700); err != nil {
-				return err
-			}
-			tool, input := "write", map[string]string{"filePath": found.Path, "content": found.Text}
-			if found.Old != "" { // an edit of the text that was read: a file that has changed since is not overwritten
-				tool, input = "edit", map[string]string{"filePath": found.Path, "oldString": found.Old, "newString": found.Text}
-			}
-			raw, err := json.Marshal(input)
-			if err != nil {
-				return err
-			}
-			// The write is a call of pillion tool call, so the person reviews it like one of a model.
-			call := toolCall()
-			call.SetArgs([]string{tool, "--input", string(raw), "--approve", approve, "--no-lsp", "--cwd", folder})
-			call.SetOut(c.OutOrStdout())
-			call.SetErr(c.ErrOrStderr())
-			call.SilenceUsage, call.SilenceErrors = true, true
-			return call.ExecuteContext(c.Context())
+			return proposeSettings(c, found, approve)
 		},
 	}
 	c.Flags().BoolVar(&own, "global", false, "your own settings instead of the project's")

@@ -146,7 +146,7 @@ Exit codes: 0 done, 1 failed, 2 the command line is wrong, 130 cancelled.`,
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usagef("%w; see %s --help", err, c.CommandPath())
 	})
-	root.AddCommand(acpCommand(), attachCommand(), runCommand(), toolCommand(), checkCommand(), reviewCommand(), mcpCommand(), authCommand(), permissionCommand(), sessionsCommand(), draftsCommand(), statsCommand(), modelsCommand(), configCommand(), importCommand(), trustCommand(), doctorCommand(), versionCommand(), upgradeCommand(), docsCommand())
+	root.AddCommand(acpCommand(), attachCommand(), runCommand(), toolCommand(), checkCommand(), reviewCommand(), mcpCommand(), authCommand(), permissionCommand(), sessionsCommand(), draftsCommand(), statsCommand(), modelsCommand(), agentsCommand(), configCommand(), importCommand(), trustCommand(), doctorCommand(), versionCommand(), upgradeCommand(), docsCommand())
 	strictArgs(root)
 	return root
 }

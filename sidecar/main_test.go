@@ -10,13 +10,20 @@ import (
 	"github.com/pillion-dev/pillion/tools/shell/sandbox"
 )
 
-// The test binary is Pillion itself where a test needs a process: with PILLION_TEST_MAIN=1, as the sandbox's helper, and as a draft's.
+// The test binary is Pillion itself where a test needs a process: with PILLION_TEST_MAIN=1, as the sandbox's helper, and as a draft's. With
+// FAKE_AGENT it is an external agent.
 func TestMain(m *testing.M) {
 	if os.Getenv("GORACE") == "" { // the race detector's second of waiting at each end would be most of what our children take
 		_ = os.Setenv("GORACE", "atexit_sleep_ms=0")
 	}
-	if len(os.Args) > 1 && slices.Contains([]string{sandbox.Arg, draft.Arg, worker.Arg, worker.RelayArg}, os.Args[1]) || os.Getenv("PILLION_TEST_MAIN") == "1" {
-		main()
+	helper := len(os.Args) > 1 && slices.Contains([]string{sandbox.Arg, draft.Arg, worker.Arg, worker.RelayArg}, os.Args[1])
+	if helper || os.Getenv("PILLION_TEST_MAIN") == "1" {
+		// The helpers of the sandbox and of a draft inherit the agent's environment, and start it.
+		if helper || os.Getenv("FAKE_AGENT") == "" {
+			main()
+		}
+		runFakeAgent()
+		os.Exit(0)
 	}
 	os.Exit(m.Run())
 }

@@ -169,6 +169,7 @@ const (
 	ErrContextLength ErrorKind = "context_length"
 	ErrQuota         ErrorKind = "quota"     // no credit: do not retry
 	ErrCanceled      ErrorKind = "cancelled" // the caller's ctx ended
+	ErrAgent         ErrorKind = "agent"     // an external agent failed: repeating its prompt would repeat what it did
 )
 
 // Error is every failure of a provider. Its message tells a person what happened and what to do; keys have been removed from it.

@@ -66,6 +66,7 @@ type App struct {
 	MCP      *MCPServers
 	Plugins  *Plugins
 	Drafts   *Drafts
+	External *ExternalAgents
 	project  *project
 	traces   *traces // nil: not traced
 
@@ -102,7 +103,8 @@ func New(o Options) *App {
 	a.MCP, a.Plugins = newMCPServers(a), newPlugins(a)
 	a.Drafts = &Drafts{app: a}
 	a.Desk = review.NewDesk(KeptChanges{App: a})
-	a.Models = models.New(models.Options{Config: a.ConfigOf, Env: os.Getenv, Keys: a.Place.Keys().All})
+	a.External = newExternalAgents(a)
+	a.Models = models.New(models.Options{Config: a.ConfigOf, Env: os.Getenv, Keys: a.Place.Keys().All, External: a.External})
 	a.Runtime = agent.New(agent.Options{
 		Store: a.Store, Models: a.Models, Grants: a.Grants, Asker: o.Asker, Questions: o.Questions, StateDir: a.Place.State, Log: o.Log,
 		Configuration: configuration{a.Place}, Toolbox: toolbox{a}, Project: a.project, Plugins: a.Plugins, Changes: a.Changes, Drafts: a.Drafts, Secrets: keyHider{a.Place},
@@ -163,6 +165,7 @@ func (a *App) Close() {
 	}
 	a.end()
 	var wait sync.WaitGroup
+	wait.Go(a.External.close)
 	wait.Go(a.Drafts.close)
 	// Side by side: each part may use up the time that is left, and none depends on another any more.
 	a.Sessions.close(&wait)

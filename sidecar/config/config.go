@@ -57,6 +57,8 @@ type Config struct {
 	Tracing      Tracing              `json:"tracing,omitzero" doc:"send OpenTelemetry traces to a collector. Read only from your own settings, never from a project's"`
 	LogLevel     string               `json:"log_level,omitempty" doc:"debug, info, warn or error" enum:"debug,info,warn,error"`
 
+	Agents map[string]ExternalAgent `json:"agents,omitempty" doc:"agents of other makers by name, which become the models acp/NAME: Claude Code, Codex, Gemini, OpenCode, or any that speaks the Agent Client Protocol"`
+
 	Sandbox          string         `json:"sandbox,omitempty" doc:"off, ask or on: run commands where they can write only to the project, temporary folders and caches. ask: approval is needed to run a command outside it; on: commands never run outside it" enum:"off,ask,on"`
 	SandboxNetwork   bool           `json:"sandbox_network,omitempty" doc:"let commands in the sandbox use the network"`
 	Programs         map[string]Any `json:"programs,omitempty" doc:"what programs do with their arguments, by program: adds or corrects Pillion's records; see the guide (Permissions)"`

@@ -111,7 +111,7 @@ func (u *untrusted) prune(n *node) {
 		case "websearch":
 			u.hold(m.at, "websearch", redirects)
 			return false
-		case "shell", "ripgrep", "plugin", "js_runtime":
+		case "shell", "ripgrep", "plugin", "js_runtime", "agents":
 			u.hold(m.at, m.key, startsProgram)
 			return false
 		case "verify", "hooks", "env": // PATH or BASH_ENV in env would start a program as well

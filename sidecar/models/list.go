@@ -70,6 +70,11 @@ func (m *Models) List(ctx context.Context, cwd string, local bool) []Info {
 			}
 		}
 	}
+	if m.External != nil {
+		for _, x := range m.External.Agents(cwd) {
+			add(x.Model, x.Model.ID, x.Origin)
+		}
+	}
 	// Last, as it is only what remains when nothing else can be used; the sort below keeps this order behind the
 	// default.
 	add(quickfix.Model, quickfix.Model.ID, "built in")

@@ -29,7 +29,24 @@ type Options struct {
 	Keys   func() map[string]keys.Key // kept keys by provider id; nil: none
 	// Local finds model servers on this machine; nil: provider.Discover on the usual ports.
 	Local func(ctx context.Context) []provider.LocalServer
+	// External has the agents of other makers, whose provider is ExternalProvider; nil: there are none.
+	External External
 }
+
+// External finds agents of other makers for a directory. It starts none.
+type External interface {
+	// Agents lists those that can be used, with where each comes from as people read it.
+	Agents(cwd string) []Info
+	// Agent finds one by its id. The error tells a person what to do.
+	Agent(cwd, id string) (provider.Provider, provider.Model, error)
+	// WritesItself reports that it changes files by itself, so that it needs a draft.
+	WritesItself(cwd, id string) bool
+	// Forget ends what runs for a session.
+	Forget(session string)
+}
+
+// ExternalProvider is the provider of External's agents: acp/claude.
+const ExternalProvider = "acp"
 
 // Models finds and keeps models. Safe for concurrent use.
 type Models struct {
@@ -53,6 +70,9 @@ func New(o Options) *Models {
 // Forget drops what providers keep for a session that has ended. Without it, the encoded conversations of a
 // sidecar that runs all day would stay in memory.
 func (m *Models) Forget(session string) {
+	if m.External != nil {
+		m.External.Forget(session) // before mu: it waits for processes
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, p := range m.live {
@@ -394,6 +414,12 @@ func (m *Models) Small(cwd, model string) string {
 	return ""
 }
 
+// WritesItself implements agent.ExternalModels.
+func (m *Models) WritesItself(cwd, model string) bool {
+	id, ok := strings.CutPrefix(model, ExternalProvider+"/")
+	return ok && m.External != nil && m.External.WritesItself(cwd, id)
+}
+
 // Resolve finds a model by "provider/model"; "" is the default. The model's own id may contain slashes
 // (openrouter/vendor/model), so only the first one divides. Its errors say what to configure.
 func (m *Models) Resolve(ctx context.Context, cwd, id string) (provider.Provider, provider.Model, error) {
@@ -409,6 +435,9 @@ func (m *Models) Resolve(ctx context.Context, cwd, id string) (provider.Provider
 			return nil, provider.Model{}, fmt.Errorf("model %q: the built-in model is %s", id, Builtin)
 		}
 		return quickfix.Provider{}, quickfix.Model, nil
+	}
+	if pid == ExternalProvider && m.External != nil {
+		return m.External.Agent(cwd, mid)
 	}
 	all := m.providers(cwd)
 	i := slices.IndexFunc(all, func(s settings) bool { return s.id == pid })

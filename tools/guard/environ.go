@@ -18,6 +18,7 @@ const (
 	Formatter = "formatter" // formatters of edited files
 	Tool      = "tool"      // custom tools and plugins
 	Hook      = "hook"      // commands of the setting hooks
+	Agent     = "agent"     // external agents, which sign in by themselves; see package external
 	MCP       = "mcp"       // MCP servers, whose own setting says what they get
 	Helper    = "helper"    // git, ripgrep and package managers that Pillion itself runs
 	Person    = "person"    // what the person starts for themselves: their terminal, editor, browser; it keeps everything

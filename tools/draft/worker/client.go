@@ -34,9 +34,10 @@ type Client struct {
 	launches *net.UnixConn
 
 	// A call is in calls from before it is sent until it is answered, so a message of the worker about a running call always finds it.
-	mu    sync.Mutex
-	calls map[int64]*tools.Call // guarded by mu; by key
-	last  int64                 // guarded by mu; the key of the latest call
+	mu       sync.Mutex
+	calls    map[int64]*tools.Call // guarded by mu; by key
+	programs map[int64]*Program    // guarded by mu; by key
+	last     int64                 // guarded by mu; the key of the latest call or program
 }
 
 // startLimit is how long a worker may take to mount its view and answer setup. It is generous, as a view that cannot be mounted fails at
@@ -195,6 +196,9 @@ func (c *Client) call(key int64) (*tools.Call, error) {
 // and gate, session and tool are those of the call. A case that may wait for a person or a server calls Async first; otherwise no other
 // message of the worker would be read meanwhile.
 func (c *Client) handle(ctx context.Context, r *rpc.Request) (any, error) {
+	if ok, err := c.programMessage(r); ok {
+		return nil, err
+	}
 	switch r.Method {
 	case methodUpdate: // without Async, so that updates arrive in order
 		var p updateParams

@@ -16,6 +16,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/builtin"
 	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/files"
+	"github.com/pillion-dev/pillion/tools/guard"
 	"github.com/pillion-dev/pillion/tools/permission"
 	"github.com/pillion-dev/pillion/tools/search"
 	"github.com/pillion-dev/pillion/tools/shell/programs"
@@ -30,6 +31,7 @@ import (
 var Tools = []string{
 	"read", "write", "edit", "multiedit", "apply_patch", "list", "glob", "grep", "bash", "bash_output", "bash_input", "bash_kill", "lsp",
 	"symbol_find", "symbol_read", "symbol_replace", "symbol_insert_before", "symbol_insert_after", "symbol_references", "symbol_rename", "symbol_delete",
+	builtin.ReadTextID, builtin.WriteTextID,
 }
 
 // Main serves until the host closes the connection, which also happens when the host dies, and returns the exit code. The connection uses
@@ -64,8 +66,9 @@ type server struct {
 	// bash returns the bash tool with Settings.Sandbox.Draft, where its first call probes for a sandbox; nil: the tool in tools is used.
 	bash func() tools.Tool
 
-	mu    sync.Mutex
-	calls map[int64]context.CancelFunc // guarded by mu; by key
+	mu       sync.Mutex
+	calls    map[int64]context.CancelFunc // guarded by mu; by key
+	programs map[int64]*running           // guarded by mu; by key
 }
 
 // handle answers the host's requests. Calls run concurrently; setup and cancel are handled in the order in which they arrive.
@@ -125,6 +128,30 @@ func (s *server) handle(ctx context.Context, r *rpc.Request) (any, error) {
 		}
 		result, err := tool.Run(context.WithValue(ctx, keyOf{}, p.Key), p.Input, call)
 		return callAnswer{result, toWire(err)}, nil
+	case methodProgram, methodKill:
+		var p programParams
+		if err := json.Unmarshal(r.Params, &p); err != nil {
+			return nil, err
+		}
+		if r.Method == methodProgram {
+			return nil, s.startProgram(p)
+		}
+		s.toProgram(p.Key, func(x *running) { guard.KillGroup(x.cmd); _ = x.cmd.Process.Kill() })
+		return nil, nil
+	// Without Async: input must arrive in order.
+	case methodInput:
+		var d programData
+		if err := json.Unmarshal(r.Params, &d); err != nil {
+			return nil, err
+		}
+		s.toProgram(d.Key, func(x *running) {
+			if len(d.Data) == 0 {
+				x.in.end()
+				return
+			}
+			x.in.put(d.Data)
+		})
+		return nil, nil
 	// The answer has the files that the tools have read, for Settings.Read of the next worker.
 	case methodClose:
 		r.Async()
@@ -187,7 +214,7 @@ func (s *server) setup(set Settings) error {
 			return builtin.Bash(env)
 		})
 	}
-	for _, t := range builtin.All(env) {
+	for _, t := range append(builtin.All(env), builtin.ReadText(env), builtin.WriteText(env)) {
 		if slices.Contains(Tools, t.ID) {
 			s.tools = append(s.tools, t)
 		}

@@ -1,0 +1,185 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+
+	"github.com/pillion-dev/pillion/agent/provider"
+	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/permission"
+)
+
+// ExternalAgent is a provider whose model is an agent of its own: a program with a loop, tools and a memory. One Prompt is a whole turn of
+// it, and one step of ours. The calls that it makes are run or shown through the ExternalTurn while it works, so they pass the same gate,
+// hooks, events and history as those of a model.
+type ExternalAgent interface {
+	provider.Provider
+	// Prompt gives the agent those messages of req that it has not seen, and returns when its turn has ended. Text and usage go to emit.
+	// Every failure is a *provider.Error of kind ErrAgent, or emit's own error.
+	Prompt(ctx context.Context, req *provider.Request, turn *ExternalTurn, emit func(provider.Event) error) error
+}
+
+// ExternalModels is implemented by a Models that has external agents.
+type ExternalModels interface {
+	// WritesItself reports that the model is an external agent that changes files by itself. It works in a draft, whatever the review
+	// style of the session is: nothing else would show its changes before they are made.
+	WritesItself(cwd, model string) bool
+}
+
+// isExternal reports whether a provider is an external agent.
+func isExternal(via provider.Provider) bool {
+	_, ok := via.(ExternalAgent)
+	return ok
+}
+
+// conducted makes one turn of an external agent look like one answer of a model, so that retries, spans and the cancel of the loop need to
+// know only providers.
+type conducted struct {
+	ExternalAgent
+	turn *ExternalTurn
+}
+
+// Stream implements provider.Provider.
+func (c conducted) Stream(ctx context.Context, req *provider.Request, emit func(provider.Event) error) error {
+	return c.Prompt(ctx, req, c.turn, emit)
+}
+
+// conduct wraps an external agent for this answer; other providers are returned as they are.
+func (a *answer) conduct(via provider.Provider) provider.Provider {
+	x, ok := via.(ExternalAgent)
+	if !ok {
+		return via
+	}
+	return conducted{x, &ExternalTurn{a: a, own: map[string]*call{}}}
+}
+
+// ExternalTurn is what an external agent can do in the session while its turn runs. Its methods are safe for concurrent use. After the turn
+// they do nothing, or fail with an error.
+type ExternalTurn struct {
+	a *answer
+
+	mu  sync.Mutex
+	own map[string]*call // guarded by mu; the calls that the agent runs itself, by its own ids
+}
+
+// Session is the session whose turn it is.
+func (x *ExternalTurn) Session() *Session { return x.a.t.s }
+
+// begin adds a call to the answer. It is complete and started, so the loop does not run it again after the answer.
+func (x *ExternalTurn) begin(id string, input json.RawMessage, setUp func(*call)) (*call, error) {
+	a := x.a
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed {
+		return nil, errLeft
+	}
+	c := a.newCall(id, "")
+	c.complete, c.started = true, true
+	c.raw.Write(input)
+	setUp(c)
+	a.calls = append(a.calls, c)
+	a.parts = append(a.parts, part{typ: provider.PartToolCall, call: c})
+	return c, nil
+}
+
+// Run runs a tool in the agent's name and returns the call as it ended, with the tool's error. update, when not nil, gets
+// what the running tool shows of itself. A rejection without a message ends the turn, as with a model: Rejected reports it.
+func (x *ExternalTurn) Run(ctx context.Context, tool tools.Tool, input json.RawMessage, update func(tools.Update)) (ToolData, error) {
+	c, err := x.begin("", input, func(c *call) {
+		c.offered = []tools.Tool{tool}
+		c.resolve(tool.ID)
+		c.heard = update
+	})
+	if err != nil {
+		return ToolData{}, err
+	}
+	c.show(ToolPending)
+	err = c.run(ctx)
+	x.noteRejection(err)
+	return c.snapshot(), err
+}
+
+// Show shows a call that the agent runs itself, and returns the id that the session has for it. change gets the call as it was shown last; a
+// final status ends the call, and later changes of it are dropped.
+func (x *ExternalTurn) Show(id string, change func(*ToolData)) (callID string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	c := x.own[id]
+	if c == nil {
+		var err error
+		if c, err = x.begin(id, nil, func(*call) {}); err != nil {
+			return ""
+		}
+		x.own[id] = c
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.over {
+		return c.id
+	}
+	change(&c.data)
+	s := c.s
+	c.data.Title, c.data.Output, c.data.Error = s.mask(c.data.Title), s.mask(c.data.Output), s.mask(c.data.Error)
+	if c.data.Metadata != nil {
+		c.data.Metadata = s.maskMetadata(c.data.Metadata)
+	}
+	c.name = c.data.Tool
+	if len(c.data.Input) > 0 && c.raw.Len() == 0 {
+		c.raw.Write(c.data.Input)
+	}
+	switch c.data.Status {
+	case ToolCompleted, ToolError:
+		c.over, c.data.Ended = true, now()
+	case ToolRunning:
+		if c.data.Started.IsZero() {
+			c.data.Started = now()
+		}
+	}
+	s.emit(EventTool, c.data)
+	return c.id
+}
+
+// Ask asks the person about a call that the agent runs itself, by the session's rules and grants.
+func (x *ExternalTurn) Ask(ctx context.Context, r permission.Request) (permission.Reply, error) {
+	r.SessionID = x.a.t.s.ID()
+	reply, err := x.a.t.s.gate.Ask(ctx, r)
+	x.noteRejection(err)
+	return reply, err
+}
+
+// Would says how Ask would answer, without asking.
+func (x *ExternalTurn) Would(ctx context.Context, r permission.Request) permission.Action {
+	r.SessionID = x.a.t.s.ID()
+	return x.a.t.s.gate.Would(ctx, r)
+}
+
+// Question asks the person to choose, as the question tool does. It fails with tools.ErrDismissed where nobody can answer.
+func (x *ExternalTurn) Question(ctx context.Context, callID string, q tools.Question) (string, error) {
+	asker := x.a.t.s.questioner()
+	if asker == nil {
+		return "", tools.ErrDismissed
+	}
+	answers, err := asker.AskQuestions(ctx, &tools.Call{SessionID: x.a.t.s.ID(), MessageID: x.a.id, CallID: callID, Tool: "question"}, []tools.Question{q})
+	if err != nil {
+		return "", err
+	}
+	if len(answers) == 0 || len(answers[0]) == 0 {
+		return "", tools.ErrDismissed
+	}
+	return answers[0][0], nil
+}
+
+// Plan shows the agent's plan as the session's todo list.
+func (x *ExternalTurn) Plan(ctx context.Context, todos []tools.Todo) error {
+	return todoList{x.a.t.s.Head}.Set(ctx, todos)
+}
+
+// Rejected reports that the person rejected a call without saying how to go on.
+func (x *ExternalTurn) Rejected() bool { return x.a.t.rejected.Load() }
+
+func (x *ExternalTurn) noteRejection(err error) {
+	if rejectedWithoutMessage(err) {
+		x.a.t.rejected.Store(true)
+	}
+}

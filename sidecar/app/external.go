@@ -1,0 +1,276 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/agent/provider"
+	"github.com/pillion-dev/pillion/sidecar/config"
+	"github.com/pillion-dev/pillion/sidecar/external"
+	"github.com/pillion-dev/pillion/sidecar/models"
+	"github.com/pillion-dev/pillion/sidecar/trust"
+	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/builtin"
+	"github.com/pillion-dev/pillion/tools/draft/worker"
+	"github.com/pillion-dev/pillion/tools/guard"
+	"github.com/pillion-dev/pillion/tools/paths"
+	"github.com/pillion-dev/pillion/tools/shell/sandbox"
+)
+
+// ExternalAgents are the agents of other makers that the configuration names or that are installed. It implements models.External, and
+// external.Place: it decides where each one works.
+type ExternalAgents struct {
+	app     *App
+	running *external.Agents
+}
+
+func newExternalAgents(a *App) *ExternalAgents {
+	x := &ExternalAgents{app: a}
+	x.running = external.New(external.Options{Place: x, Tools: x.tools, Dir: filepath.Join(a.Place.State, "agents"), Version: a.Place.version, Log: a.O.Log})
+	return x
+}
+
+// all are the agents of a directory, those of the configuration first, then what is installed.
+func (x *ExternalAgents) all(cwd string) []external.Agent {
+	return ExternalAgentsOf(x.app.ConfigOf(cwd), x.app.Place.Home)
+}
+
+// ExternalAgentsOf are the agents that a configuration names and those that are installed, by name. A section of the configuration changes
+// what is known of an agent member by member.
+func ExternalAgentsOf(c *config.Config, home string) (out []external.Agent) {
+	for _, id := range slices.Sorted(maps.Keys(c.Agents)) {
+		set := c.Agents[id]
+		if set.Disabled {
+			continue
+		}
+		known, _ := external.Find(id)
+		a := known.Agent
+		a.ID, a.Reason = id, c.Reason("agents."+id)
+		a.Folders = external.Folders(home, append(slices.Clone(known.Home), set.Folders...))
+		if a.Command = set.ACP; len(a.Command) == 0 {
+			a.Command = known.Installed()
+		}
+		if len(a.Command) == 0 {
+			continue
+		}
+		if set.Name != "" {
+			a.Name = set.Name
+		}
+		if a.Name == "" {
+			a.Name = id
+		}
+		if set.SignIn != "" {
+			a.SignIn = set.SignIn
+		}
+		a.Env, a.Keys, a.Asks = set.Env, append(slices.Clone(a.Keys), set.Keys...), set.Edits == "client"
+		out = append(out, a)
+	}
+	for _, k := range external.KnownAgents() {
+		if _, named := c.Agents[k.ID]; named {
+			continue
+		}
+		if k.Command = k.Installed(); k.Command != nil {
+			k.Folders = external.Folders(home, k.Home)
+			out = append(out, k.Agent)
+		}
+	}
+	return out
+}
+
+// Agents implements models.External.
+func (x *ExternalAgents) Agents(cwd string) (out []models.Info) {
+	for _, a := range x.all(cwd) {
+		out = append(out, models.Info{Origin: strings.Join(a.Command, " "), Model: a.Model()})
+	}
+	return out
+}
+
+// find finds an agent of a directory.
+func (x *ExternalAgents) find(cwd, id string) (external.Agent, bool) {
+	all := x.all(cwd)
+	i := slices.IndexFunc(all, func(a external.Agent) bool { return a.ID == id })
+	if i < 0 {
+		return external.Agent{}, false
+	}
+	return all[i], true
+}
+
+// Agent implements models.External.
+func (x *ExternalAgents) Agent(cwd, id string) (provider.Provider, provider.Model, error) {
+	a, ok := x.find(cwd, id)
+	if !ok {
+		return nil, provider.Model{}, fmt.Errorf("model %q: there is no such agent, or it is not installed; see pillion agents list", external.ProviderID+"/"+id)
+	}
+	return x.running.Provider(a), a.Model(), nil
+}
+
+// WritesItself implements models.External. An agent that is not known any more counts as one, which is the safer answer.
+func (x *ExternalAgents) WritesItself(cwd, id string) bool {
+	a, ok := x.find(cwd, id)
+	return !ok || !a.Asks
+}
+
+// Forget implements models.External.
+func (x *ExternalAgents) Forget(session string) { x.running.Forget(session) }
+
+// tools are those that carry out an agent's requests in a session, in its draft where it works in one.
+func (x *ExternalAgents) tools(s agent.SessionInfo) external.Tools {
+	env := x.app.Sessions.Env(s)
+	list := x.app.Drafts.wrap([]tools.Tool{builtin.ReadText(env), builtin.WriteText(env), builtin.Bash(env)}, s)
+	return external.Tools{Read: list[0], Write: list[1], Bash: list[2], AskCommand: builtin.AskCommand(env)}
+}
+
+// Process implements external.Place. An agent works in the session's draft, as a child of the draft's worker, because only that shares its
+// mounts. One that changes files only by asking its client works beside the project, which is read-only for it. Neither runs in a folder
+// that is not trusted: agents run what a project configures for them (hooks, servers) when they start.
+func (x *ExternalAgents) Process(ctx context.Context, s agent.SessionInfo, a external.Agent) (*external.Process, error) {
+	c := x.app.ConfigOf(s.Cwd)
+	if !c.Trusted() {
+		root := trust.RealPath(paths.Worktree(s.Cwd))
+		return nil, fmt.Errorf("the folder %s is not trusted, and agents run what a project configures for them; run: pillion trust %s", root, trust.QuoteArg(root))
+	}
+	if err := a.Reason.Check(); err != nil {
+		return nil, err
+	}
+	program, err := exec.LookPath(a.Command[0])
+	if err != nil {
+		return nil, err
+	}
+	argv := append([]string{program}, a.Command[1:]...)
+	environ := guard.Environ(guard.Agent, program)
+	var writable []string
+	for _, f := range a.Folders {
+		// Landlock names what exists, and an agent that may not make its folder cannot sign in.
+		if filepath.Ext(f) == "" {
+			_ = os.MkdirAll(f, 0o700)
+		}
+		if _, err := os.Stat(f); err == nil {
+			writable = append(writable, f)
+		}
+	}
+	o, err := x.app.Drafts.of(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	if o == nil {
+		if !a.Asks {
+			return nil, fmt.Errorf("%s changes files by itself, so it works in a draft only, and this session has none: choose it for the whole session, or set \"review\": \"draft\"", a.Name)
+		}
+		return x.beside(s, argv, environ, writable)
+	}
+	w, err := o.worker(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	names := o.translation()
+	for i, v := range argv {
+		argv[i] = string(names.in([]byte(v)))
+	}
+	return &external.Process{Cwd: o.inside(s.Cwd), Held: true, Worked: o.worked(),
+		Start: func(ctx context.Context, more []string, stderr io.Writer) (external.Program, error) {
+			return w.StartProgram(ctx, worker.ProgramSpec{Argv: argv, Dir: o.inside(s.Cwd), Env: append(environ[:len(environ):len(environ)], more...), Writable: writable}, stderr)
+		}}, nil
+}
+
+// beside runs an agent that asks its client for each change. The kernel keeps it to that: the project is not among what it may write.
+func (x *ExternalAgents) beside(s agent.SessionInfo, argv, environ, writable []string) (*external.Process, error) {
+	own := filepath.Join(x.app.Place.State, "agents", "work")
+	if err := os.MkdirAll(own, 0o700); err != nil {
+		return nil, err
+	}
+	box := sandbox.New(sandbox.Options{Root: own, Dir: s.Cwd, Home: x.app.Place.Home, Writable: writable, Network: true})
+	// A project below the temporary folder, or below what else is writable, is made read-only in it.
+	root := trust.RealPath(paths.Worktree(s.Cwd))
+	if slices.ContainsFunc(box.Writable, func(w string) bool { return paths.Within(w, root) }) {
+		if !box.Support.Mounts {
+			return nil, fmt.Errorf(`%s lies in a folder that programs may write to, and nothing here can keep it read-only; set agents.NAME.edits to "draft"`, root)
+		}
+		box.ReadOnly = append(box.ReadOnly, root)
+	}
+	program, args, err := box.Argv(argv[0], argv[1:])
+	if err != nil {
+		return nil, fmt.Errorf(`nothing here can keep the project read-only for it (%w); set agents.NAME.edits to "draft"`, err)
+	}
+	return &external.Process{Cwd: s.Cwd, Start: func(_ context.Context, more []string, stderr io.Writer) (external.Program, error) {
+		helper := box.ForHelper()
+		defer helper.Close() // of nil too
+		cmd := guard.Command(guard.Agent, append([]string{program}, args...)...)
+		cmd.Dir, cmd.Env = s.Cwd, box.Environ(append(environ[:len(environ):len(environ)], more...))
+		if helper != nil {
+			cmd.ExtraFiles = []*os.File{helper}
+			// The helper's command line says that it is supervised, which ForHelper has just decided.
+			if program, args, err = box.Argv(argv[0], argv[1:]); err != nil {
+				return nil, err
+			}
+			cmd.Args = append([]string{program}, args...)
+		}
+		guard.OwnGroup(cmd)
+		if cmd.SysProcAttr == nil { // Windows has no groups
+			cmd.SysProcAttr = &syscall.SysProcAttr{}
+		}
+		box.Attributes(cmd.SysProcAttr)
+		p, err := external.Start(cmd, stderr)
+		box.Supervise() // also after a failed start: it ends then
+		if err == nil {
+			go func() { // ends with the program
+				<-p.Exited()
+				box.Release(cmd.Process.Pid)
+			}()
+		}
+		return p, err
+	}}, nil
+}
+
+// worked returns a function that records what the draft changed since its last call, with what the project had there. The sooner this
+// happens after a write, the less of the person's own typing can come between the two.
+func (o *openDraft) worked() func() {
+	var mu sync.Mutex
+	since := time.Now()
+	return func() {
+		mu.Lock()
+		defer mu.Unlock()
+		from := since
+		since = time.Now()
+		if err := o.Record(from, o.ignored()); err != nil {
+			o.app.O.Log.Warn("recording what an agent did", "draft", o.Dir, "err", err)
+		}
+	}
+}
+
+// close ends all agents.
+func (x *ExternalAgents) close() { x.running.Close() }
+
+// Try starts an agent for a session, opens its conversation, and says what it offers. The error says what a person can do.
+func (x *ExternalAgents) Try(ctx context.Context, s agent.SessionInfo, id string) (string, error) {
+	a, ok := x.find(s.Cwd, id)
+	if !ok {
+		_, _, err := x.Agent(s.Cwd, id)
+		return "", err
+	}
+	defer x.app.Drafts.discard(s.ID)
+	return x.running.Try(ctx, a, s)
+}
+
+// discard drops a session's draft, which nothing of worth was done in.
+func (d *Drafts) discard(session string) {
+	d.mu.Lock()
+	o := d.open[session]
+	delete(d.open, session)
+	d.mu.Unlock()
+	if o != nil {
+		o.stop()
+		_ = o.Drop()
+		o.release()
+	}
+}

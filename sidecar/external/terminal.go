@@ -1,0 +1,188 @@
+package external
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/pillion-dev/pillion/agent"
+	"github.com/pillion-dev/pillion/lspbridge/rpc"
+	"github.com/pillion-dev/pillion/sidecar/protocol"
+	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/permission"
+)
+
+// terminal is a command that the agent has its client run: a call of our tool bash, with its rules, its sandbox and its card.
+type terminal struct {
+	kill context.CancelFunc
+	done chan struct{} // closed when the call has ended
+
+	mu    sync.Mutex
+	out   string                       // guarded by mu: the output so far; at most what the tool shows of a running command
+	limit int                          // bytes that the agent wants; 0: all
+	exit  *protocol.TerminalExitStatus // guarded by mu; nil while it runs
+}
+
+// commandLimit is how long a command of an agent may run, in milliseconds: a day, because the agent itself ends it when it takes too long.
+const commandLimit = 24 * 60 * 60 * 1000
+
+// refusedExit is the exit code of a command that was not run, as a shell has it for one that it may not execute.
+const refusedExit = 126
+
+func (t *turn) createTerminal(_ context.Context, params json.RawMessage) (any, error) {
+	var p protocol.CreateTerminalRequest
+	if err := protocol.Decode(params, &p); err != nil {
+		return nil, rpc.InvalidParams("%s", err)
+	}
+	line := p.Command
+	if len(p.Args) > 0 {
+		line = commandLine(append([]string{p.Command}, p.Args...))
+	}
+	// Written out, so that the analysis and the person see what the command gets.
+	for i := len(p.Env) - 1; i >= 0; i-- {
+		line = "export " + p.Env[i].Name + "=" + quote(p.Env[i].Value) + "; " + line
+	}
+	input := map[string]any{"command": line, "timeout": commandLimit}
+	if p.Cwd != "" {
+		input["workdir"] = p.Cwd
+	}
+	// The command may outlive the request that starts it, but not the prompt.
+	ctx, cancel := context.WithCancel(t.ctx)
+	x := &terminal{kill: cancel, done: make(chan struct{})}
+	if p.OutputByteLimit != nil {
+		x.limit = int(max(*p.OutputByteLimit, 0))
+	}
+	t.link.mu.Lock()
+	t.lastID++
+	id := fmt.Sprintf("terminal_%d", t.lastID)
+	t.terminals[id] = x
+	t.link.mu.Unlock()
+	t.calls.Add(1) // this request is counted too, so the group is not empty here
+	go func() {
+		defer t.calls.Done()
+		defer close(x.done)
+		defer cancel()
+		d, err := t.run(ctx, t.agents.o.Tools(t.info).Bash, input, x.heard)
+		x.end(d, err)
+	}()
+	return protocol.CreateTerminalResponse{TerminalID: id}, nil
+}
+
+// heard takes the output of the running command.
+func (x *terminal) heard(u tools.Update) {
+	if out, ok := u.Metadata["output"].(string); ok {
+		x.mu.Lock()
+		x.out = out
+		x.mu.Unlock()
+	}
+}
+
+// end notes how the command ended. One that was not run says why in its output, which the agent's model reads.
+func (x *terminal) end(d agent.ToolData, err error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if body, _, ok := strings.Cut(d.Output, "\n\n<bash_metadata>"); ok {
+		if x.out = body; body == "(no output)" {
+			x.out = ""
+		}
+	}
+	x.exit = &protocol.TerminalExitStatus{}
+	code := int64(-1)
+	switch v := d.Metadata["exit"].(type) {
+	case int:
+		code = int64(v)
+	case float64: // of a draft's worker, by way of JSON
+		code = int64(v)
+	}
+	if s, ok := d.Metadata["signal"].(string); ok {
+		x.exit.Signal = s
+	}
+	if err != nil && code < 0 {
+		code = refusedExit
+		text := d.Error
+		var no *permission.RejectedError
+		if errors.As(err, &no) && no.Message != "" {
+			text = "The user rejected this command and says: " + no.Message
+		}
+		x.out = strings.TrimLeft(x.out+"\n"+text, "\n")
+	}
+	if code >= 0 {
+		x.exit.ExitCode = &code
+	}
+}
+
+// state is the output so far, whether its beginning is missing, and how the command ended; nil while it runs.
+func (x *terminal) state() (out string, truncated bool, exit *protocol.TerminalExitStatus) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	out = x.out
+	if x.limit > 0 && len(out) > x.limit {
+		out, truncated = out[len(out)-x.limit:], true
+		for len(out) > 0 && !utf8.RuneStart(out[0]) {
+			out = out[1:]
+		}
+	}
+	return out, truncated, x.exit
+}
+
+// terminal finds the terminal that a request names.
+func (t *turn) terminal(params json.RawMessage) (x *terminal, id string, err error) {
+	var p protocol.TerminalOutputRequest // all these requests have the same members
+	if err := protocol.Decode(params, &p); err != nil {
+		return nil, "", rpc.InvalidParams("%s", err)
+	}
+	t.link.mu.Lock()
+	defer t.link.mu.Unlock()
+	if x = t.terminals[p.TerminalID]; x == nil {
+		return nil, "", protocol.NotFound("there is no terminal %s", p.TerminalID)
+	}
+	return x, p.TerminalID, nil
+}
+
+func (t *turn) terminalOutput(_ context.Context, params json.RawMessage) (any, error) {
+	x, _, err := t.terminal(params)
+	if err != nil {
+		return nil, err
+	}
+	out, truncated, exit := x.state()
+	return protocol.TerminalOutputResponse{Output: out, Truncated: truncated, ExitStatus: exit}, nil
+}
+
+func (t *turn) waitForTerminal(ctx context.Context, params json.RawMessage) (any, error) {
+	x, _, err := t.terminal(params)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-x.done:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	_, _, exit := x.state()
+	return protocol.WaitForTerminalExitResponse{ExitCode: exit.ExitCode, Signal: exit.Signal}, nil
+}
+
+func (t *turn) killTerminal(_ context.Context, params json.RawMessage) (any, error) {
+	x, _, err := t.terminal(params)
+	if err != nil {
+		return nil, err
+	}
+	x.kill()
+	return protocol.KillTerminalResponse{}, nil
+}
+
+func (t *turn) releaseTerminal(_ context.Context, params json.RawMessage) (any, error) {
+	x, id, err := t.terminal(params)
+	if err != nil {
+		return nil, err
+	}
+	x.kill()
+	t.link.mu.Lock()
+	delete(t.terminals, id)
+	t.link.mu.Unlock()
+	return protocol.ReleaseTerminalResponse{}, nil
+}

@@ -1,0 +1,206 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// rider is a project, a person's settings with one external agent, and this program.
+type rider struct {
+	t            *testing.T
+	dir          string
+	env          []string
+	state, conf  string
+	said, warned string // of the last run
+}
+
+// newRider makes a project in which the agent acp/fake can be used. more are members of the agent's row, as JSON.
+func newRider(t *testing.T, more string) *rider {
+	r := &rider{t: t, dir: t.TempDir(), env: draftEnv(t), state: t.TempDir()}
+	for _, e := range r.env {
+		if home, ok := strings.CutPrefix(e, "XDG_CONFIG_HOME="); ok {
+			r.conf = filepath.Join(home, "pillion", "pillion.jsonc")
+		}
+	}
+	r.configure(more, "")
+	write(t, filepath.Join(r.dir, "a.txt"), "one\n")
+	if out, err := exec.Command("git", "-C", r.dir, "init", "-q").CombinedOutput(); err != nil {
+		t.Fatalf("%v %s", err, out)
+	}
+	return r
+}
+
+// configure writes the person's settings.
+func (r *rider) configure(row, rest string) {
+	r.t.Helper()
+	if err := os.MkdirAll(filepath.Dir(r.conf), 0o700); err != nil {
+		r.t.Fatal(err)
+	}
+	self, state := string(mustJSON(os.Args[0])), string(mustJSON(r.state))
+	write(r.t, r.conf, `{"lsp": false, `+rest+` "agents": {"fake": {"acp": [`+self+`], "env": {"FAKE_AGENT": "1", "FAKE_AGENT_STATE": `+state+`}, "folders": [`+state+`]`+row+`}}}`)
+}
+
+// run runs prompts with the agent and returns the exit code.
+func (r *rider) run(approve string, args ...string) int {
+	r.t.Helper()
+	cmd := exec.Command(os.Args[0], append([]string{"run", "--plain", "--trust", "--model", "acp/fake", "--approve", approve}, args...)...)
+	var out, errs bytes.Buffer
+	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = r.env, r.dir, &out, &errs
+	_ = cmd.Run()
+	r.said, r.warned = out.String(), errs.String()
+	return cmd.ProcessState.ExitCode()
+}
+
+func (r *rider) file(name string) string {
+	b, err := os.ReadFile(filepath.Join(r.dir, name))
+	if err != nil {
+		return "(none)"
+	}
+	return string(b)
+}
+
+// wants reports texts that the last run did not print.
+func (r *rider) wants(texts ...string) {
+	r.t.Helper()
+	for _, x := range texts {
+		if !strings.Contains(r.said+r.warned, x) {
+			r.t.Errorf("%q is missing in:\n%s\n---\n%s", x, r.said, r.warned)
+		}
+	}
+}
+
+// Whatever the agent does, by itself or through its client, nothing is in the project before it is accepted, and all of it afterwards.
+func TestAnExternalAgentWorksInADraft(t *testing.T) {
+	r := newRider(t, "")
+	work := "self a.txt two\nwrite b.txt new\nread b.txt\nrun cat a.txt b.txt; echo log > c.txt\nsay done"
+	before := tree(t, r.dir, true)
+	r.run("none", work)
+	sameTree(t, "rejected", before, tree(t, r.dir, true))
+	r.wants(`b.txt is "new\n"`, "exit 0: two\nnew", "done")
+	if code := r.run("all", work); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	if a, b, c := r.file("a.txt"), r.file("b.txt"), r.file("c.txt"); a != "two\n" || b != "new\n" || c != "log\n" {
+		t.Errorf("%q %q %q\n%s%s", a, b, c, r.said, r.warned)
+	}
+}
+
+// An agent that only asks its client is reviewed write by write, and the kernel keeps it to that.
+func TestAnExternalAgentThatAsksItsClient(t *testing.T) {
+	r := newRider(t, `, "edits": "client"`)
+	r.run("none", "write b.txt new\nsay never said")
+	if r.file("b.txt") != "(none)" {
+		t.Errorf("written without approval: %s", r.file("b.txt"))
+	}
+	r.run("all", "read a.txt\nself a.txt two\nwrite b.txt new\nsay done")
+	r.wants(`a.txt is "one\n"`, "failed: open ", "done")
+	if a, b := r.file("a.txt"), r.file("b.txt"); a != "one\n" || b != "new\n" {
+		t.Errorf("%q %q\n%s%s", a, b, r.said, r.warned)
+	}
+}
+
+// The agent's requests for permission are decided by Pillion's rules, and its own "always" is never chosen.
+func TestAnExternalAgentAsksByPillionsRules(t *testing.T) {
+	r := newRider(t, "")
+	r.run("none", "ask-run curl http://127.0.0.1:9/x\nsay never said")
+	r.wants("not allowed: curl")
+	r.configure("", `"permission": {"bash": {"touch *": "allow", "rm *": "deny"}},`)
+	r.run("none", "ask-run touch made\nask-run ls\nask-run rm -f a.txt\nsay done")
+	r.wants("ran: a.txt\nmade", "not allowed: rm", "done")
+	if r.file("made") != "(none)" || r.file("a.txt") != "one\n" {
+		t.Error("a command reached the project")
+	}
+}
+
+// A dead agent says why, and the next prompt goes on with the conversation that it had.
+func TestAnExternalAgentDiesAndComesBack(t *testing.T) {
+	r := newRider(t, "")
+	if code := r.run("all", "say hello\ndie"); code == 0 {
+		t.Error("the run succeeded")
+	}
+	r.wants("hello", "fake stopped (exit status 3: fatal: out of cheese)")
+	r.run("all", "--continue", "recall")
+	r.wants("I remember 3 lines")
+	if strings.Contains(r.said, "replayed") {
+		t.Errorf("the replay was shown:\n%s", r.said)
+	}
+}
+
+// Without a way to load a conversation the new process is told in words what was said.
+func TestAnExternalAgentIsToldWhatWasSaid(t *testing.T) {
+	r := newRider(t, "")
+	b, err := os.ReadFile(r.conf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, r.conf, strings.Replace(string(b), `, "FAKE_AGENT_STATE": `+string(mustJSON(r.state)), "", 1))
+	r.run("all", "say the word is fish")
+	r.run("all", "--continue", "say second")
+	// The transcript is part of the prompt, whose lines the agent carries out: it says the first line again.
+	if n := strings.Count(r.said, "the word is fish"); n == 0 {
+		t.Errorf("%s%s", r.said, r.warned)
+	}
+}
+
+// Its environment has no keys but those that it is given, signing in is the maker's business, and an untrusted folder starts no agent.
+func TestAnExternalAgentsSurroundings(t *testing.T) {
+	r := newRider(t, `, "keys": ["FAKE_API_KEY"]`)
+	r.env = append(r.env, "FAKE_API_KEY=mine", "OTHER_API_KEY=not-mine")
+	r.run("all", "env FAKE_API_KEY\nenv OTHER_API_KEY\nplan think hard")
+	r.wants("FAKE_API_KEY=mine", "OTHER_API_KEY=\n")
+	if strings.Contains(r.said, "not-mine") {
+		t.Error("a key was handed on")
+	}
+	r.env = append(r.env, "FAKE_AGENT_SIGNED_OUT=1")
+	r.configure(`, "sign_in": "fake login"`, "")
+	r.run("all", "say hello")
+	r.wants("fake needs you to sign in: run fake login in a terminal")
+	cmd := exec.Command(os.Args[0], "run", "--plain", "--model", "acp/fake", "--approve", "all", "say hello")
+	cmd.Env, cmd.Dir = r.env, r.dir
+	out, _ := cmd.CombinedOutput()
+	if !bytes.Contains(out, []byte("is not trusted, and agents run what a project configures for them")) {
+		t.Errorf("%s", out)
+	}
+}
+
+// pillion agents: what is there, adding one, and trying it.
+func TestAgentsCommand(t *testing.T) {
+	r := newRider(t, "")
+	pillion := func(args ...string) string {
+		cmd := exec.Command(os.Args[0], args...)
+		cmd.Env, cmd.Dir = r.env, r.dir
+		out, _ := cmd.CombinedOutput()
+		return string(out)
+	}
+	var rows []map[string]any
+	for line := range strings.Lines(pillion("agents", "list", "--json")) {
+		var row map[string]any
+		if err := json.Unmarshal([]byte(line), &row); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		rows = append(rows, row)
+	}
+	found := map[string]any{}
+	for _, row := range rows {
+		found[row["id"].(string)] = row["model"]
+	}
+	if _, ok := found["claude"]; !ok || found["fake"] != "acp/fake" {
+		t.Errorf("%v", found)
+	}
+	if out := pillion("agents", "test", "fake", "--trust"); !strings.Contains(out, "fake answers") {
+		t.Errorf("%s", out)
+	}
+	registry := filepath.Join(t.TempDir(), "registry.json")
+	write(t, registry, `{"version": "1.0.0", "agents": [{"id": "stranger", "name": "Stranger", "version": "1.2.3", "description": "x", "distribution": {"npx": {"package": "stranger@1.2.3", "args": ["--acp"]}}}]}`)
+	if out := pillion("agents", "add", "stranger", "--registry", registry, "--approve", "all"); !strings.Contains(out, "acp/stranger") {
+		t.Errorf("%s", out)
+	}
+	if b, _ := os.ReadFile(r.conf); !strings.Contains(string(b), `"stranger"`) || !strings.Contains(string(b), `"--acp"`) || !strings.Contains(string(b), `"fake"`) {
+		t.Errorf("%s", b)
+	}
+}

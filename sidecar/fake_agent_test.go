@@ -1,0 +1,256 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	coder "github.com/coder/acp-go-sdk"
+)
+
+// fakeAgent is an external agent over another implementation of the protocol. Each line of a prompt is one thing that it does; anything else
+// is ignored, so that what Pillion adds to a prompt does no harm. Its conversations are files in FAKE_AGENT_STATE.
+//
+//	say TEXT · write PATH TEXT · self PATH TEXT · read PATH · run COMMAND · ask-run COMMAND · ask-edit PATH TEXT · plan TEXT
+//	die · hang · recall · env NAME
+type fakeAgent struct {
+	conn *coder.AgentSideConnection
+
+	mu     sync.Mutex
+	cancel map[coder.SessionId]context.CancelFunc // guarded by mu
+	cwd    map[coder.SessionId]string             // guarded by mu
+	calls  int                                    // guarded by mu
+}
+
+// runFakeAgent serves on standard input and output until the client goes.
+func runFakeAgent() {
+	a := &fakeAgent{cancel: map[coder.SessionId]context.CancelFunc{}, cwd: map[coder.SessionId]string{}}
+	a.conn = coder.NewAgentSideConnection(a, os.Stdout, os.Stdin)
+	<-a.conn.Done()
+}
+
+func (a *fakeAgent) file(id coder.SessionId) string {
+	return filepath.Join(os.Getenv("FAKE_AGENT_STATE"), string(id))
+}
+
+func (a *fakeAgent) Authenticate(context.Context, coder.AuthenticateRequest) (coder.AuthenticateResponse, error) {
+	return coder.AuthenticateResponse{}, nil
+}
+
+func (a *fakeAgent) Initialize(_ context.Context, p coder.InitializeRequest) (coder.InitializeResponse, error) {
+	if !p.ClientCapabilities.Fs.ReadTextFile || !p.ClientCapabilities.Fs.WriteTextFile || !p.ClientCapabilities.Terminal {
+		return coder.InitializeResponse{}, fmt.Errorf("the client offers too little: %+v", p.ClientCapabilities)
+	}
+	return coder.InitializeResponse{ProtocolVersion: coder.ProtocolVersionNumber, AgentCapabilities: coder.AgentCapabilities{LoadSession: os.Getenv("FAKE_AGENT_STATE") != ""}}, nil
+}
+
+func (a *fakeAgent) Cancel(_ context.Context, p coder.CancelNotification) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if c := a.cancel[p.SessionId]; c != nil {
+		c()
+	}
+	return nil
+}
+
+func (a *fakeAgent) NewSession(_ context.Context, p coder.NewSessionRequest) (coder.NewSessionResponse, error) {
+	if os.Getenv("FAKE_AGENT_SIGNED_OUT") != "" {
+		return coder.NewSessionResponse{}, coder.NewAuthRequired(nil)
+	}
+	id := coder.SessionId(fmt.Sprintf("fake-%d", os.Getpid()))
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.cwd[id] = p.Cwd
+	return coder.NewSessionResponse{SessionId: id}, nil
+}
+
+// LoadSession replays what was said, as the protocol asks.
+func (a *fakeAgent) LoadSession(ctx context.Context, p coder.LoadSessionRequest) (coder.LoadSessionResponse, error) {
+	b, err := os.ReadFile(a.file(p.SessionId))
+	if err != nil {
+		return coder.LoadSessionResponse{}, err
+	}
+	a.mu.Lock()
+	a.cwd[p.SessionId] = p.Cwd
+	a.mu.Unlock()
+	_ = a.conn.SessionUpdate(ctx, coder.SessionNotification{SessionId: p.SessionId, Update: coder.UpdateAgentMessageText("replayed: " + string(b))})
+	return coder.LoadSessionResponse{}, nil
+}
+
+func (a *fakeAgent) CloseSession(context.Context, coder.CloseSessionRequest) (coder.CloseSessionResponse, error) {
+	return coder.CloseSessionResponse{}, nil
+}
+func (a *fakeAgent) ListSessions(context.Context, coder.ListSessionsRequest) (coder.ListSessionsResponse, error) {
+	return coder.ListSessionsResponse{}, nil
+}
+func (a *fakeAgent) ResumeSession(context.Context, coder.ResumeSessionRequest) (coder.ResumeSessionResponse, error) {
+	return coder.ResumeSessionResponse{}, nil
+}
+func (a *fakeAgent) SetSessionConfigOption(context.Context, coder.SetSessionConfigOptionRequest) (coder.SetSessionConfigOptionResponse, error) {
+	return coder.SetSessionConfigOptionResponse{}, nil
+}
+func (a *fakeAgent) SetSessionMode(context.Context, coder.SetSessionModeRequest) (coder.SetSessionModeResponse, error) {
+	return coder.SetSessionModeResponse{}, nil
+}
+
+func (a *fakeAgent) Prompt(ctx context.Context, p coder.PromptRequest) (coder.PromptResponse, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	a.mu.Lock()
+	a.cancel[p.SessionId] = cancel
+	cwd := a.cwd[p.SessionId]
+	a.mu.Unlock()
+	var text strings.Builder
+	for _, b := range p.Prompt {
+		if b.Text != nil {
+			text.WriteString(b.Text.Text + "\n")
+		}
+	}
+	if os.Getenv("FAKE_AGENT_STATE") != "" {
+		f, err := os.OpenFile(a.file(p.SessionId), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
+			return coder.PromptResponse{}, err
+		}
+		fmt.Fprint(f, text.String())
+		_ = f.Close()
+	}
+	for line := range strings.Lines(text.String()) {
+		if err := a.do(ctx, p.SessionId, cwd, strings.TrimSpace(line)); err != nil {
+			a.say(ctx, p.SessionId, "failed: "+err.Error())
+		}
+		if ctx.Err() != nil {
+			return coder.PromptResponse{StopReason: coder.StopReasonCancelled}, nil
+		}
+	}
+	return coder.PromptResponse{StopReason: coder.StopReasonEndTurn}, nil
+}
+
+func (a *fakeAgent) say(ctx context.Context, id coder.SessionId, text string) {
+	_ = a.conn.SessionUpdate(context.WithoutCancel(ctx), coder.SessionNotification{SessionId: id, Update: coder.UpdateAgentMessageText(text + "\n")})
+}
+
+// call shows a call of the agent's own and returns its id.
+func (a *fakeAgent) call(ctx context.Context, id coder.SessionId, title string, kind coder.ToolKind, input any) coder.ToolCallId {
+	a.mu.Lock()
+	a.calls++
+	call := coder.ToolCallId(fmt.Sprintf("own_%d", a.calls))
+	a.mu.Unlock()
+	_ = a.conn.SessionUpdate(ctx, coder.SessionNotification{SessionId: id, Update: coder.StartToolCall(call, title, coder.WithStartKind(kind), coder.WithStartStatus(coder.ToolCallStatusInProgress), coder.WithStartRawInput(input))})
+	return call
+}
+
+// ask asks for a permission, and reports whether it was given.
+func (a *fakeAgent) ask(ctx context.Context, id coder.SessionId, call coder.ToolCallId, title string, kind coder.ToolKind, input any, content []coder.ToolCallContent) (bool, error) {
+	r, err := a.conn.RequestPermission(ctx, coder.RequestPermissionRequest{SessionId: id,
+		ToolCall: coder.ToolCallUpdate{ToolCallId: call, Title: &title, Kind: &kind, RawInput: input, Content: content},
+		Options: []coder.PermissionOption{{OptionId: "always", Name: "Always", Kind: coder.PermissionOptionKindAllowAlways}, {OptionId: "yes", Name: "Yes", Kind: coder.PermissionOptionKindAllowOnce},
+			{OptionId: "no", Name: "No", Kind: coder.PermissionOptionKindRejectOnce}}})
+	if err != nil || r.Outcome.Selected == nil {
+		return false, err
+	}
+	if r.Outcome.Selected.OptionId == "always" {
+		return false, fmt.Errorf("the client gave an always of its own")
+	}
+	return r.Outcome.Selected.OptionId == "yes", nil
+}
+
+// end ends a call of the agent's own.
+func (a *fakeAgent) end(ctx context.Context, id coder.SessionId, call coder.ToolCallId, ok bool, text string) {
+	status := coder.ToolCallStatusCompleted
+	if !ok {
+		status = coder.ToolCallStatusFailed
+	}
+	_ = a.conn.SessionUpdate(context.WithoutCancel(ctx), coder.SessionNotification{SessionId: id, Update: coder.UpdateToolCall(call, coder.WithUpdateStatus(status), coder.WithUpdateContent([]coder.ToolCallContent{coder.ToolContent(coder.TextBlock(text))}))})
+}
+
+// do carries out one line of a prompt.
+func (a *fakeAgent) do(ctx context.Context, id coder.SessionId, cwd, line string) error {
+	verb, rest, _ := strings.Cut(line, " ")
+	name, text, _ := strings.Cut(rest, " ")
+	path := filepath.Join(cwd, name)
+	switch verb {
+	case "say":
+		a.say(ctx, id, rest)
+	case "env":
+		a.say(ctx, id, rest+"="+os.Getenv(rest))
+	case "recall":
+		b, err := os.ReadFile(a.file(id))
+		if err != nil {
+			return err
+		}
+		a.say(ctx, id, fmt.Sprintf("I remember %d lines", strings.Count(string(b), "\n")))
+	case "plan":
+		_ = a.conn.SessionUpdate(ctx, coder.SessionNotification{SessionId: id, Update: coder.UpdatePlan(coder.PlanEntry{Content: rest, Priority: coder.PlanEntryPriorityHigh, Status: coder.PlanEntryStatusInProgress})})
+	case "die":
+		fmt.Fprintln(os.Stderr, "fatal: out of cheese")
+		os.Exit(3)
+	case "hang":
+		a.say(ctx, id, "hanging")
+		<-ctx.Done()
+	case "read":
+		r, err := a.conn.ReadTextFile(ctx, coder.ReadTextFileRequest{SessionId: id, Path: path})
+		if err != nil {
+			return err
+		}
+		a.say(ctx, id, fmt.Sprintf("%s is %q", name, r.Content))
+	case "write":
+		if _, err := a.conn.WriteTextFile(ctx, coder.WriteTextFileRequest{SessionId: id, Path: path, Content: text + "\n"}); err != nil {
+			return err
+		}
+	case "self":
+		call := a.call(ctx, id, "Edit "+name, coder.ToolKindEdit, map[string]any{"file_path": path})
+		err := os.WriteFile(path, []byte(text+"\n"), 0o644)
+		a.end(ctx, id, call, err == nil, "done")
+		return err
+	case "ask-edit":
+		call := a.call(ctx, id, "Edit "+name, coder.ToolKindEdit, map[string]any{"file_path": path})
+		ok, err := a.ask(ctx, id, call, "Edit "+name, coder.ToolKindEdit, map[string]any{"file_path": path}, []coder.ToolCallContent{coder.ToolDiffContent(path, text+"\n")})
+		if ok {
+			err = os.WriteFile(path, []byte(text+"\n"), 0o644)
+		}
+		a.end(ctx, id, call, ok && err == nil, "done")
+		return err
+	case "ask-run":
+		call := a.call(ctx, id, rest, coder.ToolKindExecute, map[string]any{"command": rest})
+		ok, err := a.ask(ctx, id, call, rest, coder.ToolKindExecute, map[string]any{"command": rest}, nil)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			a.end(ctx, id, call, false, "rejected")
+			a.say(ctx, id, "not allowed: "+rest)
+			return nil
+		}
+		cmd := exec.CommandContext(ctx, "bash", "-c", rest)
+		cmd.Dir = cwd
+		out, err := cmd.CombinedOutput()
+		a.end(ctx, id, call, err == nil, string(out))
+		a.say(ctx, id, "ran: "+strings.TrimSpace(string(out)))
+	case "run":
+		r, err := a.conn.CreateTerminal(ctx, coder.CreateTerminalRequest{SessionId: id, Command: rest, Cwd: &cwd})
+		if err != nil {
+			return err
+		}
+		end, err := a.conn.WaitForTerminalExit(ctx, coder.WaitForTerminalExitRequest{SessionId: id, TerminalId: r.TerminalId})
+		if err != nil {
+			return err
+		}
+		out, err := a.conn.TerminalOutput(ctx, coder.TerminalOutputRequest{SessionId: id, TerminalId: r.TerminalId})
+		if err != nil {
+			return err
+		}
+		if _, err := a.conn.ReleaseTerminal(ctx, coder.ReleaseTerminalRequest{SessionId: id, TerminalId: r.TerminalId}); err != nil {
+			return err
+		}
+		code := -1
+		if end.ExitCode != nil {
+			code = *end.ExitCode
+		}
+		a.say(ctx, id, fmt.Sprintf("exit %d: %s", code, strings.TrimSpace(out.Output)))
+	}
+	return nil
+}
