@@ -336,7 +336,7 @@ func (u *updater) replace(i, start, n int, lines []Line, pass int) error {
 		if rival := replace.Rival(strings.Join(t.lines, "\n"), oldTexts(lines), start, n); rival >= 0 && len(h.Context) == 0 && h.OldStart == 0 && !h.EOF {
 			return u.ambiguous(h, []int{start, rival})
 		}
-		merged, ok := replace.Merge(oldTexts(lines), have, newTexts(lines))
+		merged, ok := replace.MergeIn(t.lines, oldTexts(lines), have, newTexts(lines))
 		if !ok {
 			return u.conflict(h, start, n)
 		}

@@ -46,6 +46,7 @@ var deliberate = []struct {
 	{"oldString without its line's indentation, which comes back below new lines", "only the first line is indented", "all lines get the file's indentation",
 		[]string{"without the indentation, comes back below a new line"}},
 	{"oldString begins or ends with a line break, found inside a line", "replaced there", "refused", []string{"boundary, newlines around", "boundary, newlines shared with new"}},
+	{"oldString of several lines begins with indentation, found inside a line", "replaced there", "refused", []string{"boundary, two lines inside"}},
 	{"oldString found inside a longer word", "replaced", "refused", []string{"boundary, within a word", "white space, not within a word"}},
 	{"replaceAll, and one of the places is inside a longer word", "replaced too", "that place is left",
 		[]string{"boundary, once within a word, once not, all", "boundary, overlapping the end of a word, all"}},

@@ -129,6 +129,7 @@ func (q *query) fit(p place, new string) (f fitted, ok bool) {
 	// Line by line first: it keeps more of the file. Where that is refused, the words may still be the same with other
 	// breaks.
 	m := newMerger(base, have, theirs)
+	m.style = styleOf(strings.Split(q.src.text, "\n"))
 	lines, ok := m.merge()
 	if !ok {
 		if lines, ok = m.reflow(); !ok {

@@ -56,6 +56,10 @@ func (m *merger) indentation() func(int, string) (string, bool) {
 	}
 	switch {
 	case asFile > 0 && asQuoted == 0 && len(shallowest(m.theirs)) >= len(shallowest(m.ours)):
+		if m.wraps() {
+			// Lines that the change puts into a block stand deeper than quoted; that the file has them as deep may be chance.
+			return func(_ int, in string) (string, bool) { return in, false }
+		}
 		return same
 	case asFile > 0 && asQuoted == 0 && shallowest(m.base) != "":
 		// New lines less deep than the block in the file, quoted at a depth between the two: moved along with the quotation, or meant as
@@ -70,6 +74,9 @@ func (m *merger) indentation() func(int, string) (string, bool) {
 	case asNeither > 0 && asQuoted == 0 && shallowest(m.theirs) != shallowest(m.base): // moved, from which depth?
 		return func(_ int, in string) (string, bool) { return in, false }
 	case asQuoted == 0 && shallowest(m.theirs) == shallowest(m.ours) && shallowest(m.base) != shallowest(m.ours):
+		if asFile == 0 && shallowest(m.base) != "" { // written at the file's depth, or moved there by the change: no line is in both texts to tell
+			return func(_ int, in string) (string, bool) { return in, false }
+		}
 		return same
 	}
 	// Neither the quotation nor the new text shows any structure, so only the lines beside can tell.
@@ -106,11 +113,18 @@ func (m *merger) indentation() func(int, string) (string, bool) {
 			return to, known
 		}
 	}
+	// One depth alone may have been moved, or counted in another unit; the new lines' own unit tells, where the file has one.
+	if level := oneLevel(m.theirs); flat && m.style.unit > 0 && level > 0 && level != m.style.unit {
+		if from, ok := only(indents(m.theirs)); ok && from == ' ' {
+			return func(_ int, in string) (string, bool) { return is[0], in == was[0] }
+		}
+	}
 	return func(j int, in string) (string, bool) {
 		if j == 0 && first && in == was[0] {
 			return is[0], true
 		}
-		return rule(in), true
+		out, ok := rule(in)
+		return out, ok && m.style.allows(out)
 	}
 }
 
@@ -209,6 +223,66 @@ func (m *merger) beside(j int, in string, flat bool) (string, bool) {
 	return in, false
 }
 
+// wraps reports whether the change puts a line that stays into a new block: a new line opens one, and the next line that stays is deeper
+// than it was quoted.
+func (m *merger) wraps() bool {
+	opened := false
+	for j, line := range m.theirs {
+		switch {
+		case trim(line) == "":
+		case m.from[j] < 0:
+			opened = opened || opens(line)
+		case opened && len(indent(line)) > len(indent(m.base[m.from[j]])):
+			return true
+		}
+	}
+	return false
+}
+
+// style is how a whole file is indented, as far as it is so throughout. A rule that was found for a few lines and leads out of it was
+// found by chance.
+type style struct {
+	only byte // the one character of all indentations, 0 when there are several or none
+	unit int  // the number of spaces that all indentations are a multiple of, 0 when there is none
+}
+
+// styleOf reads the indentations of all lines. Those of comments' stars and of fewer than four lines say nothing.
+func styleOf(lines []string) style {
+	var st style
+	n, mixed := 0, false
+	for _, line := range lines {
+		in := indent(line)
+		if in == "" || len(in) == len(line) || line[len(in)] == '*' {
+			continue
+		}
+		n++
+		c, ok := only([]string{in})
+		mixed = mixed || !ok || st.only != 0 && c != st.only
+		st.only = c
+		for a, b := st.unit, len(in); ; a, b = b, a%b {
+			if b == 0 {
+				st.unit = a
+				break
+			}
+		}
+	}
+	if n < 4 || mixed {
+		return style{}
+	}
+	if st.only != ' ' || st.unit > 4 {
+		st.unit = 0
+	}
+	return st
+}
+
+// allows reports whether an indentation fits the file's style.
+func (st style) allows(in string) bool {
+	if c, ok := only([]string{in}); st.only != 0 && in != "" && (!ok || c != st.only) {
+		return false
+	}
+	return st.unit == 0 || len(in)%st.unit == 0
+}
+
 // alikeIndent reports whether b can follow a in an indentation without changing from tabs to spaces or back. Empty ones fit
 // everything.
 func alikeIndent(a, b string) bool { return a == "" || b == "" || a[len(a)-1] == b[0] }
@@ -263,31 +337,31 @@ func shallowest(lines []string) string {
 // fitting finds the one rule that turns each was into its is, nil when there is none: the same, a prefix more,
 // a prefix less, or other units (tabs for spaces, four for two, from another base). lines are the new
 // ones, whose indentation may show the unit. The simplest rule that explains every pair counts.
-func fitting(was, is, lines []string) func(string) string {
-	all := func(rule func(string) string) bool {
+func fitting(was, is, lines []string) func(string) (string, bool) {
+	all := func(rule func(string) (string, bool)) bool {
 		for i := range was {
-			if rule(was[i]) != is[i] {
+			if to, ok := rule(was[i]); !ok || to != is[i] {
 				return false
 			}
 		}
 		return true
 	}
-	same := func(in string) string { return in }
+	same := func(in string) (string, bool) { return in, true }
 	if all(same) {
 		return same
 	}
 	if more, ok := strings.CutSuffix(is[0], was[0]); ok && (deeper(was) || unmixed(more, lines)) {
-		if add := func(in string) string { return more + in }; all(add) {
+		if add := func(in string) (string, bool) { return more + in, true }; all(add) {
 			return add
 		}
 	}
 	if less, ok := strings.CutSuffix(was[0], is[0]); ok {
-		cut := func(in string) string {
+		cut := func(in string) (string, bool) {
 			n := 0
 			for n < len(in) && n < len(less) && in[n] == less[n] {
 				n++
 			}
-			return in[n:]
+			return in[n:], true
 		}
 		if all(cut) {
 			return cut
@@ -322,7 +396,7 @@ func unmixed(more string, lines []string) bool {
 
 // units is the linear rule, so many of one character for so many of another, from a base: four spaces for a tab, two spaces for four. It
 // is nil when the indentations mix characters, or the unit is not clear.
-func units(was, is, lines []string) func(string) string {
+func units(was, is, lines []string) func(string) (string, bool) {
 	from, ok1 := only(append(indents(lines), was...))
 	to, ok2 := only(is)
 	if !ok1 || !ok2 || from == 0 || to == 0 {
@@ -349,7 +423,7 @@ func units(was, is, lines []string) func(string) string {
 	if dx <= 0 || dy <= 0 || dy > 16*dx || dx > 16*dy {
 		return nil
 	}
-	return func(in string) string {
+	return func(in string) (string, bool) {
 		n := 0
 		for n < len(in) && in[n] == from {
 			n++
@@ -359,10 +433,12 @@ func units(was, is, lines []string) func(string) string {
 			y = 0
 		}
 		out := strings.Repeat(string(rune(to)), y/dx)
-		if left := y % dx; left != 0 && from == ' ' && to == '\t' {
+		left := y % dx
+		if left != 0 && from == ' ' && to == '\t' {
 			out += strings.Repeat(" ", (left+dy-1)/dy) // alignment that is not a full tab
+			left = 0
 		}
-		return out + in[n:]
+		return out + in[n:], left == 0 // a part of a level shows that the lines have no one unit
 	}
 }
 
@@ -377,6 +453,9 @@ func step(x, y int, from, to byte, lines []string) (dx, dy int) {
 				break
 			}
 		}
+	}
+	if level := oneLevel(lines); level > 0 && apart%level == 0 {
+		apart = level
 	}
 	switch {
 	case apart == 0: // all at that depth
@@ -394,8 +473,8 @@ func step(x, y int, from, to byte, lines []string) (dx, dy int) {
 			return apart, 1
 		case per >= 2 && per <= 4 && apart%per == 0:
 			return per, 1
-		case apart == 8:
-			return 4, 1
+		case apart == 8 && oneLevel(lines) == 8:
+			return 8, 1
 		}
 		return 0, 0
 	case from == '\t' && to == ' ' && x > 0 && y%x == 0 && y/x <= 4:
@@ -406,6 +485,24 @@ func step(x, y int, from, to byte, lines []string) (dx, dy int) {
 		return 1, 1
 	}
 	return 0, 0
+}
+
+// oneLevel is how much deeper the lines stand that follow one which opens a block, 0 when there is none or they differ.
+func oneLevel(lines []string) int {
+	level, last := 0, ""
+	for _, line := range lines {
+		if trim(line) == "" {
+			continue
+		}
+		if more := len(indent(line)) - len(indent(last)); opens(last) && more > 0 {
+			if level > 0 && more != level {
+				return 0
+			}
+			level = more
+		}
+		last = line
+	}
+	return level
 }
 
 // indents are the indentations of the lines that are not blank, in order, with repetitions.

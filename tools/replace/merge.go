@@ -30,17 +30,28 @@ func Merge(quoted, have, wanted []string) (lines []Line, ok bool) {
 // ranges of lines are written i0 to i1 in base and j0 to j1 in theirs.
 type merger struct {
 	base, ours, theirs []string
-	pair               []int  // for each base line the line of ours that it is paired with, -1 for none
-	same               []bool // for each base line: its pair is equal apart from white space and typography, see key
-	from               []int  // for each line of theirs the base line that it is, apart from white space around it, -1 for none
-	padded             string // blanks at the ends of quoted lines that the file does not have, "" for none; see unpad
-	mixed              bool   // some wanted lines are indented like the file, some like the quotation; set by indentation
+	pair               []int    // for each base line the line of ours that it is paired with, -1 for none
+	same               []bool   // for each base line: its pair is equal apart from white space and typography, see key
+	from               []int    // for each line of theirs the base line that it is, apart from white space around it, -1 for none
+	padded             string   // blanks at the ends of quoted lines that the file does not have, "" for none; see unpad
+	doubtful           []bool   // for each line of theirs: unpad cut blanks off that may have been meant
+	cut                []string // for each line of theirs: what unpad cut off
+	mixed              bool     // some wanted lines are indented like the file, some like the quotation; set by indentation
+
+	style style // of the whole file, where the caller knows it
 
 	// move gives the indentation of a wanted line in the file, false where it cannot be told; see indentation.
 	move func(line int, indent string) (string, bool)
 
 	out  []Line
 	next int // first line of ours that is not in out yet
+}
+
+// MergeIn is Merge for a block of a file whose lines are all given: new lines must fit the way in which the file is indented throughout.
+func MergeIn(file, quoted, have, wanted []string) (lines []Line, ok bool) {
+	m := newMerger(quoted, have, wanted)
+	m.style = styleOf(file)
+	return m.merge()
 }
 
 // newMerger pairs the lines; merge does the rest. The caller's slices are not modified.
@@ -58,17 +69,37 @@ func newMerger(base, ours, theirs []string) *merger {
 // that the file has without them. Other blanks at the end of new lines are meant (a line break in Markdown). Without unpad, every new
 // line would bring such blanks into the file.
 func (m *merger) unpad() {
+	pads, all := map[string]bool{}, true
+	unknown := map[string]bool{} // blanks behind quoted lines that the file has otherwise or not at all: the model's, or the file's then
 	for i, o := range m.pair {
-		if o >= 0 && m.same[i] && trim(m.base[i]) != "" {
-			if pad, ok := strings.CutPrefix(m.base[i][len(indent(m.base[i])):], trimLeft(m.ours[o])); ok && len(pad) > len(m.padded) {
-				m.padded = pad
+		if trim(m.base[i]) == "" {
+			continue
+		}
+		if o < 0 || !m.same[i] {
+			if end := m.base[i][len(trimRight(m.base[i])):]; end != "" {
+				unknown[end] = true
 			}
+			continue
+		}
+		pad, ok := strings.CutPrefix(m.base[i][len(indent(m.base[i])):], trimLeft(m.ours[o]))
+		if !ok || pad == "" || trim(pad) != "" {
+			all = false
+			continue
+		}
+		pads[pad] = true
+		if len(pad) > len(m.padded) {
+			m.padded = pad
 		}
 	}
-	if m.padded == "" || trim(m.padded) != "" {
-		m.padded = ""
+	m.doubtful, m.cut = make([]bool, len(m.theirs)), make([]string, len(m.theirs))
+	if m.padded == "" {
+		for j, line := range m.theirs {
+			m.doubtful[j] = trim(line) != "" && unknown[line[len(trimRight(line)):]]
+		}
 		return
 	}
+	// In Markdown two blanks are a line break. They are taken for a habit only where every line has them, and the block none of its own.
+	breaks := slices.ContainsFunc(m.ours, func(s string) bool { return strings.HasSuffix(s, "  ") && trim(s) != "" })
 	// The caller's slices stay as they are.
 	m.base, m.theirs = slices.Clone(m.base), slices.Clone(m.theirs)
 	for i, o := range m.pair {
@@ -77,8 +108,13 @@ func (m *merger) unpad() {
 		}
 	}
 	for j, line := range m.theirs {
-		if trim(line) != "" && line[len(trimRight(line)):] == m.padded {
-			m.theirs[j] = trimRight(line)
+		end := line[len(trimRight(line)):]
+		if trim(line) == "" || end == "" {
+			continue
+		}
+		m.doubtful[j] = !pads[end] || end == "  " && (!all || breaks)
+		if pads[end] {
+			m.theirs[j], m.cut[j] = trimRight(line), end
 		}
 	}
 }
@@ -96,6 +132,13 @@ func (m *merger) atFile() {
 	}
 	if !moved || len(shallowest(m.theirs)) < len(shallowest(m.ours)) {
 		return
+	}
+	// A new line that is as deep as it was quoted shows that the new text is indented like the quotation. More lines may be as deep as in the
+	// file because the change takes them out of a block.
+	for i, j := range subsequence(m.base, m.theirs) {
+		if j >= 0 && worded(m.base[i]) && m.base[i] != placed[i] {
+			return
+		}
 	}
 	count := func(lines []string) (n int) {
 		for _, i := range subsequence(lines, m.theirs) {
@@ -144,11 +187,53 @@ func decoded(base, ours, theirs []string) (b, t []string) {
 	return decode(base), decode(theirs)
 }
 
+// undecodable reports whether a new line has an entity or an escape of JSON that the quotation has too and the file does not: the model
+// wrote both texts as for HTML or JSON, and the escape would come into the file.
+func (m *merger) undecodable(line string) bool {
+	for _, mark := range []string{"&lt;", "&gt;", "&amp;", `\u003c`, `\u003e`, `\u0026`} {
+		has := func(s string) bool { return strings.Contains(s, mark) }
+		if has(line) && slices.ContainsFunc(m.base, has) && !slices.ContainsFunc(m.ours, has) {
+			return true
+		}
+	}
+	return false
+}
+
+// uncertain reports whether a line that the quotation has otherwise (in the blanks at its end, in typography) is one of several equal ones,
+// of which the change adds or removes some: which of them has the file's own bytes is then a guess.
+func (m *merger) uncertain() bool {
+	count := func(lines []string, line string) (n int) {
+		for _, l := range lines {
+			if trimRight(l) == trimRight(line) {
+				n++
+			}
+		}
+		return n
+	}
+	for i, o := range m.pair {
+		if o < 0 || trimLeft(m.ours[o]) == trimLeft(m.base[i]) && (trim(m.ours[o]) != "" || m.ours[o] == m.base[i]) {
+			continue
+		}
+		if now := count(m.theirs, m.base[i]); now > 0 && now != count(m.base, m.base[i]) {
+			return true
+		}
+		for j, line := range m.theirs {
+			if m.from[j] < 0 && trim(line) != "" && trimRight(line) == trimRight(m.base[i]) {
+				return true // the alignment takes it for a new line
+			}
+		}
+	}
+	return false
+}
+
 // merge walks through base and theirs together: lines that both have are kept, and what is between them is a hunk of the change. Lines
 // of ours are copied up to the current place, so that each is in the result once and in order. The first hunk that could be meant in
 // two ways ends the merge: half a change is worse than none.
 func (m *merger) merge() ([]Line, bool) {
 	m.move = m.indentation()
+	if m.uncertain() {
+		return nil, false
+	}
 	i, j := 0, 0
 	// i and j are the next lines of base and theirs; each round takes a common line or a whole hunk.
 	for i < len(m.base) || j < len(m.theirs) {
@@ -194,7 +279,8 @@ func (m *merger) keep(i, j int) bool {
 	m.unquoted(o)
 	m.next = o + 1
 	want, was := indent(m.theirs[j]), indent(m.base[i])
-	if m.theirs[j] != m.base[i] && (m.padded == "" || m.theirs[j] != m.base[i]+m.padded) && m.base[i] == m.ours[o] && trimRight(m.theirs[j]) == trimRight(m.base[i]) { // only blanks behind it change
+	asQuoted := m.theirs[j] + m.cut[j]                                                                                                                                                          // the file's own blanks may be the same as those that the model puts behind all lines
+	if m.theirs[j] != m.base[i] && asQuoted != m.base[i] && (m.padded == "" || m.theirs[j] != m.base[i]+m.padded) && m.base[i] == m.ours[o] && trimRight(m.theirs[j]) == trimRight(m.base[i]) { // only blanks behind it change
 		m.out = append(m.out, Line{m.theirs[j], -1})
 		return true
 	}
@@ -337,6 +423,15 @@ func (m *merger) insert(lo, hi, i0, gone, j0, j1 int) bool {
 	if m.slides(j0, j1) || !m.held(i0, i0) {
 		return false
 	}
+	// The nearest lines must be as quoted: beside one that is not, a part of it may have come to stand on a line of its own.
+	sure := func(i int) bool { return i >= 0 && i < len(m.base) && m.pair[i] >= 0 && m.same[i] }
+	if !sure(i0-1) && !sure(i0) {
+		return false
+	}
+	// Between two equal lines of which the file has one: before or after that?
+	if i0 > 0 && i0 < len(m.base) && key(m.base[i0-1]) == key(m.base[i0]) && (m.pair[i0-1] < 0) != (m.pair[i0] < 0) {
+		return false
+	}
 	if lo < hi && !m.contained(lo, hi, j0, j1) {
 		return false // before or after those that were not quoted?
 	}
@@ -386,8 +481,9 @@ func (m *merger) slides(j0, j1 int) bool {
 			return true // the file has one of them in other words, which would go along to another place
 		}
 		if o >= 0 && beside {
-			if in, ok := m.move(j, indent(m.theirs[j])); !ok || trim(m.theirs[j]) != "" && in != indent(m.ours[o]) {
-				return true // the lines that it might change places with are at another depth
+			// The lines that it might change places with are at another depth, or end in other blanks.
+			if in, ok := m.move(j, indent(m.theirs[j])); !ok || trim(m.theirs[j]) != "" && in+trimLeft(m.theirs[j]) != m.ours[o] {
+				return true
 			}
 		}
 		if o < 0 && (up < j0 || down > j1) {
@@ -434,8 +530,12 @@ func (m *merger) agreed(lo, hi, j0, j1 int) bool {
 }
 
 // contained reports whether lines lo to hi of ours are among the wanted ones, in order: the author of the change knows them, although they
-// were not quoted, and it is clear where the others belong.
+// were not quoted, and it is clear where the others belong. Brackets and blank lines alone prove nothing: the wanted ones are more likely
+// others, such as the end of a function that is added.
 func (m *merger) contained(lo, hi, j0, j1 int) bool {
+	if !slices.ContainsFunc(m.ours[lo:hi], worded) {
+		return false
+	}
 	for j := j0; j < j1 && lo < hi; j++ {
 		if trim(m.ours[lo]) == trim(m.theirs[j]) {
 			lo++
@@ -529,8 +629,8 @@ func (m *merger) fresh(j int) (Line, bool) {
 	if trim(line) == "" {
 		return Line{line, -1}, true
 	}
-	if n := len(line) - len(trimRight(line)); m.padded != "" && n > len(m.padded) {
-		return Line{}, false // more blanks than padded: some may be meant
+	if m.doubtful[j] || m.undecodable(line) {
+		return Line{}, false
 	}
 	in, ok := m.move(j, indent(line))
 	return Line{in + trimLeft(line), -1}, ok
@@ -755,7 +855,13 @@ func mergeWords(base, ours, theirs string) (text string, ok bool) {
 		}
 		ob, tb, bb := o[toOurs[e]], t[toTheirs[e]], b[e]
 		// The file's white space, unless only the change touched it.
+		if len(mine) == 0 && e == i && len(yours) > 0 && slidesOver(b, o, toOurs, i, e, yours) || e > i && len(yours) == 0 && slidesOver(b, o, toOurs, i, e, b[i:e]) {
+			return "", false
+		}
 		space := ob.space
+		if tb.space != bb.space && ob.space != bb.space && tb.space != ob.space && !(e > i && len(mine)+len(yours) == 0 && ob.space == b[i].space) {
+			return "", false // the break here has been changed to two different ones
+		}
 		if tb.space != bb.space && (ob.space == bb.space || e > i && len(mine)+len(yours) == 0 && ob.space == b[i].space) {
 			// In the second case both removed the words before, and what is left is the white space in front of those.
 			space = tb.space
@@ -765,6 +871,28 @@ func mergeWords(base, ours, theirs string) (text string, ok bool) {
 		i, k, j = e+1, toOurs[e]+1, toTheirs[e]+1
 	}
 	return out.String(), true
+}
+
+// slidesOver reports whether words that are added between base words i-1 and e, or removed there, could as well be those further down or up,
+// because they begin or end with the words there, and ours breaks the lines between those otherwise than the base: which of them the change
+// means then makes a difference.
+func slidesOver(base, ours []word, toOurs []int, i, e int, moved []word) bool {
+	respaced := func(k int) bool { return toOurs[k] >= 0 && ours[toOurs[k]].space != base[k].space }
+	n := len(moved)
+	at := func(k int) string { // of the words, repeated as they slide
+		return moved[(k%n+n)%n].text
+	}
+	for d := 0; e+d < len(base) && base[e+d].text == at(d) && base[e+d].text != ""; d++ {
+		if respaced(e + d) {
+			return true
+		}
+	}
+	for d := 1; i-d >= 0 && base[i-d].text == at(-d); d++ {
+		if respaced(i - d) {
+			return true
+		}
+	}
+	return false
 }
 
 // put writes words with the white space before them, so that each brings its own spacing along.

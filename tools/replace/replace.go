@@ -105,7 +105,7 @@ func Apply(text, old, new string, all bool) (Result, error) {
 		}
 		// A loose match may be the wrong passage: the one that was meant has been edited since, and another looks like it.
 		if len(places) == 1 && i > 0 {
-			if rival := q.rival(places[0]); rival >= 0 {
+			if rival := q.rival(places[0], Stages[i] == "similar_block"); rival >= 0 {
 				return Result{}, q.multiple(Stages[i], []place{places[0], q.block(rival, 1)}, 2)
 			}
 		}
@@ -170,7 +170,7 @@ func Rival(text string, quoted []string, first, n int) int {
 	q := newQuery(text, strings.Join(quoted, "\n"))
 	q.lines, q.ended = quoted, false
 	q.src.split()
-	return q.rival(q.block(first, n))
+	return q.rival(q.block(first, n), n != len(quoted))
 }
 
 // mostGrowth is how many bytes replacing all may add: a short old that occurs often, times a long new, could fill the memory. It equals
@@ -213,7 +213,7 @@ func (q *query) alone(p place) bool {
 // The passage that was meant may be there, edited since it was read, while the one that was found only looks like it. Where the one that
 // was found is not indented as quoted, a smaller share is enough for doubt. Every line of the file votes for the line at which the block
 // would begin, so one pass suffices.
-func (q *query) rival(p place) int {
+func (q *query) rival(p place, similar bool) int {
 	n := len(q.lines)
 	type deep struct{ indent, key string }
 	as := func(line string) deep { return deep{indent(line), key(line)} }
@@ -241,7 +241,10 @@ func (q *query) rival(p place) int {
 		}
 	}
 	from, to := q.src.lineAt(p.start), q.src.lineAt(p.end)
-	if share < 7 && q.anchored(from, to) {
+	switch {
+	case similar: // not all of the quotation is there, so that less of it in another place is enough for doubt
+		share = 3
+	case share < 7 && q.anchored(from, to):
 		share = 7
 	}
 	if n < 2 && share > 4 || all == 0 {

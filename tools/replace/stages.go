@@ -2,6 +2,7 @@ package replace
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -243,6 +244,10 @@ func (q *query) apart(p place) bool {
 		if rest, _, _ := strings.Cut(text[p.end:], "\n"); trim(rest) != "" {
 			return false
 		}
+	}
+	// More than one blank before several lines is the first one's indentation.
+	if in := indent(q.old); (len(in) > 1 || in == "\t") && strings.Contains(trim(q.old), "\n") && trim(text[strings.LastIndexByte(text[:p.start], '\n')+1:p.start]) != "" {
+		return false
 	}
 	if trimLeft(q.old) != q.old {
 		before, _ := utf8.DecodeLastRuneInString(text[:p.start])
@@ -683,6 +688,19 @@ func similarBlock(q *query) []place {
 			}
 		}
 	}
+	// A quoted line that is not beside a line that was quoted beside it may as well be the one of the same words further on.
+	beside := func(k, step int) bool {
+		return k+step >= 0 && k+step < n && same[k+step] && quoted[k+step] != "" && pair[k+step] == pair[k]+step
+	}
+	for k := range pair {
+		if same[k] && len(quoted[k]) >= telling && len(where[quoted[k]]) > 1 && !beside(k, -1) && !beside(k, 1) && slices.Index(quoted, quoted[k]) == k {
+			for _, i := range where[quoted[k]] {
+				if i != lo+pair[k] && i >= lo && i < hi && slices.Index(quoted[k+1:], quoted[k]) < 0 {
+					return nil
+				}
+			}
+		}
+	}
 	if q.ends(top+lo, bottom+lo, pair, window) {
 		return nil
 	}
@@ -692,15 +710,25 @@ func similarBlock(q *query) []place {
 	return []place{q.block(lo+top, bottom-top+1)}
 }
 
-// distinct reports whether lines from to to can have become the quotation by clearly fewer changes (more than one) than any other block of
-// the file. Otherwise the file has two blocks of which either may be the one that was quoted in an older state.
+// distinct reports whether lines from to to can have become the quotation by clearly fewer changes than any other block of the file: less
+// than half as many. Otherwise the file has two blocks of which either may be the one that was quoted in an older state.
 func (q *query) distinct(quoted, have []string, from, to int) bool {
 	if !q.spend(len(quoted) * len(have) / 2) {
 		return false
 	}
 	here := q.changes(quoted, have, from, to+1)
-	return min(q.changes(quoted, have, 0, from), q.changes(quoted, have, to+1, len(have))) > here+1
+	other := min(q.changes(quoted, have, 0, from), q.changes(quoted, have, to+1, len(have)))
+	nothing := 0.0 // the changes to a block that has no line with words of the quotation: it is no rival
+	for _, line := range quoted {
+		if worded(line) {
+			nothing += missingLine(line)
+		}
+	}
+	return other > here+1 && (other > 2*here+1.5 || other >= nothing)
 }
+
+// missingLine is what a quoted line that a block lacks counts as: one change, and more the longer it is.
+func missingLine(line string) float64 { return 1 + float64(min(len(line), 40))/40 }
 
 // changes is the least number of changes by which the quotation became lines of the file among those from lo to hi (half-open), wherever
 // it begins and ends there: a line reworded is one, a run of lines put in is one, a line left out is one and more the longer it is, since
@@ -716,7 +744,7 @@ func (q *query) changes(quoted, have []string, lo, hi int) float64 {
 	for k, line := range quoted {
 		missing[k+1] = missing[k]
 		if line != "" {
-			missing[k+1] += 1 + float64(min(len(line), 40))/40
+			missing[k+1] += missingLine(line)
 		}
 		found[k+1], put[k+1] = missing[k+1], never
 	}
