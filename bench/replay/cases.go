@@ -24,11 +24,13 @@ import (
 
 // Case is one edit and its one right answer.
 type Case struct {
-	Kind     string // how the quotation, or the file since it was read, is damaged; see Kinds
-	File     string // the file's name, for its language
-	Text     string // the file
-	Old, New string // the edit
-	Want     string // the file afterwards
+	Kind     string   // how the quotation, or the file since it was read, is damaged; see Kinds
+	File     string   // the file's name, for its language
+	Text     string   // the file
+	Old, New string   // the edit
+	Want     string   // the file afterwards
+	Also     []string // other right answers, where there are several
+	Whole    string   // all damages of a story
 }
 
 // Kinds in the order of the report.
@@ -101,7 +103,8 @@ func Between(r *rand.Rand, before, after string) (cases []Case, err error) {
 
 // elsewhere says that the damaged quotation occurs exactly once in another place: then that is the right one.
 func (c Case) elsewhere() bool {
-	return strings.Count(c.Text, c.Old) == 1 && strings.Replace(c.Text, c.Old, c.New, 1) != c.Want
+	text, want := strings.ReplaceAll(c.Text, "\r\n", "\n"), strings.ReplaceAll(c.Want, "\r\n", "\n")
+	return strings.Count(text, c.Old) == 1 && strings.Replace(text, c.Old, c.New, 1) != want
 }
 
 // plain is the edit without damage.

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/pillion-dev/pillion/tools/patch"
@@ -31,7 +32,7 @@ func (p Peer) Judge(c Case) (Verdict, string) {
 	switch {
 	case !ok || text == c.Text: // what changes nothing is not written, and the tool says so
 		return Refused, ""
-	case text == c.Want:
+	case text == c.Want || slices.Contains(c.Also, text):
 		return Right, text
 	}
 	return Wrong, text

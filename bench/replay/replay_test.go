@@ -65,7 +65,7 @@ func TestNoWrongWrite(t *testing.T) {
 }
 
 // Histories that this repository has never seen: PILLION_HISTORIES names a file with two folders on a line, an older and a newer
-// version of one project; PILLION_SEED and PILLION_CASES (10,000) choose what is drawn from them.
+// version of one project; PILLION_STORIES takes Stories of them; PILLION_SEED and PILLION_CASES (10,000) choose what is drawn from them.
 func TestNoWrongWriteInHistories(t *testing.T) {
 	list, err := os.ReadFile(os.Getenv("PILLION_HISTORIES"))
 	if err != nil {
@@ -77,6 +77,10 @@ func TestNoWrongWriteInHistories(t *testing.T) {
 		most = 10_000
 	}
 	r := rand.New(rand.NewPCG(seed, 26))
+	make := Between
+	if os.Getenv("PILLION_STORIES") != "" { // other damages; see StoryKinds
+		make = func(r *rand.Rand, before, after string) ([]Case, error) { return StoriesBetween(r, before, after, 12) }
+	}
 	histories := strings.Split(strings.TrimSpace(string(list)), "\n")
 	var cases []Case
 	for _, line := range histories {
@@ -84,7 +88,7 @@ func TestNoWrongWriteInHistories(t *testing.T) {
 		if _, err := fmt.Sscan(line, &before, &after); err != nil {
 			t.Fatal(line, err)
 		}
-		found, err := Between(r, before, after)
+		found, err := make(r, before, after)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -106,7 +110,7 @@ func judge(t *testing.T, cases []Case) {
 			verdict, got := peer.Judge(c)
 			if verdict == Wrong {
 				if shown++; shown <= 40 {
-					t.Errorf("%s, %s, %s:\nold %q\nnew %q\n%s", peer.Name, c.Kind, c.File, c.Old, c.New, differ(got, c.Want))
+					t.Errorf("%s, %s %s, %s:\nold %q\nnew %q\n%s", peer.Name, c.Kind, c.Whole, c.File, c.Old, c.New, differ(got, c.Want))
 				}
 			}
 		}

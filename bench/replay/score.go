@@ -3,6 +3,7 @@ package replay
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -70,11 +71,22 @@ func (t *Table) String() string {
 		}
 		b.WriteByte('\n')
 	}
-	for _, kind := range Kinds {
+	for _, kind := range allKinds() {
 		if t.Counts[kind] != nil {
 			row(kind, func(p string) [3]int { return t.Counts[kind][p] })
 		}
 	}
 	row("**all**", t.Total)
 	return b.String()
+}
+
+// allKinds are those of Cases and of Stories, each once.
+func allKinds() []string {
+	all := slices.Clone(Kinds)
+	for _, kind := range StoryKinds {
+		if !slices.Contains(all, kind) {
+			all = append(all, kind)
+		}
+	}
+	return all
 }
