@@ -76,14 +76,14 @@ func rebaseLink(f *change.File) error {
 func linkOps(f *change.File) []files.Op {
 	switch {
 	case f.Kind == change.Delete:
-		return []files.Op{{Kind: files.Remove, Path: f.Path}}
+		return []files.Op{{Kind: files.Remove, Path: f.Path, Real: f.Real}}
 	case f.Encoding == change.Link:
-		return []files.Op{{Kind: files.Link, Path: f.Path, Base: f.BaseHash, Data: []byte(f.New)}}
+		return []files.Op{{Kind: files.Link, Path: f.Path, Real: f.Real, Base: f.BaseHash, Data: []byte(f.New)}}
 	}
 	enc := files.Encoding(f.Encoding)
 	data, err := files.Encode(f.New, enc)
 	if err != nil { // it was decoded from bytes of this encoding
 		data = []byte(f.New)
 	}
-	return []files.Op{{Kind: files.Remove, Path: f.Path}, {Kind: files.Write, Path: f.Path, Data: data, Mode: fs.FileMode(f.Mode)}}
+	return []files.Op{{Kind: files.Remove, Path: f.Path, Real: f.Real}, {Kind: files.Write, Path: f.Path, Real: f.Real, Data: data, Mode: fs.FileMode(f.Mode)}}
 }

@@ -72,7 +72,7 @@ func (w *Writer) carryOut(ctx context.Context, d *change.Decided, p proposal, be
 		if err := checkUnmoved(d.Set, led); err != nil {
 			return nil, err
 		}
-		set, notes, err := w.rebase(d.Set)
+		set, notes, err := w.rebase(judged(d.Set, led))
 		if err != nil {
 			return nil, err
 		}
@@ -91,6 +91,20 @@ func (w *Writer) carryOut(ctx context.Context, d *change.Decided, p proposal, be
 		}
 		return &carriedOut{set, append(notes, w.track(set)...)}, nil
 	}
+}
+
+// judged is the set with the places that the decision was about: writing goes there or fails, whatever the paths lead to by then.
+func judged(set *change.Set, led map[string]string) *change.Set {
+	out := *set
+	out.Files = slices.Clone(set.Files)
+	for i := range out.Files {
+		f := &out.Files[i]
+		f.Real = led[f.Path]
+		if f.NewPath != "" {
+			f.NewReal = led[f.NewPath]
+		}
+	}
+	return &out
 }
 
 // checkUnmoved fails when the links of a path lead elsewhere than when it was approved: a program may have put a symbolic link there
@@ -147,7 +161,14 @@ func (w *Writer) rebase(set *change.Set) (*change.Set, []string, error) {
 			}
 			continue
 		}
-		now, err := files.Open(f.Path, w.Buffers)
+		if f.Real == "" { // an undo, which is decided by what is there now
+			r, err := files.Real(f.Path)
+			if err != nil {
+				return nil, nil, pathError(f.Path, err)
+			}
+			f.Real = r
+		}
+		now, err := files.OpenAt(f.Path, f.Real, w.Buffers)
 		if err != nil {
 			return nil, nil, pathError(f.Path, err)
 		}
@@ -165,6 +186,7 @@ func (w *Writer) rebase(set *change.Set) (*change.Set, []string, error) {
 			}
 			notes = append(notes, fmt.Sprintf("%s had been changed in other lines; your change was merged with that:\n%s",
 				w.rel(f.Path), capLines(diff.Unified(w.rel(f.Path), w.rel(f.Path), f.Old, now.Text), 100)))
+			moved.Real, moved.NewReal = f.Real, f.NewReal
 			*f = moved
 		}
 		f.BaseHash, f.BaseBuffer = now.Hash, now.Version
@@ -244,7 +266,7 @@ func (w *Writer) WriteDisk(ctx context.Context, set *change.Set) error {
 			ops = append(ops, linkOps(&f)...)
 			continue
 		}
-		op := files.Op{Kind: files.Write, Path: f.Path, Base: f.BaseHash, Mode: fs.FileMode(f.Mode)}
+		op := files.Op{Kind: files.Write, Path: f.Path, Real: f.Real, Base: f.BaseHash, Mode: fs.FileMode(f.Mode)}
 		switch f.Kind {
 		case change.Delete:
 			op.Kind = files.Remove
@@ -269,7 +291,7 @@ func (w *Writer) WriteDisk(ctx context.Context, set *change.Set) error {
 			}
 		}
 		if f.Kind == change.Rename {
-			op.Kind, op.NewPath = files.Move, f.NewPath
+			op.Kind, op.NewPath, op.NewReal = files.Move, f.NewPath, f.NewReal
 			// A plain move: the bytes stay as they are, whatever their encoding.
 			if f.New == f.Old && f.Mode == 0 {
 				op.Data = nil

@@ -69,6 +69,11 @@ type File struct {
 	Folders []string `json:"folders,omitempty"`
 	Hunks   []Hunk   `json:"hunks"`
 
+	// Real and NewReal are where Path and NewPath led when the change was decided, links resolved; empty: not known. They are for
+	// the writer and neither stored nor sent: after a restart the paths are judged anew.
+	Real    string `json:"-"`
+	NewReal string `json:"-"`
+
 	diffed diffed // the line diff that Hunks were cut from; recomputed when the texts are others
 }
 

@@ -29,10 +29,13 @@ const (
 type Op struct {
 	Kind    OpKind
 	Path    string
-	NewPath string      // Move
-	Data    []byte      // Write, Move, Link; not changed, and not kept after Commit
-	Base    string      // Hash of the bytes that must be there now; "" for a Write: nothing may be there
-	Mode    fs.FileMode // permission bits to set; 0: as the file has, or as the umask says for new ones
+	NewPath string // Move
+	// Real and NewReal are where Path and NewPath led when the change was decided, see Real; empty: wherever they lead now. Commit fails
+	// with a *BaseError where they lead elsewhere by now.
+	Real, NewReal string
+	Data          []byte      // Write, Move, Link; not changed, and not kept after Commit
+	Base          string      // Hash of the bytes that must be there now; "" for a Write: nothing may be there
+	Mode          fs.FileMode // permission bits to set; 0: as the file has, or as the umask says for new ones
 }
 
 // Errors of Commit besides *BaseError and the system's own. In every case the files are as they were.
@@ -69,8 +72,9 @@ func Commit(ctx context.Context, ops []Op, j Journal) error {
 		}
 		defer unlock()
 	}
-	p, err := newPlan(ops)
-	if err != nil {
+	p := startPlan()
+	defer p.dirs.close()
+	if err := p.prepare(ops); err != nil {
 		return err
 	}
 	if len(p.Steps) == 0 {
@@ -99,10 +103,17 @@ type present struct {
 	link bool
 }
 
-// look reads what is at a path; nil when there is nothing. A link is not followed and has no data. It never waits, see
+// look reads what is at a resolved path; nil when there is nothing. A link is not followed and has no data. It never waits, see
 // OpenRaw, and refuses what is larger than MaxText, as the bytes are held in memory.
-func look(path string) (*present, error) {
-	fi, err := os.Lstat(path)
+func (p *plan) look(path string) (*present, error) {
+	at, err := p.at(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil // not even a folder
+	}
+	if err != nil {
+		return nil, err
+	}
+	fi, err := os.Lstat(at)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -112,7 +123,10 @@ func look(path string) (*present, error) {
 	if fi.Mode()&fs.ModeSymlink != 0 {
 		return &present{info: fi, link: true}, nil
 	}
-	r, err := OpenRaw(path)
+	if err := kind(path, fi); err != nil { // with the path that the caller knows
+		return nil, err
+	}
+	r, err := openName(at)
 	if err != nil {
 		return nil, err
 	}
@@ -134,17 +148,36 @@ func at(path string) (string, error) {
 	return filepath.Join(dir, filepath.Base(path)), err
 }
 
-// newPlan checks every base and works out the steps; it writes nothing. It applies the ops in order to a model of the paths
+// named is at for a path that was judged to lead to real; empty: it was not. The place of the name must still be that one, or be a
+// link that leads there.
+func named(path, real string) (string, error) {
+	place, err := at(path)
+	if err != nil || real == "" || place == real {
+		return place, err
+	}
+	if now, err := Real(path); err != nil || now != real {
+		return "", &BaseError{path}
+	}
+	if fi, err := os.Lstat(place); err != nil || fi.Mode()&fs.ModeSymlink == 0 {
+		return "", &BaseError{path}
+	}
+	return place, nil
+}
+
+// at is a resolved path through its folder, which is held open from its first use on.
+func (p *plan) at(path string) (string, error) { return p.dirs.at(path) }
+
+// prepare checks every base and works out the steps; it writes nothing. It applies the ops in order to a model of the paths
 // (wants), so that a chain such as "remove a, move b to a" becomes one step for each path. Just before each step, the disk is
 // compared again.
-func newPlan(ops []Op) (*plan, error) {
+func (p *plan) prepare(ops []Op) error {
 	wants := map[string]*want{}
 	var order []string
 	get := func(path string) (*want, error) {
 		if w := wants[path]; w != nil {
 			return w, nil
 		}
-		old, err := look(path)
+		old, err := p.look(path)
 		if err != nil {
 			return nil, err
 		}
@@ -171,24 +204,32 @@ func newPlan(ops []Op) (*plan, error) {
 	}
 	// A move alone needs no bytes in memory, so the file may be larger than MaxText.
 	if len(ops) == 1 && ops[0].Kind == Move && ops[0].Data == nil && ops[0].Mode == 0 {
-		return renamePlan(ops[0])
+		return p.prepareRename(ops[0])
 	}
 	for _, op := range ops {
 		if op.Kind == Write {
-			path, err := Real(op.Path)
+			// A judged place is not resolved again: it could lead elsewhere by now.
+			path, err := op.Real, error(nil)
+			if path == "" {
+				path, err = Real(op.Path)
+			}
 			if err != nil {
-				return nil, err
+				return err
 			}
 			if name, err := at(op.Path); err == nil && wants[name] != nil {
 				path = name // removed, or moved onto, in this same commit
 			}
 			w, err := get(path)
 			if err != nil {
-				return nil, err
+				return err
+			}
+			// The judged place was resolved, so a link there has come since.
+			if op.Real != "" && w.exists && w.old != nil && w.old.link {
+				return &BaseError{op.Path}
 			}
 			if w.exists || op.Base != "" { // after a Remove of the same path the base was checked there
 				if err := base(w, op); err != nil {
-					return nil, err
+					return err
 				}
 			}
 			w.data, w.exists, w.link = op.Data, true, false
@@ -197,40 +238,40 @@ func newPlan(ops []Op) (*plan, error) {
 			}
 			continue
 		}
-		path, err := at(op.Path)
+		path, err := named(op.Path, op.Real)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		from, err := get(path)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if err := base(from, op); err != nil {
-			return nil, err
+			return err
 		}
 		if op.Kind == Link {
 			from.data, from.exists, from.link = op.Data, true, true
 			continue
 		}
 		if from.old == nil {
-			return nil, &fs.PathError{Op: string(op.Kind), Path: op.Path, Err: fs.ErrNotExist}
+			return &fs.PathError{Op: string(op.Kind), Path: op.Path, Err: fs.ErrNotExist}
 		}
 		from.exists = false
 		if op.Kind == Remove {
 			continue
 		}
 		if from.old.link {
-			return nil, fmt.Errorf("%s is a symbolic link; move it with the shell, or name the file it points to", op.Path)
+			return fmt.Errorf("%s is a symbolic link; move it with the shell, or name the file it points to", op.Path)
 		}
-		if path, err = at(op.NewPath); err != nil {
-			return nil, err
+		if path, err = named(op.NewPath, op.NewReal); err != nil {
+			return err
 		}
 		to, err := get(path)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if to.exists {
-			return nil, fmt.Errorf("%s %w", op.NewPath, ErrExists)
+			return fmt.Errorf("%s %w", op.NewPath, ErrExists)
 		}
 		to.exists, to.data, to.mode, to.attrs = true, op.Data, op.Mode, from.path
 		if op.Data == nil {
@@ -238,7 +279,6 @@ func newPlan(ops []Op) (*plan, error) {
 		}
 	}
 	// One step a path, in the order in which the paths were first named.
-	p := startPlan()
 	for _, path := range order {
 		w := wants[path]
 		switch {
@@ -254,61 +294,64 @@ func newPlan(ops []Op) (*plan, error) {
 			come.old, come.attrs = nil, ""
 			s, err := gone.step(p)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			p.Steps = append(p.Steps, s)
 			w = &come
 		}
 		s, err := w.step(p)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		p.Steps = append(p.Steps, s)
 	}
-	return p, nil
+	return nil
 }
 
-// renamePlan is for a single move that keeps its bytes: files of any size, and links. One rename needs no temporary file and no
+// prepareRename is for a single move that keeps its bytes: files of any size, and links. One rename needs no temporary file and no
 // backup, since it happens or does not.
-func renamePlan(op Op) (*plan, error) {
-	from, err := at(op.Path)
+func (p *plan) prepareRename(op Op) error {
+	from, err := named(op.Path, op.Real)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	to, err := at(op.NewPath)
+	to, err := named(op.NewPath, op.NewReal)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	fi, err := os.Lstat(from)
+	held, err := p.at(from)
 	if err != nil {
-		return nil, err
+		return err
+	}
+	fi, err := os.Lstat(held)
+	if err != nil {
+		return &fs.PathError{Op: "lstat", Path: from, Err: reason(err)}
 	}
 	// A rename of a folder would take along files that no approval request named.
 	if fi.IsDir() {
-		return nil, fmt.Errorf("%s %w", op.Path, ErrIsDir)
+		return fmt.Errorf("%s %w", op.Path, ErrIsDir)
 	}
 	if t, err := os.Lstat(to); err == nil && !os.SameFile(fi, t) { // the same file: only its case changes
-		return nil, fmt.Errorf("%s %w", op.NewPath, ErrExists)
+		return fmt.Errorf("%s %w", op.NewPath, ErrExists)
 	}
 	if fi.Mode().IsRegular() && fi.Size() <= MaxText && op.Base != "" {
-		now, err := look(from)
+		now, err := p.look(from)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if now == nil || now.hash != op.Base {
-			return nil, &BaseError{op.Path}
+			return &BaseError{op.Path}
 		}
 	}
 	// A rename changes both folders.
 	for _, dir := range []string{filepath.Dir(from), filepath.Dir(to)} {
 		if err := writableDir(dir); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	p := startPlan()
 	p.Dirs = missingDirs(nil, filepath.Dir(to))
 	p.Steps = []step{{Kind: stepRename, Path: from, To: to, info: fi}}
-	return p, nil
+	return nil
 }
 
 // step chooses how the path becomes what is wanted. It refuses read-only files: their mode stops a write in place, but not a
@@ -364,6 +407,8 @@ type plan struct {
 	Applied bool     `json:"applied,omitempty"` // every step is done and durable: only clean-up is left
 	Dirs    []string `json:"dirs,omitempty"`    // folders made for it, outermost first
 	Steps   []step   `json:"steps"`
+
+	dirs anchors // the folders of all paths, from their first use on; closed by whoever made the plan
 }
 
 // step is how one path becomes what is wanted. Exported fields are in the journal, and are all that recovery knows.
@@ -429,7 +474,7 @@ func (p *plan) alive() bool {
 // see inPlace. It is not atomic: a reader can see a mixture, which recovery recognizes after a crash (torn). It truncates after
 // writing, so that a full disk is noticed before any old byte past the new end is lost.
 func overwrite(path string, old, new []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	f, err := os.OpenFile(path, os.O_WRONLY|noFollow, 0)
 	if err != nil {
 		return err
 	}
@@ -459,7 +504,7 @@ func overwrite(path string, old, new []byte) error {
 // copyFile makes a backup where the file system has no hard links. It is flushed, because the rename that follows removes the
 // original.
 func copyFile(from, to string) error {
-	b, err := os.ReadFile(from)
+	b, err := readName(from)
 	if err != nil {
 		return err
 	}
@@ -477,10 +522,22 @@ func copyFile(from, to string) error {
 	return f.Sync()
 }
 
+// reason is a system error without the path in it, which may go through an open folder (see anchors) and mean nothing to a reader.
+func reason(err error) error {
+	switch x := err.(type) {
+	case *fs.PathError:
+		return x.Err
+	case *os.LinkError:
+		return x.Err
+	}
+	return err
+}
+
 // explain turns a system error into a message that names the file and what to do. "Nothing was changed" is true because a failed
 // commit is rolled back; where the rollback fails as well, giveUp adds that.
 func explain(path string, err error) error {
 	hint := ""
+	err = reason(err)
 	switch {
 	case err == nil:
 		return nil

@@ -2,7 +2,10 @@
 
 package files
 
-import "os"
+import (
+	"io/fs"
+	"os"
+)
 
 // OpenRaw opens a regular file for reading.
 func OpenRaw(path string) (*Raw, error) {
@@ -29,3 +32,13 @@ func OpenRaw(path string) (*Raw, error) {
 
 // OpenExact opens the file at a path without symbolic links. A link that took its place is not noticed on this system.
 func OpenExact(real string) (*Raw, error) { return OpenRaw(real) }
+
+// noFollow has no counterpart here.
+const noFollow = 0
+
+// openName, readName and chmod follow links here.
+func openName(path string) (*Raw, error) { return OpenRaw(path) }
+
+func readName(path string) ([]byte, error) { return os.ReadFile(path) }
+
+func chmod(path string, mode fs.FileMode) error { return os.Chmod(path, mode) }

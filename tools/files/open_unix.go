@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -20,6 +21,34 @@ func OpenRaw(path string) (*Raw, error) {
 // OpenExact opens the regular file at a path without symbolic links, as Real returns it: should a part of the path have
 // become a link since it was judged, it fails with ErrSwapped instead of opening what the link leads to.
 func OpenExact(real string) (*Raw, error) { return openRaw(real, openExact) }
+
+// noFollow makes opening a symbolic link fail (open(2)).
+const noFollow = unix.O_NOFOLLOW
+
+// openName opens the file that has a name in a folder, and no link of that name.
+func openName(path string) (*Raw, error) {
+	return openRaw(path, func(path string, flags int) (int, error) { return unix.Open(path, flags|unix.O_NOFOLLOW, 0) })
+}
+
+// readName reads the file that has a name in a folder, and no link of that name.
+func readName(path string) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|noFollow|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(f)
+}
+
+// chmod sets the mode of the file that has a name in a folder, and of no link of that name.
+func chmod(path string, mode fs.FileMode) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|noFollow|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return f.Chmod(mode)
+}
 
 // openRaw opens a regular file for reading and nothing else: devices and FIFOs can block or
 // act when they are opened.

@@ -23,6 +23,7 @@ const (
 // no step is done is rolled back: its tool call did not report success. A file that another program has changed since is never
 // overwritten; its old text stays in the backup, which Detail names. recover may be called again after an error.
 func (p *plan) recover() (Recovered, error) {
+	defer p.dirs.close()
 	r := Recovered{ID: p.ID, Files: p.paths()}
 	// The commit had succeeded, and only its backups were left to remove. Files may have been edited since, so comparing them
 	// would only mislead.
@@ -34,7 +35,7 @@ func (p *plan) recover() (Recovered, error) {
 	states := make([]state, len(p.Steps))
 	done, stuck := 0, 0 // steps that are applied; steps that cannot be applied any more
 	for i := range p.Steps {
-		st, err := p.Steps[i].state()
+		st, err := p.state(&p.Steps[i])
 		if err != nil {
 			return r, err
 		}
@@ -54,7 +55,9 @@ func (p *plan) recover() (Recovered, error) {
 			}
 			s := &p.Steps[i]
 			if s.Backup != "" {
-				os.Remove(s.Backup) // apply links it again, and would fail if it exists
+				if at, err := p.at(s.Backup); err == nil {
+					os.Remove(at) // apply links it again, and would fail if it exists
+				}
 			}
 			// unchanged has nothing to compare with: the file's state was read from the disk just now.
 			s.info = nil
@@ -74,13 +77,13 @@ func (p *plan) recover() (Recovered, error) {
 		s := &p.Steps[i]
 		switch {
 		case states[i] == applied || states[i] == ready && s.Kind == stepInPlace:
-			if err := s.undo(); err != nil {
+			if err := p.undo(s); err != nil {
 				left = append(left, s.Path+" ("+err.Error()+")")
 				s.Backup = ""
 			}
 		case states[i] == foreign && done > 0:
 			if s.Backup != "" {
-				if _, err := os.Lstat(s.Backup); err == nil {
+				if p.exists(s.Backup) {
 					left = append(left, s.Path+" (was changed since; its text before is in "+s.Backup+")")
 					s.Backup = ""
 				}
@@ -90,7 +93,9 @@ func (p *plan) recover() (Recovered, error) {
 	p.syncDirs()
 	p.cleanUp()
 	for i := len(p.Dirs) - 1; i >= 0; i-- {
-		os.Remove(p.Dirs[i]) // only when empty
+		if at, err := p.at(p.Dirs[i]); err == nil {
+			os.Remove(at) // only when empty
+		}
 	}
 	r.Outcome = RolledBack
 	if len(left) > 0 {
@@ -102,9 +107,14 @@ func (p *plan) recover() (Recovered, error) {
 // state compares a step with the disk: temporary file, backup, and the hash of the file that has the name. The order of the cases
 // matters: a step whose old and new bytes are equal, such as a change of mode, matches both ready and applied. An error is of the
 // temporary file; a path that cannot be read is foreign.
-func (s *step) state() (state, error) {
+func (p *plan) state(s *step) (state, error) {
+	x, err := p.placesOf(s)
+	if err != nil {
+		// Its folder is gone, or a link has its name: nothing of it may be touched.
+		return foreign, nil
+	}
 	if s.Kind == stepLink {
-		target, err := os.Readlink(s.Path)
+		target, err := os.Readlink(x.path)
 		switch {
 		case err == nil && target == s.Target:
 			return applied, nil
@@ -113,17 +123,17 @@ func (s *step) state() (state, error) {
 		}
 		return foreign, nil
 	}
-	now, err := hashAt(s.Path)
+	now, err := hashAt(x.path)
 	if err != nil {
 		return foreign, nil // there is a folder now, or it cannot be read
 	}
-	staged, err := hashAt(s.Temp)
+	staged, err := hashAt(x.temp)
 	if err != nil {
 		return foreign, err
 	}
 	switch s.Kind {
 	case stepRename:
-		to, err := os.Lstat(s.To)
+		to, err := os.Lstat(x.to)
 		switch {
 		case err == nil && now == "":
 			return applied, nil
@@ -134,7 +144,7 @@ func (s *step) state() (state, error) {
 		}
 		return ready, nil
 	case stepRemove:
-		_, err := os.Lstat(s.Backup)
+		_, err := os.Lstat(x.backup)
 		switch {
 		case err == nil: // the file was renamed to its backup; what has the name now was made later
 			return applied, nil
@@ -143,7 +153,7 @@ func (s *step) state() (state, error) {
 		}
 		return foreign, nil
 	case stepInPlace:
-		b, err := os.ReadFile(s.Path)
+		b, err := readName(x.path)
 		switch {
 		case err != nil:
 			return foreign, nil
@@ -157,7 +167,7 @@ func (s *step) state() (state, error) {
 	// stepCreate and stepReplace. The temporary file disappears with the rename that applies the step.
 	backed := false
 	if s.Backup != "" {
-		_, err := os.Lstat(s.Backup)
+		_, err := os.Lstat(x.backup)
 		backed = err == nil
 	}
 	switch {
@@ -171,12 +181,26 @@ func (s *step) state() (state, error) {
 	return foreign, nil
 }
 
+// exists reports whether there is something at a path.
+func (p *plan) exists(path string) bool {
+	at, err := p.at(path)
+	if err != nil {
+		return false
+	}
+	_, err = os.Lstat(at)
+	return err == nil
+}
+
 // hashAt is the hash of a file's bytes, "" when there is none or path is empty.
 func hashAt(path string) (string, error) {
 	if path == "" {
 		return "", nil
 	}
-	b, err := os.ReadFile(path)
+	// A link is no file, whatever it leads to. Its mark is no hash, so no step takes it for the old or the new bytes.
+	if fi, err := os.Lstat(path); err == nil && fi.Mode()&fs.ModeSymlink != 0 {
+		return "a link", nil
+	}
+	b, err := readName(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}

@@ -95,7 +95,11 @@ func (t *transaction) begin(ctx context.Context) error {
 // stage makes folders and temporary files. A full disk or missing permissions mostly show here, while the files are untouched.
 func (t *transaction) stage(ctx context.Context) error {
 	for _, d := range t.Dirs {
-		if err := os.Mkdir(d, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
+		at, err := t.at(d)
+		if err != nil {
+			return explain(d, err)
+		}
+		if err := os.Mkdir(at, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
 			return explain(d, err)
 		}
 		// A folder that another program made meanwhile counts too; giveUp removes only empty ones.
@@ -112,7 +116,7 @@ func (t *transaction) stage(ctx context.Context) error {
 		if s.Temp == "" {
 			continue
 		}
-		if err := s.writeTemp(); err != nil {
+		if err := t.writeTemp(s); err != nil {
 			return explain(s.Path, err)
 		}
 	}
@@ -121,12 +125,16 @@ func (t *transaction) stage(ctx context.Context) error {
 
 // writeTemp writes and flushes the new bytes beside the target, with the mode, owner and attributes the target will have:
 // after the rename there is no moment at which they are wrong.
-func (s *step) writeTemp() (err error) {
+func (p *plan) writeTemp(s *step) (err error) {
+	temp, err := p.at(s.Temp)
+	if err != nil {
+		return err
+	}
 	perm := fs.FileMode(0o600) // so that no other user can read it before the mode is set
 	if s.attrs == "" {
 		perm = 0o666 // less the umask
 	}
-	f, err := os.OpenFile(s.Temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
 	if err != nil {
 		return err
 	}
@@ -139,7 +147,11 @@ func (s *step) writeTemp() (err error) {
 		return err
 	}
 	if s.attrs != "" {
-		if err := copyAttrs(s.attrs, f); err != nil {
+		from, err := p.at(s.attrs)
+		if err != nil {
+			return err
+		}
+		if err := copyAttrs(from, f); err != nil {
 			return err
 		}
 	}
@@ -153,61 +165,84 @@ func (s *step) writeTemp() (err error) {
 
 // apply carries out one step. Recovery calls it as well, with a step from the journal: only exported fields are set then.
 func (t *transaction) apply(s *step) error {
-	if err := s.unchanged(); err != nil {
+	x, err := t.placesOf(s)
+	if err != nil {
+		return explain(s.Path, err)
+	}
+	if err := s.unchanged(x.path); err != nil {
 		return err
 	}
 	switch s.Kind {
 	case stepCreate:
-		return explain(s.Path, renameNew(s.Temp, s.Path))
+		return explain(s.Path, renameNew(x.temp, x.path))
 	case stepLink:
-		return explain(s.Path, os.Symlink(s.Target, s.Path))
+		return explain(s.Path, os.Symlink(s.Target, x.path))
 	case stepRemove:
-		return explain(s.Path, os.Rename(s.Path, s.Backup))
+		return explain(s.Path, os.Rename(x.path, x.backup))
 	case stepRename:
-		if fi, err := os.Lstat(s.To); err == nil && os.SameFile(fi, s.info) {
-			return explain(s.Path, os.Rename(s.Path, s.To))
+		if fi, err := os.Lstat(x.to); err == nil && os.SameFile(fi, s.info) {
+			return explain(s.Path, os.Rename(x.path, x.to))
 		}
-		return explain(s.To, renameNew(s.Path, s.To))
+		return explain(s.To, renameNew(x.path, x.to))
 	case stepInPlace:
-		if err := overwrite(s.Path, s.Old, s.New); err != nil || s.Mode == 0 {
+		if err := overwrite(x.path, s.Old, s.New); err != nil || s.Mode == 0 {
 			return explain(s.Path, err)
 		}
-		return explain(s.Path, os.Chmod(s.Path, s.Mode.Perm()))
+		return explain(s.Path, chmod(x.path, s.Mode.Perm()))
 	}
 	// A single rename needs no backup: it happens or does not.
 	if len(t.Steps) == 1 {
-		return t.rename(s)
+		return t.rename(s, x)
 	}
 	// A hard link keeps the old bytes under another name without a copy, and the file keeps its own name until the rename: readers
 	// never find it missing.
-	if err := os.Link(s.Path, s.Backup); err != nil { // a file system without hard links
-		if err := copyFile(s.Path, s.Backup); err != nil {
+	if err := os.Link(x.path, x.backup); err != nil { // a file system without hard links
+		if err := copyFile(x.path, x.backup); err != nil {
 			return explain(s.Path, err)
 		}
 	}
 	if err := die("linked"); err != nil {
 		return err
 	}
-	return t.rename(s)
+	return t.rename(s, x)
+}
+
+// places are the paths of a step through their open folders; empty where the step has none.
+type places struct{ path, to, temp, backup string }
+
+// placesOf opens the folders of a step.
+func (p *plan) placesOf(s *step) (x places, err error) {
+	for _, one := range []struct {
+		at   *string
+		path string
+	}{{&x.path, s.Path}, {&x.to, s.To}, {&x.temp, s.Temp}, {&x.backup, s.Backup}} {
+		if one.path == "" {
+			continue
+		}
+		if *one.at, err = p.at(one.path); err != nil {
+			return places{}, err
+		}
+	}
+	return x, nil
 }
 
 // rename gives the temporary file the file's name. Where something is mounted on the file, that fails with EBUSY and only its bytes
 // can be changed: the step becomes stepInPlace, and both texts go into the journal before the first byte changes, so that a crash
 // in the middle can be recovered.
-func (t *transaction) rename(s *step) error {
-	err := os.Rename(s.Temp, s.Path)
+func (t *transaction) rename(s *step, x places) error {
+	err := os.Rename(x.temp, x.path)
 	if !errors.Is(err, syscall.EBUSY) {
 		return explain(s.Path, err)
 	}
-	old, err := os.ReadFile(s.Path)
+	old, err := readName(x.path)
 	if err != nil {
 		return explain(s.Path, err)
 	}
-	new, err := os.ReadFile(s.Temp) // recovery has no other copy
+	new, err := readName(x.temp) // recovery has no other copy
 	if err != nil {
 		return explain(s.Path, err)
 	}
-	for _, beside := range []string{s.Temp, s.Backup} {
+	for _, beside := range []string{x.temp, x.backup} {
 		if beside != "" {
 			os.Remove(beside)
 		}
@@ -223,16 +258,17 @@ func (t *transaction) rename(s *step) error {
 		}
 		t.noted = true
 	}
-	return explain(s.Path, overwrite(s.Path, old, new))
+	return explain(s.Path, overwrite(x.path, old, new))
 }
 
-// unchanged checks, just before the step, that the file is still the one whose bytes were compared: same inode, size and time.
-// Reading it again would cost more and leave the same gap before the rename. info is nil in recovery, which compares hashes.
-func (s *step) unchanged() error {
+// unchanged checks, just before the step, that the file (at, through its open folder) is still the one whose bytes were compared: same
+// inode, size and time. Reading it again would cost more and leave the same gap before the rename. info is nil in recovery, which
+// compares hashes.
+func (s *step) unchanged(at string) error {
 	if s.info == nil {
 		return nil
 	}
-	fi, err := os.Lstat(s.Path)
+	fi, err := os.Lstat(at)
 	if err != nil || !os.SameFile(fi, s.info) || fi.Size() != s.info.Size() || !fi.ModTime().Equal(s.info.ModTime()) {
 		return &BaseError{s.Path}
 	}
@@ -284,8 +320,11 @@ func bare(steps []step) []step {
 func (p *plan) cleanUp() {
 	for _, s := range p.Steps {
 		for _, f := range []string{s.Temp, s.Backup} {
-			if f != "" {
-				os.Remove(f)
+			if f == "" {
+				continue
+			}
+			if at, err := p.at(f); err == nil {
+				os.Remove(at)
 			}
 		}
 	}
@@ -298,7 +337,9 @@ func (p *plan) syncDirs() {
 		d := filepath.Dir(s)
 		if !seen[d] {
 			seen[d] = true
-			syncDir(d)
+			if at, err := p.at(s); err == nil {
+				syncDir(filepath.Dir(at)) // of a path through a descriptor: the folder itself
+			}
 		}
 	}
 }
@@ -312,7 +353,7 @@ func (t *transaction) giveUp(cause error) error {
 	var left []string
 	// In reverse: a later step may have taken a name that an earlier one gave up.
 	for i := t.done - 1; i >= 0; i-- {
-		if err := t.Steps[i].undo(); err != nil {
+		if err := t.undo(&t.Steps[i]); err != nil {
 			left = append(left, fmt.Sprintf("%s: %v", t.Steps[i].Path, err))
 		}
 	}
@@ -321,7 +362,9 @@ func (t *transaction) giveUp(cause error) error {
 	}
 	t.cleanUp()
 	for i := t.made - 1; i >= 0; i-- {
-		os.Remove(t.Dirs[i]) // only when empty
+		if at, err := t.at(t.Dirs[i]); err == nil {
+			os.Remove(at) // only when empty
+		}
 	}
 	if t.noted {
 		_ = t.journal.End(context.Background(), t.ID)
@@ -331,18 +374,22 @@ func (t *transaction) giveUp(cause error) error {
 
 // undo reverses an applied step. A removed or moved file gets its name back only where that is free; the backup of a replaced file
 // takes the name from the new file.
-func (s *step) undo() error {
+func (p *plan) undo(s *step) error {
+	x, err := p.placesOf(s)
+	if err != nil {
+		return err
+	}
 	switch s.Kind {
 	case stepCreate, stepLink:
-		return os.Remove(s.Path)
+		return os.Remove(x.path)
 	case stepRemove:
-		return renameNew(s.Backup, s.Path)
+		return renameNew(x.backup, x.path)
 	case stepRename:
-		return renameNew(s.To, s.Path)
+		return renameNew(x.to, x.path)
 	case stepInPlace:
-		return overwrite(s.Path, s.New, s.Old)
+		return overwrite(x.path, s.New, s.Old)
 	}
-	return os.Rename(s.Backup, s.Path)
+	return os.Rename(x.backup, x.path)
 }
 
 // renameFree renames only when the new name is free. It is for systems and file systems without an exclusive rename: a file that
