@@ -68,6 +68,12 @@ func hostile(t *testing.T) (root, mark string) {
 		"a.html":                               "<script src=\"evil.js\"></script>\n",
 		"a.yaml":                               "a: !!js/function 'function(){}'\n",
 		"a.vue":                                "<template/>\n",
+		"a.svelte":                             "<script lang=\"ts\">let n: number = 1</script>\n<p>{n}</p>\n",
+		"a.php":                                "<?php\nrequire 'vendor/autoload.php';\n",
+		"composer.json":                        `{"autoload":{"files":["evil.php"]},"scripts":{"post-autoload-dump":"./evil.sh"}}`,
+		"Dockerfile":                           "# syntax=./evil\nFROM scratch\nRUN ./evil.sh\n",
+		"a.toml":                               "#:schema ./schema.json\nn = 1\n",
+		".taplo.toml":                          "[schema]\npath = \"./schema.json\"\n",
 		"a.rs":                                 "fn main() {}\n",
 		"Cargo.toml":                           "[package]\nname = \"x\"\nversion = \"0.1.0\"\nbuild = \"build.rs\"\n",
 		"build.rs":                             "fn main() { std::fs::write(\"" + mark + "-build\", \"\").unwrap(); }\n",
@@ -76,7 +82,7 @@ func hostile(t *testing.T) (root, mark string) {
 		write(t, filepath.Join(root, name), text)
 	}
 	for _, name := range []string{"node_modules/typescript/lib/tsserver.js", "node_modules/typescript/lib/typescript.js", "node_modules/typescript/lib/tsc.js", "node_modules/evil/index.js",
-		"node_modules/eslint/lib/api.js", "node_modules/eslint/lib/unsupported-api.js", "node_modules/prettier/index.cjs", "eslint.config.js", ".eslintrc.js", "prettier.config.js", ".prettierrc.js", "schema.js"} {
+		"node_modules/eslint/lib/api.js", "node_modules/eslint/lib/unsupported-api.js", "node_modules/prettier/index.cjs", "eslint.config.js", ".eslintrc.js", "prettier.config.js", ".prettierrc.js", "schema.js", "svelte.config.js", "node_modules/svelte/compiler.cjs", "node_modules/svelte-preprocess/index.js", "node_modules/prettier-plugin-svelte/plugin.js"} {
 		js(name)
 	}
 	for _, name := range []string{"json.py", "os.py", "sitecustomize.py", "usercustomize.py"} {
@@ -137,10 +143,12 @@ func TestAnUntrustedProjectRunsNothingThroughItsServers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("real servers are slow")
 	}
-	for _, c := range []struct {
+	markers := map[string]string{} // files without which a server does not count as the project's
+	type row struct {
 		server, file string
 		started      bool
-	}{
+	}
+	rows := []row{
 		{"gopls", "main.go", true},
 		{"gopls", "c/c.go", true},
 		{"typescript", "a.ts", true},
@@ -154,10 +162,27 @@ func TestAnUntrustedProjectRunsNothingThroughItsServers(t *testing.T) {
 		{"eslint", "a.js", false},
 		{"vue", "a.vue", false},
 		{"rust-analyzer", "a.rs", false},
+	}
+	// Set-up installs those above. These are tried where they are installed.
+	for _, more := range []struct {
+		row
+		program, marker string
+	}{
+		{row{"svelte", "a.svelte", true}, "svelteserver", ""}, {row{"php", "a.php", true}, "intelephense", ""}, {row{"dockerfile", "Dockerfile", true}, "docker-langserver", ""}, {row{"taplo", "a.toml", true}, "taplo", ""},
+		{row{"ruff", "a.py", true}, "ruff", "ruff.toml"}, {row{"ty", "a.py", true}, "ty", "ty.toml"},
 	} {
+		if _, err := exec.LookPath(more.program); err == nil {
+			rows = append(rows, more.row)
+			markers[more.server] = more.marker
+		}
+	}
+	for _, c := range rows {
 		t.Run(c.server+" "+c.file, func(t *testing.T) {
 			t.Parallel()
 			root, mark := hostile(t)
+			if name := markers[c.server]; name != "" {
+				write(t, filepath.Join(root, name), "")
+			}
 			log := filepath.Join(t.TempDir(), "strace")
 			m := New(Options{Root: root, Bin: testBins(t), Idle: -1, NoWatch: true, Log: slog.New(slog.DiscardHandler), Start: underStrace(t, log)})
 			defer m.Close(context.Background())
