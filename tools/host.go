@@ -31,6 +31,12 @@ type Foreteller interface {
 	Would(ctx context.Context, r permission.Request) permission.Action
 }
 
+// RuleReader is a Gate that also says by which rules it decides, defaults first; a request must pass every one of the sets. Walks
+// over a whole project use it to ask Would only about files that no rule allows outright.
+type RuleReader interface {
+	Rulesets() []permission.Ruleset
+}
+
 // Question is one question to the person; see the tool question for what its fields mean.
 type Question struct {
 	Question string   `json:"question"`

@@ -281,6 +281,9 @@ func (g asked) Would(ctx context.Context, r permission.Request) permission.Actio
 	return permission.Ask
 }
 
+// Rulesets implements tools.RuleReader: the allowed command changes nothing about what may be read.
+func (g asked) Rulesets() []permission.Ruleset { return draftGate{gate: g.gate}.Rulesets() }
+
 // failures is the text for the model about failed checks, with at most ten tests of each. It is empty if no check failed, or if all
 // failed tests had failed before. A check that did not run (refused, too late) is not listed, because the model cannot fix that.
 func failures(checks []change.Check) string {

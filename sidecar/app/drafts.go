@@ -595,6 +595,14 @@ func (g draftGate) Would(ctx context.Context, r permission.Request) permission.A
 	return a
 }
 
+// Rulesets implements tools.RuleReader. The draft's gate never refuses to read what they allow.
+func (g draftGate) Rulesets() []permission.Ruleset {
+	if r, ok := g.gate.(tools.RuleReader); ok {
+		return r.Rulesets()
+	}
+	return nil
+}
+
 // Interrupted implements agent.Drafts: a turn was cancelled or failed, so nothing is proposed, as half a piece of work is not worth a
 // review. A draft without changes is removed; any other is kept, and the next prompt continues in it (see left).
 func (d *Drafts) Interrupted(s *agent.Session) {

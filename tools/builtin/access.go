@@ -3,6 +3,7 @@ package builtin
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"sort"
@@ -45,6 +46,22 @@ func (w workspace) hidden(ctx context.Context, gate any, session string) func(st
 	return func(real string) bool {
 		return would(permission.Request{SessionID: session, Tool: "read", Permission: "read", Patterns: []string{w.rel(real)}, Also: []string{real}}) != permission.Allow
 	}
+}
+
+// quiet returns a test for files that a command may surely print: the rules alone allow reading them. rules is the text of
+// those rules, which tells that an answer still holds. It is nil for a gate that does not say what its rules are; hidden then
+// decides on every file.
+func (w workspace) quiet(gate any) (quiet func(string) bool, rules string) {
+	g, ok := gate.(tools.RuleReader)
+	if !ok {
+		return nil, ""
+	}
+	sets := g.Rulesets()
+	if len(sets) == 0 {
+		return nil, ""
+	}
+	allowed := permission.Unquestioned(sets, "read", "read")
+	return func(real string) bool { return allowed(w.rel(real), real) }, fmt.Sprint(sets)
 }
 
 // predicted is what a gate would answer, without asking a person. A gate that cannot tell beforehand (a

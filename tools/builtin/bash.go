@@ -13,6 +13,7 @@ import (
 
 	"github.com/pillion-dev/pillion/tools"
 	"github.com/pillion-dev/pillion/tools/files"
+	"github.com/pillion-dev/pillion/tools/guard"
 	"github.com/pillion-dev/pillion/tools/shell/programs"
 	"github.com/pillion-dev/pillion/tools/shell/run"
 	"github.com/pillion-dev/pillion/tools/shell/sandbox"
@@ -42,12 +43,15 @@ const defaultTimeout = 2 * time.Minute
 // BashOptions are the bash tool's settings. The zero value is ready.
 type BashOptions struct {
 	Shell   string        // path or name of the shell; empty: found by run.Detect
+	Reason  guard.Reason  // of the setting that names Shell; the zero value: the person's own
 	Runner  *run.Runner   // ends what commands leave running; nil: one for the tool's life, never closed
 	Timeout time.Duration // when the call gives none; 0: two minutes
 	// Background holds the session's commands in the background; nil: one for the tools' life, never closed.
 	Background *run.Background
 	// Terminals is where a person can watch the session's commands and run their own; nil: nobody watches.
 	Terminals *run.Terminals
+	// Hidden finds what commands may not read that nobody was asked about; nil: one for the tools' life.
+	Hidden *sandbox.HiddenFiles
 	// Lent: Terminals belong to another session, whose end closes them.
 	Lent bool
 	// Environ is the environment of commands; nil: this program's, cleaned by run.Environ.
@@ -117,12 +121,12 @@ func Bash(env Env) tools.Tool {
 		// Containment is stricter than the sandbox; a command gets one of them.
 		var box *sandbox.Box
 		if contained == nil {
-			if box, err = e.box(a, p, dir); err != nil {
+			if box, err = e.box(a, p, dir, e.unread(ctx, call, asked)); err != nil {
 				return tools.Result{}, err
 			}
 		}
 		c := run.Command{
-			Text: p.Command, Shell: sh, Dir: dir, Env: environ, Timeout: limit, SpillDir: e.spillDir(), Sandbox: box, Contained: contained,
+			Text: p.Command, Shell: sh, Reason: o.Reason, Dir: dir, Env: environ, Timeout: limit, SpillDir: e.spillDir(), Sandbox: box, Contained: contained,
 			OnOutput: func(tail string) {
 				call.Report(tools.Update{Metadata: map[string]any{"output": tail, "description": p.Description}})
 			},
@@ -201,6 +205,9 @@ func (o BashOptions) ready() BashOptions {
 	}
 	if o.Background == nil {
 		o.Background = &run.Background{}
+	}
+	if o.Hidden == nil {
+		o.Hidden = &sandbox.HiddenFiles{}
 	}
 	if o.Timeout <= 0 {
 		o.Timeout = defaultTimeout

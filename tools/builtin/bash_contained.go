@@ -50,10 +50,21 @@ func (e commands) contained(ctx context.Context, call *tools.Call, a *scan.Analy
 	if ok, _ := e.containable(); !ok {
 		return nil
 	}
+	quiet, rules := e.quiet(call.Host.Gate)
 	return &sandbox.ContainOptions{
 		Root: e.root(), Dir: dir, Extra: append([]string{e.Cwd}, e.Extra...), Read: []string{e.spillDir()}, Home: e.Home,
-		Hidden: e.hidden(ctx, call.Host.Gate, call.SessionID),
+		Hidden: e.hidden(ctx, call.Host.Gate, call.SessionID), Quiet: quiet, Rules: rules, Files: e.Shell.Hidden,
 	}
+}
+
+// unread is what a command may not read that no person was asked about; nil: it may read everything. A command that a person has
+// seen and allowed reads what it names.
+func (e commands) unread(ctx context.Context, call *tools.Call, asked bool) *sandbox.HiddenOptions {
+	if asked {
+		return nil
+	}
+	quiet, rules := e.quiet(call.Host.Gate)
+	return &sandbox.HiddenOptions{Hidden: e.hidden(ctx, call.Host.Gate, call.SessionID), Quiet: quiet, Rules: rules, Files: e.Shell.Hidden, State: e.StateDir}
 }
 
 // askUncontained asks whether to run a command again without containment, after it failed at a place that containment hides. The rules

@@ -123,7 +123,7 @@ func (c commands) fitToSandbox(r permission.Request, a *scan.Analysis, unsandbox
 // box is the sandbox of a command that may run; nil runs it without one. Places that were asked about
 // and allowed are opened in it: a sandbox that stopped what the person had just approved would be
 // turned off.
-func (c commands) box(a *scan.Analysis, p bashParams, dir string) (*sandbox.Box, error) {
+func (c commands) box(a *scan.Analysis, p bashParams, dir string, unread *sandbox.HiddenOptions) (*sandbox.Box, error) {
 	s := c.Shell.Sandbox
 	if !s.active() || p.unsandboxed {
 		return nil, nil
@@ -135,6 +135,7 @@ func (c commands) box(a *scan.Analysis, p bashParams, dir string) (*sandbox.Box,
 		return nil, &tools.Error{Kind: "no_sandbox", Message: "This command was not run: " + noSandbox(support)}
 	}
 	o := c.boxOptions(dir, s.Network || (s.Reach || s.byEffects()) && programs.ReachesElsewhere(a))
+	o.Hidden = unread
 	// Places outside the project that were asked about and allowed are opened.
 	var made []string
 	for _, x := range a.External {

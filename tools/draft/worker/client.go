@@ -210,6 +210,19 @@ func (c *Client) handle(ctx context.Context, r *rpc.Request) (any, error) {
 			call.Report(p.Update)
 		}
 		return nil, nil
+	case methodRules:
+		var p askParams
+		if err := json.Unmarshal(r.Params, &p); err != nil {
+			return nil, err
+		}
+		call, err := c.call(p.Key)
+		if err != nil {
+			return nil, err
+		}
+		if g, ok := call.Host.Gate.(tools.RuleReader); ok {
+			return g.Rulesets(), nil
+		}
+		return []permission.Ruleset{}, nil
 	case methodAsk, methodWould:
 		var p askParams
 		if err := json.Unmarshal(r.Params, &p); err != nil {

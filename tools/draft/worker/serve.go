@@ -257,6 +257,15 @@ func (g gate) Would(ctx context.Context, r permission.Request) permission.Action
 	return action
 }
 
+// Rulesets implements tools.RuleReader; without an answer there are none, and every file is asked about by Would.
+func (g gate) Rulesets() []permission.Ruleset {
+	var sets []permission.Ruleset
+	if g.s.peer.Call(context.Background(), methodRules, g.params(permission.Request{}), &sets) != nil {
+		return nil
+	}
+	return sets
+}
+
 // servers gives the worker's tools the host's language servers; it implements builtin.Bridge and builtin.Queries. The servers see the
 // draft as texts laid over the project's files: a server for each draft would have to index the whole project again.
 type servers struct{ s *server }

@@ -83,6 +83,7 @@ const (
 const (
 	methodAsk      = "ask"
 	methodWould    = "would"
+	methodRules    = "rules"
 	methodUpdate   = "update" // notification
 	methodEnviron  = "environ"
 	methodServers  = "servers"

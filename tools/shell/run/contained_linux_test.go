@@ -237,6 +237,10 @@ func TestAContainedCommandSeesNoKey(t *testing.T) {
 	writeFile(t, filepath.Join(home, ".gitconfig"), "[user]\n\tname = me\n")
 	writeFile(t, filepath.Join(root, ".env"), key)
 	writeFile(t, filepath.Join(root, "web", ".env"), key)
+	deep := filepath.Join("packages", "b", "c", "d", "e", "f")
+	writeFile(t, filepath.Join(root, deep, ".env"), key)
+	writeFile(t, filepath.Join(root, "node_modules", "x", "y", ".env"), key)
+	writeFile(t, filepath.Join(root, deep, "a"), "fine")
 	writeFile(t, filepath.Join(root, "web", "a"), "fine")
 	writeFile(t, filepath.Join(root, "a"), "fine")
 	o := containedIn(t, root)
@@ -256,8 +260,10 @@ func TestAContainedCommandSeesNoKey(t *testing.T) {
 		"this program's open files":  {"ls -l /proc/$PPID/fd/", false},
 		"a hidden file":              {"cat .env", false},
 		"a hidden file further down": {"cat web/.env", false},
+		"a hidden file far below":    {"cat " + deep + "/.env", false},
+		"a package's hidden file":    {"cat node_modules/x/y/.env", false},
 		"a hidden file found":        {"grep -r secret .", false},
-		"the project":                {"cat a web/a && ls -a . web", true},
+		"the project":                {"cat a web/a " + deep + "/a && ls -a . web", true},
 		"git's configuration":        {"HOME=" + home + " git config user.name", true},
 		"the system":                 {"cat /etc/passwd >/dev/null && ls /usr/bin >/dev/null", true},
 	} {

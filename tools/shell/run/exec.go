@@ -32,6 +32,7 @@ const Grace = 200 * time.Millisecond
 type Command struct {
 	Text    string
 	Shell   string        // path of the shell
+	Reason  guard.Reason  // of the setting that names Shell; the zero value: the person's own
 	Dir     string        // absolute, must exist
 	Env     []string      // nil: Environ()
 	Timeout time.Duration // 0: none
@@ -205,7 +206,8 @@ func (r *Runner) start(c Command) (*job, *collector, error) {
 		}
 		j.family.Thread, j.family.Limits, j.family.Admit = j.cell.thread, j.cell.contained.Limits(), j.cell.limit.Admit
 	}
-	cmd := guard.Command(guard.Bash, append([]string{name}, args...)...)
+	c.Reason.Who = guard.Bash
+	cmd := guard.CommandFor(context.Background(), c.Reason, append([]string{name}, args...)...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = c.Dir, pw, pw
 	cmd.Env = c.Env
 	if cmd.Env == nil {
@@ -319,7 +321,11 @@ func (r *Runner) end(j *job) {
 
 // leave forgets a job that has nothing running any more, and counts what is.
 func (r *Runner) leave(j *job) int {
-	left := j.left()
+	left := 0
+	// A contained command cannot leave its control group: where that is empty, no look through /proc is needed.
+	if j.cell == nil || !j.cell.limit.Idle() {
+		left = j.left()
+	}
 	if left == 0 {
 		j.gone()
 	}

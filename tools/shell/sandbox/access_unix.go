@@ -2,7 +2,12 @@
 
 package sandbox
 
-import "golang.org/x/sys/unix"
+import (
+	"io/fs"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
 
 // mayWrite reports whether this program could write to a file, or into a folder.
 // access(2) asks for the real user, so root may write nearly everywhere: callers must not take that for the command's right.
@@ -10,3 +15,9 @@ func mayWrite(path string) bool { return unix.Access(path, unix.W_OK) == nil }
 
 // mayRead reports whether this program could read a file, or list a folder.
 func mayRead(path string) bool { return unix.Access(path, unix.R_OK) == nil }
+
+// hasOtherNames reports whether a file has more than one hard link.
+func hasOtherNames(info fs.FileInfo) bool {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && st.Nlink > 1
+}

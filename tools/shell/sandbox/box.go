@@ -26,6 +26,7 @@ type Box struct {
 	ReadOnly  []string `json:"readOnly"`  // below Writable, but not to be changed; where the system can (Support.Mounts)
 	Pinned    []string `json:"pinned"`    // folders that may not be moved away, because of what is in them
 	Masked    []string `json:"masked"`    // sockets of programs that would act for the command outside
+	Hidden    []string `json:"hidden"`    // files and folders that may not be read; where the system can (Support.Mounts)
 	Network   bool     `json:"network"`   // the network is open
 	Processes int      `json:"processes"` // how many processes and threads there may be at once
 	// Supervised: the program that started the helper carries out the command's connections, see Supervise.
@@ -60,6 +61,9 @@ type Support struct {
 	Profile  bool   `json:"profile"`  // macOS: sandbox-exec
 	Why      string `json:"why"`      // why there is no sandbox
 }
+
+// maxHidden bounds Hidden: each is a mount, and its path a part of the helper's command line.
+const maxHidden = 1000
 
 // minLandlock has file truncation (Linux 6.2): before it a command could empty any file of the person's.
 const minLandlock = 3
@@ -113,14 +117,17 @@ type Options struct {
 	// Writable are more places, from the configuration, or because the person has just allowed them for this command.
 	Writable []string
 	// Allowed are protected paths that the person has just allowed for this command.
-	Allowed    []string
-	Network    bool
-	CacheDir   string                                     // private caches are made below it; empty: in the person's cache folder
-	Processes  int                                        // 0: enough for a build
-	Protected  func(real string) (reason string, is bool) // nil: none
-	Quarantine string                                     // folder for protected files that came into being; empty: they are only reported
-	Getenv     func(name string) string                   // nil: os.Getenv
-	Support    func() Support                             // nil: Probe
+	Allowed   []string
+	Network   bool
+	CacheDir  string                                     // private caches are made below it; empty: in the person's cache folder
+	Processes int                                        // 0: enough for a build
+	Protected func(real string) (reason string, is bool) // nil: none
+	// Hidden are files that may not be read without a question, since nobody was asked about the command; nil: it reads everything.
+	// Keys in the home folder are hidden with them.
+	Hidden     *HiddenOptions
+	Quarantine string                   // folder for protected files that came into being; empty: they are only reported
+	Getenv     func(name string) string // nil: os.Getenv
+	Support    func() Support           // nil: Probe
 }
 
 // New works out what a command may write. It looks at the project for protected files, within bounds.
@@ -189,6 +196,9 @@ func New(o Options) *Box {
 	}
 	b.ReadOnly = pinParents(b, project)
 	b.Masked = sockets(b.Network, b.Writable)
+	if o.Hidden != nil && b.Support.Mounts {
+		b.Hidden = o.Hidden.places(project, o.Home, o.Getenv)
+	}
 	if !b.Support.Mounts && !b.Support.Profile {
 		b.before = keep(b.ReadOnly)
 	}
@@ -218,6 +228,9 @@ func (b *Box) Argv(name string, args []string) (string, []string, error) {
 	}
 	if !b.Support.Usable() {
 		return "", nil, fmt.Errorf("the command cannot be kept in a sandbox here: %s; set sandbox to off or ask in the configuration", b.Support.Why)
+	}
+	if len(b.Hidden) > maxHidden {
+		return "", nil, fmt.Errorf("the command was not run: %d files may not be read without a question, and the sandbox hides at most %d; a rule that asks about all reading goes with no automatic approval of commands", len(b.Hidden), maxHidden)
 	}
 	spec, err := json.Marshal(b)
 	if err != nil {

@@ -809,3 +809,75 @@ func TestAsAnOrdinaryUser(t *testing.T) {
 		t.Errorf("as user %d: %v, %d tests passed\n%s", nobody, err, passed, out)
 	}
 }
+
+// A command that nobody was asked about sees no key, whatever it does to the file first; one that a person allowed reads all.
+func TestSandboxHidesKeysFromWhatNobodyWasAskedAbout(t *testing.T) {
+	if !needSandbox(t).Mounts {
+		t.Skip("no sandbox here: no mounts of one's own")
+	}
+	const key = "sk-secret-000000000000000"
+	for name, command := range map[string]string{
+		"by name":            "cat .env",
+		"far below":          "cat packages/a/b/c/d/.env",
+		"through a link":     "ln -s .env l; cat l",
+		"by a hard link":     "ln .env l; cat l",
+		"by the other name":  "cat second",
+		"renamed":            "mv .env l; cat l",
+		"its folder renamed": "mv packages/a p; cat p/b/c/d/.env",
+		"copied":             "cp -r packages q; cat q/a/b/c/d/.env",
+		"archived":           "tar cf x.tar . ; tar xf x.tar -O",
+		"by git":             "git init -q .; git add -A; git diff --cached",
+		"unmounted":          "umount .env; cat .env",
+		"covered":            "mount --bind . /tmp; cat /tmp/.env",
+		"in a namespace":     "unshare -Urm sh -c 'umount .env; cat .env'",
+		"private key":        "cat ../.ssh/id_rsa",
+		"private key by tar": "tar cf x.tar ../.ssh 2>/dev/null; tar xf x.tar -O",
+		"cloud":              "cat ../.aws/credentials",
+		"git's store":        "cat ../.config/git/credentials",
+		"Pillion's":          "cat ../state/auth.json",
+		"a program of its":   `printf 'while IFS= read -r l; do echo "$l"; done <../.ssh/id_rsa; cat .env' >t.sh; sh t.sh`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			base := outsideTemp(t)
+			root := filepath.Join(base, "project")
+			for _, file := range []string{".env", "packages/a/b/c/d/.env", "../.ssh/id_rsa", "../.aws/credentials", "../.config/git/credentials", "../state/auth.json"} {
+				put(t, filepath.Join(root, file), key+"\n")
+			}
+			put(t, filepath.Join(base, "state", "tool-output", "long"), "the whole output\n")
+			put(t, filepath.Join(root, "a.txt"), "fine\n")
+			if err := os.Link(filepath.Join(root, ".env"), filepath.Join(root, "second")); err != nil {
+				t.Fatal(err)
+			}
+			runIn := func(command string, hidden *sandbox.HiddenOptions) string {
+				r := &run.Runner{}
+				defer r.Close()
+				box := sandbox.New(sandbox.Options{Root: root, Dir: root, Home: base, Protected: protectedForTest, Hidden: hidden, Getenv: func(name string) string {
+					if name == "PATH" {
+						return os.Getenv("PATH")
+					}
+					return ""
+				}})
+				out, err := r.Run(t.Context(), run.Command{Text: command, Dir: root, Sandbox: box, Timeout: time.Minute})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return out.Output.Head + out.Output.Tail
+			}
+			hidden := &sandbox.HiddenOptions{Hidden: func(p string) bool { return filepath.Base(p) == ".env" }, State: filepath.Join(base, "state")}
+			if out := runIn(command, hidden); strings.Contains(out, key) {
+				t.Errorf("the key was printed: %s", out)
+			}
+			if out := runIn("cat a.txt; echo x >made; cat made; cat ../state/tool-output/long", hidden); !strings.Contains(out, "fine\nx\nthe whole output") {
+				t.Errorf("the rest of the work: %s", out)
+			}
+			if got, err := os.ReadFile(filepath.Join(root, "second")); err != nil || string(got) != key+"\n" {
+				t.Errorf("the file itself: %q %v", got, err)
+			}
+			if name == "by name" {
+				if out := runIn(command, nil); !strings.Contains(out, key) {
+					t.Errorf("what a person has allowed: %s", out)
+				}
+			}
+		})
+	}
+}

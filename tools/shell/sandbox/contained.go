@@ -3,10 +3,12 @@ package sandbox
 import (
 	"bufio"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Contained is what a command may do that runs without a question: read the project and the system, and write to a
@@ -21,6 +23,7 @@ import (
 type Contained struct {
 	readable []string // folders with all below, and files, besides the system's; absolute, some are not there
 	hidden   []string // below readable, and not to be read; resolved
+	unseen   []string // folders below readable in which hidden files were not looked for: not to be read either; resolved
 	apart    []string // below the system's readable places, and not to be read as a part of them; resolved
 	temp     string   // the private temporary folder
 	dir      string
@@ -36,9 +39,13 @@ type ContainOptions struct {
 	Extra []string // more folders that belong to the project
 	Read  []string // more places that may be read: long outputs that were kept in files
 	Home  string
-	// Hidden says whether a file (absolute, links resolved) may not be read without a question; nil: none. Only the files
-	// that are beside the project's folders down to hiddenDepth are looked at.
+	// Hidden says whether a file (absolute, links resolved) may not be read without a question; nil: none.
 	Hidden func(realPath string) bool
+	// Quiet says of files that Hidden surely does not hold back, as long as Rules is the same text; nil: of none. It saves asking
+	// Hidden about every file of the project before every command.
+	Quiet  func(realPath string) bool
+	Rules  string
+	Files  *HiddenFiles             // remembers the look for hidden files; nil: nothing is remembered
 	Getenv func(name string) string // nil: os.Getenv
 	Temp   string                   // the private temporary folder; must exist
 }
@@ -67,10 +74,12 @@ func Contain(o ContainOptions) (*Contained, error) {
 	c.readable = slices.Concat(project, gitReadable(o.Root), o.Read, homeReadable(o.Home, o.Getenv))
 	c.apart = apart(slices.Concat(project, existing([]string{o.Home})))
 	if o.Hidden != nil {
-		for _, root := range project {
-			c.hidden = append(c.hidden, hiddenIn(root, o.Hidden)...)
+		if o.Files == nil {
+			o.Files = &HiddenFiles{}
 		}
+		c.hidden, c.unseen = o.Files.find(project, o.Hidden, o.Quiet, o.Rules)
 	}
+	c.hidden = append(c.hidden, homeSecrets(o.Home, o.Getenv)...)
 	return c, nil
 }
 
@@ -125,14 +134,15 @@ func (c *Contained) keepsFrom(name string) bool {
 	if missing(at) {
 		at = filepath.Dir(at)
 	}
-	if !within(existing(c.readable)) && (!within(existing(systemReadable)) || within(c.apart)) && !missing(real) && mayRead(real) {
+	system := within(systemPlaces()) && !within(c.apart)
+	if (!within(existing(c.readable)) && !system || within(c.unseen)) && !missing(real) && mayRead(real) {
 		return true
 	}
 	if real == c.temp || below(c.temp, real) || strings.HasPrefix(real, "/dev/") {
 		return false
 	}
-	// The name of a program is before its message, and root could write to it.
-	return (!within(existing(systemReadable)) || within(c.apart)) && mayWrite(at)
+	// The name of a program stands before its message, and root could write to it.
+	return !system && mayWrite(at)
 }
 
 // systemReadable are the places of the system that hold programs, their data and their configuration. Other programs'
@@ -153,21 +163,47 @@ var systemSecrets = []string{
 	"/etc/postgresql-common/pg_service.conf", "/etc/netrc", "/etc/apt/auth.conf", "/etc/apt/auth.conf.d", "/etc/pve", "/etc/samba", "/etc/polkit-1", "/etc/security/opasswd", "/etc/credstore", "/etc/credstore.encrypted", "/etc/environment.d", "/etc/msmtprc", "/etc/exim4/passwd.client", "/etc/postfix/sasl",
 }
 
+// systemPlaces are those of systemReadable that are there. They are looked up once: a look at each before every command takes
+// longer than starting the command does.
+var systemPlaces = sync.OnceValue(func() []string { return existing(systemReadable) })
+
+// keptSecrets are the keys of the system that this program could read: systemSecrets, and below /etc whatever the system shows to
+// its owner or group only. Configuration that is meant for everybody is readable by everybody.
+var keptSecrets = sync.OnceValue(func() (out []string) {
+	for _, s := range existing(systemSecrets) {
+		if mayRead(s) {
+			out = append(out, s)
+		}
+	}
+	_ = filepath.WalkDir("/etc", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return nil
+		}
+		if d.Type()&fs.ModeSymlink != 0 {
+			return nil // where it leads decides
+		}
+		info, err := d.Info()
+		if err != nil || info.Mode().Perm()&0o004 != 0 || !mayRead(path) {
+			return nil
+		}
+		if out = append(out, path); d.IsDir() {
+			return filepath.SkipDir
+		}
+		return nil
+	})
+	return out
+})
+
 // apart are the places below the system's readable ones that are not the system's: of a project or home folder in /opt
 // the folder that /opt holds, since its neighbours are the person's too; and keys that this program could read.
 func apart(own []string) []string {
-	var out []string
-	for _, p := range existing(systemReadable) {
+	out := slices.Clone(keptSecrets())
+	for _, p := range systemPlaces() {
 		for _, o := range own {
 			if rest, ok := strings.CutPrefix(o, p+string(filepath.Separator)); ok {
 				first, _, _ := strings.Cut(rest, string(filepath.Separator))
 				out = append(out, filepath.Join(p, first))
 			}
-		}
-	}
-	for _, s := range existing(systemSecrets) {
-		if mayRead(s) {
-			out = append(out, s)
 		}
 	}
 	slices.Sort(out)
@@ -184,10 +220,19 @@ func homeReadable(home string, getenv func(string) string) []string {
 			continue
 		}
 		places = append(places, dir)
-		// A toolchain's libraries are beside its bin. Above ~/bin and ~/.local/bin is everything.
-		if up := filepath.Dir(dir); filepath.Base(dir) == "bin" && up != "/" && up != home && up != filepath.Join(home, ".local") {
-			places = append(places, up)
+		// A toolchain's libraries lie beside its bin. Above ~/bin and ~/.local/bin lies everything.
+		up := filepath.Dir(dir)
+		if filepath.Base(dir) != "bin" || up == "/" || up == home || up == filepath.Join(home, ".local") {
+			continue
 		}
+		// In a folder such as ~/.cargo, ~/.docker or ~/.fly the program's tokens lie beside its bin as well.
+		if rest, ok := strings.CutPrefix(up, home+string(filepath.Separator)); ok && home != "" && slices.ContainsFunc(strings.Split(rest, string(filepath.Separator)), func(part string) bool { return part[0] == '.' }) {
+			for _, part := range [...]string{"lib", "lib64", "libexec", "share", "include", "src", "pkg", "versions", "toolchains", "VERSION", "go.env", "release", "pyvenv.cfg"} {
+				places = append(places, filepath.Join(up, part))
+			}
+			continue
+		}
+		places = append(places, up)
 	}
 	for _, name := range []string{"GOROOT", "GOPATH", "GOMODCACHE", "GOCACHE", "RUSTUP_HOME", "NVM_DIR", "VOLTA_HOME", "PYENV_ROOT", "RBENV_ROOT", "ASDF_DIR", "ASDF_DATA_DIR", "SDKMAN_DIR", "JAVA_HOME", "BUN_INSTALL", "DENO_INSTALL", "CONDA_PREFIX", "VIRTUAL_ENV", "PNPM_HOME", "RIPGREP_CONFIG_PATH"} {
 		for _, v := range filepath.SplitList(getenv(name)) {
@@ -211,6 +256,22 @@ func homeReadable(home string, getenv func(string) string) []string {
 		own = append(own, filepath.Join(home, name))
 	}
 	return slices.Concat(places, own, includedByGit(home, filepath.Join(home, ".gitconfig")), includedByGit(home, filepath.Join(config, "git", "config")))
+}
+
+// homeSecrets are the keys that lie below what homeReadable allows.
+func homeSecrets(home string, getenv func(string) string) []string {
+	config := getenv("XDG_CONFIG_HOME")
+	if !filepath.IsAbs(config) {
+		config = filepath.Join(home, ".config")
+	}
+	if home == "" {
+		return nil
+	}
+	return existing([]string{
+		filepath.Join(config, "git", "credentials"), // git-credential-store(1)
+		filepath.Join(home, ".cargo", "credentials"), filepath.Join(home, ".cargo", "credentials.toml"),
+		filepath.Join(home, ".bun", ".npmrc"), filepath.Join(home, ".bunfig.toml"),
+	})
 }
 
 // includedByGit are the files that a person's git configuration names: without them git ends with an error.
@@ -265,46 +326,6 @@ func gitReadable(root string) []string {
 		}
 	}
 	return existing(out)
-}
-
-// hiddenDepth and hiddenEntries bound the look for files that may not be read: a project is looked at before every
-// command.
-const (
-	hiddenDepth   = 2
-	hiddenEntries = 1500
-)
-
-// hiddenIn finds files that may not be read near the top of a project: .env and its like.
-// Folders of dependencies are skipped: they hold thousands of files that others wrote.
-func hiddenIn(root string, hidden func(string) bool) (found []string) {
-	left := hiddenEntries
-	var look func(dir string, depth int)
-	look = func(dir string, depth int) {
-		entries, err := os.ReadDir(dir)
-		if err != nil {
-			return
-		}
-		for _, e := range entries {
-			if left--; left < 0 {
-				return
-			}
-			path := filepath.Join(dir, e.Name())
-			switch {
-			case e.IsDir():
-				switch e.Name() {
-				case ".git", "node_modules", "vendor", "target", ".venv", "__pycache__":
-					continue
-				}
-				if depth < hiddenDepth {
-					look(path, depth+1)
-				}
-			case e.Type().IsRegular() && hidden(path):
-				found = append(found, path)
-			}
-		}
-	}
-	look(root, 0)
-	return found
 }
 
 // resolvedOrNew is the real path of what a command calls name; of something that is not there, where it would be made.

@@ -153,8 +153,9 @@ func (c *Contained) rules() (rules []rule) {
 		}
 		rules = append(rules, rule{path, rights, st.Dev, st.Ino})
 	}
+	without := slices.Concat(c.hidden, c.unseen)
 	for _, p := range c.readable {
-		allowReading(p, c.hidden, add)
+		allowReading(p, without, add)
 	}
 	if c.temp != "" {
 		add(c.temp, allRights&^(ll.AccessFSMakeChar|ll.AccessFSMakeBlock))
@@ -219,7 +220,7 @@ func (c *Contained) systemRules() (rules []rule) {
 			rules = append(rules, rule{path: path, rights: rights})
 		}
 	}
-	for _, p := range existing(systemReadable) {
+	for _, p := range systemPlaces() {
 		allowReading(p, c.apart, add)
 	}
 	// Runtimes list /proc/self/fd to close what they inherited.

@@ -127,7 +127,7 @@ func tasksOf(uid int) (n uint64) {
 }
 
 // mounts makes everything read-only but the writable places, and in those read-only what is protected. Each step relies on the
-// one before: overlays, writable mounts, everything read-only, the writable ones back, protected ones read-only, sockets masked.
+// one before: overlays, writable mounts, everything read-only, the writable ones back, protected ones read-only, sockets masked, keys hidden.
 func (b *Box) mounts() error {
 	if !b.Support.Userns {
 		if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
@@ -218,6 +218,24 @@ func (b *Box) mounts() error {
 			if err := unix.Mount("/dev/null", m, "", unix.MS_BIND, ""); err != nil {
 				return fmt.Errorf("%s: %w", m, err)
 			}
+		}
+	}
+	for _, h := range b.Hidden {
+		info, err := os.Lstat(h)
+		switch {
+		case err != nil: // gone meanwhile
+			continue
+		case info.IsDir():
+			err = unix.Mount("tmpfs", h, "tmpfs", unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "size=4k,mode=0")
+		default:
+			// A device in a mount without devices cannot be opened, by root neither (mount(2), MS_NODEV): an empty file in its place
+			// would be committed as such.
+			if err = unix.Mount("/dev/null", h, "", unix.MS_BIND, ""); err == nil {
+				err = unix.MountSetattr(unix.AT_FDCWD, h, unix.AT_SYMLINK_NOFOLLOW, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NODEV | unix.MOUNT_ATTR_RDONLY})
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", h, err)
 		}
 	}
 	return os.Chdir(b.Dir) // where we were is the place below the new mounts

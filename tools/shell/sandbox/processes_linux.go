@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -70,6 +71,17 @@ func (l *ProcessLimit) Admit(pid int) error {
 		return fmt.Errorf("process limit: %w", err)
 	}
 	return nil
+}
+
+// Idle reports that no process is under the limit, zombies included. False may also mean that this is not known.
+func (l *ProcessLimit) Idle() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.group == "" {
+		return false
+	}
+	n, err := os.ReadFile(filepath.Join(l.group, "pids.current"))
+	return err == nil && strings.TrimSpace(string(n)) == "0"
 }
 
 // makeGroup makes the control group; empty where that is not possible.

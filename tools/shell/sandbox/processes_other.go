@@ -11,6 +11,9 @@ func NewProcessLimit() *ProcessLimit { return &ProcessLimit{} }
 // Held is true, since there is nothing to hold.
 func (l *ProcessLimit) Held() bool { return true }
 
+// Idle is not known.
+func (l *ProcessLimit) Idle() bool { return false }
+
 // Admit does nothing.
 func (l *ProcessLimit) Admit(int) error { return nil }
 

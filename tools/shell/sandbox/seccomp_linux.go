@@ -89,9 +89,20 @@ func seccompFilter(landlockVersion int) []unix.SockFilter {
 	deny(unix.EROFS, oldMetadataCalls...)
 	when(unix.SYS_IOCTL, func() {
 		op(load, 0, 0, arg(1))
-		for _, request := range []uint32{0x40086602 /* FS_IOC_SETFLAGS */, 0x401c5820 /* FS_IOC_FSSETXATTR */, 0x5412 /* TIOCSTI: typing for the person */, 0x541c /* TIOCLINUX */} {
+		for _, request := range []uint32{0x5412 /* TIOCSTI: typing for the person */, 0x541c /* TIOCLINUX */} {
 			op(equal, 0, 1, request)
 			op(ret, 0, 0, fail(unix.EPERM))
+		}
+		for _, request := range askingCalls {
+			op(equal, 0, 1, request)
+			op(ret, 0, 0, unix.SECCOMP_RET_ALLOW)
+		}
+		// File systems' own calls take a file or folder that is open for reading only and change flags, seal files, make or delete
+		// snapshots; Landlock knows of none of that. Their second byte is the family (ioctl(2)). With ENOTTY programs do without.
+		op(mask, 0, 0, 0xff00)
+		for _, family := range []uint32{'f', 'X', 'v', 'r', 0x94 /* btrfs, and sharing blocks of files */} {
+			op(equal, 0, 1, family<<8)
+			op(ret, 0, 0, fail(unix.ENOTTY))
 		}
 		op(ret, 0, 0, unix.SECCOMP_RET_ALLOW)
 	})
@@ -130,12 +141,17 @@ func seccompFilter(landlockVersion int) []unix.SockFilter {
 	// System V IPC and POSIX message queues have keys and names, not paths that Landlock could judge.
 	deny(unix.EPERM, unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMCTL, unix.SYS_MSGGET, unix.SYS_MSGSND, unix.SYS_MSGRCV, unix.SYS_MSGCTL, unix.SYS_SEMGET, unix.SYS_SEMOP, unix.SYS_SEMCTL, unix.SYS_SEMTIMEDOP, unix.SYS_MQ_OPEN, unix.SYS_MQ_UNLINK)
 	// Keyrings hold the person's keys. open_by_handle_at names a file without a path and needs CAP_DAC_READ_SEARCH, the one
-	// capability that root keeps. The rest administers the kernel.
+	// capability that root keeps. The rest administers the kernel, whose log tells of
+	// other programs.
 	deny(unix.EPERM, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_KEYCTL, unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD, unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_FANOTIFY_INIT,
-		unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE, unix.SYS_KEXEC_LOAD, unix.SYS_REBOOT, unix.SYS_SWAPON, unix.SYS_SWAPOFF, unix.SYS_SETTIMEOFDAY, unix.SYS_CLOCK_SETTIME, unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME, unix.SYS_ACCT, unix.SYS_QUOTACTL, unix.SYS_QUOTACTL_FD, unix.SYS_VHANGUP)
+		unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE, unix.SYS_KEXEC_LOAD, unix.SYS_REBOOT, unix.SYS_SWAPON, unix.SYS_SWAPOFF, unix.SYS_SETTIMEOFDAY, unix.SYS_CLOCK_SETTIME, unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME, unix.SYS_SYSLOG, unix.SYS_ACCT, unix.SYS_QUOTACTL, unix.SYS_QUOTACTL_FD, unix.SYS_VHANGUP)
 
 	return assemble(calls)
 }
+
+// askingCalls are the file systems' calls that change nothing: the flags of a file, where its blocks lie, the name of the file
+// system (linux/fs.h, linux/fiemap.h).
+var askingCalls = []uint32{0x80086601, 0x80046601, 0x80087601, 0x80047601, 0xc020660b, 0x801c581f, 0x81009431}
 
 // assemble makes a filter of what decides about each call. Calls of another architecture, whose numbers mean others, end
 // the process; what is newer than this list fails as on a kernel that does not have it.

@@ -60,6 +60,9 @@ func (b *Box) Stopped(out Result) string {
 	}
 	if has(saysFiles) {
 		why = append(why, fmt.Sprintf(files, b.where()))
+		if len(b.Hidden) > 0 {
+			why = append(why, "nobody was asked about the command, so it cannot read .env files and keys")
+		}
 	}
 	return strings.Join(why, "; ")
 }
