@@ -133,7 +133,7 @@ func (a *App) Rules(cwd, name string) permission.Ruleset {
 // Finder searches what @ can mention: files, declarations, resources of MCP servers. The caller closes it.
 func (a *App) Finder() *mention.Finder {
 	return mention.New(mention.Options{
-		Searcher: func(cwd string) *search.Searcher { return a.project.searcher(a.ConfigOf(cwd).Ripgrep) },
+		Searcher: func(cwd string) *search.Searcher { return a.project.searcher(a.ConfigOf(cwd)) },
 		Servers: func(cwd string) *lspbridge.Manager {
 			if link := a.Servers.of(paths.Worktree(cwd), a.ConfigOf(cwd)); link != nil {
 				return link.Manager

@@ -299,7 +299,15 @@ type workerSettings struct {
 func (o *openDraft) settings(info agent.SessionInfo) workerSettings {
 	c := o.app.ConfigOf(info.Cwd)
 	env := o.app.Sessions.Env(info)
-	s := worker.Settings{Cwd: o.inside(info.Cwd), Root: o.inside(env.Root), Own: env.Own, StateDir: env.StateDir, Home: env.Home, Shell: c.Shell, Ripgrep: c.Ripgrep,
+	shell, rg := c.Shell, c.Ripgrep
+	// The worker has no gate for processes: what a project names is handed on only while the project is trusted.
+	if c.Reason("shell").Check() != nil {
+		shell = ""
+	}
+	if c.Reason("ripgrep").Check() != nil {
+		rg = ""
+	}
+	s := worker.Settings{Cwd: o.inside(info.Cwd), Root: o.inside(env.Root), Own: env.Own, StateDir: env.StateDir, Home: env.Home, Shell: shell, Ripgrep: rg,
 		Skills: skill.Places{Cwd: info.Cwd, Root: env.Root, Home: env.Home, Config: []string{o.app.Place.User}}, Programs: map[string]string{},
 		Sandbox: worker.Sandbox{Mode: c.Sandbox, Network: c.SandboxNetwork, AutoAllow: c.SandboxAutoAllow, ByEffects: o.app.Sessions.auto(info), Writable: c.SandboxWritable}}
 	// What stays in the draft needs no question where the kernel holds it there. Who has switched the sandbox off is asked as

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -91,9 +92,25 @@ func (c *Plugins) options(cwd string, conf *config.Config) custom.Options {
 	for _, p := range conf.Plugin {
 		listed = append(listed, custom.Plugin{Spec: p.Name, Dir: paths.Worktree(cwd), Options: p.Options})
 	}
+	folders := c.dirs(cwd, conf)
 	return custom.Options{
-		Dirs: c.dirs(cwd, conf), Directory: cwd, Worktree: paths.Worktree(cwd), CacheDir: filepath.Join(c.app.Place.State, "cache"), Runtime: conf.JSRuntime, Config: conf, Start: guard.Start, Log: c.app.O.Log,
+		Dirs: folders, Directory: cwd, Worktree: paths.Worktree(cwd), CacheDir: filepath.Join(c.app.Place.State, "cache"), Runtime: conf.JSRuntime, Reason: conf.Reason("js_runtime"), ReasonOf: c.reasonOf(cwd, conf, folders), Config: conf, Start: guard.Start, Log: c.app.O.Log,
 		Plugins: listed, Client: pluginClient{c.app, cwd}.call, Notice: func(level, text string) { c.app.noticeIn(cwd, level, text) },
+	}
+}
+
+// reasonOf says for a file of code where it comes from: the person's folders, the project, or a package that a setting names.
+func (c *Plugins) reasonOf(cwd string, conf *config.Config, folders []string) func(string) guard.Reason {
+	root := paths.Worktree(cwd)
+	return func(path string) guard.Reason {
+		switch {
+		// First, since a home folder may be a worktree itself.
+		case slices.ContainsFunc(c.personal(), func(dir string) bool { return paths.Within(dir, path) }):
+			return guard.Reason{}
+		case paths.Within(root, path) || slices.ContainsFunc(folders, func(dir string) bool { return paths.Within(dir, path) }):
+			return conf.FileReason(path, root)
+		}
+		return conf.Reason("plugin")
 	}
 }
 
@@ -115,15 +132,21 @@ func (c *Plugins) refresh(cwd string) {
 // dirs are the folders that may hold tools and plugins; the one nearest to the session is last and wins. A project's
 // own folders count only if it is trusted: their files are programs.
 func (c *Plugins) dirs(cwd string, conf *config.Config) []string {
-	dirs := []string{c.app.Place.User}
-	if c.app.Place.Home != "" {
-		dirs = append(dirs, c.app.Place.openCodeDir())
-	}
+	dirs := c.personal()
 	if !conf.Trusted() {
 		return dirs
 	}
 	for _, dir := range config.Between(paths.Worktree(cwd), cwd) {
 		dirs = append(dirs, filepath.Join(dir, ".opencode"), filepath.Join(dir, ".pillion"))
+	}
+	return dirs
+}
+
+// personal are the person's own folders of tools and plugins.
+func (c *Plugins) personal() []string {
+	dirs := []string{c.app.Place.User}
+	if c.app.Place.Home != "" {
+		dirs = append(dirs, c.app.Place.openCodeDir())
 	}
 	return dirs
 }

@@ -29,7 +29,7 @@ type project struct {
 
 	mu      sync.Mutex
 	finders map[string]*skill.Finder    // guarded by mu; by the places they look in
-	search  map[string]*search.Searcher // guarded by mu; by configured ripgrep
+	search  map[string]*search.Searcher // guarded by mu; by configured ripgrep and the folder whose file configures it
 }
 
 // Instructions implements agent.ProjectContext: what people wrote for agents. The files of the project come first,
@@ -105,7 +105,7 @@ func (p *project) Tree(ctx context.Context, cwd string) string {
 	ctx, cancel := context.WithTimeout(ctx, treeTimeout)
 	defer cancel()
 	// A failure is not kept: the next session tries again.
-	l, err := p.searcher(p.app.ConfigOf(cwd).Ripgrep).Tree(ctx, search.TreeQuery{Root: cwd, Limit: treeEntries})
+	l, err := p.searcher(p.app.ConfigOf(cwd)).Tree(ctx, search.TreeQuery{Root: cwd, Limit: treeEntries})
 	if err != nil || l.Root == nil || l.Entries == 0 {
 		return ""
 	}
@@ -150,13 +150,15 @@ func (p *project) Mentioned(ctx context.Context, e agent.Entering) []provider.Pa
 }
 
 // searcher is the search engine for a configured ripgrep; sessions share it, so that rg is looked for once.
-func (p *project) searcher(ripgrep string) *search.Searcher {
+func (p *project) searcher(c *config.Config) *search.Searcher {
+	reason := c.Reason("ripgrep")
+	key := c.Ripgrep + "\x00" + reason.Folder
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s := p.search[ripgrep]
+	s := p.search[key]
 	if s == nil {
-		s = search.New(search.Options{Ripgrep: ripgrep})
-		p.search[ripgrep] = s
+		s = search.New(search.Options{Ripgrep: c.Ripgrep, Reason: reason})
+		p.search[key] = s
 	}
 	return s
 }

@@ -45,7 +45,7 @@ func (e *Sessions) Env(s agent.SessionInfo) builtin.Env {
 	root := paths.Worktree(s.Cwd)
 	env = builtin.Env{
 		Cwd: s.Cwd, Root: root, Extra: s.Extra, StateDir: e.app.Place.State, Own: []string{e.app.Place.User}, Home: e.app.Place.Home,
-		Tracker: &files.Tracker{}, Locks: e.locks, Journal: e.app.Changes.journal, Search: e.app.project.searcher(c.Ripgrep), Format: formatter(root, c),
+		Tracker: &files.Tracker{}, Locks: e.locks, Journal: e.app.Changes.journal, Search: e.app.project.searcher(c), Format: formatter(root, c),
 		Skills: e.app.project.skills(s.Cwd, root, c), SubAgents: func() []tools.SubAgent { return e.app.Runtime.SubAgents(s.Cwd) }, Verdict: e.app.O.Verdict,
 		Shell: e.shell(c, s), Web: e.web(c),
 	}
@@ -106,7 +106,7 @@ func (e *Sessions) auto(s agent.SessionInfo) bool {
 
 // shell is how the commands of a session run.
 func (e *Sessions) shell(c *config.Config, s agent.SessionInfo) builtin.BashOptions {
-	o := builtin.BashOptions{Shell: c.Shell, Runner: &run.Runner{}, Background: &run.Background{}, Sandbox: builtin.SandboxSettings{
+	o := builtin.BashOptions{Shell: c.Shell, Reason: c.Reason("shell"), Runner: &run.Runner{}, Background: &run.Background{}, Sandbox: builtin.SandboxSettings{
 		Mode: c.Sandbox, Network: c.SandboxNetwork, AutoAllow: c.SandboxAutoAllow, Auto: func() bool { return e.auto(s) }, Writable: c.SandboxWritable,
 	}}
 	own := map[string]string{}

@@ -394,6 +394,11 @@ func (c *Config) Reason(settings ...string) guard.Reason {
 	return r
 }
 
+// FileReason describes a file of a project that is itself a program, such as a custom tool: it runs while the project is trusted.
+func (c *Config) FileReason(path, root string) guard.Reason {
+	return guard.Reason{Setting: path, Folder: root, Trusted: c.trustedNow}
+}
+
 // Origins returns every leaf's origin by dotted path. The map is the configuration's own: callers must not change it.
 func (c *Config) Origins() map[string]string { return c.origins }
 

@@ -169,7 +169,9 @@ func (h *Host) startChild(ctx context.Context) (*child, error) {
 	// The token is passed in the environment. host.mjs deletes the variable before the person's code runs, which could otherwise forge
 	// messages.
 	c := &child{token: rand.Text(), files: files, stderr: &guard.Tail{}, exited: make(chan struct{}), waiting: map[int64]chan message{}, units: map[string]*source{}}
-	c.cmd = guard.Command(guard.Tool, slices.Concat([]string{program}, args, []string{filepath.Join(files, "host.mjs")})...)
+	reason := h.o.Reason
+	reason.Who = guard.Tool
+	c.cmd = guard.CommandFor(context.Background(), reason, slices.Concat([]string{program}, args, []string{filepath.Join(files, "host.mjs")})...)
 	c.cmd.Dir = h.o.Directory
 	c.cmd.Env = append(c.cmd.Env, "PILLION_HOST_TOKEN="+c.token, "PILLION_HOST_MEMORY="+strconv.Itoa(h.o.Memory))
 	c.cmd.Stderr = c.stderr

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/guard"
 )
 
 //go:generate go run ./host/gen
@@ -37,6 +38,9 @@ type Options struct {
 	HookLimit time.Duration // how long a plugin's hook may take; 0: DefaultHookLimit
 	Config    any           // the configuration as plugins with a config hook see it; it must encode to JSON
 	Runtime   string        // program to run JavaScript with; empty: node, bun or deno from PATH
+	Reason    guard.Reason  // of the setting that names Runtime; the zero value: the person's own
+	// ReasonOf says for a file of code which setting or folder it comes from; it is asked before the file is run. Nil: the person's own.
+	ReasonOf func(path string) guard.Reason
 
 	// Client serves the calls of plugins' clients: a method such as session.get. Plugins can tell ErrNoMethod and ErrNotFound from other
 	// errors. Nil: only the methods of this package exist.
@@ -46,6 +50,16 @@ type Options struct {
 	// Notice shows a text to the person; level is info, warning or error. Nil: notices are only logged.
 	Notice func(level, text string)
 	Log    *slog.Logger
+}
+
+// reason is why code of a file is run.
+func (o Options) reason(path string) guard.Reason {
+	if o.ReasonOf == nil {
+		return guard.Reason{Who: guard.Tool}
+	}
+	r := o.ReasonOf(path)
+	r.Who = guard.Tool
+	return r
 }
 
 // Plugin is a plugin that the configuration names.

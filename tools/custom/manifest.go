@@ -54,7 +54,7 @@ func (h *Host) openManifest(f file) unit {
 			if err := allow(ctx, call, id, f.path, input); err != nil {
 				return tools.Result{}, err
 			}
-			return h.program(ctx, m, input, call)
+			return h.program(ctx, f.path, m, input, call)
 		},
 	}}
 	return u
@@ -105,7 +105,7 @@ func readManifest(path string) (*manifest, error) {
 
 // program runs the tool's program for one call, in a process group of its own. An exit code other than 0 is an error with the last line of
 // standard error. The time limit begins after the approval, at the start of the program.
-func (h *Host) program(ctx context.Context, m *manifest, input json.RawMessage, call *tools.Call) (tools.Result, error) {
+func (h *Host) program(ctx context.Context, path string, m *manifest, input json.RawMessage, call *tools.Call) (tools.Result, error) {
 	limit := defaultLimit
 	if m.Timeout > 0 {
 		limit = time.Duration(m.Timeout) * time.Second
@@ -117,7 +117,7 @@ func (h *Host) program(ctx context.Context, m *manifest, input json.RawMessage, 
 	if err != nil {
 		return tools.Result{}, err
 	}
-	cmd := guard.Command(guard.Tool, m.Command...)
+	cmd := guard.CommandFor(context.Background(), h.o.reason(path), m.Command...)
 	cmd.Dir, cmd.Stdin, cmd.WaitDelay = h.o.Directory, bytes.NewReader(in), endGrace
 	out, errs := &bounded{max: maxAnswer}, &guard.Tail{}
 	cmd.Stdout, cmd.Stderr = out, errs

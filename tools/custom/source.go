@@ -58,6 +58,10 @@ func (h *Host) open(ctx context.Context, f file, running func() (*child, error))
 		h.notice("error", fmt.Sprintf("%s was not loaded: %v", f.path, err))
 		return u
 	}
+	// The folder may have lost its trust since it was scanned.
+	if err := h.o.reason(f.path).Check(); err != nil {
+		return fail(err)
+	}
 	files, err := h.files()
 	if err != nil {
 		return fail(err)

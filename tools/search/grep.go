@@ -153,7 +153,7 @@ func (s *Searcher) grep(ctx context.Context, q GrepQuery) (Lines, error) {
 		j.prune = s.private(q.Root)
 	}
 	if rg := s.find(); rg != "" {
-		out, err := run(ripgrep{rg})
+		out, err := run(ripgrep{rg, s.o.Reason})
 		var broken errEngine
 		if !errors.As(err, &broken) {
 			return out, err

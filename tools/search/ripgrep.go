@@ -17,9 +17,12 @@ import (
 	"github.com/pillion-dev/pillion/tools/guard"
 )
 
-// ripgrep searches with the rg program, version 12 or later. In its output a NUL follows each path, because a name may contain a
-// colon or a line break.
-type ripgrep struct{ program string }
+// ripgrep searches with the rg program, version 12 or later. Its output is read with a NUL behind each path, since a name
+// may hold a colon or a line break.
+type ripgrep struct {
+	program string
+	reason  guard.Reason // which setting names the program
+}
 
 // maxKept is how many bytes of one line are kept to show a part of it; the rest is read and discarded. If the match is not in the
 // kept part, the line's beginning is shown.
@@ -136,7 +139,8 @@ func (r ripgrep) run(ctx context.Context, j *grepJob, args []string, in io.Reade
 	if endsCRLF(j.pattern) {
 		common = append(common, "--crlf")
 	}
-	cmd := guard.CommandContext(ctx2, guard.Helper, slices.Concat([]string{r.program}, common, args)...)
+	r.reason.Who = guard.Helper
+	cmd := guard.CommandFor(ctx2, r.reason, slices.Concat([]string{r.program}, common, args)...)
 	cmd.Dir = j.root
 	cmd.Stdin = in
 	cmd.WaitDelay = time.Second

@@ -22,6 +22,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pillion-dev/pillion/tools/guard"
 	"github.com/pillion-dev/pillion/tools/paths"
 )
 
@@ -29,8 +30,9 @@ import (
 type Options struct {
 	// Ripgrep is the program to use; if it is empty, PATH and then Candidates are searched. "off" uses the Go engine.
 	Ripgrep    string
-	Candidates []string // an editor's own copy, npm's @vscode/ripgrep
-	// Private are folders that are entered only if the search begins in them; nil is the system's list.
+	Reason     guard.Reason // of the setting that names Ripgrep; the zero value: the person's own
+	Candidates []string     // an editor's own copy, npm's @vscode/ripgrep
+	// Private are folders that are not entered unless the search begins in them; nil is the system's list.
 	Private []string
 	Timeout time.Duration // of one search; 0: DefaultTimeout
 }
