@@ -140,7 +140,7 @@ func proposeSettings(c *cobra.Command, found config.Imported, approve string) er
 	}
 	// The write is a call of pillion tool call, so the person reviews it like one of a model.
 	call := toolCall()
-	call.SetArgs([]string{tool, "--input", string(raw), "--approve", approve, "--no-lsp", "--cwd", folder})
+	call.SetArgs([]string{tool, "--input", string(raw), "--approve", approve, "--no-lsp", "--no-mcp", "--cwd", folder})
 	call.SetOut(c.OutOrStdout())
 	call.SetErr(c.ErrOrStderr())
 	call.SilenceUsage, call.SilenceErrors = true, true

@@ -37,3 +37,24 @@ func TestImportIsReviewed(t *testing.T) {
 		t.Error(stderr)
 	}
 }
+
+// In a trusted folder an import starts none of the servers that the folder's settings name: those are what is reviewed.
+func TestAnImportStartsNoServer(t *testing.T) {
+	atHome(t)
+	dir := scratch(t)
+	mark := filepath.Join(t.TempDir(), "started")
+	put(t, filepath.Join(dir, ".mcp.json"), `{"mcpServers": {"db": {"command": "sh", "args": ["-c", "echo >`+mark+`"]}}}`)
+	run := func(args ...string) string {
+		cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
+		cmd.Env, cmd.Dir = append(os.Environ(), "PILLION_TEST_MAIN=1", "PILLION_TRUST=1"), dir
+		out, _ := cmd.CombinedOutput()
+		return string(out)
+	}
+	if out := run("import", "claude", "--approve", "all"); exists(mark) || !exists(filepath.Join(dir, "pillion.jsonc")) {
+		t.Errorf("a server was started, or nothing was written:\n%s", out)
+	}
+	// The same settings start it where a tool of a server may be wanted: the mark shows that it can be started.
+	if out := run("tool", "call", "db_nothing", "--input", "{}", "--approve", "none"); !exists(mark) {
+		t.Errorf("the server of this test never starts:\n%s", out)
+	}
+}

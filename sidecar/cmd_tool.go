@@ -199,7 +199,7 @@ func (p *proposals) take() (out []proposed) {
 // rules, approval and previews. A failed call is an answer with an error and exit code 1, also in JSON.
 func toolCall() *cobra.Command {
 	var cwd, approve, input, style string
-	var lines, asJSON, noLSP bool
+	var lines, asJSON, noLSP, noMCP bool
 	c := &cobra.Command{
 		Use:   "call [NAME --input JSON]",
 		Short: "Call a tool with the permissions and previews of a model's call",
@@ -226,7 +226,7 @@ func toolCall() *cobra.Command {
 			}
 			t := terminal.New(o)
 			defer t.Close()
-			a := app.New(app.Options{Place: app.NewWorkplace(version), Asker: t, Questions: t, Ephemeral: true, NoLSP: noLSP, Notices: c.ErrOrStderr(), Verdict: verdictMode(how)})
+			a := app.New(app.Options{Place: app.NewWorkplace(version), Asker: t, Questions: t, Ephemeral: true, NoLSP: noLSP, NoMCP: noMCP, Notices: c.ErrOrStderr(), Verdict: verdictMode(how)})
 			defer a.Close()
 			conf, _ := a.Place.Config(dir)
 			// Held settings may be the reason why a call behaves otherwise than in the editor.
@@ -337,6 +337,7 @@ func toolCall() *cobra.Command {
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.Flags().BoolVar(&lines, "jsonl", false, `read {"id"?,"tool","input"} lines from standard input; all share one session, and with --review draft one draft, proposed in a last line`)
 	c.Flags().BoolVar(&noLSP, "no-lsp", false, "do not start language servers")
+	c.Flags().BoolVar(&noMCP, "no-mcp", false, "start no MCP servers")
 	return c
 }
 

@@ -41,6 +41,7 @@ type Options struct {
 	Ephemeral      bool              // sessions are not stored, as for pillion tool call
 	EditorProblems *editors.Problems // with editors: the diagnostics that they report
 	NoLSP          bool
+	NoMCP          bool                // for a call that needs no tool of a server: none is started, whatever the settings say
 	Hold           bool                // proposals of drafts are not asked about: they wait for pillion drafts land
 	Verdict        builtin.VerdictMode // whether approval waits for the verdict of an edit
 	Log            *slog.Logger

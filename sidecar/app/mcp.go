@@ -51,6 +51,9 @@ func newMCPServers(a *App) *MCPServers {
 // of returns a directory's servers as they are configured now; nil when there are none. Servers of the editor win
 // over configured ones of the same name. It starts none.
 func (m *MCPServers) of(cwd string) *mcp.Set {
+	if m.app.O.NoMCP {
+		return nil
+	}
 	c := m.app.ConfigOf(cwd)
 	m.mu.Lock()
 	defer m.mu.Unlock()
