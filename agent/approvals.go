@@ -75,10 +75,13 @@ func (a *approvals) advise(ctx context.Context, r permission.Request) permission
 	return e.Permission(ctx, r)
 }
 
-// insist reports that the extensions want the person to be asked although a rule allows the request.
-func (a *approvals) insist(r permission.Request) bool {
+// insist reports that the extensions want the person to be asked although a rule allows the request; an error refuses it.
+func (a *approvals) insist(ctx context.Context, r permission.Request) (bool, error) {
 	e := a.rt.extensions(a.head.Info().Cwd)
-	return e.Insist != nil && e.Insist(r)
+	if e.Insist == nil {
+		return false, nil
+	}
+	return e.Insist(ctx, r)
 }
 
 // asked emits a permission request (end is nil) and later its outcome, and marks the session as waiting between the two.

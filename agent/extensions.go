@@ -19,8 +19,9 @@ type Extensions struct {
 	Define func(ctx context.Context, t tools.Tool) tools.Tool
 	// Permission may answer a question before the person does; see permission.GateOptions.
 	Permission func(ctx context.Context, r permission.Request) permission.Action
-	// Insist reports a question that the person must be asked although a rule allows it; see permission.GateOptions.
-	Insist func(r permission.Request) bool
+	// Insist reports a question that the person must be asked although a rule allows it; an error refuses the request. See
+	// permission.GateOptions.
+	Insist func(ctx context.Context, r permission.Request) (bool, error)
 	// Begin is called when a session is opened, before its first turn in this process, and after a compaction. source is one of the Began
 	// constants; the texts that it returns are added to the prompt, for the model.
 	Begin func(ctx context.Context, s SessionInfo, source string) []string

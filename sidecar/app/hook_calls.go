@@ -8,6 +8,7 @@ import (
 
 	"github.com/pillion-dev/pillion/sidecar/config"
 	"github.com/pillion-dev/pillion/tools"
+	"github.com/pillion-dev/pillion/tools/change"
 	"github.com/pillion-dev/pillion/tools/patch"
 )
 
@@ -106,7 +107,25 @@ func claudeCalls(tool string, input json.RawMessage, cwd string, conf *config.Co
 	return []claudeCall{c}
 }
 
-// serverName is mcp__SERVER__TOOL for the tool of an MCP server; other tools keep their names.
+// changedCalls is a proposed change as hooks see it: one call for each file, a rename one for each of its two paths. The texts are
+// those of the whole file.
+func changedCalls(tool string, set *change.Set) (out []claudeCall) {
+	for _, f := range set.Files {
+		for _, path := range []string{f.Path, f.NewPath} {
+			if path == "" {
+				continue
+			}
+			x := claudeCall{Name: "Edit", tool: tool, Input: map[string]any{"file_path": filepath.Clean(path), "old_string": f.Old, "new_string": f.New}}
+			if f.Kind == change.Create {
+				x.Name, x.Input = "Write", map[string]any{"file_path": filepath.Clean(path), "content": f.New}
+			}
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// serverName is the name of an MCP server's tool, mcp__SERVER__TOOL; other tools keep theirs.
 func serverName(tool string, conf *config.Config) string {
 	best := ""
 	for server := range conf.MCP {

@@ -168,20 +168,11 @@ func (h *settingsHooks) before(ctx context.Context, call *tools.Call, input json
 	as := claudeCalls(call.Tool, input, h.cwd, h.app.ConfigOf(h.cwd))
 	state := &hookedCall{calls: as}
 	for _, c := range as {
-		out := h.run(ctx, call.SessionID, hooks.PreToolUse, c.names(), hooks.Input{"tool_name": c.Name, "tool_input": c.Input, "tool_use_id": call.CallID})
-		// A cancelled turn has ended the commands, so it does not matter that they did not block.
-		if err := ctx.Err(); err != nil {
+		out, err := h.preToolUse(ctx, call.SessionID, call.CallID, c)
+		if err != nil {
 			return nil, err
 		}
-		if out.End {
-			h.notice(call.SessionID, "warning", "A hook ended the turn: "+out.EndReason)
-			return nil, &permission.RejectedError{}
-		}
-		if out.Block {
-			h.notice(call.SessionID, "warning", fmt.Sprintf("A hook blocked %s: %s", c.Name, out.Reason))
-			return nil, &tools.Error{Kind: "hook", Message: "A hook of the user's settings blocked this call: " + out.Reason}
-		}
-		// An allow is for one file: it must not allow the other files of a patch. An ask for one of them makes the whole call ask.
+		// An allow is about one file: it must not let the other files of a patch through. An ask about any of them asks about all.
 		if out.Decision == "ask" || out.Decision == "allow" && len(as) == 1 {
 			if out.Decision == "ask" && out.Reason != "" {
 				h.notice(call.SessionID, "info", "A hook wants you to be asked: "+out.Reason)
@@ -205,26 +196,93 @@ func (h *settingsHooks) before(ctx context.Context, call *tools.Call, input json
 	return input, nil
 }
 
-// call is the state of the call to which a question belongs, or nil. After before has returned only insisted changes, so the other
-// fields may be read without mu.
+// preToolUse runs the PreToolUse hooks about one call. An error refuses the call.
+func (h *settingsHooks) preToolUse(ctx context.Context, session, id string, c claudeCall) (hooks.Output, error) {
+	out := h.run(ctx, session, hooks.PreToolUse, c.names(), hooks.Input{"tool_name": c.Name, "tool_input": c.Input, "tool_use_id": id})
+	// A cancelled turn has ended the commands: that they did not block says nothing.
+	if err := ctx.Err(); err != nil {
+		return out, err
+	}
+	if out.End {
+		h.notice(session, "warning", "A hook ended the turn: "+out.EndReason)
+		return out, &permission.RejectedError{}
+	}
+	if out.Block {
+		h.notice(session, "warning", fmt.Sprintf("A hook blocked %s: %s", c.Name, out.Reason))
+		return out, &tools.Error{Kind: "hook", Message: "A hook of the user's settings blocked this call: " + out.Reason}
+	}
+	return out, nil
+}
+
+// call is what is known of the call that a question belongs to; nil: nothing. Only insisted changes in it; others sees another
+// value put in its place. So the other fields may be read without mu.
 func (h *settingsHooks) call(r permission.Request) *hookedCall {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.calls[r.SessionID+r.CallID]
 }
 
-// insist implements agent.Extensions.Insist: it is true for the first question of a call for which a hook demands approval. A call
-// may have several questions (a folder outside, then the command); only one of those that the rules allow is asked because of the
-// hook.
-func (h *settingsHooks) insist(r permission.Request) bool {
+// others runs PreToolUse about the files of a proposed change that no hook has seen yet. What the model sent does not name them all: a
+// rename changes every file with a use, a code action whichever its server says, and a draft lands what commands wrote.
+func (h *settingsHooks) others(ctx context.Context, r permission.Request) error {
+	if r.Change == nil || r.Permission != "edit" || len(h.app.ConfigOf(h.cwd).HooksOf(hooks.PreToolUse, "Edit", "Write", r.Tool)) == 0 {
+		return nil
+	}
+	next := &hookedCall{}
+	if was := h.call(r); was != nil {
+		h.mu.Lock()
+		*next = *was
+		h.mu.Unlock()
+	}
+	seen := map[string]bool{}
+	for _, c := range next.calls {
+		if p, ok := c.Input["file_path"].(string); ok {
+			seen[p] = true
+		}
+	}
+	calls := slices.Clone(next.calls)
+	for _, c := range changedCalls(r.Tool, r.Change) {
+		if p := c.Input["file_path"].(string); seen[p] {
+			continue
+		}
+		out, err := h.preToolUse(ctx, r.SessionID, r.CallID, c)
+		if err != nil {
+			return err
+		}
+		calls = append(calls, c)
+		if out.Decision == "ask" {
+			next.decision = "ask"
+		}
+		next.context = append(slices.Clip(next.context), out.Context...)
+	}
+	if len(calls) == len(next.calls) {
+		return nil
+	}
+	// As in before: an allow was about one file and does not let the others through.
+	if next.decision == "allow" {
+		next.decision = ""
+	}
+	next.calls = calls
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.calls[r.SessionID+r.CallID] = next
+	return nil
+}
+
+// insist implements agent.Extensions.Insist: true for the first question of a call that a hook wants to be asked about. A call may ask more
+// than once (a folder outside, then the command); the person is made to answer one question that the rules would have allowed, not each.
+func (h *settingsHooks) insist(ctx context.Context, r permission.Request) (bool, error) {
+	if err := h.others(ctx, r); err != nil {
+		return false, err
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	c := h.calls[r.SessionID+r.CallID]
 	if c == nil || c.decision != "ask" || c.insisted {
-		return false
+		return false, nil
 	}
 	c.insisted = true
-	return true
+	return true, nil
 }
 
 // permission runs the PermissionRequest hooks before the person is asked, then those of Notification. The gate lets no Allow pass a

@@ -20,8 +20,8 @@ type GateOptions struct {
 	// Advise, when set, is called before the person is asked (plugins): Allow and Deny decide, anything else asks the
 	// person. It cannot allow a request with MustAsk: a plugin is not the person.
 	Advise func(context.Context, Request) Action
-	// Insist, when set, turns a request into one with MustAsk: the person's hooks ask for it.
-	Insist func(Request) bool
+	// Insist, when set, is called first (the person's hooks): true turns a request into one with MustAsk, and an error refuses it.
+	Insist func(context.Context, Request) (bool, error)
 	// Notify, when set, is called with a nil Outcome when a question opens and with its Outcome when it ends, for events and logs.
 	// It runs in the goroutine that called Ask and must not block.
 	Notify func(Request, *Outcome)
@@ -87,8 +87,12 @@ func (g *Gate) Ask(ctx context.Context, r Request) (Reply, error) {
 	if r.ID == "" {
 		r.ID = "per_" + rand.Text()
 	}
-	if g.o.Insist != nil && g.o.Insist(r) {
-		r.MustAsk = true
+	if g.o.Insist != nil {
+		insists, err := g.o.Insist(ctx, r)
+		if err != nil {
+			return Reply{}, err
+		}
+		r.MustAsk = r.MustAsk || insists
 	}
 	v := g.Judge(ctx, r)
 	if v.Action != Ask {
