@@ -881,3 +881,18 @@ func TestSandboxHidesKeysFromWhatNobodyWasAskedAbout(t *testing.T) {
 		})
 	}
 }
+
+// The kernel keeps keys that have no path: no mount hides them.
+func TestSandboxReachesNoKeyring(t *testing.T) {
+	needSandbox(t)
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("python3 is not installed: it makes the system calls of this test")
+	}
+	root := filepath.Join(outsideTemp(t), "project")
+	put(t, filepath.Join(root, "a"), "")
+	command := fmt.Sprintf(`python3 -c 'import ctypes; c = ctypes.CDLL(None, use_errno=True); print([(c.syscall(n, 0, 0, 0, 0, 0), ctypes.get_errno()) for n in (%d, %d, %d)])'`, syscall.SYS_ADD_KEY, syscall.SYS_REQUEST_KEY, syscall.SYS_KEYCTL)
+	out := runIn(t, run.Command{Text: command, Dir: root, Sandbox: boxFor(t, root), Timeout: time.Minute})
+	if want := "[(-1, 1), (-1, 1), (-1, 1)]"; !strings.Contains(out.Output.Head, want) { // EPERM; the kernel itself would say EFAULT or more
+		t.Errorf("%+v", out)
+	}
+}

@@ -26,7 +26,7 @@ import (
 // helperEnd is the file descriptor on which the helper gets its end of ForHelper's pair: the first of exec.Cmd.ExtraFiles.
 const helperEnd = 3
 
-// socketFilter is what the command may do with sockets. notify: connect is carried out by a supervisor; otherwise there
+// socketFilter is what the command may do with sockets, and with keyrings. notify: connect is carried out by a supervisor; otherwise there
 // are no Unix sockets at all.
 func socketFilter(notify bool) []unix.SockFilter {
 	const (
@@ -51,6 +51,8 @@ func socketFilter(notify bool) []unix.SockFilter {
 	}
 	calls := map[uint32][]unix.SockFilter{
 		unix.SYS_SOCKETPAIR: streams,
+		// Keyrings belong to the person and have no path: what a program keeps there could be read (keyrings(7)).
+		unix.SYS_ADD_KEY: {refuse(unix.EPERM)}, unix.SYS_REQUEST_KEY: {refuse(unix.EPERM)}, unix.SYS_KEYCTL: {refuse(unix.EPERM)},
 		// It opens and connects sockets without these calls.
 		unix.SYS_IO_URING_SETUP: {refuse(unix.ENOSYS)}, unix.SYS_IO_URING_ENTER: {refuse(unix.ENOSYS)}, unix.SYS_IO_URING_REGISTER: {refuse(unix.ENOSYS)},
 	}
