@@ -13,36 +13,38 @@ import (
 //	if !quiet("web/.env", "/home/me/project/web/.env") { … ask Judge … }
 func Unquestioned(sets []Ruleset, permission, tool string) func(patterns ...string) bool {
 	who := names(permission, tool)
-	compiled := make([][]quickRule, len(sets))
+	// Managed rules are a floor beside the others (Rule.Managed): the last that matches of each kind must allow.
+	type kinds struct{ own, managed []quickRule }
+	compiled := make([]kinds, len(sets))
 	for i, rules := range sets {
+		var done [2]bool
 		// The last matching rule wins, so they are tried from the end.
 		for _, r := range slices.Backward(rules) {
-			if !r.covers(who) {
+			list, kind := &compiled[i].own, 0
+			if r.Managed {
+				list, kind = &compiled[i].managed, 1
+			}
+			if done[kind] || !r.covers(who) {
 				continue
 			}
 			q := compile(r)
-			compiled[i] = append(compiled[i], q)
-			if q.all {
-				break // nothing before it can decide any more
-			}
+			*list = append(*list, q)
+			done[kind] = q.all // nothing before it can decide any more
 		}
 	}
 	return func(patterns ...string) bool {
 		for _, p := range patterns {
 			text := slashed(p)
-			low := ""
+			low := strings.ToLower(text)
+			matches := func(q quickRule) bool {
+				// See Ruleset.last: Pillion's own rules about .env files ignore letter case.
+				return q.match(text) || q.anyCase && low != text && q.match(low)
+			}
 			for _, rules := range compiled {
-				i := slices.IndexFunc(rules, func(q quickRule) bool {
-					if q.match(text) {
-						return true
-					}
-					// See Ruleset.evaluate: Pillion's own rules about .env files ignore letter case.
-					if q.anyCase && low == "" {
-						low = strings.ToLower(text)
-					}
-					return q.anyCase && low != text && q.match(low)
-				})
-				if i < 0 || rules[i].action != Allow {
+				if i := slices.IndexFunc(rules.own, matches); i < 0 || rules.own[i].action != Allow {
+					return false
+				}
+				if i := slices.IndexFunc(rules.managed, matches); i >= 0 && rules.managed[i].action != Allow {
 					return false
 				}
 			}

@@ -24,7 +24,7 @@ func TestUnquestionedAgreesWithTheRules(t *testing.T) {
 					parts = append(parts, part())
 				}
 				pattern := strings.Join(parts, pick("/", "", " "))
-				rules = append(rules, Rule{Permission: pick("read", "*", "edit", "re*", "grep"), Pattern: pattern, Action: Action(pick("allow", "ask", "deny")), Origin: pick("", "default", "f:1")})
+				rules = append(rules, Rule{Permission: pick("read", "*", "edit", "re*", "grep"), Pattern: pattern, Action: Action(pick("allow", "ask", "deny")), Origin: pick("", "default", "f:1"), Managed: r.IntN(4) == 0})
 			}
 			sets = append(sets, rules)
 		}
