@@ -205,7 +205,10 @@ func (t *turn) requestPermission(ctx context.Context, params json.RawMessage) (a
 		message = err.Error() // a rule denies it; the agent must know that asking again is no use
 	}
 	id, ok := option(p.Options, protocol.PermissionOptionKindRejectOnce, protocol.PermissionOptionKindRejectAlways)
-	t.rejected(visible.Text(call.Title), message)
+	// Where nobody could answer there are no words of a person to pass on, and the agent has its answer.
+	if no == nil || !no.Unanswered {
+		t.rejected(visible.Text(call.Title), message)
+	}
 	if !ok {
 		return cancelled, nil
 	}

@@ -49,7 +49,10 @@ func (p *Provider) Prompt(ctx context.Context, req *provider.Request, host *agen
 	p.agents.remember(l.info.ID, l.memory)
 	stop, err := l.prompt(ctx, host, emit, blocks)
 	// What a rejection said goes to the agent at once: its protocol has no place for words in the answer to a permission request.
-	for err == nil && len(stop.told) > 0 {
+	for range maxAfterRejection {
+		if err != nil || len(stop.told) == 0 {
+			break
+		}
 		stop, err = l.prompt(ctx, host, emit, []any{textBlock(strings.Join(stop.told, "\n\n"))})
 	}
 	if err != nil {
@@ -57,6 +60,10 @@ func (p *Provider) Prompt(ctx context.Context, req *provider.Request, host *agen
 	}
 	return emit(provider.Event{Type: provider.EventStop, Stop: stop.reason})
 }
+
+// maxAfterRejection is how often in a turn the words of a rejection become a prompt of their own. An agent that proposes the same again each
+// time would go on without end otherwise, where a rule or a command line gives the same answer each time.
+const maxAfterRejection = 2
 
 // stopped is how a prompt ended.
 type stopped struct {
