@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -129,6 +131,43 @@ func TestAnExternalAgentDiesAndComesBack(t *testing.T) {
 	if strings.Contains(r.said, "replayed") {
 		t.Errorf("the replay was shown:\n%s", r.said)
 	}
+}
+
+// Ctrl+C cancels the agent's own turn: it is told, nothing of it reaches the project, and the conversation goes on.
+func TestAnExternalAgentIsCancelled(t *testing.T) {
+	r := newRider(t, "")
+	cmd := exec.Command(os.Args[0], "run", "--plain", "--trust", "--model", "acp/fake", "--approve", "all", "self a.txt two\nhang")
+	cmd.Env, cmd.Dir = r.env, r.dir
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var said strings.Builder
+	for text := bufio.NewReader(out); !strings.Contains(said.String(), "hanging"); {
+		b, err := text.ReadByte()
+		if err != nil {
+			t.Fatalf("it ended by itself (%v): %s", err, said.String())
+		}
+		said.WriteByte(b)
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.Copy(io.Discard, out)
+	if err := cmd.Wait(); err == nil {
+		t.Error("a cancelled run succeeded")
+	}
+	if _, err := os.Stat(filepath.Join(r.state, "cancelled")); err != nil {
+		t.Errorf("the agent was not told: %v", err)
+	}
+	if got := r.file("a.txt"); got != "one\n" {
+		t.Errorf("a.txt is %q", got)
+	}
+	r.run("all", "--continue", "recall")
+	r.wants("I remember 3 lines") // the two of the cancelled prompt and this one
 }
 
 // Without a way to load a conversation the new process is told in words what was said.

@@ -191,6 +191,7 @@ func (a *fakeAgent) do(ctx context.Context, id coder.SessionId, cwd, line string
 	case "hang":
 		a.say(ctx, id, "hanging")
 		<-ctx.Done()
+		return os.WriteFile(filepath.Join(os.Getenv("FAKE_AGENT_STATE"), "cancelled"), nil, 0o600)
 	case "read":
 		r, err := a.conn.ReadTextFile(ctx, coder.ReadTextFileRequest{SessionId: id, Path: path})
 		if err != nil {

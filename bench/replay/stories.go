@@ -763,7 +763,6 @@ func invented(r *rand.Rand, a []string) *story {
 	}
 	// Everything that goes before anything that comes, as models write it.
 	if what == 4 {
-		slices.SortStableFunc(s.block, func(x, y entry) int { return 0 })
 		var gone, come []entry
 		var out []entry
 		flush := func() { out = append(append(out, gone...), come...); gone, come = nil, nil }

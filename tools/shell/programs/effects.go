@@ -1,6 +1,7 @@
 package programs
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -66,8 +67,8 @@ var elsewhere = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://|^[A-Za-z0-9_.-]+
 
 // stronger says which word of a call does more than the program does without it, and the class of that; empty when
 // none does. r is the record of the subcommand, args are the words after its name.
-// The record's own lists come first: they know what a letter means. Of several strong words the first one is named. The
-// lists have no order: a word that is in two of them gets either class.
+// The record's own lists come first: they know what a letter means. Of several strong words the first one is named; a
+// word that is in two of the lists gets the class that comes first in the alphabet.
 func stronger(r *Record, args []scan.Word) (word, class string) {
 	for _, a := range args {
 		s := a.Text
@@ -75,8 +76,8 @@ func stronger(r *Record, args []scan.Word) (word, class string) {
 		if exact {
 			s = v
 		}
-		for class, list := range r.Effect {
-			if class != effectNone && strongIn(s, list) {
+		for _, class := range slices.Sorted(maps.Keys(r.Effect)) {
+			if class != effectNone && strongIn(s, r.Effect[class]) {
 				return s, class
 			}
 		}
