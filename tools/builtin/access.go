@@ -171,6 +171,20 @@ func (w workspace) askContent(ctx context.Context, call *tools.Call, at place) e
 	})
 }
 
+// askUnseen judges the reading of a file whose text a call is about to compare with a quotation. Whether a quotation fits is an answer about
+// the text: without the question a model could spell out a key that it may not read, character by character. A file that the session has
+// read, and that is as it was then, has been judged before.
+func (c changes) askUnseen(ctx context.Context, call *tools.Call, f *files.File) error {
+	if !f.Exists && !f.Dirty || c.Tracker.Check(f) == nil {
+		return nil
+	}
+	at := place{path: f.Path, real: f.Real}
+	if c.visible(ctx, call, at, true)(f.Real) {
+		return nil
+	}
+	return c.askContent(ctx, call, at)
+}
+
 // credential reports a file outside the project that holds keys or Pillion's own state. No "always" and
 // no broad rule for folders outside lets it be read without a question: the person who allowed `~/*`
 // once did not think of `~/.ssh`. Spilled outputs, files of skills and the project's own files are not

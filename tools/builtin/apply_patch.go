@@ -36,9 +36,16 @@ func ApplyPatch(env Env) tools.Tool {
 		if err != nil {
 			return tools.Result{}, err
 		}
-		// A move or a copy gives the text a second name. It is judged as a read, or a patch could copy
-		// `.env` to `env.txt` and read that.
 		for _, op := range parsed.Ops {
+			for _, name := range []string{op.Path, op.Instead} {
+				if f := opened[name]; f != nil && len(op.Hunks) > 0 {
+					if err := changer.askUnseen(ctx, call, f); err != nil {
+						return tools.Result{}, err
+					}
+				}
+			}
+			// A move or a copy gives the text a second name. It is judged as a read, or a patch could copy
+			// `.env` to `env.txt` and read that.
 			if at, ok := places[op.Path]; ok && (op.Kind == patch.Move || op.Copy) && opened[op.Path].Exists {
 				if err := changer.askContent(ctx, call, at); err != nil {
 					return tools.Result{}, err
@@ -53,10 +60,8 @@ func ApplyPatch(env Env) tools.Tool {
 			}
 			return f.Text, f.Exists || f.Dirty, nil
 		})
-		// Found out before the error is returned, which quotes lines of the file.
-		secret := changer.withheld(ctx, call, opened)
 		if err != nil {
-			return tools.Result{}, patchError(hideLines(err, secret))
+			return tools.Result{}, patchError(err)
 		}
 		prop := proposal{}
 		var notes []string
@@ -83,7 +88,7 @@ func ApplyPatch(env Env) tools.Tool {
 				m.Kind, line = change.Edit, "M "+changer.rel(f.Path)
 			}
 			done.WriteString("\n" + line)
-			note, err := changer.loosely(f, c, secret[c.Path] != nil)
+			note, err := changer.loosely(f, c)
 			if err != nil {
 				return tools.Result{}, err
 			}
@@ -98,8 +103,8 @@ func ApplyPatch(env Env) tools.Tool {
 }
 
 // loosely weighs the places of a file that are not exactly as the patch quotes them: an exact quotation is its own proof that the
-// file was seen, a loose one is not. The note tells the model what the file really had. secret: the lines must not be shown.
-func (c changes) loosely(f *files.File, to patch.FileChange, secret bool) (note string, err error) {
+// file was seen, a loose one is not. The note tells the model what the file really had.
+func (c changes) loosely(f *files.File, to patch.FileChange) (note string, err error) {
 	if len(to.Loose) == 0 {
 		return "", nil
 	}
@@ -108,9 +113,6 @@ func (c changes) loosely(f *files.File, to patch.FileChange, secret bool) (note 
 		return "", err
 	}
 	shown := func(l patch.Loose) string {
-		if secret {
-			return fmt.Sprintf("lines %d-%d", l.First, l.Last)
-		}
 		return fmt.Sprintf("lines %d-%d, which are:\n%s", l.First, l.Last, capLines(l.Text, 60))
 	}
 	var notes []string
@@ -124,32 +126,6 @@ func (c changes) loosely(f *files.File, to patch.FileChange, secret bool) (note 
 		notes = append(notes, fmt.Sprintf("%s did not have the lines exactly as the patch quotes them; the hunk was merged with %s", c.rel(f.Path), shown(l)))
 	}
 	return strings.Join(notes, "\n"), nil
-}
-
-// withheld are the files, by the patch's names, whose text must not show in an error: the session has
-// not read them, and a read would be asked about or denied. A patch with a wrong hunk would otherwise
-// be a way to print any file.
-func (c changes) withheld(ctx context.Context, call *tools.Call, opened map[string]*files.File) map[string]*files.File {
-	out := map[string]*files.File{}
-	for name, f := range opened {
-		if (f.Exists || f.Dirty) && c.Tracker.Check(f) != nil && !c.visible(ctx, call, place{path: f.Path, real: f.Real}, true)(f.Real) {
-			out[name] = f
-		}
-	}
-	return out
-}
-
-// hideLines removes a file's lines from an error of the patch engine. The kind and the line in the patch stay, so the model can still
-// act on it: a wrong hunk must not be a way to print a file that the session may not read.
-func hideLines(err error, secret map[string]*files.File) error {
-	var p *patch.Error
-	if !errors.As(err, &p) || secret[p.Path] == nil || p.Kind != patch.ContextNotFound && p.Kind != patch.LinesNotFound && p.Kind != patch.Conflict {
-		return err
-	}
-	q := *p
-	q.Lines = nil
-	q.Message = fmt.Sprintf("the lines that the hunk at line %d of the patch quotes are not in %s as quoted; the present lines cannot be shown, because reading the file needs permission: use the read tool first", p.Line, p.Path)
-	return &q
 }
 
 // openAll resolves every name of the patch, asks once for all places outside the project, then opens

@@ -80,6 +80,9 @@ func (c changes) edit(ctx context.Context, call *tools.Call, path string, rs []r
 	var notes []string
 	whole := true // the model knows the whole file, not only the lines that it quotes
 	if exists {
+		if err := c.askUnseen(ctx, call, f); err != nil {
+			return tools.Result{}, err
+		}
 		if err := c.Tracker.Check(f); err != nil {
 			note, all, ok := c.quotesExactly(f, err, rs)
 			if !ok {
