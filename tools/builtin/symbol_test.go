@@ -165,7 +165,7 @@ func TestSymbols(t *testing.T) {
 				return
 			}
 			s.says("symbol_references", `{"symbol":"Cart.Add"}`, "method Cart.Add (main.go:10) is used 1 time in 1 file\nmain.go\n  ", " in main  c.Add(\"a\")")
-			s.says("symbol_references", `{"symbol":"Cart.Empty"}`, "is not used anywhere")
+			s.says("symbol_references", `{"symbol":"Cart.Empty"}`, "is not used in any file that the language server checks")
 			s.says("symbol_rename", `{"symbol":"Cart.Add","newName":"Put"}`, "Change applied successfully.", "(Add still occurs at other/other.go:3: another symbol of that name")
 			if now := s.file("main.go"); !strings.Contains(now, `c.Put("a")`) || !strings.Contains(now, "func (c *Cart) Put(item") || strings.Contains(s.file("other/other.go"), "Put") {
 				t.Errorf("renamed:\n%s", now)
