@@ -111,7 +111,7 @@ func TestAChangeWithErrorsGoesBackToTheModelOnce(t *testing.T) {
 			write(t, filepath.Join(dir, "go.mod"), "module x\n\ngo 1.22\n")
 			write(t, filepath.Join(dir, "a.go"), "package x\n\nfunc A() int { return 1 }\n")
 			// A verdict that is still pending sends nothing back, so the model asks for the problems until the server has loaded the module.
-			const ready, sentBack = "No problems.", "The user was not asked yet"
+			const ready, sentBack = "No problems.", "the user was not asked yet"
 			first, second, done := bad, c.second, wiretest.Step{Text: "Done.", When: sentBack}
 			first.When, second.When = ready, sentBack
 			steps := []wiretest.Step{first, second, done}

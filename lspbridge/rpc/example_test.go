@@ -23,7 +23,7 @@ func ExampleNewHeaderStream() {
 	fmt.Println(err)
 	// Output:
 	// warning: skipped output that is not LSP: Server 1.2 ready
-	// warning: the header of a message said 38 bytes, which is wrong; read 50
+	// warning: the header of a message gave a wrong length (38 bytes); read 50
 	// {"jsonrpc":"2.0","method":"hello","params":["é"]} <nil>
 	// EOF
 }

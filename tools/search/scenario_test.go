@@ -172,7 +172,7 @@ func TestGrepErrors(t *testing.T) {
 			{"bad class", "", "[a", "", "regex parse error"},
 			{"nothing to repeat", "", "*a", "", "regex parse error"},
 			{"looking around", "", "(?=x)", "", "regex parse error"},
-			{"a line break", "", `x\ny`, "", "holds a line break"},
+			{"a line break", "", `x\ny`, "", "contains a line break"},
 			{"no pattern", "", "", "", "pattern is required"},
 			{"bad include", "", "x", "*.{ts", "unclosed alternate group"},
 			{"missing", "confg.yml", "x", "", "Search path not found: " + filepath.Join(root, "confg.yml")},
