@@ -49,6 +49,24 @@ func (c *lspCall) diagnostics(ctx context.Context) (tools.Result, error) {
 	return c.problems(reports), nil
 }
 
+// briefly shortens several reasons to what is missing: how each missing server is installed fills a screen, and one command says it.
+func briefly(reasons []string) []string {
+	if len(reasons) < 2 {
+		return reasons
+	}
+	cut := false
+	short := make([]string, len(reasons))
+	for i, r := range reasons {
+		what, how, _ := strings.Cut(r, "; ")
+		short[i] = what
+		cut = cut || how != ""
+	}
+	if cut {
+		short = append(short, "pillion doctor says how to install what is missing")
+	}
+	return short
+}
+
 // problems renders reports for the model: counts first, then one line each. It says "No problems." only when all reports are Fresh; a
 // less certain answer says what is missing, because the model takes silence for success. Where one server answered and another is not
 // installed, the answer is Partial: what is missing for a project's YAML must not hide what gopls says of its code. The metadata has all
@@ -111,7 +129,7 @@ func (c *lspCall) problems(reports []lspbridge.FileReport) tools.Result {
 	case state == change.Partial:
 		head = "No problems in what was checked."
 	}
-	reason := strings.Join(reasons, "; ")
+	reason := strings.Join(briefly(reasons), "; ")
 	if state != change.Fresh {
 		head += fmt.Sprintf(" (%s: %s)", state, reason)
 	}

@@ -119,6 +119,17 @@ func TestAMissingServerHidesNoOther(t *testing.T) {
 	s.must(`{"operation":"diagnostics","filePath":"a.absent"}`, "Not known. (unavailable: ")
 }
 
+func TestSeveralMissingServersAreNamedBriefly(t *testing.T) {
+	one := "1 .ts file not checked: tsls not found; install it with npm i -g tsls, or set lsp.typescript.command"
+	if got := briefly([]string{one}); len(got) != 1 || got[0] != one {
+		t.Errorf("one: %q", got)
+	}
+	got := strings.Join(briefly([]string{one, "2 .lua files not checked: luals not found; see its page", "gopls is starting"}), "; ")
+	if want := "1 .ts file not checked: tsls not found; 2 .lua files not checked: luals not found; gopls is starting; pillion doctor says how to install what is missing"; got != want {
+		t.Errorf("several: %q", got)
+	}
+}
+
 func TestLSPAnswers(t *testing.T) {
 	s := newLSPSession(t, gopls(t))
 	s.must(`{"operation":"goToDefinition","filePath":"main.go","line":6,"character":15}`, "main.go:10:6  func helper(n int) int { return n }")
