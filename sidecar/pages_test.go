@@ -241,6 +241,9 @@ func namedCommand(t *testing.T, page string, root *cobra.Command, words []string
 		t.Errorf("%s: pillion %s: %s has no such subcommand", page, strings.Join(words, " "), c.CommandPath())
 	}
 	for _, word := range words {
+		if word == "--" { // another program's words follow
+			break
+		}
 		name, _, _ := strings.Cut(strings.TrimLeft(word, "-"), "=")
 		if !strings.HasPrefix(word, "-") || name == "help" || name == "version" {
 			continue

@@ -162,18 +162,19 @@ func (b *base) noteRefused(model, param string) bool {
 // httpClient is the configured client, or one over the connections that all providers share. It has no time-out of its own, because a
 // stream may take long; run closes a stream that stays silent.
 func (b *base) httpClient() *http.Client {
+	r := b.cfg.Reason
+	r.Who = guard.Model
 	if b.cfg.HTTPClient != nil {
 		own := *b.cfg.HTTPClient
 		if own.Transport == nil {
-			own.Transport = http.DefaultTransport
+			own.Transport = guard.Gate(r, headed{sharedTransport()})
+		} else {
+			own.Transport = headed{own.Transport}
 		}
-		own.Transport = headed{own.Transport}
 		return &own
 	}
-	r := b.cfg.Reason
-	r.Who = guard.Model
 	return &http.Client{
-		Transport: headed{guard.Gate(r, sharedTransport())},
+		Transport: guard.Gate(r, headed{sharedTransport()}),
 		// A key must not follow a redirect to another host: net/http drops only the headers that it knows as secret, such as
 		// Authorization, and keys travel in x-api-key, api-key and x-goog-api-key as well. Five redirects within one host are enough for
 		// a path that moved.
