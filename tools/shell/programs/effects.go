@@ -10,28 +10,28 @@ import (
 	"github.com/pillion-dev/pillion/tools/shell/scan"
 )
 
-// A grant, which a person gives by answering "always", covers calls by their first words: git clean *. It was given for what
-// one call did, and must not cover more: git clean -fdx deletes what git clean -n listed. So a call whose words have a stronger effect
-// than the program has without them is covered by a grant of exactly its text only, and asking for it offers no more.
+// A grant, which a person gives by answering "always", covers calls by their first words: git clean *. The person saw the effect of
+// one call, and the grant must not cover a stronger one: git clean -fdx deletes what git clean -n only lists. So if an option or a
+// word makes a program do more than it does without it, only a grant of the call's exact text covers the call, and its approval
+// request offers no broader grant.
 
-// The classes of effects, in words that a person reads.
-// The texts are in approval prompts and in records (Record.Base, the keys of Record.Effect).
+// The classes of effects. Their texts appear in approval prompts and in records (Record.Base, the keys of Record.Effect).
 const (
-	effectDeletes   = "deletes"             // files, history, or what runs elsewhere
+	effectDeletes   = "deletes"             // files, history, or something on another machine
 	effectForce     = "forces"              // overrides a check or a refusal
 	effectElsewhere = "reaches elsewhere"   // another server, repository, registry or account
 	effectCode      = "loads other code"    // plugins, configuration that runs code, packages that are named
 	effectMore      = "changes more"        // the same in more places: recursive, all, global
 	effectUnguarded = "lowers a protection" // no verification, insecure, privileged
-	effectNone      = "none"                // in a record: the option only looks strong
+	effectNone      = "none"                // in a record: the option sounds strong and is harmless
 )
 
-// Their order is the one in which Limits lists options: what cannot be taken back comes first.
+// effectClasses are the classes in the order in which Limits lists their options: what cannot be undone comes first.
 var effectClasses = []string{effectDeletes, effectForce, effectElsewhere, effectCode, effectMore, effectUnguarded, effectNone}
 
-// strongWords are the parts of a long option's name that tell its class, for every program, known or not. What they
-// say wrongly costs a question; records correct it with the class "none".
-// A part of a compound name counts like the whole: --delete-branch is "delete".
+// strongWords gives the class of a long option by its name or a part of it, for programs with and without a record: both --delete and
+// --delete-branch are in the class of "delete". A wrong guess costs a needless approval request; a record can correct it with the
+// class "none".
 var strongWords = map[string]string{
 	"delete": effectDeletes, "remove": effectDeletes, "prune": effectDeletes, "purge": effectDeletes, "hard": effectDeletes,
 	"clean": effectDeletes, "wipe": effectDeletes, "destroy": effectDeletes, "erase": effectDeletes, "discard": effectDeletes,
@@ -61,14 +61,14 @@ var strongWords = map[string]string{
 	"skip": effectUnguarded, "sudo": effectUnguarded, "dangerously": effectUnguarded, "break": effectUnguarded, "admin": effectUnguarded,
 }
 
-// elsewhere finds addresses among words: https://…, git@host:path, host:path after a user's name.
-// The schemes without "//" are the short addresses of package managers: github:owner/name.
+// elsewhere matches words that begin with an address: a URL, user@host:path, or a scheme without "//", as package managers have
+// them: github:owner/name.
 var elsewhere = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://|^[A-Za-z0-9_.-]+@[A-Za-z0-9_.-]+:|^(git|ssh|github|gitlab|bitbucket|file|npm):`)
 
-// stronger says which word of a call does more than the program does without it, and the class of that; empty when
-// none does. r is the record of the subcommand, args are the words after its name.
-// The record's own lists come first: they know what a letter means. Of several strong words the first one is named; a
-// word that is in two of the lists gets the class that comes first in the alphabet.
+// stronger returns the first word of a call that makes the program do more than it does without the word, and the class of that
+// effect. Both are empty if there is no such word. r is the record of the subcommand, args are the words after its name.
+// The lists of the record go before guesses by strongOption, because only a record knows what a letter means. A word that is in
+// two lists gets the class that comes first in the alphabet, so that each analysis of a call gives the same class.
 func stronger(r *Record, args []scan.Word) (word, class string) {
 	for _, a := range args {
 		s := a.Text
@@ -85,11 +85,11 @@ func stronger(r *Record, args []scan.Word) (word, class string) {
 			continue
 		}
 		if r.WritesWith != nil && strongIn(s, *r.WritesWith) {
-			return s, effectMore // it only reads without
+			return s, effectMore // without this option it only reads
 		}
 		switch {
 		case !exact && (r.Base == effectDeletes || r.Base == effectMore):
-			return s, effectMore // rm *: which files that is changes
+			return s, effectMore // rm *: the next time it may be other files
 		case len(s) > 1 && s[0] == '-':
 			if class := strongOption(r, s); class != "" {
 				return s, class
@@ -101,9 +101,9 @@ func stronger(r *Record, args []scan.Word) (word, class string) {
 	return "", ""
 }
 
-// strongIn reports a word that is in a list of options and words of a record. "NAME=" stands for assignments, "+" and
-// ":" for words that begin so, "@" for words with a version (name@v1), "*" for any word that is not an option.
-// Options are compared with optionIn, so abbreviations and clusters count.
+// strongIn reports that a word s is in a list of a record. Some entries stand for many words: "NAME=" for assignments, "+" and ":"
+// for words with this first character, "@" for words that contain it (name@v1), "*" for any word that is not an option.
+// Options are compared by optionIn, so abbreviations and letters of a cluster match too.
 func strongIn(s, list string) bool {
 	for f := range strings.FieldsSeq(list) {
 		switch {
@@ -134,10 +134,10 @@ func strongIn(s, list string) bool {
 	return false
 }
 
-// camel takes a name in camel case apart: globalSetup is global and Setup.
+// camel matches the parts of a name in camel case: global and Setup in globalSetup.
 var camel = regexp.MustCompile(`[A-Z]?[a-z0-9]+`)
 
-// strongOption is the class that an option's name tells.
+// strongOption guesses the class of an option from its name; empty if nothing in it sounds strong.
 func strongOption(r *Record, s string) string {
 	key, _, _ := strings.Cut(s, "=")
 	if hasField(r.Effect[effectNone], key) {
@@ -145,17 +145,17 @@ func strongOption(r *Record, s string) string {
 	}
 	name := strings.ToLower(strings.TrimLeft(key, "-"))
 	if len(name) < 3 || !strings.HasPrefix(key, "--") && r.Style == "" && r.known {
-		return "" // letters: the record lists those that matter
+		return "" // letters: the record lists the strong ones, so the others are harmless
 	}
 	if class := strongWords[name]; class != "" {
 		return class
 	}
 	parts := strings.FieldsFunc(name, func(r rune) bool { return r == '-' || r == '_' || r == '.' })
-	// --no-delete does less; --no-verify skips the checks that hooks make.
+	// --no-delete does less, but --no-verify skips the checks of Git hooks.
 	if len(parts) > 1 && parts[0] == "no" && parts[1] != "verify" {
 		return ""
 	}
-	// Camel case, as JavaScript's tools spell: --globalSetup, --testRunner.
+	// JavaScript tools spell options in camel case: --globalSetup, --testRunner.
 	for _, word := range camel.FindAllString(strings.TrimLeft(key, "-"), -1) {
 		parts = append(parts, strings.ToLower(word))
 	}
@@ -171,10 +171,11 @@ func strongOption(r *Record, s string) string {
 	return ""
 }
 
-// remember fills in what "always" remembers of a call, and what else it is not covered by.
-// It sets Always, Exact and Effect. An empty Always means that "always" is not offered for the call.
+// remember sets Always, Exact and Effect of a call: the pattern of the grant that "always" gives, whether only a grant of the exact
+// text covers the call, and why. If Always stays empty, "always" is not offered. r is the program's record, args are the words
+// after the program.
 func remember(c *scan.Visit, r *Record, args []scan.Word) {
-	// Without a subcommand that the record knows, the program's own fields count.
+	// If the record does not list the subcommand, the fields of the program's own record apply.
 	sub, used := r, 0
 	var words []string
 	for _, a := range args {
@@ -193,7 +194,8 @@ func remember(c *scan.Visit, r *Record, args []scan.Word) {
 	}
 	c.Always = alwaysOf(c.Text, c.Args, c.Name, r)
 	word, class := stronger(sub, args[used:])
-	// The program's own list holds the options that all its subcommands share; a subcommand may declare one of them harmless.
+	// The program's own record lists the strong options that all its subcommands share. The record of a subcommand can mark one of
+	// them as harmless (effectNone).
 	if class == "" && used > 0 {
 		if word, class = stronger(&Record{Effect: r.Effect, Style: r.Style, known: r.known}, args[used:]); class != "" &&
 			hasField(sub.Effect[effectNone], word) {
@@ -205,19 +207,19 @@ func remember(c *scan.Visit, r *Record, args []scan.Word) {
 		return
 	}
 	c.Exact, c.Effect = true, class+": "+word
-	// A pattern would cover calls without the strong word, which the person has not been asked about.
+	// A pattern would cover calls with other words, and the person has seen only this call.
 	if strings.HasSuffix(c.Always, " *") {
 		c.Always = exactText(c.Text)
 	}
 }
 
-// tameWords are the parts of a long option's name with which a program says what it would do and does not do it.
-// They are parts of names between dashes, or whole names: --dry-run, --check, --just-print.
+// tameWords mark the long options of a dry run, with which a program only says what it would do. Each is a whole name or a part of one
+// between dashes: --dry-run, --check, --just-print.
 var tameWords = []string{"dry", "check", "simulate", "noop", "preview", "whatif", "no-act", "just-print"}
 
-// withTame keeps an option that makes a program harmless in the pattern of a grant: black --check * does not cover black. When
-// the option does not directly follow the first words, the pattern is the exact text of the call.
-// Otherwise an "always" given to a dry run would cover the run that writes.
+// withTame keeps the option of a dry run in the pattern of a grant: black --check * instead of black *. Otherwise an "always" given to
+// a dry run would cover the run that writes. If the option does not directly follow the prefix of the pattern, the pattern becomes
+// the exact text of the call.
 func withTame(always, text string, r *Record, args []scan.Word) string {
 	prefix, ok := strings.CutSuffix(always, " *")
 	if !ok {
@@ -239,8 +241,8 @@ func withTame(always, text string, r *Record, args []scan.Word) string {
 	return always
 }
 
-// tame reports an option without which the program would do more.
-// The options of ReadsWith count, and for every program those whose name holds one of tameWords.
+// tame reports that an option makes the program do less: it is in ReadsWith of the record, or its name has one of tameWords and
+// does not begin with --no-.
 func tame(r *Record, option string) bool {
 	if r.ReadsWith != "" && strings.HasPrefix(option, "-") && strongIn(option, r.ReadsWith) {
 		return true
@@ -254,8 +256,8 @@ func tame(r *Record, option string) bool {
 	return slices.ContainsFunc(tameWords, func(w string) bool { return slices.Contains(parts, w) })
 }
 
-// exactText is a text as a pattern that matches nothing else; empty when it holds wildcards, which patterns cannot quote.
-// Nor does a pattern serve for a text with $, a backquote, a backslash, a line end or a leading ~.
+// exactText returns a pattern that matches only this text, which is the text itself. It is empty if the text contains a character that
+// patterns cannot quote: *, ?, $, a backquote, a backslash, a line end, or "~" at the start.
 func exactText(text string) string {
 	if strings.ContainsAny(text, "*?$`\\\n") || strings.HasPrefix(text, "~") {
 		return ""
@@ -263,9 +265,8 @@ func exactText(text string) string {
 	return text
 }
 
-// Limits lists, for the person who is about to answer "always", options that the pattern of the grant will not cover: "-f -x".
-// Empty when the record lists none.
-// program is a name without its folder; words are those after it.
+// Limits lists options that a grant for a call would not cover, such as "-f -x", for the approval prompt that offers "always". It is
+// empty if the record lists none. program is a name without its folder, words are those after it.
 func (s *Set) Limits(program string, words []string) string {
 	r := s.record(program)
 	if sub, used := r.sub(words); used > 0 {
@@ -282,7 +283,7 @@ func (s *Set) Limits(program string, words []string) string {
 			}
 		}
 	}
-	// A longer list does not fit the line of the approval prompt.
+	// how many options fit the line of the approval prompt
 	const shown = 4
 	if len(list) > shown {
 		list = append(list[:shown], "…")
@@ -290,8 +291,8 @@ func (s *Set) Limits(program string, words []string) string {
 	return strings.Join(list, " ")
 }
 
-// class is what a call does at most, as far as its record says: the class of its strongest word, else the program's own.
-// Unlike stronger it falls back on Base, since it answers what a call does, not what its options add.
+// class returns the class of a call: that of its first strong word, if asks holds for it, else Base of the subcommand or the program.
+// Unlike stronger it describes the whole call, not only what a word adds, so it may return the class of a call without options.
 func class(r *Record, args []scan.Word) string {
 	sub, used := r, 0
 	var words []string
@@ -312,16 +313,14 @@ func class(r *Record, args []scan.Word) string {
 	return r.Base
 }
 
-// asks reports the classes that a person decides about even where the command cannot leave the project: what cannot be
-// taken back, and what reaches other people or machines.
-// The other classes change the project at most, when the command runs in the sandbox.
+// asks reports the classes that need approval even if the command runs in the sandbox: effects that cannot be undone, and effects on
+// other people or machines. In the sandbox, the other classes can change the project only.
 func asks(class string) bool {
 	return class == effectDeletes || class == effectForce || class == effectElsewhere || class == effectUnguarded
 }
 
-// Contained reports that a command's effects stay in the project, when it runs in the sandbox, and can be taken back. why
-// is the reason against it, in words.
-// It is what permission "auto" decides by: a call that it holds runs in the sandbox without a question.
+// Contained reports that the effects of a command, if it runs in the sandbox, stay in the project and can be undone. If not, why is the
+// reason, for people. With permission "auto" such a command runs in the sandbox without approval.
 func Contained(a *scan.Analysis) (held bool, why string) {
 	switch {
 	case a.Refused || a.Opaque:
@@ -339,7 +338,7 @@ func Contained(a *scan.Analysis) (held bool, why string) {
 	return true, ""
 }
 
-// strongest is the class that a person decides about, if one of the two is.
+// strongest returns a if it needs approval (asks) or b is empty, else b.
 func strongest(a, b string) string {
 	if asks(a) || b == "" {
 		return a
@@ -347,8 +346,9 @@ func strongest(a, b string) string {
 	return b
 }
 
-// isInstalled reports a package's program that the project has installed: npx tsc starts it and fetches nothing.
-// A word with a slash or an "@" names a folder, a scope or a version, which may be fetched.
+// isInstalled reports that the first word after the options is a program in node_modules/.bin of each folder in which the call may
+// run: npx tsc then starts it and downloads nothing. A word with a slash or an "@" names a folder, a scope or a version, which may
+// be downloaded.
 func isInstalled(c *scan.Visit) bool {
 	dirs, placed := c.Dirs()
 	for _, a := range c.Args[1:] {
@@ -369,16 +369,16 @@ func isInstalled(c *scan.Visit) bool {
 	return false
 }
 
-// ReachesElsewhere reports a command that, by its records, works with another server, repository or registry. Contained
-// asks about each, so one that runs was agreed to with that in view.
+// ReachesElsewhere reports that a call of the command has the class effectElsewhere: it uses another server, repository or registry.
+// Contained is false for such a command, so it runs only if a person, a grant or a permission rule allows it.
 func ReachesElsewhere(a *scan.Analysis) bool {
 	return slices.ContainsFunc(a.Calls, func(c scan.Call) bool { return c.Class == effectElsewhere })
 }
 
-// alwaysOf is what "always" remembers of a call: its first words and " *", or the exact text when an option is
-// among those words, since git -c … * would allow anything. Empty when no pattern can say it.
-// The number of words comes from the record: "git push *" is useful, "git *" would cover everything. A word that holds a path,
-// a wildcard or "=" is never a part of the prefix, since the same pattern would then stand for one file only, or for many.
+// alwaysOf returns the pattern of the grant that "always" gives for a call: its first words and " *". The record says how many words:
+// "git push *" is useful, "git *" would cover everything. If one of these words is an option, a path or an assignment, or has a
+// wildcard, the pattern is the exact text of the call, since "git -c … *" would allow anything. It is empty if the text cannot be
+// a pattern (see exactText).
 func alwaysOf(text string, args []scan.Word, name string, r *Record) string {
 	words := []string{name}
 	for _, a := range args[1:] {
@@ -388,7 +388,7 @@ func alwaysOf(text string, args []scan.Word, name string, r *Record) string {
 		}
 		words = append(words, s)
 	}
-	// Without a number in the record the program's name alone is kept.
+	// Without a number in the record the prefix is the program's name.
 	n := 1
 	if r.Always != "" {
 		n, _ = strconv.Atoi(r.Always)
@@ -400,7 +400,7 @@ func alwaysOf(text string, args []scan.Word, name string, r *Record) string {
 	if len(words) > 2 && name == "cargo" && strings.HasPrefix(words[1], "+") {
 		n = 3 // cargo +nightly build
 	}
-	// As in exactText: a pattern cannot quote these characters.
+	// The condition of exactText.
 	exact := text
 	if strings.ContainsAny(exact, "*?$`\\\n") || strings.HasPrefix(exact, "~") {
 		exact = ""
@@ -412,7 +412,7 @@ func alwaysOf(text string, args []scan.Word, name string, r *Record) string {
 		}
 		return exact
 	}
-	// first is the program as the rules see it: with its folder, where it was started by a path of its own.
+	// first is the program as rules see it: with its folder, unless that is a system folder such as /usr/bin.
 	prefix := []string{first}
 	for _, word := range words[1:min(n, len(words))] {
 		if strings.HasPrefix(word, "-") || strings.ContainsAny(word, " *?$`\\/=~\n") {

@@ -7,14 +7,14 @@ import (
 	"github.com/pillion-dev/pillion/tools/shell/scan"
 )
 
-// find looks at find: where it searches, what it deletes or writes, what it runs.
-// The words are places up to the first that begins an expression (find(1)); options such as -L are before the places.
+// find analyzes a call of find: where it searches, what it deletes or writes, and what it runs. Options such as -L come first, then
+// the places to search, then the expression (find(1)).
 func find(c *scan.Visit) {
 	args := c.Args[1:]
 	c.ReadOnly = true
 	i := 0
 	follow := false
-	// These are before the places; -D takes its value from the next word, -O has it glued on.
+	// The options before the places. The value of -D is the next word, that of -O is glued on.
 	for ; i < len(args) && (args[i].Text == "-H" || args[i].Text == "-L" || args[i].Text == "-P" || strings.HasPrefix(args[i].Text, "-O") ||
 		args[i].Text == "-D"); i++ {
 		follow = follow || args[i].Text == "-L"
@@ -30,18 +30,18 @@ func find(c *scan.Visit) {
 		}
 		roots = append(roots, args[i])
 	}
-	// GNU find searches the current folder then.
+	// Without a place GNU find searches the current folder.
 	if len(roots) == 0 {
 		roots = []scan.Word{scan.Plain(".")}
 	}
-	// narrow: a test such as -name limits what is deleted, so that not the whole folder goes.
+	// narrow: a test such as -name limits which files are changed, so the places are not changed as a whole (Deep).
 	access, narrow := scan.Read, false
 	for ; i < len(args); i++ {
 		narrow = narrow || takesText(args[i].Text)
 		switch s := args[i].Text; s {
 		case "-delete":
 			access, c.ReadOnly, c.Class = scan.Write, false, effectDeletes
-		// They print to a file that they make or empty.
+		// These actions print to a file, which they create or truncate.
 		case "-fprint", "-fprint0", "-fls", "-fprintf":
 			c.ReadOnly = false
 			if i+1 < len(args) {
@@ -53,24 +53,24 @@ func find(c *scan.Visit) {
 			if i+1 < len(args) {
 				c.Touch(args[i+1], scan.Read)
 			}
-			c.ReadOnly = c.ReadOnly && s != "-files0-from" // the file lists further places, and is not read here
+			c.ReadOnly = c.ReadOnly && s != "-files0-from" // the file lists further places to search, which are not known
 		case "-exec", "-execdir", "-ok", "-okdir":
 			c.ReadOnly, c.NoGrant = false, true
 			var inner []scan.Word
-			// The command ends at ";" or at "{} +" (POSIX, find).
+			// The inner call ends at ";" or "{} +" (POSIX, find).
 			for i++; i < len(args) && args[i].Text != ";" && !(args[i].Text == "+" && args[i-1].Text == "{}"); i++ {
 				inner = append(inner, args[i])
 			}
 			findExec(inner, roots, c)
 			access = scan.Write
 		default:
-			// What is not known may expand to -delete or -exec, unless it is the value of a test.
+			// A word with an unknown value may become -delete or -exec, unless it is the value of a test.
 			if !args[i].Known() && !strings.HasPrefix(s, "-") && i > 0 && !takesText(args[i-1].Text) {
 				c.Opaque("an expression of find cannot be read off the command")
 			}
 		}
 	}
-	// Links below the places may lead outside the project, and this look does not go through the folders.
+	// With -L find follows links below the places. They may lead outside the project, and this function does not search for them.
 	if follow {
 		c.ReadOnly = false
 	}
@@ -84,8 +84,7 @@ func find(c *scan.Visit) {
 	}
 }
 
-// takesText reports a test whose value is text: find -name "$x" matches names, whatever $x holds, and cannot become an action.
-// -printf is an action with a text; it prints to standard output.
+// takesText reports a test, or -printf, whose value is only text: in find -name "$x", the value of $x cannot become an action.
 func takesText(option string) bool {
 	switch option {
 	case "-name", "-iname", "-path", "-ipath", "-wholename", "-regex", "-iregex", "-type", "-mtime", "-size", "-maxdepth", "-mindepth", "-newermt",
@@ -95,14 +94,14 @@ func takesText(option string) bool {
 	return false
 }
 
-// findExec looks at what find runs: its {} are names below the places it searches.
-// A name that find puts there begins with one of the places, so it cannot be taken for an option.
+// findExec analyzes the call that find runs for -exec and the like. Each {} in it becomes the name of a file below roots, the places to
+// search. Such a name begins with the place, so the program does not take it for an option.
 func findExec(inner []scan.Word, roots []scan.Word, c *scan.Visit) {
 	if len(inner) == 0 {
 		return
 	}
 	shown := scan.TextOf(inner)
-	// A copy with {} replaced by what the names can be; the text that a person sees keeps {}.
+	// probe is a copy in which the possible names replace {}. The text for people keeps {}.
 	probe := make([]scan.Word, len(inner))
 	for i, a := range inner {
 		probe[i] = a
@@ -110,7 +109,7 @@ func findExec(inner []scan.Word, roots []scan.Word, c *scan.Visit) {
 			continue
 		}
 		if i == 0 {
-			// -exec {} \; starts each file, whose contents may be anything.
+			// -exec {} \; starts every file as a program.
 			c.Opaque("find runs the files it finds")
 			return
 		}
@@ -118,7 +117,7 @@ func findExec(inner []scan.Word, roots []scan.Word, c *scan.Visit) {
 		probe[i].Values = nil
 		probe[i].Text = a.Text
 		if a.Text != "{}" {
-			// sh -c 'rm {}': file names become part of a script.
+			// sh -c 'rm {}': the name becomes a part of the script.
 			probe[i].Values = []scan.Value{{Text: strings.ReplaceAll(a.Text, "{}", scan.Wild), Pattern: scan.Wild}}
 			continue
 		}
@@ -128,7 +127,7 @@ func findExec(inner []scan.Word, roots []scan.Word, c *scan.Visit) {
 			}
 		}
 	}
-	// The copy is walked for its paths; the text with {} is listed as well, since rules and grants are written for what was typed.
+	// RunWithMore analyzes the copy. Mention adds the call as it was typed, with {}, because rules are written for that text.
 	c.RunWithMore(probe)
 	c.Mention(shown, path.Base(inner[0].Text))
 }

@@ -10,19 +10,18 @@ import (
 	"time"
 )
 
-// Bounds of the look below a folder: for links, entries; for hidden files, entries and time.
-// With more than maxFollowed entries, or after searchTime, the call counts as one that changes something, and is asked about.
+// Limits of the search below folders: linksBelow visits at most maxFollowed entries, hiddenBelow at most maxSearched entries for at
+// most searchTime. If a limit is reached, the call does not count as read-only and so needs approval.
 const (
 	maxFollowed = 2000
 	maxSearched = 200_000
 	searchTime  = 500 * time.Millisecond
 )
 
-// followed looks below the folders that a command goes through: for links that lead outside, where it would follow
-// them, and for hidden files that it would print. It reports false when there is too much to look at. named are the
-// folders among the arguments, files how many files are.
-// grep -r is the case: it names one folder and prints .env among the rest. A missing answer would send keys to a model, so
-// followed runs after everything else has found the call harmless.
+// followed searches the folders that a program goes through, such as grep -r: for symbolic links that lead outside the project, if the
+// program follows them, and for hidden files that it would print. A call of grep -r names only a folder, but may print .env and so
+// send keys to the model. followed is false if there are too many files to search. named are the folders among the arguments, files
+// is the number of files among them.
 func followed(name string, c *scan.Visit, named []string, files int) bool {
 	has := func(options string) bool {
 		return slices.ContainsFunc(c.Args[1:], func(a scan.Word) bool { return len(a.Text) > 1 && a.Text[0] == '-' && optionIn(a.Text, options) })
@@ -38,20 +37,20 @@ func followed(name string, c *scan.Visit, named []string, files int) bool {
 	if r.Prints == "" || !c.HidesFiles() || r.Prints != "always" && !has(r.Prints) {
 		return true
 	}
-	// Without a folder among the words, programs of this kind search the current one. With -f the file that counted is a list of
-	// patterns and not what is searched.
+	// Without a file or folder to search, these programs search the current folder. A file may be counted that is the value of -f or the
+	// like, a list of patterns, and is not searched.
 	if len(named) == 0 && (files == 0 || has("-f --file --exclude-from --ignore-file")) {
 		for _, dir := range dirs {
 			named = append(named, c.Real(dir))
 		}
 	}
-	// rg skips names with a dot unless it is told otherwise.
+	// Without these options rg skips names that begin with a dot.
 	dots := name != "rg" || has("-u -. --hidden --unrestricted")
 	return hiddenBelow(named, dots, c)
 }
 
-// linksBelow notes links that lead outside as reads of what they lead to; false when there are too many entries. What cannot be
-// read is skipped: the program cannot read it either.
+// linksBelow notes, for each symbolic link below dirs that leads outside the project, that its target is read. It is false if there are
+// more than maxFollowed entries. Folders that cannot be read are skipped, because the program cannot read them either.
 func linksBelow(dirs []string, c *scan.Visit) bool {
 	seen := 0
 	for _, dir := range dirs {
@@ -79,8 +78,8 @@ func linksBelow(dirs []string, c *scan.Visit) bool {
 	return true
 }
 
-// hiddenBelow notes the hidden files below folders; without dots those whose name begins with a dot are skipped.
-// It is false when there is too much to look at in the time.
+// hiddenBelow passes the files below folders to Visit.Found, which lists the hidden ones. Without dots it skips names that begin with
+// a dot. It is false if it reaches maxSearched or the time limit.
 func hiddenBelow(folders []string, dots bool, c *scan.Visit) bool {
 	seen, end := 0, time.Now().Add(c.Patience(searchTime))
 	for _, dir := range folders {
@@ -107,8 +106,8 @@ func hiddenBelow(folders []string, dots bool, c *scan.Visit) bool {
 	return true
 }
 
-// hiddenFiles notes which of a repository's files are hidden.
-// top is the root of the worktree, tracked are paths below it with slashes.
+// hiddenFiles passes the tracked files of a repository to Visit.Found, which lists the hidden ones. top is the root of the worktree,
+// tracked are paths relative to it, with slashes.
 func hiddenFiles(top string, tracked []string, c *scan.Visit) {
 	for _, path := range tracked {
 		c.Found(top + "/" + path)

@@ -6,12 +6,12 @@ import (
 	"github.com/pillion-dev/pillion/tools/shell/scan"
 )
 
-// git looks at git: where it works, which of its options run other programs, and the files it is told to write.
-// Options before the subcommand decide which repository counts, so they come first: with another one, its settings may name
-// programs that this analysis has not looked at (git-config(1): core.fsmonitor, core.sshCommand, filters).
+// git analyzes a call of git: the folder it works in, options that start other programs, and files that it writes. It handles the
+// options before the subcommand first, because they may choose another repository or other settings, which can name programs that
+// Git starts (git-config(1): core.fsmonitor, core.sshCommand, filters).
 func git(c *scan.Visit) {
 	args := c.Args[1:]
-	// -C moves git and not the shell.
+	// -C applies to git only; the shell stays in its folder.
 	moved := c.Fork()
 	i := 0
 	for ; i < len(args) && strings.HasPrefix(args[i].Text, "-"); i++ {
@@ -20,10 +20,10 @@ func git(c *scan.Visit) {
 			c.Opaque("an option of git cannot be read off the command")
 			continue
 		}
-		// Git takes the value after "=" or as the next word.
+		// The value follows "=" or is the next word.
 		key, val, has := strings.Cut(s, "=")
 		value := scan.Plain(val)
-		// take moves on to the next word where the value is not glued on with "=".
+		// take makes the next word the value if there is no "=".
 		take := func() {
 			if !has && i+1 < len(args) {
 				i++
@@ -44,7 +44,7 @@ func git(c *scan.Visit) {
 			if !harmlessSetting(value.Text) || key == "--config-env" {
 				c.Opaque("git " + key + " " + value.Text + " may change what git runs")
 			}
-		// Without a value it prints the folder.
+		// Without a value, --exec-path prints a folder.
 		case "--exec-path":
 			if has {
 				c.Opaque("git --exec-path changes what git runs")
@@ -62,7 +62,7 @@ func git(c *scan.Visit) {
 		return
 	}
 	at := reach(c.With(append([]scan.Word{c.Args[0]}, args[i:]...)), recordOf(c, "git"))
-	// An option before the subcommand would have to be in the pattern, and "git -c … *" would allow anything.
+	// "always" is not offered with options before the subcommand: the pattern would begin with them, and "git -c … *" allows anything.
 	if i == 0 {
 		if at.always() == never {
 			c.NoGrant = true
@@ -72,11 +72,11 @@ func git(c *scan.Visit) {
 	}
 	gitCommand(at, moved.With(append([]scan.Word{c.Args[0]}, args[i:]...)))
 	c.ReadOnly = gitReads(at, args[i].Text, args[i+1:], moved)
-	// A git command works on the whole worktree, whatever its words name.
+	// A Git command can work on the whole worktree, not only on the paths it is given.
 	moved.RunsHere()
 }
 
-// gitCommand looks at a command of git, whose words begin with its name: what the records say of it, and what git config changes.
+// gitCommand notes what the records say about a Git command, and which files git config changes. c.Args[1] is the command's name.
 func gitCommand(at reached, c *scan.Visit) {
 	at.judge("git", c)
 	switch {
@@ -89,7 +89,7 @@ func gitCommand(at reached, c *scan.Visit) {
 	}
 }
 
-// gitWords are the arguments that are not options; after -- all are words.
+// gitWords returns the arguments that are not options. All arguments after "--" are words.
 func gitWords(args []scan.Word) []scan.Word {
 	var words []scan.Word
 	for i, a := range args {
@@ -103,8 +103,8 @@ func gitWords(args []scan.Word) []scan.Word {
 	return words
 }
 
-// harmlessSetting knows the -c settings that people and tools use every day and that name no program. Any other one is opaque:
-// git -c core.sshCommand=… fetch runs what it says.
+// harmlessSetting reports a common value of git -c that names no program. Any other value makes the command opaque, since
+// git -c core.sshCommand=… fetch starts the program it names.
 func harmlessSetting(s string) bool {
 	key, _, _ := strings.Cut(strings.ToLower(s), "=")
 	switch key {
@@ -118,11 +118,10 @@ func harmlessSetting(s string) bool {
 	return strings.HasPrefix(key, "color.") || strings.HasPrefix(key, "advice.")
 }
 
-// shortFor reports whether an option is a long one or its first letters, which programs take for it.
+// shortFor reports that s is the long option, or an abbreviation of it.
 func shortFor(s, long string) bool { return len(s) > 2 && s[:2] == "--" && strings.HasPrefix(long, s) }
 
-// behindWord are the arguments after the first that is this word.
-// Nil when the word is not there.
+// behindWord returns the arguments after the first one that is word; nil if there is none.
 func behindWord(args []scan.Word, word string) []scan.Word {
 	for i, a := range args {
 		if a.Text == word {
@@ -132,9 +131,9 @@ func behindWord(args []scan.Word, word string) []scan.Word {
 	return nil
 }
 
-// gitConfig tells a call that reads settings from one that changes them: a setting can make git run anything. In doubt it
-// counts as a change. core.pager, core.sshCommand, alias.x = !cmd are what a setting can start.
-// rest are the arguments after "config", words those of them that are not options.
+// gitConfig notes the settings file that a call of git config may write. A changed setting can make later Git commands start a
+// program: core.pager, core.sshCommand, alias.x = !cmd. rest are the arguments after "config", words are those of them that are
+// not options.
 func gitConfig(rest, words []scan.Word, c *scan.Visit) {
 	c.NoGrant = true
 	reads := len(words) == 1 && words[0].Text != "edit"
@@ -148,7 +147,7 @@ func gitConfig(rest, words []scan.Word, c *scan.Visit) {
 			global = c.Home() + "/.gitconfig"
 		case s == "--system":
 			global = "/etc/gitconfig"
-		// Any file may be named; that it is one of settings is not checked.
+		// Any file can be named, also one that is not a settings file. It counts as written even if the call only reads.
 		case s == "-f" || s == "--file":
 			file = true
 			if i+1 < len(rest) {
@@ -160,11 +159,11 @@ func gitConfig(rest, words []scan.Word, c *scan.Visit) {
 		case s == "-e" || s == "--edit" || s == "--unset" || s == "--unset-all" || s == "--add" || s == "--replace-all" || s == "--remove-section" ||
 			s == "--rename-section":
 			reads = false
-			// Two more words, so that a reading option beside it does not make the call a question.
+			// Two more words, so that the call counts as a change even with a reading option: see len(words) < 3 below.
 			words = append(words, scan.Plain(""), scan.Plain(""))
 		}
 	}
-	// A name and a value beside a reading option would set the value.
+	// With three words or more the call may set a value in spite of a reading option.
 	if reads && len(words) < 3 {
 		return
 	}

@@ -10,16 +10,16 @@ import (
 	"strings"
 )
 
-// Git runs programs that a repository's own settings name: a file-system monitor, filters, text converters. So a git
-// command that only reads is taken for one that changes nothing only where the settings name none.
+// Git runs programs that the settings of a repository name: a file-system monitor, filters, text converters. So a Git command that
+// reads counts as read-only only if these settings name no program.
 
-// maxGitFile bounds the settings and the index that are looked at, in bytes.
-// An index of half a million files stays below it.
+// maxGitFile is the largest index that is read, in bytes. In a repository with a larger one no Git command counts as read-only. The
+// index of half a million files is smaller.
 const maxGitFile = 64 << 20
 
-// QuietGit is the environment for a command that changes nothing: should the settings change after it was looked at,
-// git still starts no monitor, no hook and no pager of theirs.
-// GIT_CONFIG_COUNT and its numbered pairs come after all files, so they win (git-config(1), "ENVIRONMENT").
+// QuietGit is the environment for a command that only reads. If the settings of a repository change between the analysis and the
+// run, Git still starts no monitor, hook or pager that they name. GIT_CONFIG_COUNT and its numbered pairs override all
+// configuration files (git-config(1), "ENVIRONMENT").
 func QuietGit() []string {
 	return []string{
 		"GIT_CONFIG_COUNT=3", "GIT_CONFIG_KEY_0=core.fsmonitor", "GIT_CONFIG_VALUE_0=false",
@@ -27,11 +27,11 @@ func QuietGit() []string {
 	}
 }
 
-// quietRepository reports that git, started in dir, finds a repository whose own settings run nothing: a plain one, without
-// submodules, settings read from elsewhere, or objects fetched on demand. tracked are the paths of its index, relative
-// to top.
-// It walks up from dir as git does (git(1), GIT_CEILING_DIRECTORIES), and gives up at a bare repository: files that anybody may
-// put into a project could make one, with settings of their own.
+// quietRepository finds the repository that Git uses in dir, and reports whether its settings make Git start no program. ok is false
+// if there is no repository, and if this one has submodules, includes other settings, or fetches objects on demand. top is the
+// root of the worktree, tracked are the paths in the index, relative to top.
+// It goes up from dir as Git does, and gives up at a bare repository: ordinary files in a project can form one, with settings that
+// an attacker chose.
 func quietRepository(dir string) (top string, tracked []string, ok bool) {
 	for top = dir; ; top = filepath.Dir(top) {
 		at := filepath.Join(top, ".git")
@@ -56,8 +56,8 @@ func exists(dir, name string) bool {
 	return err == nil
 }
 
-// gitFile is the folder that a .git file of a worktree names; empty when it is none.
-// The file holds one line, "gitdir: PATH" (gitrepository-layout(5)); a relative path starts at the file's folder.
+// gitFile returns the folder that the .git file of a linked worktree names; empty if the file has another format. The file holds one
+// line, "gitdir: PATH" (gitrepository-layout(5)); a relative path starts at the file's folder.
 func gitFile(path string) string {
 	text, err := readSmall(path, scan.MaxPath)
 	dir, ok := strings.CutPrefix(string(text), "gitdir: ")
@@ -71,7 +71,8 @@ func gitFile(path string) string {
 	return dir
 }
 
-// quietFolder looks at a .git folder: its settings, and those of the repository that it is a worktree of.
+// quietFolder reports whether the settings for a .git folder make Git start no program, and returns the paths in its index. For a
+// linked worktree, the settings of the main repository count too (commondir).
 func quietFolder(dir string) (tracked []string, ok bool) {
 	common := dir
 	if text, err := readSmall(filepath.Join(dir, "commondir"), scan.MaxPath); err == nil {
@@ -81,9 +82,9 @@ func quietFolder(dir string) (tracked []string, ok bool) {
 		}
 	}
 	if !exists(dir, "HEAD") || !exists(common, "objects") || exists(common, "modules") || exists(common, "hooks/post-index-change") {
-		return nil, false // git would look further up or into submodules, or run that hook, as git describe --dirty does
+		return nil, false // Git would go further up or into submodules, or run the hook; even git describe --dirty runs it
 	}
-	// A worktree has settings of its own beside the shared ones (git-worktree(1), "CONFIGURATION FILE"). A missing file is quiet.
+	// A worktree can have its own settings besides the shared ones (git-worktree(1), "CONFIGURATION FILE"). Each file may be missing.
 	for _, file := range [...]string{filepath.Join(common, "config"), filepath.Join(common, "config.worktree"), filepath.Join(dir, "config.worktree")} {
 		text, err := readSmall(file, 1<<20)
 		if err != nil && !os.IsNotExist(err) || !quietSettings(string(text)) {
@@ -101,8 +102,7 @@ func quietFolder(dir string) (tracked []string, ok bool) {
 	return indexPaths(index)
 }
 
-// readSmall reads a plain file of at most limit bytes.
-// The kind is checked first: reading a pipe in the place of a file would wait for ever.
+// readSmall reads a regular file of at most limit bytes. It checks the type first, because reading a named pipe would block forever.
 func readSmall(path string, limit int64) ([]byte, error) {
 	fi, err := os.Stat(path)
 	if err != nil {
@@ -114,9 +114,8 @@ func readSmall(path string, limit int64) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// quietSections are the settings that name no program and no other file of settings: all of a section, or the keys
-// listed. What is not here is not quiet.
-// An empty list stands for all keys of the section.
+// quietSections lists, by section, the keys of settings that name neither a program nor another file of settings. An empty list stands
+// for all keys of the section. In a repository with any other setting no Git command counts as read-only.
 var quietSections = map[string]string{
 	"core": "repositoryformatversion filemode bare logallrefupdates ignorecase precomposeunicode symlinks autocrlf eol safecrlf quotepath " +
 		"abbrev compression preloadindex untrackedcache longpaths whitespace commentchar commentstring checkstat trustctime sparsecheckout " +
@@ -127,16 +126,15 @@ var quietSections = map[string]string{
 	"diff": "algorithm renames renamelimit context interhunkcontext mnemonicprefix noprefix colormoved colormovedws indentheuristic wordregex " +
 		"wserrorhighlight statgraphwidth",
 	"merge":      "conflictstyle ff renames renamelimit stat autostash log verbosity", // merge.NAME.driver runs a program
-	"extensions": "worktreeconfig",                                                    // objectformat: an index of another shape
+	"extensions": "worktreeconfig",                                                    // not objectformat: the index would have another format
 	"branch":     "", "user": "", "author": "", "committer": "", "init": "", "color": "", "advice": "", "push": "", "pull": "", "rebase": "",
 	"fetch": "", "rerere": "", "commit": "", "tag": "", "column": "", "gui": "", "gitg": "", "vscode-merge-base": "",
 	"github-pr-owner-number": "", "lfs": "", "pack": "", "gc": "", "maintenance": "", "index": "", "feature": "", "i18n": "", "stash": "",
 	"worktree": "", "blame": "", "versionsort": "", "http": "", "transfer": "", "receive": "", "checkout": "", "apply": "", "am": "",
 }
 
-// quietSettings reads a file of git's settings, strictly: a line of another shape is not quiet. The format is that of
-// git-config(1), "CONFIGURATION FILE".
-// Git accepts more than this reads; whatever this does not read costs a question only.
+// quietSettings reports that a Git configuration file (git-config(1), "CONFIGURATION FILE") has only keys of quietSections. It parses
+// a part of what Git accepts. A line that it cannot parse makes the result false, which costs at most a needless approval request.
 func quietSettings(text string) bool {
 	keys, known := "", false
 	for line := range strings.Lines(text) {
@@ -168,7 +166,7 @@ func quietSettings(text string) bool {
 	return true
 }
 
-// hasField reports a word of a list that is written with blanks between its words.
+// hasField reports that word is one of the words in list, which are separated by blanks.
 func hasField(list, word string) bool {
 	for f := range strings.FieldsSeq(list) {
 		if f == word {
@@ -178,8 +176,8 @@ func hasField(list, word string) bool {
 	return false
 }
 
-// indexPaths are the paths that an index holds. It is not ok for an index with submodules, and for a file that is not an index of
-// version 2, 3 or 4 (gitformat-index(5)).
+// indexPaths returns the paths in a Git index. ok is false if the index has submodules, is split or sparse, or is not of version
+// 2, 3 or 4 (gitformat-index(5)).
 func indexPaths(index []byte) (paths []string, ok bool) {
 	if len(index) < 12 || string(index[:4]) != "DIRC" {
 		return nil, false
@@ -189,16 +187,16 @@ func indexPaths(index []byte) (paths []string, ok bool) {
 	if version < 2 || version > 4 {
 		return nil, false
 	}
-	const fixed = 62 // dates, device, mode and size, SHA-1, flags
+	const fixed = 62 // bytes before the path: times, device, mode, size, SHA-1, flags
 	rest, before := index[12:], ""
-	// One entry: fixed fields, a path that ends in NUL, padding. A size that does not fit makes the whole index unknown.
+	// One entry: fixed fields, a path that ends in NUL, padding. An entry that runs past the end makes the whole index invalid.
 	for range count {
 		if len(rest) < fixed+1 {
 			return nil, false
 		}
 		mode := binary.BigEndian.Uint32(rest[24:])
 		head := fixed
-		if version > 2 && rest[60]&0x40 != 0 { // more flags
+		if version > 2 && rest[60]&0x40 != 0 { // an extended entry: two more bytes of flags
 			head += 2
 		}
 		keep := 0
@@ -230,7 +228,7 @@ func indexPaths(index []byte) (paths []string, ok bool) {
 	}
 	for len(rest) > 20 { // extensions, then a checksum
 		size := binary.BigEndian.Uint32(rest[4:])
-		if rest[0] < 'A' || rest[0] > 'Z' || int64(size) > int64(len(rest)-8) { // one without which the entries are not all: a split or sparse index
+		if rest[0] < 'A' || rest[0] > 'Z' || int64(size) > int64(len(rest)-8) { // a lowercase name: needed to understand the index (split, sparse)
 			return nil, false
 		}
 		rest = rest[8+size:]
@@ -238,9 +236,9 @@ func indexPaths(index []byte) (paths []string, ok bool) {
 	return paths, true
 }
 
-// indexNumber reads the number of bytes that a path of version 4 drops from the one before it.
-// The encoding is that of offsets in packs (gitformat-pack(5)): seven bits a byte, the highest first, one added for each
-// byte that follows. Five bytes are more than a path can be long.
+// indexNumber decodes the number of bytes to remove from the end of the previous path, which begins the path of an entry in version 4,
+// and returns how many bytes it takes itself. The encoding is that of offsets in packs (gitformat-pack(5)): seven bits per byte, the
+// highest first, plus one for each byte that follows. The length of any path fits in five bytes.
 func indexNumber(p []byte) (value, length int, ok bool) {
 	for i, b := range p {
 		if i > 4 {

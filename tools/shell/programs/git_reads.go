@@ -8,11 +8,11 @@ import (
 	"github.com/pillion-dev/pillion/tools/shell/scan"
 )
 
-// gitReads reports a git command that changes nothing and runs nothing else, in a repository whose settings run
-// nothing either. It notes the files whose content it would print.
-// Its record says which commands only read, and in Ends with which options they do something else after all: write a file, run a
-// program, look outside the repository, or enter submodules. A command whose record does not say so counts as one that changes
-// something. True lets the call run unasked, so an unknown word, an unknown folder or an odd repository all answer false.
+// gitReads reports that a Git command changes nothing and starts no other program, and that the settings of the repository name none.
+// It also notes the files whose contents the command would print. The record says which commands only read (Reads), and with which
+// options they write a file, start a program, use files outside the repository or enter submodules (Ends). A call for which this is
+// true may run without approval, so the result is false in every case of doubt: an unknown word, an unknown folder, a repository of
+// an unusual layout.
 func gitReads(at reached, sub string, rest []scan.Word, c *scan.Visit) bool {
 	r := at.last()
 	dirs, placed := c.Dirs()
@@ -21,7 +21,7 @@ func gitReads(at reached, sub string, rest []scan.Word, c *scan.Visit) bool {
 	}
 	for _, a := range rest {
 		s, one := a.One()
-		if !one || scan.NamesSecret(a.Source) || strings.Contains(s, "%G") || strings.Contains(s, "signature") { // gpg is asked
+		if !one || scan.NamesSecret(a.Source) || strings.Contains(s, "%G") || strings.Contains(s, "signature") { // Git runs gpg for these
 			return false
 		}
 		if len(s) > 1 && s[0] == '-' && optionIn(s, r.Ends) {
@@ -31,8 +31,8 @@ func gitReads(at reached, sub string, rest []scan.Word, c *scan.Visit) bool {
 	words := gitWords(rest)
 	switch {
 	case sub == "cat-file" && len(words) == 0:
-		return false // what it prints comes from its input
-	// Without a word they list; with one they make something, or, in newer versions, run a command of that name.
+		return false // the objects to print are named on standard input
+	// Without a word these list. With one, branch and tag create something, and reflog may run a subcommand that has no record.
 	case (sub == "branch" || sub == "tag" || r.name == "git reflog") && len(words) > 0 && !gitListing(rest):
 		return false
 	}
@@ -40,7 +40,7 @@ func gitReads(at reached, sub string, rest []scan.Word, c *scan.Visit) bool {
 		gitNames(a, c)
 	}
 	for _, dir := range dirs {
-		// The repository that git finds from here: its settings may name programs, which a reading command starts as well.
+		// Git commands that only read also start the programs that the repository's settings name.
 		top, tracked, quiet := quietRepository(c.Real(dir))
 		if !quiet {
 			return false
@@ -52,8 +52,8 @@ func gitReads(at reached, sub string, rest []scan.Word, c *scan.Visit) bool {
 	return true
 }
 
-// writesByOption reports an option whose value is a file that is written, or a program. git blame takes --output as git log does,
-// though its manual page does not say so.
+// writesByOption reports that one of args is an option whose value is a file to write, or a program to start. It also covers git blame,
+// which takes --output like git log, although its manual page does not say so.
 func (at reached) writesByOption(args []scan.Word) bool {
 	s := at.spec()
 	changes := func(name string) bool {
@@ -76,8 +76,8 @@ func (at reached) writesByOption(args []scan.Word) bool {
 	return false
 }
 
-// gitElsewhere reports an environment that leads git to another repository, or to other programs.
-// The variables are those of git(1), "ENVIRONMENT VARIABLES", that choose a repository, settings or a program.
+// gitElsewhere reports that an environment variable makes Git use another repository, other settings or another program (git(1),
+// "ENVIRONMENT VARIABLES"; git-config(1), "ENVIRONMENT"). In GIT_CONFIG_PARAMETERS git passes the settings of -c to its subcommands.
 func gitElsewhere(c *scan.Visit) bool {
 	for _, name := range [...]string{"GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_CONFIG_COUNT", "GIT_CONFIG_PARAMETERS",
 		"GIT_EXTERNAL_DIFF", "GIT_EXEC_PATH"} {
@@ -88,8 +88,8 @@ func gitElsewhere(c *scan.Visit) bool {
 	return false
 }
 
-// gitListing reports an option that makes branch and tag list what matches their words.
-// Without one, git branch x and git tag x make x.
+// gitListing reports that an option makes git branch or git tag list what matches the words. Without such an option, git branch x and
+// git tag x create x.
 func gitListing(rest []scan.Word) bool {
 	for _, a := range rest {
 		switch key, _, _ := strings.Cut(a.Text, "="); key {
@@ -100,8 +100,8 @@ func gitListing(rest []scan.Word) bool {
 	return false
 }
 
-// gitNames notes the path that a word may be, of the tree or of a revision (HEAD:path).
-// A word that names nothing on disk is a revision and touches no file.
+// gitNames notes the path that a word may name, in the worktree or in a revision (HEAD:path). A word that neither exists as a path nor
+// may lead out of the folder counts as a revision, which is not a file.
 func gitNames(a scan.Word, c *scan.Visit) {
 	s := a.Text
 	if _, path, ok := strings.Cut(s, ":"); ok && path != "" {
@@ -117,13 +117,13 @@ func gitNames(a scan.Word, c *scan.Visit) {
 	}
 }
 
-// gitPrints reports a command that may print what is in files, not only their names.
-// Hidden files that are tracked would then be printed without being named: git show prints .env with its keys.
+// gitPrints reports that a Git command may print the contents of files, not only their names. It can print a tracked hidden file that
+// the command does not name: git show prints .env with its keys.
 func gitPrints(sub string, rest []scan.Word) bool {
 	some := func(options string) bool {
 		return slices.ContainsFunc(rest, func(a scan.Word) bool { return len(a.Text) > 1 && a.Text[0] == '-' && optionIn(a.Text, options) })
 	}
-	// The options by which a command that lists commits or files prints their lines too.
+	// With one of these, commands that list commits or files also print changed lines.
 	const patch = "-p -u -U -L --patch --unified --cc --full-diff --patch-with-stat --patch-with-raw"
 	switch sub {
 	case "diff", "show", "diff-tree", "diff-index", "diff-files", "range-diff", "whatchanged":
@@ -139,16 +139,16 @@ func gitPrints(sub string, rest []scan.Word) bool {
 	case "status":
 		return some("-v --verbose")
 	}
-	return false // blame names its file
+	return false // git blame prints a file too, but only one that is named
 }
 
-// isThere reports that there is something at an absolute path.
+// isThere reports that an absolute path exists.
 func isThere(c *scan.Visit, path string) bool {
 	exists, _ := c.Exists(path)
 	return exists
 }
 
-// isFolder reports that a folder is there, not a link to one.
+// isFolder reports that path is a folder. A symbolic link to a folder is not one.
 func isFolder(c *scan.Visit, path string) bool {
 	_, folder := c.Exists(path)
 	return folder

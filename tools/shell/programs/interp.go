@@ -6,9 +6,9 @@ import (
 	"github.com/pillion-dev/pillion/tools/shell/scan"
 )
 
-// shell looks at sh -c '…', sh script, and scripts on stdin.
-// A string after -c is walked as a script of its own. A script file is only noted as read: what is in it is the project's,
-// unless this very command has written it (MadeHere). Standard input counts as a script where nothing else is given.
+// shell analyzes a call of a shell: sh -c STRING, sh FILE, or a script on standard input. A string is analyzed as a script. A script
+// file counts as read, and its contents are not analyzed: they belong to the project, unless the same command has written the file,
+// which makes the command opaque (MadeHere). Standard input is the script if there is neither a string nor a file.
 func shell(name string, c *scan.Visit) {
 	c.NoGrant = true
 	args := c.Args[1:]
@@ -30,7 +30,7 @@ func shell(name string, c *scan.Visit) {
 					c.Touch(args[0], scan.Read)
 					args = args[1:]
 				}
-			// They print and end before anything of the rest is read.
+			// With these two the shell prints something and exits.
 			case "--version", "--help":
 				return
 			case "--command":
@@ -38,18 +38,18 @@ func shell(name string, c *scan.Visit) {
 			}
 			continue
 		}
-		// PowerShell, whose language the analysis does not know.
+		// These are options of PowerShell, whose language is not analyzed.
 		if s == "-Command" || s == "-EncodedCommand" {
 			c.Opaque(name + " runs another language")
 			return
 		}
 		command = command || strings.ContainsRune(s, 'c')
 		stdin = stdin || strings.ContainsRune(s, 's')
-		// The letters are those of scan's options of set: keyword, physical, histexpand, braceexpand.
+		// The options keyword (k), physical (P), histexpand (H) and braceexpand (B) change what a script means; see the builtin set.
 		if strings.ContainsAny(s[1:], "kPHB") {
 			c.Opaque(name + " " + s + " changes how the rest is read")
 		}
-		// Each o and O of a cluster takes one of the next words: bash -eo pipefail -c …
+		// Each o and O in a cluster takes one of the next words as its value: bash -eo pipefail -c …
 		for range strings.Count(s, "o") + strings.Count(s, "O") {
 			if len(args) == 0 {
 				break
@@ -66,18 +66,18 @@ func shell(name string, c *scan.Visit) {
 			return
 		}
 		switch name {
-		// Parsed as bash, their scripts would mean something else.
+		// The languages of these shells differ from bash's, so their scripts are not parsed.
 		case "fish", "nu", "csh", "tcsh", "pwsh", "powershell", "elvish", "xonsh":
 			c.Opaque(name + " speaks another language")
 			c.Salvage(args[0].Text)
 			return
 		}
 		c.Script(args[0], name+" -c")
-	// A script file. With -s, or with "-" in its place, the script comes from the input and the words are its arguments.
+	// A script file. With -s, or with "-" for the file, the script is standard input and the words are its arguments.
 	case len(args) > 0 && !stdin && args[0].Text != "-":
 		c.Touch(args[0], scan.Read)
 		c.MadeHere(args[0].Text)
-		// bash /dev/stdin and bash <(curl …), which is a /dev/fd path, run what a pipe brings.
+		// bash /dev/stdin and bash <(curl …), which passes a path in /dev/fd, run what comes from a pipe.
 		if len(args[0].Values) == 1 && strings.HasPrefix(args[0].Values[0].Text, "/dev/") {
 			c.Opaque(name + " runs what it reads")
 		}
@@ -96,9 +96,8 @@ func shell(name string, c *scan.Visit) {
 	}
 }
 
-// code reports an option of an interpreter that carries code.
-// The long options are tried for every interpreter; the letters are those of the record (Record.Code). Only the first three
-// letters of a cluster count: what follows may be a value that is glued on.
+// code reports an option of an interpreter whose value is code, or a module to load. The long options apply to every interpreter, the
+// letters are those of Record.Code. Only the first three letters of a cluster are checked: the rest may be a glued value.
 func code(c *scan.Visit, name, option string) bool {
 	long, _, _ := strings.Cut(option, "=")
 	switch long {
@@ -112,8 +111,8 @@ func code(c *scan.Visit, name, option string) bool {
 	return strings.ContainsAny(option[1:min(len(option), 4)], recordOf(c, name).Code)
 }
 
-// interpreter looks at python, node and the like: code in an argument or on stdin is opaque, a script is a file.
-// awk and sed have a case of their own: their scripts are short enough to be understood, and many only print.
+// interpreter analyzes a call of python, node and the like. Code in an argument or on standard input makes the command opaque; a script
+// file does not. sed and awk get their scripts as arguments, and many only print, so these scripts are analyzed.
 func interpreter(name string, c *scan.Visit) {
 	c.NoGrant = true
 	switch name {
@@ -121,12 +120,12 @@ func interpreter(name string, c *scan.Visit) {
 		c.ReadOnly = readOnly(name, c)
 		// A copy: the kinds of its words are replaced below.
 		s := recordOf(c, name).spec
-		// The script is not a path, whatever it looks like; the files after it are read.
+		// The script is not a path, even if it looks like one. The words after it are files that are read.
 		if c.ReadOnly {
 			s.words = []kind{kindText, kindRead}
 		}
 		pathArgs(c, s, recordOf(c, name))
-		// A grant of sed * would cover sed -i and the e command, which runs programs.
+		// A grant for sed * would also cover sed -i, and the command e, which runs programs.
 		c.NoGrant = !c.ReadOnly
 		if strings.HasSuffix(name, "sed") && !c.ReadOnly && !sedUnderstood(c.Args[1:]) {
 			c.Opaque("the script of sed may run programs or write files")
@@ -150,7 +149,7 @@ func interpreter(name string, c *scan.Visit) {
 		}
 		pathArgs(c, unknownRecord.spec, unknownRecord)
 		return
-	// dc runs a line after "!" in a shell (dc(1)).
+	// dc runs the rest of a line after "!" in a shell (dc(1)).
 	case "dc":
 		if strings.Contains(scan.TextOf(c.Args), "!") || strings.Contains(c.Input().Text, "!") || c.Input().Kind != "" && !c.Input().Known {
 			c.Opaque("dc may run what it is given behind !")
@@ -163,13 +162,13 @@ func interpreter(name string, c *scan.Visit) {
 		pathArgs(c, recordOf(c, name).spec, recordOf(c, name))
 		return
 	}
-	// Editors such as vim take commands from a pipe, and after + or --cmd.
+	// Editors such as vim take commands from standard input, and from arguments with + or --cmd.
 	if recordOf(c, name).Obeys {
 		if c.Input().Kind != "" {
 			c.Opaque(name + " obeys what it reads from its input")
 		}
 		for _, a := range c.Args[1:] {
-			// vim +cmd and --cmd cmd (vim(1)): an editor command may start a shell.
+			// vim +COMMAND and vim --cmd COMMAND (vim(1)): a command of the editor may start a shell.
 			if strings.HasPrefix(a.Text, "+") || strings.HasPrefix(a.Text, "--cmd") {
 				c.Opaque(name + " runs code that is given as text: " + a.Text)
 			}
@@ -177,7 +176,7 @@ func interpreter(name string, c *scan.Visit) {
 	}
 	python := strings.HasPrefix(name, "py") || name == "ipython"
 	args := c.Args[1:]
-	// The first word that is neither an option nor an option's value is the script; what follows is the script's own.
+	// The first word that is neither an option nor a value is the script file. The words after it are arguments of the script.
 	for i, a := range args {
 		s := a.Text
 		if _, ok := a.One(); !ok && strings.HasPrefix(s, "-") || !a.Known() && i == 0 {
@@ -196,20 +195,20 @@ func interpreter(name string, c *scan.Visit) {
 			}
 			break
 		}
-		// A module is the project's own or installed; of those that write git hooks hookManager knows.
+		// A module belongs to the project or is installed, like a script file. hookManager knows the modules that write Git hooks.
 		if python && s == "-m" {
 			hookManager(args[i+1:], c)
 			pathArgs(c.With(args[i:]), unknownRecord.spec, unknownRecord)
 			return
 		}
 		switch s {
-		// Asking for the version alone changes nothing; with more words the option may mean something else.
+		// Alone, these only print. With more words they may mean something else.
 		case "--version", "-V", "-version", "--help", "-h":
 			if len(args) == 1 {
 				c.ReadOnly, c.NoGrant = true, false
 				return
 			}
-		// The version for these; python -v continues with the script and only says more.
+		// For these four, -v alone prints the version. For others it may mean verbose: python -v then runs the script.
 		case "-v":
 			if len(args) == 1 && (name == "node" || name == "ruby" || name == "perl" || name == "php") {
 				c.ReadOnly, c.NoGrant = true, false
@@ -218,7 +217,7 @@ func interpreter(name string, c *scan.Visit) {
 		}
 		if code(c, name, s) {
 			c.Opaque(name + " runs code that is given as text: " + s)
-			// The code of an editor names files without quotes: vim -c "w /etc/x".
+			// Commands of an editor name files without quotes: vim -c "w /etc/x".
 			if recordOf(c, name).Editor {
 				for _, b := range args[i:] {
 					codePaths(b.Text, scan.Write, c)
@@ -227,7 +226,7 @@ func interpreter(name string, c *scan.Visit) {
 			break
 		}
 	}
-	// Without a script an interpreter runs its input. Without either it waits for a person, and runs nothing of the command.
+	// Without a script file an interpreter runs its input. If the command does not redirect the input, there is nothing to run.
 	if len(args) == 0 || allOptions(args) && c.Input().Kind != "" {
 		if c.Input().Kind != "" {
 			c.Opaque(name + " runs what it reads from its input")
@@ -244,7 +243,7 @@ func interpreter(name string, c *scan.Visit) {
 	}
 }
 
-// allOptions reports that no word is the name of a script: python3 -u | … then runs what comes through the pipe.
+// allOptions reports that no argument can be a script file. An interpreter then runs its input: … | python3 -u.
 func allOptions(args []scan.Word) bool {
 	for _, a := range args {
 		if !strings.HasPrefix(a.Text, "-") {
@@ -254,8 +253,8 @@ func allOptions(args []scan.Word) bool {
 	return true
 }
 
-// ssh runs its command elsewhere; options may run one here.
-// ProxyCommand and LocalCommand run here (ssh_config(5)); the record's Opaque expressions find them.
+// ssh analyzes a call of ssh. Its command runs on another machine, but ProxyCommand and LocalCommand run on this one
+// (ssh_config(5)); Record.Opaque matches these options.
 func ssh(c *scan.Visit) {
 	for _, a := range c.Args[1:] {
 		if !a.Known() && strings.HasPrefix(a.Text, "-") {
@@ -266,8 +265,7 @@ func ssh(c *scan.Visit) {
 	applySpec(c, recordOf(c, "ssh").spec)
 }
 
-// valueOption reports an option of an interpreter whose value is the next word, after which code may follow.
-// Without it the value (python -W error x.py) would be taken for the script.
+// valueOption reports an option of an interpreter whose value is the next word: in python -W error x.py, "error" is not the script.
 func valueOption(c *scan.Visit, name, option string) bool {
 	return hasField(recordOf(c, name).Values, option)
 }

@@ -6,13 +6,13 @@ import (
 	"github.com/pillion-dev/pillion/tools/shell/scan"
 )
 
-// dotCommands are those of sqlite3 and duckdb that stay within the database and the terminal. They may be shortened, so
-// any other word after a dot may be .shell.
+// dotCommands are the dot commands of sqlite3 and duckdb that neither use files nor start programs. Any other word after a dot counts
+// as one that does, because sqlite3 accepts abbreviations: .sh is .shell.
 const dotCommands = "tables schema headers header mode indexes indices databases dbinfo dump fullschema stats timer show width separator " +
 	"nullvalue help print echo explain limit lint sha3sum version eqp changes bail exit quit columns constant highlight maxrows rows"
 
-// sqlPrograms looks at statements in arguments for what leaves the database: \! of psql, .shell of sqlite3.
-// What a statement does within the database is not judged: it touches no file of the project.
+// sqlPrograms makes the command opaque if an argument has a statement or a command of the client that uses files or starts programs:
+// \! of psql, .shell of sqlite3. It does not check what statements do in the database, since that touches no file of the project.
 func sqlPrograms(name string, c *scan.Visit) {
 	for _, a := range c.Args[1:] {
 		text := a.Text
@@ -40,8 +40,8 @@ func sqlPrograms(name string, c *scan.Visit) {
 	}
 }
 
-// oneSpaced is a text in small letters with single spaces and without comments.
-// "COPY/**/t TO PROGRAM 'x'" must not pass a search for words.
+// oneSpaced returns a text in lower case, with single spaces and without comments, so that a search for words also finds them in
+// "COPY/**/t TO PROGRAM 'x'".
 func oneSpaced(text string) string {
 	low := strings.ToLower(text)
 	for {
@@ -55,7 +55,7 @@ func oneSpaced(text string) string {
 	return strings.ReplaceAll(strings.Join(strings.Fields(low), " "), " (", "(")
 }
 
-// anyOf is the first of the words that text holds, without the blanks around it; empty when it holds none.
+// anyOf returns the first of the words that text contains, without blanks around it; empty if it contains none.
 func anyOf(text string, words ...string) string {
 	for _, word := range words {
 		if strings.Contains(text, word) {
@@ -65,8 +65,8 @@ func anyOf(text string, words ...string) string {
 	return ""
 }
 
-// psqlLeaves names what leaves the database. A backslash is a command of psql's only at the beginning of an argument:
-// the rest goes to the server as it is.
+// psqlLeaves returns what in an argument of psql may use files, start programs or reach another server; empty if nothing does. A
+// backslash begins a command of psql only at the start of an argument; any other text is sent to the server.
 func psqlLeaves(text string) string {
 	if command, ok := strings.CutPrefix(strings.TrimSpace(strings.TrimPrefix(strings.TrimPrefix(text, "-c"), "--command=")), "\\"); ok {
 		end := strings.IndexFunc(command, func(r rune) bool { return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') })
@@ -74,7 +74,7 @@ func psqlLeaves(text string) string {
 		if end >= 0 {
 			word, rest = command[:end], command[end:]
 		}
-		// \d… describes and \l lists; \lo_import and \lo_export are files of this machine, \! and \g | are programs.
+		// \d… and \l print lists. \lo_import and \lo_export use files of this machine, \! and \g | start programs.
 		describes := strings.HasPrefix(word, "d") || strings.HasPrefix(word, "l") && !strings.HasPrefix(word, "lo") ||
 			hasField("x timing conninfo z sf sv encoding pset echo q h a t H", word)
 		if word == "" || !describes || strings.ContainsAny(rest, "`|\\") || strings.HasPrefix(rest, "!") {
@@ -89,14 +89,14 @@ func psqlLeaves(text string) string {
 	return anyOf(low, "pg_read_file", "pg_read_binary_file", "pg_ls_dir", "lo_import", "lo_export", "pg_file_write", "pg_execute_server_program", "dblink")
 }
 
-// mysqlLeaves names what leaves the database. The client reads its own commands at the beginning of a line, as words or
-// after a backslash (mysql(1), "mysql Client Commands").
+// mysqlLeaves returns what in an argument of mysql may use files or start programs; empty if nothing does. The client takes its own
+// commands after a backslash, or as words at the start of a line (mysql(1), "mysql Client Commands").
 func mysqlLeaves(text string) string {
 	if what := anyOf(text, "\\!", "\\.", "\\T", "\\P", "\\e"); what != "" {
 		return what
 	}
 	low := oneSpaced(text)
-	for _, word := range [...]string{"system", "source", "tee", "pager", "edit"} { // at the beginning of a line
+	for _, word := range [...]string{"system", "source", "tee", "pager", "edit"} { // a semicolon counts as the end of a line too
 		for line := range strings.FieldsFuncSeq(strings.ToLower(text), func(r rune) bool { return r == '\n' || r == ';' }) {
 			if f := strings.Fields(strings.TrimPrefix(strings.TrimPrefix(line, "-e"), "--execute=")); len(f) > 1 && f[0] == word {
 				return word
@@ -106,21 +106,22 @@ func mysqlLeaves(text string) string {
 	return anyOf(low, "outfile", "dumpfile", "load_file", "infile")
 }
 
-// sqliteLeaves names what leaves the database: a dot command that is not known to stay, or a function for files. A word that
-// begins with a dot and holds a slash or another dot is a file's name.
+// sqliteLeaves returns what in an argument of sqlite3 or duckdb may use files or start programs: a dot command that is not in
+// dotCommands, or a function or statement for files; empty if nothing does. A word that begins with a dot and has a slash or
+// another dot is the name of a file.
 func sqliteLeaves(name, text string) string {
 	if command, ok := strings.CutPrefix(strings.TrimSpace(text), "."); ok && !strings.HasPrefix(command, "/") && !strings.HasPrefix(command, ".") {
 		word, rest, _ := strings.Cut(command, " ")
 		if !hasField(dotCommands, strings.ToLower(word)) || strings.Contains(rest, "|") {
 			if word = strings.ToLower(word); len(strings.Fields(word)) != 1 || strings.ContainsAny(word, "/.") {
-				return "" // a file: .data/app.db
+				return "" // the name of a file: .data/app.db
 			}
 			return "." + word
 		}
 		return ""
 	}
 	low := oneSpaced(text)
-	// DuckDB reads files in plain SQL: FROM 'x.csv', read_csv(…).
+	// DuckDB reads files in SQL: FROM 'x.csv', read_csv(…).
 	if name == "duckdb" {
 		return anyOf(low, "copy ", "install ", "load ", "attach", "read_", "export ", "shellfs", "getenv", "glob(", " from '")
 	}
@@ -130,16 +131,16 @@ func sqliteLeaves(name, text string) string {
 	return anyOf(low, "load_extension", "writefile", "readfile", "edit(", "fsdir", "attach", "zipfile")
 }
 
-// codePaths notes the files outside the project that a piece of code names as words or in quotes. It cannot know what else the
-// code touches, so the caller has made the command opaque.
+// codePaths notes the files outside the project that a piece of code names as words or in quotes. It misses paths that the code
+// computes, so the caller must also make the command opaque.
 func codePaths(code string, access scan.Access, c *scan.Visit) {
 	for word := range strings.FieldsFuncSeq(code, func(r rune) bool { return strings.ContainsRune(" \t\r\n'\"`;|(){},<>!", r) }) {
 		codePath(word, access, c)
 	}
 }
 
-// awkPaths notes the files in the double-quoted strings of an awk program: those it writes to, reads from, or keeps.
-// "=" counts because a name is often kept in a variable first: f = "/etc/x"; print > f.
+// awkPaths notes the files outside the project that double-quoted strings in an awk program name, directly after <, > or "=". A
+// string after "=" counts as written, because a program may keep the name in a variable first: f = "/etc/x"; print > f.
 func awkPaths(code string, c *scan.Visit) {
 	before := ""
 	for i, part := range strings.Split(code, `"`) {
@@ -155,7 +156,7 @@ func awkPaths(code string, c *scan.Visit) {
 	}
 }
 
-// sedPaths notes the files that a sed script names after r, R, w and W.
+// sedPaths notes the files outside the project that a sed script names. A path after r or R is read, any other counts as written.
 func sedPaths(script string, c *scan.Visit) {
 	before := ""
 	for word := range strings.FieldsFuncSeq(script, func(r rune) bool { return strings.ContainsRune(" \t\n;}", r) }) {
@@ -168,8 +169,8 @@ func sedPaths(script string, c *scan.Visit) {
 	}
 }
 
-// codePath notes a word of code that is a path outside: one with ~/ or ../, or an absolute one of two parts or more. A single
-// part (/x/) is more often a regular expression.
+// codePath notes a word of code that is a path outside the project: it begins with ~/ or ../, or is absolute and has two parts or
+// more. A word with a single part (/x) is more often a part of a regular expression.
 func codePath(word string, access scan.Access, c *scan.Visit) {
 	switch {
 	case strings.ContainsAny(word, "*?[\\ \n") || strings.HasSuffix(word, "/"):

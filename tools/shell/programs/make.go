@@ -6,9 +6,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/shell/scan"
 )
 
-// makeWords looks at NAME=value words of make, whose values become parts of commands, and at makefiles from a pipe.
-// The makefile itself is the project's, so targets are not looked at; a value on the command line comes from the model and goes
-// into the commands of the makefile as it is.
+// makeWords analyzes the NAME=value words of make, and finds makefiles that come from a pipe. The model chooses these values, and make
+// puts them into the commands of the makefile unchanged. Targets are not analyzed: the makefile belongs to the project.
 func makeWords(name string, c *scan.Visit) {
 	args := c.Args[1:]
 	for i, a := range args {
@@ -17,7 +16,7 @@ func makeWords(name string, c *scan.Visit) {
 			c.Opaque(name + " takes its makefile from a pipe")
 			c.NoGrant = true
 		}
-		// A variable of make's that names a program is judged like the one in the environment.
+		// A variable of make that names a program is analyzed like an environment variable of that name.
 		if variable, val, ok := strings.Cut(a.Text, "="); ok && (variable == "CC" || variable == "CXX" || variable == "LD" || variable == "AR") {
 			c.Sets(variable, []scan.Value{scan.Literal(val)})
 		}
@@ -26,12 +25,12 @@ func makeWords(name string, c *scan.Visit) {
 		if !sure || !ok || strings.HasPrefix(key, "-") {
 			continue
 		}
-		// make expands $(shell …) while it reads the value, and the shell sees the rest when a recipe uses it.
+		// make itself expands $(shell …) in the value, and a shell runs the other characters when a recipe uses the value.
 		if strings.ContainsAny(val, "$`;|&<>\n(") {
 			c.Opaque(name + " is given " + key + ", in which commands may stand")
 			c.NoGrant = true
 		}
-		for word := range strings.FieldsSeq(val) { // a word may become one of a command
+		for word := range strings.FieldsSeq(val) { // each word may become a word of a command
 			c.TouchIfPath(scan.Plain(word), scan.Write)
 		}
 		if strings.HasSuffix(key, "FLAGS") && riskyFlags(val) {
@@ -41,8 +40,8 @@ func makeWords(name string, c *scan.Visit) {
 	}
 }
 
-// fromPipe reports a file name that means a descriptor which is already open.
-// A makefile from there is no file of the project, and this analysis cannot read it.
+// fromPipe reports a file name that stands for an open descriptor. A makefile from there is not a file of the project, and its
+// contents are not known.
 func fromPipe(file string) bool {
 	return file == "-" || file == "/dev/stdin" || strings.HasPrefix(file, "/dev/fd/") || strings.HasPrefix(file, "/proc/self/fd/")
 }

@@ -1,10 +1,10 @@
 // Package programs says what programs do with their words: which paths they read and write, what they run in turn, and
 // what cannot be determined. Together with package scan, which knows bash, it judges a command before it runs.
 //
-// What it knows is data: one record per program in records/*.yaml, with one for each subcommand that does something of its own, see
-// Record. Code remains where words have a grammar of their own: find, tar, xargs, env, git's options before a command and git
-// config, make's NAME=value, scripts of sed and awk. A program without a record is unknown: all its
-// words that look like paths count as written. An option that a complete record does not list makes the call opaque.
+// Programs are described by data: one record for each in records/*.yaml, with records for its subcommands; see Record. Go code
+// analyzes only words with a grammar of their own: find, tar, xargs, env, the options of git before a command, git config, NAME=value
+// of make, scripts of sed and awk. For a program without a record, all words that look like paths count as written. An option that is
+// missing from a complete record makes the command opaque.
 //
 //	a := programs.Analyze(scan.Request{Command: "cd web && npm test > /tmp/log", Dir: dir, Root: dir})
 //	a.Calls[1].Text // "npm test"
@@ -21,19 +21,18 @@ import (
 	"github.com/pillion-dev/pillion/tools/shell/scan"
 )
 
-// Analyze looks at a command. It never fails: what it cannot understand is opaque.
+// Analyze analyzes a command with the built-in records. It never fails: a command that it does not understand is opaque.
 func Analyze(r scan.Request) *scan.Analysis { return (&Set{}).Analyze(r) }
 
-// Set is what is known of programs: the records that come with Pillion, and a person's own. The zero value and nil have
-// none of those. It is safe for concurrent use.
-// A nil Set serves as an empty one.
+// Set is the records of programs: those that come with Pillion, and the user's own. The zero value and nil have only the former.
+// A Set is safe for concurrent use.
 type Set struct {
 	own map[string]*Record // by name and other name
 }
 
-// NewSet adds a person's own records, JSON or YAML by name. One of a program that has a record corrects it: what it
-// says counts, the rest stays. The records that are right come back beside an error.
-// The error joins one for each record that was left out; its program is then known as before.
+// NewSet returns a Set with the user's own records, as JSON or YAML by the name of the program. A record of a program that has a
+// built-in one changes only the fields that it sets. The error joins an error for each invalid record. The Set is valid even then,
+// without the invalid records.
 func NewSet(own map[string]string) (*Set, error) {
 	s := &Set{own: map[string]*Record{}}
 	var errs []error
@@ -51,15 +50,15 @@ func NewSet(own map[string]string) (*Set, error) {
 	return s, errors.Join(errs...)
 }
 
-// Analyze looks at a command. It never fails: what it cannot understand is opaque.
+// Analyze analyzes a command with the records of s. It never fails: a command that it does not understand is opaque.
 func (s *Set) Analyze(r scan.Request) *scan.Analysis { return scan.Analyze(r, s) }
 
-// Call looks at one call of a program.
-// The receiver is not used: the records come through c.Programs(), which is the same set.
+// Call analyzes one call of a program, for package scan. It does not use its receiver: recordOf finds the same Set through
+// c.Programs().
 func (*Set) Call(c *scan.Visit) {
 	name, r := c.Name, recordOf(c, c.Name)
 	c.Record = r.title(c.Args[1:])
-	// Afterwards, because the code for the program decides about ReadOnly, and may have set a class of its own.
+	// Deferred, because the code below sets ReadOnly and may set a class (find -delete).
 	defer func() {
 		c.Complete = c.ReadOnly && r.Complete
 		if !c.ReadOnly {
@@ -87,7 +86,7 @@ func (*Set) Call(c *scan.Visit) {
 		folders, files := c.ReadFolders()
 		c.ReadOnly = readOnly(name, c) && followed(name, c, folders, files)
 		if r.Reads && slices.ContainsFunc(c.Args[1:], func(a scan.Word) bool { return scan.NamesSecret(a.Source) }) {
-			c.NoGrant = true // echo * must not come to print keys
+			c.NoGrant = true // a grant for echo * would print keys
 		}
 		if r.Always != never && !c.NoGrant {
 			remember(c, r, c.Args[1:])
@@ -95,7 +94,7 @@ func (*Set) Call(c *scan.Visit) {
 	}
 }
 
-// plainAnswers are commands whose output holds no slash: what they print cannot lead out of a folder.
+// plainAnswers are commands whose output has no slash. A path that contains such output, as in out-$(date +%s), stays in its folder.
 var plainAnswers = map[string]bool{
 	"nproc": true, "whoami": true, "date": true, "id -u": true, "id -g": true, "id -un": true, "uname": true,
 	"uname -s": true, "uname -m": true, "uname -r": true, "hostname": true, "arch": true, "git rev-parse HEAD": true,
@@ -103,8 +102,8 @@ var plainAnswers = map[string]bool{
 	"go env GOOS": true, "go env GOARCH": true, "go env GOVERSION": true,
 }
 
-// PlainAnswer reports a command whose output holds no slash.
-// date +%D prints slashes.
+// PlainAnswer reports a command whose output has no slash. date with a format counts too, unless the format has a slash or a "D",
+// since %D prints slashes.
 func (*Set) PlainAnswer(words []string) bool {
 	text := strings.Join(words, " ")
 	dated := strings.HasPrefix(text, "date +") || strings.HasPrefix(text, "date -u +")

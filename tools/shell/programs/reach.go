@@ -8,22 +8,22 @@ import (
 	"github.com/pillion-dev/pillion/tools/shell/scan"
 )
 
-// reached is where the words of a call lead: to the program's record, and to those of its subcommands.
+// reached holds the records that describe a call: that of the program and those of the subcommands that its words name.
 type reached struct {
 	records []*Record // the program's own first, then each subcommand's
-	names   []int     // where in Visit.Args the names of the subcommands are
-	next    int       // the first of Visit.Args after the last of them
-	blind   bool      // an unknown word is where a subcommand could be: git $x
+	names   []int     // indexes of the subcommands' names in Visit.Args
+	next    int       // index in Visit.Args after the last of these names; 1 if there is none
+	blind   bool      // the name of the next subcommand is unknown: git $x
 }
 
-// reach follows the words of a call from subcommand to subcommand, as far as records list them: yarn workspaces foreach -A exec CALL
-// leads to the record of exec. An option may be the name of one: cmake -E env CALL.
+// reach finds the records that describe a call. It goes from subcommand to subcommand as far as records list them: yarn workspaces
+// foreach -A exec CALL ends at the record of exec. An option can be the name of a subcommand: cmake -E env CALL.
 func reach(c *scan.Visit, r *Record) reached {
 	at := reached{records: []*Record{r}, next: 1}
 	for len(at.last().Sub) > 0 {
 		i := at.behindOptions(c.Args)
 		var words []string
-		// Two words at most, because a subcommand in a record has one or two.
+		// The name of a subcommand has one or two words.
 		for _, a := range c.Args[min(i, len(c.Args)):min(i+2, len(c.Args))] {
 			s, ok := a.One()
 			if !ok {
@@ -44,25 +44,25 @@ func reach(c *scan.Visit, r *Record) reached {
 	return at
 }
 
-// last is the record that says the most of the call. There is always one.
+// last is the record of the innermost subcommand, or of the program if the call names no subcommand.
 func (at reached) last() *Record { return at.records[len(at.records)-1] }
 
-// behindOptions is the index of the word that may name the next subcommand. Which options take a value is said by the records. An
-// unknown one is taken for a flag, so its value may be mistaken for the subcommand: the call is then one of the program itself,
-// which is asked like any other of it.
+// behindOptions is the index of the word that may name the next subcommand: it skips options, their values, and Skip words. An option
+// that no record lists counts as one without a value. If it has one after all, the value is taken for a subcommand's name, which
+// records seldom list; then the record reached so far describes the call.
 func (at reached) behindOptions(args []scan.Word) int {
 	s := at.spec()
 	i := at.next
 	for ; i < len(args); i++ {
 		t := args[i].Text
-		if len(t) < 2 || t[0] != '-' && t[0] != '+' || at.last().Sub[t] != nil { // +nightly: a toolchain
+		if len(t) < 2 || t[0] != '-' && t[0] != '+' || at.last().Sub[t] != nil { // + begins an option too: cargo +nightly
 			break
 		}
 		if t == "--" {
 			i++
 			break
 		}
-		// Its value is the next word, and must not be taken for the subcommand.
+		// The next word is the option's value, not the name of a subcommand.
 		if o, ok := s.option(t); ok && o.kind != kindFlag && !o.glued && !strings.Contains(t, "=") {
 			i++
 		}
@@ -70,12 +70,12 @@ func (at reached) behindOptions(args []scan.Word) int {
 	return i + at.last().Skip
 }
 
-// spec is what the words of the call mean: the options of all the records, and the words of the last that says anything about them.
-// An option that a subcommand lists means there what the subcommand says.
+// spec combines the records of the call: the options of all of them, and the words of the last one with Words. If several records list
+// an option, the innermost subcommand's entry counts.
 func (at reached) spec() spec {
 	s := at.records[0].spec
 	for _, r := range at.records[1:] {
-		// In front, since option and named take the first that fits; clipped, because the slice belongs to the record.
+		// In front, since option and named return the first match. Clip makes append copy: the slice belongs to the record.
 		if len(r.spec.options) > 0 {
 			s.options = append(slices.Clip(r.spec.options), s.options...)
 		}
@@ -87,7 +87,7 @@ func (at reached) spec() spec {
 	return s
 }
 
-// args are the call's words without the names of the subcommands, which are not paths.
+// args returns the words of a call without the names of its subcommands, so that these are not taken for paths.
 func (at reached) args(args []scan.Word) []scan.Word {
 	if len(at.names) == 0 {
 		return args
@@ -101,7 +101,7 @@ func (at reached) args(args []scan.Word) []scan.Word {
 	return out
 }
 
-// always is the field of that name of the last record that has it.
+// always is Record.Always of the innermost record that sets it.
 func (at reached) always() string {
 	for _, r := range slices.Backward(at.records) {
 		if r.Always != "" {
@@ -111,10 +111,10 @@ func (at reached) always() string {
 	return ""
 }
 
-// judge notes what the records say of the call besides its paths: what it starts or loads, which settings and hooks it changes,
-// and what cannot be determined. name is the program as it was called.
+// judge notes what the records say about the call except its paths: what it starts or loads, which settings and hooks it changes, and
+// what is unknown about it. name is the name by which the program was called.
 func (at reached) judge(name string, c *scan.Visit) {
-	// "git archive", also where the program was called by another of its names.
+	// "npm install"; if the program was called by another of its names, with that name.
 	title := name + strings.TrimPrefix(at.last().name, at.records[0].name)
 	for _, r := range at.records {
 		r.starting(title, c)
@@ -126,7 +126,7 @@ func (at reached) judge(name string, c *scan.Visit) {
 	case last.Unsure != "":
 		c.NoGrant = true
 		c.Opaque(name + " " + last.Unsure)
-		for _, a := range behind { // a script, or gh alias set x '!rm y'
+		for _, a := range behind { // a word may be a script: gh alias set x '!rm y'
 			if strings.HasPrefix(a.Text, "!") || strings.Contains(a.Text, " ") {
 				c.Salvage(strings.TrimPrefix(a.Text, "!"))
 			}
@@ -135,7 +135,7 @@ func (at reached) judge(name string, c *scan.Visit) {
 		if words >= 0 {
 			c.Salvage(scan.TextOf(behind[words:]))
 		}
-	// An unknown word matters only where one of the subcommands that it could name runs something.
+	// An unknown subcommand makes the command opaque only if one of the possible subcommands starts a program.
 	case at.blind && last.mayStart():
 		c.Opaque("which command of " + title + " runs cannot be said")
 	}
@@ -145,7 +145,7 @@ func (at reached) judge(name string, c *scan.Visit) {
 	for file := range strings.FieldsSeq(last.Changes) {
 		named := slices.ContainsFunc(behind, func(a scan.Word) bool { return !strings.HasPrefix(a.Text, "-") })
 		if onlyReads(last, behind) || len(last.Sub) > 0 && !named {
-			continue // go env, git remote -v
+			continue // the call only prints: go env, git remote -v
 		}
 		c.NoGrant = true
 		if rest, ok := strings.CutPrefix(file, "~/"); ok {
@@ -164,7 +164,7 @@ func (at reached) judge(name string, c *scan.Visit) {
 	}
 }
 
-// mayStart reports that a subcommand, at any depth, starts another program or does what its record cannot say.
+// mayStart reports that a subcommand, at any depth, starts another program or has an unknown effect (Unsure).
 func (r *Record) mayStart() bool {
 	for _, sub := range r.Sub {
 		if sub.Runs != "" || sub.Unsure != "" || sub.mayStart() {
@@ -174,9 +174,8 @@ func (r *Record) mayStart() bool {
 	return false
 }
 
-// starting looks for the options of Starts, whose value is a program or code that is loaded.
-// One of them may be spelled long, short with its value glued on, with "=" at its end for name=value words, or with one dash by
-// programs that take both.
+// starting makes the command opaque if the call has one of the options of Starts, whose value is a program to start or code to load.
+// An entry of Starts that ends in "=" stands for name=value words. title is the program with its subcommands, for the reason.
 func (r *Record) starting(title string, c *scan.Visit) {
 	args := c.Args[1:]
 	for i, a := range args {
@@ -190,13 +189,13 @@ func (r *Record) starting(title string, c *scan.Visit) {
 			if !match {
 				continue
 			}
-			// The value is after "=", glued to a short option, or in the next word. It is named for rules that deny.
+			// The value follows "=", is glued to a short option, or is the next word. Salvage lets rules that deny see it.
 			glued := len(s) > len(f) && s != "-"+f
 			value := strings.TrimPrefix(s, f)
 			if !glued && i+1 < len(args) {
 				value = args[i+1].Text
 			}
-			if matchesAny(r.except, value) { // pytest -p no:NAME switches a plugin off
+			if matchesAny(r.except, value) { // pytest -p no:NAME turns a plugin off
 				continue
 			}
 			c.Opaque(title + " " + f + " runs another program")
@@ -211,11 +210,11 @@ func (r *Record) starting(title string, c *scan.Visit) {
 	}
 }
 
-// ordinary looks at a program that has no code of its own: what its record, and those of its subcommands, say. Where the words are
-// another call, that is looked at and nothing else. own is what the words mean in place of what the records say; nil: as they say.
+// ordinary analyzes a call by the records of the program and its subcommands alone. If the words are another call, only that call is
+// analyzed further. own, if not nil, says what the words mean, in place of the records.
 func ordinary(name string, c *scan.Visit, own *spec) {
 	at := reach(c, recordOf(c, name))
-	if at.records[0].name == "tar" { // its first word holds options
+	if at.records[0].name == "tar" { // the first word of tar holds options: tar xzf
 		at = reached{records: at.records[:1], next: 1}
 	}
 	at.judge(name, c)
@@ -237,10 +236,9 @@ func ordinary(name string, c *scan.Visit, own *spec) {
 	pathArgs(c, s, last)
 }
 
-// opaqueWords looks at words that start a program, load a library or name further options, although they look like settings: ssh
-// -o ProxyCommand=…, java -XX:OnError=…, gcc @file. The record lists them.
-// The record's Opaque and Except are regular expressions over whole words, and over an option and the next word joined by "=", as an
-// option's value may be in either place. The value is named for rules that deny.
+// opaqueWords makes the command opaque if a word matches Record.Opaque: a setting that starts a program, loads a library or names
+// a file of further options, such as ssh -o ProxyCommand=…, java -XX:OnError=…, gcc @file. An option and the next word are also
+// matched as one text, joined by "=", since the value of an option may be in either place. Salvage lets rules that deny see the value.
 func opaqueWords(r *Record, c *scan.Visit) {
 	if len(r.opaque) == 0 {
 		return
@@ -262,7 +260,7 @@ func opaqueWords(r *Record, c *scan.Visit) {
 			continue
 		}
 		key, val, _ := strings.Cut(s, "=")
-		// A response file: its lines are options that this look does not see.
+		// A response file holds further options, which are not analyzed.
 		if strings.HasPrefix(s, "@") {
 			c.Opaque(c.Name + " takes options from a file")
 			c.Touch(scan.Plain(s[1:]), scan.Read)
@@ -278,7 +276,7 @@ func opaqueWords(r *Record, c *scan.Visit) {
 	}
 }
 
-// matchesAny reports that one of the expressions matches a part of s.
+// matchesAny reports that one of the expressions matches s or a part of it.
 func matchesAny(list []*regexp.Regexp, s string) bool {
 	return slices.ContainsFunc(list, func(re *regexp.Regexp) bool { return re.MatchString(s) })
 }

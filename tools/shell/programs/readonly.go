@@ -7,24 +7,24 @@ import (
 	"github.com/pillion-dev/pillion/tools/shell/scan"
 )
 
-// readOnly reports a call that changes nothing and runs nothing else, with the options it has.
-// Whether it may run unasked is decided elsewhere; a wrong "true" here would let a change pass without a question, so every
-// doubt answers false.
+// readOnly reports that a call, with the options it has, changes nothing and starts no other program. Callers may let such a call run
+// without approval, so the result is false in every case of doubt.
 func readOnly(name string, c *scan.Visit) bool {
 	r := recordOf(c, name)
 	bad, args := r.Ends, c.Args[1:]
-	// go version only prints, whatever else go does.
+	// A program that can change something still only prints with --version or the like (Record.Version).
 	if !r.Reads {
 		return len(args) == 1 && hasField(r.Version, args[0].Text)
 	}
-	// Words that are not options: for some programs their number decides whether something is written.
+	// words counts the words that are not options. For some programs their number decides whether a file is written.
 	words := 0
 	for _, a := range args {
 		if scan.NamesSecret(a.Source) {
-			return false // what it prints would be sent to a model
+			return false // the value would be printed and sent to the model
 		}
 		if !a.Known() {
-			// An unknown word may be an option, unless it cannot: quoted text for echo changes nothing.
+			// A word whose value is unknown may be one of the options in Ends, or a word that decides what the program does, such as the
+			// script of sed. For echo, which has neither, it changes nothing.
 			if bad != "" || name == "sed" || strings.HasSuffix(name, "awk") || name == "uniq" || name == "hostname" || name == "xxd" {
 				return false
 			}
@@ -34,7 +34,7 @@ func readOnly(name string, c *scan.Visit) bool {
 		if v, ok := a.One(); ok {
 			s = v
 		}
-		// "-" alone is standard input, a word like any other.
+		// "-" alone stands for standard input and is a word.
 		if len(s) < 2 || s[0] != '-' {
 			words++
 			continue
@@ -45,15 +45,15 @@ func readOnly(name string, c *scan.Visit) bool {
 	}
 	switch name {
 	case "uniq", "xxd":
-		// The second word is written. xxd takes -- after the first word for a file's name.
+		// The second word is a file to write; for xxd that is also so for a "--" after the first word.
 		return words <= 1 && (len(args) == 0 || args[len(args)-1].Text != "--")
-	// A word sets the machine's name.
+	// A word sets the name of the machine.
 	case "hostname":
 		return words == 0
-	// A word without + sets the clock.
+	// A word that does not begin with "+" sets the clock.
 	case "date":
 		return words == 0 || words == 1 && strings.HasPrefix(args[len(args)-1].Text, "+")
-	// Other options print the environment of programs (e), with the keys in it.
+	// Only these forms count as harmless. Others may hold the letter e, which prints the environments of processes, with their keys.
 	case "ps":
 		return len(args) == 0 || len(args) == 1 && (args[0].Text == "aux" || args[0].Text == "-ef" || args[0].Text == "-e" || args[0].Text == "-A" ||
 			args[0].Text == "ax")
@@ -73,9 +73,8 @@ func readOnly(name string, c *scan.Visit) bool {
 	return true
 }
 
-// optionIn reports whether an argument is, or may be short for, one of the options.
-// bad is a list as in a Record. A short option counts anywhere in a cluster, and a long one in any abbreviation, because
-// getopt_long takes the shortest that is unique (getopt_long(3)).
+// optionIn reports that an argument s is, abbreviates or contains one of the options in bad, a list as in a Record. A short option
+// matches as any letter of a cluster, a long one in any abbreviation, since getopt_long(3) accepts every unique one.
 func optionIn(s, bad string) bool {
 	for f := range strings.FieldsSeq(bad) {
 		if strings.HasPrefix(f, "--") || len(f) > 2 {
@@ -92,16 +91,17 @@ func optionIn(s, bad string) bool {
 	return false
 }
 
-// jqLooksAround finds what lets a jq program read more than its input: the environment, with its keys, and modules.
-// The pattern is a plain search, so a field called "env" costs a question.
+// jqLooksAround matches jq programs that may read more than their input: the environment, which may hold keys, and modules. It does
+// not parse the program, so a field that is called "env" costs a needless approval request.
 var jqLooksAround = regexp.MustCompile(`env|ENV|include|import|modulemeta|^-L|get_search_list`)
 
-// sedPlain are the sed scripts that run without a question: lines by number, and one substitution whose parts hold no
-// bracket, backslash, brace or line end. Where a regular expression ends is the question by which a script hides a
-// command (s/[/]/g;s/e;p;/x/g), so nothing that needs an answer to it is among them.
+// sedPlain matches the sed scripts that may run without approval: a command on lines given by number, or one substitution. The parts of
+// the substitution hold no bracket, backslash, brace or line end, so it is certain where they end. Otherwise a script could hide a
+// command, as in s/[/]/g;s/e;p;/x/g.
 var sedPlain = regexp.MustCompile(`^((([0-9]+|\$)(,([0-9]+|\$))?)?[pdq=]|[0-9]*s(/[^][/\\{}\n]+/[^][/\\{}\n]*/|\|[^][|\\{}\n]+\|[^][|\\{}\n]*\||#[^][#\\{}\n]+#[^][#\\{}\n]*#)[gp0-9]*)$`)
 
-// sedSilent reports a sed call that changes nothing, by its spelling alone: -n, -E or -r, one script of sedPlain, files.
+// sedSilent reports a sed call that certainly changes nothing. It has a fixed form: options -n, -E, -r, a script that sedPlain
+// matches, then files.
 func sedSilent(args []scan.Word) bool {
 	for i, a := range args {
 		s, ok := a.One()
@@ -118,11 +118,11 @@ func sedSilent(args []scan.Word) bool {
 	return false
 }
 
-// awkPlain are the awk programs that run without a question: they print fields.
+// awkPlain matches the awk programs that may run without approval: they only print fields.
 var awkPlain = regexp.MustCompile(`^[ ]*\{[ ]*print([ ]+\$([0-9]+|NF)([ ]*,[ ]*\$([0-9]+|NF))*)?[ ]*;?[ ]*\}[ ]*$`)
 
-// awkSilent reports an awk call that changes nothing, by its spelling alone: a separator, a program of awkPlain, files.
-// -v is refused like every other option: a call that passes is understood by its spelling alone.
+// awkSilent reports an awk call that certainly changes nothing. It has a fixed form: at most the option -F, a program that awkPlain
+// matches, then files.
 func awkSilent(args []scan.Word) bool {
 	for i := 0; i < len(args); i++ {
 		s, ok := args[i].One()
@@ -141,8 +141,8 @@ func awkSilent(args []scan.Word) bool {
 	return false
 }
 
-// onlyFiles reports that no word is, or may become, an option or an assignment.
-// A wildcard may find a file named -i or x=y, so only one that begins with a letter, a digit, a dot or a slash passes.
+// onlyFiles reports that no word is, or may expand to, an option or an assignment. A wildcard at the start of a word may match a
+// file that is named -i, so a word with wildcards must begin with a letter, a digit, a dot or a slash.
 func onlyFiles(args []scan.Word) bool {
 	for _, a := range args {
 		for _, v := range a.Values {
@@ -155,11 +155,11 @@ func onlyFiles(args []scan.Word) bool {
 	return true
 }
 
-// sedReads reports a sed call without -i whose scripts only print, deletes and substitutes.
-// It is broader than sedSilent and decides only whether the script is opaque, not whether the call runs unasked.
+// sedReads reports a sed call without -i whose scripts neither run programs nor name files. It accepts more scripts than sedSilent,
+// because it decides only whether the command is opaque, not whether it may run without approval.
 func sedReads(args []scan.Word) bool {
 	var scripts []string
-	// Scripts come from -e; without it the first word is the script and the rest are files.
+	// Without -e the first word is the script, and the words after it are files. quiet counts -e options.
 	quiet := 0
 	for i := 0; i < len(args); i++ {
 		s, ok := args[i].One()
@@ -170,7 +170,7 @@ func sedReads(args []scan.Word) bool {
 			return false
 		}
 		switch {
-		// Options that change how lines are read and printed, and write nothing.
+		// Options about how lines are read and printed. None of them writes a file.
 		case s == "-n" || s == "-E" || s == "-r" || s == "--quiet" || s == "-s" || s == "-u" || s == "-z" || s == "--posix" || s == "-nE" ||
 			s == "-nr" || s == "-En" || s == "-rn":
 		case s == "-e" && i+1 < len(args):
@@ -202,15 +202,15 @@ func sedReads(args []scan.Word) bool {
 	return len(scripts) > 0
 }
 
-// sedUnderstood reports a sed call that changes at most the files it is given.
-// -i is taken out and the rest judged by sedReads: the files are then the only thing that is written.
+// sedUnderstood reports a sed call that writes at most the files it is given (-i). It removes -i from the call, and sedReads checks
+// that the rest writes nothing else.
 func sedUnderstood(args []scan.Word) bool {
-	// rest is the call without -i, in any of its spellings.
+	// rest is args without -i in any spelling.
 	var rest []scan.Word
 	for i, a := range args {
 		s := a.Text
 		switch {
-		// BSD sed takes the suffix of its backup as a word of its own: sed -i '' s/a/b/ x.
+		// BSD sed takes the suffix for backup files as a word of its own: sed -i '' s/a/b/ x.
 		case i > 0 && (args[i-1].Text == "-i" && s == ""):
 		case strings.HasPrefix(s, "--in-place"), s == "-i", strings.HasPrefix(s, "-i"):
 		case len(s) > 1 && s[0] == '-' && s[1] != '-' && strings.Contains(s, "i"):
@@ -224,7 +224,7 @@ func sedUnderstood(args []scan.Word) bool {
 	return sedReads(rest)
 }
 
-// awkFile reports awk -f: a program in a file, like any script.
+// awkFile reports awk -f FILE: the program is a script in a file, and a script file is not analyzed.
 func awkFile(args []scan.Word) bool {
 	for _, a := range args {
 		switch {
@@ -237,18 +237,18 @@ func awkFile(args []scan.Word) bool {
 	return false
 }
 
-// sedScript understands the part of sed that touches nothing but its input: no r, w, e, F.
-// It reads the script as sed's own parser does, and gives up at the first thing that sed programs read differently. The
-// refused commands are r and w (files), e (a program), F and the flags e and w of s.
+// sedScript reports that a script surely uses only sed commands that name no file and run no program. It refuses the commands r and w,
+// which name files, e, which runs a program, F, which prints the name of the input file, and the flags e and w of s. It also
+// refuses whatever implementations of sed parse in different ways.
 func sedScript(s string) bool {
 	i := 0
-	// skipRegex goes past the next delimiter; false when that cannot be found for sure.
+	// skipRegex moves i behind the next delimiter. It is false when the place of that delimiter is not certain.
 	skipRegex := func(delim byte) bool {
 		for ; i < len(s); i++ {
 			switch s[i] {
 			case '\\':
 				i++
-			case '[': // whether a delimiter in a bracket expression ends the whole differs from sed to sed
+			case '[': // implementations differ on whether a delimiter inside [ ] ends the expression
 				end := bracketEnd(s[i:])
 				if end < 0 || strings.IndexByte(s[i:i+end], delim) >= 0 || strings.IndexByte(s[i:i+end], '\n') >= 0 {
 					return false
@@ -288,7 +288,7 @@ func sedScript(s string) bool {
 		case c == ':' || c == 'b' || c == 't' || c == 'T': // labels
 			for i++; i < len(s) && strings.IndexByte(";\n}", s[i]) < 0; i++ {
 			}
-		// GNU sed takes any character as a delimiter; after s are flags, of which e runs the result and w writes a file.
+		// Any character can be the delimiter of s and y. Of the flags of s, e runs the result as a command and w writes a file.
 		case c == 's' || c == 'y':
 			if i+1 >= len(s) {
 				return false
@@ -298,14 +298,14 @@ func sedScript(s string) bool {
 				return false
 			}
 			i += 2
-			// With an unusual delimiter and a bracket in what follows, where the expression ends is not sure.
+			// With an unusual delimiter and a bracket after it, it is not certain where the expression ends.
 			if strings.IndexByte(s[i:], '[') >= 0 && delim != '/' && delim != '|' && delim != '#' && delim != ',' && delim != '@' {
 				return false
 			}
-			if !skipRegex(delim) { // what is looked for
+			if !skipRegex(delim) { // the expression
 				return false
 			}
-			if !skipRegex(delim) { // what comes instead
+			if !skipRegex(delim) { // the replacement
 				return false
 			}
 			for i < len(s) && strings.IndexByte("gpIi0123456789", s[i]) >= 0 {
@@ -321,9 +321,9 @@ func sedScript(s string) bool {
 	return true
 }
 
-// bracketEnd is the length of the bracket expression that s begins with; -1 when it does not end, or holds what makes its
-// end hard to tell ([[:alpha:]], a backslash).
-// A "]" that is first, or after "^", belongs to the expression (regex(7)).
+// bracketEnd returns the length in bytes of the bracket expression at the start of s. It is -1 if the expression does not end, or if
+// its end is uncertain, because it holds a second "[" ([[:alpha:]]) or a backslash. A "]" that comes first, or directly after "^", is
+// a member of the set (regex(7)).
 func bracketEnd(s string) int {
 	i := 1
 	if i < len(s) && s[i] == '^' {
@@ -343,16 +343,17 @@ func bracketEnd(s string) int {
 	return -1
 }
 
-// awkCompares reports a program in which every > compares: nothing is printed in it, so none can name a file. Where a
-// print statement ends is hard to say: its list continues after a comma, && or an open parenthesis.
-// awk writes to a file with print … > "name" and printf … > "name" only.
+// awkCompares reports an awk program without an output redirection: every > in it is a comparison. In awk only print … > "name" and
+// printf … > "name" redirect. Where a print statement ends is hard to tell, so a program that has print and a > (other than >=)
+// anywhere counts as redirecting.
 func awkCompares(s string) bool {
 	return !strings.Contains(strings.ReplaceAll(s, ">=", ""), ">") || !strings.Contains(s, "print")
 }
 
-// awkReads reports an awk call whose program is given as text and neither runs nor writes anything.
-// It searches for words and does not parse: system( ) and | run programs, > and close name files, getline reads them, @load
-// and @include bring code, ENVIRON and PROCINFO hold keys, ARGV makes text into file names.
+// awkReads reports an awk call whose program is an argument, starts no other program and writes no file. It does not parse the program,
+// but refuses it if it contains one of these: system and | start programs, > writes files, close and fflush take the names of files
+// or programs, getline reads files, @load and @include load code, ENVIRON and PROCINFO may hold keys, and ARGV and ARGC change
+// which files awk reads.
 func awkReads(args []scan.Word) bool {
 	for i := 0; i < len(args); i++ {
 		s, ok := args[i].One()
@@ -377,7 +378,7 @@ func awkReads(args []scan.Word) bool {
 				return false
 			}
 		}
-		// The first word that is not an option is the program. Files follow, and assignments among them, which change no program.
+		// The first word that is not an option is the program. The words after it are files and assignments, which do not change it.
 		return true
 	}
 	return false

@@ -6,9 +6,9 @@ import (
 	"github.com/pillion-dev/pillion/tools/shell/scan"
 )
 
-// option finds an option by its name with its dashes. A long one may be abbreviated, as getopt_long allows; of several
-// that fit, the first in the order of compile counts, which puts writing before reading.
-// "--*_out" in a record stands for every name with that end. A short name is found only when it is spelled in full.
+// option finds an option by its name with its dashes. A long name may be abbreviated, as getopt_long(3) allows. If several
+// options fit an abbreviation, the first in s.options is used: compile puts options that write before those that read.
+// "--*_out" in a record stands for every long name that ends in "_out". A name with one dash must be spelled in full.
 func (s *spec) option(name string) (option, bool) {
 	for _, o := range s.options {
 		if o.name == name || s.fold && strings.EqualFold(o.name, name) {
@@ -18,18 +18,18 @@ func (s *spec) option(name string) (option, bool) {
 			return o, true // --go_out, --java_out
 		}
 	}
-	// At least two letters after the dashes, since one fits too many.
+	// At least two letters after the dashes: a single letter fits too many options.
 	if strings.HasPrefix(name, "--") && len(name) > 3 {
 		for _, o := range s.options {
 			if strings.HasPrefix(o.name, name) {
-				return o, true // GNU programs take abbreviations
+				return o, true // an abbreviation
 			}
 		}
 	}
 	return option{}, false
 }
 
-// named finds an option by its whole name. ownOptions uses it for letters within a cluster, where an abbreviation would be wrong.
+// named finds an option by its whole name, never by an abbreviation. ownOptions uses it for the letters of a cluster such as -xvf.
 func (s *spec) named(name string) (option, bool) {
 	for _, o := range s.options {
 		if o.name == name {
@@ -39,8 +39,8 @@ func (s *spec) named(name string) (option, bool) {
 	return option{}, false
 }
 
-// colonOption is an option whose value is after a colon: -javaagent:file=options.
-// The name in the record ends in the colon.
+// colonOption finds an option whose value follows a colon: -javaagent:file=options.
+// In the record the name of such an option ends in the colon.
 func (s *spec) colonOption(t string) (option, bool) {
 	for _, o := range s.options {
 		if strings.HasSuffix(o.name, ":") && strings.HasPrefix(t, o.name) {
@@ -50,8 +50,8 @@ func (s *spec) colonOption(t string) (option, bool) {
 	return option{}, false
 }
 
-// word is the kind of the i-th word of n; i counts from 0. Where the last kind is a write and does not repeat, it belongs to the
-// last word however many there are; the kind before it then serves for all in between.
+// word is the kind of the i-th of n words that are not options; i counts from 0. If the last kind is a path to write and does not
+// repeat, it applies to the last word however many words there are, and the kind before it applies to the words in between.
 func (s *spec) word(i, n int) kind {
 	k := len(s.words)
 	switch {
@@ -69,15 +69,15 @@ func (s *spec) word(i, n int) kind {
 	return s.words[k-1]
 }
 
-// pathArgs notes the paths among a call's arguments by the program's spec. Programs whose words have a grammar of their
-// own (dd, tar, test, ln, rsync) are looked at by code.
-// s is a copy of the record's spec, so that a call that only reads can have other kinds of words; r says which calls do.
+// pathArgs notes the paths among a call's arguments, as the program's spec describes them. Programs whose words have a grammar
+// of their own (dd, tar, test, ln, rsync) have a function each.
+// r says whether this call only reads; its words then count as read, not written. s is a copy, so the record's spec is unchanged.
 func pathArgs(c *scan.Visit, s spec, r *Record) {
 	if onlyReads(r, c.Args[1:]) {
 		s.words = readKinds(s.words)
 	}
 	switch c.Name {
-	// They take folders with all that is in them; without Deep, rm -r .git would not touch .git/config.
+	// These programs change a folder with its contents. Without Deep, rm -r .git would not count as a write to .git/config.
 	case "rm", "rmdir", "mv", "chmod", "chown", "chgrp":
 		c.Removes()
 		c.Manner.Deep, c.Manner.NoFollow = true, c.Name == "rm"
@@ -96,7 +96,7 @@ func pathArgs(c *scan.Visit, s spec, r *Record) {
 		return
 	case "jq":
 		c = jqArgs(c)
-	// Without a template or a folder of its own it writes to TMPDIR.
+	// Without a template, or with -t, mktemp writes to TMPDIR, unless -p or --tmpdir= names another folder.
 	case "mktemp":
 		named := false
 		for _, a := range c.Args[1:] {
@@ -115,17 +115,16 @@ func pathArgs(c *scan.Visit, s spec, r *Record) {
 	applySpec(c, s)
 }
 
-// applySpec goes through the arguments as getopt would. An option that is not listed may take a value or not; a path
-// after it counts as written either way.
-// That follows getopt_long(3): options anywhere, "--" ends them, clusters of letters, "=" or the next word for a value. Words are
-// judged at the end, when their number is known.
+// applySpec parses the arguments as getopt_long(3) does: options may be anywhere before "--", letters may be clustered, and a value
+// follows "=" or is the next word. Whether an option that the record does not list takes a value is unknown, so a path after it
+// counts as written. The words that are not options are judged last, because their kinds depend on how many there are.
 func applySpec(c *scan.Visit, s spec) {
 	args := c.Args[1:]
 	var words []scan.Word
-	// With grep -e PATTERN the first word is a file and no pattern, so its kind is dropped.
+	// The kinds of the words. take drops the first for an option that replaces the first word: in grep -e PATTERN x, x is a file.
 	words0 := s.words
-	behind := "" // the unknown long option directly before, whose value the next word may be
-	// take notes the value of an option that was found.
+	behind := "" // the unlisted long option directly before; the next word may be its value
+	// take notes what the program does with a, the value of the listed option o.
 	take := func(o option, a scan.Word) {
 		if o.first && len(words0) > 0 && words0[0] == kindText {
 			words0 = words0[1:]
@@ -135,7 +134,7 @@ func applySpec(c *scan.Visit, s spec) {
 	for i := 0; i < len(args); i++ {
 		a := args[i]
 		t := a.Text
-		// What the program is given decides, not how it was written: "-o"x is -ox.
+		// The program sees the word after the shell has removed the quotes: "-o"x is -ox.
 		if v, ok := a.One(); ok {
 			t = v
 		}
@@ -145,7 +144,7 @@ func applySpec(c *scan.Visit, s spec) {
 			i = len(args)
 			continue
 		case len(t) < 2 || t[0] != '-' || negative(t):
-			// --output x of an unknown program: x looks like a plain word and is a file.
+			// --output x, not listed: x looks like a plain word, but is probably a file.
 			if behind != "" && !s.unlisted && writesBehind(behind) {
 				c.TouchIfPath(a, scan.Write)
 			}
@@ -155,7 +154,7 @@ func applySpec(c *scan.Visit, s spec) {
 		}
 		behind = ""
 		if o, ok := s.colonOption(t); ok {
-			// The file ends at "=", after which are options of the agent.
+			// In -javaagent:file=options the path ends at "="; the options after it name no file here.
 			take(o, a.From(len(o.name)).Before("="))
 			continue
 		}
@@ -164,14 +163,14 @@ func applySpec(c *scan.Visit, s spec) {
 			continue
 		}
 		if key, _, has := strings.Cut(t, "="); strings.HasPrefix(t, "--") || s.single || len(key) > 2 && s.exact(key) {
-			// Go's flag package and openssl take both -x and --x.
+			// Programs of style single take --x for -x, as Go's flag package and openssl do.
 			if s.single && strings.HasPrefix(key, "--") {
 				key = key[1:]
 			}
 			o, ok := s.option(key)
 			switch {
 			case ok && o.kind == kindFlag:
-			// All words after such an option are the other call, so the loop ends here.
+			// All words after such an option are another call, so the loop ends.
 			case ok && o.kind == kindCall:
 				call := args[i+1:]
 				if has {
@@ -179,7 +178,8 @@ func applySpec(c *scan.Visit, s spec) {
 				}
 				callOf(call, c)
 				i = len(args)
-			// A record that claims to be complete is what lets its program run unasked; an option outside it breaks the claim.
+			// Where commands cannot be contained, only a program with a complete record may run without approval. An option that is
+			// missing from the record makes the command opaque, so that it needs approval.
 			case !ok && s.complete && len(s.options) > 0:
 				c.Opaque(c.Name + " has no option " + key + " that is known here")
 				c.TouchIfPath(a.Cut("="), scan.Write)
@@ -192,7 +192,7 @@ func applySpec(c *scan.Visit, s spec) {
 			case ok && i+1 < len(args):
 				i++
 				take(o, args[i])
-			// The record promises that options outside its lists name no files.
+			// The record says that options it does not list name no files (Unlisted).
 			case !ok && s.unlisted:
 			case !ok && has:
 				c.TouchIfPath(a.Cut("="), scan.Write)
@@ -203,21 +203,21 @@ func applySpec(c *scan.Visit, s spec) {
 			}
 			continue
 		}
-		// A cluster of letters: the first that takes a value takes the rest, or the next word.
-		// doubt: a part of the cluster may be a path after all, so the whole of it is looked at as one too.
+		// A cluster of letters such as -xvf. The first letter that takes a value takes the rest of the cluster, or the next word.
+		// doubt: a part of the cluster may be a path, so TouchIfPath also gets the whole cluster.
 		matched, doubt := false, false
 		for j := 1; j < len(t); j++ {
 			o, ok := s.option("-" + t[j:j+1])
 			if !ok && s.complete && len(s.options) > 0 {
 				c.Opaque(c.Name + " has no option -" + t[j:j+1] + " that is known here")
 			}
-			// As above: the letter is an option that names no file.
+			// Unlisted, as for long options: this letter names no file.
 			if !ok && s.unlisted {
 				matched = true
 				continue
 			}
 			if !ok {
-				// -X../x: an unknown letter may be an option with its value glued on, so the letters after it decide nothing.
+				// In -X../x, X is not listed. What follows may be its value, not more letters: if it begins like a path, it counts as one.
 				if _, one := a.One(); !one || !a.Known() {
 					doubt = true
 				}
@@ -265,7 +265,7 @@ func applySpec(c *scan.Visit, s spec) {
 	for i, a := range words {
 		ofKind(s.word(i, len(words)), a, c)
 	}
-	// A word with an unknown value may be any path for an unknown program, and no path was noted for it above.
+	// Nothing above notes a word whose value is unknown ($x). To a program without a record it may be any path.
 	if s.unknown {
 		for _, a := range args {
 			if !a.Known() {
@@ -276,12 +276,12 @@ func applySpec(c *scan.Visit, s spec) {
 	}
 }
 
-// negative numbers are words: head -5 is an option, seq -1 is not; neither is a path.
+// negative reports an argument of a dash and digits only: head -5, seq -1. applySpec counts it as a word, not as a cluster of options.
 func negative(t string) bool { return strings.Trim(t[1:], "0123456789") == "" }
 
-// ofKind notes what a word or an option's value of this kind does. kindText, kindFlag and kindDir touch nothing here: a
-// folder to work in is a matter of wrappers, see ownOptions.
-// kindLook and kindGeneric count only what looks like a path; kindRead and kindWrite take any word for a file's name.
+// ofKind notes what the program does with a, a word or an option's value of kind k. kindText and kindFlag name no file; kindDir, the
+// folder in which a wrapper runs its call, is handled by ownOptions and nested. kindLook and kindGeneric note a word only if it
+// looks like a path; kindRead and kindWrite take any word for a file name.
 func ofKind(k kind, a scan.Word, c *scan.Visit) {
 	switch k {
 	case kindRead:
@@ -330,7 +330,7 @@ func ofKind(k kind, a scan.Word, c *scan.Visit) {
 		default:
 			c.TouchIfPath(a, scan.Write)
 		}
-	// An unknown word cannot lead out of the worktree: the program refuses such a path.
+	// The program refuses paths outside the worktree, so a word whose value is unknown needs no note.
 	case kindTree, kindTreeWrite:
 		switch {
 		case !a.Known():
@@ -342,7 +342,7 @@ func ofKind(k kind, a scan.Word, c *scan.Visit) {
 	}
 }
 
-// callOf looks at a call that is after an option, with all that follows.
+// callOf analyzes the call that the words after an option of kindCall are.
 func callOf(call []scan.Word, c *scan.Visit) {
 	c.NoGrant = true
 	if len(call) > 0 {
@@ -350,20 +350,20 @@ func callOf(call []scan.Word, c *scan.Visit) {
 	}
 }
 
-// elsewhereWord reports a word that names another machine, or what is inside a container: host:path, name:path, https://….
-// A colon after the first slash belongs to a path (scp(1)).
+// elsewhereWord reports a word that names a place on another machine or in a container: host:path, name:path, https://….
+// A colon after the first slash is part of a path on this machine (scp(1)).
 func elsewhereWord(s string) bool {
 	colon, slash := strings.IndexByte(s, ':'), strings.IndexByte(s, '/')
 	return colon > 0 && (slash < 0 || colon < slash)
 }
 
-// mounted notes the host's side of a mount: /etc:/x, or type=bind,source=/etc,target=/x. A name without a slash or dot in front is a
-// volume of the engine's own.
+// mounted notes the host path of a container's mount as written: /etc in /etc:/x and in type=bind,source=/etc,target=/x. A name that
+// begins with neither a slash, a dot nor "~" is a volume that the container engine manages, not a path.
 func mounted(a scan.Word, c *scan.Visit) {
 	for _, v := range a.Values {
 		host, _, _ := strings.Cut(strings.TrimPrefix(v.Text, "="), ":")
 		sides := []string{host}
-		// --mount type=bind,source=/etc,target=/x (docker-run(1)); other fields name nothing of this machine.
+		// --mount type=bind,source=/etc,target=/x (docker-run(1)); only source and src are paths of the host.
 		for field := range strings.SplitSeq(v.Text, ",") {
 			if key, val, ok := strings.Cut(field, "="); ok && (key == "source" || key == "src") {
 				sides = append(sides, val)
@@ -377,7 +377,7 @@ func mounted(a scan.Word, c *scan.Visit) {
 	}
 }
 
-// listed notes the files in a value such as type=local,dest=../x or key=../x.
+// listed notes the paths in a list of fields, with or without a key each: type=local,dest=../x.
 func listed(value string, access scan.Access, c *scan.Visit) {
 	for field := range strings.SplitSeq(value, ",") {
 		if _, file, ok := strings.Cut(field, "="); ok {
@@ -387,7 +387,7 @@ func listed(value string, access scan.Access, c *scan.Visit) {
 	}
 }
 
-// exact reports a word of one dash and several letters that is an option of the table: -include, -maxdepth.
+// exact reports that the record lists key as an option of one dash and several letters, such as -include. It is then not a cluster.
 func (s *spec) exact(key string) bool {
 	for _, o := range s.options {
 		if o.name == key && len(key) > 2 && key[1] != '-' {
@@ -397,9 +397,9 @@ func (s *spec) exact(key string) bool {
 	return false
 }
 
-// driverOption looks at an option of a compiler: a whole word with its value after it, after "=" or glued to it;
-// -Wl, -Wp and -Wa hand theirs on to another program. skip is how many of the next arguments it took.
-// The longest name that fits wins for glued values: -isystem before -i.
+// driverOption analyzes one option of a compiler, the argument a, whose text is t. Its value is the next word, follows "=", or is
+// glued on; if several names fit a glued value, the longest is used, so -isystem goes before -i. -Wl, -Wp and -Wa pass options to
+// the linker, the preprocessor and the assembler. skip is how many arguments of next it used: 0 or 1.
 func driverOption(s *spec, a scan.Word, t string, next []scan.Word, take func(option, scan.Word), c *scan.Visit) (skip int) {
 	for _, on := range [...][2]string{{"-Wl,", "ld"}, {"-Wp,", "-Wp"}, {"-Wa,", "as"}} {
 		if rest, ok := strings.CutPrefix(t, on[0]); ok {
@@ -414,7 +414,7 @@ func driverOption(s *spec, a scan.Word, t string, next []scan.Word, take func(op
 	key, _, has := strings.Cut(t, "=")
 	o, ok := s.option(key)
 	if !ok && strings.HasPrefix(key, "--") {
-		o, ok = s.option(key[1:]) // linkers take both
+		o, ok = s.option(key[1:]) // linkers take -x and --x alike
 	}
 	switch {
 	case ok && has:
@@ -450,8 +450,8 @@ func driverOption(s *spec, a scan.Word, t string, next []scan.Word, take func(op
 	return 0
 }
 
-// writesBehind reports an option that no record lists but whose name says that the next word is written: --log-file x.
-// A wrong guess costs a question.
+// writesBehind guesses from the name of an unlisted option that its value is a file to write: --log-file x. A wrong guess costs
+// at most one needless approval request.
 func writesBehind(option string) bool {
 	low := strings.ToLower(option)
 	for _, word := range [...]string{"out", "dest", "target-dir", "log-file", "logfile", "trace", "dump", "report", "save", "write", "export",
@@ -463,9 +463,9 @@ func writesBehind(option string) bool {
 	return false
 }
 
-// onlyReads reports a call of a program that may change files and does not with these options.
-// WritesWith and ReadsWith are opposite claims: by the first a formatter only prints without -w, by the second it only reports with
-// --check.
+// onlyReads reports that a program which can change files does not do so with these arguments. A record says so in one of two ways:
+// WritesWith lists the options without which it only reads (gofmt without -w), ReadsWith those with which it only reads
+// (black --check).
 func onlyReads(r *Record, args []scan.Word) bool {
 	switch {
 	case r.WritesWith != nil:
@@ -476,7 +476,8 @@ func onlyReads(r *Record, args []scan.Word) bool {
 	return false
 }
 
-// anyOption reports one of the options among the arguments. unknown: what cannot be read off the command may be one.
+// anyOption reports that one of the listed options is among the arguments. With unknown, an argument whose value is not known
+// counts as one.
 func anyOption(args []scan.Word, options string, unknown bool) bool {
 	for _, a := range args {
 		if s, ok := a.One(); ok && len(s) > 1 && s[0] == '-' && optionIn(s, options) || !a.Known() && unknown {
@@ -486,8 +487,8 @@ func anyOption(args []scan.Word, options string, unknown bool) bool {
 	return false
 }
 
-// readKinds are the kinds of a program's words when it changes nothing.
-// It returns a copy: words belong to the record.
+// readKinds turns kinds that write into the matching kinds that read, for a call that changes nothing. It returns a copy, because
+// words belongs to the record.
 func readKinds(words []kind) []kind {
 	out := make([]kind, len(words))
 	for i, k := range words {

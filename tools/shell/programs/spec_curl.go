@@ -6,13 +6,12 @@ import (
 	"github.com/pillion-dev/pillion/tools/shell/scan"
 )
 
-// curlValues are the letters of curl's options that take a value.
-// From curl(1); a letter that is missing would make its value a cluster of letters.
+// curlValues are the letters of curl's options that take a value (curl(1)). If a letter were missing, its glued value would be read as
+// further letters.
 const curlValues = "oTKcbDEHdFXuAexmrwUYzCyPQth"
 
-// curl looks at the values in which curl finds file names after @ and <, and at the options that name a file after
-// what the server says.
-// -d @file and -F x=@file upload a file without naming it as a path: the way to send a key elsewhere.
+// curl notes the files of a call of curl that the record cannot describe: those that a value names after @ or <, and those whose
+// names curl takes from the address or the server (-O). With -d @file or -F x=@file, curl uploads a file, which may hold a key.
 func curl(c *scan.Visit) {
 	args := c.Args[1:]
 	for i := 0; i < len(args); i++ {
@@ -28,7 +27,7 @@ func curl(c *scan.Visit) {
 			return scan.Plain("")
 		}
 		switch {
-		// The name comes from the address or the server, so the folder counts as written.
+		// The server or the address decides the name of the file, so the folder counts as written.
 		case s == "--remote-name" || s == "--remote-name-all" || s == "--remote-header-name":
 			c.TouchValue(scan.Literal("."), scan.Write)
 		case strings.HasPrefix(s, "--"):
@@ -41,7 +40,7 @@ func curl(c *scan.Visit) {
 				curlValue(key, next(), c)
 			}
 		case len(s) > 1 && s[0] == '-':
-			// A cluster: the first letter with a value takes what is left of the word, or the next word.
+			// In a cluster, the first letter that takes a value takes the rest of the word, or the next word.
 			for j := 1; j < len(s); j++ {
 				if s[j] == 'O' {
 					c.TouchValue(scan.Literal("."), scan.Write)
@@ -60,17 +59,17 @@ func curl(c *scan.Visit) {
 	}
 }
 
-// curlReads are the long options whose values may name a file after a sign, see curlValue.
+// curlReads are the long options in whose values a file name may follow @, < or %output; see curlValue.
 var curlReads = map[string]bool{"--data": true, "--data-ascii": true, "--data-binary": true, "--data-urlencode": true, "--json": true,
 	"--form": true, "--header": true, "--proxy-header": true, "--write-out": true, "--variable": true, "--url": true, "--url-query": true, "--cookie": true}
 
-// curlValue notes the files in one value. Which sign begins a file's name, and where it may be, differs by option (curl(1)):
-// -d @file, -F name=@file or name=<file, --data-urlencode name@file, -w %output{file}.
+// curlValue notes the files that the value a of an option names. How a value names a file depends on the option (curl(1)): -d @file,
+// -F name=@file or name=<file, --data-urlencode name@file, -w %output{file}.
 func curlValue(option string, a scan.Word, c *scan.Visit) {
 	for _, v := range a.Values {
 		before, file, ok := strings.Cut(v.Text, "@")
 		switch option {
-		// With "=" the value is the cookie itself.
+		// A value with "=" holds cookies; one without names a file.
 		case "b", "--cookie":
 			if !strings.Contains(v.Text, "=") {
 				c.TouchValue(v, scan.Read)
@@ -94,7 +93,7 @@ func curlValue(option string, a scan.Word, c *scan.Visit) {
 		default:
 			continue
 		}
-		// -F takes several files joined by commas.
+		// -F takes several files, separated by commas.
 		for part := range strings.SplitSeq(file, ",") {
 			if ok && part != "-" && part != "" && (option == "F" || option == "--form" || part == file) {
 				c.TouchValue(scan.Literal(part), scan.Read)

@@ -6,17 +6,17 @@ import (
 	"github.com/pillion-dev/pillion/tools/shell/scan"
 )
 
-// Programs whose words follow rules of their own.
+// The functions in this file analyze programs whose words do not fit a record.
 
-// remote looks at scp and rsync: host:path is elsewhere, the last word is written.
-// A colon before the first slash makes a word remote (scp(1)); it is replaced by an empty word, which keeps the others in place.
+// remote analyzes a call of scp, sftp or rsync: the last word is written, the others are read. A word with a colon before its first
+// slash is on another machine (scp(1)). It is replaced by an empty word, so that the number of words stays the same.
 func remote(c *scan.Visit, s spec) {
 	c.Removes() // rsync --delete
 	for i, a := range c.Args[1:] {
 		if c.Args[0].Text != "rsync" || !strings.HasPrefix(a.Text, "-") || strings.HasPrefix(a.Text, "--") {
 			continue
 		}
-		// An e counts only as the first of these letters: after one that takes a value it is a part of that value.
+		// These letters take values, so an e after one of the others is part of its value, and not the option -e.
 		if at := strings.IndexAny(a.Text, "efTBM"); at > 1 && a.Text[at] == 'e' { // -ae 'ssh …'
 			c.Opaque("rsync -e runs another program")
 			if c.Salvage(a.Text[at+1:]); at+1 == len(a.Text) && i+2 < len(c.Args) {
@@ -37,7 +37,7 @@ func remote(c *scan.Visit, s spec) {
 	applySpec(&local, s)
 }
 
-// dd looks at dd: its operands are key=value (dd(1)), and only if= and of= name files. An unknown word may become of=.
+// dd analyzes a call of dd. Its words are key=value (dd(1)), and only if= and of= name files. A word with an unknown value may be of=.
 func dd(c *scan.Visit) {
 	for _, a := range c.Args[1:] {
 		switch {
@@ -51,15 +51,15 @@ func dd(c *scan.Visit) {
 	}
 }
 
-// tar looks at tar's three styles: tar -xzf a -C d, tar xzf a, tar --extract --file=a.
-// Extracting counts as a write to the folder; tar itself takes leading slashes and ".." away unless -P is given.
+// tar analyzes a call of tar in any of its three styles: tar -xzf a -C d, tar xzf a, tar --extract --file=a. Extracting counts as a
+// write to the folder that -C names. tar itself keeps members with a leading slash or ".." from leaving it, unless -P is given.
 func tar(c *scan.Visit) {
 	args := append([]scan.Word(nil), c.Args...)
 	if len(args) > 1 && !strings.HasPrefix(args[1].Text, "-") {
 		old := args[1].Text
-		// Old style: the letters take their values from the words that follow, in order.
+		// Old style: the letters take their values from the next words, in order.
 		rest := args[2:]
-		// The old style is rewritten to the one with dashes, which the rest of this function and the record understand.
+		// It is rewritten with dashes, which the rest of this function and the record expect.
 		args = []scan.Word{args[0], scan.Plain("-" + strings.NewReplacer("f", "", "C", "", "b", "").Replace(old))}
 		for _, l := range old {
 			if strings.ContainsRune("fCb", l) && len(rest) > 0 {
@@ -69,12 +69,12 @@ func tar(c *scan.Visit) {
 		}
 		args = append(args, rest...)
 	}
-	// Long options count in their abbreviations.
+	// Long options may be abbreviated: --cre is --create.
 	create, extract := false, false
 	for _, a := range args[1:] {
 		t := a.Text
 		if strings.HasPrefix(t, "-") && !strings.HasPrefix(t, "--") {
-			// c creates, r appends, u updates: each writes the archive and reads the names that follow.
+			// c creates, r appends, u updates: each writes the archive and reads the files that the words name.
 			create = create || strings.ContainsAny(t, "cru")
 			extract = extract || strings.Contains(t, "x")
 		}
@@ -85,9 +85,9 @@ func tar(c *scan.Visit) {
 		}
 	}
 	if create {
-		applySpec(c.With(args), archiveOnly.spec) // the archive is where tar was started, whatever -C says
+		applySpec(c.With(args), archiveOnly.spec) // -C does not apply to the path of the archive
 	}
-	// The record holds the two modes as subcommands: x for extracting and listing, c for making an archive.
+	// The record has the two modes as subcommands: x to extract or list, c to create.
 	r := recordOf(c, "tar")
 	s, _ := r.sub([]string{"x"})
 	if create {
@@ -95,7 +95,7 @@ func tar(c *scan.Visit) {
 	}
 	inner := c.Fork().With(args)
 	if create {
-		// -C moves tar for the names that follow.
+		// -C applies to the names after it.
 		for i, a := range args {
 			dir := scan.Plain("")
 			if a.Text == "-C" || a.Text == "--directory" {
@@ -118,10 +118,10 @@ func tar(c *scan.Visit) {
 	applySpec(inner, s.spec)
 }
 
-// archiveOnly is the record by which tar looks for the archive alone: -f names it, and words are not looked at.
+// archiveOnly is a record by which applySpec notes only the archive, the value of -f, and no other file.
 var archiveOnly = mustCompile(&Record{Words: "text...", Options: map[string]string{"write": "-f --file", "text": "-C --directory -X -T -b -g -H -I -F"}})
 
-// mustCompile is compile for a record that is in the code: an error is a mistake in Pillion and shows at the start.
+// mustCompile compiles a record that is written in Go. It panics on an error, at the start of the program.
 func mustCompile(r *Record) *Record {
 	if err := r.compile(); err != nil {
 		panic(err)
@@ -129,7 +129,7 @@ func mustCompile(r *Record) *Record {
 	return r
 }
 
-// tarFlags are the letters of a cluster before the one that takes the rest of it.
+// tarFlags returns a cluster of tar up to its first letter with a value: the rest is that value.
 func tarFlags(cluster string) string {
 	if i := strings.IndexAny(cluster, "fCTXbgHIFKNVL"); i > 0 {
 		return cluster[:i]
@@ -137,11 +137,11 @@ func tarFlags(cluster string) string {
 	return cluster
 }
 
-// ln looks at links: a link that leads outside opens the outside to whoever follows it.
-// The next command could write through it to a place that its own words do not name, so the target counts as written.
+// ln analyzes a call of ln. The target of a link counts as written: a later command can write through the link to a file outside the
+// project that its own words do not name.
 func ln(c *scan.Visit) {
 	symbolic := false
-	// -t names the folder before the words; the record knows that form.
+	// Not empty: -t names the folder for the links.
 	into := ""
 	var words []scan.Word
 	for i, a := range c.Args[1:] {
@@ -154,13 +154,12 @@ func ln(c *scan.Visit) {
 		}
 		words = append(words, a)
 	}
-	// A hard link is made of two ordinary paths, which the record describes, as it does -t and a single word.
+	// The record describes hard links, links with -t, and a single word.
 	if !symbolic || len(words) < 2 || into != "" {
 		applySpec(c, recordOf(c, "ln").spec)
 		return
 	}
-	// A relative target counts from the folder of the link.
-	// The last word is the link, or a folder in which it is made.
+	// The last word is the link, or a folder in which links are made. A relative target starts at the folder that holds the link.
 	last := words[len(words)-1]
 	c.Touch(last, scan.Write)
 	moved := c.Fork()
@@ -170,7 +169,7 @@ func ln(c *scan.Visit) {
 		dirs, placed := c.Dirs()
 		if i := strings.LastIndexByte(name, '/'); i > 0 {
 			folder = name[:i]
-			// A bare name of no folder: the link is where the call runs, and so its target counts from there.
+			// A name without a slash that is not a folder: the link is made where the call runs, and its target starts there.
 		} else if placed && len(dirs) == 1 && !isFolder(c, c.Real(dirs[0])+"/"+name) {
 			folder = ""
 		}
@@ -188,8 +187,8 @@ func ln(c *scan.Visit) {
 	}
 }
 
-// jqArgs takes the options with two values out, and notes the files among them.
-// The table of options knows options with one value only; --arg name value has two.
+// jqArgs returns the call without the options of jq that have two values, such as --arg NAME VALUE, because a record can only describe
+// options with one. It notes the files among these values.
 func jqArgs(c *scan.Visit) *scan.Visit {
 	out := *c
 	out.Args = nil
@@ -208,8 +207,8 @@ func jqArgs(c *scan.Visit) *scan.Visit {
 	return &out
 }
 
-// testCall looks at test and [: the files they ask about.
-// -a and -o are also "and" and "or", so a unary operator counts only at the beginning, after "!" or "(", or after one of them.
+// testCall notes the files that test or [ checks. -a and -o also mean "and" and "or". So a word counts as an operator with one operand
+// only if it is the first word, or follows "!", "(", -a or -o.
 func testCall(c *scan.Visit) {
 	for i, a := range c.Args[1:] {
 		rest := c.Args[i+2:]

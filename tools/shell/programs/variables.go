@@ -6,9 +6,9 @@ import (
 	"github.com/pillion-dev/pillion/tools/shell/scan"
 )
 
-// dangerous lists the variables that change what programs run or load.
-// They say where a program finds other programs, libraries, plugins, its configuration, an
-// editor or pager, a proxy, or a server. A name that is missing lets a command start anything unasked; one too many costs a question.
+// dangerous reports a variable that can change what programs run or load: it says where they find other programs, libraries, plugins,
+// configuration, an editor, a pager, a proxy or a server. Through a variable that is missing here a command could start any program
+// without approval; a variable that need not be here only costs approval requests.
 func dangerous(name string) bool {
 	switch name {
 	case "PATH", "ENV", "BASH_ENV", "SHELLOPTS", "BASHOPTS", "IFS", "CDPATH", "PS4", "PROMPT_COMMAND", "GLOBIGNORE", "HOME", "SHELL", "ZDOTDIR",
@@ -40,8 +40,8 @@ func dangerous(name string) bool {
 		"COMSPEC", "MANROFFOPT", "MANOPT", "TEXMFCNF", "CABAL_CONFIG", "GHC_PACKAGE_PATH":
 		return true
 	}
-	// LD_ and DYLD_ are the dynamic loaders' (ld.so(8), dyld(1)), COR_ and CORECLR_ load profilers into .NET, BASH_FUNC_ defines
-	// functions, PILLION_ marks processes as this program's.
+	// LD_ and DYLD_ are for the dynamic loaders (ld.so(8), dyld(1)), COR_ and CORECLR_ load profilers into .NET, BASH_FUNC_ defines
+	// shell functions, and PILLION_ marks the processes that belong to Pillion.
 	for _, prefix := range [...]string{"LD_", "DYLD_", "GIT_", "npm_config_", "NPM_CONFIG_", "BASH_FUNC_", "COR_", "CORECLR_", "CARGO_TARGET_",
 		"CARGO_BUILD_", "CARGO_ALIAS_", "SSH_", "PILLION_"} {
 		if strings.HasPrefix(name, prefix) {
@@ -51,12 +51,11 @@ func dangerous(name string) bool {
 	return false
 }
 
-// Variable says why an assignment changes what runs.
-// An empty answer means that the assignment is harmless. Known harmless values are let through one by one, since the everyday
-// ones (NODE_OPTIONS=--max-old-space-size=4096) would otherwise ask each time.
+// Variable returns why an assignment may change what runs, as a reason for people; empty if it is harmless. Some values of dangerous
+// variables are harmless and common (NODE_OPTIONS=--max-old-space-size=4096), so they need no approval.
 func (*Set) Variable(a scan.Assignment) string {
 	name, vals := a.Name, a.Values
-	// CFLAGS and its like are too many to list; -fplugin and -B in them load code.
+	// There are too many variables like CFLAGS to list. With -fplugin or -B in them, a compiler loads other code.
 	if strings.HasSuffix(name, "FLAGS") && name != "MAKEFLAGS" && !dangerous(name) {
 		for _, v := range vals {
 			if !v.Exact() || riskyFlags(v.Text) {
@@ -68,14 +67,14 @@ func (*Set) Variable(a scan.Assignment) string {
 		return ""
 	}
 	switch name {
-	// Lists of folders, or files that are written: harmless when they stay in the project.
+	// Lists of folders to search, or files to write: harmless if all are in the project.
 	case "PYTHONPATH", "NODE_PATH", "GOBIN", "GOPATH", "TMPDIR", "RUBYLIB", "CLASSPATH", "BUNDLE_GEMFILE", "GEM_HOME", "GEM_PATH",
 		"LLVM_PROFILE_FILE", "GCOV_PREFIX", "NODE_V8_COVERAGE", "NODE_REDIRECT_WARNINGS", "NODE_COMPILE_CACHE", "TF_LOG_PATH", "SSLKEYLOGFILE",
 		"R_LIBS", "ERL_LIBS", "CARGO_TARGET_DIR":
 		if a.Inside() {
 			return ""
 		}
-	// GOPROXY=off and GOFLAGS=-mod=mod are everyday values; an address or a path in them is not.
+	// GOPROXY=off and GOFLAGS=-mod=mod are common and harmless; a value with an address or a path is not.
 	case "GOFLAGS", "GOPROXY", "GOTOOLCHAIN", "RUSTFLAGS":
 		if safeFlags(vals) {
 			return ""
@@ -88,25 +87,25 @@ func (*Set) Variable(a scan.Assignment) string {
 		if harmlessFlags(vals, javaFlags) {
 			return ""
 		}
-	// cat pages nothing, and an empty value switches the pager off.
+	// cat only prints, and an empty value turns the pager off.
 	case "GIT_PAGER", "PAGER", "MANPAGER":
 		if len(vals) == 1 && (vals[0].Text == "cat" || vals[0].Text == "") {
 			return ""
 		}
-	// Names, dates and switches that go into a commit or a trace and name no program.
+	// Names and dates for commits, and switches that name no program.
 	case "GIT_TERMINAL_PROMPT", "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_AUTHOR_DATE", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL",
 		"GIT_COMMITTER_DATE", "GIT_TRACE_PERFORMANCE":
 		return ""
-	case "GIT_OPTIONAL_LOCKS": // with them a hook may run after git status
+	case "GIT_OPTIONAL_LOCKS": // 0 is harmless; otherwise git status may write the index and run a hook
 		if len(vals) == 1 && vals[0].Text == "0" {
 			return ""
 		}
-	// true and : leave the text as it is: the usual way to commit or rebase without an editor.
+	// true and : change nothing; they are the usual way to commit or rebase without an editor.
 	case "GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "EDITOR", "VISUAL":
 		if len(vals) == 1 && (vals[0].Text == "true" || vals[0].Text == ":") {
 			return ""
 		}
-	// The compilers of the system by their usual names are what would run anyway.
+	// These names find the compilers of the system, which would run anyway.
 	case "CC", "CXX":
 		if len(vals) == 1 {
 			switch vals[0].Text {
@@ -118,8 +117,8 @@ func (*Set) Variable(a scan.Assignment) string {
 	return "it sets " + name + ", which changes what programs run or load"
 }
 
-// safeFlags reports flags in which no program, file or server is named: -exec and -vettool run one, -overlay replaces files, and a
-// slash may begin a path.
+// safeFlags reports that flags name no program, file or server. -exec, -vettool and linker options start a program, -overlay replaces
+// files, and a slash may be part of a path.
 func safeFlags(vals []scan.Value) bool {
 	for _, v := range vals {
 		if !v.Exact() || strings.Contains(v.Text, "exec") || strings.Contains(v.Text, "linker") || strings.Contains(v.Text, "://") ||
@@ -130,9 +129,9 @@ func safeFlags(vals []scan.Value) bool {
 	return len(vals) > 0
 }
 
-// riskyFlags reports flags of a compiler that make it start or load something of the caller's choice.
-// -B and -specs change where the compiler finds its parts, -wrapper starts one before them, "@" reads more flags from a file
-// (gcc(1), "Overall Options" and "Directory Options").
+// riskyFlags reports compiler flags by which the compiler may start a program or load code that the flags name: -B and -specs change
+// which programs it uses, -wrapper starts its programs through another one, -fplugin and -load load code, and "@" reads more flags
+// from a file (gcc(1), "Overall Options" and "Directory Options").
 func riskyFlags(val string) bool {
 	for f := range strings.FieldsSeq(val) {
 		if strings.HasPrefix(f, "-fplugin") || strings.HasPrefix(f, "-B") || strings.HasPrefix(f, "-wrapper") || strings.HasPrefix(f, "-specs") ||
@@ -143,10 +142,9 @@ func riskyFlags(val string) bool {
 	return false
 }
 
-// Options that programs take from variables and that change neither what runs nor where it writes: how much memory,
-// how loud. Those that end in "=" take any value without a path.
-// The lists are short on purpose: --require, -javaagent, -XX:OnError and their like load or start something, so an option counts
-// as harmless only when it is listed.
+// nodeFlags and javaFlags are the options that are harmless in NODE_OPTIONS, JAVA_OPTS and the like: they set limits, log output or
+// language features. One that ends in "=" takes any value without a slash or a comma (harmlessFlag). All other options count as
+// dangerous, because some load code or start a program: --require, -javaagent, -XX:OnError.
 const (
 	nodeFlags = "--max-old-space-size= --max_old_space_size= --max-semi-space-size= --stack-size= --stack-trace-limit= --max-http-header-size= " +
 		"--no-warnings --trace-warnings --no-deprecation --trace-deprecation --enable-source-maps --experimental-vm-modules --openssl-legacy-provider " +
@@ -158,8 +156,8 @@ const (
 		"-Dorg.slf4j.simpleLogger.defaultLogLevel= -Djansi.force= -Dstyle.color="
 )
 
-// harmlessFlags reports that all words of all values are among these options.
-// An empty list of values means that the value is not known, which is not harmless.
+// harmlessFlags reports that every word of every possible value is an option in flags. Without values, what the variable holds is
+// unknown, and the result is false.
 func harmlessFlags(vals []scan.Value, flags string) bool {
 	for _, v := range vals {
 		if !v.Exact() {
@@ -174,8 +172,8 @@ func harmlessFlags(vals []scan.Value, flags string) bool {
 	return len(vals) > 0
 }
 
-// harmlessFlag reports that a word is one of these options. A value may hold letters, digits and ".-+_" only: a slash
-// could name a file to write or load, a comma could begin another option.
+// harmlessFlag reports that a word is one of the options in flags. The option's value may have only letters, digits and ".-+_": a slash
+// may be part of a path to a file that is loaded or written, and a comma may begin another option.
 func harmlessFlag(word, flags string) bool {
 	for flag := range strings.FieldsSeq(flags) {
 		stem, takes := strings.CutSuffix(flag, "=")

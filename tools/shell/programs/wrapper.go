@@ -10,9 +10,9 @@ import (
 	"github.com/pillion-dev/pillion/tools/shell/scan"
 )
 
-// wrapper looks at a program that runs another one: both calls are listed for the rules, and no grant covers the outer one.
-// The inner call is looked at as if it stood alone, with the wrapper's environment and folder. A grant for "timeout *" or "sudo *"
-// would cover every program, so NoGrant is set first and lifted only where both only read.
+// wrapper analyzes a call of a program that runs another program, such as sudo or timeout. The inner call is analyzed as if it stood
+// alone, with the environment and the folder that the wrapper gives it, and rules see both calls. A grant for "timeout *" would cover
+// every program, so no grant covers the outer call (NoGrant), unless both calls only read.
 func wrapper(name string, r *Record, c *scan.Visit) {
 	c.NoGrant = true
 	args := c.Args[1:]
@@ -23,7 +23,7 @@ func wrapper(name string, r *Record, c *scan.Visit) {
 	case "xargs":
 		xargs(args, c)
 		return
-	// sudo -e edits files with an editor of the environment (sudo(8)); the other options are those of the record.
+	// sudo -e opens files in the editor that the environment names (sudo(8)). The record has the other options.
 	case "sudo", "doas":
 		for i, a := range args {
 			if !strings.HasPrefix(a.Text, "-") {
@@ -37,27 +37,27 @@ func wrapper(name string, r *Record, c *scan.Visit) {
 				return
 			}
 		}
-	// command -v is how scripts ask whether a program is there.
+	// command -v and -V only print where a program is; scripts check with them that it is installed.
 	case "command":
 		for _, a := range args {
 			if strings.HasPrefix(a.Text, "-") && strings.ContainsAny(a.Text, "vV") {
-				c.ReadOnly, c.NoGrant = true, false // says where a program is
+				c.ReadOnly, c.NoGrant = true, false
 				return
 			}
 			if !strings.HasPrefix(a.Text, "-") {
 				break
 			}
 		}
-	// exec CALL replaces the shell by CALL; without one it only moves the shell's own descriptors.
+	// exec CALL replaces the shell by CALL. Without a call, exec only applies its redirections to the shell.
 	case "exec":
 		if len(args) == 0 {
 			c.ReadOnly, c.NoGrant, c.Silent = true, false, true
-			return // the redirections were looked at before
+			return // package scan analyzes the redirections
 		}
 	}
-	// Both give the string to a shell of another user.
+	// su and runuser give the value of -c to a shell that runs as another user.
 	if name == "su" || name == "runuser" && (strings.Contains(" "+scan.TextOf(args), " -c") || strings.Contains(" "+scan.TextOf(args),
-		" --command")) { // its options may be after the user's name
+		" --command")) { // options may follow the user's name
 		found := false
 		for i, a := range args {
 			switch {
@@ -74,23 +74,23 @@ func wrapper(name string, r *Record, c *scan.Visit) {
 		}
 		return
 	}
-	// Everything above has a form of its own; from here on the record says what a wrapper's words are.
+	// The record describes the words of all other wrappers.
 	at := reach(c, r)
 	at.judge(name, c)
 	at.nested(name, c)
 }
 
-// nested looks at the call that is among the words of another one. The last record says where: after how many words (Skip),
-// after "--" (Dashes), after NAME=value words (Assigns), or in the value of an option. No grant for the outer call covers the
-// inner one.
+// nested analyzes the call that is among the words of another call. The last record says where it begins: after some words (Skip),
+// after "--" (Dashes), after NAME=value words (Assigns), or in the value of an option (kindScript). It sets NoGrant on the outer call,
+// since a grant for it would cover any inner call.
 func (at reached) nested(name string, c *scan.Visit) {
 	c.NoGrant = true
 	r, s := at.last(), at.spec()
-	// The program's own options, before a subcommand's name, then the subcommand's.
+	// First the options before the subcommand's name, then those after it.
 	_, scripts := ownOptions(&s, at.args(c.Args[:at.next])[1:], c)
 	args := c.Args[at.next:]
 	rest := args
-	if !slices.Contains(slices.Collect(maps.Values(r.InFront)), "*") { // after yarn node are the options of node
+	if !slices.Contains(slices.Collect(maps.Values(r.InFront)), "*") { // the options after yarn node belong to node
 		var more []scan.Word
 		rest, more = ownOptions(&s, args, c)
 		scripts = append(scripts, more...)
@@ -102,16 +102,16 @@ func (at reached) nested(name string, c *scan.Visit) {
 	if name == "script" && len(scripts) > 0 && len(rest) > 0 { // script -c command log
 		c.Touch(rest[0], scan.Write)
 	}
-	// The string was the command of a wrapper. hyperfine takes further commands as words, and after sudo and the subcommands of package
-	// managers (pnpm exec -c) the words count as well.
+	// The string was the inner command, so the words are not another one. There are exceptions: the words of hyperfine are further
+	// commands, and those of sudo and of subcommands (pnpm exec -c) are analyzed as a call.
 	if len(scripts) > 0 && len(at.records) == 1 && name != "sudo" && name != "hyperfine" {
 		return
 	}
-	// Words before the call: the seconds of timeout, the file of flock, the folder of cmake -E chdir.
+	// The words before the call: the duration of timeout, the file of flock, the folder of cmake -E chdir.
 	for i := 0; i < r.Skip && len(rest) > 0; i++ {
 		switch k := s.word(i, r.Skip); {
 		case r.Words == "":
-		case k == kindDir: // the call's, not the shell's
+		case k == kindDir: // moves the inner call only, not the shell
 			c = c.Fork()
 			moveTo(rest[0], c)
 		default:
@@ -124,19 +124,19 @@ func (at reached) nested(name string, c *scan.Visit) {
 			rest = behind
 		}
 	}
-	// "--" may also follow the words before the call: flock FILE -- CALL.
+	// A "--" may separate these words from the call: flock FILE -- CALL.
 	if r.Skip > 0 && len(rest) > 0 && rest[0].Text == "--" {
 		rest = rest[1:]
 	}
 	if r.Assigns {
 		rest = assignments(rest, c)
 	}
-	// entr -s gives its first word to a shell (entr(1)).
+	// entr -s runs its first word in a shell (entr(1)).
 	if name == "entr" && len(rest) > 0 && slices.ContainsFunc(options, func(a scan.Word) bool { return optionIn(a.Text, "-s") }) {
 		c.Script(rest[0], name)
 		return
 	}
-	// flock takes -c after the file.
+	// flock FILE -c STRING runs the string in a shell (flock(1)).
 	if name == "flock" && len(rest) > 1 && (rest[0].Text == "-c" || rest[0].Text == "--command") {
 		c.Script(rest[1], name)
 		return
@@ -145,7 +145,7 @@ func (at reached) nested(name string, c *scan.Visit) {
 		parallel(rest, c)
 		return
 	}
-	// Without a command most wrappers do nothing; these start a shell, or take it from their input.
+	// Without a call most wrappers do nothing, but sudo and doas may start a shell, and a program with Obeys runs its input.
 	if len(rest) == 0 {
 		switch {
 		case name == "sudo" || name == "doas" || name == "su" || name == "parallel":
@@ -166,14 +166,16 @@ func (at reached) nested(name string, c *scan.Visit) {
 		packageCall(rest, c)
 	default:
 		readOnly := c.Run(rest)
-		if r.Reads { // it adds nothing of its own, as timeout does. sudo and nohup do: the user changes, the call outlives the command
+		// Reads: the wrapper itself changes nothing, as timeout, so it is as harmless as its call. Not so sudo, which changes the user,
+		// and nohup, whose call outlives the command.
+		if r.Reads {
 			c.ReadOnly, c.NoGrant = readOnly, !readOnly
 		}
 	}
 }
 
-// inFront puts the words of InFront before a call: uv run x.py is python x.py. A condition of the record is an ending of the
-// first word (.py), an option of the wrapper, or "*" for always.
+// inFront puts words before a call if a condition of Record.InFront holds: uv run x.py becomes python x.py. A condition is an ending
+// of the call's first word (.py), one of options, which are the wrapper's own, or "*" for always.
 func (r *Record) inFront(options, call []scan.Word) []scan.Word {
 	for _, words := range slices.Sorted(maps.Keys(r.InFront)) {
 		for when := range strings.FieldsSeq(r.InFront[words]) {
@@ -191,10 +193,10 @@ func (r *Record) inFront(options, call []scan.Word) []scan.Word {
 	return call
 }
 
-// scriptWords looks at words that a program gives to a shell: joined with blanks, as watch does, or each as a command of its own.
+// scriptWords analyzes words that a program runs in a shell: joined with blanks, as watch does, or each as a command of its own.
 func scriptWords(name string, rest []scan.Word, c *scan.Visit) {
 	switch name {
-	case "script": // a log file, and elsewhere than on Linux the command
+	case "script": // script FILE starts a shell; script FILE CALL exists on BSD and macOS
 		c.Touch(rest[0], scan.Write)
 		if len(rest) > 1 {
 			c.Run(rest[1:])
@@ -204,7 +206,7 @@ func scriptWords(name string, rest []scan.Word, c *scan.Visit) {
 		return
 	case "concurrently", "hyperfine":
 		for _, a := range rest {
-			// concurrently npm:build is short for npm run build.
+			// concurrently npm:build means npm run build.
 			if s, ok := strings.CutPrefix(a.Text, "npm:"); ok && name == "concurrently" {
 				a = scan.Plain("npm run " + s)
 			}
@@ -222,10 +224,9 @@ func scriptWords(name string, rest []scan.Word, c *scan.Visit) {
 	c.Script(scan.Plain(s), name)
 }
 
-// ownOptions goes through a wrapper's own options, up to the first word. scripts are the values among them that a shell
-// will run.
-// It is where an error would hide the inner command: an option whose value is mistaken for the command makes the real one an
-// argument. So the record of a wrapper must list all options with values.
+// ownOptions parses the options of a wrapper. It returns the arguments from the first word that is not an option, and the option
+// values that a shell will run (scripts). The record of a wrapper must list every option that takes a value: otherwise the value is
+// taken for the inner call, and the call that really runs for its arguments.
 func ownOptions(own *spec, args []scan.Word, c *scan.Visit) (rest, scripts []scan.Word) {
 	takes := func(name string) bool {
 		o, ok := own.named(name)
@@ -243,7 +244,7 @@ func ownOptions(own *spec, args []scan.Word, c *scan.Visit) (rest, scripts []sca
 		}
 		key, val, has := strings.Cut(s, "=")
 		if !strings.HasPrefix(s, "--") {
-			// The last letter of a cluster may take the next word; an earlier one takes the rest of this word.
+			// In a cluster, the last letter takes its value from the next word, and an earlier one from the rest of the cluster.
 			key, val, has = "-"+s[len(s)-1:], "", false
 			for i := 1; i < len(s)-1; i++ {
 				if takes("-" + s[i:i+1]) {
@@ -251,18 +252,18 @@ func ownOptions(own *spec, args []scan.Word, c *scan.Visit) (rest, scripts []sca
 					break
 				}
 			}
-			// Options of one dash and several letters, as xcrun's -sdk.
-			if len(s) > 2 && takes(s) { // -sdk
+			// An option of one dash and several letters, such as -sdk of xcrun.
+			if len(s) > 2 && takes(s) {
 				key, val, has = s, "", false
 			}
 		}
 		o, takes := own.option(key)
-		// An unknown option with "=" may name a file all the same.
+		// What an option that takes no value, or is not listed, has after "=" may be a path.
 		if !takes || o.kind == kindFlag {
 			switch {
 			case has:
 				c.TouchIfPath(scan.Plain(val), scan.Write)
-			case len(s) > 2 && strings.Contains("/.~$`", s[2:3]): // -C../x of an option that no record lists
+			case len(s) > 2 && strings.Contains("/.~$`", s[2:3]): // -C../x, where -C is not listed
 				ofKind(kindGeneric, a.From(2), c)
 			}
 			continue
@@ -275,7 +276,6 @@ func ownOptions(own *spec, args []scan.Word, c *scan.Visit) (rest, scripts []sca
 			}
 			value, args = args[0], args[1:]
 		}
-		// The kind of the value decides: a script is returned to the caller, a folder moves the call, a file is noted.
 		switch o.kind {
 		case kindScript:
 			scripts = append(scripts, value)
@@ -300,8 +300,7 @@ func ownOptions(own *spec, args []scan.Word, c *scan.Visit) (rest, scripts []sca
 	return args, scripts
 }
 
-// moveTo is a wrapper's option that changes the directory for what it runs.
-// The folder counts as written, since the program that runs there may write in it.
+// moveTo notes that a wrapper runs its call in another folder. The folder counts as written, since the call may write in it.
 func moveTo(a scan.Word, c *scan.Visit) {
 	c.Touch(a, scan.Write)
 	if !c.MayMove(a) {
@@ -309,8 +308,8 @@ func moveTo(a scan.Word, c *scan.Visit) {
 	}
 }
 
-// loader looks at the dynamic loader, which runs the program it is given.
-// /lib64/ld-linux-x86-64.so.2 prog starts prog (ld.so(8)); --preload and its like put code into it first.
+// loader analyzes a call of the dynamic loader: /lib64/ld-linux-x86-64.so.2 prog runs prog (ld.so(8)). Options such as --preload
+// put other code into the program.
 func loader(c *scan.Visit) {
 	c.NoGrant = true
 	rest := c.Args[1:]
@@ -330,8 +329,7 @@ func loader(c *scan.Visit) {
 	}
 }
 
-// assignments skips NAME=value words before a command, and looks at them.
-// It returns the words after them.
+// assignments notes the variables that NAME=value words before a call set, and returns the words after them.
 func assignments(args []scan.Word, c *scan.Visit) []scan.Word {
 	for len(args) > 0 {
 		a := args[0]
@@ -350,8 +348,8 @@ func assignments(args []scan.Word, c *scan.Visit) []scan.Word {
 	return args
 }
 
-// env looks at env: options, assignments, command.
-// env's -C moves only what it starts. With -S the words are split again by rules that are not the shell's (env(1)).
+// env analyzes a call of env: options, NAME=value words, then the inner call. -C applies to the inner call only. -S splits a string
+// into words by rules that differ from the shell's (env(1)), so it makes the command opaque.
 func env(args []scan.Word, c *scan.Visit) {
 	moved := c.Fork()
 	for len(args) > 0 && strings.HasPrefix(args[0].Text, "-") {
@@ -360,7 +358,7 @@ func env(args []scan.Word, c *scan.Visit) {
 		switch {
 		case !ok:
 			c.Opaque("an option of env cannot be read off the command")
-		// The next word is a name and not the command. Taking a variable away is not judged.
+		// The next word is the name of a variable, not the inner call. Unsetting a variable counts as harmless.
 		case s == "-u" || s == "--unset":
 			if len(args) > 0 {
 				args = args[1:]
@@ -374,7 +372,7 @@ func env(args []scan.Word, c *scan.Visit) {
 			moveTo(scan.Plain(s[len("--chdir="):]), moved)
 		case strings.HasPrefix(s, "-C"):
 			moveTo(scan.Plain(s[2:]), moved)
-		// In a cluster too: env -iS '…'.
+		// S may be in a cluster: env -iS '…'.
 		case strings.HasPrefix(s, "-S") || strings.HasPrefix(s, "--split-string") || !strings.HasPrefix(s, "--") && strings.ContainsRune(s, 'S'):
 			c.Opaque("env -S takes a string apart by its own rules")
 			for _, a := range args {
@@ -386,7 +384,7 @@ func env(args []scan.Word, c *scan.Visit) {
 	}
 	rest := assignments(args, c)
 	if len(rest) == 0 {
-		return // prints the environment, keys included: not read-only
+		return // env alone prints all variables, which may hold keys: not read-only
 	}
 	moved.Run(rest)
 	c.ReadOnly = false

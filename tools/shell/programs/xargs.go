@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// xargs looks at xargs, which adds words from its input to the command. Where the names in the pipe are known to be in the
-// project, the added word is a Hole, which stays below the folder; otherwise it is anything, so that a program that takes files
-// becomes opaque.
+// xargs analyzes a call of xargs, which adds words from its input to the inner call. If fedInside knows that these words are names of
+// files in the project, the added word is a Hole, which cannot lead out of the folder. Otherwise it may be anything, and a program
+// that takes files makes the command opaque.
 func xargs(args []scan.Word, c *scan.Visit) {
-	// The options of GNU and BSD xargs whose value is the next word (xargs(1)).
+	// The options of GNU and BSD xargs that take the next word as their value (xargs(1)).
 	takes := map[string]bool{}
 	for _, o := range strings.Fields("-I -n -P -L -d -E -s -a -R -J -S --max-args --max-procs --max-lines --delimiter --max-chars --arg-file " +
 		"--process-slot-var") {
@@ -37,12 +37,12 @@ func xargs(args []scan.Word, c *scan.Visit) {
 		}
 	}
 	options := args[:len(args)-len(rest)]
-	// Without a command xargs prints its words.
+	// Without an inner call xargs runs echo.
 	if len(rest) == 0 {
 		rest = []scan.Word{scan.Plain("echo")}
 	}
 	if mark := replacement(options); mark != "" {
-		// A copy: the words belong to the caller's call.
+		// A copy, because the words belong to the caller.
 		replaced := append([]scan.Word(nil), rest...)
 		for i, a := range replaced {
 			if strings.Contains(a.Text, mark) {
@@ -60,12 +60,11 @@ func xargs(args []scan.Word, c *scan.Visit) {
 	if fedInside(c) {
 		added.Values = []scan.Value{{Text: scan.Hole, Pattern: scan.Hole}}
 	}
-	// The words come at the end, or wherever the replacement string is: at the end they are any word.
+	// Without a replacement string xargs adds the words at the end.
 	c.RunWithMore(append(rest[:len(rest):len(rest)], added))
 }
 
-// replacement is the string that xargs replaces by its input, where it was given one.
-// Empty: the words are added at the end.
+// replacement returns the string that xargs replaces by words from its input; empty if it adds them at the end.
 func replacement(options []scan.Word) string {
 	for i, a := range options {
 		s := a.Text
@@ -87,11 +86,10 @@ func replacement(options []scan.Word) string {
 	return ""
 }
 
-// fedInside reports that the words from the pipe are file names that surely are in the project: what find, git ls-files,
-// rg -l and the like list.
-// Options that print something else than plain names below the folder, or that follow links out of it, answer false.
+// fedInside reports that the command before the pipe, such as find, git ls-files or rg -l, certainly prints only names of files in the
+// project. It is false if an option may make that command print anything else, or follow links out of the folder.
 func fedInside(c *scan.Visit) bool {
-	// Only a command before the pipe whose words are all known can be trusted.
+	// Producer finds the command only if all its words are known.
 	words, ok := c.Producer()
 	if !ok || !c.InProject() {
 		return false
@@ -114,7 +112,7 @@ func fedInside(c *scan.Visit) bool {
 	return false
 }
 
-// contains reports that the list holds s.
+// contains reports that s is in list.
 func contains(list []string, s string) bool {
 	for _, have := range list {
 		if have == s {
@@ -124,8 +122,9 @@ func contains(list []string, s string) bool {
 	return false
 }
 
-// parallel builds command lines from a template and hands them to a shell.
-// After ::: are the arguments, before it the template; the shell reads the two joined, so a file's name can become a command.
+// parallel analyzes the words of GNU parallel: a template, then ":::" and arguments. Parallel puts the arguments into the template and
+// runs the result in a shell, so the name of a file can become a command. That makes the command opaque; the template is
+// analyzed for rules that deny.
 func parallel(rest []scan.Word, c *scan.Visit) {
 	var template []scan.Word
 	for _, a := range rest {
