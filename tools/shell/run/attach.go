@@ -8,30 +8,30 @@ import (
 	"sync"
 )
 
-// TerminalInfo is what there is to say of a terminal besides its output.
+// TerminalInfo describes a terminal.
 type TerminalInfo struct {
 	Title, Command, Dir string
-	Call                string // the tool call whose command it is; empty: the person's own
+	Call                string // id of the tool call that runs the command; empty: the user's own terminal
 	Rows, Cols          int
-	PTY                 bool // programs in it see a terminal
+	PTY                 bool // false: the program's output is a pipe
 }
 
-// Handles are what can be done to an attached command, which belongs to another runner: this package never ends or
-// feeds it itself. Kill must lead to End.
+// Handles are the functions that control an attached command. Another runner started it, so a Terminal neither ends it nor writes to
+// its input in any other way. Kill must lead to a call of Terminal.End.
 type Handles struct {
-	Input func(ctx context.Context, data []byte) error // nil: its input is empty
+	Input func(ctx context.Context, data []byte) error // nil: the command has no input
 	Kill  func()
 }
 
-// keptAttached is how many ended commands can still be looked at; their output is in the conversation too.
+// keptAttached is how many ended attached commands are kept. The output of older ones is still in the conversation.
 const keptAttached = 8
 
-// ErrNoInput is for typing into a command that reads nothing.
+// ErrNoInput is the error of Input for an attached command without an input.
 var ErrNoInput = errors.New("the command has no input: it was not started with one")
 
-// Attach lets a command that runs elsewhere be watched as a terminal: Write takes its output, End its end. It is nil
-// when the session has ended; a nil Terminal takes both and does nothing.
-// Attached commands do not count against Max: they run whether somebody watches or not.
+// Attach adds a terminal in which users can watch a command that another runner has started. The caller passes the command's output to
+// Write and calls End at its end. If the session has ended, Attach returns nil, and Write and End of a nil Terminal do nothing.
+// Attached commands do not count against Max, because they run whether they are watched or not.
 func (ts *Terminals) Attach(info TerminalInfo, h Handles) *Terminal {
 	if ts == nil {
 		return nil
@@ -50,8 +50,8 @@ func (ts *Terminals) Attach(info TerminalInfo, h Handles) *Terminal {
 	return t
 }
 
-// Write takes output as it was printed. Lines end as on a terminal, which a pipe does not see to.
-// A terminal emulator given bare LFs would draw each line further to the right.
+// Write adds output of an attached command. Output from a pipe has lines that end in LF; Write turns that into CRLF, since a terminal
+// emulator would start each line where the one before ended.
 func (t *Terminal) Write(p []byte) (int, error) {
 	if t == nil {
 		return len(p), nil
@@ -62,21 +62,21 @@ func (t *Terminal) Write(p []byte) (int, error) {
 		defer t.lines.Unlock()
 		p = t.lines.end(p)
 	}
-	_, _ = t.out.Write(p) // a ring takes everything
+	_, _ = t.out.Write(p) // Write of a ring never fails
 	return n, nil
 }
 
-// lineEnds turns LF into CRLF in a stream. A flood of short lines goes through it, so it is one pass over a buffer that is kept: two
-// calls of bytes.ReplaceAll took 16 times as long as the pipe itself.
+// lineEnds turns LF into CRLF in a stream. It makes one pass and keeps its buffer, because commands may print many short lines: two calls
+// of bytes.ReplaceAll took 16 times as long as reading the pipe.
 type lineEnds struct {
 	sync.Mutex
-	buf []byte // guarded by the lock, as cr
-	cr  bool   // the last byte was a CR: an LF that follows needs none
+	buf []byte // guarded by the mutex, like cr
+	cr  bool   // the last byte of the stream so far is a CR, so a following LF needs no other
 }
 
-// end returns p with its lines ended; the bytes are valid until the next call.
+// end returns p with CRLF for each LF. The result is valid until the next call. Called with the mutex held.
 func (l *lineEnds) end(p []byte) []byte {
-	// At worst every byte is an LF.
+	// At most, every byte is an LF.
 	if cap(l.buf) < 2*len(p) {
 		l.buf = make([]byte, 0, 2*len(p))
 	}
@@ -98,8 +98,8 @@ func (l *lineEnds) end(p []byte) []byte {
 	return out[:k]
 }
 
-// End says how an attached command ended: its exit code, or -1 and the signal's name or another word.
-// Only the first call counts. exit and signal are written before done is closed, which is what lets Exit read them unlocked.
+// End ends the terminal of an attached command: code is its exit code, or -1, and signal then the name of the signal or another reason.
+// Only the first call has an effect. End sets exit and signal before it closes done, so Exit reads them without a lock.
 func (t *Terminal) End(code int, signal string) {
 	if t == nil {
 		return
@@ -117,8 +117,8 @@ func (t *Terminal) End(code int, signal string) {
 	t.all.dropEnded()
 }
 
-// dropEnded forgets the attached commands that ended long ago.
-// The ids grow, so the oldest come first. The person's own terminals stay until Release.
+// dropEnded forgets ended attached commands until keptAttached of them are left, those with the lowest ids first. The user's own
+// terminals stay until Release.
 func (ts *Terminals) dropEnded() {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
@@ -135,22 +135,21 @@ func (ts *Terminals) dropEnded() {
 	}
 }
 
-// Info is what is known of the terminal now.
+// Info returns the terminal's description, with its current size.
 func (t *Terminal) Info() TerminalInfo {
 	t.size.Lock()
 	defer t.size.Unlock()
 	return t.info
 }
 
-// Printed is how many bytes have come so far.
-// It only grows, also when the scrollback drops the beginning.
+// Printed is how many bytes of output there were so far, including those that the scrollback does not hold any more.
 func (t *Terminal) Printed() int64 {
 	t.out.mu.Lock()
 	defer t.out.mu.Unlock()
 	return t.out.total
 }
 
-// handInput types into an attached command through its handle.
+// handInput is Input for an attached command. It calls Handles.Input.
 func (t *Terminal) handInput(ctx context.Context, data []byte) error {
 	switch {
 	case t.Ended():

@@ -17,13 +17,13 @@ import (
 const (
 	// MaxBackground is how many commands may run in the background at once.
 	MaxBackground = 20
-	keptEnded     = 20                    // ended commands whose output can still be looked at; older ones are forgotten by reserve
-	gather        = 30 * time.Millisecond // how long a look that had to wait lets more output come
-	inputLimit    = 5 * time.Second       // how long a program may take to read its input
+	keptEnded     = 20                    // how many ended commands are kept for Look; reserve drops older ones
+	gather        = 30 * time.Millisecond // how long Look, if it had to wait, collects further output
+	inputLimit    = 5 * time.Second       // how long Input waits for the program to read
 )
 
-// Background runs commands that continue while the agent does other things. The zero value is ready; Close ends all of
-// them with everything they started.
+// Background runs commands that continue while the agent does other things. The zero value is ready. Close ends all commands and the
+// processes that they started.
 //
 //	j, err := background.Start(run.Command{Text: "npm run dev", Dir: dir})
 //	look, err := j.Look(ctx, 5*time.Second)
@@ -34,8 +34,8 @@ type Background struct {
 
 	mu       sync.Mutex
 	jobs     []*BackgroundJob // guarded by mu; the oldest first
-	next     int              // guarded by mu
-	starting int              // guarded by mu
+	next     int              // guarded by mu; the number in the last ID
+	starting int              // guarded by mu; commands that are reserved and not in jobs yet
 	closed   bool             // guarded by mu
 }
 
@@ -49,16 +49,16 @@ type BackgroundJob struct {
 	job   *job
 	out   *collector
 	stdin *os.File
-	done  chan struct{} // ended, and how is known
+	done  chan struct{} // closed when the command has ended and how is set
 
 	input     sync.Mutex // one writer at a time
 	inputOver bool       // guarded by input
 
 	mu   sync.Mutex
-	seen int64 // guarded by mu; bytes of output that were looked at
-	told bool  // guarded by mu; its end was looked at
+	seen int64 // guarded by mu; bytes of output that Look has returned
+	told bool  // guarded by mu; Look has returned the end
 
-	how Ending // set before done is closed; Left is guarded by mu afterwards
+	how Ending // set by watch until done is closed; afterwards guarded by mu, since Kill changes Left
 }
 
 // Ending is how a background command ended.
@@ -66,17 +66,17 @@ type Ending struct {
 	Exit     int    // exit code; -1 when a signal ended it
 	Signal   string // name of the signal that ended it
 	TimedOut bool
-	Left     int // processes it left running
+	Left     int // number of processes that it left running
 	Took     time.Duration
-	Notes    []string // what the sandbox did afterwards
-	Stopped  string   // which restriction of the sandbox may have made it fail
+	Notes    []string // what else the model should know: what the sandbox or containment did
+	Stopped  string   // which restriction of the sandbox may have made it fail; empty: none
 }
 
-// Look is what is new of a command since the one before.
+// Look is what a command printed since the previous Look, and its state.
 type Look struct {
 	Output  Output
 	Running bool
-	Ending  Ending // when it does not run any more
+	Ending  Ending // set if Running is false
 }
 
 // Errors of Start and Input.
@@ -87,9 +87,9 @@ var (
 	ErrInputClosed      = errors.New("the command's input is closed; nothing reads what is typed")
 )
 
-// Start starts a command. Its Timeout, when set, ends it; OnOutput and Stdin are not used.
-// The place is reserved before the process starts, and mu is free while it does: a start may take long, and Close
-// must not wait for it. Errors are ErrBackgroundFull, ErrBackgroundClosed, or those of a command that cannot be started.
+// Start starts a command. It ignores OnOutput and Stdin; Timeout, if set, ends the command. A start may take long, and Close must not
+// wait for it, so Start reserves a place first and does not hold mu while the process starts. The error is ErrBackgroundFull,
+// ErrBackgroundClosed, or says why the command could not be started.
 func (b *Background) Start(c Command) (*BackgroundJob, error) {
 	id, err := b.reserve()
 	if err != nil {
@@ -103,7 +103,7 @@ func (b *Background) Start(c Command) (*BackgroundJob, error) {
 	}
 	closed := b.closed
 	b.mu.Unlock()
-	// Close ran between the reservation and here and did not know of the job.
+	// Close was called after the reservation. It ends this job only if the runner had it already, so Kill makes sure.
 	if err == nil && closed {
 		j.Kill()
 		return nil, ErrBackgroundClosed
@@ -111,15 +111,15 @@ func (b *Background) Start(c Command) (*BackgroundJob, error) {
 	return j, err
 }
 
-// reserve takes an id and a place, and forgets those that ended long ago.
-// An id is never given twice, so an old one cannot mean another command.
+// reserve takes an id and a place for a command, and drops commands that ended long ago. An id is never used twice, so an old id cannot
+// name another command.
 func (b *Background) reserve() (string, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
 		return "", ErrBackgroundClosed
 	}
-	// Those being started count as running, so that 20 calls at the same moment cannot become 40.
+	// Commands that are being started count as running, so that concurrent calls cannot exceed the limit.
 	running, ended := b.starting, 0
 	for _, j := range b.jobs {
 		if j.Running() {
@@ -145,7 +145,7 @@ func (b *Background) reserve() (string, error) {
 	return "bg_" + strconv.Itoa(b.next), nil
 }
 
-// start gives the command a pipe, or its terminal, as an input that stays open: a program that reads must wait, not see the end.
+// start starts a command whose input, a pipe or its terminal, stays open: a program that reads waits for Input and gets no EOF.
 func (b *Background) start(id string, c Command) (*BackgroundJob, error) {
 	c.OnOutput, c.Stdin = nil, nil
 	var typed *os.File
@@ -154,7 +154,7 @@ func (b *Background) start(id string, c Command) (*BackgroundJob, error) {
 		if err != nil {
 			return nil, fmt.Errorf("no pipe for the command's input: %w", err)
 		}
-		defer in.Close() // only the command holds it then, so that writing fails once the command has ended
+		defer in.Close() // then only the command holds the reading end, and writing fails once the command has ended
 		c.Stdin, typed = in, ours
 	}
 	j, out, err := b.runner.start(c)
@@ -172,8 +172,7 @@ func (b *Background) start(id string, c Command) (*BackgroundJob, error) {
 	return x, nil
 }
 
-// watch waits for the end of the command and finds out how it ended. It is the only writer of how until done is closed, which
-// is why it holds no lock.
+// watch waits for the end of the command and sets how. Until it closes done, nothing else uses how, so it needs no lock.
 func (j *BackgroundJob) watch() {
 	var limit <-chan time.Time
 	if j.Command.Timeout > 0 {
@@ -191,10 +190,10 @@ func (j *BackgroundJob) watch() {
 	j.how.Took = time.Since(j.Started)
 	j.how.Exit, j.how.Signal = exitOf(j.job.cmd.ProcessState)
 	j.how.Left = j.all.runner.leave(j.job)
-	j.stdin.Close() // of a pseudo-terminal too: what was printed has been read
+	j.stdin.Close() // on a pseudo-terminal this closes the output too, which has been read by now
 	if box := j.Command.Sandbox; box != nil {
 		j.how.Notes = box.Settle()
-		if j.how.Exit >= 0 { // not ended by us
+		if j.how.Exit >= 0 { // not ended by a signal
 			out := Outcome{Exit: j.how.Exit, Output: j.out.result()}.ForSandbox()
 			j.how.Stopped = box.Stopped(out)
 			if passed := box.Passed(out); passed != "" {
@@ -211,7 +210,7 @@ func (j *BackgroundJob) watch() {
 	close(j.done)
 }
 
-// Get finds a command by its id; nil when there is none, or it was forgotten long after its end.
+// Get returns the command with an id; nil if there is none, or if it ended so long ago that reserve has dropped it.
 func (b *Background) Get(id string) *BackgroundJob {
 	for _, j := range b.all() {
 		if j.ID == id {
@@ -221,7 +220,7 @@ func (b *Background) Get(id string) *BackgroundJob {
 	return nil
 }
 
-// List gives the commands that run, and those whose end no Look has returned, the oldest first.
+// List returns the commands that run, and those whose end no Look has returned yet, the oldest first.
 func (b *Background) List() []*BackgroundJob {
 	var out []*BackgroundJob
 	for _, j := range b.all() {
@@ -232,14 +231,14 @@ func (b *Background) List() []*BackgroundJob {
 	return out
 }
 
-// all is a copy, so that callers look at jobs without holding mu.
+// all returns a copy of jobs, so that callers need not hold mu.
 func (b *Background) all() []*BackgroundJob {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return append([]*BackgroundJob(nil), b.jobs...)
 }
 
-// Close ends everything, also what ended commands left running, and waits for it. Nothing starts afterwards.
+// Close ends all commands, and the processes that ended commands left running, and waits for them. Start fails afterwards.
 func (b *Background) Close() {
 	b.mu.Lock()
 	b.closed = true
@@ -250,7 +249,7 @@ func (b *Background) Close() {
 // Done is closed when the command has ended.
 func (j *BackgroundJob) Done() <-chan struct{} { return j.done }
 
-// Ending is how the command ended. It may be called only after Done is closed: before, watch writes what this reads.
+// Ending returns how the command ended. It must not be called before Done is closed, because watch writes the value until then.
 func (j *BackgroundJob) Ending() Ending {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -267,16 +266,16 @@ func (j *BackgroundJob) Running() bool {
 	}
 }
 
-// isTold reports that Look has returned the end to some caller.
+// isTold reports that a Look has returned the end of the command.
 func (j *BackgroundJob) isTold() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.told
 }
 
-// Look gives what was printed since the look before, after waiting for something new or the end. When ctx ends first
-// it returns its error, and nothing counts as looked at.
-// The output is cut like that of Run. Looks of several callers share one place: what one has seen the other does not get.
+// Look returns what the command printed since the previous Look. If wait is not 0, it first waits that long at most for new output or
+// the end of the command. If ctx is done before that, it returns the error of ctx, and the next Look returns the same output. Long
+// output is cut like that of Run. All callers share one position: what one Look has returned, no other returns.
 func (j *BackgroundJob) Look(ctx context.Context, wait time.Duration) (Look, error) {
 	if wait > 0 && !j.await(ctx, wait) {
 		return Look{}, ctx.Err()
@@ -291,14 +290,14 @@ func (j *BackgroundJob) Look(ctx context.Context, wait time.Duration) (Look, err
 	return l, nil
 }
 
-// await waits for new output or the end; false when ctx ended.
-// After the first new byte it continues for gather, since programs print a line in several writes.
+// await waits for new output, the end of the command or the end of wait; it is false if ctx is done first. After the first new byte it
+// waits for gather, since programs may print one line in several writes.
 func (j *BackgroundJob) await(ctx context.Context, wait time.Duration) bool {
 	limit := time.NewTimer(wait)
 	defer limit.Stop()
 	var soon <-chan time.Time
 	for {
-		// Taken before fresh is asked: output that comes between the two closes this channel and is not missed.
+		// The channel comes first: output that arrives before the call of fresh closes it, and so is not missed.
 		more := j.out.more()
 		if soon == nil && j.out.fresh(j.lookedAt()) > 0 {
 			soon = time.After(min(gather, wait))
@@ -317,16 +316,16 @@ func (j *BackgroundJob) await(ctx context.Context, wait time.Duration) bool {
 	}
 }
 
-// lookedAt counts bytes from the start of the output.
+// lookedAt is how many bytes of the output Look has returned.
 func (j *BackgroundJob) lookedAt() int64 {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.seen
 }
 
-// Input types text into the command, and with eof closes its input then. What the program does not read within some
-// seconds is not typed; the error says how much was.
-// Errors are ErrBackgroundEnded, ErrInputClosed, that of ctx, or one that says how many bytes were typed.
+// Input writes text to the command's input; with eof it then closes the input. If the program does not read all of it within
+// inputLimit, the rest is not written. The error is ErrBackgroundEnded, ErrInputClosed, that of ctx, or says how many bytes
+// were written.
 func (j *BackgroundJob) Input(ctx context.Context, text string, eof bool) error {
 	j.input.Lock()
 	defer j.input.Unlock()
@@ -338,7 +337,7 @@ func (j *BackgroundJob) Input(ctx context.Context, text string, eof bool) error 
 	}
 	if text != "" {
 		_ = j.stdin.SetWriteDeadline(time.Now().Add(inputLimit))
-		// A deadline in the past ends a write that waits for the program to read.
+		// A deadline in the past makes a blocked write return.
 		stop := context.AfterFunc(ctx, func() { _ = j.stdin.SetWriteDeadline(time.Unix(1, 0)) })
 		n, err := j.stdin.WriteString(text)
 		stop()
@@ -359,7 +358,7 @@ func (j *BackgroundJob) Input(ctx context.Context, text string, eof bool) error 
 	if !eof {
 		return nil
 	}
-	if j.Command.PTY { // the key that means the end of input; what reads next may continue
+	if j.Command.PTY { // Ctrl+D: ends the input of the program that reads now; a later one can still read
 		_, err := j.stdin.WriteString("\x04")
 		return err
 	}
@@ -367,8 +366,8 @@ func (j *BackgroundJob) Input(ctx context.Context, text string, eof bool) error 
 	return j.stdin.Close()
 }
 
-// Kill ends the command and all it started: TERM, then KILL after Grace. It reports whether there was anything to end.
-// It returns when nothing is left that can be ended.
+// Kill ends the command and all processes that it started: TERM, then KILL after Grace. It returns when none is left that can be ended,
+// and reports whether there were any.
 func (j *BackgroundJob) Kill() bool {
 	if !j.Running() && j.left() == 0 {
 		return false
@@ -381,12 +380,12 @@ func (j *BackgroundJob) Kill() bool {
 	return true
 }
 
-// left counts processes that outlived the command.
+// left is the number of processes that the command left running.
 func (j *BackgroundJob) left() int {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.how.Left
 }
 
-// Line is the command's text in one line.
+// Line returns the command's text on one line, with control characters made visible.
 func (j *BackgroundJob) Line() string { return visible.Text(strings.TrimSpace(j.Command.Text)) }

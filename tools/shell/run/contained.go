@@ -10,28 +10,27 @@ import (
 	"github.com/pillion-dev/pillion/tools/shell/sandbox"
 )
 
-// cells start contained commands. The thread that is restricted for one command serves the next as long as that may read
-// the same, so that a session has one thread for all of them. The zero value is ready.
-// Restricting a thread is for good, so a thread can only serve commands with the same limits; another set of readable files
-// gets a new one.
+// cells provides the restricted threads that start contained commands. The restrictions of a thread can never be lifted, so one thread
+// serves all commands that may read the same files, and a command that may read other files gets a new thread. The zero value is
+// ready.
 type cells struct {
 	mu      sync.Mutex
 	current *cell                 // guarded by mu; nil: none yet
-	temp    string                // guarded by mu; the private temporary folder of all; empty: not made yet
-	running int                   // guarded by mu; commands of all cells that are not over
-	limit   *sandbox.ProcessLimit // guarded by mu; of all commands together; nil: not made yet
+	temp    string                // guarded by mu; temporary folder of all contained commands; empty: not created yet
+	running int                   // guarded by mu; commands in all cells that have processes left
+	limit   *sandbox.ProcessLimit // guarded by mu; for all contained commands together; nil: not created yet
 }
 
-// cell is a restricted thread, and what its commands may read.
+// cell is a restricted thread with its restrictions.
 type cell struct {
 	thread    *guard.Thread
 	contained *sandbox.Contained
 	limit     *sandbox.ProcessLimit
-	running   int // commands that are not over; guarded by the mutex of cells
+	running   int // commands in this cell that have processes left; guarded by cells.mu
 }
 
-// enter gives the cell for a command. leave must be called when nothing of the command is left.
-// An error means that the command does not run: it was allowed without a question only because it would be contained.
+// enter returns the cell for a command. The caller must call leave when no process of the command is left. After an error the command
+// must not run, since it was allowed without approval only because it would be contained.
 func (c *cells) enter(o sandbox.ContainOptions) (*cell, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -51,12 +50,12 @@ func (c *cells) enter(o sandbox.ContainOptions) (*cell, error) {
 		return nil, err
 	}
 	if c.current == nil || !c.current.contained.Same(contained) {
-		// Before the old cell is given up: when this fails, the commands of the old one continue undisturbed.
+		// The new thread is made before the old one is closed. If this fails, the old cell stays in use.
 		thread, err := guard.NewThread(contained.Restrict)
 		if err != nil {
 			return nil, fmt.Errorf("the command cannot be contained, so it was not run: %w", err)
 		}
-		// One that still has commands is closed by the last leave.
+		// A thread that still has commands is closed by the leave of the last one.
 		if old := c.current; old != nil && old.running == 0 {
 			old.thread.Close()
 		}
@@ -67,8 +66,8 @@ func (c *cells) enter(o sandbox.ContainOptions) (*cell, error) {
 	return c.current, nil
 }
 
-// leave says that nothing of a command is left. The temporary folder is emptied when no other command uses it.
-// It is emptied so that one command cannot leave a file for the next one to run.
+// leave must be called when no process of a command is left. If no other contained command runs, it empties the temporary folder, so
+// that a command cannot leave a file there for a later command to run.
 func (c *cells) leave(x *cell) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -80,12 +79,12 @@ func (c *cells) leave(x *cell) {
 	}
 	entries, _ := os.ReadDir(c.temp)
 	for _, e := range entries {
-		_ = os.RemoveAll(filepath.Join(c.temp, e.Name())) // what cannot be removed stays until the session's end
+		_ = os.RemoveAll(filepath.Join(c.temp, e.Name())) // close tries again what cannot be removed here
 	}
 }
 
-// close ends the current thread and removes the temporary folder. The caller starts nothing afterwards and has ended all
-// commands (Runner.Close); restrictions belong to processes, so one that is left would keep its own.
+// close ends the current thread and removes the temporary folder. Runner.Close calls it after it has ended all commands; none may be
+// started afterwards. A process that is left all the same keeps its restrictions.
 func (c *cells) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

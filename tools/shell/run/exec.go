@@ -1,6 +1,6 @@
-// Package run runs shell commands: to their end, in the background, on pseudo-terminals. It bounds their output and ends
-// them with everything they started. What a command may run and touch is decided before, by packages scan and programs and by
-// the permission rules; what it can, by package sandbox.
+// Package run runs shell commands: to their end, in the background, or on pseudo-terminals. It limits the output that it keeps, and
+// can end a command with all processes that it started. It does not decide whether a command may run: packages scan and programs
+// and the permission rules do that before. Package sandbox limits what a running command can write and reach.
 //
 //	runner := &run.Runner{}
 //	defer runner.Close()
@@ -25,38 +25,38 @@ import (
 	"github.com/pillion-dev/pillion/tools/shell/sandbox"
 )
 
-// Grace is how long a command that must end has between TERM and KILL.
+// Grace is the time between TERM and KILL when a command is ended.
 const Grace = 200 * time.Millisecond
 
-// Command is what to run. The zero Shell is the one Detect finds.
+// Command is what to run.
 type Command struct {
 	Text    string
-	Shell   string        // path of the shell
-	Reason  guard.Reason  // of the setting that names Shell; the zero value: the person's own
+	Shell   string        // path of the shell; empty: the one that Detect finds
+	Reason  guard.Reason  // which setting names Shell and whose it is; the zero value: the user's own
 	Dir     string        // absolute, must exist
 	Env     []string      // nil: Environ()
 	Timeout time.Duration // 0: none
-	// SpillDir is where output that is too long for memory goes, in a file of its own; made when needed. Empty: the
-	// middle is lost, and the result says so.
+	// SpillDir is the folder for a file with the whole output, if that is too long to be returned. It is created when needed. Empty:
+	// the middle of long output is lost, and Output.SpillErr says so.
 	SpillDir string
-	// OnOutput hears of new output, with the last LiveOutput bytes of it made readable, at most ten times a second
-	// and once at the end.
+	// OnOutput, if set, is called with the readable end of the output so far, at most LiveOutput characters: while output comes, at
+	// most ten times a second, and once at the end.
 	OnOutput func(tail string)
-	// Raw gets all output as it was printed, control codes included, in order; it must not keep the bytes, nor block.
+	// Raw, if set, is called with all output in order, control codes included. It must neither keep the bytes nor block.
 	Raw func(output []byte)
-	// Sandbox, when set, is what the command may do.
+	// Sandbox, if set, limits what the command can write and reach.
 	Sandbox *sandbox.Box
-	// Contained, when set, is what the command may read: it runs contained, since the person was not asked about it. It excludes
-	// Sandbox.
+	// Contained, if set, says what the command may read. The command then runs contained, since it runs without approval. Sandbox
+	// must be nil.
 	Contained *sandbox.ContainOptions
-	// Stdin, when set, is the command's input; it is closed when the command ends.
+	// Stdin, if set, is the command's input; only an *os.File is used. It is closed when the command ends.
 	Stdin io.ReadCloser
-	// PTY runs it on a pseudo-terminal, for programs that talk to a person: both outputs and the input are that. Only
-	// for Background, whose Input types into it.
+	// PTY runs the command on a pseudo-terminal, which is its input and both outputs, for programs that talk to a person. Only
+	// Background supports it; BackgroundJob.Input types into the terminal.
 	PTY bool
 }
 
-// LiveOutput is how much of the output OnOutput gets, in characters; OpenCode's figure.
+// LiveOutput is the most that OnOutput gets, in characters. OpenCode uses the same number.
 const LiveOutput = 30_000
 
 // Outcome is how a command ended.
@@ -66,50 +66,49 @@ type Outcome struct {
 	Signal   string // name of the signal that ended it
 	TimedOut bool
 	Canceled bool
-	Left     int // processes it left running in the background
-	// Kept is the place that containment kept the command from, when it failed over that; empty otherwise.
+	Left     int // number of processes that it left running
+	// Kept is the path that containment did not let the command use, if that seems to be why it failed; else empty.
 	Kept string
 	Took time.Duration
 }
 
-// ForSandbox is what the sandbox looks at to say whether it stopped the command.
-// Of long output the middle is not looked at.
+// ForSandbox returns what package sandbox needs to tell whether a restriction made the command fail. Of long output it has the
+// beginning and the end.
 func (o Outcome) ForSandbox() sandbox.Result {
 	return sandbox.Result{Exit: o.Exit, Canceled: o.Canceled, Output: o.Output.Head + "\n" + o.Output.Tail}
 }
 
-// Runner runs commands and knows what they left behind. The zero value is ready.
-// Close must be called: processes in the background would otherwise outlive the session.
+// Runner runs commands and keeps track of the processes that they leave running. The zero value is ready. Callers must call Close,
+// or these processes outlive the session.
 type Runner struct {
 	mu    sync.Mutex
-	jobs  map[*job]bool // running, or with processes left; guarded by mu
-	cells cells         // of contained commands
+	jobs  map[*job]bool // those with a process that still runs; guarded by mu
+	cells cells         // start contained commands
 	wg    sync.WaitGroup
 }
 
-// job is one command with all processes that descend from it.
-// It is in Runner.jobs from its start until gone.
+// job is one command with all processes that descend from it. It is in Runner.jobs from its start until gone is called.
 type job struct {
 	family *guard.Family
 	cmd    *exec.Cmd
 	pid    int
-	done   chan struct{} // the shell has ended
-	gone   func()        // called when nothing of it is left
+	done   chan struct{} // closed when the shell has ended
+	gone   func()        // removes the job from its runner; called when no process of it is left
 	box    *sandbox.Box  // nil: none
 	cell   *cell         // nil: not contained
-	exited sync.Once     // from its cell
+	exited sync.Once     // calls cells.leave once
 	tty    bool          // its standard input becomes its terminal
-	hand   *os.File      // our end of its pseudo-terminal; closed with its output
+	hand   *os.File      // Pillion's end of its pseudo-terminal; the collector closes it
 
 	mu   sync.Mutex
-	seen map[int]bool // processes found to belong to it; guarded by mu
+	seen map[int]bool // ids of the processes found to belong to it; guarded by mu
 }
 
-// Run runs a command to its end, its time limit or the end of ctx, whichever is first. It returns when the shell
-// exits, even if something it started keeps the output open; that is counted in Left and ended by Close. After a
-// time-out nothing is left. After a cancel Run returns at once and what is left gets Grace to end, then is killed.
+// Run runs a command until it ends, its time limit is over or ctx is done, whichever comes first. It returns when the shell exits, even
+// if processes that the shell started still run and keep the output open: Left counts them, and Close ends them. After the time limit
+// Run ends all processes before it returns. If ctx is done, Run returns at once, and the processes get TERM, then KILL after Grace.
 //
-// The error is for commands that could not be started; how a command fails is in the Outcome.
+// An error means that the command could not be started. How a command failed is in the Outcome.
 func (r *Runner) Run(ctx context.Context, c Command) (Outcome, error) {
 	if err := ctx.Err(); err != nil {
 		return Outcome{Exit: -1, Canceled: true}, nil
@@ -132,7 +131,7 @@ func (r *Runner) Run(ctx context.Context, c Command) (Outcome, error) {
 	case <-limit:
 		res.TimedOut = true
 		r.end(j)
-	// The person wants the prompt back at once, so the wait for the processes continues in the background; Close waits for it.
+	// The user wants to type the next prompt at once, so another goroutine ends the processes. Close waits for it.
 	case <-ctx.Done():
 		res.Canceled = true
 		j.signal(termSignal)
@@ -145,7 +144,7 @@ func (r *Runner) Run(ctx context.Context, c Command) (Outcome, error) {
 	if !res.Canceled {
 		<-j.done
 		res.Exit, res.Signal = exitOf(j.cmd.ProcessState)
-		// The shell may have trapped TERM and returned 0: that is not a success.
+		// A shell that traps TERM may exit with 0 all the same, which is not a success.
 		if res.TimedOut {
 			res.Exit = -1
 		}
@@ -161,8 +160,8 @@ func (r *Runner) Run(ctx context.Context, c Command) (Outcome, error) {
 	return res, nil
 }
 
-// start starts the shell with both outputs on one pipe, so that they arrive in order.
-// The caller owns the job: it must call end or leave, or the processes stay until Close.
+// start starts the shell with both outputs on one pipe, so that they arrive in order. The caller must call end or leave for the job, or
+// its processes run until Close.
 func (r *Runner) start(c Command) (*job, *collector, error) {
 	shell := c.Shell
 	if shell == "" {
@@ -171,7 +170,7 @@ func (r *Runner) start(c Command) (*job, *collector, error) {
 			return nil, nil, err
 		}
 	}
-	// Checked here for the sake of the message: a failed chdir in the child would read "no such file" and seem to mean the shell.
+	// Checked here for a clear message: exec reports a failed chdir as "no such file", which seems to mean the shell.
 	info, err := os.Stat(c.Dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -190,7 +189,7 @@ func (r *Runner) start(c Command) (*job, *collector, error) {
 	var helperEnd *os.File
 	if c.Sandbox != nil {
 		helperEnd = c.Sandbox.ForHelper()
-		defer helperEnd.Close() // of nil too: it then does nothing
+		defer helperEnd.Close() // a nil *os.File returns an error and does nothing
 		if name, args, err = c.Sandbox.Argv(name, args); err != nil {
 			pr.Close()
 			pw.Close()
@@ -219,12 +218,12 @@ func (r *Runner) start(c Command) (*job, *collector, error) {
 	if j.cell != nil {
 		cmd.Env = j.cell.contained.Environ(cmd.Env)
 	}
-	// The capped slice makes append copy: Env belongs to the caller. PWD, so that pwd prints the path as given, with its links.
+	// The capped slice makes append copy, since Env belongs to the caller. With PWD set, pwd prints the path with its symbolic links.
 	cmd.Env = append(cmd.Env[:len(cmd.Env):len(cmd.Env)], j.family.Env(), "PWD="+c.Dir)
 	if f, ok := c.Stdin.(*os.File); ok {
 		cmd.Stdin = f
 	}
-	if c.PTY { // a person can type there, so editors and pagers work
+	if c.PTY { // editors and pagers work on a terminal, so noEditor and cat are taken out
 		cmd.Env = cleaned(cmd.Env, withEditors...)
 		cmd.Stdin, j.tty, j.hand = pw, true, pr
 		cmd.Env = append(cmd.Env, "TERM=xterm-256color")
@@ -235,9 +234,9 @@ func (r *Runner) start(c Command) (*job, *collector, error) {
 	j.cmd = cmd
 	err = spawn(j)
 	if c.Sandbox != nil {
-		c.Sandbox.Supervise() // also after a failed start: it ends then
+		c.Sandbox.Supervise() // also after a failed start: its goroutine then ends
 	}
-	// Only the command holds the writing end from here on, so the reader sees its end.
+	// From here on only the command's processes hold the writing end, so the reader gets EOF when they have closed it.
 	pw.Close()
 	if err != nil {
 		pr.Close()
@@ -263,7 +262,7 @@ func (r *Runner) start(c Command) (*job, *collector, error) {
 	go func() { defer r.wg.Done(); out.read() }()
 	go func() {
 		defer r.wg.Done()
-		_ = j.cmd.Wait() // how it ended is in ProcessState; it may have been started again
+		_ = j.cmd.Wait() // the result is in ProcessState
 		if c.Stdin != nil {
 			c.Stdin.Close()
 		}
@@ -272,8 +271,8 @@ func (r *Runner) start(c Command) (*job, *collector, error) {
 	return j, out, nil
 }
 
-// outputs are where a command prints, and where that is read.
-// The caller closes theirs after the start, and the collector closes ours.
+// outputs opens the pipe or pseudo-terminal that a command prints to: the command gets theirs, the collector reads from ours. The
+// caller closes theirs after the start, and the collector closes ours.
 func outputs(terminal bool) (ours, theirs *os.File, err error) {
 	if terminal {
 		if ours, theirs, err = openPTY(); err != nil {
@@ -288,8 +287,8 @@ func outputs(terminal bool) (ours, theirs *os.File, err error) {
 	return ours, theirs, nil
 }
 
-// add remembers a job that has been started.
-// gone may run more than once and from several goroutines; the cell is left only once.
+// add puts a started job into r.jobs and sets gone. gone may be called more than once and by several goroutines, so j.exited makes sure
+// that the cell is left only once.
 func (r *Runner) add(j *job) {
 	r.mu.Lock()
 	if r.jobs == nil {
@@ -311,18 +310,17 @@ func (r *Runner) add(j *job) {
 	}
 }
 
-// end makes sure that nothing of a job is left.
-// It blocks until the shell has been waited for.
+// end kills all processes of a job, and returns when the shell has ended.
 func (r *Runner) end(j *job) {
 	j.kill()
 	<-j.done
 	j.gone()
 }
 
-// leave forgets a job that has nothing running any more, and counts what is.
+// leave counts the processes of a job that still run after its shell has ended. If there are none, it removes the job.
 func (r *Runner) leave(j *job) int {
 	left := 0
-	// A contained command cannot leave its control group: where that is empty, no look through /proc is needed.
+	// A contained command cannot leave its control group. If that is empty, /proc need not be searched.
 	if j.cell == nil || !j.cell.limit.Idle() {
 		left = j.left()
 	}
@@ -332,8 +330,7 @@ func (r *Runner) leave(j *job) int {
 	return left
 }
 
-// Close ends everything that commands left running and waits for it.
-// Processes die in parallel: each may take the whole of Grace.
+// Close ends all processes that commands left running, and waits for them. It ends jobs in parallel, since each may take Grace.
 func (r *Runner) Close() {
 	r.mu.Lock()
 	var jobs []*job
@@ -350,30 +347,30 @@ func (r *Runner) Close() {
 	r.cells.close()
 }
 
-// noEditor is the editor of commands: there is no terminal to edit in, and vim without one waits for ever. It says so
-// and fails, so that git commit without -m ends with a reason. A list of commits to rebase is taken as it is.
+// noEditor is the editor that commands get. They have no terminal, and vim would wait forever without one. noEditor prints what to do
+// and fails, so that git commit without -m ends with a reason. For the list of commits of a rebase the editor is ":", which
+// accepts the list unchanged.
 const noEditor = `sh -c 'echo "no editor can be used in this command: give the text as an argument (git commit -m, git rebase without -i)" >&2; exit 1' --`
 
-// Environ is the environment that commands get: that of this program without keys, without what makes bash read or run
-// more than the command, and without editors, pagers and questions that wait for an answer. Git takes no optional
-// locks: it does not get in the way of the person's own git, and no hook runs after git status.
-// Without GIT_TERMINAL_PROMPT=0 a git fetch over https would wait for a password until the time limit.
+// Environ returns the environment that commands get. It is env without API keys and without variables that make bash read or run more
+// than the command. Editors, pagers and prompts would wait for a person, so they are turned off: without GIT_TERMINAL_PROMPT=0, git
+// fetch over https would wait for a password until the time limit. With GIT_OPTIONAL_LOCKS=0, git status does not lock out the
+// user's own Git, and runs no hook.
 func Environ(env []string) []string {
 	return append(cleaned(guard.WithoutKeys(env, guard.Bash, "bash"), withEditors...), "PILLION=1", "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "PAGER=cat", "GIT_PAGER=cat", "MANPAGER=cat",
 		"EDITOR="+noEditor, "VISUAL="+noEditor, "GIT_EDITOR="+noEditor, "GIT_SEQUENCE_EDITOR=:")
 }
 
-// withEditors are the variables by which programs find an editor or a pager.
-// The agent's commands get them replaced; the person's own terminals keep theirs.
+// withEditors are the variables by which programs find an editor or a pager. Environ replaces them; the user's own terminals keep them.
 var withEditors = []string{"GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "EDITOR", "VISUAL", "PAGER", "GIT_PAGER", "MANPAGER"}
 
-// personEnviron is the environment of the person's own terminals: theirs, keys, editors and pagers included.
+// personEnviron returns the environment of the user's own terminals. It keeps API keys, editors and pagers.
 func personEnviron(env []string) []string { return append(cleaned(env), "PILLION=1") }
 
-// cleaned takes out of an environment what makes bash read or run more than the command, and more variables by name.
-// BASH_ENV and ENV name a file that a shell reads first, SHELLOPTS and BASHOPTS switch options on, CDPATH and GLOBIGNORE change
-// what cd and wildcards find, PS4 is expanded in traces, BASH_FUNC_… are functions that take the place of programs (bash(1)).
-// The analysis of the command assumes that none of them is set.
+// cleaned returns an environment without the variables that make bash read or run more than the command, and without those named by
+// more. BASH_ENV and ENV name a file that a shell reads first, SHELLOPTS and BASHOPTS turn options on, CDPATH and GLOBIGNORE change
+// what cd and wildcards find, PS4 is expanded in traces, BASH_FUNC_… defines functions that replace programs (bash(1)). The analysis
+// of a command assumes that none of these is set.
 func cleaned(env []string, more ...string) []string {
 	out := make([]string, 0, len(env)+12)
 	for _, e := range env {
@@ -390,9 +387,9 @@ func cleaned(env []string, more ...string) []string {
 	return out
 }
 
-// Detect finds the shell: the configured one, else bash, since commands are written and analysed as bash; else the
-// person's own or sh. fish, nu and other shells with a grammar of their own are never taken by themselves.
-// The error says what to install or to configure.
+// Detect returns the path of the shell for commands: the configured one, else bash, since commands are written and analyzed as bash,
+// else the user's own shell or sh. It never chooses fish, nu or another shell with a different grammar unless that is configured. The
+// error says what to install or configure.
 func Detect(configured string) (string, error) {
 	if configured != "" {
 		p, err := exec.LookPath(configured)
@@ -416,8 +413,8 @@ func Detect(configured string) (string, error) {
 	return "", errors.New("no shell found; install bash or set shell in the configuration")
 }
 
-// Bash reports whether a shell reads commands as the analysis does.
-// Where it does not, the caller must treat every command as opaque. The smaller shells read a part of bash's language.
+// Bash reports that a shell parses commands as the analysis does: it is bash, or one of the smaller shells, whose languages are parts of
+// bash's. For any other shell the caller must treat every command as opaque.
 func Bash(shell string) bool {
 	switch strings.TrimSuffix(filepath.Base(shell), ".exe") {
 	case "bash", "sh", "dash", "ash":

@@ -7,16 +7,16 @@ import (
 	"syscall"
 )
 
-// termSignal asks a process to end; KILL follows after Grace.
+// termSignal asks a process to end. KILL follows after Grace.
 const termSignal = syscall.SIGTERM
 
 // otherShells are tried when neither bash nor the person's own shell is found.
 var otherShells = []string{"zsh", "/bin/sh", "sh"}
 
-// shellArgs make a shell run text; -c is in POSIX, so every shell here takes it.
+// shellArgs returns the arguments with which a shell runs text. POSIX specifies -c, and every shell that Detect chooses has it.
 func shellArgs(_, text string) []string { return []string{"-c", text} }
 
-// exitOf tells an exit code from a signal.
+// exitOf returns the exit code, or -1 and the name of the signal that ended the process.
 func exitOf(s *os.ProcessState) (code int, signal string) {
 	if s == nil {
 		return -1, ""
@@ -27,9 +27,8 @@ func exitOf(s *os.ProcessState) (code int, signal string) {
 	return s.ExitCode(), ""
 }
 
-// readNow reads what is in the pipe without waiting; 0 when there is nothing.
-// It reads the descriptor directly, since os.File would wait; the pipe is in non-blocking mode.
-// Nothing else reads the pipe at that moment: only the collector's one goroutine calls it.
+// readNow reads what is in the pipe and does not block. It returns the number of bytes; 0 or less means none. It reads the descriptor,
+// which is in non-blocking mode, because File.Read would wait. Only collector.read calls it, so nothing else reads the pipe meanwhile.
 func readNow(f *os.File, buf []byte) int {
 	conn, err := f.SyscallConn()
 	if err != nil {

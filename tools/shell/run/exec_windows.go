@@ -9,13 +9,15 @@ import (
 	"syscall"
 )
 
-// Windows has no TERM; signal ignores which one it is given.
+// termSignal is what Run passes to signal, which ignores it here: Windows has no TERM.
 const termSignal = syscall.SIGTERM
 
-// Git for Windows brings a bash; cmd is the last resort, and its commands are always asked since they are not bash.
+// otherShells are tried when Detect finds neither bash nor the user's own shell: the bash that comes with Git for Windows, then cmd, for
+// which each command needs approval (see Bash).
 var otherShells = []string{`C:\Program Files\Git\bin\bash.exe`, "cmd.exe"}
 
-// /d runs no AutoRun command of the registry, /s takes the outer quotes away and nothing else.
+// shellArgs returns the arguments with which a shell runs text. For cmd, /d turns off AutoRun commands of the registry, and /s makes it
+// remove only the outer quotes of text.
 func shellArgs(shell, text string) []string {
 	if strings.EqualFold(filepath.Base(shell), "cmd.exe") {
 		return []string{"/d", "/s", "/c", text}
@@ -23,7 +25,7 @@ func shellArgs(shell, text string) []string {
 	return []string{"-c", text}
 }
 
-// exitOf never names a signal: Windows has none.
+// exitOf returns the exit code. Windows has no signals, so signal is always empty.
 func exitOf(s *os.ProcessState) (code int, signal string) {
 	if s == nil {
 		return -1, ""
@@ -31,7 +33,7 @@ func exitOf(s *os.ProcessState) (code int, signal string) {
 	return s.ExitCode(), ""
 }
 
-// readNow cannot look into a pipe without waiting here; what is unread when the shell ends is lost.
+// readNow always returns 0, because it could not read a pipe without blocking here. What is unread when the shell ends is lost.
 func readNow(*os.File, []byte) int { return 0 }
 
 // spawn starts the shell in a process group of its own, so that a Ctrl+C for this program does not reach it.
@@ -44,16 +46,16 @@ func spawn(j *job) error {
 	return nil
 }
 
-// signal ends the job whatever the signal is.
+// signal kills the job, whatever the signal.
 func (j *job) signal(syscall.Signal) { j.kill() }
 
-// taskkill /T ends the process and its children; what has left that tree is not found.
+// kill ends the shell and its descendants by taskkill /T. It does not find processes that are no longer in that tree.
 func (j *job) kill() {
 	_ = exec.Command("taskkill", "/T", "/F", "/PID", strconv.Itoa(j.pid)).Run()
 }
 
-// left cannot be known here.
+// left is always 0: processes that a command left running cannot be found here.
 func (j *job) left() int { return 0 }
 
-// watchTasks is never called: no command is contained here.
+// watchTasks is never called, because commands cannot be contained here.
 func (j *job) watchTasks(int, func() bool) {}

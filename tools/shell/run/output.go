@@ -15,49 +15,49 @@ import (
 )
 
 const (
-	// The ring must hold at least maxWhole: openSpill starts the file from it, and result returns from it.
+	// tailSize must be at least maxWhole: up to that size, openSpill and result take the whole output from the ring.
 	headSize = 20 << 10 // bytes kept from the start of long output
-	tailSize = 64 << 10 // bytes kept from its end
-	// MaxSpill bounds the file that holds the whole output, in bytes: a command that prints without end must not fill the disk.
+	tailSize = 64 << 10 // bytes kept from the end
+	// MaxSpill is the largest size of the file for the whole output, in bytes, so that a command that prints forever does not fill the disk.
 	MaxSpill = 4 << 30
 )
 
 // Output is what a command printed. Head is all of it when Truncated is false.
-// Cut is then 0 and Tail empty.
+// Tail is then empty, and Cut is 0.
 type Output struct {
 	Head, Tail string // made readable: no control codes, valid UTF-8
 	Truncated  bool
-	Bytes      int64  // printed in all
+	Bytes      int64  // bytes printed in all
 	Cut        int64  // bytes between Head and Tail
-	Path       string // file with the whole, as printed; empty when it was not needed or could not be written
-	SpillErr   string // why Path is empty or its file not complete
+	Path       string // file with all bytes as printed; empty if Head is all of it, or the file could not be created
+	SpillErr   string // why there is no file although Truncated is true, or why it is not complete
 }
 
-// collector reads the command's output into bounded memory and, when that is not enough, a file. The fields below mu are
-// guarded by it. One goroutine reads; any number of others may ask for the output meanwhile.
+// collector reads the output of a command. It keeps the beginning and the end in memory; longer output also goes to a file. One
+// goroutine calls read, and any number of others may ask for the output meanwhile. The fields below mu are guarded by it.
 type collector struct {
 	pipe *os.File
 	dir  string
-	end  chan struct{} // the reader has read all there was when the shell ended
+	end  chan struct{} // closed when all output from before the end of the shell has been read
 
 	mu      sync.Mutex
 	head    []byte   // the first headSize bytes
 	ring    []byte   // the last tailSize bytes, as a ring once full
-	at      int      // where the ring's oldest byte is
+	at      int      // index of the oldest byte in ring
 	total   int64    // bytes printed so far
 	file    *os.File // nil before openSpill and after settle
 	writer  *bufio.Writer
-	path    string        // of the file; stays when it is closed
+	path    string        // of the file; kept after the file is closed
 	failed  string        // why the file is missing or not complete, for the model
-	settled bool          // what comes now is not the command's any more
-	changed bool          // something came since report looked
-	waiting chan struct{} // closed when more comes; nil: no one asked for it
-	most    int64         // bytes the file may hold
-	raw     func([]byte)  // gets everything as it was printed; may be nil
+	settled bool          // later output is not the command's and is discarded
+	changed bool          // new output since the last call by report
+	waiting chan struct{} // closed when more output comes; nil: nobody waits
+	most    int64         // largest size of the file, in bytes
+	raw     func([]byte)  // Command.Raw; may be nil
 }
 
-// newCollector makes a collector for one end of a pipe or pseudo-terminal, which it closes. A contained command runs without a
-// question, so it may fill less of the disk.
+// newCollector makes a collector that reads from pipe, a pipe or a pseudo-terminal, and closes it. A contained command runs without
+// approval, so it may use less of the disk.
 func newCollector(pipe *os.File, c Command) *collector {
 	most := int64(MaxSpill)
 	if c.Contained != nil {
@@ -66,8 +66,7 @@ func newCollector(pipe *os.File, c Command) *collector {
 	return &collector{pipe: pipe, dir: c.SpillDir, most: most, raw: c.Raw, end: make(chan struct{})}
 }
 
-// read takes all output until the last holder of the pipe closes it.
-// It closes end once, when all that the command itself printed has been read.
+// read reads all output until the last process closes the pipe. It closes end as soon as it has read what the command itself printed.
 func (c *collector) read() {
 	defer c.pipe.Close()
 	buf := make([]byte, 32<<10)
@@ -85,11 +84,11 @@ func (c *collector) read() {
 		switch {
 		case err == nil:
 		case errors.Is(err, os.ErrDeadlineExceeded):
-			// The shell has ended. What it printed is in the pipe; what others print later is thrown away, so that
-			// they don't die of a closed pipe.
+			// The shell has ended. Its last output is still in the pipe. What other processes print later is read and discarded, since
+			// closing the pipe would end them with SIGPIPE.
 			_ = c.pipe.SetReadDeadline(time.Time{})
-			// One megabyte is the most that a pipe holds by default (pipe(7), pipe-max-size). The bound keeps a background process that
-			// prints without end from holding the command up.
+			// One megabyte is the most that a pipe holds by default (pipe(7), pipe-max-size). With this limit, a background process that
+			// prints forever cannot delay the end of the command.
 			for got := 0; got < 1<<20; {
 				n := readNow(c.pipe, buf)
 				if n <= 0 {
@@ -107,10 +106,10 @@ func (c *collector) read() {
 	}
 }
 
-// settle waits until all output of a command that has ended is read, and closes the file. With now it does not wait: after a
-// cancel the person wants the prompt back. What comes later belongs to processes in the background and is thrown away.
+// settle waits until all output of a command that has ended is read, and closes the file. Output that comes later is from background
+// processes and is discarded. With now it does not wait, since after a cancel the user wants to type the next prompt.
 func (c *collector) settle(now bool) {
-	// A deadline in the past wakes read, which may wait for a pipe that a background process keeps open.
+	// A deadline in the past wakes read, which would wait as long as a background process keeps the pipe open.
 	_ = c.pipe.SetReadDeadline(time.Unix(1, 0))
 	if !now {
 		<-c.end
@@ -129,7 +128,7 @@ func (c *collector) settle(now bool) {
 	}
 }
 
-// add takes the next bytes. raw is called with mu held, which is why it must not block.
+// add takes the next bytes of the output. It calls raw with mu held, so raw must not block.
 func (c *collector) add(p []byte) {
 	if len(p) == 0 {
 		return
@@ -147,7 +146,7 @@ func (c *collector) add(p []byte) {
 		close(c.waiting)
 		c.waiting = nil
 	}
-	// From here on the output is too long to be given back whole. What came before is still in the ring.
+	// With p the output becomes too long to be returned whole. All that came before p is still in the ring.
 	if c.total <= maxWhole && c.total+int64(len(p)) > maxWhole && c.path == "" && c.failed == "" {
 		c.openSpill()
 	}
@@ -165,7 +164,7 @@ func (c *collector) add(p []byte) {
 	c.keep(p)
 }
 
-// keep adds to the ring of the last bytes. Called with mu held.
+// keep adds p to the ring. Called with mu held.
 func (c *collector) keep(p []byte) {
 	if len(p) > tailSize {
 		p = p[len(p)-tailSize:]
@@ -182,14 +181,13 @@ func (c *collector) keep(p []byte) {
 	}
 }
 
-// last is the ring in order.
-// Called with mu held; the result is a copy.
+// last returns a copy of the bytes in the ring, the oldest first. Called with mu held.
 func (c *collector) last() []byte {
 	return append(append(make([]byte, 0, len(c.ring)), c.ring[c.at:]...), c.ring[:c.at]...)
 }
 
-// openSpill starts the file with what was printed so far, which is all in the ring.
-// Mode 0600 and 0700: output may hold what the person alone may read. Called with mu held.
+// openSpill creates the file and writes what was printed so far, all of which is still in the ring. Only the user may read the file and
+// its folder, because output may contain secrets. Called with mu held.
 func (c *collector) openSpill() {
 	if c.dir == "" {
 		c.failed = "there is no place to keep it"
@@ -198,7 +196,7 @@ func (c *collector) openSpill() {
 	err := os.MkdirAll(c.dir, 0o700)
 	var f *os.File
 	if err == nil {
-		f, err = os.CreateTemp(c.dir, "tool_bash_*.txt") // the prefix by which old ones are swept
+		f, err = os.CreateTemp(c.dir, "tool_bash_*.txt") // package tools deletes old files with the prefix tool_
 	}
 	if err != nil {
 		c.failed = "it could not be saved: " + err.Error()
@@ -210,15 +208,14 @@ func (c *collector) openSpill() {
 	}
 }
 
-// maxWhole is the output that is given back whole, in bytes: the one cap of all tools. tailSize must not be smaller, see
-// headSize.
+// maxWhole is the most output that is returned whole, in bytes; all tools have this limit. tailSize must not be smaller.
 const maxWhole = 50 << 10
 
-// maxLines is the same in lines.
+// maxLines is the most output that is returned whole, in lines.
 const maxLines = 2000
 
-// result is what Run returns: all output, or at most a third of maxLines from the beginning and the rest from the end. The
-// end gets more because it usually says why a command failed.
+// result returns all output, if it is within maxWhole and maxLines, else its beginning and its end. The beginning gets at most a third
+// of maxLines; the end gets more, because it usually says why a command failed.
 func (c *collector) result() Output {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -229,7 +226,7 @@ func (c *collector) result() Output {
 			out.Head = visible.Output(all)
 			return out
 		}
-		// Many short lines: the file is written now.
+		// Few bytes but too many lines, so add has not created the file.
 		c.settled = true
 		c.openSpill()
 		if c.file != nil {
@@ -244,7 +241,7 @@ func (c *collector) result() Output {
 	out.Truncated = true
 	head := firstLines(c.head[:min(len(c.head), headSize)], maxLines/3)
 	tail := all[max(0, len(all)-(maxWhole-headSize)):]
-	// With just over maxWhole bytes the two parts meet; nothing is shown twice.
+	// With little more than maxWhole bytes the two parts overlap. The overlap is shown once.
 	if overlap := int64(len(head)) + int64(len(tail)) - c.total; overlap > 0 {
 		tail = tail[overlap:]
 	}
@@ -265,8 +262,8 @@ func lines(p []byte) int {
 	return n
 }
 
-// firstLines cuts at a line's end, unless there is none.
-// The result shares p's memory.
+// firstLines returns at most the first n lines of p, without an incomplete line at the end. If a very long line leaves less than half
+// of p to whole lines, it returns all of p. The result shares the memory of p.
 func firstLines(p []byte, n int) []byte {
 	end := 0
 	for i, b := range p {
@@ -278,12 +275,13 @@ func firstLines(p []byte, n int) []byte {
 		}
 	}
 	if end < len(p)/2 && n > 0 {
-		return p // one very long line: cut inside it
+		return p // a very long line is cut
 	}
 	return p[:end]
 }
 
-// lastLines returns at most n lines, beginning with a whole one where there is one in the first half.
+// lastLines returns at most the last n lines of p. It drops the first line, which is probably incomplete, unless that is more than half
+// of p.
 func lastLines(p []byte, n int) []byte {
 	for i := len(p) - 2; i >= 0; i-- {
 		if p[i] == '\n' {
@@ -292,7 +290,7 @@ func lastLines(p []byte, n int) []byte {
 			}
 		}
 	}
-	// The first line is probably cut.
+	// p begins somewhere in the output, so its first line is probably incomplete.
 	for i, b := range p {
 		if b == '\n' && i < len(p)/2 {
 			return p[i+1:]
@@ -301,14 +299,14 @@ func lastLines(p []byte, n int) []byte {
 	return p
 }
 
-// tail is the readable end of the output so far, at most n characters, with "..." in front when something is missing.
+// tail returns the readable end of the output so far, at most n characters, with "..." before it if something is left out.
 func (c *collector) tail(n int) string {
 	c.mu.Lock()
 	raw := c.last()
 	cut := c.total > int64(len(raw))
 	c.mu.Unlock()
 	text := []rune(visible.Output(raw))
-	// 5 characters are those of the "..." line that is put in front.
+	// 5 characters for "...\n\n".
 	if len(text) > n-5 {
 		text, cut = text[len(text)-(n-5):], true
 	}
@@ -318,8 +316,8 @@ func (c *collector) tail(n int) string {
 	return string(text)
 }
 
-// report calls f while output comes, at most ten times a second. The function it returns stops it.
-// f is called from one goroutine, never after stop has returned.
+// report calls f with the tail while output comes, at most ten times a second, from one goroutine, until stop is called. After stop has
+// returned, f is not called again.
 func (c *collector) report(f func(string)) (stop func()) {
 	if f == nil {
 		return func() {}

@@ -9,8 +9,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/shell/visible"
 )
 
-// more is closed when something is printed after this call.
-// One channel serves all that wait.
+// more returns a channel that is closed when the next output comes. All callers that wait get the same channel.
 func (c *collector) more() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -20,8 +19,8 @@ func (c *collector) more() <-chan struct{} {
 	return c.waiting
 }
 
-// fresh is how many bytes since would give after the first n. It leaves out what since would hold back: await must not return
-// for half a character, which Look would then not show.
+// fresh is how many bytes since would return for n before the command has ended. Bytes that since would hold back do not count:
+// otherwise await would return for half a character, and Look would show nothing.
 func (c *collector) fresh(n int64) int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -32,10 +31,9 @@ func (c *collector) fresh(n int64) int64 {
 	return c.total - n - int64(unfinished(all[len(all)-int(min(c.total-n, int64(len(all)))):]))
 }
 
-// since is what was printed after the first n bytes, in the shape and with the limits of result, and how many bytes
-// have been printed then. Unless the command has ended, a character or an escape sequence that may continue is left for
-// the next time.
-// The caller keeps the second result and passes it as n the next time; n counts bytes as printed, before they are made readable.
+// since returns the output after the first n bytes, cut as by result, and the n for the next call. Until the command has ended, it
+// holds back an incomplete character or escape sequence at the end, which the next call returns. n counts bytes as printed, not
+// as made readable.
 func (c *collector) since(n int64, ended bool) (Output, int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -46,7 +44,7 @@ func (c *collector) since(n int64, ended bool) (Output, int64) {
 		all, next = all[:len(all)-held], next-int64(held)
 	}
 	fresh := next - n
-	start := next - int64(len(all)) // where the kept end begins
+	start := next - int64(len(all)) // offset in the output of the first byte in all
 	out := Output{Bytes: fresh}
 	if fresh <= maxWhole {
 		part := all[int64(len(all))-fresh:]
@@ -55,11 +53,11 @@ func (c *collector) since(n int64, ended bool) (Output, int64) {
 			return out, next
 		}
 	}
-	// Too much to show whole: the model is given the path, so the file must hold all that it is told of.
+	// Too long to be returned whole: the model gets the path of the file, so all output so far must be in it.
 	c.saveNow()
 	out.Truncated, out.Path, out.SpillErr = true, c.path, c.failed
 	var head []byte
-	// The beginning of what is new is in the ring, in the kept head, or only in the file.
+	// The beginning of the new output is in the ring, in head, or only in the file.
 	switch {
 	case n >= start:
 		head = all[n-start:]
@@ -79,7 +77,7 @@ func (c *collector) since(n int64, ended bool) (Output, int64) {
 	return out, next
 }
 
-// saveNow brings the file up to what was printed so far; it is made when short lines are too many to show.
+// saveNow writes all output so far to the file. It creates the file if add has not, because the output has few bytes but too many lines.
 // Called with mu held.
 func (c *collector) saveNow() {
 	if c.path == "" && c.failed == "" && c.total <= maxWhole {
@@ -97,8 +95,8 @@ func (c *collector) saveNow() {
 	}
 }
 
-// readAt reads headSize bytes of the saved output; nothing when they are not there.
-// An error is not reported: the caller then shows the end only.
+// readAt reads at most headSize bytes of the file from offset on. After an error it returns nil, and the caller shows only the end of the
+// output.
 func readAt(path string, offset int64) []byte {
 	if path == "" {
 		return nil
@@ -116,10 +114,10 @@ func readAt(path string, offset int64) []byte {
 	return buf[:n]
 }
 
-// unfinished is how many bytes at the end may be the start of something longer.
-// Shown at once, half a character would become U+FFFD, and half an escape sequence would be printed as text.
+// unfinished is how many bytes at the end of p are an incomplete character or escape sequence. If they were shown at once, half a
+// character would become U+FFFD, and half an escape sequence would appear as text.
 func unfinished(p []byte) int {
-	const longest = 64 // bytes of an escape sequence that is waited for; a longer one is shown as it comes
+	const longest = 64 // bytes; a longer escape sequence is not held back
 	if at := bytes.LastIndexByte(p[max(0, len(p)-longest):], 0x1b); at >= 0 {
 		rest := p[max(0, len(p)-longest)+at:]
 		if len(rest) == 1 || visible.EscapeLen(rest) == len(rest) && !endsEscape(rest) {
@@ -137,7 +135,7 @@ func unfinished(p []byte) int {
 	return 0
 }
 
-// endsEscape reports whether a sequence that takes all of p is complete.
+// endsEscape reports that p, which holds one escape sequence from its first byte to its last, is complete.
 func endsEscape(p []byte) bool {
 	last := p[len(p)-1]
 	switch p[1] {

@@ -11,11 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Everything a command starts must be found again, also a process that forked twice, made a session of its own and emptied its
-// environment. It is found by the session that the shell leads, and by the marks of package guard. Orphans become children of this
-// process, which guard makes a subreaper, so none escapes to init and none stays a zombie.
+// A job must find every process that its command started, also one that forked twice, created its own session and emptied its
+// environment. A process belongs to the job if it is in the session that the shell leads, or has the marks of package guard. Orphans
+// become children of this process, which guard makes a subreaper, so that they do not become children of init, and this process
+// can reap them.
 
-// spawn starts the job's shell as the leader of a session of its own, whose number is the shell's process id.
+// spawn starts the job's shell as the leader of a new session. The id of that session is the shell's process id.
 func spawn(j *job) error {
 	j.seen = map[int]bool{}
 	attr := &syscall.SysProcAttr{Setsid: true, Setctty: j.tty}
@@ -36,8 +37,8 @@ type process struct {
 	zombie      bool
 }
 
-// processes lists those of the job that are alive, and reaps those that are not.
-// seen keeps the numbers found before: a zombie has no environment with marks any more and must still be reaped.
+// processes returns the processes of the job that are alive, and reaps zombies of the job that are children of this process. A zombie
+// has no marks any more, so it is recognized by seen, the ids found before.
 func (j *job) processes() []process {
 	dir, err := os.Open("/proc")
 	if err != nil {
@@ -66,12 +67,12 @@ func (j *job) processes() []process {
 		p, ok := readProcess(pid)
 		switch {
 		case !ok || pid == j.pid && p.zombie:
-		// An orphan became our child (subreaper): nobody else would wait for it.
+		// The orphan became a child of this process (subreaper), and nothing else waits for it.
 		case p.zombie && p.parent == me:
 			_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil)
-		case p.zombie: // its parent will see to it
+		case p.zombie: // its parent must reap it
 			j.seen[pid] = true
-		case !known: // another process with a number that was used again
+		case !known: // in seen, but the kernel has given the id to another process
 		default:
 			j.seen[pid] = true
 			ours = append(ours, p)
@@ -80,13 +81,13 @@ func (j *job) processes() []process {
 	return ours
 }
 
-// readProcess reads /proc/PID/stat (proc_pid_stat(5)); false when the process has ended.
+// readProcess reads /proc/PID/stat (proc_pid_stat(5)). It returns false if the process has ended.
 func readProcess(pid int) (process, bool) {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
 		return process{}, false
 	}
-	// pid (name) state ppid pgrp session …; the name may hold anything.
+	// "pid (name) state ppid pgrp session …"; the name may contain blanks and parentheses.
 	i := bytes.LastIndexByte(stat, ')')
 	if i < 0 {
 		return process{}, false
@@ -99,19 +100,19 @@ func readProcess(pid int) (process, bool) {
 	return process{pid, parent, f[0] == "Z" || f[0] == "X"}, true
 }
 
-// signal sends s to all processes of the job. The group of the shell comes first, with one call: during the look through /proc
-// its processes could start more.
+// signal sends s to all processes of the job. The process group of the shell gets it first, with one call, because its processes could
+// start others while /proc is searched.
 func (j *job) signal(s syscall.Signal) {
 	_ = syscall.Kill(-j.pid, s)
 	for _, p := range j.processes() {
 		_ = syscall.Kill(p.pid, s)
 		if s == syscall.SIGTERM {
-			_ = syscall.Kill(p.pid, syscall.SIGCONT) // a stopped process could not hear it
+			_ = syscall.Kill(p.pid, syscall.SIGCONT) // a stopped process handles TERM only after it continues
 		}
 	}
 }
 
-// kill ends all processes of the job: TERM, then KILL after Grace, until none is found.
+// kill ends all processes of the job: it sends TERM, and after Grace KILL until it finds no process.
 func (j *job) kill() {
 	j.signal(syscall.SIGTERM)
 	for end := time.Now().Add(Grace); time.Now().Before(end); {
@@ -120,7 +121,7 @@ func (j *job) kill() {
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	// A process may fork between the look and the signal, so one pass is not enough. After 200 the rest cannot be killed.
+	// A process may fork between the search and the signal, so one pass is not enough. What survives 200 passes cannot be killed.
 	for range 200 {
 		j.signal(syscall.SIGKILL)
 		if len(j.processes()) == 0 {
@@ -130,10 +131,9 @@ func (j *job) kill() {
 	}
 }
 
-// watchTasks ends a job that has more than most processes and threads, where the kernel does not hold such a limit (see
-// sandbox.ProcessLimit). It returns when the job is over. The number of all tasks of the system costs one small read, so
-// the job's own are counted only when that has grown by most. Every 20 ms is often enough: a shell forks a few dozen
-// times in that time.
+// watchTasks kills a job with more than most processes, where the kernel does not enforce sandbox.ProcessLimit. It returns when over
+// reports true. To count the job's processes it would have to search /proc, so it does that only after the number of all tasks in
+// the system, which takes one small read, has grown by most. It checks every 20 ms, in which a shell forks a few dozen times.
 func (j *job) watchTasks(most int, over func() bool) {
 	before := systemTasks()
 	for !over() {
@@ -143,10 +143,10 @@ func (j *job) watchTasks(most int, over func() bool) {
 			continue
 		}
 		if len(j.processes()) <= most {
-			continue // other programs of this system started them
+			continue // other programs have started the new tasks
 		}
 		for len(j.processes()) > 0 && !over() {
-			// Stopped first: what is killed one by one forks again meanwhile.
+			// STOP first: otherwise processes fork again while others are killed.
 			j.signal(syscall.SIGSTOP)
 			j.signal(syscall.SIGKILL)
 		}
@@ -154,14 +154,14 @@ func (j *job) watchTasks(most int, over func() bool) {
 	}
 }
 
-// systemTasks is the number of processes and threads in the system, from /proc/loadavg (proc_loadavg(5)); 0 where it
-// cannot be read.
+// systemTasks is the number of processes and threads in the system, from /proc/loadavg (proc_loadavg(5)). It is 0 if the file cannot be
+// read.
 func systemTasks() int {
 	text, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
 		return 0
 	}
-	// 0.00 0.01 0.05 1/80 11206: the fourth field is running/all.
+	// "0.00 0.01 0.05 1/80 11206": the fourth field is running tasks/all tasks.
 	fields := strings.Fields(string(text))
 	if len(fields) < 4 {
 		return 0
@@ -171,8 +171,8 @@ func systemTasks() int {
 	return n
 }
 
-// left counts the processes that still run after the shell has ended, and starts a wait for each that is our child, so that none
-// stays a zombie.
+// left counts the processes that still run after the shell has ended. For each that is a child of this process it starts reap, so that
+// none stays a zombie.
 func (j *job) left() int {
 	ours := j.processes()
 	me := os.Getpid()
@@ -184,8 +184,8 @@ func (j *job) left() int {
 	return len(ours)
 }
 
-// reap waits for an orphan that became our child, then for those it leaves.
-// Its wait ends with the process, so the goroutine lives as long as what it waits for.
+// reap waits for the end of an orphan that became a child of this process, then for the children that this orphan leaves. When no process
+// of the job is left, it calls gone.
 func (j *job) reap(pid int) {
 	if p, err := os.FindProcess(pid); err == nil {
 		_, _ = p.Wait()

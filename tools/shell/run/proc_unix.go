@@ -7,9 +7,10 @@ import (
 	"time"
 )
 
-// Without /proc only the process group is known: what leaves it on purpose is not found again.
+// Without /proc, only the process group of the shell is known. A process that leaves the group is not found.
 
-// A process with a controlling terminal needs a session; the others get a process group, which is enough to signal them.
+// spawn starts the job's shell. A shell on a terminal gets its own session, since a controlling terminal needs one. Any other shell gets
+// its own process group, which is enough to signal its processes.
 func spawn(j *job) error {
 	j.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: !j.tty, Setsid: j.tty, Setctty: j.tty}
 	if err := j.family.Start(j.cmd); err != nil {
@@ -19,13 +20,13 @@ func spawn(j *job) error {
 	return nil
 }
 
-// signal goes to the whole group: a negative number means that (kill(2)).
+// signal sends s to the whole process group, which a negative id means (kill(2)).
 func (j *job) signal(s syscall.Signal) { _ = syscall.Kill(-j.pid, s) }
 
-// alive reports whether any process of the group is there: signal 0 only checks (kill(2)).
+// alive reports whether the group has a process. Signal 0 only checks that (kill(2)).
 func (j *job) alive() bool { return syscall.Kill(-j.pid, 0) == nil }
 
-// kill gives the group Grace to end after TERM, then kills what is left of it.
+// kill sends TERM to the group, and KILL if a process is left after Grace.
 func (j *job) kill() {
 	j.signal(syscall.SIGTERM)
 	for end := time.Now().Add(Grace); time.Now().Before(end) && j.alive(); {
@@ -36,10 +37,10 @@ func (j *job) kill() {
 	}
 }
 
-// watchTasks is never called: no command is contained here.
+// watchTasks is never called, because commands cannot be contained here.
 func (j *job) watchTasks(int, func() bool) {}
 
-// left cannot count without /proc: 1 stands for "some".
+// left is 1 if any process of the group is left, since processes cannot be counted without /proc.
 func (j *job) left() int {
 	if j.alive() {
 		return 1

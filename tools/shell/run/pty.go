@@ -15,62 +15,61 @@ import (
 	"github.com/pillion-dev/pillion/tools/shell/sandbox"
 )
 
-// TerminalCommand is what to run in a terminal.
+// TerminalCommand describes a terminal to start.
 type TerminalCommand struct {
 	Text       string       // a command line; empty: an interactive shell
 	Shell      string       // path of the shell; empty: the one Detect finds
 	Dir        string       // absolute, must exist
-	Env        []string     // nil: the environment of this program, as personEnviron cleans it
+	Env        []string     // nil: that of this process, changed by personEnviron
 	Rows, Cols int          // 0: 24 by 80
 	Sandbox    *sandbox.Box // nil: none
-	Title      string       // what a person sees; empty: the command line, or the shell's name
+	Title      string       // shown to people; empty: the command line, or the shell's name
 }
 
-// Terminals are what a person can watch running: shells on pseudo-terminals, and the agent's commands (Attach). The zero
-// value is ready. Close ends all with everything that runs in them.
+// Terminals are the terminals that a user can watch: shells on pseudo-terminals (Start), and commands of the agent (Attach). The zero
+// value is ready. Close ends the shells with all processes that run in them.
 //
 //	t, err := terminals.Start(run.TerminalCommand{Dir: dir, Rows: 40, Cols: 120})
 //	stop := t.Subscribe(0, func(data []byte, lost int64) { … })
 //	err = t.Input(ctx, []byte("make\n"))
 type Terminals struct {
-	Max int // how many may run at once; 0: 32
+	Max int // how many shells may run at once; 0: maxTerminals
 
 	runner Runner
 	mu     sync.Mutex
-	open   map[string]*Terminal // guarded by mu; those that have not been forgotten
-	next   int                  // guarded by mu
+	open   map[string]*Terminal // guarded by mu; by id, ended ones included until they are forgotten; nil: being started
+	next   int                  // guarded by mu; the number in the last id
 	closed bool                 // guarded by mu
 }
 
-// Terminal is one session. It is safe for concurrent use.
+// Terminal is one terminal, of a shell or of an attached command. It is safe for concurrent use.
 type Terminal struct {
 	id    string
 	info  TerminalInfo
 	job   *job
-	tty   *os.File // our end; nil for a command without a pseudo-terminal
-	hand  Handles  // what can be done to such a command
+	tty   *os.File // Pillion's end of the pseudo-terminal; nil for an attached command
+	hand  Handles  // of an attached command
 	out   *ring
-	lines lineEnds      // of a command without a pseudo-terminal
-	done  chan struct{} // closed when the shell has ended and nothing of it is left
+	lines lineEnds      // of an attached command without a pseudo-terminal
+	done  chan struct{} // closed when the shell and all its processes have ended
 	all   *Terminals
 
 	input sync.Mutex // one writer at a time
 	ends  sync.Once
-	size  sync.Mutex // no resizing after the end; the size is in info
-	over  bool       // guarded by size
+	size  sync.Mutex // guards over, and the size in info
+	over  bool       // guarded by size; the program has ended, so Resize fails
 
 	exit   int    // set before done is closed
 	signal string // set before done is closed
 }
 
-// ErrTerminalEnded is for input and resizing after the end.
+// ErrTerminalEnded is the error of Input and Resize after the program has ended.
 var ErrTerminalEnded = errors.New("the terminal's program has ended")
 
 // maxTerminals is the limit where Terminals.Max is 0. Each terminal costs a pseudo-terminal and up to Scrollback bytes.
 const maxTerminals = 32
 
-// reserve takes a place and a name for a terminal.
-// The nil in open keeps the place until start has a Terminal to put there.
+// reserve takes a place and an id for a terminal. A nil in open holds the place until Start puts a Terminal there.
 func (ts *Terminals) reserve() (string, error) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
@@ -99,14 +98,14 @@ func (ts *Terminals) reserve() (string, error) {
 	return id, nil
 }
 
-// Get finds a terminal; nil when there is none of that name.
+// Get returns the terminal with an id; nil if there is none.
 func (ts *Terminals) Get(id string) *Terminal {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	return ts.open[id]
 }
 
-// List returns the terminals in the order they were started, ended ones that were not released included.
+// List returns the terminals in the order in which they were started, including ended ones that are not forgotten yet.
 func (ts *Terminals) List() []*Terminal {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
@@ -125,7 +124,7 @@ func byNumber(a, b *Terminal) int {
 	return cmp.Or(cmp.Compare(len(a.id), len(b.id)), strings.Compare(a.id, b.id))
 }
 
-// Release ends a terminal and forgets it with its scrollback.
+// Release ends a terminal and forgets it, with its output.
 func (ts *Terminals) Release(id string) {
 	t := ts.Get(id)
 	if t == nil {
@@ -135,21 +134,21 @@ func (ts *Terminals) Release(id string) {
 	ts.forget(id)
 }
 
-// forget takes a terminal, or the place that reserve has kept for one, out of the list.
+// forget removes a terminal, or the place that reserve took for one, from open.
 func (ts *Terminals) forget(id string) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	delete(ts.open, id)
 }
 
-// Close ends every terminal and waits for it. No other can be started.
+// Close ends every shell and waits for it. Afterwards Start fails, and Attach returns nil.
 func (ts *Terminals) Close() {
 	ts.mu.Lock()
 	ts.closed = true
 	ts.mu.Unlock()
 	var wg sync.WaitGroup
 	for _, t := range ts.List() {
-		if t.job != nil { // an attached command ends with its runner
+		if t.job != nil { // attached commands are ended by their own runner
 			wg.Go(t.Kill)
 		}
 	}
@@ -157,10 +156,10 @@ func (ts *Terminals) Close() {
 	ts.runner.Close()
 }
 
-// ID names the terminal among those of its session.
+// ID is the terminal's id, unique in its Terminals.
 func (t *Terminal) ID() string { return t.id }
 
-// Done is closed when the program has ended and nothing of it is left.
+// Done is closed when the program and all its processes have ended.
 func (t *Terminal) Done() <-chan struct{} { return t.done }
 
 // Ended reports whether Done is closed.
@@ -173,7 +172,7 @@ func (t *Terminal) Ended() bool {
 	}
 }
 
-// Exit is how the program ended, after Done: its exit code, or -1 and the signal's name.
+// Exit returns how the program ended: its exit code, or -1 and the name of a signal. Before Done is closed it returns -1 and "".
 func (t *Terminal) Exit() (code int, signal string) {
 	if !t.Ended() {
 		return -1, ""
@@ -181,7 +180,7 @@ func (t *Terminal) Exit() (code int, signal string) {
 	return t.exit, t.signal
 }
 
-// Wait waits for the end.
+// Wait waits until Done is closed and returns what Exit returns; or the error of ctx.
 func (t *Terminal) Wait(ctx context.Context) (code int, signal string, err error) {
 	select {
 	case <-t.done:
@@ -191,30 +190,29 @@ func (t *Terminal) Wait(ctx context.Context) (code int, signal string, err error
 	}
 }
 
-const readChunk = 64 << 10 // bytes a subscriber gets at once
+const readChunk = 64 << 10 // most bytes that Read returns
 
-// Read waits for output from offset on (bytes since the start). lost counts bytes before it that the scrollback has
-// given up. It ends with io.EOF.
-// Each caller keeps its own offset; the one to pass next is returned, and is never smaller than offset.
+// Read waits for output from offset on, which counts bytes since the start. It returns the offset for the next call, and how many bytes
+// after offset are lost, because the scrollback does not hold them any more. The error is io.EOF at the end, or that of ctx.
 func (t *Terminal) Read(ctx context.Context, offset int64) (data []byte, next, lost int64, err error) {
 	return t.out.read(ctx, offset, readChunk)
 }
 
-// Scrollback returns what is kept, and the offset of what comes next.
+// Scrollback returns the output that is kept, and the offset after it.
 func (t *Terminal) Scrollback() (data []byte, next int64) { return t.Kept(0) }
 
-// Kept is Scrollback from an offset on.
-// It returns at most Scrollback bytes, so a program that prints faster than this reads cannot keep it going.
+// Kept returns the kept output from an offset on, and the offset after it. It stops after about Scrollback bytes, so that a program
+// which prints faster than Kept reads cannot keep it busy forever.
 func (t *Terminal) Kept(from int64) (data []byte, next int64) {
 	next = from
 	done, cancel := context.WithCancel(context.Background())
-	cancel() // nothing is waited for
+	cancel() // so that read does not wait for more output
 	for {
 		part, n, lost, err := t.out.read(done, next, Scrollback)
 		if err != nil {
 			return data, n
 		}
-		if lost > 0 && data != nil { // overwritten while it was read: what came before makes no sense any more
+		if lost > 0 && data != nil { // the ring has overwritten what follows data, so data would not join what comes next
 			data = nil
 		}
 		data, next = append(data, part...), n
@@ -224,9 +222,8 @@ func (t *Terminal) Kept(from int64) (data []byte, next int64) {
 	}
 }
 
-// Subscribe calls f with all output from offset on, in order, from one goroutine, until stop is called or the end.
-// A slow f misses output, and is told how many bytes. f must not call stop and wait.
-// stop waits for a call of f that is under way: calling it from f would wait for itself.
+// Subscribe calls f with all output from offset on, in order and from one goroutine, until stop is called or the output ends. A slow f
+// loses output; lost says how many bytes. stop waits until a running call of f has returned, so f must not call stop.
 func (t *Terminal) Subscribe(offset int64, f func(data []byte, lost int64)) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -244,7 +241,8 @@ func (t *Terminal) Subscribe(offset int64, f func(data []byte, lost int64)) (sto
 	return func() { cancel(); <-done }
 }
 
-// Input types into the terminal. A program that does not read makes it wait until ctx ends.
+// Input writes to the terminal's input. If the program does not read, it waits until ctx is done. The error is ErrTerminalEnded,
+// ErrNoInput, that of ctx, or that of the write.
 func (t *Terminal) Input(ctx context.Context, data []byte) error {
 	if t.tty == nil {
 		return t.handInput(ctx, data)
@@ -256,7 +254,7 @@ func (t *Terminal) Input(ctx context.Context, data []byte) error {
 	}
 	stop := context.AfterFunc(ctx, func() { _ = t.tty.SetWriteDeadline(time.Unix(1, 0)) })
 	defer func() {
-		// The deadline was set, or is being set: without taking it back every later write would fail at once.
+		// If ctx is done, the deadline is or will be set. Unless it is cleared, every later write fails at once.
 		if !stop() {
 			_ = t.tty.SetWriteDeadline(time.Time{})
 		}
@@ -273,11 +271,10 @@ func (t *Terminal) Input(ctx context.Context, data []byte) error {
 	return fmt.Errorf("input to %s: %w", t.id, err)
 }
 
-// maxSide keeps a size from overflowing the kernel's 16 bits.
-// struct winsize holds unsigned shorts (TIOCSWINSZ(2const)).
+// maxSide is the most rows or columns of a terminal. The kernel keeps them in 16 bits (struct winsize, TIOCSWINSZ(2const)).
 const maxSide = 10_000
 
-// clampSide is a number of rows or columns that the kernel takes; fallback where the editor did not say.
+// clampSide limits a number of rows or columns to maxSide. If n is not positive, it is fallback.
 func clampSide(n, fallback int) uint16 {
 	if n <= 0 {
 		n = fallback
@@ -285,8 +282,8 @@ func clampSide(n, fallback int) uint16 {
 	return uint16(min(n, maxSide))
 }
 
-// Kill ends the program and everything that runs in the terminal, and waits for it.
-// For an attached command it waits for End, which Handles.Kill must lead to.
+// Kill ends the program and all processes that run in the terminal, and waits for them. For an attached command it calls Handles.Kill
+// and waits for End.
 func (t *Terminal) Kill() {
 	if t.job == nil {
 		if !t.Ended() && t.hand.Kill != nil {

@@ -6,13 +6,11 @@ import (
 	"sync"
 )
 
-// Scrollback is how much of a terminal's output is kept, in bytes.
-// An editor that attaches later gets this much.
+// Scrollback is how much of a terminal's output is kept, in bytes. An editor that attaches later gets at most this much.
 const Scrollback = 2 << 20
 
-// ring keeps the last bytes of a stream for any number of readers, each at its own place. A reader that is too slow
-// misses something and is told how much: the writer never waits for a reader, and a reader costs no memory.
-// It must satisfy one invariant: the byte at offset n of the stream is at n modulo size in buf.
+// ring keeps the last bytes of a stream for any number of readers, each with its own offset. The writer never waits for readers: one
+// that is too slow loses bytes and gets their number. Invariant: the byte at offset n of the stream is at index n modulo size of buf.
 type ring struct {
 	size int
 
@@ -23,7 +21,7 @@ type ring struct {
 	fresh chan struct{} // closed at the next change; guarded by mu
 }
 
-// newRing makes a ring of at most size bytes; the memory grows with what is written.
+// newRing makes a ring that keeps size bytes. Its memory grows with what is written, up to size.
 func newRing(size int) *ring { return &ring{size: size, fresh: make(chan struct{})} }
 
 // Write never fails and never waits for a reader.
@@ -34,7 +32,7 @@ func (r *ring) Write(p []byte) (int, error) {
 	if len(p) > r.size {
 		r.total += int64(len(p) - r.size)
 		p = p[len(p)-r.size:]
-		if len(r.buf) < r.size { // the place of a byte is its offset modulo size, so the buffer must be whole
+		if len(r.buf) < r.size { // the invariant needs a buffer of full size here
 			r.buf = append(r.buf, make([]byte, r.size-len(r.buf))...)
 		}
 	}
@@ -51,13 +49,13 @@ func (r *ring) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// changed wakes the readers. Called with mu held.
+// changed wakes the readers that wait. Called with mu held.
 func (r *ring) changed() {
 	close(r.fresh)
 	r.fresh = make(chan struct{})
 }
 
-// end makes readers get io.EOF once they have read the rest.
+// end ends the stream: readers get the rest, then io.EOF.
 func (r *ring) end() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -67,9 +65,8 @@ func (r *ring) end() {
 	}
 }
 
-// read waits for bytes from offset on and returns at most limit of them with the offset of the next. lost counts
-// those before that are not kept any more. The error is io.EOF at the end, or the context's.
-// The bytes are a copy, so a later Write does not change them.
+// read waits for bytes from offset on. It returns a copy of at most limit of them, the offset after them, and how many bytes after
+// offset were lost, because the ring has overwritten them. The error is io.EOF at the end of the stream, or that of ctx.
 func (r *ring) read(ctx context.Context, offset int64, limit int) (data []byte, next, lost int64, err error) {
 	for {
 		r.mu.Lock()

@@ -18,8 +18,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/shell/visible"
 )
 
-// Start starts a terminal. The error says that there are too many, that the session has ended, or what kept the shell from
-// starting. The process starts without mu held, in a place that reserve has taken: List and Close must not wait for it.
+// Start starts a terminal. The error says that too many run, that the session has ended, or why the shell could not be started. Start
+// reserves a place first and does not hold mu while the process starts, so that List and Close need not wait for it.
 func (ts *Terminals) Start(c TerminalCommand) (*Terminal, error) {
 	id, err := ts.reserve()
 	if err != nil {
@@ -34,14 +34,14 @@ func (ts *Terminals) Start(c TerminalCommand) (*Terminal, error) {
 	ts.open[id] = t
 	closed := ts.closed
 	ts.mu.Unlock()
-	if closed { // closed while it was started
+	if closed { // Close was called while the terminal was being started
 		t.Kill()
 		return nil, errors.New("the session has ended; no terminal can be started in it")
 	}
 	return t, nil
 }
 
-// start runs the shell as the person: guard.Person leaves the environment's keys in, unlike for commands of the agent.
+// start starts the shell for the user. Unlike commands of the agent, it keeps the API keys in the environment.
 func (ts *Terminals) start(id string, c TerminalCommand) (*Terminal, error) {
 	shell, err := c.Shell, error(nil)
 	if shell == "" {
@@ -57,7 +57,7 @@ func (ts *Terminals) start(id string, c TerminalCommand) (*Terminal, error) {
 	case !info.IsDir():
 		return nil, fmt.Errorf("%s is not a directory", c.Dir)
 	}
-	// Without a text the shell gets no arguments, and is interactive because its input is a terminal.
+	// Without a text the shell gets no arguments. It is interactive then, because its input is a terminal.
 	name, args := shell, []string(nil)
 	if c.Text != "" {
 		args = shellArgs(shell, c.Text)
@@ -77,7 +77,7 @@ func (ts *Terminals) start(id string, c TerminalCommand) (*Terminal, error) {
 	if err != nil {
 		return nil, fmt.Errorf("no pseudo-terminal: %w", err)
 	}
-	// Before the start: programs ask for the size once at their beginning, and a later change is a signal that they may not catch.
+	// Before the start: a program reads the size when it starts, and may ignore the signal of a later change.
 	if err := resize(ours, c.Rows, c.Cols); err != nil {
 		return nil, errors.Join(fmt.Errorf("the terminal's size: %w", err), ours.Close(), theirs.Close())
 	}
@@ -86,7 +86,7 @@ func (ts *Terminals) start(id string, c TerminalCommand) (*Terminal, error) {
 	cmd.Env = append(env[:len(env):len(env)], j.family.Env(), "PWD="+c.Dir, "TERM=xterm-256color")
 	j.cmd = cmd
 	err = spawn(j)
-	// Only the program holds its end from here on, so that reading ours ends with its last process.
+	// From here on only the program's processes hold theirs, so reading from ours ends when the last of them has ended.
 	theirs.Close()
 	if err != nil {
 		ours.Close()
@@ -97,7 +97,7 @@ func (ts *Terminals) start(id string, c TerminalCommand) (*Terminal, error) {
 		title = cmp.Or(visible.Text(strings.TrimSpace(c.Text)), filepath.Base(shell))
 	}
 	info := TerminalInfo{Title: title, Command: c.Text, Dir: c.Dir, Rows: int(clampSide(c.Rows, 24)), Cols: int(clampSide(c.Cols, 80)), PTY: true}
-	// From here on the goroutines own the job: nothing below may return an error.
+	// From here on the goroutines below own the job, so start must not fail any more.
 	t := &Terminal{id: id, info: info, job: j, tty: ours, out: newRing(Scrollback), done: make(chan struct{}), all: ts}
 	ts.runner.add(j)
 	read := make(chan struct{})
@@ -109,10 +109,11 @@ func (ts *Terminals) start(id string, c TerminalCommand) (*Terminal, error) {
 	}()
 	go func() {
 		defer ts.runner.wg.Done()
-		_ = j.cmd.Wait() // how it ended is in ProcessState
+		_ = j.cmd.Wait() // the result is in ProcessState
 		close(j.done)
-		t.ends.Do(func() { ts.runner.end(j) }) // what the shell left in its terminal ends with it
+		t.ends.Do(func() { ts.runner.end(j) }) // ends the processes that the shell left running
 		// Output that is still on its way is read first: with the last process the terminal reports its end.
+		// That ends read, which closes the channel.
 		<-read
 		t.size.Lock()
 		t.over = true
@@ -125,14 +126,14 @@ func (ts *Terminals) start(id string, c TerminalCommand) (*Terminal, error) {
 	return t, nil
 }
 
-// read copies output to the ring until the last process has closed its end. It runs in a goroutine of its own, since a program
-// that fills the pseudo-terminal stops until somebody reads.
+// read copies output to the ring until the last process has closed the terminal. It runs in a goroutine of its own, because a program
+// that fills the buffer of the pseudo-terminal blocks until somebody reads.
 func (t *Terminal) read() {
 	buf := make([]byte, 32<<10)
 	for {
 		n, err := t.tty.Read(buf)
 		if n > 0 {
-			_, _ = t.out.Write(buf[:n]) // a ring takes everything
+			_, _ = t.out.Write(buf[:n]) // Write of a ring never fails
 		}
 		if err != nil {
 			return // EIO on Linux, EOF elsewhere
@@ -140,8 +141,8 @@ func (t *Terminal) read() {
 	}
 }
 
-// Resize tells the program the size of the window in character cells; 0 stands for 24 rows or 80 columns. It returns
-// ErrTerminalEnded after the end.
+// Resize sets the size of the terminal in character cells; 0 stands for 24 rows or 80 columns. It returns ErrTerminalEnded after the
+// program has ended, and does nothing for a command without a pseudo-terminal.
 func (t *Terminal) Resize(rows, cols int) error {
 	t.size.Lock()
 	defer t.size.Unlock()
@@ -149,22 +150,21 @@ func (t *Terminal) Resize(rows, cols int) error {
 		return ErrTerminalEnded
 	}
 	if t.tty == nil {
-		return nil // what a command prints into a pipe has no width
+		return nil // the command prints to a pipe, which has no size
 	}
 	t.info.Rows, t.info.Cols = int(clampSide(rows, 24)), int(clampSide(cols, 80))
 	return resize(t.tty, rows, cols)
 }
 
-// openPTY opens a pseudo-terminal whose end of Pillion does not block a thread, so that a write nobody reads can be given
-// up: the library leaves it in blocking mode.
-// The caller closes both ends.
+// openPTY opens a pseudo-terminal. The library opens Pillion's end in blocking mode; openPTY makes it non-blocking, so that a deadline
+// can end a write that no program reads. The caller closes both ends.
 func openPTY() (ours, theirs *os.File, err error) {
 	f, theirs, err := pty.Open()
 	if err != nil {
 		return nil, nil, err
 	}
 	defer f.Close()
-	// A copy, because os.NewFile looks at the mode of the descriptor: only a non-blocking one has deadlines.
+	// os.NewFile supports deadlines only for a descriptor that is non-blocking already, so a copy is made for it.
 	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err == nil {
 		if err = unix.SetNonblock(fd, true); err != nil {
@@ -180,7 +180,7 @@ func openPTY() (ours, theirs *os.File, err error) {
 
 // resize sets the size in character cells; the kernel sends SIGWINCH to the program.
 func resize(f *os.File, rows, cols int) error {
-	// SyscallConn and not Fd, after which the deadlines of the file may stop working (see os.File.Fd).
+	// SyscallConn, since deadlines of the file may stop working after Fd (see os.File.Fd).
 	conn, err := f.SyscallConn()
 	if err != nil {
 		return err
