@@ -1,10 +1,12 @@
-// Package external makes agents of other makers models of Pillion: Claude Code, Codex, Gemini, OpenCode, or any program that speaks the
-// Agent Client Protocol. Pillion is the client of such a program. What it asks its client to read, write or run becomes a call of our own
-// tools, so permission, review, verdicts, checkpoints and undo are those of Pillion's agent. What it does by itself happens where
-// Place starts it: in a draft, whose changes are one proposal at the end of the turn.
+// Package external offers agents of other makers as models of Pillion: Claude Code, Codex, Gemini, OpenCode, or any program that speaks the
+// Agent Client Protocol (ACP). Pillion is the ACP client of such a program. When the agent asks its client to read, write or run something,
+// the package carries that out as a call of Pillion's own tools, so permissions, review, verdicts, checkpoints and undo work as with
+// Pillion's own agent. What the agent does without asking happens where Place started it: in a draft, whose changes become one proposal at
+// the end of the turn.
 //
-// The package knows the protocol and the life of the processes. It leaves to others where a process runs, what tools do, and signing in:
-// an agent signs in with its maker's own program, and its keys and tokens are neither read nor stored.
+// The package knows the protocol and the lifetime of the processes. It leaves to others where a process runs, what tools do, and signing
+// in: a person signs in with the maker's own program, and this package neither reads nor stores its tokens; it only passes on the
+// environment variables in Agent.Keys.
 //
 //	agents := external.New(external.Options{Place: place, Tools: toolsOf, Dir: state + "/agents"})
 //	var model provider.Provider = agents.Provider(external.Agent{ID: "claude", Command: []string{"claude-agent-acp"}})
@@ -27,40 +29,41 @@ import (
 	"github.com/pillion-dev/pillion/tools/whole"
 )
 
-// ProviderID is the provider of external agents: their models are acp/claude, acp/codex …
+// ProviderID is the provider id of all external agents: the agent claude is the model acp/claude.
 const ProviderID = "acp"
 
 // Agent is an external agent as it is configured.
 type Agent struct {
-	ID      string // as in acp/ID
+	ID      string // the part of the model's name after acp/
 	Name    string // for people
 	Command []string
 	Env     map[string]string // added to the environment of its process
-	// Keys names variables of the environment that it may have although they hold keys, because its own sign-in reads them.
+	// Keys names environment variables that the process keeps although they hold keys, because the agent signs in with them. guard removes
+	// all other keys from the environment of a child.
 	Keys []string
-	// Asks means that it changes files and runs commands only by asking its client, so that each change is reviewed before it is made. Any
-	// other agent works in a draft.
+	// Asks means that the agent changes files and runs commands only by asking its client, so each change is reviewed before it is made.
+	// Any other agent changes files by itself and therefore works in a draft.
 	Asks    bool
-	Folders []string     // where it keeps its own state, absolute; it may write there
-	SignIn  string       // what a person runs to sign in
+	Folders []string     // absolute paths of the agent's own state; it may write there
+	SignIn  string       // the command that a person runs to sign in
 	Reason  guard.Reason // the setting that names the command
 }
 
-// Model is the agent as a model. Its window is not known here and no business of ours: it keeps its own conversation.
+// Model returns the agent as a model. It has no context window: the agent keeps and compacts its own conversation.
 func (a Agent) Model() provider.Model {
 	return provider.Model{Provider: ProviderID, ID: a.ID, Name: a.Name, Images: true}
 }
 
 // Process is an agent's program before it is started.
 type Process struct {
-	// Cwd is the session's folder as the program finds it.
+	// Cwd is the session's folder as the program sees it; inside a draft the path may differ from the one outside.
 	Cwd string
-	// Held means that what the program writes in the project is kept apart, and reviewed later.
+	// Held means that what the program writes in the project goes to a draft and is reviewed later.
 	Held bool
-	// Start starts it. env is added to its environment; stderr gets what it writes to standard error.
+	// Start starts the program. env is added to its environment; stderr receives what the program writes to standard error.
 	Start func(ctx context.Context, env []string, stderr io.Writer) (Program, error)
-	// Worked is called when the agent may have changed files: after each call of its own, and at the end of a prompt; nil: nothing is to be
-	// noted then.
+	// Worked is called when the agent may have changed files: after each call that it ran itself, and at the end of a prompt. nil: there is
+	// no draft to record changes in.
 	Worked func()
 }
 
@@ -69,26 +72,27 @@ type Program interface {
 	io.WriteCloser
 	Output() io.ReadCloser
 	Exited() <-chan struct{}
-	Err() error // how it ended, once Exited is closed
-	Kill()      // it does not wait
+	Err() error // how it ended; valid once Exited is closed
+	Kill()      // does not wait for the end
 }
 
-// Place decides where agents run.
+// Place decides where agents run. Process fails when the agent may not run in this session, such as in a folder that is not trusted.
 type Place interface {
 	Process(ctx context.Context, s agent.SessionInfo, a Agent) (*Process, error)
 }
 
-// Tools are the tools that carry out the requests of an agent.
+// Tools are the tools that carry out the requests of an agent. AskCommand only asks for approval of a command that the agent then runs
+// itself.
 type Tools struct{ Read, Write, Bash, AskCommand tools.Tool }
 
-// Options are what Agents is made of.
+// Options configure Agents.
 type Options struct {
 	Place   Place
 	Tools   func(s agent.SessionInfo) Tools
-	Dir     string // where the agents' session ids are kept; empty: they are forgotten at the end
+	Dir     string // folder for the files of memory; empty: no conversation outlives its process
 	Version string
 	Log     *slog.Logger // nil: nothing is logged
-	// Servers are the MCP servers that an agent gets for a session, as session/new has them; nil: none.
+	// Servers returns the MCP servers that the agent connects to for a session, in the form of session/new; nil: none.
 	Servers func(s agent.SessionInfo) []any
 }
 
@@ -100,7 +104,7 @@ type Agents struct {
 	live map[string]*link // guarded by mu; by session
 }
 
-// New starts nothing.
+// New returns an Agents without processes: each starts at the first prompt of its session.
 func New(o Options) *Agents {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -108,7 +112,7 @@ func New(o Options) *Agents {
 	return &Agents{o: o, live: map[string]*link{}}
 }
 
-// Provider is an agent as a provider of one model.
+// Provider returns a provider whose only model is the agent.
 func (x *Agents) Provider(a Agent) provider.Provider { return &Provider{agents: x, agent: a} }
 
 // Provider implements agent.ExternalAgent.
@@ -119,7 +123,7 @@ type Provider struct {
 
 var _ agent.ExternalAgent = (*Provider)(nil)
 
-// Stream implements provider.Provider for callers that have no session to run an agent in, such as a request for a title.
+// Stream implements provider.Provider for callers that have no session to run an agent in, such as a request for a title. It always fails.
 func (p *Provider) Stream(context.Context, *provider.Request, func(provider.Event) error) error {
 	return failure("%s is an agent: it works in a session, and cannot answer a single request; choose another model for this", p.agent.Name)
 }
@@ -148,13 +152,14 @@ func (x *Agents) Close() {
 	wait.Wait()
 }
 
-// failure is an error of an agent, for a person.
+// failure makes an error for a person. Its kind ErrAgent is what agent.ExternalAgent promises for every failure.
 func failure(format string, a ...any) *provider.Error {
 	err := fmt.Errorf(format, a...)
 	return &provider.Error{Kind: provider.ErrAgent, Message: err.Error(), Err: err}
 }
 
-// link returns the session's running agent, and starts it when there is none, or another one, or one that has ended.
+// link returns the session's running agent. It starts the agent when none runs, when the running one has ended, or when the session's model
+// is a different agent than before.
 func (x *Agents) link(ctx context.Context, a Agent, s agent.SessionInfo) (*link, error) {
 	x.mu.Lock()
 	l := x.live[s.ID]
@@ -175,16 +180,17 @@ func (x *Agents) link(ctx context.Context, a Agent, s agent.SessionInfo) (*link,
 	return l, nil
 }
 
-// memory is what is kept of a session's conversation with an agent, so that a new process can go on with it.
+// memory is what is stored of a session's conversation with an agent, so that a new process can continue it.
 type memory struct {
 	Agent   string `json:"agent"`
 	Session string `json:"session"` // the agent's own id
-	Cwd     string `json:"cwd"`     // as the agent knows it; another folder is another conversation for most agents
-	// Seen is the id of the last message that the agent was given.
+	Cwd     string `json:"cwd"`     // the folder that the agent was given; most agents find a conversation only in its own folder
+	// Seen is the id of the last message that the agent was given; the next prompt begins after it.
 	Seen string `json:"seen"`
 }
 
-// file is where a session's memory is kept; "" without Options.Dir. Ids of sessions are made by Pillion and have no separators.
+// file returns the path of a session's memory; "" without Options.Dir. filepath.Base only guards against a separator: Pillion makes these
+// ids and they have none.
 func (x *Agents) file(session string) string {
 	if x.o.Dir == "" {
 		return ""
@@ -192,7 +198,8 @@ func (x *Agents) file(session string) string {
 	return filepath.Join(x.o.Dir, filepath.Base(session)+".json")
 }
 
-// remembered reads a session's memory; the zero value where there is none, or one of another agent.
+// remembered reads a session's memory. It returns the zero value where there is none, where it cannot be read, or where it belongs to
+// another agent.
 func (x *Agents) remembered(session string, a Agent) (m memory) {
 	b, err := os.ReadFile(x.file(session))
 	if err != nil || json.Unmarshal(b, &m) != nil || m.Agent != a.ID {
@@ -201,7 +208,7 @@ func (x *Agents) remembered(session string, a Agent) (m memory) {
 	return m
 }
 
-// remember keeps m. A failure is logged only: the conversation goes on, and the next process is told of it in words.
+// remember stores m. A failure is only logged: the conversation continues, and only the next process has to be told in words what was said.
 func (x *Agents) remember(session string, m memory) {
 	path := x.file(session)
 	if path == "" {

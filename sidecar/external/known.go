@@ -8,19 +8,19 @@ import (
 	"strings"
 )
 
-// Known is what is known of an agent besides its configuration.
+// Known is an agent that Pillion can start without configuration.
 type Known struct {
 	Agent
-	// Programs are the command lines that start it, the first one that is installed counts.
+	// Programs are the command lines that start the agent; the first one whose program is installed is used.
 	Programs [][]string
-	// Package is its npm package, for people who do not have it.
+	// Package is the agent's npm package, which Npx runs when no program is installed.
 	Package string
-	Args    []string // of the package's program
-	Home    []string // its folders below the home folder
+	Args    []string // arguments for the package's program
+	Home    []string // files and folders of its own state, below the home folder
 }
 
-// Agents that are known by name. All of them write files and run commands by themselves, so they work in a draft. Keys are the variables
-// that each maker documents for signing in without its own dialog.
+// known lists the agents that work without configuration. All of them write files and run commands by themselves, so they work in a draft.
+// Keys are the variables that each maker documents for signing in without a dialog.
 var known = []Known{
 	{Agent: Agent{ID: "claude", Name: "Claude Code", SignIn: "claude, then /login",
 		Keys: []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"}},
@@ -38,7 +38,7 @@ var known = []Known{
 // KnownAgents are the agents that need no configuration once they are installed.
 func KnownAgents() []Known { return slices.Clone(known) }
 
-// Find finds a known agent.
+// Find returns the known agent with this id.
 func Find(id string) (Known, bool) {
 	i := slices.IndexFunc(known, func(k Known) bool { return k.ID == id })
 	if i < 0 {
@@ -47,7 +47,7 @@ func Find(id string) (Known, bool) {
 	return known[i], true
 }
 
-// Installed is the command line of a program of the agent's that is on PATH; nil: none is.
+// Installed returns the command line of the first of the agent's programs that is on PATH; nil when none is.
 func (k Known) Installed() []string {
 	for _, argv := range k.Programs {
 		if _, err := exec.LookPath(argv[0]); err == nil {
@@ -57,17 +57,18 @@ func (k Known) Installed() []string {
 	return nil
 }
 
-// Npx is the command line that fetches the agent from npm when it is started.
+// Npx returns the command line that fetches the agent from npm each time it starts.
 func (k Known) Npx() []string { return append([]string{"npx", "-y", k.Package}, k.Args...) }
 
-// moved are variables that move a folder away from its place below the home folder: those of the XDG Base Directory Specification, and the
-// agents' own.
+// moved pairs a folder below the home folder with the environment variable that puts it elsewhere: those of the XDG Base Directory
+// Specification, and the agents' own. Without it an agent whose CODEX_HOME is set could not write its own state.
 var moved = [][2]string{
 	{".config", "XDG_CONFIG_HOME"}, {".local/share", "XDG_DATA_HOME"}, {".local/state", "XDG_STATE_HOME"}, {".cache", "XDG_CACHE_HOME"},
 	{".claude", "CLAUDE_CONFIG_DIR"}, {".codex", "CODEX_HOME"},
 }
 
-// Folders are places as absolute paths, where the environment has them; ~ and relative ones are below home.
+// Folders returns list as absolute paths. Relative paths, and those that begin with ~/, are below home, unless an environment variable in
+// moved puts them elsewhere.
 func Folders(home string, list []string) (out []string) {
 	for _, p := range list {
 		p = strings.TrimPrefix(p, "~/")

@@ -25,45 +25,45 @@ import (
 
 // The time limits of an agent's process.
 const (
-	startLimit  = 2 * time.Minute  // until a session is open: npx downloads the agent the first time
-	cancelLimit = 5 * time.Second  // until a cancelled prompt is answered; then the process is ended
-	endLimit    = time.Second      // between the end of its input and the kill
-	reapLimit   = 10 * time.Second // between a lost connection and the end of the process, whose last words explain it
+	startLimit  = 2 * time.Minute  // from the start until the session is open; npx may have to download the agent
+	cancelLimit = 5 * time.Second  // for the answer to a cancelled prompt; after that the process is stopped
+	endLimit    = time.Second      // between closing its standard input and the kill
+	reapLimit   = 10 * time.Second // between a lost connection and the exit of the process, whose last line of standard error explains it
 )
 
-// link is one running agent with one session in it.
+// link is one running agent process with one ACP session in it.
 type link struct {
 	agents  *Agents
 	agent   Agent
-	info    agent.SessionInfo // when it was started
+	info    agent.SessionInfo // as it was when the process started
 	place   *Process
-	said    *guard.Tail
+	said    *guard.Tail // the end of its standard error
 	program Program
 	peer    *rpc.Peer
-	once    sync.Once // ends it
+	once    sync.Once // for stop
 
 	can    protocol.AgentCapabilities
 	auth   []protocol.AuthMethod
-	fresh  bool // a new conversation, which knows nothing of the session's messages
+	fresh  bool // the agent's conversation is empty: it has seen none of the session's messages
 	memory memory
 
-	prompting sync.Mutex // held while a prompt runs: an agent takes one at a time
+	prompting sync.Mutex // held while a prompt runs: ACP allows one at a time in a session
 
 	mu        sync.Mutex
 	turn      *turn                // guarded by mu; nil between prompts
 	terminals map[string]*terminal // guarded by mu
-	lastID    int                  // guarded by mu; counts terminals
+	lastID    int                  // guarded by mu; the number of the last terminal
 	offered   offered              // guarded by mu
 }
 
-// offered is what an agent says that a person can choose.
+// offered is what the agent lets a person choose: its modes and its configuration options.
 type offered struct {
 	modes   []protocol.SessionMode
 	options []protocol.SessionConfigOption
 }
 
-// start runs the agent's program and opens its conversation: the one that an earlier process had with this session where the agent can
-// load it, else a new one.
+// start runs the agent's program and opens its conversation: the stored one of an earlier process where the agent can continue it, else a
+// new one.
 func (x *Agents) start(ctx context.Context, a Agent, s agent.SessionInfo) (*link, error) {
 	p, err := x.o.Place.Process(ctx, s, a)
 	if err != nil {
@@ -88,8 +88,8 @@ func (x *Agents) start(ctx context.Context, a Agent, s agent.SessionInfo) (*link
 	return l, nil
 }
 
-// environ is what its process gets besides the environment of all children: what is configured, and the keys that its own sign-in reads,
-// which guard has taken out with all other keys.
+// environ returns what the process gets besides the environment of all children: the configured variables, and the keys that the agent
+// signs in with, which guard has removed together with all other keys.
 func (l *link) environ() (env []string) {
 	for _, name := range slices.Sorted(maps.Keys(l.agent.Env)) {
 		env = append(env, name+"="+l.agent.Env[name])
@@ -102,7 +102,7 @@ func (l *link) environ() (env []string) {
 	return env
 }
 
-// alive reports that the process runs and its connection is open.
+// alive reports whether the process runs and its connection is open.
 func (l *link) alive() bool {
 	select {
 	case <-l.program.Exited():
@@ -114,8 +114,8 @@ func (l *link) alive() bool {
 	}
 }
 
-// stop ends the process: its input is closed, and it is killed when it does not end by itself. It returns when the process has ended, and
-// may be called more than once.
+// stop closes the process's standard input, and kills the process when it has not exited after endLimit. It returns when the process has
+// exited, and may be called more than once.
 func (l *link) stop() {
 	l.once.Do(func() {
 		l.mu.Lock()
@@ -138,7 +138,8 @@ func (l *link) stop() {
 	_ = l.peer.Close()
 }
 
-// why explains a failed request. Where the process has ended, how it ended and its last words say more than the lost connection.
+// why turns the error of a failed request into one for a person. Where the process has exited, its exit status and its last line of
+// standard error say more than the lost connection.
 func (l *link) why(err error) error {
 	var known *provider.Error
 	if errors.As(err, &known) {
@@ -154,7 +155,7 @@ func (l *link) why(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return err
 	}
-	// A connection that is lost is nearly always the end of the process; it is given a moment to be reaped.
+	// A lost connection nearly always means that the process has exited; wait until it is reaped.
 	timer := time.NewTimer(reapLimit)
 	defer timer.Stop()
 	select {
@@ -175,7 +176,8 @@ func (l *link) why(err error) error {
 	return failure("%s failed: %w", l.agent.Name, err)
 }
 
-// errorText is the message of an error with its details, which agents put into data: the message alone is often "Internal error".
+// errorText returns the message of an error with the details in its data member: the message alone is often "Internal error". JSON-RPC
+// leaves the form of data open, so these are the forms that agents are known to use.
 func errorText(e *jsonrpc2.Error) string {
 	text := e.Message
 	var data any
@@ -195,7 +197,7 @@ func errorText(e *jsonrpc2.Error) string {
 	return text
 }
 
-// signIn says how a person signs in: with the maker's own program.
+// signIn tells a person how to sign in: by the configured command, else by the methods that the agent listed in its answer to initialize.
 func (l *link) signIn() string {
 	if l.agent.SignIn != "" {
 		return "run " + l.agent.SignIn + " in a terminal, then prompt again"
@@ -214,7 +216,7 @@ func (l *link) signIn() string {
 	return "run " + l.agent.Command[0] + " in a terminal"
 }
 
-// open makes the handshake and opens the conversation.
+// open sends initialize, then continues the stored conversation or creates a new one.
 func (l *link) open(ctx context.Context) error {
 	request := protocol.InitializeRequest{ProtocolVersion: 1, ClientInfo: &protocol.Implementation{Name: "pillion", Title: "Pillion", Version: l.agents.o.Version},
 		ClientCapabilities: &protocol.ClientCapabilities{Fs: &protocol.FileSystemCapabilities{ReadTextFile: true, WriteTextFile: true}, Terminal: true}}
@@ -229,7 +231,7 @@ func (l *link) open(ctx context.Context) error {
 	if hello.AgentCapabilities != nil {
 		l.can = *hello.AgentCapabilities
 	}
-	servers := []any{} // the schema requires the list, also an empty one
+	servers := []any{} // the ACP schema requires the list even when it is empty
 	if l.agents.o.Servers != nil {
 		servers = append(servers, l.agents.o.Servers(l.info)...)
 	}
@@ -247,13 +249,13 @@ func (l *link) open(ctx context.Context) error {
 	return nil
 }
 
-// again continues a conversation of an earlier process. It reports false where the agent cannot: it does not keep conversations, or this one
+// again continues the conversation of an earlier process. It reports false where the agent cannot: it stores no conversations, or this one
 // was removed.
 func (l *link) again(ctx context.Context, m memory, servers []any) bool {
-	l.memory = m // updates of the replay name this session; without a turn they are dropped
+	l.memory = m // the replay of session/load arrives as updates of this session, which update drops because no turn runs
 	var err error = errors.New("it does not keep conversations")
 	switch {
-	// resume does not replay the conversation, which nobody would read.
+	// session/resume is preferred: it does not replay the conversation, which the session already has.
 	case l.can.SessionCapabilities != nil && l.can.SessionCapabilities.Resume != nil:
 		var back protocol.ResumeSessionResponse
 		if err = l.call(ctx, "session/resume", map[string]any{"sessionId": m.Session, "cwd": m.Cwd, "mcpServers": servers}, &back); err == nil {
@@ -272,7 +274,7 @@ func (l *link) again(ctx context.Context, m memory, servers []any) bool {
 	return true
 }
 
-// call sends a request and decodes the answer leniently: a member that is wrong must not make an agent unusable.
+// call sends a request and decodes the answer leniently: one wrong member must not make an agent unusable.
 func (l *link) call(ctx context.Context, method string, params, result any) error {
 	var raw json.RawMessage
 	if err := l.peer.Call(ctx, method, params, &raw); err != nil {
@@ -284,7 +286,7 @@ func (l *link) call(ctx context.Context, method string, params, result any) erro
 	return nil
 }
 
-// note keeps what the agent offers.
+// note stores the modes and options that the agent offers; nil leaves what is stored.
 func (l *link) note(modes *protocol.SessionModeState, options []protocol.SessionConfigOption) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -296,7 +298,8 @@ func (l *link) note(modes *protocol.SessionModeState, options []protocol.Session
 	}
 }
 
-// Try starts an agent in a session and says in a few lines what it is and offers.
+// Try starts an agent in a session, opens its conversation, and returns a few lines for a terminal: how fast it answered, where it works,
+// and what it offers. The process ends before Try returns.
 func (x *Agents) Try(ctx context.Context, a Agent, s agent.SessionInfo) (string, error) {
 	began := time.Now()
 	l, err := x.link(ctx, a, s)

@@ -10,25 +10,25 @@ import (
 	"github.com/pillion-dev/pillion/tools/guard"
 )
 
-// command is a Program that is a child of this process.
+// command implements Program by a child of this process.
 type command struct {
 	io.WriteCloser
 	cmd    *exec.Cmd
 	out    *os.File
 	exited chan struct{}
-	err    error // read after exited
+	err    error // set before exited is closed
 }
 
-// Start starts a command as a Program. The caller has given it a process group of its own (guard.OwnGroup), which ends with it, and has not
-// set its standard streams.
+// Start starts cmd as a Program. The caller must have given cmd a process group of its own (guard.OwnGroup), which is killed when cmd
+// exits, and must not have set its standard streams.
 func Start(cmd *exec.Cmd, stderr io.Writer) (Program, error) {
 	cmd.Stderr = stderr
-	cmd.WaitDelay = 3 * time.Second // what it has started may keep standard error open
+	cmd.WaitDelay = 3 * time.Second // its own children may keep standard error open after its exit
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
 	}
-	// A pipe of ours: Wait must not close it before the last message was read.
+	// An own pipe instead of StdoutPipe: Wait closes that one when the program exits, before its last message has been read.
 	out, w, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func Start(cmd *exec.Cmd, stderr io.Writer) (Program, error) {
 		if err := cmd.Wait(); !errors.Is(err, exec.ErrWaitDelay) {
 			c.err = err
 		}
-		guard.KillGroup(cmd) // what it has left behind
+		guard.KillGroup(cmd) // processes that it left behind
 		close(c.exited)
 	}()
 	return c, nil

@@ -7,22 +7,22 @@ import (
 	"strings"
 )
 
-// Entry is an agent of a registry, as far as Pillion can start it.
+// Entry is an agent from a registry in the form in which Pillion can start it.
 type Entry struct {
 	ID, Name string
 	Command  []string
 	Env      map[string]string
 }
 
-// packaged is a distribution by a package manager that runs what it downloads.
+// packaged is a distribution by a package manager (npx, uvx) that downloads and runs it in one step.
 type packaged struct {
 	Package string            `json:"package"`
 	Args    []string          `json:"args"`
 	Env     map[string]string `json:"env"`
 }
 
-// RegistryEntry finds an agent in a registry of the Agent Client Protocol's format (agentclientprotocol/registry, registry.json). Archives are
-// not downloaded: Pillion starts what package managers and people install.
+// RegistryEntry finds an agent in a registry of ACP's format (registry.json of github.com/agentclientprotocol/registry). Pillion does not
+// download archives: it starts what package managers and people install, so an agent that has archives only is an error that says so.
 func RegistryEntry(registry []byte, id string) (Entry, error) {
 	var r struct {
 		Agents []struct {

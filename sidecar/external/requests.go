@@ -21,8 +21,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/shell/visible"
 )
 
-// handle answers the agent. Updates are handled in order; requests run beside each other, because an agent asks for several things at once
-// and one of them may wait for the person.
+// handle answers a request of the agent. It handles updates in order; requests run concurrently, because an agent sends several at once and
+// one of them may wait for the person.
 func (l *link) handle(ctx context.Context, r *rpc.Request) (any, error) {
 	if r.Method == "session/update" {
 		l.update(r.Params)
@@ -41,7 +41,7 @@ func (l *link) handle(ctx context.Context, r *rpc.Request) (any, error) {
 	if !ok {
 		return nil, rpc.MethodNotFound(r.Method)
 	}
-	// Outside of a prompt there is no turn whose gate could be asked, so nothing is carried out.
+	// Outside a prompt there is no turn, and so no gate to ask for approval: refuse.
 	t, err := l.current()
 	if err != nil {
 		if r.Method == "session/request_permission" {
@@ -52,14 +52,14 @@ func (l *link) handle(ctx context.Context, r *rpc.Request) (any, error) {
 	defer t.calls.Done()
 	t.heed()
 	r.Async()
-	// The end of the prompt ends the request as well as a cancel of the agent's does.
+	// The request ends with the prompt, and also when the agent cancels it.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(t.ctx, cancel)()
 	return do(t, ctx, r.Params)
 }
 
-// run runs a tool of Pillion's in the agent's name. The error says what the agent's model should know.
+// run runs one of Pillion's tools in the agent's name. The text of the error is written for the agent's model.
 func (t *turn) run(ctx context.Context, tool tools.Tool, input any, update func(tools.Update)) (agent.ToolData, error) {
 	raw, err := json.Marshal(input)
 	if err != nil {
@@ -68,7 +68,8 @@ func (t *turn) run(ctx context.Context, tool tools.Tool, input any, update func(
 	d, err := t.host.Run(ctx, tool, raw, update)
 	var no *permission.RejectedError
 	if errors.As(err, &no) {
-		// The model of the agent reads the words in the answer itself, so they need no prompt of their own.
+		// The answer to these requests carries the person's message, unlike the answer to a permission request, so it needs no prompt of
+		// its own.
 		if no.Message == "" {
 			t.rejected("", "")
 		}
@@ -76,7 +77,7 @@ func (t *turn) run(ctx context.Context, tool tools.Tool, input any, update func(
 	return d, err
 }
 
-// refused is an error as the agent gets it. The text of a tool's error is for a model.
+// refused returns a tool's error as a JSON-RPC error; its text is written for a model.
 func refused(d agent.ToolData, err error) error {
 	text := d.Error
 	if text == "" {
@@ -85,7 +86,8 @@ func refused(d agent.ToolData, err error) error {
 	return jsonrpc2.Errorf(jsonrpc2.InternalError, "%s", text)
 }
 
-// path checks a path of the agent's. ACP wants absolute ones; a relative one would be taken from our own folder.
+// path cleans a path from the agent. ACP requires absolute paths; a relative one would be resolved against the sidecar's own working
+// directory.
 func (t *turn) path(p string) (string, error) {
 	if !filepath.IsAbs(p) {
 		return "", rpc.InvalidParams("path: %q is not absolute", p)
@@ -109,7 +111,7 @@ func (t *turn) readTextFile(ctx context.Context, params json.RawMessage) (any, e
 	if p.Limit != nil {
 		input["limit"] = max(*p.Limit, 0)
 	}
-	// The text is taken out of the result before that is stored: a session must not grow by every file that was read.
+	// Take the text out of the result before the result is stored: else the session grows by every file that the agent reads.
 	var text string
 	tool := t.agents.o.Tools(t.info).Read
 	read := tool.Run
@@ -142,7 +144,8 @@ func (t *turn) writeTextFile(ctx context.Context, params json.RawMessage) (any, 
 	if err != nil {
 		return nil, refused(d, err)
 	}
-	// The answer has no place for words, and the agent would take its own text for the file's.
+	// The person kept only some of the hunks, so the file differs from what the agent sent. The answer has no member for this; the next
+	// prompt says it.
 	if d.Metadata["partly"] == true {
 		t.mu.Lock()
 		t.told = append(t.told, "About "+t.rel(path)+": "+d.Output)
@@ -151,15 +154,15 @@ func (t *turn) writeTextFile(ctx context.Context, params json.RawMessage) (any, 
 	return protocol.WriteTextFileResponse{}, nil
 }
 
-// cancelled is the answer to a permission request that nobody decided.
+// cancelled answers a permission request for which there was no decision.
 var cancelled = protocol.RequestPermissionResponse{Outcome: protocol.RequestPermissionOutcome{Outcome: "cancelled"}}
 
-// selected is the answer that chooses an option.
+// selected answers a permission request with the option that has this id.
 func selected(id string) protocol.RequestPermissionResponse {
 	return protocol.RequestPermissionResponse{Outcome: protocol.RequestPermissionOutcome{Outcome: "selected", Value: &protocol.SelectedPermissionOutcome{OptionID: id}}}
 }
 
-// option returns the first option of one of the kinds, in the order of kinds.
+// option returns the id of the first option of one of the kinds; an earlier kind is preferred.
 func option(list []protocol.PermissionOption, kinds ...protocol.PermissionOptionKind) (string, bool) {
 	for _, k := range kinds {
 		for _, o := range list {
@@ -171,14 +174,14 @@ func option(list []protocol.PermissionOption, kinds ...protocol.PermissionOption
 	return "", false
 }
 
-// requestPermission asks by Pillion's own rules. The agent is always told "once": an "always" of its own would take later questions out of
-// Pillion's sight, while one of Pillion's answers them without asking the person again.
+// requestPermission asks by Pillion's own rules. It always answers with the agent's "once" option where there is one: an "always" in the
+// agent would hide later requests from Pillion, while an "always" in Pillion answers them without asking the person again.
 func (t *turn) requestPermission(ctx context.Context, params json.RawMessage) (any, error) {
 	var p protocol.RequestPermissionRequest
 	if err := protocol.Decode(params, &p); err != nil {
 		return nil, rpc.InvalidParams("%s", err)
 	}
-	// The request may be the first that is heard of the call, and it has the best title.
+	// The request may be the first message about this call, and its title is the best one.
 	call := p.ToolCall
 	if call.Status == "" {
 		call.Status = protocol.ToolCallStatusPending
@@ -205,7 +208,7 @@ func (t *turn) requestPermission(ctx context.Context, params json.RawMessage) (a
 		message = err.Error() // a rule denies it; the agent must know that asking again is no use
 	}
 	id, ok := option(p.Options, protocol.PermissionOptionKindRejectOnce, protocol.PermissionOptionKindRejectAlways)
-	// Where nobody could answer there are no words of a person to pass on, and the agent has its answer.
+	// Where no user was connected there is no message to pass on, and the agent already has its answer.
 	if no == nil || !no.Unanswered {
 		t.rejected(visible.Text(call.Title), message)
 	}
@@ -215,7 +218,8 @@ func (t *turn) requestPermission(ctx context.Context, params json.RawMessage) (a
 	return selected(id), nil
 }
 
-// choices reports that the options are more than yes and no, such as the modes in which a plan can be carried out: the person must see them.
+// choices reports whether two options are of the same kind, such as the modes in which a plan can be carried out. Then the options are more
+// than yes and no, and the person must choose among them.
 func choices(list []protocol.PermissionOption) bool {
 	seen := map[protocol.PermissionOptionKind]bool{}
 	for _, o := range list {
@@ -227,7 +231,7 @@ func choices(list []protocol.PermissionOption) bool {
 	return false
 }
 
-// choose lets the person choose one of the agent's own options.
+// choose asks the person to choose one of the agent's own options.
 func (t *turn) choose(ctx context.Context, call string, p protocol.RequestPermissionRequest) (any, error) {
 	custom := false
 	q := tools.Question{Question: visible.Text(t.agent.Name + " asks: " + p.ToolCall.Title), Header: tools.Cut(t.agent.Name, 30), Custom: &custom}
@@ -249,12 +253,12 @@ func (t *turn) choose(ctx context.Context, call string, p protocol.RequestPermis
 	return cancelled, nil
 }
 
-// ask asks the gate about a call that the agent is about to make by itself.
+// ask asks the gate about a call that the agent is about to run itself. nil means that it may.
 func (t *turn) ask(ctx context.Context, id string, call protocol.ToolCallUpdate) error {
 	command, dir := commandOf(call)
 	switch {
 	case command != "":
-		// The analysis and the rules of the tool bash, on the agent's own card.
+		// Use the analysis and the rules of the tool bash, but show the question on the agent's own tool call.
 		tool := t.agents.o.Tools(t.info).AskCommand
 		input, err := json.Marshal(map[string]any{"command": command, "workdir": dir})
 		if err != nil {
@@ -280,7 +284,7 @@ func (t *turn) ask(ctx context.Context, id string, call protocol.ToolCallUpdate)
 		}
 	}
 	if len(r.Patterns) == 0 {
-		// Named by what the agent calls it: an "always" then covers this tool of this agent and no other.
+		// The pattern is the agent's own name for the tool: an "always" then covers this tool of this agent only.
 		name := call.Name
 		if name == "" {
 			name = string(call.Kind)
@@ -292,9 +296,9 @@ func (t *turn) ask(ctx context.Context, id string, call protocol.ToolCallUpdate)
 	return err
 }
 
-// askEdit decides about a change of files that the agent makes by itself. In a draft it is reviewed at the end, so it needs no question,
-// unless a rule denies it or it lies outside of the project. An agent that only asks its client writes in its next request, which is
-// reviewed; here, too, only a rule can say no.
+// askEdit decides about a change of files that the agent makes itself. In a draft the change is reviewed at the end of the turn, and an
+// agent with Asks sends the write itself in its next request, which is reviewed then. So inside the project nobody is asked here, but a
+// rule that denies the edit still refuses it; outside the project the person is asked.
 func (t *turn) askEdit(ctx context.Context, id string, call protocol.ToolCallUpdate) error {
 	r := permission.Request{CallID: id, Tool: t.agent.ID, Permission: "edit", Title: visible.Text(t.agent.Name + ": " + call.Title), Why: "the agent writes it by itself"}
 	inside := t.place.Held || t.agent.Asks
@@ -315,7 +319,7 @@ func (t *turn) askEdit(ctx context.Context, id string, call protocol.ToolCallUpd
 	return err
 }
 
-// places are the files that a call names, absolute.
+// places returns the absolute paths of the files that a call names, each once.
 func (t *turn) places(call protocol.ToolCallUpdate) (out []string) {
 	add := func(p string) {
 		if p == "" {
@@ -340,7 +344,7 @@ func (t *turn) places(call protocol.ToolCallUpdate) (out []string) {
 	return out
 }
 
-// member is the first of the named members of an object that is a text; "" for none.
+// member returns the first of the named members of a JSON object that is a non-empty string; "" when there is none.
 func member(raw json.RawMessage, names ...string) string {
 	var m map[string]any
 	if json.Unmarshal(raw, &m) != nil {
@@ -354,8 +358,8 @@ func member(raw json.RawMessage, names ...string) string {
 	return ""
 }
 
-// commandOf is the command that a call is about to run, and its folder; "" where it runs none. Agents have no common form for it: most put
-// it into the arguments as a line or a list of words, and all others into the title.
+// commandOf returns the command that a call is about to run, and its working directory; "" where it runs none. ACP has no common form for
+// this: most agents put the command into the arguments, as a string or as a list of words; the others put it into the title.
 func commandOf(call protocol.ToolCallUpdate) (command, dir string) {
 	dir = member(call.RawInput, "workdir", "cwd", "directory", "dir_path")
 	var m map[string]any
@@ -379,7 +383,7 @@ func commandOf(call protocol.ToolCallUpdate) (command, dir string) {
 		}
 	}
 	if call.Kind != protocol.ToolKindExecute {
-		// Another kind with a member "command" is an edit or a fetch that runs nothing, unless the agent gave no kind at all.
+		// A call of another kind with a member "command" is an edit or a fetch that runs nothing, unless the agent gave no kind at all.
 		if call.Kind != "" && call.Kind != protocol.ToolKindOther {
 			return "", ""
 		}
@@ -391,10 +395,11 @@ func commandOf(call protocol.ToolCallUpdate) (command, dir string) {
 	return command, dir
 }
 
-// shells are programs whose -c takes a command line, which is what a person reads and what the analysis understands.
+// shells are programs whose -c takes a command line. commandLine unpacks it, because the line itself is what a person reads and what the
+// analysis of commands understands.
 var shells = []string{"sh", "bash", "dash", "zsh"}
 
-// commandLine is a list of words as a line of bash.
+// commandLine joins words to a line of bash.
 func commandLine(words []string) string {
 	if len(words) == 3 && slices.Contains(shells, filepath.Base(words[0])) && (words[1] == "-c" || words[1] == "-lc") {
 		return words[2]
@@ -406,7 +411,7 @@ func commandLine(words []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// quote is a word as bash reads it back.
+// quote returns w such that bash reads it back as one word.
 func quote(w string) string {
 	plain := w != "" && strings.IndexFunc(w, func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-./:=@%+,", r))

@@ -16,21 +16,21 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
-// terminal is a command that the agent has its client run: a call of our tool bash, with its rules, its sandbox and its card.
+// terminal is a command that the agent asked its client to run: a call of Pillion's tool bash, with its rules and its sandbox.
 type terminal struct {
 	kill context.CancelFunc
-	done chan struct{} // closed when the call has ended
+	done chan struct{} // closed when the call has ended and exit is set
 
 	mu    sync.Mutex
-	out   string                       // guarded by mu: the output so far; at most what the tool shows of a running command
-	limit int                          // bytes that the agent wants; 0: all
+	out   string                       // guarded by mu; the output so far, at most what the tool bash shows of a running command
+	limit int                          // bytes of output that the agent wants; 0: all
 	exit  *protocol.TerminalExitStatus // guarded by mu; nil while it runs
 }
 
-// commandLimit is how long a command of an agent may run, in milliseconds: a day, because the agent itself ends it when it takes too long.
+// commandLimit is the timeout of a command in milliseconds: one day, because the agent kills a command that takes it too long.
 const commandLimit = 24 * 60 * 60 * 1000
 
-// refusedExit is the exit code of a command that was not run, as a shell has it for one that it may not execute.
+// refusedExit is the exit code of a command that was not run; POSIX shells use it for a command that was found but cannot be executed.
 const refusedExit = 126
 
 func (t *turn) createTerminal(_ context.Context, params json.RawMessage) (any, error) {
@@ -42,7 +42,7 @@ func (t *turn) createTerminal(_ context.Context, params json.RawMessage) (any, e
 	if len(p.Args) > 0 {
 		line = commandLine(append([]string{p.Command}, p.Args...))
 	}
-	// Written out, so that the analysis and the person see what the command gets.
+	// As part of the line, the analysis and the person see these variables too.
 	for i := len(p.Env) - 1; i >= 0; i-- {
 		line = "export " + p.Env[i].Name + "=" + quote(p.Env[i].Value) + "; " + line
 	}
@@ -50,7 +50,7 @@ func (t *turn) createTerminal(_ context.Context, params json.RawMessage) (any, e
 	if p.Cwd != "" {
 		input["workdir"] = p.Cwd
 	}
-	// The command may outlive the request that starts it, but not the prompt.
+	// The command may outlive this request, but not the prompt.
 	ctx, cancel := context.WithCancel(t.ctx)
 	x := &terminal{kill: cancel, done: make(chan struct{})}
 	if p.OutputByteLimit != nil {
@@ -61,7 +61,7 @@ func (t *turn) createTerminal(_ context.Context, params json.RawMessage) (any, e
 	id := fmt.Sprintf("terminal_%d", t.lastID)
 	t.terminals[id] = x
 	t.link.mu.Unlock()
-	t.calls.Add(1) // this request is counted too, so the group is not empty here
+	t.calls.Add(1) // safe beside Wait: this request is counted too, so the counter is not 0
 	go func() {
 		defer t.calls.Done()
 		defer close(x.done)
@@ -72,7 +72,7 @@ func (t *turn) createTerminal(_ context.Context, params json.RawMessage) (any, e
 	return protocol.CreateTerminalResponse{TerminalID: id}, nil
 }
 
-// heard takes the output of the running command.
+// heard stores the output of the running command.
 func (x *terminal) heard(u tools.Update) {
 	if out, ok := u.Metadata["output"].(string); ok {
 		x.mu.Lock()
@@ -81,7 +81,7 @@ func (x *terminal) heard(u tools.Update) {
 	}
 }
 
-// end notes how the command ended. One that was not run says why in its output, which the agent's model reads.
+// end records how the command ended. Where it was not run, the output says why, because the agent's model reads that.
 func (x *terminal) end(d agent.ToolData, err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -95,7 +95,7 @@ func (x *terminal) end(d agent.ToolData, err error) {
 	switch v := d.Metadata["exit"].(type) {
 	case int:
 		code = int64(v)
-	case float64: // of a draft's worker, by way of JSON
+	case float64: // from a draft's worker, through JSON
 		code = int64(v)
 	}
 	if s, ok := d.Metadata["signal"].(string); ok {
@@ -115,7 +115,8 @@ func (x *terminal) end(d agent.ToolData, err error) {
 	}
 }
 
-// state is the output so far, whether its beginning is missing, and how the command ended; nil while it runs.
+// state returns the output so far, whether its beginning was cut off, and the exit status; nil while the command runs. OutputByteLimit of
+// terminal/create asks for a cut at the beginning and at a character boundary.
 func (x *terminal) state() (out string, truncated bool, exit *protocol.TerminalExitStatus) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -129,9 +130,9 @@ func (x *terminal) state() (out string, truncated bool, exit *protocol.TerminalE
 	return out, truncated, x.exit
 }
 
-// terminal finds the terminal that a request names.
+// terminal returns the terminal that a request names.
 func (t *turn) terminal(params json.RawMessage) (x *terminal, id string, err error) {
-	var p protocol.TerminalOutputRequest // all these requests have the same members
+	var p protocol.TerminalOutputRequest // the requests of all terminal/* methods that name a terminal have these members
 	if err := protocol.Decode(params, &p); err != nil {
 		return nil, "", rpc.InvalidParams("%s", err)
 	}

@@ -19,20 +19,20 @@ import (
 	"github.com/pillion-dev/pillion/tools/shell/visible"
 )
 
-// turn is one prompt while the agent works on it.
+// turn is one session/prompt while the agent works on it.
 type turn struct {
 	*link
-	ctx  context.Context // ends when the prompt has been answered, or is cancelled
+	ctx  context.Context // done when the prompt has been answered or is cancelled
 	host *agent.ExternalTurn
 	emit func(provider.Event) error
 
-	calls sync.WaitGroup // requests of the agent that are being carried out
+	calls sync.WaitGroup // requests of the agent that still run
 
 	mu      sync.Mutex
-	failed  error    // guarded by mu: emit's error, which ends the turn
-	told    []string // guarded by mu: what the person said with a rejection, for the agent
-	rebuked bool     // guarded by mu: the person rejected a call and said nothing, so the prompt is to be cancelled
-	ending  bool     // guarded by mu: it was
+	failed  error    // guarded by mu; the first error of emit, which becomes the turn's error
+	told    []string // guarded by mu; messages to the agent that no answer could carry: rejections with words, partly kept writes
+	rebuked bool     // guarded by mu; the person rejected a call without a message, so heed must cancel the prompt
+	ending  bool     // guarded by mu; heed has cancelled it
 }
 
 // Prompt implements agent.ExternalAgent.
@@ -41,14 +41,15 @@ func (p *Provider) Prompt(ctx context.Context, req *provider.Request, host *agen
 	if err != nil {
 		return err
 	}
-	l.prompting.Lock() // a cancelled prompt may still be ending
+	l.prompting.Lock() // the cancelled prompt before this one may still be ending
 	defer l.prompting.Unlock()
 	blocks, seen := l.blocks(req)
-	// Before the prompt: an agent that dies in it has read it, and goes on with it when it is started again.
+	// Stored before the prompt: an agent that crashes in it has read these messages, and continues from them when it is restarted.
 	l.memory.Seen, l.fresh = seen, false
 	p.agents.remember(l.info.ID, l.memory)
 	stop, err := l.prompt(ctx, host, emit, blocks)
-	// What a rejection said goes to the agent at once: its protocol has no place for words in the answer to a permission request.
+	// The person's words with a rejection go to the agent at once, as a prompt: in ACP the answer to a permission request has no member for
+	// words.
 	for range maxAfterRejection {
 		if err != nil || len(stop.told) == 0 {
 			break
@@ -61,17 +62,17 @@ func (p *Provider) Prompt(ctx context.Context, req *provider.Request, host *agen
 	return emit(provider.Event{Type: provider.EventStop, Stop: stop.reason})
 }
 
-// maxAfterRejection is how often in a turn the words of a rejection become a prompt of their own. An agent that proposes the same again each
-// time would go on without end otherwise, where a rule or a command line gives the same answer each time.
+// maxAfterRejection is how often in a turn the words of a rejection become a prompt. Without a limit a turn does not end when the agent
+// proposes the same again each time and a rule gives the same answer each time.
 const maxAfterRejection = 2
 
-// stopped is how a prompt ended.
+// stopped says how a prompt ended, and what the agent still has to be told.
 type stopped struct {
 	reason provider.StopReason
 	told   []string
 }
 
-// prompt sends one prompt and carries out what the agent asks until it has answered.
+// prompt sends one prompt, and returns when the agent has answered it and all its requests have ended.
 func (l *link) prompt(ctx context.Context, host *agent.ExternalTurn, emit func(provider.Event) error, blocks []any) (stopped, error) {
 	inside, cancel := context.WithCancel(ctx)
 	t := &turn{link: l, ctx: inside, host: host, emit: emit}
@@ -79,7 +80,7 @@ func (l *link) prompt(ctx context.Context, host *agent.ExternalTurn, emit func(p
 	l.turn = t
 	l.mu.Unlock()
 	defer func() {
-		cancel() // commands that it left running in this prompt end with it
+		cancel() // ends the commands that the agent left running
 		l.mu.Lock()
 		l.turn = nil
 		l.mu.Unlock()
@@ -95,7 +96,7 @@ func (l *link) prompt(ctx context.Context, host *agent.ExternalTurn, emit func(p
 	done := make(chan outcome, 1)
 	go func() {
 		var o outcome
-		// Not ctx: a cancelled prompt is answered too, after session/cancel.
+		// Not ctx: the agent answers a cancelled prompt too, after session/cancel.
 		o.err = l.peer.Call(context.WithoutCancel(ctx), "session/prompt", map[string]any{"sessionId": l.memory.Session, "prompt": blocks}, &o.raw)
 		done <- o
 	}()
@@ -109,7 +110,7 @@ func (l *link) prompt(ctx context.Context, host *agent.ExternalTurn, emit func(p
 		select {
 		case <-done:
 		case <-timer.C:
-			l.stop() // it does not listen; the next prompt starts it again
+			l.stop() // it ignores the cancel; the next prompt restarts it
 		}
 		return stopped{}, ctx.Err()
 	}
@@ -147,8 +148,8 @@ func (l *link) prompt(ctx context.Context, host *agent.ExternalTurn, emit func(p
 	return s, nil
 }
 
-// rejected notes that the person said no to a call. With words the agent is told them after this prompt. Without, the prompt is cancelled,
-// as a turn of Pillion's own agent ends then: going on without knowing why would only produce the next proposal to reject.
+// rejected records that the person rejected a call. A message goes to the agent in the next prompt. Without one, heed cancels the prompt,
+// as a turn of Pillion's own agent ends then: an agent that does not know why could only make another proposal to reject.
 func (t *turn) rejected(what, message string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -159,8 +160,8 @@ func (t *turn) rejected(what, message string) {
 	t.rebuked = true
 }
 
-// heed cancels the prompt of an agent that goes on after such a rejection. It is called for the next thing that the agent says, and not at
-// once, so that the agent has its answer first: many end their turn at it by themselves.
+// heed cancels the prompt of an agent that continues after a rejection without a message. It runs at the agent's next update or request
+// instead of at once, so that the agent receives its answer first: many end their turn by themselves then.
 func (t *turn) heed() {
 	t.mu.Lock()
 	now := t.rebuked && !t.ending
@@ -171,7 +172,7 @@ func (t *turn) heed() {
 	}
 }
 
-// say emits text or thought. An error of emit ends the turn.
+// say emits text or thinking. An error of emit becomes the turn's error.
 func (t *turn) say(typ provider.EventType, text string) {
 	if text == "" {
 		return
@@ -185,21 +186,21 @@ func (t *turn) say(typ provider.EventType, text string) {
 	}
 }
 
-// update handles session/update. Updates come in order, and before the answer of the prompt that they belong to.
+// update handles session/update. The connection delivers updates in order, and before the answer to the prompt that they belong to.
 func (l *link) update(params json.RawMessage) {
 	var head struct {
 		SessionID string
 		Update    json.RawMessage
 	}
 	var u protocol.SessionUpdate
-	// An update of a kind that is not known here is ignored, so that newer agents can be used.
+	// Updates of an unknown kind are ignored, so that agents with a later version of ACP work.
 	if json.Unmarshal(params, &head) != nil || protocol.Decode(head.Update, &u) != nil {
 		return
 	}
 	l.mu.Lock()
 	t := l.turn
 	l.mu.Unlock()
-	// Between prompts there is no turn in which it could be shown: the replay of session/load, which the session has already.
+	// Updates between prompts belong to the replay of session/load, which the session already has.
 	if t == nil || head.SessionID != l.memory.Session {
 		return
 	}
@@ -225,7 +226,7 @@ func (l *link) update(params json.RawMessage) {
 	}
 }
 
-// blockText is what a content block shows as text.
+// blockText returns a content block as text; "" for pictures and sound.
 func blockText(b protocol.ContentBlock) string {
 	switch v := b.Value.(type) {
 	case *protocol.TextContent:
@@ -240,17 +241,17 @@ func blockText(b protocol.ContentBlock) string {
 	return ""
 }
 
-// kinds are the tool kinds of ACP as ours.
+// kinds maps ACP's tool kinds to Pillion's.
 var kinds = map[protocol.ToolKind]tools.Kind{
 	protocol.ToolKindRead: tools.KindRead, protocol.ToolKindEdit: tools.KindEdit, protocol.ToolKindDelete: tools.KindDelete, protocol.ToolKindMove: tools.KindMove,
 	protocol.ToolKindSearch: tools.KindSearch, protocol.ToolKindExecute: tools.KindExecute, protocol.ToolKindThink: tools.KindThink, protocol.ToolKindFetch: tools.KindFetch,
 }
 
-// show shows a call that the agent runs itself, and returns the session's id of it.
+// show adds or updates a call that the agent runs itself, and returns the session's id of the call.
 func (t *turn) show(u protocol.ToolCallUpdate) string {
 	ended := u.Status == protocol.ToolCallStatusCompleted || u.Status == protocol.ToolCallStatusFailed
 	if ended && t.place.Worked != nil {
-		t.place.Worked() // before the end is shown: the draft then knows what the call has changed
+		t.place.Worked() // before the end is published, so that the draft has recorded what the call changed
 	}
 	return t.host.Show(u.ToolCallID, func(d *agent.ToolData) {
 		if u.Name != "" {
@@ -297,10 +298,10 @@ func (t *turn) show(u protocol.ToolCallUpdate) string {
 	})
 }
 
-// maxShown is how much of a call's content is kept, in bytes: it is for reading, and stored with the session.
+// maxShown is how many bytes of a call's content are kept: people read it, and the session stores it.
 const maxShown = 50 << 10
 
-// contentText is the content of a call as text. Diffs are named only: the change itself is shown with the proposal.
+// contentText returns the content of a call as text. A diff is only named: the proposal shows the change itself.
 func (t *turn) contentText(list []protocol.ToolCallContent) string {
 	var parts []string
 	for _, c := range list {
@@ -328,7 +329,7 @@ func (t *turn) contentText(list []protocol.ToolCallContent) string {
 	return text
 }
 
-// rel is a path as people read it: relative to the session's folder where it is inside.
+// rel returns a path as people read it: relative to the session's folder where it is inside.
 func (t *turn) rel(path string) string {
 	if r, err := filepath.Rel(t.place.Cwd, path); err == nil && filepath.IsLocal(r) {
 		return r
@@ -336,8 +337,8 @@ func (t *turn) rel(path string) string {
 	return path
 }
 
-// blocks are the messages that the agent has not seen, as content of a prompt, and the id of the last one. What another model and the
-// person said before is told in words.
+// blocks returns the messages that the agent has not seen, as content of a prompt, and the id of the last one. Messages before the person's
+// own are one text: what the person and another model said.
 func (l *link) blocks(req *provider.Request) (blocks []any, seen string) {
 	from := 0
 	if !l.fresh {
@@ -347,7 +348,7 @@ func (l *link) blocks(req *provider.Request) (blocks []any, seen string) {
 			}
 		}
 		if from == 0 && l.memory.Seen != "" {
-			from = max(len(req.Messages)-1, 0) // the message was compacted or taken back; the agent knows the conversation
+			from = max(len(req.Messages)-1, 0) // the message was compacted or undone; the agent knows the conversation, so send only the last message
 		}
 	}
 	list := req.Messages[from:]
@@ -371,11 +372,11 @@ func (l *link) blocks(req *provider.Request) (blocks []any, seen string) {
 	return blocks, seen
 }
 
-// maxTold is how much of an earlier conversation an agent is told, in bytes, counted from its end.
+// maxTold is how many bytes of an earlier conversation the agent is told; the beginning is cut off.
 const maxTold = 40 << 10
 
-// transcript is what was said without the agent, for it to read; "" for nothing. Its own answers are left out: it remembers them, unless
-// its conversation is a new one.
+// transcript returns what was said without the agent, for it to read; "" when there is nothing. The agent's own answers are left out: it
+// remembers them, unless its conversation is empty.
 func (l *link) transcript(list []provider.Message) string {
 	var b strings.Builder
 	for _, m := range list {
@@ -403,8 +404,8 @@ func (l *link) transcript(list []provider.Message) string {
 
 func textBlock(text string) map[string]any { return map[string]any{"type": "text", "text": text} }
 
-// partBlocks are a part of a message as content blocks. Pictures go as such where the agent reads them, texts as embedded resources where it
-// takes those, and everything else is named.
+// partBlocks returns a part of a message as content blocks. Pictures are sent as such where the agent accepts them, texts as embedded
+// resources where it accepts those, and any other file is only named.
 func (l *link) partBlocks(p provider.Part) (out []any) {
 	if p.Type == provider.PartText && p.Text != "" {
 		out = append(out, textBlock(p.Text))
@@ -426,7 +427,7 @@ func (l *link) partBlocks(p provider.Part) (out []any) {
 	return out
 }
 
-// current is the running turn; an error where there is none.
+// current returns the running turn, counted in calls, so the caller must call calls.Done; an error where no prompt runs.
 func (l *link) current() (*turn, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
