@@ -14,7 +14,7 @@ import (
 // take 50 to 100 steps.
 const DefaultSteps = 200
 
-// DefaultAgent is used where none is named.
+// DefaultAgent is the agent of a session for which no other is chosen.
 const DefaultAgent = "build"
 
 // PlanAgent is the agent that plans. The tools plan_enter and plan_exit switch to it and back.
@@ -23,8 +23,8 @@ const PlanAgent = "plan"
 // DefaultAgents are the agents that always exist. A configured agent of the same name changes only what it sets.
 func DefaultAgents() []Agent { return slices.Clone(defaultAgents()) }
 
-// defaultAgents are made once, since every step of every session looks for its agent. Their rules are clipped, so that appending to them
-// makes a copy.
+// defaultAgents are made once, because every step of every session looks for its agent. Their rules are clipped (capacity equals length),
+// so that appending to them copies instead of writing into the shared array.
 var defaultAgents = sync.OnceValue(func() []Agent {
 	// The arguments are permission, pattern and action, three by three, which keeps the table readable.
 	rule := func(agent string, pairs ...string) permission.Ruleset {
@@ -42,7 +42,8 @@ var defaultAgents = sync.OnceValue(func() []Agent {
 		{
 			Name: "plan", Mode: ModePrimary,
 			Description: "Reads and plans; changes nothing but plan files.",
-			// Commands that are known to change nothing pass. All others ask, even where the configuration allows them for build.
+			// Commands that are known to change nothing run without approval. All others ask, even where the configuration allows them for
+			// the agent build.
 			Rules: rule("plan", "edit", "*", "deny", "edit", ".pillion/plans/*.md", "ask", "edit", ".opencode/plans/*.md", "ask", "bash", "*", "ask"),
 		},
 		{
@@ -53,8 +54,8 @@ var defaultAgents = sync.OnceValue(func() []Agent {
 		{
 			Name: "explore", Mode: ModeSubagent,
 			Description: "Finds things out in the code base quickly, read-only. Say what to find and how thorough to be.",
-			// Commands that are known to change nothing pass; all others are denied. The rule for the empty command comes last so that
-			// the tool is offered: a tool whose last rule denies "*" is not.
+			// Commands that are known to change nothing run without approval; all others are denied. The rule for the empty command comes
+			// last, because a tool is not offered when its last rule denies "*".
 			Rules: rule("explore", "*", "*", "deny",
 				"read", "*", "allow", "read", "*.env", "ask", "read", "*.env.*", "ask", "read", "*.envrc", "ask", "read", "*.env.example", "allow",
 				"grep", "*", "allow", "glob", "*", "allow", "list", "*", "allow", "lsp", "*", "allow",
@@ -124,20 +125,20 @@ func overlay(a, c Agent) Agent {
 	return a
 }
 
-// directories answers what the configuration says of a directory: agents, rules, switches, extensions. It keeps nothing, so a changed
-// file counts at the next question.
+// directories answers what the configuration says of a directory: agents, rules, tool switches, extensions. It caches nothing, so a changed
+// file takes effect at the next call.
 type directories struct{ o Options }
 
-// Agents are the agents of a directory: the defaults with those of the configuration over them.
+// Agents returns the agents of a directory: the defaults, overlaid with those of the configuration.
 func (r *directories) Agents(cwd string) []Agent {
 	return merge(defaultAgents(), r.o.Configuration.Agents(cwd))
 }
 
-// smallModel, as an agent's model, means a small model of the session's provider. Claude Code's agents name "haiku", which says how much
-// the work may cost and not whose model it is.
+// smallModel as an agent's model means a small model of the session's provider. Agents written for Claude Code name "haiku", which says how
+// much the work may cost rather than which provider does it.
 const smallModel = "small"
 
-// modelOf is the model of an agent in a session whose model is session; empty: the session's own.
+// modelOf returns the model of an agent in a session whose model is session; "" means the session's own.
 func (r *directories) modelOf(cwd, model, session string) string {
 	if model != smallModel {
 		return model
@@ -158,14 +159,14 @@ func (r *directories) agent(cwd, name string) (Agent, bool) {
 	return all[i], true
 }
 
-// rules are the permission rules of an agent in a directory: the defaults, then those of the configuration, then the agent's own. The
+// rules returns the permission rules of an agent in a directory: the defaults, then those of the configuration, then the agent's own. The
 // last match decides. Grants ("always") are not among them; permission.Gate adds those.
 func (r *directories) rules(cwd string, a Agent) permission.Ruleset {
 	rules := append(permission.Default(), r.o.Configuration.Rules(cwd)...)
 	return append(rules, a.Rules...)
 }
 
-// defaultAgent is the configured default agent. When that is unknown, hidden or only for tasks, it is DefaultAgent.
+// defaultAgent returns the configured default agent; DefaultAgent when that is unknown, hidden or a subagent.
 func (r *directories) defaultAgent(cwd string) string {
 	if a, ok := r.agent(cwd, r.o.Configuration.Preferences(cwd).DefaultAgent); ok && !a.Hidden && a.Mode != ModeSubagent {
 		return a.Name
@@ -173,7 +174,7 @@ func (r *directories) defaultAgent(cwd string) string {
 	return DefaultAgent
 }
 
-// noAgent is ErrNoAgent with the names that could have been meant.
+// noAgent returns ErrNoAgent with the names that exist.
 func (r *directories) noAgent(cwd, name string) error {
 	var names []string
 	for _, a := range r.Agents(cwd) {
@@ -184,7 +185,7 @@ func (r *directories) noAgent(cwd, name string) error {
 	return fmt.Errorf("%w %q; there are %v", ErrNoAgent, name, names)
 }
 
-// SubAgents are the agents of a directory that the task tool may use.
+// SubAgents returns the agents of a directory that the task tool may use.
 func (r *directories) SubAgents(cwd string) (out []tools.SubAgent) {
 	for _, a := range r.Agents(cwd) {
 		if !a.Hidden && a.Mode != ModePrimary {
@@ -194,8 +195,7 @@ func (r *directories) SubAgents(cwd string) (out []tools.SubAgent) {
 	return out
 }
 
-// switches are the tool switches of a directory with the agent's own over them. The configuration's map is cloned, because it must not be
-// changed.
+// switches returns the tool switches of a directory, overlaid with the agent's own. It clones the configuration's map, which others read.
 func (r *directories) switches(cwd string, a Agent) map[string]bool {
 	all := maps.Clone(r.o.Configuration.Switches(cwd))
 	if all == nil {
@@ -205,5 +205,5 @@ func (r *directories) switches(cwd string, a Agent) map[string]bool {
 	return all
 }
 
-// maxDepth is how many levels of sub-agents may nest in a directory; 0: there are none.
+// maxDepth returns how many levels of subagents may nest in a directory; 0: none may run.
 func (r *directories) maxDepth(cwd string) int { return r.o.Configuration.Preferences(cwd).Depth }

@@ -11,8 +11,8 @@ import (
 	"github.com/pillion-dev/pillion/agent/provider"
 )
 
-// cancelGrace is how long a stream or a tool may take to end after a cancel. The turn then ends without it: a person who cancels must not
-// wait for a provider or a tool that ignores its context.
+// cancelGrace is how long a stream or a tool may take to return after a cancel. After that the turn ends without it: a person who cancels
+// must not wait for a provider or a tool that ignores its context.
 const cancelGrace = 50 * time.Millisecond
 
 // answer is one model answer while it streams and until its step is stored.
@@ -22,30 +22,30 @@ type answer struct {
 	id  string // message id
 
 	mu     sync.Mutex
-	closed bool // guarded by mu: the stream was abandoned; what it still sends is dropped
+	closed bool // guarded by mu; the stream ended or was abandoned, and later events are dropped
 
-	// The stream's goroutine writes these under mu. Once it has ended or was abandoned (closed), only the runner uses them.
+	// The stream's goroutine writes these under mu. After it has ended or was abandoned (closed), only the runner's goroutine uses them.
 	parts   []part
 	calls   []*call
-	byIndex map[int]*call // by the provider's index; an index may be used again after its call is complete
-	echo    *echo         // removes what the answer repeats of one that broke off; nil: nothing to remove
+	byIndex map[int]*call // by the provider's index; a provider may reuse an index after its call is complete
+	echo    *echo         // drops text that repeats the answer which this one continues; nil: it continues none
 	usage   provider.Usage
 	stop    provider.StopReason
 
 	batch *batch // the calls that run or ran
 }
 
-// part is a piece of the message: text, thought, or a call. The last part grows while text of its type arrives, until a signature closes
-// it; each call is a part of its own.
+// part is a piece of the message: text, thinking, or a call. Text of one type is appended to the last part until a signature closes it;
+// each call is a part of its own.
 type part struct {
 	typ       provider.PartType
 	text      []byte
 	signature string
-	ended     bool // a signature closed the part: it covers this text only, so more text begins another part
+	ended     bool // a signature closed the part; it covers exactly this text, so more text begins another part
 	call      *call
 }
 
-// words is the text of the answer so far, without thoughts.
+// words returns the text of the answer so far, without thinking.
 func (a *answer) words() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -58,11 +58,11 @@ func (a *answer) words() string {
 	return b.String()
 }
 
-// errLeft is what emit returns to a stream that was abandoned, so that the provider stops reading.
+// errLeft is what emit returns to an abandoned stream, so that the provider stops reading.
 var errLeft = errors.New("the turn is over")
 
-// newAnswer begins an answer. It emits EventMessage before the request is sent: an editor shows the step at once, and after a crash
-// recovery finds a message to close.
+// newAnswer begins an answer. It emits EventMessage before the request is sent, so that an editor shows the step at once and recovery after
+// a crash finds a message to close.
 func (t *turn) newAnswer(set *setup) *answer {
 	a := &answer{t: t, set: set, id: newID("msg_"), byIndex: map[int]*call{}}
 	a.batch = newBatch(a)
@@ -70,14 +70,15 @@ func (t *turn) newAnswer(set *setup) *answer {
 	return a
 }
 
-// stream runs the request in a goroutine of its own, so that a provider that ignores its context cannot block the turn. When it returns
-// the answer is closed, and a provider that still sends gets errLeft. An answer that ended without a stop reason counts as complete when
-// it has parts; without parts the error is ErrCut, which is retried.
+// stream runs the request in a goroutine of its own, so that a provider that ignores its context cannot block the turn. After it has
+// returned, the answer is closed and a provider that still sends gets errLeft. An answer without a stop reason counts as complete when it
+// has parts; without parts the error is ErrCut, which is retried.
 func (a *answer) stream(ctx context.Context, via provider.Provider, req *provider.Request) error {
 	done := make(chan error, 1)
 	go func() {
 		done <- via.Stream(ctx, req, func(e provider.Event) error {
-			// room waits while subscribers are too far behind. It comes before a.mu, or an editor that reads slowly would block a cancel.
+			// room blocks while subscribers are too far behind. It is called before a.mu is locked: else an editor that reads slowly would
+			// block a cancel.
 			if err := a.t.s.room(ctx); err != nil {
 				return err
 			}
@@ -92,7 +93,7 @@ func (a *answer) stream(ctx context.Context, via provider.Provider, req *provide
 	}()
 	var err error
 	select {
-	// The buffer of done lets the provider's goroutine end when its result is no longer read.
+	// done is buffered, so the provider's goroutine can end even when nothing reads its result any more.
 	case err = <-done:
 	case <-ctx.Done():
 		timer := time.NewTimer(cancelGrace)
@@ -106,14 +107,14 @@ func (a *answer) stream(ctx context.Context, via provider.Provider, req *provide
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.closed = true
-	// The end of the stream shows that the text held back by echo is not a repetition, but all there is.
+	// The stream has ended, so the text that echo holds back is not the beginning of a repetition but the whole answer.
 	if a.echo != nil && err == nil && len(a.echo.got) > 0 {
 		held := string(a.echo.got)
 		a.echo = nil
 		a.text(provider.PartText, EventText, provider.Event{Type: provider.EventText, Text: held})
 	}
 	if err == nil && a.stop == "" {
-		// The providers promise a stop; without one this is either a whole answer or none.
+		// Providers promise a stop event. Without one, an answer with parts is taken as whole.
 		if a.stop = provider.StopEnd; len(a.parts) == 0 {
 			return &provider.Error{Kind: provider.ErrCut, Message: "The model's answer ended before it began"}
 		}
@@ -133,7 +134,7 @@ func (a *answer) addEvent(ctx context.Context, e provider.Event) {
 		a.text(provider.PartThinking, EventThinking, e)
 	case provider.EventToolStart:
 		if c := a.byIndex[e.Index]; c != nil && c.complete {
-			delete(a.byIndex, e.Index) // the provider uses the number for another call
+			delete(a.byIndex, e.Index) // the provider reuses the index for another call
 		}
 		a.callAt(e)
 	case provider.EventToolDelta:
@@ -145,7 +146,7 @@ func (a *answer) addEvent(ctx context.Context, e provider.Event) {
 		if c.complete {
 			return // some servers repeat the end of a call
 		}
-		// The end has the complete arguments, which count more than the pieces.
+		// The end event carries the complete arguments; they replace the pieces.
 		if e.Text != "" {
 			c.raw.Reset()
 			c.raw.WriteString(e.Text)
@@ -159,8 +160,8 @@ func (a *answer) addEvent(ctx context.Context, e provider.Event) {
 	}
 }
 
-// text adds a piece of text or thought and emits it. The caller holds a.mu. Pieces of one type are one part, in the form in which
-// providers want them back. An empty piece with a signature closes the part and shows nothing.
+// text adds a piece of text or thinking and emits it. The caller holds a.mu. Consecutive pieces of one type become one part, the form in
+// which providers want them back. An empty piece with a signature closes the part and emits nothing.
 func (a *answer) text(typ provider.PartType, as EventType, e provider.Event) {
 	if a.echo != nil && typ == provider.PartText {
 		fresh, over := a.echo.next(e.Text)
@@ -187,7 +188,7 @@ func (a *answer) text(typ provider.PartType, as EventType, e provider.Event) {
 	}
 }
 
-// callAt returns the call that an event is about, and begins it when the provider has sent no start.
+// callAt returns the call that an event belongs to, and creates it when the provider has sent no start event.
 func (a *answer) callAt(e provider.Event) *call {
 	c := a.byIndex[e.Index]
 	if c == nil {
@@ -195,15 +196,15 @@ func (a *answer) callAt(e provider.Event) *call {
 		a.byIndex[e.Index] = c
 		a.calls = append(a.calls, c)
 		a.parts = append(a.parts, part{typ: provider.PartToolCall, call: c})
-		c.show(ToolPending) // at once: long arguments take many seconds, and the person sees what is coming
+		c.show(ToolPending) // at once: long arguments stream for many seconds, and the person sees which tool is coming
 	} else if c.name == "" && e.Name != "" {
 		c.resolve(e.Name)
 	}
 	return c
 }
 
-// completeCalls counts the calls whose arguments arrived completely. With one or more of them a broken answer is kept and the request is
-// not repeated: the call may have run already.
+// completeCalls counts the calls whose arguments arrived completely. When there is at least one, a broken answer is kept and the request is
+// not repeated: the call may already have run.
 func (a *answer) completeCalls() (n int) {
 	for _, c := range a.calls {
 		if c.complete {
@@ -223,8 +224,8 @@ func (a *answer) cutCalls() bool {
 	return false
 }
 
-// isEmpty reports that the answer has no visible text. Calls and thought do not count: what the person has not read may be requested
-// again.
+// isEmpty reports whether the answer has no visible text. Calls and thinking do not count: the person has read none of it, so it may be
+// requested again.
 func (a *answer) isEmpty() bool {
 	for i := range a.parts {
 		if a.parts[i].typ == provider.PartText && strings.TrimSpace(string(a.parts[i].text)) != "" {
@@ -234,19 +235,20 @@ func (a *answer) isEmpty() bool {
 	return true
 }
 
-// onlyThought reports an answer with which a turn cannot end: the model thought, and neither wrote nor called anything.
+// onlyThought reports whether the model only thought, and neither wrote text nor called a tool. A turn must not end with such an answer.
 func (a *answer) onlyThought() bool { return len(a.calls) == 0 && a.isEmpty() }
 
-// abandonCalls gives incomplete calls a final state in the transcript, so that no card stays open. These calls do not enter the history.
+// abandonCalls gives incomplete calls a final state in the transcript, so that no editor shows them as running. They do not enter the
+// history.
 func (a *answer) abandonCalls(why string) {
 	for _, c := range a.calls {
 		c.fail("cut", why)
 	}
 }
 
-// messages are the answer and its results as the history keeps them. Calls are in the model's order and each has a result, because
-// providers refuse a conversation in which one is missing; for the same reason thinking without its signature is left out. whole says
-// that the answer ended regularly. The second message is nil without calls.
+// messages returns the answer and its results as the history keeps them. Calls are in the model's order and each has a result, because
+// providers refuse a conversation in which a result is missing; for the same reason thinking without its signature is left out. whole means
+// that the answer ended regularly. The second message is nil when there are no calls.
 func (a *answer) messages(model string, whole bool) (provider.Message, *provider.Message) {
 	m := provider.Message{ID: a.id, Role: provider.RoleAssistant, Model: model}
 	results := &provider.Message{ID: a.id + "r", Role: provider.RoleTool}
@@ -268,7 +270,7 @@ func (a *answer) messages(model string, whole bool) (provider.Message, *provider
 			if p.call.alone {
 				result.ErrorKind = "unanswered"
 			}
-			// The built-in model reads results by their metadata; see provider.Part.
+			// The built-in model reads results from their metadata; see provider.Part.
 			if a.set.model.Provider == builtinProvider {
 				result.Metadata, _ = json.Marshal(data.Metadata) // without metadata it tells the person that it could not read the result
 			}
@@ -277,7 +279,7 @@ func (a *answer) messages(model string, whole bool) (provider.Message, *provider
 			}
 			results.Parts = append(results.Parts, result)
 		case provider.PartThinking:
-			// A thought that broke off has no signature, and its provider would refuse it.
+			// Thinking that broke off has no signature, and its provider would refuse it.
 			if whole || p.signature != "" {
 				m.Parts = append(m.Parts, provider.Part{Type: p.typ, Text: string(p.text), Signature: p.signature})
 			}
@@ -288,7 +290,7 @@ func (a *answer) messages(model string, whole bool) (provider.Message, *provider
 		}
 	}
 	if onlyThinking(m.Parts) {
-		m.Parts = nil // nothing to build on, and providers refuse a message with thought only
+		m.Parts = nil // providers refuse a message that has only thinking
 	}
 	if len(results.Parts) == 0 {
 		return m, nil
@@ -296,7 +298,7 @@ func (a *answer) messages(model string, whole bool) (provider.Message, *provider
 	return m, results
 }
 
-// onlyThinking reports that the parts are nothing but thought; also true for no parts at all.
+// onlyThinking reports whether all parts are thinking; also true for no parts.
 func onlyThinking(parts []provider.Part) bool {
 	for _, p := range parts {
 		if p.Type != provider.PartThinking {

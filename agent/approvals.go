@@ -11,8 +11,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
-// approvals are the questions of one session to the person: permission requests, which its gate decides or passes on, and those of the
-// question tool. While a question waits, the session and the sessions above it are marked as waiting.
+// approvals handles what one session asks the person: permission requests, which its gate decides or forwards, and questions of the
+// question tool. While one is open, the session and its parents are marked as waiting.
 type approvals struct {
 	rt     *Runtime
 	log    *EventLog
@@ -22,9 +22,9 @@ type approvals struct {
 	gate   *permission.Gate
 }
 
-// newApprovals makes the session's gate. A sub-agent's gate is a child of its parent's, so it may do only what both allow. When a person
-// opens a sub-agent's session by itself, its parents are not in memory: their gates are made from the stored heads, the outermost first.
-// root is the Git worktree for which grants are remembered.
+// newApprovals makes the session's gate. A subagent's gate is a child of its parent's, so it may do only what both allow. When a person
+// opens a subagent's session by itself, its parents are not in memory; then their gates are made from the stored heads, the outermost
+// first. root is the Git worktree for which grants are stored.
 func newApprovals(rt *Runtime, log *EventLog, head *Head, runner *Runner, of lineage, root string) *approvals {
 	a := &approvals{rt: rt, log: log, head: head, runner: runner, of: of}
 	own := permission.GateOptions{
@@ -56,7 +56,7 @@ func newApprovals(rt *Runtime, log *EventLog, head *Head, runner *Runner, of lin
 	return a
 }
 
-// rules are read for each request, so that a changed agent or configuration counts at once.
+// rules returns the current rules. The gate calls it for each request, so that a changed agent or configuration takes effect at once.
 func (a *approvals) rules() permission.Ruleset {
 	info := a.head.acting()
 	acting, ok := a.rt.agent(info.Cwd, info.Agent)
@@ -66,7 +66,8 @@ func (a *approvals) rules() permission.Ruleset {
 	return a.rt.rules(info.Cwd, acting)
 }
 
-// advise asks the extensions for their opinion on a request; Ask means none. The gate decides how far an opinion counts.
+// advise asks the extensions for their opinion on a request; permission.Ask means that they have none. The gate decides how far an opinion
+// counts.
 func (a *approvals) advise(ctx context.Context, r permission.Request) permission.Action {
 	e := a.rt.extensions(a.head.Info().Cwd)
 	if e.Permission == nil {
@@ -75,7 +76,7 @@ func (a *approvals) advise(ctx context.Context, r permission.Request) permission
 	return e.Permission(ctx, r)
 }
 
-// insist reports that the extensions want the person to be asked although a rule allows the request; an error refuses it.
+// insist reports whether the extensions want the person to be asked although a rule allows the request; an error refuses the request.
 func (a *approvals) insist(ctx context.Context, r permission.Request) (bool, error) {
 	e := a.rt.extensions(a.head.Info().Cwd)
 	if e.Insist == nil {
@@ -84,7 +85,7 @@ func (a *approvals) insist(ctx context.Context, r permission.Request) (bool, err
 	return e.Insist(ctx, r)
 }
 
-// asked emits a permission request (end is nil) and later its outcome, and marks the session as waiting between the two.
+// asked emits a permission request (end is nil) and later its outcome (end is set), and marks the session as waiting in between.
 func (a *approvals) asked(r permission.Request, end *permission.Outcome) {
 	d := AskData{ID: r.ID, CallID: r.CallID, Permission: r.Permission, Patterns: r.Patterns}
 	if end != nil {
@@ -112,7 +113,7 @@ func (a *approvals) asked(r permission.Request, end *permission.Outcome) {
 	}
 }
 
-// SetReview changes the style of review. When it becomes follow, changes that wait for an answer are judged again, and accepted.
+// SetReview changes the review style. When it becomes follow, changes that wait for approval are judged again and accepted.
 func (a *approvals) SetReview(style string) error {
 	if !slices.Contains(ReviewStyles, style) {
 		return fmt.Errorf("the review style must be %s, not %q", strings.Join(ReviewStyles, ", "), style)
@@ -121,15 +122,15 @@ func (a *approvals) SetReview(style string) error {
 		return fmt.Errorf("the review style stays %s: the settings of this machine decide it (%s)", a.head.Review(), p.ReviewFixed)
 	}
 	a.head.change(func(i *SessionInfo) { i.Review = style })
-	// What waits already was asked under the old style.
+	// Open requests were asked under the old style.
 	if style == ReviewFollow {
 		a.gate.JudgeAgain(context.Background())
 	}
 	return nil
 }
 
-// follows reports whether changes are written at once and reviewed afterwards. A sub-agent has no style of its own: that of the session
-// which the person talks to counts.
+// follows reports whether changes are written at once and reviewed afterwards. A subagent has no style of its own: the style of the top
+// session, with which the person talks, counts.
 func (a *approvals) follows() bool {
 	head := a.head
 	if a.of.parent != nil {
@@ -138,7 +139,7 @@ func (a *approvals) follows() bool {
 	return head.Review() == ReviewFollow
 }
 
-// questions passes a tool's questions to the person and marks the session as waiting until they are answered.
+// questions forwards a tool's questions to the person, and marks the session as waiting until they are answered.
 type questions struct {
 	waits *waitingCalls
 	q     tools.Questioner

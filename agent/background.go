@@ -13,34 +13,35 @@ import (
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
-// TaskSpend is how many sub-agents a turn ran and what they cost.
+// TaskSpend counts the subagents that a turn ran, and what they cost.
 type TaskSpend struct {
 	Tasks int            `json:"tasks"`
 	Usage provider.Usage `json:"usage"`
 	Cost  float64        `json:"cost,omitempty"`
 }
 
-// taskSet keeps a session's sub-agents: how many run, and the results of those in the background. A turn waits for its background tasks
-// before it ends, and cancels them when it is cancelled, so no sub-agent works for a turn that is over.
+// taskSet tracks a session's subagents: how many run, and the results of those in the background. A turn waits for its background tasks
+// before it ends, and cancels them when it is cancelled, so no subagent works for a turn that is over.
 type taskSet struct {
 	mu      sync.Mutex
-	slots   chan struct{}      // guarded by mu: made with the first task
-	running int                // guarded by mu: in the background
-	done    []finishedTask     // guarded by mu: results that the model has not read
-	wake    chan struct{}      // guarded by mu: closed and replaced when one ends
-	cancel  context.CancelFunc // guarded by mu: ends those in the background
-	ctx     context.Context    // guarded by mu: that of the background tasks, which outlive the call that started them
+	slots   chan struct{}      // guarded by mu; one for each of maxTasks; made with the first task
+	running int                // guarded by mu; tasks in the background
+	done    []finishedTask     // guarded by mu; results that the model has not read
+	wake    chan struct{}      // guarded by mu; closed and replaced when a task ends
+	cancel  context.CancelFunc // guarded by mu; cancels the background tasks
+	ctx     context.Context    // guarded by mu; of the background tasks, which outlive the call that started them
 	spent   TaskSpend          // guarded by mu: since the turn began
 }
 
-// finishedTask is the result of a background task until the model reads it, between two steps and in the order in which tasks ended.
+// finishedTask is the result of a background task until the model reads it. Results are reported between two steps, in the order in which
+// tasks ended.
 type finishedTask struct {
 	id, description string
 	result          tools.TaskResult
 	err             error
 }
 
-// slot waits until one more task may run, or returns the error of ctx. release must be called exactly once.
+// slot blocks until one more task may run, or returns the error of ctx. The caller must call release exactly once.
 func (ts *taskSet) slot(ctx context.Context) (release func(), err error) {
 	ts.mu.Lock()
 	// The channel is made with the first task, because most sessions have none.
@@ -57,7 +58,7 @@ func (ts *taskSet) slot(ctx context.Context) (release func(), err error) {
 	}
 }
 
-// spend adds what the turn of a sub-agent has cost.
+// spend adds the cost of a subagent's turn.
 func (ts *taskSet) spend(end TurnData) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
@@ -85,11 +86,11 @@ func (ts *taskSet) cost() float64 {
 	return ts.spent.Cost
 }
 
-// start runs a task in the background. Its result waits until the turn calls reportTasks.
+// start runs a task in the background. Its result is kept until the turn calls reportTasks.
 func (ts *taskSet) start(s *Session, kid *Session, t tools.Task, run func(context.Context) (tools.TaskResult, error)) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	// The context is not that of the call, which ends while the task runs.
+	// Not the context of the call, which ends while the task still runs.
 	if ts.ctx == nil {
 		ts.ctx, ts.cancel = context.WithCancel(context.Background())
 	}
@@ -142,7 +143,7 @@ func (t *turn) reportTasks() (any bool) {
 	return len(done) > 0
 }
 
-// words is the result as the model reads it, in the tags of the task tool, with the id by which the task can be resumed.
+// words returns the result as the model reads it, in the tags of the task tool, with the id that resumes the task.
 func (d finishedTask) words() string {
 	state, tag, text := "completed", "task_result", d.result.Text
 	if d.err != nil {
@@ -156,8 +157,8 @@ func (d finishedTask) words() string {
 	return fmt.Sprintf("The background task %q is over.\n<task id=%q state=%q>\n<%s>\n%s\n</%s>\n</task>", d.description, d.id, state, tag, strings.TrimSpace(text), tag)
 }
 
-// await waits at the end of a turn until a background task has ended or the person has sent a message for this turn, and returns true:
-// the turn takes another step. It returns false when no task runs or the turn was cancelled.
+// await blocks at the end of a turn until a background task has ended or the person has sent a message for this turn, and returns true: the
+// turn takes another step. It returns false when no task runs or the turn was cancelled.
 func (t *turn) await(ctx context.Context) bool {
 	changed := make(chan struct{}, 1)
 	stop := t.s.Watch(func() {
@@ -167,7 +168,7 @@ func (t *turn) await(ctx context.Context) bool {
 		}
 	})
 	defer stop()
-	// Not every change that wakes the loop is one that it waits for, so the state is read again.
+	// Watch also reports other changes, so each wake-up reads the state again.
 	for told := false; ; told = true {
 		running, done, wake := t.s.tasks.state()
 		switch {
@@ -178,7 +179,7 @@ func (t *turn) await(ctx context.Context) bool {
 		case t.s.steered():
 			return true
 		}
-		// Shown once, and not at each wake-up.
+		// The notice is shown once, not at each wake-up.
 		if !told {
 			t.s.Notice("info", fmt.Sprintf("Waiting for %s in the background.", textutil.Plural(running, "task")))
 		}

@@ -8,12 +8,12 @@ import (
 	"github.com/pillion-dev/pillion/agent/provider"
 )
 
-// maxParallel is how many read-only calls of a step run at once.
+// maxParallel is how many read-only calls of a step run at the same time.
 const maxParallel = 8
 
-// batch runs the calls of one step. Read-only calls run in parallel, at most maxParallel at once. A call that may change something waits
-// for all calls before it and runs alone, so that it finds what the model expects. Read-only is a property of the tool and not of the
-// arguments; see call.readOnly.
+// batch runs the calls of one step. Read-only calls run in parallel, at most maxParallel at a time. A call that may change something waits
+// for all calls before it and runs alone, so that it finds the files as the model expects them. Read-only is a property of the tool, not of
+// the arguments; see call.readOnly.
 type batch struct {
 	a     *answer
 	wg    sync.WaitGroup
@@ -25,7 +25,7 @@ func newBatch(a *answer) *batch { return &batch{a: a, slots: make(chan struct{},
 // ready starts a read-only call as soon as its arguments are complete, while the answer still streams, provided that only read-only calls
 // precede it. Reads then overlap with the rest of the answer. The caller holds the answer's mu.
 func (b *batch) ready(ctx context.Context, c *call) {
-	// In the model's order: a call that may change something holds back all behind it.
+	// A call that may change something holds back all calls behind it.
 	for _, before := range b.a.calls {
 		if !before.readOnly() {
 			return
@@ -41,33 +41,32 @@ func (b *batch) ready(ctx context.Context, c *call) {
 func (b *batch) start(ctx context.Context, c *call) {
 	c.started = true
 	b.wg.Go(func() {
-		if c.tool.Parallel { // a sub-agent would hold a slot for minutes; taskSet limits those
+		if c.tool.Parallel { // a subagent would hold a slot for minutes; taskSet limits them instead
 			b.one(ctx, c)
 			return
 		}
 		select {
 		case b.slots <- struct{}{}:
 			defer func() { <-b.slots }()
-		case <-ctx.Done(): // one answers it as cancelled
+		case <-ctx.Done(): // one reports it as cancelled
 		}
 		b.one(ctx, c)
 	})
 }
 
-// one runs a call. A rejection without a message ends the step: the person said no and named no other way, so the calls behind it do not
-// run.
+// one runs a call. A rejection without a message ends the step, and calls behind it do not run: the person said no and named no
+// alternative.
 func (b *batch) one(ctx context.Context, c *call) {
 	if rejectedWithoutMessage(c.run(ctx)) {
 		b.a.t.rejected.Store(true)
 	}
 }
 
-// calls runs the calls that have not run and returns when every call is answered. Read-only calls run in parallel, others alone and in
-// order. A call that was cut is answered as well, because providers refuse a conversation with a call that has no result. failed is why
-// the answer is not complete; nil when it is.
+// calls runs the calls that have not run yet and returns when every call has a result. Calls that were cut off get one too, because
+// providers refuse a conversation with a call that has no result. failed says why the answer is incomplete; nil when it is complete.
 func (t *turn) calls(ctx context.Context, set *setup, a *answer, failed error) {
-	// The calls of an external agent have run while it answered. One without a result must not stay open: providers refuse a conversation
-	// with such a call when another model continues it.
+	// An external agent's calls ran while it answered. One without a result must be closed here, or other models' providers would refuse
+	// the conversation.
 	if isExternal(set.via) {
 		for _, c := range a.calls {
 			if ctx.Err() != nil {
@@ -83,11 +82,11 @@ func (t *turn) calls(ctx context.Context, set *setup, a *answer, failed error) {
 			continue
 		}
 		if raw := c.raw.String(); !c.complete && failed == nil && a.stop != provider.StopMaxTokens && raw != "" && json.Valid([]byte(raw)) {
-			c.complete = true // complete, only its end was not announced
+			c.complete = true // the arguments are whole, only the end event is missing
 		} else if c.complete && a.stop == provider.StopMaxTokens && raw != "" && !json.Valid([]byte(raw)) {
 			c.complete = false // announced as complete, but cut by the output limit
 		}
-		// Calls that still read must not see half of what this call changes.
+		// Read-only calls that still run must not see half of what this call changes.
 		if !c.readOnly() {
 			a.batch.wg.Wait()
 		}
@@ -108,7 +107,6 @@ func (t *turn) calls(ctx context.Context, set *setup, a *answer, failed error) {
 			a.batch.one(ctx, c)
 		}
 	}
-	// All results are there before the next request.
 	a.batch.wg.Wait()
 	t.checkForLoops(ctx, a.calls)
 }

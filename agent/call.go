@@ -16,8 +16,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
-// What the model reads of a call that did not run to its end. Each text says whether to call again, and how: a model that is told only
-// "cut" repeats the same long call.
+// What the model reads as the result of a call that did not run to its end. Each text says whether to call again, and how: a model that
+// reads only "cut" repeats the same long call.
 const (
 	cancelledText = "This call was cancelled by the user."
 	cutText       = "Your answer was cut at the output limit in the middle of this call, so it was not run. Send it again in smaller pieces: several calls, or a smaller change each."
@@ -25,16 +25,16 @@ const (
 	notRunText    = "Not run: the user rejected another call of this step."
 )
 
-// call is one tool call: of a model, of the person (by hand), or made inside another call. The fields above mu belong to the answer while
-// it streams, and afterwards to the goroutine that runs the call.
+// call is one tool call: by a model, by the person (by hand), or by another call. While the answer streams, the fields above mu belong to
+// it; afterwards they belong to the goroutine that runs the call.
 type call struct {
 	s         *Session
 	agent     string
-	message   string // empty: by hand
+	message   string // id of the assistant message; empty: by hand
 	id        string
 	name      string
 	offered   []tools.Tool
-	find      func(name string) (tools.Tool, bool) // finds a tool that is not offered; nil: there is none
+	find      func(name string) (tools.Tool, bool) // finds a tool that was not offered to the model; nil: only offered tools count
 	tool      tools.Tool
 	known     bool            // tool is set: the name was recognised
 	raw       strings.Builder // the arguments as written
@@ -43,22 +43,22 @@ type call struct {
 	started   bool               // it runs or ran
 	cut       bool               // the output limit cut its arguments
 	note      string             // added to the result, for the model only
-	seen      bool               // counted by loopWatch, which must see each call once
-	alone     bool               // its approval request failed because no user was connected
+	seen      bool               // counted by loopWatch, which must count each call once
+	alone     bool               // its approval request failed because no user is connected
 	gate      tools.Gate         // asked instead of the session's; nil: the session's
-	words     func() string      // the text of the answer so far; nil: by hand
-	heard     func(tools.Update) // also gets the tool's updates; nil: nobody
+	words     func() string      // returns the text of the answer so far; nil: by hand
+	heard     func(tools.Update) // receives the tool's updates besides the event log; may be nil
 
 	mu   sync.Mutex
 	data ToolData // guarded by mu
-	over bool     // guarded by mu: it has its final state, so later updates are dropped
+	over bool     // guarded by mu; data has its final state, and later updates are dropped
 }
 
 // newCall makes a call of this answer with an id that is unique in the session.
 func (a *answer) newCall(id, name string) *call {
 	// Some providers number their calls from 0 in each answer, or send no id; two calls with one id would share a card and a result. 64
-	// bytes is the longest id that OpenAI's Responses API accepts.
-	// A sub-agent's calls are shown beside those of its parent, so they get ids of their own.
+	// bytes is the longest id that OpenAI's Responses API accepts. Editors show a subagent's calls beside those of its parent, so they
+	// always get ids of their own.
 	used := a.t.s.hist.callIDs
 	if id == "" || len(id) > 64 || used[id] || a.t.s.of.parent != nil {
 		id = newID("call_")
@@ -72,11 +72,11 @@ func (a *answer) newCall(id, name string) *call {
 	return c
 }
 
-// resolve finds the tool that a name means: exactly among the offered, then among those that were left out, then with another case or a
-// small slip. Without the last, each slip would cost a failed call and a whole step.
+// resolve finds the tool that a name means: an offered tool of exactly this name, then one that was not offered, then one whose name
+// differs in case or by a small slip. Without the last rule each slip would cost a failed call and a whole step.
 func (c *call) resolve(name string) {
 	c.name = name
-	for _, t := range c.offered { // the first of a name counts, as in the list that the model got
+	for _, t := range c.offered { // the first tool of a name counts, as in the list that the model got
 		if t.ID == name {
 			c.tool, c.known = t, true
 			break
@@ -103,7 +103,7 @@ func (c *call) resolve(name string) {
 // readOnly reports whether the call may run in parallel with its neighbours.
 func (c *call) readOnly() bool { return c.known && (c.tool.ReadOnly || c.tool.Parallel) }
 
-// show emits the call with another state. After the final state it does nothing.
+// show sets the call's status and emits the call. After the final state it does nothing.
 func (c *call) show(status ToolStatus) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -118,20 +118,19 @@ func (c *call) show(status ToolStatus) {
 	c.s.emit(EventTool, c.data)
 }
 
-// snapshot is the call's data at this moment. Its maps are never changed in place, so the caller may keep them.
+// snapshot returns a copy of the call's data. Its maps are never changed in place, so the caller may keep it.
 func (c *call) snapshot() ToolData {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.data
 }
 
-// fail answers a call that does not run. kind is the ErrorKind for programs, why the text for the model.
+// fail closes a call that does not run. kind is the ErrorKind for programs, why the text for the model.
 func (c *call) fail(kind, why string) {
 	c.answerOnce(func(d *ToolData) { d.Status, d.ErrorKind, d.Error = ToolError, kind, why })
 }
 
-// answerOnce gives the call its final state, once. It reports false when the call has one already: a tool that was abandoned may answer
-// later.
+// answerOnce sets the call's final state and emits it. It reports false when the call already has one: an abandoned tool may return later.
 func (c *call) answerOnce(f func(*ToolData)) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -139,7 +138,7 @@ func (c *call) answerOnce(f func(*ToolData)) bool {
 		return false
 	}
 	c.over = true
-	// A call that never ran shows what has arrived of its arguments.
+	// A call that never ran shows the arguments that have arrived.
 	if c.data.Input == nil {
 		c.data.Input = inputJSON([]byte(c.raw.String()))
 	}
@@ -155,8 +154,8 @@ type outcome struct {
 	err    error
 }
 
-// run runs the tool and answers the call. A tool that does not end within cancelGrace after its context is abandoned: its goroutine runs
-// on, and its result and updates are dropped. The error is the tool's.
+// run runs the tool and closes the call. A tool that has not returned within cancelGrace after its context ended is abandoned: its
+// goroutine continues, and its result and updates are dropped. The error is the tool's.
 func (c *call) run(ctx context.Context) error {
 	if ctx.Err() != nil {
 		c.fail("cancelled", cancelledText)
@@ -164,7 +163,7 @@ func (c *call) run(ctx context.Context) error {
 	}
 	c.show(ToolRunning)
 	ctx, span := c.toolSpan(ctx)
-	// The buffer lets the goroutine of an abandoned tool end.
+	// done is buffered, so the goroutine of an abandoned tool can end.
 	done := make(chan outcome, 1)
 	go func() {
 		r, err := c.invoke(ctx)
@@ -188,11 +187,11 @@ func (c *call) run(ctx context.Context) error {
 	return out.err
 }
 
-// invoke runs the tool with its hooks, gate and output limit. An unknown name is answered with the names that exist, through the
-// session's "invalid" tool where there is one, so that the model sees a call that it made wrongly.
+// invoke runs the tool with its hooks, gate and output limit. For an unknown name it runs the "invalid" tool where the session has one,
+// which tells the model which names exist.
 func (c *call) invoke(ctx context.Context) (tools.Result, error) {
 	o := c.s.rt.o
-	// Without a folder for long outputs they are cut, and the model cannot read the rest.
+	// Without a state folder, long outputs are cut and the model cannot read the rest.
 	limit := tools.CapOptions{}
 	if o.StateDir != "" {
 		limit.Dir = filepath.Join(o.StateDir, "tool-output")
@@ -225,7 +224,7 @@ func (c *call) invoke(ctx context.Context) (tools.Result, error) {
 	return tools.Result{}, &tools.Error{Kind: "unknown_tool", Message: why}
 }
 
-// gateOf is the gate that the call asks: its own, such as that of FinishCall, or the session's.
+// gateOf returns the gate that the call asks: its own, such as that of FinishCall, or the session's.
 func (c *call) gateOf() tools.Gate {
 	if c.gate != nil {
 		return c.gate
@@ -233,7 +232,7 @@ func (c *call) gateOf() tools.Gate {
 	return c.s.gate
 }
 
-// end answers the call with the tool's result. A failed call keeps its output: a command that failed has printed the reason.
+// end closes the call with the tool's result. A failed call keeps its output: a command that failed has printed the reason there.
 func (c *call) end(ctx context.Context, out outcome) {
 	c.answerOnce(func(d *ToolData) {
 		r := out.result
@@ -248,7 +247,7 @@ func (c *call) end(ctx context.Context, out outcome) {
 		}
 		d.Output, d.Attachments, d.Status = r.Output, r.Attachments, ToolCompleted
 		if out.err == nil {
-			if aborted, _ := r.Metadata["aborted"].(bool); aborted && ctx.Err() != nil { // what the tool did before the cancel is in its output
+			if aborted, _ := r.Metadata["aborted"].(bool); aborted && ctx.Err() != nil { // cancelled; the output has what the tool did before
 				d.Status, d.Error, d.ErrorKind = ToolError, cancelledText, "cancelled"
 			}
 			return
@@ -272,7 +271,8 @@ func (c *call) end(ctx context.Context, out outcome) {
 	})
 }
 
-// rejectedWithoutMessage reports a plain no, which ends the turn. A message goes to the model instead, which tries another way.
+// rejectedWithoutMessage reports a plain rejection, which ends the turn. A rejection with a message goes to the model, which tries another
+// way.
 func rejectedWithoutMessage(err error) bool {
 	if !errors.Is(err, permission.ErrRejected) {
 		return false
@@ -281,8 +281,8 @@ func rejectedWithoutMessage(err error) bool {
 	return !errors.As(err, &r) || r.Message == ""
 }
 
-// update shows the progress of a running call. The store gets a short version (see brief), because a build prints for minutes; the end of
-// the call stores the whole.
+// update publishes the progress of a running call. The store gets a short version (see brief), because a build prints for minutes; the
+// final state is stored whole.
 func (c *call) update(u tools.Update) {
 	if c.heard != nil {
 		c.heard(u)
@@ -311,7 +311,7 @@ func (c *call) update(u tools.Update) {
 	}
 }
 
-// forget replaces the live metadata of an abandoned tool by the plain values in it. The tool still runs and may change the maps that it
+// forget drops everything but plain values from the metadata of an abandoned tool. The tool still runs and may change the maps that it
 // passed, which would be a data race with the event log.
 func (c *call) forget() {
 	c.mu.Lock()
@@ -326,7 +326,7 @@ func (c *call) forget() {
 	c.data.Metadata = kept
 }
 
-// merged returns a new map: the old one may be on its way to a subscriber.
+// merged returns a new map; the old one may still be read by a subscriber.
 func merged(a, b map[string]any) map[string]any {
 	out := make(map[string]any, len(a)+len(b))
 	maps.Copy(out, a)
@@ -334,8 +334,8 @@ func merged(a, b map[string]any) map[string]any {
 	return out
 }
 
-// maxLive is how many bytes, counted from the end, a stored update keeps of a string of a running call. Otherwise a build that prints for
-// minutes would fill the store.
+// maxLive is how many bytes, counted from the end, the store keeps of each string in an update of a running call. Without a limit, a build
+// that prints for minutes would fill the store.
 const maxLive = 2 << 10
 
 // brief cuts the long strings of a running call's metadata. The caller's map is not changed.

@@ -9,9 +9,9 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
-// ToolBeside makes one call of a tool that no model is offered, such as an edit that a language server asks for. It passes the same gate,
-// hooks, output limit and events as any other call. It does not wait for the end of the turn, because the turn may be waiting for that
-// server. A failed call is in ToolData; the error says that the call could not be made.
+// ToolBeside makes one call of a tool that is not offered to a model, such as an edit that a language server requests. It passes the same
+// gate, hooks, output limit and events as any other call. It does not wait for the end of the turn, because the turn may be waiting for
+// that server. A failed call is reported in ToolData; the error means that the call could not be made at all.
 func (s *Session) ToolBeside(ctx context.Context, tool tools.Tool, input json.RawMessage) (data ToolData, err error) {
 	err = s.Beside(ctx, func(ctx context.Context) error {
 		c := &call{s: s, agent: s.Info().Agent, id: newID("call_"), offered: []tools.Tool{tool}, complete: true}
@@ -25,7 +25,7 @@ func (s *Session) ToolBeside(ctx context.Context, tool tools.Tool, input json.Ra
 	return data, err
 }
 
-// byHand is Runner.Tool on the runner's goroutine. The call does not enter the history, because the model did not make it.
+// byHand implements Runner.Tool on the runner's goroutine. The call does not enter the history, because no model made it.
 func (s *Session) byHand(ctx context.Context, name string, input json.RawMessage) (ToolData, error) {
 	if err := s.makeTools(ctx); err != nil {
 		return ToolData{}, err
@@ -39,9 +39,9 @@ func (s *Session) byHand(ctx context.Context, name string, input json.RawMessage
 	return c.snapshot(), nil
 }
 
-// FinishCall repeats, with tool, a call that was cut off while its approval request was open. The call keeps its id, so its card shows
+// FinishCall repeats, with tool, a call that was interrupted while its approval request was open. The call keeps its id, so its card shows
 // the outcome, and it passes gate, hooks, output limit and events like any other. While it waits for the person it is not a job of the
-// session, so that prompts can run; once a change is approved it becomes one, because only the session's one writer may change files.
+// session, so that prompts can run; once a change is approved it becomes one, because only one job of a session may change files at a time.
 func (s *Session) FinishCall(ctx context.Context, was ToolData, tool tools.Tool) ToolData {
 	c := &call{s: s, agent: s.Info().Agent, id: was.CallID, message: was.MessageID, offered: []tools.Tool{tool}, complete: true}
 	c.data = ToolData{CallID: was.CallID, MessageID: was.MessageID, Parent: was.Parent}
@@ -66,7 +66,7 @@ type agreedGate struct {
 	done chan struct{} // guarded by mu: closed when the job has ended; nil: the job has not begun
 }
 
-// Ask asks the session's gate. After a change was approved it returns only when the session runs nothing else.
+// Ask asks the session's gate. When a change was approved, it returns only after the session's other jobs have ended.
 func (g *agreedGate) Ask(ctx context.Context, r permission.Request) (permission.Reply, error) {
 	reply, err := g.Gate.Ask(ctx, r)
 	if err != nil || r.Change == nil {
@@ -74,7 +74,7 @@ func (g *agreedGate) Ask(ctx context.Context, r permission.Request) (permission.
 	}
 	entered, done := make(chan struct{}), make(chan struct{})
 	var failed error
-	// The job lasts from here to the end of the call (over). It must not end with ctx: the change is being written.
+	// The job lasts until the end of the call (over is closed). It must not end with ctx: the change is being written.
 	go func() {
 		defer close(done)
 		failed = g.s.Beside(context.WithoutCancel(ctx), func(context.Context) error {
@@ -84,7 +84,7 @@ func (g *agreedGate) Ask(ctx context.Context, r permission.Request) (permission.
 		})
 	}()
 	g.mu.Lock()
-	g.done = done // before the wait, so that leave finds the job also when the call ends meanwhile
+	g.done = done // set before the wait, so that leave finds the job even if the call ends during it
 	g.mu.Unlock()
 	select {
 	case <-entered:

@@ -19,8 +19,8 @@ func (c *ChangeRecorder) RecordChange(callID string, state change.State, set *ch
 	c.log.flush()
 }
 
-// showChange emits a change set in its present state, in the session that the person talks to. A set that is about to be written is on
-// disk before this returns: after a crash the next start finds it and compares the files.
+// showChange emits a change set in its present state, in the session that the person talks to. With change.Writing it waits, at most a
+// second, until the set is on disk: after a crash the next start finds it and compares the files.
 func (c *ChangeRecorder) showChange(callID string, state change.State, set *change.Set) {
 	d := ChangeData{CallID: callID, State: state, Full: set}
 	// From here on c is the recorder of the outermost session.

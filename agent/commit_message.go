@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// CommitMessage asks the session's model for the message of a commit. staged is the diff, earlier are the latest messages of the
-// repository, which show its style. The request is not part of the conversation, and does not wait for a running turn. It fails where
-// there is only the built-in model, which writes no text.
+// CommitMessage asks the session's model for a commit message. staged is the staged diff; earlier are the latest commit messages of the
+// repository, which show its style. The request is not part of the conversation and does not wait for a running turn. It fails where there
+// is only the built-in model, which writes no text.
 func (x *errands) CommitMessage(ctx context.Context, staged, earlier string) (string, error) {
 	if strings.TrimSpace(staged) == "" {
 		return "", errors.New("nothing is staged; stage the changes that the commit is to have (git add)")
@@ -26,7 +26,7 @@ func (x *errands) CommitMessage(ctx context.Context, staged, earlier string) (st
 	return cleanMessage(answer), nil
 }
 
-// cleanMessage removes what models put around a message although they are told not to: a code fence, quotes around the whole, white space
+// cleanMessage removes what models put around a message although the prompt forbids it: a code fence, quotes around the whole, white space
 // at the ends of lines.
 func cleanMessage(answer string) string {
 	lines := strings.Split(strings.TrimSpace(strings.ReplaceAll(answer, "\r\n", "\n")), "\n")

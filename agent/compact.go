@@ -13,7 +13,7 @@ import (
 // CompactionState is the stage of a compaction.
 type CompactionState string
 
-// A compaction begins and is then done, failed or cancelled. Only one that is done changes the conversation.
+// A compaction begins, and is then done, failed or cancelled. Only a compaction that is done changes the conversation.
 const (
 	CompactionBegun     CompactionState = "begun"
 	CompactionDone      CompactionState = "done"
@@ -21,10 +21,10 @@ const (
 	CompactionCancelled CompactionState = "cancelled"
 )
 
-// CompactionData is a compaction: for the model, the older part of the conversation is replaced by a summary. The transcript keeps
-// everything.
+// CompactionData describes a compaction: in what the model gets, a summary replaces the older part of the conversation. The transcript
+// keeps everything.
 type CompactionData struct {
-	ID      string          `json:"id"` // of the summary's message
+	ID      string          `json:"id"` // id of the message that holds the summary
 	State   CompactionState `json:"state"`
 	Auto    bool            `json:"auto,omitempty"` // Pillion decided, not the person
 	Why     string          `json:"why,omitempty"`
@@ -32,11 +32,11 @@ type CompactionData struct {
 	Summary string          `json:"summary,omitempty"`
 	Error   string          `json:"error,omitempty"`
 
-	Prompt  string         `json:"prompt,omitempty"`  // id of a message before From that stays: the prompt of the running turn
-	From    string         `json:"from,omitempty"`    // id of the first of the newest messages, which stay; empty: none stays
-	Trimmed map[string]int `json:"trimmed,omitempty"` // call id → bytes that stay of its result
+	Prompt  string         `json:"prompt,omitempty"`  // id of a message before From that is kept: the prompt of the running turn
+	From    string         `json:"from,omitempty"`    // id of the first message of the kept tail; empty: no tail is kept
+	Trimmed map[string]int `json:"trimmed,omitempty"` // call id → bytes kept of its result
 
-	Messages int            `json:"messages,omitempty"` // how many the summary replaces
+	Messages int            `json:"messages,omitempty"` // how many messages the summary replaces
 	Before   int            `json:"before,omitempty"`   // tokens of context, estimated
 	After    int            `json:"after,omitempty"`
 	Usage    provider.Usage `json:"usage,omitzero"`
@@ -48,24 +48,25 @@ type CompactionOptions struct {
 	NoAuto    bool
 	NoPrune   bool
 	Reserved  int // tokens kept free for the answer
-	TailTurns int // last turns that are never summarised, as far as they fit
+	TailTurns int // at most so many turns at the end are kept unsummarised; 0: as many as fit
 	Recent    int // tokens of the newest messages that are never summarised
 }
 
 // ErrNothingToCompact means that the conversation is too short to be compacted.
 var ErrNothingToCompact = errors.New("there is nothing to compact yet")
 
-// leastWindow is the smallest window for which a compaction is tried, in tokens: the tools alone fill a smaller one.
+// leastWindow is the smallest usable window, in tokens, for which compaction is tried: the tools alone fill a smaller one.
 const leastWindow = 4_000
 
-// freeSummary is by how many tokens a summary that a person asked for may be longer than the messages it replaces.
+// freeSummary is how many tokens longer than the replaced messages a summary may be when the person asked for it.
 const freeSummary = 2_000
 
-// errNoGain ends a compaction that would not help. The conversation is left as it is, and history.futile keeps the next step from paying
-// for the same summary again.
+// errNoGain ends a compaction that would not shorten the conversation. The conversation stays unchanged, and history.futile keeps the next
+// step from paying for the same summary again.
 var errNoGain = errors.New("the summary is not shorter than what it replaces, so the conversation does not change")
 
-// Compact summarises the conversation as a job between two turns. focus is what the person wants to keep above all.
+// Compact summarises the conversation as a job between two turns. focus is what the summary must keep above all, in the person's words; may
+// be empty.
 func (s *Session) Compact(ctx context.Context, focus string) (d CompactionData, err error) {
 	run := func(ctx context.Context) {
 		t := &turn{s: s}
@@ -80,12 +81,12 @@ func (s *Session) Compact(ctx context.Context, focus string) (d CompactionData, 
 	return d, err
 }
 
-// usable is how many tokens a conversation may have before it is compacted; 0 when the model's window is not known. The rest is for the
-// answer and for the summary itself: a request that fills the window leaves no room to write one. Half of the window is usable whatever
-// the settings say.
+// usable returns how many tokens a conversation may have before it is compacted; 0 when the model's window is unknown. The rest is reserved
+// for the answer and for the summary: a request that fills the window leaves no room to write one. At least half of the window is usable,
+// whatever the settings say.
 func usable(m provider.Model, o CompactionOptions) int {
 	if m.Context <= 0 {
-		return 0 // the provider's refusal says when it is full: see shrink
+		return 0 // compaction then waits until the provider refuses a request; see shrink
 	}
 	reserved := o.Reserved
 	if reserved <= 0 {
@@ -108,15 +109,15 @@ func (t *turn) makeRoom(ctx context.Context, set *setup) {
 	if o.NoAuto || limit < leastWindow || t.tokens(set) < limit {
 		return
 	}
-	// A compaction that gained nothing is not tried again before the conversation has grown by a tenth of the usable window.
+	// After a compaction that gained nothing, the conversation must grow by a tenth of the usable window before the next try.
 	if h := t.s.hist; h.futile > 0 && h.tokens() < h.futile+limit/10 {
 		return
 	}
-	_, _ = t.compact(ctx, set, compaction{why: "the context is nearly full", auto: true}) // a failure was shown already
+	_, _ = t.compact(ctx, set, compaction{why: "the context is nearly full", auto: true}) // compact has shown a failure
 }
 
-// tokens is the size of the next request in tokens: what the provider counted for the last one, and an estimate of what was added since.
-// Before the first count the system prompt and the tools are estimated too; four bytes are about one token.
+// tokens returns the size of the next request in tokens: the provider's count for the last request, plus an estimate of what was added
+// since. Before the first count it also estimates the system prompt and the tools, at four bytes a token.
 func (t *turn) tokens(set *setup) int {
 	n := t.s.hist.tokens()
 	if t.s.hist.used == 0 {
@@ -130,8 +131,8 @@ func (t *turn) tokens(set *setup) int {
 	return n
 }
 
-// tokens is the size of the conversation alone. used is valid for the first usedAt messages only. When the list has become shorter, after
-// a compaction or a restore, everything is estimated.
+// tokens returns the size of the conversation alone. used is valid only for the first usedAt messages: when the list has become shorter,
+// after a compaction or a restore, everything is estimated.
 func (h *history) tokens() int {
 	if h.used > 0 && h.usedAt <= len(h.messages) {
 		return h.used + estimateAll(h.messages[h.usedAt:])
@@ -146,7 +147,8 @@ func estimateAll(all []provider.Message) (n int) {
 	return n
 }
 
-// estimateMessage is the size of a message in tokens. Four tokens for each part are the role and the separators that providers add.
+// estimateMessage returns the size of a message in tokens. The four tokens for each part stand for the role and the separators that
+// providers add.
 func estimateMessage(m provider.Message) (n int) {
 	for _, p := range m.Parts {
 		n += 4 + estimate(p) + len(p.Input)/4
@@ -154,11 +156,11 @@ func estimateMessage(m provider.Message) (n int) {
 	return n
 }
 
-// compaction is a request for a compaction, and how it came about.
+// compaction says why a compaction is tried and how hard it must try.
 type compaction struct {
 	why, focus string
 	auto       bool
-	hard       bool // the provider refused the request as too long: what stays must be small
+	hard       bool // the provider refused the request as too long, so little may be kept
 }
 
 // compact replaces the older part of the conversation by a summary. ErrNothingToCompact is returned before anything is shown; every later
@@ -195,14 +197,14 @@ func (t *turn) compact(ctx context.Context, set *setup, c compaction) (Compactio
 	case ctx.Err() != nil:
 		d.State = CompactionCancelled
 	case errors.Is(err, errNoModelForJob), errors.As(err, &perr) && perr.Kind == provider.ErrContextLength:
-		text, err = digest(plan.gone), nil // no model can summarise it, so the facts are kept as a list
+		text, err = digest(plan.gone), nil // no model can summarise it; list the facts instead
 	case c.hard && plan.messages > 0 && (err != nil || len(text)/4 >= plan.tokens):
-		// Without any summary the conversation could not continue at all.
+		// Without a summary the conversation could not continue at all.
 		if err == nil {
 			err = errNoGain
 		}
 		t.s.Notice("warning", "No summary could be made ("+trimDot(err.Error())+"). The facts are kept in short instead.")
-		s.emit(EventCompaction, d) // begins again: the summary that was streamed does not count
+		s.emit(EventCompaction, d) // begins again: readers drop the summary that was streamed
 		text, err = digest(plan.gone), nil
 	}
 	if err == nil && d.State == CompactionBegun {
@@ -231,8 +233,8 @@ func (t *turn) compact(ctx context.Context, set *setup, c compaction) (Compactio
 	return d, nil
 }
 
-// roomForSummary is how many bytes of transcript a request for a summary may have. A quarter of the window, at most 12,000 tokens, stays
-// free for the prompt and the answer. An unknown window counts as 32,000 tokens.
+// roomForSummary returns how many bytes of transcript a request for a summary may have. A quarter of the window, at most 12,000 tokens,
+// stays free for the prompt and the answer. An unknown window counts as 32,000 tokens.
 func roomForSummary(m provider.Model) int {
 	size := m.Context
 	if size <= 0 {
@@ -241,8 +243,8 @@ func roomForSummary(m provider.Model) int {
 	return max(4_000, (size-min(size/4, 12_000))*3) // three bytes a token are a cautious estimate
 }
 
-// compact replaces the summarised messages by the summary. On load a stored EventCompaction is applied by it as well, so it depends on d
-// alone. The list is a new one, because messages never change.
+// compact replaces the summarised messages by the summary. Loading a session applies stored EventCompaction events with it as well, so the
+// result must depend on d alone. It builds a new list, because messages never change.
 func (h *history) compact(d CompactionData) {
 	text := "This conversation was compacted to save context. What was said and done before, in short:\n\n<summary>\n" + d.Summary +
 		"\n</summary>\n\nContinue from here; do not repeat what is done. Read a file again before you rely on its content."
@@ -260,8 +262,8 @@ func (h *history) compact(d CompactionData) {
 	h.used, h.usedAt, h.futile = d.After, len(list), 0
 }
 
-// trim cuts the tool results of a message to a number of bytes, by call id in most; 0 drops a result. Files are dropped with any cut,
-// because they are the largest part of most results.
+// trim cuts the tool results of a message. most maps a call id to the bytes that are kept; 0 drops the result. Files are dropped with any
+// cut, because they are the largest part of most results.
 func trim(m provider.Message, most map[string]int) provider.Message {
 	if m.Role != provider.RoleTool || len(most) == 0 {
 		return m

@@ -10,7 +10,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
-// How much of the newest messages stays, in tokens: a quarter of the window, within these bounds.
+// Bounds of the kept tail, in tokens. Within them the tail may have a quarter of the usable window.
 const (
 	tailLeast = 2_000
 	tailMost  = 15_000
@@ -24,13 +24,13 @@ type cutPlan struct {
 	// prompt and from are message ids, as in CompactionData.
 	prompt  string
 	from    string
-	trimmed map[string]int // call id → bytes that stay of its result
+	trimmed map[string]int // call id → bytes kept of its result
 }
 
-// plan decides what a compaction removes. What stays begins at a prompt or at an answer, so that a call is never separated from its
-// result: providers refuse that. While a turn runs, the newest step and the prompt that it works on always stay. limit is that of usable,
-// in tokens; 0 is unknown and gives the smallest budget. A hard compaction, after the provider refused the request, keeps a quarter of
-// the budget.
+// plan decides what a compaction removes. The kept tail begins at a prompt or at an answer, so that a call is never separated from its
+// result: providers refuse that. While a turn runs, its newest step and its prompt are always kept. limit is the result of usable, in
+// tokens; 0 is unknown and gives the smallest budget. A hard compaction, after the provider refused the request, keeps a quarter of the
+// budget.
 func (h *history) plan(limit int, o CompactionOptions, c compaction) (p cutPlan) {
 	all := h.messages
 	if len(all) == 0 {
@@ -48,13 +48,13 @@ func (h *history) plan(limit int, o CompactionOptions, c compaction) (p cutPlan)
 	if running {
 		from = lastStep(all)
 	}
-	// The newest messages stay as long as the budget lasts. A result is taken together with its calls, which come before it.
+	// Keep the newest messages as long as the budget lasts. A result is kept together with its calls, which come before it.
 	left, turns := budget-estimateAll(all[from:]), 0
 	for i := from - 1; i >= 0; i-- {
 		if left -= estimateMessage(all[i]); left < 0 || o.TailTurns > 0 && turns == o.TailTurns {
 			break
 		}
-		// A cut here would leave results without their calls.
+		// A cut here would separate results from their calls.
 		if all[i].Role == provider.RoleTool {
 			continue
 		}
@@ -64,8 +64,8 @@ func (h *history) plan(limit int, o CompactionOptions, c compaction) (p cutPlan)
 		}
 	}
 	if from == 0 || from == 1 && strings.HasPrefix(all[0].ID, "cmp_") { // everything fits the budget, except for an earlier summary
-		// A compaction that Pillion began has nothing to do here. One that a person asked for, or that must help, removes everything
-		// except a step that is still to be answered.
+		// An automatic compaction has nothing to do then. One that the person asked for, or that must succeed (hard), removes everything
+		// except a step that still needs an answer.
 		if c.auto && !c.hard {
 			return p
 		}
@@ -73,8 +73,8 @@ func (h *history) plan(limit int, o CompactionOptions, c compaction) (p cutPlan)
 			from = lastStep(all)
 		}
 	}
-	// Whole turns read better than the end of one, so the cut moves to the next prompt. When the running turn alone exceeds the budget,
-	// its prompt is kept apart.
+	// A tail of whole turns reads better than one that begins inside a turn, so the cut moves forward to the next prompt. When the running
+	// turn alone exceeds the budget, its prompt is kept separately.
 	if i := slices.IndexFunc(all[from:], func(m provider.Message) bool { return m.Role == provider.RoleUser }); i > 0 {
 		from += i
 	} else if i < 0 && running {
@@ -104,13 +104,13 @@ func (h *history) plan(limit int, o CompactionOptions, c compaction) (p cutPlan)
 	return p
 }
 
-// running reports whether the newest message is one that a model has still to answer.
+// running reports whether the newest message still needs an answer from a model.
 func (h *history) running() bool {
 	last := h.messages[len(h.messages)-1]
 	return last.Role == provider.RoleTool || last.Role == provider.RoleUser
 }
 
-// lastStep is the index at which the newest step begins: the person's message, or the answer whose results come last.
+// lastStep returns the index at which the newest step begins: the person's message, or the answer whose results are at the end.
 func lastStep(all []provider.Message) int {
 	i := len(all) - 1
 	for i > 0 && all[i].Role == provider.RoleTool {
@@ -119,18 +119,18 @@ func lastStep(all []provider.Message) int {
 	return i
 }
 
-// synthetic reports that Pillion wrote the whole message, so it is not the prompt that the turn works on.
+// synthetic reports whether Pillion wrote the whole message; such a message is not the prompt that a turn works on.
 func synthetic(m provider.Message) bool {
 	return !slices.ContainsFunc(m.Parts, func(p provider.Part) bool { return !p.Synthetic })
 }
 
-// trim cuts the results of the messages that stay when they alone would fill half of the window: the largest first, each to an equal
-// share. Without it one output as large as the window could never be compacted, because the newest step always stays.
+// trim cuts the results in the kept messages when those alone would fill half of the window: the largest first, each to an equal share.
+// Without it one output as large as the window could never be compacted, because the newest step is always kept.
 func (p *cutPlan) trim(tail []provider.Message, limit int) {
 	if limit <= 0 {
 		return
 	}
-	// Half of the window, so that the prompt, the tools and the answer have the other half.
+	// Half of the window leaves the other half to the prompt, the tools and the answer.
 	most := limit / 2
 	size := estimateAll(tail)
 	type result struct {
@@ -163,21 +163,21 @@ func (p *cutPlan) trim(tail []provider.Message, limit int) {
 	}
 }
 
-// How many bytes of each part a transcript shows. Results are the longest and the least needed: a summary tells what was done with them.
+// Bytes that a transcript shows of each part. Results are the longest and least needed: the answers say what was done with them.
 const (
 	shownText   = 8_000
 	shownInput  = 600
 	shownResult = 2_000
 )
 
-// transcriptFor is the request for a summary, in about room bytes. Of a long conversation it has the newest part, and the summary of an
-// earlier compaction, because nothing else remembers what came before.
+// transcriptFor returns the request for a summary, of about room bytes. Of a long conversation it shows the newest part, and the summary of
+// an earlier compaction, the only record of what came before.
 func transcriptFor(all []provider.Message, focus string, room int) string {
 	var parts []string
 	size, first := 0, 0
 	for i, m := range slices.Backward(all) {
 		text := shown(m)
-		// At least one message is shown, however long it is.
+		// Show at least one message, however long it is.
 		if size+len(text) > room && i > 0 && len(parts) > 0 {
 			first = i + 1
 			break
@@ -205,7 +205,7 @@ func transcriptFor(all []provider.Message, focus string, room int) string {
 	return b.String()
 }
 
-// shown is a message in a transcript. Its parts are cut, because a summary needs to know what was done, not whole files.
+// shown returns a message for a transcript. Its parts are cut: a summary needs to know what was done, not whole files.
 func shown(m provider.Message) string {
 	var b strings.Builder
 	for _, p := range m.Parts {
@@ -244,8 +244,8 @@ func cutMiddle(s string, most int) string {
 	return strings.ToValidUTF8(s[:half], "") + "\n… (" + fmt.Sprint(len(s)-2*half) + " bytes left out) …\n" + strings.ToValidUTF8(s[len(s)-half:], "")
 }
 
-// digest is a summary without a model: the last prompts, the last answers, and which calls were made how often. It is used where no model
-// can summarise, because the conversation is too long for it or there is only the built-in one: a poor summary is better than a session
+// digest returns a summary made without a model: the last prompts, the last answers, and how often which call was made. It is used where no
+// model can summarise, because the conversation is too long or there is only the built-in model: a poor summary is better than a session
 // that cannot continue.
 func digest(all []provider.Message) string {
 	var asked, said []string
@@ -284,7 +284,7 @@ func digest(all []provider.Message) string {
 	return strings.TrimSpace(b.String())
 }
 
-// pathIn is the file, command or pattern that a call is about, as one short line; empty when it has none.
+// pathIn returns the file, command or pattern that a call is about, as one short line; "" when it has none.
 func pathIn(p provider.Part) string {
 	in := decodeInput(p.Input)
 	for _, key := range []string{"filePath", "path", "command", "pattern"} {
@@ -295,7 +295,7 @@ func pathIn(p provider.Part) string {
 	return ""
 }
 
-// decodeInput is a call's arguments; nil when they are not a JSON object, because a model may write anything.
+// decodeInput returns a call's arguments; nil when they are not a JSON object, because a model may write anything.
 func decodeInput(raw json.RawMessage) (in map[string]any) {
 	_ = json.Unmarshal(raw, &in)
 	return in

@@ -6,17 +6,17 @@ import (
 	"github.com/pillion-dev/pillion/agent/provider"
 )
 
-// continueText asks for the rest of an answer that broke off. Models that are not told "do not repeat" begin again.
+// continueText asks for the rest of an answer that broke off. Without "do not repeat" many models begin again.
 const continueText = "The connection broke off in the middle of your answer above. Go on exactly where it stops; do not repeat what is there. A call that was not complete was not made: make it again."
 
-// limitText asks for the rest of an answer that the output limit cut.
+// limitText asks for the rest of an answer that was cut at the output limit.
 const limitText = "Your answer above was cut at the output limit. Go on exactly where it stops; do not repeat what is there."
 
-// maxContinued is how many times in a row the loop continues an answer that the output limit has cut.
+// maxContinued is how many times in a row the loop continues an answer that was cut at the output limit.
 const maxContinued = 4
 
-// keepPartial closes an answer that broke off in its text. The person has read that text, so it stays in the transcript and the model is
-// asked for the rest. It returns the text, which echo compares with the next answer.
+// keepPartial closes an answer that broke off in its text. The person has read that text, so the transcript keeps it and the model is asked
+// for the rest. It returns the text, with which echo compares the next answer.
 func (t *turn) keepPartial(set *setup, a *answer, why error) []byte {
 	a.abandonCalls("The answer broke off before this call was complete; the model continues from there.")
 	a.calls = nil
@@ -36,12 +36,12 @@ func (t *turn) keepPartial(set *setup, a *answer, why error) []byte {
 	return said
 }
 
-// echo removes from an answer what it repeats of the one that broke off: many models begin again although they are told to continue, and
-// the person would read everything twice. Text is held back only while it may be a repetition.
+// echo drops from an answer what repeats the answer that broke off: many models begin again although they are told to continue, and the
+// person would read everything twice. It holds text back only while that may still be a repetition.
 type echo struct{ want, got []byte }
 
-// next returns the text of a piece that is not a repetition. over says that nothing is held back from now on, so that the echo can be
-// dropped.
+// next returns the text of a piece that is not a repetition. over means that nothing is held back any more, so the caller can drop the
+// echo.
 func (e *echo) next(piece string) (fresh string, over bool) {
 	e.got = append(e.got, piece...)
 	switch {

@@ -9,19 +9,19 @@ import (
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
-// DiffStat counts what was done to files, as a diff does. Hunks that the person undid later are included.
+// DiffStat counts changed files and lines as a diff does. Hunks that the person undid later are included.
 type DiffStat struct {
 	Files     int `json:"files"`
 	Additions int `json:"additions"`
 	Deletions int `json:"deletions"`
-	// Paths are the files of one turn, so that a session can count each file once; at most maxPaths.
+	// Paths are the changed files of one turn, at most maxPaths. sessionDiff uses them to count a file that several turns changed once.
 	Paths []string `json:"paths,omitempty"`
 }
 
 // maxPaths bounds the paths in a turn's end event, which is stored.
 const maxPaths = 1000
 
-// String is one line for a person: "2 files changed, +10 −3 lines".
+// String returns one line for a person: "2 files changed, +10 −3 lines".
 func (d DiffStat) String() string {
 	return fmt.Sprintf("%s changed, +%d −%d lines", textutil.Plural(d.Files, "file"), d.Additions, d.Deletions)
 }
@@ -32,7 +32,7 @@ type sessionDiff struct {
 	paths map[string]bool
 }
 
-// add counts the end of a turn; nil means that it changed nothing. A file that two turns changed counts once.
+// add adds a turn; nil means that it changed nothing. A file that two turns changed counts once.
 func (d *sessionDiff) add(turn *DiffStat) {
 	if turn == nil {
 		return
@@ -58,14 +58,14 @@ func (d *sessionDiff) stat() *DiffStat {
 	return &sum
 }
 
-// diffStats are the sets that were applied in a turn, its sub-agents' included. A set is reported more than once (applied, then with its
-// verdict); the last report counts.
+// diffStats collects the change sets that were applied in a turn, including its subagents'. A set is reported more than once (applied, then
+// with its verdict); the last report counts.
 type diffStats struct {
 	mu  sync.Mutex
 	set map[string]map[string][2]int // guarded by mu; by change set id, then path: lines added, lines deleted
 }
 
-// note notes a change set that was applied. An undo is left out: it would count the same lines twice.
+// note records an applied change set. It ignores an undo, which would count the same lines twice.
 func (s *diffStats) note(state change.State, set *change.Set) {
 	if state != change.Applied || set.Back() {
 		return

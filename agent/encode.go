@@ -11,14 +11,14 @@ import (
 
 // An event with a text of megabytes, such as a build's output or a large file, is encoded by encodeLong and not by json.Marshal.
 const (
-	longText  = 256 << 10 // bytes from which a text is written into its event by itself
+	longText  = 256 << 10 // bytes; longer texts are quoted by encodeLong itself
 	quoteStep = 64 << 10  // bytes of a long text that are quoted at a time
 )
 
-// encodeLong is json.Marshal for a value with long texts that needs little more memory than its result. json.Marshal grows a buffer by
-// copying and copies it once more at the end: an event of 32 MB took 200 MB. Here the value is encoded with short marks in the place of
-// the long texts, which are then quoted into a result of the right size. ok is false when there is no long text, or when the marks cannot
-// be trusted; the caller then uses json.Marshal.
+// encodeLong is json.Marshal for values with long texts, and needs little more memory than its result. json.Marshal grows a buffer by
+// copying and copies it once more at the end: an event of 32 MB took 200 MB. encodeLong encodes the value with short marks in place of the
+// long texts, then quotes the texts into a buffer of the right size. ok is false when there is no long text, or when a mark cannot be
+// trusted; the caller then uses json.Marshal.
 func encodeLong(v any) (data []byte, ok bool) {
 	long := map[int]string{}
 	short := withMarks(reflect.ValueOf(v), long)
@@ -27,7 +27,7 @@ func encodeLong(v any) (data []byte, ok bool) {
 	}
 	frame, err := json.Marshal(short.Interface())
 	if err != nil {
-		return nil, false // json.Marshal says the same of v
+		return nil, false // json.Marshal will fail on v in the same way
 	}
 	size := len(frame)
 	// Quoting runs twice, first for the size alone: that costs less memory than a buffer that grows.
@@ -58,25 +58,25 @@ func encodeLong(v any) (data []byte, ok bool) {
 	}
 }
 
-// markHead and markTail surround the number of a mark as JSON writes it. Models and tools do not write NUL; where a text has such a mark
-// all the same, the value is encoded in the usual way.
+// markHead and markTail surround the number of a mark in its JSON form. Models and tools do not write NUL; a value whose text happens to
+// contain a mark is encoded by json.Marshal.
 var (
 	markHead = []byte(`"\u0000long text `)
 	markTail = []byte(`\u0000"`)
 )
 
-// mark stands for the i-th long text until it is quoted.
+// mark returns the placeholder of the i-th long text.
 func mark(i int) string { return fmt.Sprintf("\x00long text %d\x00", i) }
 
-// quotedParts passes a text as JSON, without its quotation marks, to yield piece by piece. encoding/json does the quoting, so that the
-// result is the same as that of json.Marshal.
+// quotedParts passes a text in JSON form, without its quotation marks, to yield piece by piece. It leaves the quoting to encoding/json, so
+// that the result equals that of json.Marshal.
 func quotedParts(s string, yield func([]byte)) {
-	var buf bytes.Buffer // reused for all pieces: otherwise garbage of the size of the text would be made
+	var buf bytes.Buffer // reused for all pieces, so that garbage is not as large as the text
 	enc := json.NewEncoder(&buf)
 	for s != "" {
 		n := min(len(s), quoteStep)
 		for n < len(s) && n > quoteStep-utf8.UTFMax && !utf8.RuneStart(s[n]) {
-			n-- // not inside a character, which would be quoted as U+FFFD twice
+			n-- // do not cut inside a character: each half would become U+FFFD
 		}
 		buf.Reset()
 		_ = enc.Encode(s[:n]) // a string always encodes
@@ -86,8 +86,8 @@ func quotedParts(s string, yield func([]byte)) {
 	}
 }
 
-// withMarks returns a copy of v with marks for its long texts, which it adds to long; a value without any is returned unchanged. Types
-// that encode themselves are not looked into: nobody knows where their texts go.
+// withMarks returns a copy of v with marks in place of its long texts, which it adds to long; a value without long texts is returned
+// unchanged. Types with their own MarshalJSON are left alone: where their texts end up is unknown.
 func withMarks(v reflect.Value, long map[int]string) reflect.Value {
 	if !v.IsValid() || v.Type().Implements(reflect.TypeFor[json.Marshaler]()) || reflect.PointerTo(v.Type()).Implements(reflect.TypeFor[json.Marshaler]()) {
 		return v
@@ -140,7 +140,7 @@ func withMarks(v reflect.Value, long map[int]string) reflect.Value {
 			return v
 		}
 		out := reflect.MakeMapWithSize(v.Type(), v.Len())
-		for _, k := range v.MapKeys() { // in any order: a mark is found by its number
+		for _, k := range v.MapKeys() { // the order does not matter: a mark carries its number
 			out.SetMapIndex(k, withMarks(v.MapIndex(k), long))
 		}
 		return out

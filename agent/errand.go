@@ -8,8 +8,8 @@ import (
 	"github.com/pillion-dev/pillion/agent/provider"
 )
 
-// builtinProvider is the provider of the quickfix model. That understands a small grammar and writes no text of its own, so it is not
-// asked for titles and summaries. An external agent is not asked either: its answer would be a turn of its own conversation.
+// builtinProvider is the provider of the quickfix model. That model understands a small grammar and writes no text, so it is not asked for
+// titles and summaries. An external agent is not asked either: its answer would become a turn of its own conversation.
 const builtinProvider = "builtin"
 
 // Names of the hidden agents.
@@ -20,7 +20,7 @@ const (
 	commitAgent     = "commit"
 )
 
-// SmallModels is implemented by a Models that knows the small model of a provider for jobs such as titles. Empty: there is none, and the
+// SmallModels is implemented by a Models that knows a provider's small model for jobs such as titles. "" means that there is none, and the
 // job is done without a model.
 type SmallModels interface {
 	Small(cwd, model string) string
@@ -35,11 +35,11 @@ var errNoWords = errors.New("the model gave an empty answer")
 // errand is one request of a hidden agent. It has no tools and is not part of the conversation.
 type errand struct {
 	agent  string
-	model  string            // "" is the agent's
-	text   string            // what it is about
-	prompt string            // replaces the agent's prompt; empty: the agent's counts
-	said   func(text string) // gets the text while it streams; may be nil
-	again  func()            // called when the request is repeated: the text that said got no longer counts; may be nil
+	model  string            // empty: the agent's model
+	text   string            // the content of the request
+	prompt string            // replaces the agent's system prompt; empty: the agent's own
+	said   func(text string) // receives the text while it streams; may be nil
+	again  func()            // called before the request is retried: the text passed to said is void; may be nil
 }
 
 // errands sends the requests of hidden agents for one session, beside its conversation.
@@ -50,9 +50,9 @@ type errands struct {
 	spans  tracer
 }
 
-// errand sends one request and returns its text without surrounding white space. Errors that may pass (rate limits, network) are retried.
-// spent is set also when the request failed, because its tokens were paid for. The request has a session id of its own, so that a
-// provider's prompt cache does not mix it with the conversation.
+// errand sends one request and returns its text without surrounding white space. Temporary errors (rate limits, network) are retried. spent
+// is set even when the request failed, because its tokens were paid for. The request has a session id of its own, so that a provider's
+// prompt cache does not mix it with the conversation.
 func (x *errands) errand(ctx context.Context, e errand) (text string, spent StepData, err error) {
 	info := x.head.acting()
 	a, ok := x.rt.agent(info.Cwd, e.agent)
@@ -123,7 +123,7 @@ func (x *errands) errand(ctx context.Context, e errand) (text string, spent Step
 }
 
 // streamTo streams a request and calls take with each event, in the caller's goroutine, so that take needs no lock. When ctx ends it
-// returns at once: a provider that ignores its context gets errLeft from its next event and ends by itself.
+// returns at once: a provider that ignores its context gets errLeft at its next event.
 func streamTo(ctx context.Context, via provider.Provider, req *provider.Request, take func(provider.Event)) error {
 	events := make(chan provider.Event)
 	done := make(chan error, 1)

@@ -16,7 +16,8 @@ type Event struct {
 	Time time.Time       `json:"time"`
 	Type EventType       `json:"type"`
 	Data json.RawMessage `json:"data"`
-	// Value is the decoded Data while the event is fresh in this process. Readers of stored events decode Data; see the function Value.
+	// Value is the decoded Data while the event has not left this process; nil for an event read from the store. The function Value handles
+	// both.
 	Value any `json:"-"`
 }
 
@@ -25,28 +26,28 @@ type EventType string
 
 // All types of events, with the type of their data. "Upsert" means that a later event with the same id replaces an earlier one.
 const (
-	EventSession    EventType = "session"    // SessionInfo: created, or renamed, or another model or agent
+	EventSession    EventType = "session"    // SessionInfo: the head was created or has changed (title, model, agent)
 	EventPrompt     EventType = "prompt"     // PromptData: the person's message; a turn begins
 	EventMessage    EventType = "message"    // MessageData: an assistant message (one model step) begins
 	EventText       EventType = "text"       // TextData: a piece of the answer
 	EventThinking   EventType = "thinking"   // TextData
-	EventTool       EventType = "tool"       // ToolData: a tool call, as it is now (upsert by callID)
-	EventStep       EventType = "step"       // StepData: the step's message as it goes into the history, with usage
+	EventTool       EventType = "tool"       // ToolData: the present state of a tool call (upsert by callID)
+	EventStep       EventType = "step"       // StepData: the finished message as the history keeps it, with usage
 	EventPlan       EventType = "plan"       // PlanData: the todo list
 	EventChange     EventType = "change"     // ChangeData: a change set proposed, decided, applied (upsert by set id)
-	EventAsk        EventType = "ask"        // AskData: a permission asked and answered
+	EventAsk        EventType = "ask"        // AskData: a permission request, then its reply
 	EventNotice     EventType = "notice"     // NoticeData: something the person should know (retry, compaction, a missing server)
 	EventTurn       EventType = "turn"       // TurnData: the turn is over
-	EventPrune      EventType = "prune"      // PruneData: old tool outputs left the history
+	EventPrune      EventType = "prune"      // PruneData: old tool outputs were dropped from the history
 	EventReview     EventType = "review"     // ReviewData: hunks kept or undone after the fact
-	EventRestore    EventType = "restore"    // RestoreData: files or the conversation taken back to a checkpoint
-	EventSteer      EventType = "steer"      // PromptData: words that a running turn has read
-	EventCompaction EventType = "compaction" // CompactionData: older turns became a summary, for the model (upsert by id)
+	EventRestore    EventType = "restore"    // RestoreData: files or the conversation were restored to a checkpoint
+	EventSteer      EventType = "steer"      // PromptData: a message that the person sent to a running turn, and that the model has read
+	EventCompaction EventType = "compaction" // CompactionData: a summary replaces older turns for the model (upsert by id)
 	EventSummary    EventType = "summary"    // TextData: a piece of that summary, by the compaction's id
-	EventQueue      EventType = "queue"      // QueueData: the stored prompts that wait
+	EventQueue      EventType = "queue"      // QueueData: the prompts that wait
 )
 
-// SessionInfo is a session's head.
+// SessionInfo is a session's head: the settings and figures that lists of sessions show.
 type SessionInfo struct {
 	ID     string   `json:"id"`
 	Cwd    string   `json:"cwd"`
@@ -81,13 +82,13 @@ type MessageData struct {
 	Step      int    `json:"step"` // counts from 1 in a turn
 }
 
-// TextData is a piece of text or thought. Pieces that waited together are one event.
+// TextData is a piece of text or thinking. Pieces that wait for delivery at the same time are joined to one event.
 type TextData struct {
 	MessageID string `json:"messageID"`
 	Text      string `json:"text"`
 }
 
-// ToolStatus is a call's state.
+// ToolStatus is the state of a tool call.
 type ToolStatus string
 
 // The states of OpenCode's tool parts.
@@ -101,8 +102,8 @@ const (
 // ToolData is a tool call in its present state. Each stored update has every field that is known, so that readers need only the newest.
 type ToolData struct {
 	MessageID   string             `json:"messageID"`
-	CallID      string             `json:"callID"`           // unique in the session, made by the loop
-	Parent      string             `json:"parent,omitempty"` // the call in whose name it was made
+	CallID      string             `json:"callID"`           // unique in the session; the loop makes it where the provider's id is not
+	Parent      string             `json:"parent,omitempty"` // id of the call that made this one
 	Tool        string             `json:"tool"`
 	Kind        tools.Kind         `json:"kind"`
 	Status      ToolStatus         `json:"status"`
@@ -118,7 +119,7 @@ type ToolData struct {
 	Ended       time.Time          `json:"ended,omitzero"`
 }
 
-// StepData closes an assistant message. It is what the history keeps of it.
+// StepData closes an assistant message and holds what the history keeps of it.
 type StepData struct {
 	Message provider.Message    `json:"message"`
 	Results *provider.Message   `json:"results,omitempty"` // the tool results, RoleTool
@@ -126,9 +127,9 @@ type StepData struct {
 	Cost    float64             `json:"cost,omitempty"` // USD
 	Stop    provider.StopReason `json:"stop"`
 	Error   string              `json:"error,omitempty"`
-	// Cut: the answer broke off; its text stays, and the next message continues it.
+	// Cut means that the answer broke off: its text is kept, and the next message continues it.
 	Cut bool `json:"cut,omitempty"`
-	// Dropped: the request was repeated. The transcript keeps the message, the history does not.
+	// Dropped means that the request was repeated: the transcript keeps the message, the history does not.
 	Dropped bool `json:"dropped,omitempty"`
 }
 
@@ -141,17 +142,16 @@ type PlanData struct {
 type ChangeData struct {
 	CallID string       `json:"callID"`
 	State  change.State `json:"state"`
-	// Session is the sub-agent's session in which the call was made, Task the call of this session that started it.
+	// Session is the subagent's session in which the call was made; Task is the call of this session that started the subagent.
 	Session string `json:"session,omitempty"`
 	Task    string `json:"task,omitempty"`
-	// Set is the change set as the store keeps it, in which long texts may be references (change.File.OldRef). It is nil where the store
-	// keeps no events.
+	// Set is the change set as the store keeps it: long texts may be references (change.File.OldRef). nil where the store keeps no events.
 	Set *change.Set `json:"set"`
-	// Full is the change set with all its texts while the event is fresh in this process; nil in a stored event.
+	// Full is the change set with all its texts while the event has not left this process; nil in a stored event.
 	Full *change.Set `json:"-"`
 }
 
-// Whole is the change set with as many texts as the event has; nil when the stored one could not be read.
+// Whole returns the change set with as many texts as the event has; nil when the stored one could not be read.
 func (d ChangeData) Whole() *change.Set {
 	if d.Full != nil {
 		return d.Full
@@ -165,21 +165,21 @@ type AskData struct {
 	CallID     string   `json:"callID"`
 	Permission string   `json:"permission"`
 	Patterns   []string `json:"patterns"`
-	Reply      string   `json:"reply"`             // "" while it waits; once, always, reject, cancelled
-	Message    string   `json:"message,omitempty"` // what the person wrote with the answer
-	// Set is the change set that the request is about, as the store keeps it. It comes in an event of its own after the question, so that
-	// the person need not wait until its texts are stored.
+	Reply      string   `json:"reply"`             // "" while it waits; then once, always, reject, cancelled or AskInterrupted
+	Message    string   `json:"message,omitempty"` // the person's message with the reply
+	// Set is the change set that the request is about, as the store keeps it. It comes in a second event after the request, so that the
+	// person need not wait until its texts are stored.
 	Set *change.Set `json:"set,omitempty"`
 }
 
-// AskInterrupted is the reply to a question whose session was closed before the person answered. Unlike a rejection it is not a decision, so
-// a reopened session may ask again.
+// AskInterrupted is the reply to a request whose session was closed before the person answered. Unlike a rejection it is no decision, so a
+// reopened session may ask again.
 const AskInterrupted = "interrupted"
 
-// QueueData is the queue at that moment. A prompt or steer event with the id of an item removes the item.
+// QueueData is the queue of prompts at that moment. A prompt or steer event with the id of an item removes the item.
 type QueueData struct {
 	Put   []QueueItem `json:"put,omitempty"` // items that are new or were changed
-	Order []string    `json:"order"`         // ids of all that wait, first to run first
+	Order []string    `json:"order"`         // ids of all waiting items, the next to run first
 	Held  bool        `json:"held,omitempty"`
 }
 
@@ -193,7 +193,7 @@ type PruneData struct {
 type NoticeData struct {
 	Level string `json:"level"` // "info", "warning" or "error"
 	Text  string `json:"text"`
-	// Until and Attempt belong to a retry: the loop waits until then before this attempt.
+	// Until and Attempt are set for a retry: the loop waits until Until before it makes attempt number Attempt.
 	Until   time.Time `json:"until,omitzero"`
 	Attempt int       `json:"attempt,omitempty"`
 	// Install is the id of a language server that is not installed and that "pillion doctor --install" can install.
@@ -220,20 +220,20 @@ type TurnData struct {
 	Usage provider.Usage `json:"usage"`           // sum of the turn's steps
 	Cost  float64        `json:"cost,omitempty"`
 	Steps int            `json:"steps"`
-	// Diff is what was done to files, sub-agents' changes included; nil when nothing was.
+	// Diff counts the changes of files, including those of subagents; nil when there are none.
 	Diff *DiffStat `json:"diff,omitempty"`
-	// Tasks is what sub-agents used, besides Usage and Cost.
+	// Tasks is what subagents used; Usage and Cost do not include it.
 	Tasks *TaskSpend `json:"tasks,omitempty"`
-	// Rejected: the person rejected a call without a message, which ended the turn.
+	// Rejected means that the person rejected a call without a message, which ended the turn.
 	Rejected bool `json:"rejected,omitempty"`
-	// Undone: the model itself says that it could do nothing of what was asked.
+	// Undone means that the model says that it could do nothing of what was asked.
 	Undone bool `json:"undone,omitempty"`
 	// ContextUsed and ContextSize are in tokens, for a meter; size 0 is unknown.
 	ContextUsed int `json:"contextUsed,omitempty"`
 	ContextSize int `json:"contextSize,omitempty"`
 }
 
-// Value is an event's data as T, for fresh and for stored events; false when the data is not a T.
+// Value returns an event's data as T, for fresh and for stored events; false when the data is not a T.
 func Value[T any](e Event) (T, bool) {
 	if v, ok := e.Value.(T); ok {
 		return v, true

@@ -12,27 +12,28 @@ import (
 )
 
 const (
-	maxWeight   = 1 << 20 // bytes that may wait for subscribers; above it a stream waits in room
-	entryWeight = 256     // bytes that an event counts besides its text, roughly
-	spareMost   = 1 << 10 // entries; a batch of larger capacity is not reused
+	maxWeight   = 1 << 20 // bytes that may wait for subscribers; above that a stream blocks in room
+	entryWeight = 256     // bytes that an event counts for besides its text; an estimate
+	spareMost   = 1 << 10 // entries; the slice of a larger batch is not reused, so that its memory is freed
 )
 
-// EventLog numbers a session's events, stores them and passes them to the subscribers, in one order for all. Emitting waits for none of
-// that: a goroutine, the pump, does it, and runs only while events wait. Pieces of text that wait for the pump are joined to one event;
-// no event is delayed for that. Only a stream that runs far ahead of the subscribers waits, in room.
+// EventLog numbers a session's events, stores them and passes them to the subscribers, in the same order for all. emit does not wait for
+// this: a goroutine, the pump, does it, and runs only while events wait. Pieces of text that wait for the pump together are joined to one
+// event; no event is delayed for that. Only a stream that runs far ahead of the subscribers blocks, in room.
 //
-// Lock order: deliver before mu. mu is held briefly, so emit may be called under any other lock. deliver is held while subscribers run.
+// Lock order: deliver before mu. mu is held only briefly, so emit may be called under any other lock. deliver is held while subscribers
+// run.
 type EventLog struct {
 	session string
 	st      *store.Store
 	heard   func(Event) // called with every event, while deliver is held; may be nil
 
 	mu      sync.Mutex
-	waiting []entry    // guarded by mu: emitted, not yet numbered
-	in, out int64      // guarded by mu: entries emitted, delivered
-	weight  int        // guarded by mu: bytes of what is not yet delivered, about
+	waiting []entry    // guarded by mu; emitted, but not yet numbered
+	in, out int64      // guarded by mu; how many entries were emitted, and delivered
+	weight  int        // guarded by mu; approximate bytes not yet delivered
 	pumping bool       // guarded by mu
-	moved   *sync.Cond // on mu: out has grown
+	moved   *sync.Cond // on mu; signals that out has grown
 
 	deliver sync.Mutex      // held while events are numbered and delivered
 	seq     int64           // guarded by deliver
@@ -44,10 +45,10 @@ type entry struct {
 	time  time.Time
 	typ   EventType
 	value any    // nil for text
-	data  []byte // value as JSON, where it had to be encoded at once
+	data  []byte // value as JSON when it had to be encoded at once; else nil
 	msg   string // text: the message id
 	text  []byte // text: the pieces that were joined
-	call  string // running tool updates: the call id, so that the newest update replaces the one that waits
+	call  string // updates of a running call: its id, so that a newer update replaces one that still waits
 }
 
 // subscription is one reader of the log.
@@ -63,7 +64,7 @@ func newEventLog(session string, st *store.Store, last int64) *EventLog {
 	return l
 }
 
-// now is the present time as the store keeps it, in UTC and whole microseconds, so that an event is equal before and after it was stored.
+// now returns the time in UTC and whole microseconds, as the store keeps it, so that an event is equal before and after it was stored.
 func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 
 // emit adds an event. value is encoded later by the pump, so it must not be changed afterwards; see emitNow.
@@ -81,7 +82,7 @@ func (l *EventLog) update(shown, stored ToolData) {
 	l.add(e)
 }
 
-// frozen is an entry whose JSON exists already. stored may be a shorter version of shown; see update.
+// frozen returns an entry that is encoded at once. stored may be a shorter version of shown; see update.
 func (l *EventLog) frozen(typ EventType, shown, stored any) entry {
 	return entry{time: now(), typ: typ, value: shown, data: l.encode(stored)}
 }
@@ -94,8 +95,8 @@ func (l *EventLog) encode(v any) []byte {
 	return encode(v)
 }
 
-// text adds a piece of an answer. It is joined to the newest event when that is text of the same message and still waits: a fast model
-// sends hundreds of pieces a second, which a slow editor then gets as larger ones.
+// text adds a piece of an answer. It joins the piece to the newest event when that is text of the same message and still waits: a fast
+// model sends hundreds of pieces a second, and a slow editor gets fewer, larger ones.
 func (l *EventLog) text(typ EventType, message, text string) {
 	l.mu.Lock()
 	if n := len(l.waiting); n > 0 {
@@ -110,8 +111,8 @@ func (l *EventLog) text(typ EventType, message, text string) {
 	l.add(entry{time: now(), typ: typ, msg: message, text: []byte(text)})
 }
 
-// add queues an entry and starts the pump when it does not run. An update of a running call replaces the one before it that still waits,
-// because only the newest state counts.
+// add queues an entry and starts the pump when it does not run. An update of a running call replaces the waiting one before it, because
+// only the newest state counts.
 func (l *EventLog) add(e entry) {
 	l.mu.Lock()
 	if n := len(l.waiting); e.call != "" && n > 0 && l.waiting[n-1].call == e.call {
@@ -127,14 +128,13 @@ func (l *EventLog) add(e entry) {
 	}
 	l.mu.Unlock()
 	if e.msg != "" {
-		// A person waits for this text. The pump is let run first, before a provider with a full buffer keeps the processor. Text that is
-		// joined later does not yield again.
+		// A person waits for this text. Let the pump run before a provider with a full buffer keeps the processor. Text that is joined to a
+		// waiting event does not yield again.
 		runtime.Gosched()
 	}
 }
 
-// pump numbers, stores and delivers what waits, batch by batch, and ends when nothing waits. There is never more than one, which keeps
-// the order.
+// pump numbers, stores and delivers waiting events, batch by batch, and ends when none waits. At most one pump runs, which keeps the order.
 func (l *EventLog) pump() {
 	var spare []entry
 	for {
@@ -149,10 +149,10 @@ func (l *EventLog) pump() {
 		l.mu.Unlock()
 
 		l.deliver.Lock()
-		subs := l.subscribers() // only now: a subscriber that came meanwhile has replayed everything before this batch
+		subs := l.subscribers() // read under deliver: a subscriber that came before has replayed everything up to this batch
 		for i := range batch {
 			l.number(&batch[i], subs)
-			batch[i] = entry{} // delivered entries can be collected while a slow reader has the rest
+			batch[i] = entry{} // frees delivered entries while a slow reader has the rest
 		}
 		l.deliver.Unlock()
 
@@ -167,7 +167,7 @@ func (l *EventLog) pump() {
 	}
 }
 
-// room returns when few enough bytes wait for the subscribers, or with the error of ctx. A stream calls it before each event: a model is
+// room blocks until few enough bytes wait for the subscribers, or returns the error of ctx. A stream calls it before each event: a model is
 // faster than an editor that has stopped reading, and its answer may be long.
 func (l *EventLog) room(ctx context.Context) error {
 	l.mu.Lock()
@@ -175,7 +175,7 @@ func (l *EventLog) room(ctx context.Context) error {
 	if l.weight <= maxWeight {
 		return nil
 	}
-	// A condition variable knows no context, so its end wakes the waiters.
+	// A condition variable ignores contexts, so wake the waiters when ctx ends.
 	defer context.AfterFunc(ctx, func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
@@ -187,7 +187,7 @@ func (l *EventLog) room(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// last is the newest number, after everything emitted before has its number.
+// last returns the newest number, after everything emitted before has its number.
 func (l *EventLog) last() int64 {
 	l.flush()
 	l.deliver.Lock()
@@ -195,14 +195,14 @@ func (l *EventLog) last() int64 {
 	return l.seq
 }
 
-// subscribers are those of this moment. The slice is never changed in place, so it may be used after unlocking.
+// subscribers returns the present subscribers. The slice is never changed in place, so it may be used after unlocking.
 func (l *EventLog) subscribers() []*subscription {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.subs
 }
 
-// number makes an event of an entry: it gives it a number, queues it for the store and delivers it. The caller holds deliver.
+// number makes an entry an event: it gives it a number, queues it for the store and delivers it. The caller holds deliver.
 func (l *EventLog) number(e *entry, subs []*subscription) {
 	if e.value == nil {
 		e.value = TextData{MessageID: e.msg, Text: string(e.text)}
@@ -219,7 +219,7 @@ func (l *EventLog) number(e *entry, subs []*subscription) {
 	}
 }
 
-// deliverTo passes an event to the subscribers that have not had it. The caller holds deliver, which guards next.
+// deliverTo passes an event to the subscribers that have not received it. The caller holds deliver, which guards next.
 func deliverTo(e Event, subs []*subscription) {
 	for _, s := range subs {
 		if e.Seq > s.next {
@@ -231,8 +231,8 @@ func deliverTo(e Event, subs []*subscription) {
 	}
 }
 
-// encode is a value as JSON. Our own types always encode. The metadata of a tool may hold a value that JSON cannot express (NaN, a
-// channel), and then the event is stored without it: a hole in the numbers would be worse.
+// encode returns a value as JSON. The package's own types always encode. A tool's metadata may hold a value that JSON cannot express (NaN,
+// a channel); then the event is stored without it, because a gap in the numbers would be worse.
 func encode(v any) []byte {
 	if data, ok := encodeLong(v); ok {
 		return data
@@ -254,7 +254,7 @@ func encode(v any) []byte {
 	return data
 }
 
-// flush returns when everything emitted before it is in the store's queue and was delivered to every subscriber. It need not be on disk
+// flush blocks until everything emitted before it is in the store's queue and was delivered to every subscriber. It need not be on disk
 // then; see syncBriefly. A subscriber must not call it: the pump would wait for itself.
 func (l *EventLog) flush() {
 	l.mu.Lock()
@@ -264,12 +264,12 @@ func (l *EventLog) flush() {
 	}
 }
 
-// subscribe replays what is stored after from and then delivers what comes, without a hole between the two.
+// subscribe replays the events stored after from, then delivers later ones, without a gap.
 func (l *EventLog) subscribe(from int64, sink func(Event)) (stop func()) {
 	s := &subscription{next: from, sink: sink}
-	l.replay(s) // most of it, while the session continues
+	l.replay(s) // most of the events, while the session continues
 	l.deliver.Lock()
-	l.replay(s) // what was added meanwhile; under deliver nothing more can be
+	l.replay(s) // those added meanwhile; none can be added while deliver is held
 	l.mu.Lock()
 	l.subs = append(append([]*subscription(nil), l.subs...), s)
 	l.mu.Unlock()
@@ -290,7 +290,7 @@ func (l *EventLog) subscribe(from int64, sink func(Event)) (stop func()) {
 
 // replay passes the stored events after the subscriber's last one to it.
 func (l *EventLog) replay(s *subscription) {
-	// When the disk cannot be read, the store yields what is in memory, and reports its problem by itself.
+	// When the disk cannot be read, the store yields what is in memory and reports the problem itself.
 	_ = l.st.Events(context.Background(), l.session, s.next, func(e store.Event) error {
 		s.next = e.Seq
 		s.sink(fromStore(e))
@@ -298,12 +298,12 @@ func (l *EventLog) replay(s *subscription) {
 	})
 }
 
-// catchUp reads the events that another process has added to the session, passes each to seen and to the subscribers, and continues the
-// numbers after them. The caller holds the session's lock among processes, or only reads.
+// catchUp reads the events that another process has added to the session, passes each to seen and to the subscribers, and continues
+// numbering after them. The caller holds the session's lock across processes, or only reads the session.
 func (l *EventLog) catchUp(ctx context.Context, seen func(Event)) error {
 	last, err := l.st.LastSeq(ctx, l.session)
 	if err != nil {
-		return nil // the session lives in memory then; the store reports its problem by itself
+		return nil // the session then lives in memory; the store reports the problem itself
 	}
 	l.deliver.Lock()
 	defer l.deliver.Unlock()
@@ -327,14 +327,14 @@ func fromStore(e store.Event) Event {
 // ID is the session's id.
 func (l *EventLog) ID() string { return l.session }
 
-// Subscribe replays the stored events after from to sink and then passes on new ones, in order and without a hole. When it returns, what
-// was stored before has been replayed. sink is called by one goroutine at a time. It must not block for long, and must not call what
-// waits for events (Prompt, Tool, Events, Subscribe, Close). After stop no call begins.
+// Subscribe replays the events stored after from to sink and then passes on later ones, in order and without a gap. When it returns, the
+// events stored before the call have been replayed. sink is called by one goroutine at a time. It must not block for long, and must not
+// call a method that waits for events (Prompt, Tool, Events, Subscribe, Close). After stop returns, no further call of sink begins.
 func (l *EventLog) Subscribe(from int64, sink func(Event)) (stop func()) {
 	return l.subscribe(from, sink)
 }
 
-// Events yields all events after from, those that still wait for the pump included. A subscriber must use Past instead.
+// Events yields all events after from, including those that still wait for the pump. A subscriber must use Past instead.
 func (l *EventLog) Events(ctx context.Context, from int64, yield func(Event) error) error {
 	l.flush()
 	return l.st.Events(ctx, l.session, from, func(e store.Event) error { return yield(fromStore(e)) })
@@ -349,39 +349,39 @@ func (l *EventLog) EventsOf(ctx context.Context, from int64, types []EventType, 
 	return l.st.EventsOf(ctx, l.session, from, names(types), func(e store.Event) error { return yield(fromStore(e)) })
 }
 
-// Hidden returns which events are out of the conversation at present.
+// Hidden returns which events are not part of the conversation at present, because a restore went back before them.
 func (l *EventLog) Hidden(ctx context.Context) (Hidden, error) {
 	return hiddenOf(func(yield func(Event) error) error {
 		return l.st.EventsOf(ctx, l.session, 0, []string{string(EventPrompt), string(EventRestore)}, func(e store.Event) error { return yield(fromStore(e)) })
 	})
 }
 
-// Past yields the stored events after from without waiting for those that the pump has not delivered. A subscriber may call it: Events
-// would wait for the pump, which waits for the subscriber.
+// Past yields the events stored after from, without waiting for the pump. Subscribers call it: Events would wait for the pump, which waits
+// for the subscriber.
 func (l *EventLog) Past(ctx context.Context, from int64, yield func(Event) error) error {
 	return l.st.Events(ctx, l.session, from, func(e store.Event) error { return yield(fromStore(e)) })
 }
 
-// RecordReview stores which hunks the person has kept or undone after the fact.
+// RecordReview stores which hunks the person has kept or undone after they were written.
 func (l *EventLog) RecordReview(d ReviewData) {
 	l.emit(EventReview, d)
 	l.flush()
 }
 
-// RecordAsk stores the answer to a request that was asked again outside a turn, in a session that was reopened.
+// RecordAsk stores the reply to a request that a reopened session asked again outside a turn.
 func (l *EventLog) RecordAsk(d AskData) {
 	l.emit(EventAsk, d)
 	l.flush()
 }
 
-// RecordTool stores another final state of a call whose turn is over. The history keeps what the model was told at the time.
+// RecordTool stores another final state of a call whose turn is over. The history still has what the model was told then.
 func (l *EventLog) RecordTool(d ToolData) {
 	l.emit(EventTool, d)
 	l.flush()
 }
 
-// syncBriefly waits at most a second until the store has written everything. A store that cannot write reports that through OnProblem,
-// and the session continues in memory: a full disk must not stop a turn.
+// syncBriefly waits at most a second until the store has written everything. A store that cannot write reports that through OnProblem, and
+// the session continues in memory: a full disk must not stop a turn.
 func (l *EventLog) syncBriefly() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()

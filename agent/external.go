@@ -10,20 +10,20 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
-// ExternalAgent is a provider whose model is an agent of its own: a program with a loop, tools and a memory. One Prompt is a whole turn of
-// it, and one step of ours. The calls that it makes are run or shown through the ExternalTurn while it works, so they pass the same gate,
-// hooks, events and history as those of a model.
+// ExternalAgent is a provider whose model is an agent of its own: a program with its own loop, tools and memory. One Prompt is a whole turn
+// of that agent, and one step of Pillion's turn. While the agent works, its tool calls are run or shown through the ExternalTurn, so they
+// pass the same gate, hooks, events and history as a model's calls.
 type ExternalAgent interface {
 	provider.Provider
-	// Prompt gives the agent those messages of req that it has not seen, and returns when its turn has ended. Text and usage go to emit.
-	// Every failure is a *provider.Error of kind ErrAgent, or emit's own error.
+	// Prompt sends the agent those messages of req that it has not seen, and returns when the agent's turn has ended. Text and usage go to
+	// emit. Every failure is a *provider.Error of kind ErrAgent, or emit's own error.
 	Prompt(ctx context.Context, req *provider.Request, turn *ExternalTurn, emit func(provider.Event) error) error
 }
 
-// ExternalModels is implemented by a Models that has external agents.
+// ExternalModels is implemented by a Models that offers external agents.
 type ExternalModels interface {
-	// WritesItself reports that the model is an external agent that changes files by itself. It works in a draft, whatever the review
-	// style of the session is: nothing else would show its changes before they are made.
+	// WritesItself reports whether the model is an external agent that changes files by itself. Its sessions work in a draft, whatever
+	// their review style: no other style could show its changes before they are made.
 	WritesItself(cwd, model string) bool
 }
 
@@ -33,8 +33,8 @@ func isExternal(via provider.Provider) bool {
 	return ok
 }
 
-// conducted makes one turn of an external agent look like one answer of a model, so that retries, spans and the cancel of the loop need to
-// know only providers.
+// conducted makes one turn of an external agent look like one answer of a model, so that retries, spans and cancellation deal only with
+// providers.
 type conducted struct {
 	ExternalAgent
 	turn *ExternalTurn
@@ -45,7 +45,7 @@ func (c conducted) Stream(ctx context.Context, req *provider.Request, emit func(
 	return c.Prompt(ctx, req, c.turn, emit)
 }
 
-// conduct wraps an external agent for this answer; other providers are returned as they are.
+// conduct wraps an external agent for this answer; other providers are returned unchanged.
 func (a *answer) conduct(via provider.Provider) provider.Provider {
 	x, ok := via.(ExternalAgent)
 	if !ok {
@@ -55,7 +55,7 @@ func (a *answer) conduct(via provider.Provider) provider.Provider {
 }
 
 // ExternalTurn is what an external agent can do in the session while its turn runs. Its methods are safe for concurrent use. After the turn
-// they do nothing, or fail with an error.
+// they do nothing or return an error.
 type ExternalTurn struct {
 	a *answer
 
@@ -63,10 +63,11 @@ type ExternalTurn struct {
 	own map[string]*call // guarded by mu; the calls that the agent runs itself, by its own ids
 }
 
-// Session is the session whose turn it is.
+// Session returns the session whose turn this is.
 func (x *ExternalTurn) Session() *Session { return x.a.t.s }
 
-// begin adds a call to the answer. It is complete and started, so the loop does not run it again after the answer.
+// begin adds a call to the answer, marked as complete and started, so that the loop does not run it after the answer. After the turn it
+// fails with errLeft.
 func (x *ExternalTurn) begin(id string, input json.RawMessage, setUp func(*call)) (*call, error) {
 	a := x.a
 	a.mu.Lock()
@@ -83,8 +84,8 @@ func (x *ExternalTurn) begin(id string, input json.RawMessage, setUp func(*call)
 	return c, nil
 }
 
-// Run runs a tool in the agent's name and returns the call as it ended, with the tool's error. update, when not nil, gets
-// what the running tool shows of itself. A rejection without a message ends the turn, as with a model: Rejected reports it.
+// Run runs a tool in the agent's name, and returns the final state of the call and the tool's error. update may be nil; it receives the
+// progress of the tool. A rejection without a message ends the turn, as with a model; Rejected reports it.
 func (x *ExternalTurn) Run(ctx context.Context, tool tools.Tool, input json.RawMessage, update func(tools.Update)) (ToolData, error) {
 	c, err := x.begin("", input, func(c *call) {
 		c.offered = []tools.Tool{tool}
@@ -100,8 +101,8 @@ func (x *ExternalTurn) Run(ctx context.Context, tool tools.Tool, input json.RawM
 	return c.snapshot(), err
 }
 
-// Show shows a call that the agent runs itself, and returns the id that the session has for it. change gets the call as it was shown last; a
-// final status ends the call, and later changes of it are dropped.
+// Show adds or updates a call that the agent runs itself, and returns the session's id of the call; "" after the turn. id is the agent's
+// own id. change edits the latest state of the call; after a final status, further updates are dropped.
 func (x *ExternalTurn) Show(id string, change func(*ToolData)) (callID string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -140,7 +141,7 @@ func (x *ExternalTurn) Show(id string, change func(*ToolData)) (callID string) {
 	return c.id
 }
 
-// Ask asks the person about a call that the agent runs itself, by the session's rules and grants.
+// Ask asks for approval of a call that the agent runs itself, by the session's rules and grants.
 func (x *ExternalTurn) Ask(ctx context.Context, r permission.Request) (permission.Reply, error) {
 	r.SessionID = x.a.t.s.ID()
 	reply, err := x.a.t.s.gate.Ask(ctx, r)
@@ -148,13 +149,14 @@ func (x *ExternalTurn) Ask(ctx context.Context, r permission.Request) (permissio
 	return reply, err
 }
 
-// Would says how Ask would answer, without asking.
+// Would returns how the rules and grants would decide a request, without asking the person.
 func (x *ExternalTurn) Would(ctx context.Context, r permission.Request) permission.Action {
 	r.SessionID = x.a.t.s.ID()
 	return x.a.t.s.gate.Would(ctx, r)
 }
 
-// Question asks the person to choose, as the question tool does. It fails with tools.ErrDismissed where nobody can answer.
+// Question asks the person to choose an answer, as the question tool does. It fails with tools.ErrDismissed where no user is connected or
+// the person gave no answer.
 func (x *ExternalTurn) Question(ctx context.Context, callID string, q tools.Question) (string, error) {
 	asker := x.a.t.s.questioner()
 	if asker == nil {
@@ -170,12 +172,12 @@ func (x *ExternalTurn) Question(ctx context.Context, callID string, q tools.Ques
 	return answers[0][0], nil
 }
 
-// Plan shows the agent's plan as the session's todo list.
+// Plan replaces the session's todo list by the agent's plan.
 func (x *ExternalTurn) Plan(ctx context.Context, todos []tools.Todo) error {
 	return todoList{x.a.t.s.Head}.Set(ctx, todos)
 }
 
-// Rejected reports that the person rejected a call without saying how to go on.
+// Rejected reports whether the person rejected a call of this turn without a message.
 func (x *ExternalTurn) Rejected() bool { return x.a.t.rejected.Load() }
 
 func (x *ExternalTurn) noteRejection(err error) {

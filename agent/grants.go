@@ -14,8 +14,8 @@ type storeGrants struct{ st *store.Store }
 // Grants returns a store's grants in the form that the gate and "pillion permission" use.
 func Grants(st *store.Store) permission.Grants { return storeGrants{st} }
 
-// Add, List and Revoke convert between the two types. The store does not import permission, so that programs which only read sessions can
-// use it.
+// Add, List and Revoke convert between the store's type and permission's. The store does not import permission, so that programs that only
+// read sessions can use it.
 func (g storeGrants) Add(ctx context.Context, p permission.Grant) (permission.Grant, error) {
 	got, err := g.st.AddGrant(ctx, store.Grant{Project: p.Project, Permission: p.Permission, Pattern: p.Pattern, Created: p.Created})
 	return permission.Grant{ID: got.ID, Project: got.Project, Permission: got.Permission, Pattern: got.Pattern, Created: got.Created}, err

@@ -10,11 +10,11 @@ import (
 	"github.com/pillion-dev/pillion/tools"
 )
 
-// loan is the agent and model of one prompt that names its own, as slash commands may. The session gets its own back when the turn ends.
+// loan is the agent and model of one prompt that names its own, as slash commands may. When the turn ends, the session's own count again.
 type loan struct{ agent, model string }
 
-// Head is what the event log says of a session as a whole: its present agent, model, title and plan. It has a mutex of its own, because
-// editors read the head while a turn runs.
+// Head is the state of the session as a whole: its present agent, model, title and plan. It has a mutex of its own, because editors read it
+// while a turn runs.
 type Head struct {
 	rt  *Runtime
 	log *EventLog
@@ -22,18 +22,18 @@ type Head struct {
 	mu     sync.Mutex
 	info   SessionInfo  // guarded by mu
 	todos  []tools.Todo // guarded by mu
-	lent   loan         // guarded by mu: the agent and model of the running turn, in place of the session's own
-	before string       // guarded by mu: the agent before the present one
+	lent   loan         // guarded by mu; the agent and model of the running turn where they replace the session's own
+	before string       // guarded by mu; the agent before the present one, for plan_exit
 }
 
-// Info is the session's head as it is now.
+// Info returns the session's present head.
 func (h *Head) Info() SessionInfo {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.info
 }
 
-// acting is Info with the agent and model that the running turn uses.
+// acting returns Info with the agent and model that the running turn uses.
 func (h *Head) acting() SessionInfo {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -54,8 +54,8 @@ func (h *Head) lend(l loan) {
 	h.lent = l
 }
 
-// adopt takes the head, the todo list and the diff from the events. Updated stays, because reading a session is no use of it. The stored
-// head counts only when it is of this session and has a directory.
+// adopt sets the head, the todo list and the diff from the history. Updated stays, because reading a session is not using it. A stored head
+// that is of another session, or has no directory, is ignored.
 func (h *Head) adopt(hist *history) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -67,15 +67,15 @@ func (h *Head) adopt(hist *history) {
 	h.todos = hist.todos
 }
 
-// setDiff notes what the turns have changed, in memory: the next touch stores it.
+// setDiff sets what the turns have changed. It does not store the head; the next touch does.
 func (h *Head) setDiff(d *DiffStat) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.info.Diff = d
 }
 
-// SetAgent changes the agent from the next step on. An agent with a model of its own sets the model too. ErrNoAgent when there is no such
-// agent.
+// SetAgent changes the agent from the next step on. An agent with a model of its own also sets the model. It fails with ErrNoAgent when
+// there is no such agent.
 func (h *Head) SetAgent(name string) error {
 	cwd := h.Info().Cwd
 	a, ok := h.rt.agent(cwd, name)
@@ -86,7 +86,7 @@ func (h *Head) SetAgent(name string) error {
 		if i.Agent != name {
 			h.before = i.Agent
 		}
-		// The person's choice ends what a slash command has lent to the turn.
+		// The person's choice replaces the agent that a slash command has lent to the turn.
 		h.lent.agent = ""
 		i.Agent = name
 		if a.Model != "" {
@@ -96,12 +96,12 @@ func (h *Head) SetAgent(name string) error {
 	return nil
 }
 
-// sessionAgents is the session's agent as the plan tools see it.
+// sessionAgents shows the session's agent to the plan tools.
 type sessionAgents struct{ *Head }
 
 func (a sessionAgents) Agent() string { return a.acting().Agent }
 
-// Before is the agent that plan_exit returns to.
+// Before returns the agent that plan_exit switches back to.
 func (a sessionAgents) Before() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -111,8 +111,8 @@ func (a sessionAgents) Before() string {
 	return a.before
 }
 
-// SetModel changes the model from the next step on. It is resolved at once, so that the person learns of a wrong name now and not from a
-// failed turn. The error is that of Models.
+// SetModel changes the model from the next step on. It resolves the name at once, so that the person learns of a wrong name here and not
+// from a failed turn. The error is that of Models.
 func (h *Head) SetModel(id string) error {
 	if h.rt.o.Models != nil {
 		_, m, err := h.rt.o.Models.Resolve(context.Background(), h.Info().Cwd, id)
@@ -125,7 +125,7 @@ func (h *Head) SetModel(id string) error {
 	return nil
 }
 
-// SetEffort changes the thinking effort, from the next step on; empty is the model's own.
+// SetEffort changes the reasoning effort from the next step on; "" means the model's own.
 func (h *Head) SetEffort(effort string) error {
 	switch effort {
 	case "", "low", "medium", "high":
@@ -146,8 +146,8 @@ func (h *Head) SetTitle(title string) error {
 	return nil
 }
 
-// change applies f to the head. When something differs, the head is stored and emitted. Otherwise nothing happens, or an editor that sets
-// every option when it connects would fill the event log.
+// change applies f to the head, then stores and emits the head if it differs. Without that test, an editor that sets every option when it
+// connects would fill the event log.
 func (h *Head) change(f func(*SessionInfo)) {
 	h.mu.Lock()
 	before := h.info
@@ -163,8 +163,8 @@ func (h *Head) change(f func(*SessionInfo)) {
 	h.mu.Unlock()
 }
 
-// touch sets the time of last use, by which lists of sessions are sorted. It stores the head and emits no event, because editors show
-// nothing of it.
+// touch sets the time of last use, by which lists of sessions are sorted. It stores the head but emits no event, because editors do not
+// show the time.
 func (h *Head) touch() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

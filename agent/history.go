@@ -10,34 +10,34 @@ import (
 	"github.com/pillion-dev/pillion/tools/change"
 )
 
-// history is what a model is sent, rebuilt from a session's events, and which turn, calls and writes have no end among them. It has no
-// lock: only the session's runner uses it, and before the session is live the code that loads it.
+// history is what the model is sent, rebuilt from a session's events, and which turn, calls and writes are still open. It has no lock: only
+// the session's runner uses it, and before the session is live the code that loads it.
 type history struct {
 	messages []provider.Message // append-only; the values never change
-	accepted int                // how many of them a provider has answered to, so that a refusal is about later ones; 0 after a reload
-	callIDs  map[string]bool    // ids of calls in this session; a call never gets one of these
-	info     SessionInfo        // as the last session event has it
+	accepted int                // how many messages a provider has accepted, so that a refusal must be about later ones; 0 after a reload
+	callIDs  map[string]bool    // all call ids of this session; each may be used only once
+	info     SessionInfo        // from the last EventSession
 	todos    []tools.Todo
-	used     int // tokens of context after the last step, as the provider counted
+	used     int // tokens of context after the last step, counted by the provider
 	usedAt   int // how many messages used covers
-	futile   int // tokens at which a compaction gained nothing; 0: none has failed
+	futile   int // tokens at the last compaction that failed or gained nothing; 0: none
 	prompts  int
-	did      sessionDiff // what its turns changed
+	did      sessionDiff // the changes of its turns
 
-	writing   map[string]ChangeData // change sets that were being written, by id
+	writing   map[string]ChangeData // change sets whose write has not ended, by id
 	restoring *RestoreData          // a restore that has not ended
 	stale     bool                  // a restore moved the conversation: rebuild it
-	queue     []QueueItem           // stored prompts that wait
+	queue     []QueueItem           // prompts that wait
 
-	turn  *TurnData           // sums of the open turn; nil between turns
+	turn  *TurnData           // totals of the open turn; nil between turns
 	msg   *MessageData        // the message that no step has closed yet
 	text  strings.Builder     // its text so far
 	calls []string            // its calls in order
 	last  map[string]rawEvent // newest state of each open call, calls by hand included
 }
 
-// rawEvent is a tool event that is decoded only when a crash has left its call open. Outputs are long and nearly all calls have ended, so
-// decoding each would slow down loading.
+// rawEvent is a tool event that is decoded only if a crash has left its call open. Outputs are long and nearly all calls have ended, so
+// decoding every event would slow down loading.
 type rawEvent struct {
 	data  []byte
 	value any
@@ -55,14 +55,14 @@ func newHistory() *history {
 	return &history{callIDs: map[string]bool{}, last: map[string]rawEvent{}, writing: map[string]ChangeData{}}
 }
 
-// open reports whether a turn, a call by hand, a write or a restore has no end. Either it runs in another process or that process
+// open reports whether a turn, a call by hand, a write or a restore has no end. Then either another process is running it, or that process
 // crashed; the session's lock tells which.
 func (h *history) open() bool {
 	return h.turn != nil || len(h.last) > 0 || len(h.writing) > 0 || h.restoring != nil
 }
 
-// apply adds the next event to the history. Types that do not concern the model are ignored, so that this version can read sessions of
-// newer ones.
+// apply adds the next event to the history. It ignores types that do not concern the model, so that this version can read sessions of later
+// versions.
 func (h *history) apply(e Event) {
 	switch e.Type {
 	case EventSession:
@@ -71,7 +71,7 @@ func (h *history) apply(e Event) {
 		p := decode[PromptData](e)
 		h.messages = append(h.messages, provider.Message{ID: p.MessageID, Role: provider.RoleUser, Parts: p.Parts})
 		h.prompts++
-		// The turn is open until its end event: what a crash cut off is recognised by that.
+		// The turn is open until its EventTurn. A turn without one was cut off by a crash.
 		h.turn = &TurnData{}
 		h.clear()
 		h.unqueue(p.MessageID)
@@ -86,7 +86,7 @@ func (h *history) apply(e Event) {
 		h.clear()
 		h.msg = &m
 	case EventText:
-		// Text of a message that a step has closed is part of that step already.
+		// Text of a message that a step has closed is already in that step.
 		if t := decode[TextData](e); h.msg != nil && t.MessageID == h.msg.MessageID {
 			h.text.WriteString(t.Text)
 		}
@@ -111,14 +111,14 @@ func (h *history) apply(e Event) {
 		h.change(e)
 	case EventRestore:
 		d := decode[RestoreData](e)
-		// The newest restore event says whether a restore is under way.
+		// The newest restore event tells whether a restore is running.
 		if h.restoring = nil; d.State == RestoreBegun {
 			h.restoring = &d
 		}
 		h.stale = h.stale || d.State == RestoreDone && d.Conversation
 	case EventTurn:
 		t := decode[TurnData](e)
-		// The provider's count for the messages so far is the base of later estimates.
+		// Later estimates start from the provider's count for the messages so far.
 		if t.ContextUsed > 0 {
 			h.used, h.usedAt = t.ContextUsed, len(h.messages)
 		}
@@ -133,10 +133,11 @@ func (h *history) unqueue(id string) {
 	h.queue = slices.DeleteFunc(h.queue, func(i QueueItem) bool { return i.ID == id })
 }
 
-// requeue gives the queue the stored order. An id without an item is left out: the event with the item may have been lost on a full disk.
+// requeue puts the queue into the stored order. An id without an item is skipped: the event with the item may have been lost on a full
+// disk.
 func (h *history) requeue(d QueueData) {
 	known := map[string]QueueItem{}
-	// An item is stored once and then ordered by its id, so that moving it does not store its text again.
+	// An item is stored once and later ordered by its id, so that moving it does not store its text again.
 	for _, i := range append(h.queue, d.Put...) {
 		known[i.ID] = i
 	}
@@ -148,10 +149,10 @@ func (h *history) requeue(d QueueData) {
 	}
 }
 
-// change notes change sets that were being written, for recovery after a crash. Sets can be long and most were applied, so a stored one
-// is decoded only when its state is "writing".
+// change records change sets whose write has begun, for recovery after a crash. Sets can be long and most were applied, so a stored one is
+// decoded only when its state is "writing".
 func (h *history) change(e Event) {
-	// An event of this process has its value; a stored one has only JSON.
+	// Only an event of this process has its value; a stored one has only JSON.
 	d, fresh := e.Value.(ChangeData)
 	if !fresh {
 		head := decode[struct {
@@ -169,25 +170,25 @@ func (h *history) change(e Event) {
 		return
 	}
 	if delete(h.writing, set.ID); d.State == change.Writing {
-		d.Full = nil // its texts need not stay in memory: recovery reads them from the stored set
+		d.Full = nil // frees the texts: recovery reads them from the stored set
 		h.writing[set.ID] = d
 	}
 }
 
-// tool keeps the newest state of an open call. Outputs can be long, so only the fields that tell calls apart are decoded.
+// tool keeps the newest state of an open call. Outputs can be long, so it decodes only the fields that it needs.
 func (h *history) tool(e Event) {
 	t := decode[struct {
 		MessageID string
 		CallID    string
 		Status    ToolStatus
 	}](e)
-	if t.MessageID == "" { // a call by hand, which ends by itself; those of a message end with its step
+	if t.MessageID == "" { // a call by hand closes with its own final state; other calls close with the step of their message
 		if h.last[t.CallID] = (rawEvent{e.Data, e.Value}); t.Status == ToolCompleted || t.Status == ToolError {
 			delete(h.last, t.CallID)
 		}
 		return
 	}
-	// The call of a message that a step has closed is part of that step.
+	// A call of a message that a step has closed is already in that step.
 	if h.msg == nil || t.MessageID != h.msg.MessageID {
 		return
 	}
@@ -197,7 +198,7 @@ func (h *history) tool(e Event) {
 	h.last[t.CallID] = rawEvent{e.Data, e.Value}
 }
 
-// step closes the message that the step is about, and adds up its costs.
+// step closes the message of the step, and adds up its costs.
 func (h *history) step(s StepData) {
 	if h.turn != nil {
 		h.turn.Steps++
@@ -210,7 +211,7 @@ func (h *history) step(s StepData) {
 	h.clear()
 }
 
-// add appends a step. A message without parts is left out, because providers refuse it.
+// add appends a step. It skips a message without parts, because providers refuse it.
 func (h *history) add(m provider.Message, results *provider.Message) {
 	if len(m.Parts) > 0 {
 		h.messages = append(h.messages, m)
@@ -225,10 +226,10 @@ func (h *history) add(m provider.Message, results *provider.Message) {
 	}
 }
 
-// lastWords is the text of the newest answer since the last message of the user; empty when no answer has text.
+// lastWords returns the text of the newest answer after the last message of the user; "" when none has text.
 func (h *history) lastWords() string {
 	for _, m := range slices.Backward(h.messages) {
-		// Not further back: a resumed session has answers to earlier tasks.
+		// Earlier answers of a resumed session belong to earlier tasks.
 		if m.Role == provider.RoleUser {
 			break
 		}
@@ -245,7 +246,7 @@ func (h *history) lastWords() string {
 	return ""
 }
 
-// clear forgets the open message and its calls. Calls by hand stay, because they belong to no message.
+// clear drops the open message and its calls. Calls by hand stay, because they belong to no message.
 func (h *history) clear() {
 	h.msg = nil
 	h.text.Reset()
@@ -255,8 +256,8 @@ func (h *history) clear() {
 	h.calls = nil
 }
 
-// decode returns an event's data; events of this process have it as a value already. Fields that cannot be read stay zero, so that
-// sessions of newer versions can be opened.
+// decode returns an event's data; events of this process have it as a value. Fields that cannot be read stay zero, so that sessions of
+// later versions can be opened.
 func decode[T any](e Event) (v T) {
 	if have, ok := e.Value.(T); ok {
 		return have
@@ -270,7 +271,7 @@ func sum(a, b provider.Usage) provider.Usage {
 		CacheRead: a.CacheRead + b.CacheRead, CacheWrite: a.CacheWrite + b.CacheWrite}
 }
 
-// resultPart is a finished call as the model reads it: a failed call shows its output before the error.
+// resultPart returns a finished call as the model reads it. A failed call shows its output before the error.
 func resultPart(t ToolData) provider.Part {
 	p := provider.Part{Type: provider.PartToolResult, CallID: t.CallID, Name: safeName(t.Tool), Text: t.Output}
 	if t.Status == ToolError {
@@ -291,8 +292,8 @@ func resultPart(t ToolData) provider.Part {
 	return p
 }
 
-// safeName is a tool name that every provider accepts; a model may write anything. Providers allow letters, digits, _ and -, and at most
-// 64 of them.
+// safeName returns a tool name that every provider accepts: letters, digits, _ and -, at most 64 of them. The model may have written
+// anything.
 func safeName(name string) string {
 	clean := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' {
@@ -306,8 +307,7 @@ func safeName(name string) string {
 	return clean[:min(len(clean), 64)]
 }
 
-// inputJSON is the arguments as JSON: as they were written when that is valid, else as a JSON string. Events and requests must be valid
-// JSON in any case.
+// inputJSON returns the arguments as JSON: unchanged when valid, else as a JSON string, because events and requests must be valid JSON.
 func inputJSON(raw []byte) json.RawMessage {
 	if len(strings.TrimSpace(string(raw))) == 0 {
 		return json.RawMessage("{}")

@@ -14,18 +14,19 @@ import (
 	"github.com/pillion-dev/pillion/tools/paths"
 )
 
-// instructionFiles are the kinds of instruction files of a project, in order. Only the first kind that exists counts, because projects
+// instructionFiles are the names of a project's instruction files, by preference. Only the first name that exists is used, because projects
 // keep copies of one text for several agents.
 var instructionFiles = append(slices.Clone(tools.InstructionFiles), ".cursorrules", filepath.Join(".github", "copilot-instructions.md"))
 
-// localFile is what one person keeps beside the project's CLAUDE.md and out of its repository. It counts in addition to every kind.
+// localFile is one person's addition to the project's CLAUDE.md, kept out of the repository. It is read in addition to the first name that
+// exists.
 const localFile = "CLAUDE.local.md"
 
 // maxInstructions is how many bytes of one file go into the system prompt.
 const maxInstructions = 64 << 10
 
-// Instructions finds the instruction files for agents: the person's own file first, then those of the project from its root down to dir,
-// so that the nearest has the last word. Each block names its file.
+// Instructions returns the instruction files for agents: the person's own file first, then those of the project from its root down to dir,
+// so that the nearest comes last. Each block names its file.
 func Instructions(dir string) []string {
 	var blocks []string
 	for _, path := range globalInstructions() {
@@ -40,7 +41,7 @@ func Instructions(dir string) []string {
 	return append(blocks, projectInstructions(dir)...)
 }
 
-// globalInstructions are the places of the person's own instructions; only the first that exists counts.
+// globalInstructions are the paths of the person's own instructions; only the first that exists is used.
 func globalInstructions() []string {
 	var paths []string
 	if config, err := os.UserConfigDir(); err == nil {
@@ -52,7 +53,7 @@ func globalInstructions() []string {
 	return paths
 }
 
-// projectInstructions are the files of the first kind that exists between the worktree's root and dir, the root's first.
+// projectInstructions returns the files of the first name that exists between the worktree's root and dir; the root's file comes first.
 func projectInstructions(dir string) (blocks []string) {
 	root := paths.Worktree(dir)
 	for _, name := range instructionFiles {
@@ -103,8 +104,8 @@ const (
 // importWords finds mentions such as @docs/style.md at the start of a word.
 var importWords = regexp.MustCompile(`(?m)(?:^|\s)@([^\s` + "`" + `]+)`)
 
-// imported are the files that an instruction file mentions with @, each after the words "Imported from". Only Markdown and plain text
-// below within is read: the file may come from a stranger, and what it imports is sent to a model without asking.
+// imported returns the files that an instruction file imports with @, each after the words "Imported from". It reads only Markdown and
+// plain text below within: the file may come from a stranger, and what it imports is sent to a model without asking.
 func imported(text, from, within string) string {
 	var b strings.Builder
 	seen := map[string]bool{from: true}
@@ -118,7 +119,7 @@ func imported(text, from, within string) string {
 			} else if !filepath.IsAbs(path) {
 				path = filepath.Join(filepath.Dir(from), path)
 			}
-			// Links are resolved before the check, or a link in the project could name any file.
+			// Resolve links before the check: else a link in the project could name any file.
 			real, err := filepath.EvalSymlinks(path)
 			if err != nil || seen[real] || len(seen) > maxImports || depth == maxImportDepth || !importable(real, within) {
 				continue
@@ -136,7 +137,7 @@ func imported(text, from, within string) string {
 	return b.String()
 }
 
-// importable reports whether a file may be imported: text by its extension, and below within. real has no symbolic links.
+// importable reports whether a file may be imported: a text by its extension, below within. real must have no symbolic links.
 func importable(real, within string) bool {
 	root, err := filepath.EvalSymlinks(within)
 	switch strings.ToLower(filepath.Ext(real)) {
@@ -146,14 +147,15 @@ func importable(real, within string) bool {
 	return false
 }
 
-// withoutCode removes fenced blocks and code spans: a decorator or an address in an example is not an import.
+// withoutCode removes fenced blocks and code spans: a decorator or an e-mail address in an example is not an import.
 func withoutCode(text string) string {
 	return codeParts.ReplaceAllString(text, " ")
 }
 
 var codeParts = regexp.MustCompile("(?s)```.*?(?:```|$)|`[^`\n]*`")
 
-// readInstructions reads at most maxInstructions bytes of a regular file. A pipe or a device in a project would block the turn.
+// readInstructions reads at most maxInstructions bytes of a file. Only regular files are opened: a pipe or a device in a project would
+// block the turn.
 func readInstructions(path string) (string, bool) {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
@@ -183,15 +185,15 @@ func readInstructions(path string) (string, bool) {
 	return "Instructions from: " + path + "\n" + text + cut, true
 }
 
-// How many files the configuration's patterns may add, and how many bytes. Otherwise a pattern such as **/*.md in a large project would
+// Limits of what the configuration's patterns add: files, and bytes in all. Without them a pattern such as **/*.md in a large project would
 // fill the context before the first prompt.
 const (
 	maxMoreFiles = 30
 	maxMoreBytes = 192 << 10
 )
 
-// MoreInstructions are the files that a configuration names: paths and globs that are relative to the project's root, below the home
-// folder (~), or absolute. Texts that are among have are left out.
+// MoreInstructions returns the files that a configuration names by paths and globs: relative to the project's root, below the home folder
+// (~), or absolute. Texts that are already in have are left out.
 func MoreInstructions(dir, home string, patterns []string, have []string) (blocks []string) {
 	root := paths.Worktree(dir)
 	seen := map[string]bool{}

@@ -11,30 +11,30 @@ import (
 )
 
 const (
-	// loopLength is how often a call is made with the same result before the person is asked; OpenCode's figure.
+	// loopLength is how often the same calls repeat with the same results before the person is asked; OpenCode's figure.
 	loopLength = 3
-	// longestLoop is how many different calls a circle may have to be recognised.
+	// longestLoop is the largest number of different calls that are recognised as a cycle.
 	longestLoop = 3
-	// failingCalls is how many calls may fail in a row, however they differ, before the person is asked.
+	// failingCalls is how many calls in a row, whatever they are, may fail before the person is asked.
 	failingCalls = 12
 )
 
-// seed differs between processes. That is harmless, because hashes are compared within one turn only.
+// seed differs between processes, which is harmless: hashes are compared within one turn only.
 var seed = maphash.MakeSeed()
 
-// loopStep is a call and its result as hashes: outputs are long, and only their equality matters.
+// loopStep holds hashes of a call and its result: outputs are long, and only their equality matters.
 type loopStep struct{ call, result uint64 }
 
-// loopWatch watches the calls of one turn, across its steps.
+// loopWatch looks for repeated calls in one turn, across its steps.
 type loopWatch struct {
-	last    []loopStep // the newest calls, at most twice the longest circle
+	last    []loopStep // the newest calls, at most twice the longest cycle
 	failing int        // calls in a row that failed
-	stuck   string     // why the turn ends: it repeats itself and no user could approve that; empty: it does not
+	stuck   string     // why the turn must end: it repeats itself and no user is connected to allow that; empty: it may continue
 }
 
-// checkForLoops counts the calls of a step and asks the person when they repeat: one call three times with one result, two or three calls
-// in turn (A B A B, A B C A B C) with the same results, or one failed call after another. A rejection without a message ends the turn. So
-// does a question that no user can answer: a run without a terminal would otherwise spend money without end.
+// checkForLoops counts the calls of a step and asks the person when they repeat: one call three times with the same result, a cycle of two
+// or three calls (A B A B, A B C A B C) with the same results, or only failed calls. The turn ends after a rejection without a message. It
+// also ends when no user can answer: a run without a terminal would otherwise spend money without end.
 func (t *turn) checkForLoops(ctx context.Context, calls []*call) {
 	for _, c := range calls {
 		d := c.snapshot()
@@ -50,7 +50,7 @@ func (t *turn) checkForLoops(ctx context.Context, calls []*call) {
 			SessionID: t.s.ID(), CallID: c.id, Tool: c.name, Permission: LoopPermission, Patterns: []string{c.name}, Always: []string{c.name},
 			Title: "Let the agent repeat itself?", Why: why, Metadata: map[string]any{"tool": c.name, "input": d.Input},
 		})
-		t.loop.last, t.loop.failing = nil, 0 // the next question comes after as many calls again
+		t.loop.last, t.loop.failing = nil, 0 // counting starts again for the next question
 		var rejected *permission.RejectedError
 		switch {
 		case err == nil || ctx.Err() != nil:
@@ -64,11 +64,11 @@ func (t *turn) checkForLoops(ctx context.Context, calls []*call) {
 	}
 }
 
-// LoopPermission is the permission to continue with calls that repeat; OpenCode's name.
+// LoopPermission is the permission to continue with repeated calls; OpenCode's name.
 const LoopPermission = "doom_loop"
 
-// add notes a finished call. why is empty, or tells a person what repeats. A different result makes a different call: polling a build
-// that makes progress is not a loop. A rejection is not a failure, because the person decided it.
+// add records a finished call. why is empty, or tells a person what repeats. A different result makes a different step: polling a build
+// that makes progress is not a loop. A rejection does not count as a failure, because the person decided it.
 func (w *loopWatch) add(c *call, d ToolData) (why string) {
 	s := loopStep{call: c.hash(), result: maphash.String(seed, string(d.Status)+d.Output+"\x00"+d.Error)}
 	if w.last = append(w.last, s); len(w.last) > 2*longestLoop {
@@ -96,8 +96,8 @@ func (w *loopWatch) add(c *call, d ToolData) (why string) {
 	return ""
 }
 
-// broughtNothing reports that a call had no use: it ended in an error that no person decided, or it is a command with an exit code other
-// than 0, which is not an error to the tool.
+// broughtNothing reports whether a call was of no use: it ended in an error other than a person's rejection, or it was a command with an
+// exit code other than 0, which is not an error of the tool.
 func broughtNothing(d ToolData) bool {
 	switch exit := d.Metadata["exit"].(type) {
 	case int:
@@ -112,7 +112,7 @@ func broughtNothing(d ToolData) bool {
 	return d.Status == ToolError && d.ErrorKind != "rejected"
 }
 
-// repeats reports that the newest steps are the same period calls, times times in a row.
+// repeats reports whether the newest steps are the same period calls, times times in a row.
 func repeats(steps []loopStep, period, times int) bool {
 	n := period * times
 	if len(steps) < n {
@@ -127,7 +127,7 @@ func repeats(steps []loopStep, period, times int) bool {
 	return true
 }
 
-// hash is equal for equal tools and arguments, whatever their white space and the order of their keys.
+// hash is equal for the same tool and arguments, whatever their white space and order of keys.
 func (c *call) hash() uint64 {
 	var h maphash.Hash
 	h.SetSeed(seed)

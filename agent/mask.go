@@ -12,7 +12,7 @@ import (
 	"github.com/pillion-dev/pillion/tools"
 )
 
-// HiddenKey replaces a key of the user in everything that a model, an editor or the event log gets.
+// HiddenKey replaces a user's key in everything that goes to a model, an editor or the event log.
 const HiddenKey = "[hidden key]"
 
 const (
@@ -20,15 +20,15 @@ const (
 	hiddenRefused = "This would write " + HiddenKey + " where a key of the user's stands: what you read was masked. Change the other lines only, with edit and an oldString that leaves the key out, or ask the user to do it."
 )
 
-// masker hides the user's keys in everything that becomes an event or a request: a key that a tool has read would otherwise be sent to a
-// model and kept in the event log. It takes no lock, so callers may hold any.
+// masker hides the user's keys in all events and requests: without it a key that a tool has read is sent to a model and kept in the event
+// log. It takes no lock, so callers may hold any.
 type masker struct {
 	secrets Secrets
 	cwd     string
-	hidden  atomic.Bool // a key was masked in something that the model has read; see wouldWriteHidden
+	hidden  atomic.Bool // the model has read a text in which a key was masked; see wouldWriteHidden
 }
 
-// mask hides the user's keys in a text. It must run before the text becomes an event: after that a model and an editor have it.
+// mask hides the user's keys in a text. Call it before the text becomes an event: after that, a model and an editor have the text.
 func (m *masker) mask(text string) string {
 	if text == "" {
 		return text
@@ -40,7 +40,7 @@ func (m *masker) mask(text string) string {
 	return masked
 }
 
-// maskParts returns a copy of the parts with keys masked in their texts. Files are not masked, because they go to the model as bytes.
+// maskParts returns a copy of the parts with the keys in their texts masked. Files are not masked, because they go to the model as bytes.
 func (m *masker) maskParts(parts []provider.Part) []provider.Part {
 	out := slices.Clone(parts)
 	for i := range out {
@@ -58,8 +58,8 @@ func (m *masker) maskAll(texts []string) []string {
 	return out
 }
 
-// maskMetadata masks the texts in a tool's metadata. Change sets are not masked: they are the person's files, which the person must see
-// and get as they are.
+// maskMetadata masks the texts in a tool's metadata. Change sets are not masked: they are the person's files, which the person must see and
+// write unchanged.
 func (m *masker) maskMetadata(data map[string]any) map[string]any {
 	out, own := data, false
 	for k, v := range data {
@@ -77,8 +77,8 @@ func (m *masker) maskMetadata(data map[string]any) map[string]any {
 	return out
 }
 
-// masking is the outermost hook. It masks what the model would read before that is cut or saved, and tells the model that something is
-// hidden, so that it does not write the mask into a file.
+// masking returns the outermost hook. It masks a result before the result is cut or saved, and tells the model that something is hidden, so
+// that the model does not write the mask into a file.
 func (m *masker) masking() []tools.Hook {
 	return []tools.Hook{{After: func(_ context.Context, _ *tools.Call, _ json.RawMessage, r tools.Result, err error) (tools.Result, error) {
 		r.Title, r.Metadata = m.mask(r.Title), m.maskMetadata(r.Metadata)
@@ -89,7 +89,7 @@ func (m *masker) masking() []tools.Hook {
 	}}}
 }
 
-// wouldWriteHidden reports an edit whose arguments contain the mask: it would replace the key in the file, which would be lost.
+// wouldWriteHidden reports an edit whose arguments contain the mask: it would overwrite the key in the file.
 func (c *call) wouldWriteHidden() bool {
 	return c.data.Kind == tools.KindEdit && c.s.hidden.Load() && strings.Contains(c.raw.String(), HiddenKey)
 }

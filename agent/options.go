@@ -11,8 +11,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
-// Options are the parts that a Runtime is made of. A part is called when a session needs it, and never by New. A nil part is absent: it
-// has no settings, tools or texts, and hides nothing.
+// Options are the parts of a Runtime. New calls none of them; a session calls them when it needs them. A part that is nil is absent: it has
+// no settings, tools or texts, and hides nothing.
 type Options struct {
 	Store         *store.Store // nil: a store in memory
 	Models        Models
@@ -20,87 +20,87 @@ type Options struct {
 	Toolbox       Toolbox
 	Project       ProjectContext // nil: the instruction files that Instructions finds, and nothing else
 	Plugins       Plugins
-	Changes       ChangeKeeper // nil: sets are stored whole, and one that a crash cut off counts as failed
+	Changes       ChangeKeeper // nil: sets are stored whole, and after a crash an unfinished write counts as failed
 	Drafts        Drafts       // nil: there are none
 	Secrets       Secrets
 
-	Asker     permission.Asker  // the person; Request.SessionID says which session asks
+	Asker     permission.Asker  // asks the person; Request.SessionID names the session
 	Questions tools.Questioner  // nil: the question tool is not offered
 	Grants    permission.Grants // permissions remembered for a project; nil: in Store
 	Tracing   *Tracing          // nil: no spans
 	Hooks     []tools.Hook      // around every tool call, the first outermost
-	StateDir  string            // long outputs go to StateDir/tool-output; empty: they are cut without a copy
+	StateDir  string            // long outputs are saved in StateDir/tool-output; empty: the rest of a cut output is lost
 	Log       *slog.Logger
 }
 
-// Configuration answers what the settings of a directory are. The loop asks for each step and each permission, so that a changed file
-// counts at once; the answers must be quick.
+// Configuration returns the settings of a directory. The loop calls it for each step and each permission request, so that a changed file
+// takes effect at once; it must return quickly.
 type Configuration interface {
-	// Agents change and add to DefaultAgents.
+	// Agents are configured agents, which change or add to DefaultAgents.
 	Agents(cwd string) []Agent
-	// Rules come after permission.Default and before the agent's own.
+	// Rules are ordered after permission.Default and before the agent's own.
 	Rules(cwd string) permission.Ruleset
-	// Switches say which tools are offered, for all agents; an agent's own switches win. The caller does not change the map.
+	// Switches say which tools all agents are offered; an agent's own switches win. The caller does not change the map.
 	Switches(cwd string) map[string]bool
 	Preferences(cwd string) Preferences
 }
 
 // Preferences are the settings of a directory that have one value each.
 type Preferences struct {
-	DefaultAgent string // of new sessions; empty, unknown or not for people: DefaultAgent
-	Review       string // where a session has no style of its own: one of ReviewStyles; empty: ReviewPreview
-	ReviewFixed  string // where the machine's settings decide Review for every session (file:line:column); empty: they do not
+	DefaultAgent string // of new sessions; the constant DefaultAgent when empty, unknown or not for people
+	Review       string // the style of sessions without their own, one of ReviewStyles; empty: ReviewPreview
+	ReviewFixed  string // place (file:line:column) where the machine's settings fix Review for every session; empty: not fixed
 	Auto         bool   // "permission": "auto" is configured: sessions without a choice of their own have PermissionAuto
-	NoAuto       bool   // the machine's settings want the person to be asked: PermissionAuto has no effect
+	NoAuto       bool   // the machine's settings forbid PermissionAuto, which then has no effect
 	Compaction   CompactionOptions
-	Depth        int // how deep sub-agents nest; 0: there are none
+	Depth        int // how deep subagents may nest; 0: none may run
 }
 
 // Toolbox makes the tools of a session.
 type Toolbox interface {
 	// Tools is called once for each session; the loop then offers those that fit the agent and the model.
 	Tools(ctx context.Context, s SessionInfo) ([]tools.Tool, error)
-	// More are tools that come and go, such as those of MCP servers. It is called before each step. They never replace one of Tools.
+	// More returns tools that come and go, such as those of MCP servers. It is called before each step. They never replace one of Tools.
 	More(ctx context.Context, s SessionInfo) []tools.Tool
-	// Find finds a tool that More left out because there are too many. A model may know its name from an earlier step.
+	// Find returns a tool that More left out because there are too many. A model may know its name from an earlier step.
 	Find(s SessionInfo, name string) (tools.Tool, bool)
-	// Release ends what the tools of a closed session have left running.
+	// Release ends the processes that tools of a closed session have left running.
 	Release(sessionID string)
 }
 
 // ProjectContext is what a model reads about a project besides the conversation.
 type ProjectContext interface {
-	// Instructions are system prompt blocks: AGENTS.md and the like.
+	// Instructions returns system prompt blocks: AGENTS.md and similar files.
 	Instructions(cwd string) []string
-	// Notes are system prompt blocks after the instructions: what connected servers say of their tools.
+	// Notes returns the system prompt blocks after the instructions: what connected servers say about their tools.
 	Notes(cwd string) []string
-	// Tree is a bounded listing of the directory for the system prompt.
+	// Tree returns a bounded listing of the directory for the system prompt.
 	Tree(ctx context.Context, cwd string) string
-	// Mentioned adds what a prompt mentions (@server:uri) to its parts. The prompt is not stored yet.
+	// Mentioned returns the prompt's parts with the content of its mentions (@server:uri) added. The prompt is not stored yet.
 	Mentioned(ctx context.Context, e Entering) []provider.Part
 }
 
-// Plugins are the person's own code.
+// Plugins returns the person's hooks and plugins.
 type Plugins interface {
 	// Extensions returns those of a directory; nil: there are none. It is called often, so the answer must be quick.
 	Extensions(cwd string) *Extensions
 }
 
-// ChangeKeeper keeps the texts of change sets beside the event log, which would grow with every file otherwise.
+// ChangeKeeper keeps the texts of change sets beside the event log, which would otherwise grow with every changed file.
 type ChangeKeeper interface {
-	// Pack is the set as the event log stores it: long texts are kept elsewhere and are references in it.
+	// Pack returns the set as the event log stores it: long texts are stored elsewhere and replaced by references.
 	Pack(state change.State, set *change.Set) *change.Set
-	// Recover compares the files with a stored set whose write a crash interrupted. It returns Applied or Failed.
+	// Recover compares the files with a stored set whose write was interrupted by a crash. It returns Applied or Failed.
 	Recover(ctx context.Context, s SessionInfo, set *change.Set) change.State
 }
 
 // Secrets are the keys that the user has configured.
 type Secrets interface {
-	// Hide replaces them by HiddenKey in a text that becomes an event or a part of a request.
+	// Hide replaces the keys by HiddenKey in a text that becomes an event or a part of a request.
 	Hide(cwd, text string) string
 }
 
-// absent stands for each part that Options leave out, so that no code has to test a part for nil.
+// absent implements each part that Options leave out, so that no code has to test a part for nil.
 type absent struct{}
 
 func (absent) Agents(string) []Agent                                    { return nil }
@@ -123,7 +123,7 @@ func (absent) Pack(_ change.State, set *change.Set) *change.Set { return set }
 
 func (absent) Recover(context.Context, SessionInfo, *change.Set) change.State { return change.Failed }
 
-// complete replaces absent parts.
+// complete fills in absent parts.
 func (o *Options) complete() {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -159,7 +159,7 @@ type Models interface {
 
 // SessionOptions describe a session to start. An empty Agent is the default agent, an empty Model the agent's or the default one.
 type SessionOptions struct {
-	Cwd    string   // absolute; the error of NewSession says when it is not a directory
+	Cwd    string   // absolute; NewSession fails when it is not a directory
 	Extra  []string // additional directories, absolute
 	Title  string
 	Agent  string
@@ -171,12 +171,12 @@ type SessionOptions struct {
 
 // Prompt is the person's message.
 type Prompt struct {
-	MessageID string // empty: made here
+	MessageID string // empty: the runner makes one
 	Parts     []provider.Part
 	Agent     string // for this turn only; empty: the session's
 	Model     string // for this turn only; empty: the agent's, then the session's
-	// Answered, when set, is closed once the caller has been told of the turn's end. The next turn waits for that, at most heardLimit, so
-	// that its updates come after that answer.
+	// Answered is closed once the caller has been told of the turn's end. The next turn waits for that, at most heardLimit, so that its
+	// updates come after that answer. nil: it does not wait.
 	Answered <-chan struct{}
 	Limits   Limits
 }

@@ -2,16 +2,16 @@ package agent
 
 import "fmt"
 
-// How a session treats commands. With ask, each command that the rules do not allow needs approval. With auto the sandbox and the
+// The permission modes of a session. With ask, each command that the rules do not allow needs approval. With auto, the sandbox and the
 // analysis decide: a command whose effects stay in the project and can be undone runs; one that deletes, overrides a check or reaches
-// another server needs approval. Rules that name a command count in both.
+// another server needs approval. Rules that name a command count in both modes.
 const (
 	PermissionAsk  = "ask"
 	PermissionAuto = "auto"
 )
 
-// Permission is the mode of a session with this head: its own choice or the configured one. Sub-agents have no choice of their own and
-// follow the session that they work for.
+// Permission returns the mode of a session with this head: its own choice, or the configured one. A subagent has no choice of its own and
+// follows the session that it works for.
 func (r *Runtime) Permission(info SessionInfo) string {
 	for info.Parent != "" {
 		parent, ok := r.Session(info.Parent)
@@ -33,7 +33,7 @@ func (r *Runtime) Permission(info SessionInfo) string {
 	return PermissionAsk
 }
 
-// SetPermission changes the mode from the session's next command on. Only the person may call it: no tool does.
+// SetPermission changes the mode from the session's next command on. Only the person may cause this: no tool calls it.
 func (h *Head) SetPermission(mode string) error {
 	if mode != PermissionAsk && mode != PermissionAuto {
 		return fmt.Errorf("the permission mode must be %s or %s, not %q", PermissionAsk, PermissionAuto, mode)

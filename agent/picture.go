@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"image"
 	"image/color"
-	_ "image/gif" // the formats that providers take
+	_ "image/gif" // GIF, JPEG and PNG: formats that providers accept
 	"image/jpeg"
 	"image/png"
 	"slices"
@@ -16,16 +16,16 @@ import (
 )
 
 const (
-	// longestEdge is the size in pixels to which providers scale a picture down themselves, so that more is only slower. Above 8000
+	// longestEdge is the size in pixels to which providers scale a picture down themselves, so a larger picture only costs time. Above 8000
 	// pixels they refuse it. The figures are Anthropic's, the strictest of the supported providers.
 	longestEdge = 1568
 	refusedEdge = 7000     // pixels; a larger picture is scaled, whatever its size in bytes
 	maxPicture  = 3 << 20  // bytes; base64 adds a third, and Anthropic refuses more than 5 MB
-	maxPixels   = 90 << 20 // pixels; a larger picture is not decoded, since that takes more than 400 MB
+	maxPixels   = 90 << 20 // pixels; a larger picture is not decoded: that would take more than 400 MB
 )
 
-// fitPictures scales the pictures of a part down to what every provider takes, and replaces one that cannot be scaled by a note. It must
-// run before a part is stored: a picture that a provider refuses would be sent and refused with every later request of the session.
+// fitPictures scales the pictures of a part down to what every provider accepts, and replaces one that cannot be scaled by a note. Call it
+// before the part is stored: a picture that a provider refuses would be sent and refused again with every later request of the session.
 func fitPictures(p provider.Part) provider.Part {
 	var kept []provider.File
 	for _, f := range p.Files {
@@ -39,24 +39,24 @@ func fitPictures(p provider.Part) provider.Part {
 		}
 		kept = append(kept, small)
 	}
-	// A part without files must not stay a file: it is a text, the note.
+	// A file part without files becomes a text part: the note.
 	if p.Files = kept; p.Type == provider.PartFile && len(kept) == 0 {
 		p.Type = provider.PartText
 	}
 	return p
 }
 
-// fitPicture returns a picture that providers take, or a note for the model in its place. The file's type may change with the scaling.
+// fitPicture returns a picture that providers accept, or a note for the model in its place. Scaling may change the file's type.
 func fitPicture(f provider.File) (small provider.File, note string) {
 	c, format, err := image.DecodeConfig(bytes.NewReader(f.Data))
 	if err != nil {
-		return f, "" // no picture, or an unknown format: the provider judges it
+		return f, "" // not a picture, or an unknown format: leave it to the provider
 	}
 	if c.Width <= refusedEdge && c.Height <= refusedEdge && len(f.Data) <= maxPicture {
 		return f, ""
 	}
 	note = fmt.Sprintf("(The picture %s (%d×%d pixels) is too large to be sent. Scale it down, for example to %d pixels, and read it again.)", f.Name, c.Width, c.Height, longestEdge)
-	// The sizes come from the picture's header, so a few bytes can claim any number of pixels.
+	// The sizes are from the picture's header, and a header of a few bytes can claim any number of pixels.
 	if c.Width*c.Height > maxPixels {
 		return f, note
 	}
@@ -80,8 +80,8 @@ func fitPicture(f provider.File) (small provider.File, note string) {
 	return f, ""
 }
 
-// scaleDown makes the longer edge at most edge pixels. Each pixel is the mean of those it replaces (a box filter), so that text on a
-// screenshot stays readable, which nearest-neighbour scaling would destroy. A small picture is returned unchanged.
+// scaleDown returns the picture with its longer edge at most edge pixels; a smaller picture is returned unchanged. Each pixel is the mean
+// of those it replaces (a box filter): nearest-neighbour scaling would make text on a screenshot unreadable.
 func scaleDown(src image.Image, edge int) image.Image {
 	b := src.Bounds()
 	long := max(b.Dx(), b.Dy())
@@ -108,10 +108,10 @@ func scaleDown(src image.Image, edge int) image.Image {
 	return dst
 }
 
-// dropFiles replaces the files that no provider has accepted yet by a note with the reason, and returns their names. A refused file would
-// be refused with every later request, and the session could not continue. Without such a file the result is empty and nothing changes.
+// dropFiles replaces the files that no provider has accepted yet by a note with the reason, and returns their names. Without this a refused
+// file is refused with every later request, and the session cannot continue. Where there is no such file, nothing changes.
 func (h *history) dropFiles(why string) (names []string) {
-	// Messages are values that never change, since a request may be reading them: the changed ones are copies in a new list.
+	// Messages never change, because a request may be reading them: put changed copies into a new list.
 	out := slices.Clone(h.messages)
 	for i := min(h.accepted, len(out)); i < len(out); i++ {
 		parts := slices.Clone(out[i].Parts)

@@ -11,17 +11,18 @@ import (
 	"github.com/pillion-dev/pillion/tools/change"
 )
 
-// hearingLimit is how many events may wait for extensions; more are dropped, because a plugin that hangs must not fill the memory.
+// hearingLimit is how many events may wait for extensions. Further events are dropped, because a plugin that hangs must not fill the
+// memory.
 const hearingLimit = 1000
 
-// hearing passes events to the extensions, in order and in a goroutine of its own: however long a plugin takes, no turn waits for it.
+// hearing passes events to the extensions, in order and in a goroutine of its own, so that no turn waits for a slow plugin.
 type hearing struct {
 	mu      sync.Mutex
 	waiting []func()      // guarded by mu
-	idle    chan struct{} // guarded by mu: closed when nothing waits any more; nil: no goroutine runs
+	idle    chan struct{} // guarded by mu; closed when the queue is empty; nil: no goroutine runs
 }
 
-// enqueue queues one call of the extensions. Beyond hearingLimit it is dropped.
+// enqueue queues one call of the extensions, or drops it when hearingLimit is reached.
 func (h *hearing) enqueue(f func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -35,7 +36,7 @@ func (h *hearing) enqueue(f func()) {
 	}
 }
 
-// run makes the queued calls and ends when none waits. There is one at a time, because idle is not nil while it runs.
+// run makes the queued calls and ends when none waits. At most one run exists at a time: idle is not nil while it runs.
 func (h *hearing) run() {
 	for {
 		h.mu.Lock()
@@ -52,7 +53,7 @@ func (h *hearing) run() {
 	}
 }
 
-// waitIdle waits until the extensions have had every event, at most limit: a plugin that hangs must not keep Pillion from ending.
+// waitIdle blocks until the extensions have received every event, at most limit: a plugin that hangs must not keep Pillion from exiting.
 func (h *hearing) waitIdle(limit time.Duration) {
 	h.mu.Lock()
 	idle := h.idle
@@ -68,7 +69,7 @@ func (h *hearing) waitIdle(limit time.Duration) {
 	}
 }
 
-// heard passes a session's event to the extensions when OpenCode's plugin API has an event like it. It is called for every event, in
+// heard passes a session's event to the extensions when OpenCode's plugin API has a corresponding event. It is called for every event, in
 // order, while the event log's deliver lock is held, so it only queues.
 func (r *Runtime) heard(session, cwd string, e Event) {
 	switch v := e.Value.(type) {
@@ -92,14 +93,14 @@ func (r *Runtime) heard(session, cwd string, e Event) {
 	})
 }
 
-// openCodeEvents calls tell for each event of OpenCode's plugin API that corresponds to an event of Pillion: none, one or several. Names and
-// properties are those of OpenCode's event bus.
+// openCodeEvents calls tell for each event of OpenCode's plugin API that corresponds to an event of Pillion: none, one or several. Names
+// and properties are those of OpenCode's event bus.
 func openCodeEvents(session string, e Event, tell func(kind string, properties map[string]any)) {
 	status := func(s string) { tell("session.status", map[string]any{"status": map[string]string{"type": s}}) }
 	switch v := e.Value.(type) {
 	case SessionInfo:
 		kind := "session.updated"
-		// The head is a session's first event; each later one is a change of it.
+		// The head is a session's first event; later ones update it.
 		if e.Seq == 1 {
 			kind = "session.created"
 		}
@@ -109,7 +110,7 @@ func openCodeEvents(session string, e Event, tell func(kind string, properties m
 	case PlanData:
 		tell("todo.updated", map[string]any{"todos": v.Todos})
 	case AskData:
-		// A question with a change set causes two events (see AskData.Set); plugins get only the first.
+		// A request with a change set causes two events (see AskData.Set); plugins receive only the first.
 		if v.Reply == "" && v.Set == nil {
 			tell("permission.asked", map[string]any{"id": v.ID, "permission": v.Permission, "patterns": v.Patterns, "callID": v.CallID})
 		} else if v.Reply != "" {
@@ -137,10 +138,10 @@ func openCodeEvents(session string, e Event, tell func(kind string, properties m
 	}
 }
 
-// heardOutput is how many bytes of a tool's output plugins get.
+// heardOutput is how many bytes of a tool's output plugins receive.
 const heardOutput = 16 << 10
 
-// ToolPart is a call in the shape of OpenCode's ToolPart. Times are milliseconds since 1970. The output is cut to heardOutput, because
+// ToolPart returns a call in the shape of OpenCode's ToolPart. Times are milliseconds since 1970. The output is cut to heardOutput, because
 // every event crosses a process boundary.
 func ToolPart(session string, d ToolData) map[string]any {
 	state := map[string]any{"status": d.Status, "input": json.RawMessage(`{}`), "title": d.Title, "time": map[string]int64{"start": d.Started.UnixMilli(), "end": d.Ended.UnixMilli()}}

@@ -14,7 +14,8 @@ type PluginMessage struct {
 	Parts []map[string]any `json:"parts"`
 }
 
-// PluginMessages are a session's messages in OpenCode's shape, oldest first, without those that a restore took out of the conversation.
+// PluginMessages returns a session's messages in OpenCode's shape, oldest first, without those that a restore removed from the
+// conversation.
 func (r *Runtime) PluginMessages(ctx context.Context, id string) ([]PluginMessage, error) {
 	t := pluginMessages{session: id, all: []PluginMessage{}, at: map[string]int{}, calls: map[string][2]int{}}
 	hidden, err := hiddenOf(func(yield func(Event) error) error { return r.Stored(ctx, id, 0, yield) })
@@ -39,7 +40,7 @@ type pluginMessages struct {
 	calls   map[string][2]int // call id → indexes of its message and of its part in that
 }
 
-// addEvent adds an event to the message that it belongs to. Types that OpenCode's messages do not have are left out.
+// addEvent adds an event to its message. Types that OpenCode's messages do not have are ignored.
 func (t *pluginMessages) addEvent(e Event) {
 	switch e.Type {
 	case EventPrompt, EventSteer:
@@ -57,7 +58,7 @@ func (t *pluginMessages) addEvent(e Event) {
 		d := decode[MessageData](e)
 		model := pluginModel(d.Model)
 		t.add(d.MessageID, e, map[string]any{"role": "assistant", "providerID": model["providerID"], "modelID": model["modelID"]})
-	// The messages of OpenCode hold what was streamed; EventStep adds only the cost and the time.
+	// Streamed text makes up the parts; EventStep adds only the cost and the time.
 	case EventText:
 		t.appendText("text", decode[TextData](e))
 	case EventThinking:
@@ -75,14 +76,14 @@ func (t *pluginMessages) addEvent(e Event) {
 	}
 }
 
-// appendText appends to the last part of a message when that is of the same kind, so that the pieces of one answer are one part.
+// appendText appends to the last part of a message when that part is of the same kind, so that the pieces of one answer form one part.
 func (t *pluginMessages) appendText(kind string, d TextData) {
 	m, ok := t.at[d.MessageID]
 	if !ok {
 		return
 	}
 	parts := t.all[m].Parts
-	// A call or a thought in between ends the part, so the order of a message is kept.
+	// A call or thinking in between ends the part, which keeps the order of the message.
 	if n := len(parts); n > 0 && parts[n-1]["type"] == kind {
 		parts[n-1]["text"] = parts[n-1]["text"].(string) + d.Text
 		return
@@ -100,7 +101,7 @@ func (t *pluginMessages) call(d ToolData) {
 	}
 }
 
-// pluginModel splits "provider/model"; the model's part may contain slashes itself.
+// pluginModel splits "provider/model"; the model's name may itself contain slashes.
 func pluginModel(id string) map[string]string {
 	provider, model, _ := strings.Cut(id, "/")
 	return map[string]string{"providerID": provider, "modelID": model}
@@ -116,7 +117,7 @@ func (t *pluginMessages) add(id string, e Event, info map[string]any) int {
 	return m
 }
 
-// put appends a part. Its id is the same whenever the session is read, because plugins compare ids.
+// put appends a part. The part gets the same id each time the session is read, because plugins compare ids.
 func (t *pluginMessages) put(m int, part map[string]any) {
 	message := t.all[m].Info["id"]
 	part["id"], part["sessionID"], part["messageID"] = fmt.Sprintf("prt_%v_%d", message, len(t.all[m].Parts)), t.session, message

@@ -7,17 +7,17 @@ import (
 	"github.com/pillion-dev/pillion/agent/provider"
 )
 
-// Entering is a prompt before it becomes an event.
+// Entering is a prompt that has not yet become an event.
 type Entering struct {
 	Session   SessionInfo
 	MessageID string
 	Parts     []provider.Part
-	// Call makes a call by hand, as Runner.Tool does: with approval, a card and the limit of outputs.
+	// Call makes a tool call by hand, as Runner.Tool does, with approval, a card and the output limit.
 	Call func(ctx context.Context, tool string, input json.RawMessage) (ToolData, error)
 }
 
-// complete adds to the parts what the prompt mentions, and lets plugins change them. Pictures are scaled last, because mentions may add
-// some. added are texts for the model that come with the prompt. The error says that an extension refused the prompt.
+// complete adds the content of the prompt's mentions to its parts, and lets plugins change the parts. Pictures are scaled last, because
+// mentions may add some. added are texts for the model that come with the prompt. An error means that an extension refused the prompt.
 func (e Entering) complete(ctx context.Context, rt *Runtime, added []string) ([]provider.Part, error) {
 	written := e.Parts
 	e.Parts = rt.o.Project.Mentioned(ctx, e)
@@ -32,7 +32,7 @@ func (e Entering) complete(ctx context.Context, rt *Runtime, added []string) ([]
 	if x.Message != nil {
 		e.Parts = x.Message(ctx, e)
 	}
-	// A plugin that leaves no part is ignored: the provider would refuse an empty message.
+	// Ignore a plugin that leaves no part: the provider would refuse an empty message.
 	if len(e.Parts) == 0 {
 		e.Parts = written
 	}

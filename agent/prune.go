@@ -8,21 +8,21 @@ import (
 
 // The figures are OpenCode's.
 const (
-	pruneProtect = 40_000 // tokens of the newest tool outputs that always stay
-	pruneGain    = 20_000 // tokens that pruning must free to be worth a cold prompt cache
-	pruneTurns   = 2      // prompts whose turns are never touched, the present one included
-	pruneFull    = 0.8    // share of the context window from which a running turn is pruned
+	pruneProtect = 40_000 // tokens; the newest tool outputs up to this sum are always kept
+	pruneGain    = 20_000 // tokens that pruning must free, because it invalidates the provider's prompt cache
+	pruneTurns   = 2      // the last turns that are never pruned, the present one included
+	pruneFull    = 0.8    // a running turn is pruned when the context fills this share of the window
 )
 
-// prunedText stands for a dropped output. It is also how prunable recognises one that was dropped before.
+// prunedText replaces a dropped output. prunable recognises by it an output that was dropped before.
 const prunedText = "[The output of this call was dropped to save context. Call the tool again if you need it.]"
 
-// prunable returns the ids of calls whose results may be dropped, and how many tokens that frees; nil when it is less than pruneGain.
-// Results of the skill tool stay: they are instructions that the model works by.
+// prunable returns the ids of calls whose results may be dropped, and how many tokens that frees; nil when that is less than pruneGain.
+// Results of the skill tool are kept: they are instructions that the model follows.
 func (h *history) prunable() (ids map[string]bool, tokens int) {
 	ids = map[string]bool{}
 	turns, seen := 0, 0
-	// From the newest to the oldest, so that seen counts the outputs that are newer.
+	// Walk from the newest to the oldest, so that seen is the size of all newer outputs.
 	for i := len(h.messages) - 1; i >= 0; i-- {
 		m := h.messages[i]
 		if m.Role == provider.RoleUser {
@@ -48,19 +48,20 @@ func (h *history) prunable() (ids map[string]bool, tokens int) {
 	return ids, tokens
 }
 
-// estimate is a result's size in tokens: four bytes of text are one token, and a picture costs about 1500 whatever its bytes.
+// estimate returns a result's size in tokens. Four bytes of text are about one token; a picture costs about 1500 tokens whatever its size
+// in bytes.
 func estimate(p provider.Part) int {
 	n := len(p.Text) / 4
 	for _, f := range p.Files {
 		if n += 1500; f.Mime == "application/pdf" {
-			n += len(f.Data) / 100 // a page has far fewer tokens than bytes, and pages are not counted
+			n += len(f.Data) / 100 // a page has far fewer tokens than bytes; the number of pages is not known here
 		}
 	}
 	return n
 }
 
-// prune replaces the results of these calls by prunedText. A stored EventPrune is applied by it as well. Messages never change, because a
-// request may be reading them, so those it touches are copies in a new list.
+// prune replaces the results of these calls by prunedText. Loading a session applies stored EventPrune events with it too. Messages never
+// change, because a request may be reading them: changed copies go into a new list.
 func (h *history) prune(ids map[string]bool, tokens int) {
 	list := make([]provider.Message, len(h.messages))
 	copy(list, h.messages)
@@ -83,12 +84,12 @@ func (h *history) prune(ids map[string]bool, tokens int) {
 		}
 	}
 	h.messages = list
-	// The provider's count is lowered by the estimate until the next step counts again.
+	// Lower the provider's count by the estimate until the next step is counted.
 	h.used = max(0, h.used-tokens)
 }
 
-// prune drops old outputs at the beginning of a turn, and during it only when the window fills: each time costs the provider's prompt
-// cache.
+// prune drops old outputs at the beginning of a turn; later in the turn it does so only when the window fills, because each time
+// invalidates the provider's prompt cache.
 func (t *turn) prune() {
 	h := t.s.hist
 	if t.step > 0 && (t.end.ContextSize == 0 || float64(h.used) < pruneFull*float64(t.end.ContextSize)) {

@@ -8,7 +8,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/change"
 )
 
-// recovery closes what a crash has left open in a session: its turn, its calls, its writes and its restore.
+// recovery closes what a crash has left open in a session: its turn, calls, writes and restore.
 type recovery struct {
 	log    *EventLog
 	head   *Head
@@ -16,9 +16,9 @@ type recovery struct {
 	keeper ChangeKeeper
 }
 
-// run gives everything open an end: calls get an "interrupted" result, partial text becomes a message, the turn ends as cancelled.
-// Otherwise a provider would refuse the conversation, because calls have no results. It runs before the session is live, or on its
-// runner; the caller holds the session's lock, so no other process runs that turn.
+// run closes everything that is open: calls get an "interrupted" result, partial text becomes a message, the turn ends as cancelled.
+// Without this a provider would refuse the conversation, because calls lack results. It runs before the session is live, or on its runner;
+// the caller holds the session's lock, so no other process is running that turn.
 func (r recovery) run() {
 	r.changes()
 	h := r.hist
@@ -41,7 +41,7 @@ func (r recovery) run() {
 		results = append(results, resultPart(t))
 		delete(h.last, id)
 	}
-	// What is left are calls by hand.
+	// The remaining calls were made by hand.
 	for id := range h.last {
 		closeCall(id)
 		delete(h.last, id)
@@ -66,11 +66,11 @@ func (r recovery) run() {
 	h.clear()
 }
 
-// interrupted is the result of a call that a crash cut off, for the model.
+// interrupted is the result, for the model, of a call that a crash cut off.
 const interrupted = "This call was interrupted: Pillion ended before the call did. Changes that it had made are still there; look before you repeat it."
 
-// changes gives an end to change sets that were being written, and to the restore that they belong to: the files are compared with the
-// set, which was then applied or has failed. A restore without such a set has failed before it wrote anything.
+// changes closes change sets whose write was interrupted, and the restore that they belong to: ChangeKeeper.Recover compares the files with
+// each set and returns whether it was applied or has failed. A restore without such a set has failed before it wrote anything.
 func (r recovery) changes() {
 	h := r.hist
 	for id, d := range h.writing {
@@ -96,5 +96,5 @@ func (r recovery) changes() {
 	}
 }
 
-// recoverLimit bounds the comparison of files: a network file system that hangs must not keep a session from being opened.
+// recoverLimit bounds the comparison of files, so that a network file system that hangs does not prevent the session from being opened.
 const recoverLimit = 10 * time.Second

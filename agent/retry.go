@@ -14,16 +14,16 @@ import (
 const (
 	// The waits between attempts are 1, 2, 4 and 8 seconds; see provider.Backoff.
 	maxAttempts = 5                // attempts of one request, the first included
-	longestWait = 10 * time.Minute // the longest wait that a provider may ask for; beyond it the person decides
+	longestWait = 10 * time.Minute // the longest wait that a provider may ask for; for a longer one the turn ends and the person decides
 )
 
-// tooLongAdvice ends the message of a provider.ErrContextLength that ends a turn. It is not part of the provider's message: the agent
-// compacts first, and a person has to act only when that did not help.
+// tooLongAdvice is appended to the message of a provider.ErrContextLength that ends a turn. It is not part of the provider's message,
+// because the loop compacts first and a person must act only if that did not help.
 const tooLongAdvice = "; start a new session or choose a model with a larger context"
 
-// answer sends the step's request until the model has answered, and repeats failures that may pass. An answer together with an error
-// means that the stream broke after calls were complete: they may have run, so they stay and the conversation continues after them. An
-// error alone means that there is no answer. last is the step after the allowed ones, in which the model is told to sum up.
+// answer sends the step's request until the model has answered, and retries temporary failures. An answer together with an error means that
+// the stream broke after calls were complete: they may have run, so they are kept and the conversation continues after them. An error alone
+// means that there is no answer. last marks the extra step after the step limit, in which the model is asked to sum up.
 func (t *turn) answer(ctx context.Context, set *setup, last bool) (*answer, error) {
 	req := &provider.Request{
 		Model: set.model, System: t.system, Tools: set.specs,
@@ -31,7 +31,7 @@ func (t *turn) answer(ctx context.Context, set *setup, last bool) (*answer, erro
 		Options: set.agent.Options,
 	}
 	if e := t.s.rt.extensions(set.info.Cwd); e.Params != nil {
-		// A plugin changes the request of this step; the retries send the same.
+		// A plugin changes the request once; retries send the same request.
 		e.Params(ctx, set.info, req)
 	}
 	converse := func() {
@@ -40,8 +40,8 @@ func (t *turn) answer(ctx context.Context, set *setup, last bool) (*answer, erro
 			req.Messages = x.Messages(ctx, set.info, req.Messages)
 		}
 		if last {
-			// The message is for this request only and no part of the conversation. The slice is clipped, so that append copies it and
-			// leaves the session's history alone.
+			// This message is for one request only and not part of the conversation. The slice is clipped, so that append copies it instead
+			// of writing into the session's history.
 			req.Messages = append(req.Messages[:len(req.Messages):len(req.Messages)], provider.Message{
 				ID: newID("msg_"), Role: provider.RoleUser,
 				Parts: []provider.Part{{Type: provider.PartText, Synthetic: true, Text: fmt.Sprintf(stepsPrompt(), t.steps(set.agent))}},
@@ -49,9 +49,9 @@ func (t *turn) answer(ctx context.Context, set *setup, last bool) (*answer, erro
 		}
 	}
 	converse()
-	// When a refusal turns out to have another cause than the files, they are put back.
+	// The files are put back when the refusal turns out not to be about them.
 	withFiles := t.s.hist.messages // the messages with their files
-	var said []byte                // the texts of answers that broke off, which the next one may repeat
+	var said []byte                // text of the answers that broke off, which the next answer may repeat
 	for attempt := 1; ; attempt++ {
 		a := t.newAnswer(set)
 		// Many models begin their answer again; echo removes what they repeat.
@@ -60,18 +60,18 @@ func (t *turn) answer(ctx context.Context, set *setup, last bool) (*answer, erro
 		}
 		err := a.stream(ctx, t.s.spans.traced(a.conduct(set.via)), req)
 		if err == nil {
-			// The provider has accepted all messages so far, so a later refusal is about one after them.
+			// The provider has accepted all messages so far, so a later refusal is about a later one.
 			t.s.hist.accepted = len(t.s.hist.messages)
 		}
 		if err == nil || ctx.Err() != nil {
 			return a, nil // after a cancel finish keeps what has arrived
 		}
 		var perr *provider.Error
-		// An error of another type counts as a failure of the server, which may pass.
+		// An error of another type counts as a failure of the server, which is retried.
 		if !errors.As(err, &perr) {
 			perr = &provider.Error{Kind: provider.ErrServer, Message: err.Error(), Err: err}
 		}
-		// Its calls have ended and it remembers them, so nothing is repeated and the person decides how to go on.
+		// An external agent's calls have ended and it remembers them, so a retry would repeat them; the person decides how to continue.
 		if isExternal(set.via) && len(a.calls) > 0 {
 			return a, perr
 		}
@@ -79,7 +79,7 @@ func (t *turn) answer(ctx context.Context, set *setup, last bool) (*answer, erro
 			t.s.Notice("warning", "The answer broke off ("+perr.Message+"). The calls that were complete are kept; the model continues from there.")
 			return a, perr
 		}
-		// Once in a turn: run compacts the conversation and tries the step again.
+		// Once in a turn: run compacts the conversation and repeats the step.
 		if perr.Kind == provider.ErrContextLength && !t.shrunk {
 			t.drop(set, a, perr)
 			return nil, &tooLongError{perr}
@@ -91,7 +91,7 @@ func (t *turn) answer(ctx context.Context, set *setup, last bool) (*answer, erro
 				converse()
 				continue
 			}
-			t.s.hist.messages = withFiles // the refusal was not about the files: another model may take them
+			t.s.hist.messages = withFiles // the refusal was not about the files; another model may accept them
 		}
 		wait := t.s.rt.backoff(attempt, perr)
 		if !perr.Retriable() || attempt == maxAttempts || wait > longestWait {
@@ -100,7 +100,7 @@ func (t *turn) answer(ctx context.Context, set *setup, last bool) (*answer, erro
 		if a.isEmpty() {
 			t.drop(set, a, perr)
 		} else {
-			// The person has read the text, so it stays; the model is shown its own beginning and asked to continue.
+			// The person has read the text, so it is kept; the model sees its own beginning and is asked to continue.
 			said = append(said, t.keepPartial(set, a, perr)...)
 			converse()
 		}
@@ -113,7 +113,7 @@ func (t *turn) answer(ctx context.Context, set *setup, last bool) (*answer, erro
 	}
 }
 
-// tooLongError means that the conversation does not fit the model, and that this turn has not compacted it for that reason yet.
+// tooLongError means that the conversation does not fit the model, and that this turn has not yet compacted it for that reason.
 type tooLongError struct{ said *provider.Error }
 
 func (e *tooLongError) Error() string { return e.said.Message }
@@ -137,8 +137,8 @@ func (t *turn) shrink(ctx context.Context, set *setup, refused *tooLongError) er
 	return &shown
 }
 
-// drop closes an answer whose request is repeated. Its text stays in the transcript, marked as dropped, and does not enter the history.
-// Its tokens count, because they were paid for.
+// drop closes an answer whose request is repeated. The transcript keeps its text, marked as dropped; the history does not. Its tokens
+// count, because they were paid for.
 func (t *turn) drop(set *setup, a *answer, why error) {
 	a.abandonCalls("The answer broke off before this call was complete; the request is repeated.")
 	message, _ := a.messages(set.model.String(), false)
@@ -148,8 +148,7 @@ func (t *turn) drop(set *setup, a *answer, why error) {
 	t.end.Cost += step.Cost
 }
 
-// giveUp ends the turn with a message that tells the person what to do. Partial text stays in the history, because the person has read
-// it.
+// giveUp ends the turn with a message that tells the person what to do. The history keeps partial text, because the person has read it.
 func (t *turn) giveUp(set *setup, a *answer, err *provider.Error, attempt int, wait time.Duration) (*answer, error) {
 	text := trimDot(err.Message)
 	switch {
@@ -160,7 +159,7 @@ func (t *turn) giveUp(set *setup, a *answer, err *provider.Error, attempt int, w
 	case attempt > 1:
 		text += fmt.Sprintf(". It failed %d times in a row: try again later, or choose another model", attempt)
 	}
-	// A copy, as in shrink.
+	// A copy: the provider's error must not change, as in shrink.
 	shown := *err
 	shown.Message, shown.Err = text+".", err
 	a.abandonCalls("The answer broke off before this call was complete.")
@@ -172,8 +171,7 @@ func (t *turn) giveUp(set *setup, a *answer, err *provider.Error, attempt int, w
 	return a, &shown
 }
 
-// trimDot removes dots and white space from the end of a provider's message, so that "; " and more can follow. Some messages end with a
-// dot.
+// trimDot removes dots and white space from the end of a provider's message, so that "; " and more text can follow.
 func trimDot(s string) string {
 	for len(s) > 0 && (s[len(s)-1] == '.' || s[len(s)-1] == ' ' || s[len(s)-1] == '\n') {
 		s = s[:len(s)-1]

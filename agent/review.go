@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// The styles of review. With preview the person decides before anything is written. With follow, changes inside the project about which
-// the rules would ask are written at once, and kept or undone afterwards. With draft a turn and its commands work in a copy-on-write view
-// of the project, and what it has done is proposed at its end.
+// The review styles. With preview the person decides before anything is written. With follow, changes inside the project that need approval
+// by the rules are written at once, and kept or undone afterwards. With draft, a turn and its commands work in a copy-on-write view of the
+// project, and the turn's changes are proposed at its end.
 const (
 	ReviewPreview = "preview"
 	ReviewFollow  = "follow"
@@ -17,33 +17,33 @@ const (
 // ReviewStyles are the styles that a person can choose.
 var ReviewStyles = []string{ReviewPreview, ReviewFollow, ReviewDraft}
 
-// Drafts keep what sessions with ReviewDraft have done until the person decides on it.
+// Drafts keep the changes of sessions with ReviewDraft until the person decides on them.
 type Drafts interface {
-	// Finish is called when a turn of a session that a person talks to ends. It proposes what the session's draft holds, if there is one.
-	// round counts from 0 how often this turn was sent back. may says that the model can still be asked to continue. A text that is not
-	// empty goes to the model, and the turn continues: problems to fix before a person is asked, or the person's own message.
+	// Finish is called when a turn of a session that a person talks to ends. It proposes the changes in the session's draft, if there is
+	// one. round counts from 0 how often this turn was continued by Finish. may means that the model can still be asked to continue. A
+	// non-empty result goes to the model, and the turn continues: problems to fix before a person is asked, or the person's own message.
 	Finish(ctx context.Context, s *Session, round int, may bool) (again string)
-	// Interrupted is called instead when a turn was cancelled or has failed: the draft stays for the next turn.
+	// Interrupted is called instead of Finish when a turn was cancelled or has failed: the draft is kept for the next turn.
 	Interrupted(s *Session)
 }
 
-// LastWords is the text of the newest answer of the present turn that has any. Only Drafts.Finish may call it, while the turn's goroutine
-// waits for that: the history has no lock.
+// LastWords returns the text of the newest answer in the present turn that has any. Only Drafts.Finish may call it, while the turn's
+// goroutine waits for Finish: the history has no lock.
 func (s *Session) LastWords() string { return s.hist.lastWords() }
 
-// Review is the session's style, its own or the configured one.
+// Review returns the session's review style, its own or the configured one.
 func (h *Head) Review() string { return h.rt.ReviewOf(h.Info()) }
 
-// ReviewOf is the style of a session with this head.
+// ReviewOf returns the review style of a session with this head.
 func (r *directories) ReviewOf(info SessionInfo) string {
-	// A session without a style of its own follows the configuration, also when that changes.
+	// A session without its own style follows the configuration, also when that changes.
 	if p := r.o.Configuration.Preferences(info.Cwd); info.Review == "" || p.ReviewFixed != "" {
 		info.Review = p.Review
 	}
 	if m, ok := r.o.Models.(ExternalModels); ok && m.WritesItself(info.Cwd, info.Model) {
 		return ReviewDraft
 	}
-	// An unknown style, such as one of a newer version, counts as the strictest.
+	// An unknown style, such as one of a later version, counts as the strictest.
 	if !slices.Contains(ReviewStyles, info.Review) {
 		return ReviewPreview
 	}
