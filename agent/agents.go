@@ -166,7 +166,7 @@ func (r *directories) rules(cwd string, a Agent) permission.Ruleset {
 	return append(rules, a.Rules...)
 }
 
-// defaultAgent returns the configured default agent; DefaultAgent when that is unknown, hidden or a subagent.
+// defaultAgent returns the configured default agent; DefaultAgent when that is unknown, hidden or a sub-agent.
 func (r *directories) defaultAgent(cwd string) string {
 	if a, ok := r.agent(cwd, r.o.Configuration.Preferences(cwd).DefaultAgent); ok && !a.Hidden && a.Mode != ModeSubagent {
 		return a.Name
@@ -205,5 +205,5 @@ func (r *directories) switches(cwd string, a Agent) map[string]bool {
 	return all
 }
 
-// maxDepth returns how many levels of subagents may nest in a directory; 0: none may run.
+// maxDepth returns how many levels of sub-agents may nest in a directory; 0: none may run.
 func (r *directories) maxDepth(cwd string) int { return r.o.Configuration.Preferences(cwd).Depth }

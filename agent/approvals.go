@@ -22,8 +22,8 @@ type approvals struct {
 	gate   *permission.Gate
 }
 
-// newApprovals makes the session's gate. A subagent's gate is a child of its parent's, so it may do only what both allow. When a person
-// opens a subagent's session by itself, its parents are not in memory; then their gates are made from the stored heads, the outermost
+// newApprovals makes the session's gate. A sub-agent's gate is a child of its parent's, so it may do only what both allow. When a person
+// opens a sub-agent's session by itself, its parents are not in memory; then their gates are made from the stored heads, the outermost
 // first. root is the Git worktree for which grants are stored.
 func newApprovals(rt *Runtime, log *EventLog, head *Head, runner *Runner, of lineage, root string) *approvals {
 	a := &approvals{rt: rt, log: log, head: head, runner: runner, of: of}
@@ -129,7 +129,7 @@ func (a *approvals) SetReview(style string) error {
 	return nil
 }
 
-// follows reports whether changes are written at once and reviewed afterwards. A subagent has no style of its own: the style of the top
+// follows reports whether changes are written at once and reviewed afterwards. A sub-agent has no style of its own: the style of the top
 // session, with which the person talks, counts.
 func (a *approvals) follows() bool {
 	head := a.head

@@ -13,15 +13,15 @@ import (
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
-// TaskSpend counts the subagents that a turn ran, and what they cost.
+// TaskSpend counts the sub-agents that a turn ran, and what they cost.
 type TaskSpend struct {
 	Tasks int            `json:"tasks"`
 	Usage provider.Usage `json:"usage"`
 	Cost  float64        `json:"cost,omitempty"`
 }
 
-// taskSet tracks a session's subagents: how many run, and the results of those in the background. A turn waits for its background tasks
-// before it ends, and cancels them when it is cancelled, so no subagent works for a turn that is over.
+// taskSet tracks a session's sub-agents: how many run, and the results of those in the background. A turn waits for its background tasks
+// before it ends, and cancels them when it is cancelled, so no sub-agent works for a turn that is over.
 type taskSet struct {
 	mu      sync.Mutex
 	slots   chan struct{}      // guarded by mu; one for each of maxTasks; made with the first task
@@ -58,7 +58,7 @@ func (ts *taskSet) slot(ctx context.Context) (release func(), err error) {
 	}
 }
 
-// spend adds the cost of a subagent's turn.
+// spend adds the cost of a sub-agent's turn.
 func (ts *taskSet) spend(end TurnData) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()

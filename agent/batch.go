@@ -41,7 +41,7 @@ func (b *batch) ready(ctx context.Context, c *call) {
 func (b *batch) start(ctx context.Context, c *call) {
 	c.started = true
 	b.wg.Go(func() {
-		if c.tool.Parallel { // a subagent would hold a slot for minutes; taskSet limits them instead
+		if c.tool.Parallel { // a sub-agent would hold a slot for minutes; taskSet limits them instead
 			b.one(ctx, c)
 			return
 		}

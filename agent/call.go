@@ -57,7 +57,7 @@ type call struct {
 // newCall makes a call of this answer with an id that is unique in the session.
 func (a *answer) newCall(id, name string) *call {
 	// Some providers number their calls from 0 in each answer, or send no id; two calls with one id would share a card and a result. 64
-	// bytes is the longest id that OpenAI's Responses API accepts. Editors show a subagent's calls beside those of its parent, so they
+	// bytes is the longest id that OpenAI's Responses API accepts. Editors show a sub-agent's calls beside those of its parent, so they
 	// always get ids of their own.
 	used := a.t.s.hist.callIDs
 	if id == "" || len(id) > 64 || used[id] || a.t.s.of.parent != nil {

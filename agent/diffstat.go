@@ -58,7 +58,7 @@ func (d *sessionDiff) stat() *DiffStat {
 	return &sum
 }
 
-// diffStats collects the change sets that were applied in a turn, including its subagents'. A set is reported more than once (applied, then
+// diffStats collects the change sets that were applied in a turn, including its sub-agents'. A set is reported more than once (applied, then
 // with its verdict); the last report counts.
 type diffStats struct {
 	mu  sync.Mutex

@@ -142,7 +142,7 @@ type PlanData struct {
 type ChangeData struct {
 	CallID string       `json:"callID"`
 	State  change.State `json:"state"`
-	// Session is the subagent's session in which the call was made; Task is the call of this session that started the subagent.
+	// Session is the sub-agent's session in which the call was made; Task is the call of this session that started the sub-agent.
 	Session string `json:"session,omitempty"`
 	Task    string `json:"task,omitempty"`
 	// Set is the change set as the store keeps it: long texts may be references (change.File.OldRef). nil where the store keeps no events.
@@ -220,9 +220,9 @@ type TurnData struct {
 	Usage provider.Usage `json:"usage"`           // sum of the turn's steps
 	Cost  float64        `json:"cost,omitempty"`
 	Steps int            `json:"steps"`
-	// Diff counts the changes of files, including those of subagents; nil when there are none.
+	// Diff counts the changes of files, including those of sub-agents; nil when there are none.
 	Diff *DiffStat `json:"diff,omitempty"`
-	// Tasks is what subagents used; Usage and Cost do not include it.
+	// Tasks is what sub-agents used; Usage and Cost do not include it.
 	Tasks *TaskSpend `json:"tasks,omitempty"`
 	// Rejected means that the person rejected a call without a message, which ended the turn.
 	Rejected bool `json:"rejected,omitempty"`

@@ -53,7 +53,7 @@ type Preferences struct {
 	Auto         bool   // "permission": "auto" is configured: sessions without a choice of their own have PermissionAuto
 	NoAuto       bool   // the machine's settings forbid PermissionAuto, which then has no effect
 	Compaction   CompactionOptions
-	Depth        int // how deep subagents may nest; 0: none may run
+	Depth        int // how deep sub-agents may nest; 0: none may run
 }
 
 // Toolbox makes the tools of a session.

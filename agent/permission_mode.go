@@ -10,7 +10,7 @@ const (
 	PermissionAuto = "auto"
 )
 
-// Permission returns the mode of a session with this head: its own choice, or the configured one. A subagent has no choice of its own and
+// Permission returns the mode of a session with this head: its own choice, or the configured one. A sub-agent has no choice of its own and
 // follows the session that it works for.
 func (r *Runtime) Permission(info SessionInfo) string {
 	for info.Parent != "" {

@@ -13,14 +13,14 @@ import (
 	"github.com/pillion-dev/pillion/tools"
 )
 
-// Runner runs a session's jobs, one after another, and keeps the prompts that wait. While there is a job one goroutine runs, which holds
-// the session's lock among processes: two processes that wrote one session would give two events the same number.
+// Runner runs a session's jobs one after another, and keeps the queue of prompts. While there is a job, one goroutine runs and holds the
+// session's lock across processes: two processes that write one session would give two events the same number.
 //
-// Queue, steering and the loop are one type on purpose: whether a prompt starts a turn, joins the running one or waits is decided at one
-// moment under one lock, and a part with a lock of its own could see the turn end in between. The methods come in this order: what starts
-// jobs, the loop that runs them, the queue, steering, closing.
+// The queue, steering and the loop are one type on purpose: whether a prompt starts a turn, joins the running one or waits is decided in
+// one critical section; separate locks would let the turn end in between. The methods are ordered: starting jobs, the loop that runs them,
+// the queue, steering, closing.
 type Runner struct {
-	*watchers     // of its state and queue
+	*watchers     // called when the state or the queue changes
 	*waitingCalls // calls that wait for the person
 
 	work   worker
@@ -31,50 +31,50 @@ type Runner struct {
 	mu      sync.Mutex
 	queue   []*job        // guarded by mu: jobs that have not begun
 	now     *job          // guarded by mu: the job that runs
-	running chan struct{} // guarded by mu: closed when the loop ends; nil while none runs
+	running chan struct{} // guarded by mu; closed when the loop ends; nil while no loop runs
 	closed  bool          // guarded by mu
-	owning  func()        // guarded by mu: ends the wait for the session's lock; nil while nothing waits for it
+	owning  func()        // guarded by mu; cancels the wait for the session's lock; nil while nothing waits for it
 	last    TurnData      // guarded by mu: the last turn's end
 
-	held        bool   // guarded by mu: stored prompts wait until the person resumes
+	held        bool   // guarded by mu; stored prompts do not run until the person resumes
 	queueStored bool   // guarded by mu: the event log has events of the queue
-	steerable   bool   // guarded by mu: a turn runs that will read the steers
-	steers      []*job // guarded by mu: messages for the running turn that it has not read
-	joined      []*job // guarded by mu: requests whose messages it has read; they end with it
+	steerable   bool   // guarded by mu; a turn runs and will read steers before its next step
+	steers      []*job // guarded by mu; unread messages for the running turn
+	joined      []*job // guarded by mu; requests whose messages the running turn has read; they end with it
 }
 
-// newRunner makes a runner without jobs. The caller sets work, which needs the runner itself.
+// newRunner makes a runner without jobs. The caller sets work afterwards, because work needs the runner.
 func newRunner(log *EventLog, masker *masker) *Runner {
 	w := &watchers{}
 	return &Runner{watchers: w, waitingCalls: &waitingCalls{changed: w.notify}, log: log, masker: masker}
 }
 
-// worker is the part of a session that its runner uses.
+// worker is the part of a session that its runner calls.
 type worker interface {
-	// own makes this process the only writer of the session, and reads what another process has added.
+	// own makes this process the only writer of the session until unlock, and reads what another process has added.
 	own(ctx context.Context) (unlock func(), err error)
 	turn(ctx context.Context, p Prompt) TurnData
 	byHand(ctx context.Context, tool string, input json.RawMessage) (ToolData, error)
-	// listen adds a message to the conversation between two steps.
+	// listen adds a message to the conversation. It may be called only between two steps.
 	listen(d PromptData)
 }
 
-// job is a turn, a call by hand, or another use of the session that needs its only writer.
+// job is a turn, a call by hand, or another task that needs to be the session's only writer.
 type job struct {
 	ctx    context.Context
 	cancel context.CancelFunc
-	item   *QueueItem // a prompt's; guarded by the session's mu until it begins; nil for a call by hand
+	item   *QueueItem // of a prompt; guarded by Runner.mu until the job begins; nil for other jobs
 	run    func(ctx context.Context)
 	failed func(error)     // called instead of run when the job cannot begin, with the reason or context.Canceled
-	end    TurnData        // a prompt's; set before done is closed
+	end    TurnData        // of a prompt; set before done is closed
 	heard  <-chan struct{} // closed when the caller has been told of the end; nil: nothing to wait for
 	// done is closed exactly once: by fail, loop or endSteering.
 	done chan struct{}
 }
 
-// Prompt runs a turn and returns when it is over and every subscriber has had its end. The end of ctx cancels the turn. While another
-// turn runs the prompt waits in the queue; after a cancelled or failed turn it runs before the held prompts, and releases them. The error
-// says that no turn could begin; what failed in a turn is in TurnData.
+// Prompt runs a turn, and returns when it is over and every subscriber has received its end event. When ctx ends, the turn is cancelled.
+// While another turn runs, the prompt waits in the queue. After a cancelled or failed turn it runs before the held prompts, and releases
+// them. An error means that no turn could begin; a failure inside a turn is in TurnData.
 func (r *Runner) Prompt(ctx context.Context, p Prompt) (TurnData, error) {
 	wait, err := r.Submit(ctx, p)
 	if err != nil {
@@ -83,18 +83,17 @@ func (r *Runner) Prompt(ctx context.Context, p Prompt) (TurnData, error) {
 	return wait()
 }
 
-// Submit is the first half of Prompt: when it returns, the prompt has its place in the queue, so a caller can keep the order of its
-// prompts.
+// Submit is the first half of Prompt: when it returns, the prompt has its place in the queue, so a caller can keep its prompts in order.
 func (r *Runner) Submit(ctx context.Context, p Prompt) (wait func() (TurnData, error), err error) {
 	if len(p.Parts) == 0 {
 		return nil, ErrEmptyPrompt
 	}
 	j := r.newPrompt(ctx, p, true)
-	// The next turn waits for it, at most heardLimit.
+	// The next turn waits until the caller has answered this one, at most heardLimit.
 	j.heard = p.Answered
 	var failed error
 	j.failed = func(err error) { failed = err }
-	// A prompt whose context has ended gets no place in the queue.
+	// A prompt whose context has already ended is not queued.
 	if err := ctx.Err(); err != nil {
 		return func() (TurnData, error) { return TurnData{Stop: TurnCancelled}, nil }, nil
 	}
@@ -106,7 +105,7 @@ func (r *Runner) Submit(ctx context.Context, p Prompt) (wait func() (TurnData, e
 		if err == nil {
 			err = failed
 		}
-		// The caller has cancelled the turn by ending ctx: that is an outcome and no error.
+		// The caller cancelled the turn by ending ctx; that is an outcome, not an error.
 		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 			return TurnData{Stop: TurnCancelled}, nil
 		}
@@ -114,14 +113,14 @@ func (r *Runner) Submit(ctx context.Context, p Prompt) (wait func() (TurnData, e
 	}, nil
 }
 
-// ToolFailure is why a call failed.
+// ToolFailure says why a call failed.
 type ToolFailure struct {
-	Kind    string `json:"kind"` // as tools.Error has it; "error" where no kind is known
+	Kind    string `json:"kind"` // tools.Error.Kind; "error" where the error has none
 	Message string `json:"message"`
 }
 
-// Failure is why a call made with Runner.Tool failed; nil when it did not. A failure inside the tool (in d) and one of the call itself
-// (err: no such tool, invalid input) look alike, because the caller can do the same about both.
+// Failure returns why a call made with Runner.Tool failed; nil when it succeeded. A failure inside the tool (in d) and one of the call
+// itself (err: no such tool, invalid input) look alike, because the caller handles both in the same way.
 func (d ToolData) Failure(err error) *ToolFailure {
 	var f *ToolFailure
 	if d.Status == ToolError {
@@ -139,8 +138,8 @@ func (d ToolData) Failure(err error) *ToolFailure {
 	return f
 }
 
-// Tool makes one tool call by hand, with the gate, hooks, output limit and events of a model's call. It waits for a running turn. A
-// failed call is in ToolData; the error says that the call could not be made.
+// Tool makes one tool call by hand, with the gate, hooks, output limit and events of a model's call. It waits until a running turn has
+// ended. A failed call is reported in ToolData; an error means that the call could not be made.
 func (r *Runner) Tool(ctx context.Context, name string, input json.RawMessage) (ToolData, error) {
 	var data ToolData
 	var failed error
@@ -151,12 +150,12 @@ func (r *Runner) Tool(ctx context.Context, name string, input json.RawMessage) (
 	return data, err
 }
 
-// Cancel ends the running job and drops the requests that wait, which are answered as cancelled. Prompts of Enqueue stay in the queue,
-// held: a person who cancels wants the agent to stop, not the next prompt to begin.
+// Cancel cancels the running job and drops the waiting requests, which end as cancelled. Prompts of Enqueue stay in the queue, held: a
+// person who cancels wants the agent to stop, not the next prompt to begin.
 func (r *Runner) Cancel() {
 	r.mu.Lock()
 	var dropped, kept []*job
-	// Calls by hand and requests have a caller that waits for them. Stored prompts have none, and stay.
+	// Calls by hand and requests have a caller that waits for them. Stored prompts have none and are kept.
 	for _, j := range r.queue {
 		if j.item != nil && !j.item.Request {
 			kept = append(kept, j)
@@ -174,13 +173,13 @@ func (r *Runner) Cancel() {
 	if r.now != nil {
 		r.now.cancel()
 	}
-	// A job that still waits for the session's lock ends too.
+	// Also end the wait of a job for the session's lock.
 	if r.owning != nil {
 		r.owning()
 	}
 	r.hold()
 	r.mu.Unlock()
-	// Without mu: failed and the watchers may call the runner.
+	// After unlocking: failed and the watchers may call the runner.
 	for _, j := range dropped {
 		j.fail(context.Canceled)
 	}
@@ -194,15 +193,15 @@ func (j *job) fail(err error) {
 	close(j.done)
 }
 
-// newJob makes a job whose context ends with ctx, so that one job can be cancelled without the others. The caller sets run.
+// newJob makes a job with a context of its own below ctx, so that one job can be cancelled without the others. The caller sets run.
 func newJob(ctx context.Context) *job {
 	j := &job{failed: func(error) {}, done: make(chan struct{})}
 	j.ctx, j.cancel = context.WithCancel(ctx)
 	return j
 }
 
-// do queues a job that is not a prompt and waits for its end. failed gets the reason when the job could not begin. The error of do itself
-// means that the job was not queued, or that ctx ended before it began.
+// do queues a job that is not a prompt and waits for its end. failed is called with the reason when the job could not begin. An error of do
+// itself means that the job was not queued, or that ctx ended before it began.
 func (r *Runner) do(ctx context.Context, run func(context.Context), failed func(error)) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -215,14 +214,14 @@ func (r *Runner) do(ctx context.Context, run func(context.Context), failed func(
 	return r.wait(ctx, j)
 }
 
-// newPrompt makes the job of a turn; request says that a caller waits for its end.
+// newPrompt makes the job of a turn; request means that a caller waits for its end.
 func (r *Runner) newPrompt(ctx context.Context, p Prompt, request bool) *job {
 	j := newJob(ctx)
-	// The queue knows prompts by their ids, so one without an id gets it here.
+	// The queue finds prompts by their ids.
 	if p.MessageID == "" {
 		p.MessageID = newID("msg_")
 	}
-	// Keys are masked before the prompt is stored or shown.
+	// Mask keys before the prompt is stored or shown.
 	j.item = &QueueItem{ID: p.MessageID, Parts: r.masker.maskParts(p.Parts), Time: now(), Request: request}
 	j.run = func(ctx context.Context) {
 		p.MessageID, p.Parts = j.item.ID, j.item.Parts
@@ -231,7 +230,7 @@ func (r *Runner) newPrompt(ctx context.Context, p Prompt, request bool) *job {
 	return j
 }
 
-// submit appends a job to the queue. A prompt that a person sends while the queue is held goes first and releases the queue.
+// submit appends a job to the queue. A prompt that arrives while the queue is held goes first and releases the queue.
 func (r *Runner) submit(j *job) error {
 	r.mu.Lock()
 	if r.closed {
@@ -239,7 +238,7 @@ func (r *Runner) submit(j *job) error {
 		j.cancel()
 		return ErrClosed
 	}
-	// A person who prompts after a stop wants this prompt now, and the held ones after it.
+	// A person who prompts after a stop wants this prompt first, and the held ones after it.
 	if r.held && j.item != nil {
 		r.held = false
 		r.queue = append([]*job{j}, r.queue...)
@@ -261,14 +260,15 @@ func (r *Runner) wake() {
 	}
 }
 
-// wait returns nil when a job has ended, or the error of ctx when ctx ended before the job began or while another turn had read it.
+// wait returns nil when a job has ended, or the error of ctx when ctx ended before the job began or after a running turn had read its
+// message.
 func (r *Runner) wait(ctx context.Context, j *job) error {
 	select {
 	case <-j.done:
 		return nil
 	case <-ctx.Done():
 	}
-	// A job that waits is removed from the queue. A job that runs is waited for: its context has ended too, so it will end.
+	// A waiting job is removed from the queue. A running job's context has ended too, so it ends soon.
 	is := func(x *job) bool { return x == j }
 	r.mu.Lock()
 	if slices.ContainsFunc(r.queue, is) || slices.ContainsFunc(r.steers, is) || slices.ContainsFunc(r.joined, is) {
@@ -280,36 +280,36 @@ func (r *Runner) wait(ctx context.Context, j *job) error {
 		return ctx.Err()
 	}
 	r.mu.Unlock()
-	// The turn writes its end, so the caller waits for that.
+	// The turn still writes its end event; wait for that.
 	<-j.done
 	return nil
 }
 
-// loop runs the queued jobs and ends when none can run. It holds the session's lock among processes from its first job to its last, and
-// begins by reading what another process has added to the session.
+// loop runs the queued jobs, and ends when none can run. It holds the session's lock across processes from its first job to its last, and
+// first reads what another process has added to the session.
 func (r *Runner) loop(ended chan struct{}) {
 	var unlock func()
 	for {
 		r.mu.Lock()
 		i := slices.IndexFunc(r.queue, r.runnable)
 		if i < 0 {
-			// The lock is released before the goroutine ends, and then the queue is read once more.
+			// Release the lock before the goroutine ends, then look at the queue once more.
 			if unlock != nil {
 				r.mu.Unlock()
 				// The next owner of the lock must find everything on disk.
 				r.log.syncBriefly()
 				unlock()
 				unlock = nil
-				continue // a job may have come meanwhile
+				continue // a job may have been queued meanwhile
 			}
-			// Under mu, so that wake sees either a loop that runs or none.
+			// Set under mu, so that wake sees a loop either running or ended.
 			r.running = nil
 			r.mu.Unlock()
 			close(ended)
 			return
 		}
 		j := r.queue[i]
-		// The lock is held until the queue is empty, so that another process does not interrupt a series of jobs.
+		// The lock is kept until the queue is empty, so that another process does not interrupt a series of jobs.
 		if unlock == nil {
 			ctx, cancel := context.WithCancel(j.ctx)
 			r.owning = cancel
@@ -336,13 +336,13 @@ func (r *Runner) loop(ended chan struct{}) {
 		if err == nil {
 			j.run(j.ctx)
 			if j.item != nil {
-				// Set before the caller learns of the end, so that State never shows an older one.
+				// Set before the caller learns of the end, so that State never returns an older one.
 				r.mu.Lock()
 				r.last = j.end
 				r.mu.Unlock()
 				r.endSteering(j.end)
 			}
-			// The subscribers have all events of the job before its caller learns of the end.
+			// Deliver all events of the job before its caller learns of the end.
 			r.log.flush()
 		}
 		r.mu.Lock()
@@ -355,7 +355,7 @@ func (r *Runner) loop(ended chan struct{}) {
 			close(j.done)
 		}
 		r.watchers.notify()
-		// An editor that never confirms delays each turn by heardLimit at most.
+		// A caller that never confirms delays the next turn by at most heardLimit.
 		if j.heard != nil {
 			select {
 			case <-j.heard:
@@ -365,17 +365,17 @@ func (r *Runner) loop(ended chan struct{}) {
 	}
 }
 
-// heardLimit is how long the next turn waits until the caller of the last one has been told of its end. An editor must get the answer to
-// one prompt before the updates of the next; a slow editor must not hold up the queue.
+// heardLimit is how long the next turn waits until the last turn's caller has been told of its end. An editor must receive the answer to
+// one prompt before the updates of the next, but a slow editor must not hold up the queue.
 const heardLimit = 200 * time.Millisecond
 
 // runnable reports whether a job may begin: stored prompts may not while the queue is held. The caller holds mu.
 func (r *Runner) runnable(j *job) bool { return !r.held || j.item == nil || j.item.Request }
 
-// failLocked handles a job that cannot begin because another process has the session's lock: a request fails with err, a stored prompt
-// stays in the queue, held. The caller holds mu; failLocked releases it.
+// failLocked handles a job that cannot begin because another process has the session's lock: a request fails with err; a stored prompt
+// stays in the queue, held. The caller holds mu, and failLocked unlocks it.
 func (r *Runner) failLocked(j *job, err error) {
-	// wait may have removed and answered the job meanwhile.
+	// wait may have removed and ended the job meanwhile.
 	waits := slices.Contains(r.queue, j)
 	if j.item != nil && !j.item.Request {
 		r.hold()
@@ -390,22 +390,23 @@ func (r *Runner) failLocked(j *job, err error) {
 	r.watchers.notify()
 }
 
-// ErrNotQueued means that no prompt with this id waits; it may have begun meanwhile.
+// ErrNotQueued means that no prompt with this id is waiting; it may have begun meanwhile.
 var ErrNotQueued = errors.New("the queue has no such prompt; it may have begun or been removed")
 
-// QueueItem is a prompt that waits until the session is free.
+// QueueItem is a prompt that waits for the session to be free.
 type QueueItem struct {
-	ID    string          `json:"id"` // the messageID the prompt will have
+	ID    string          `json:"id"` // the message id that the prompt will have
 	Parts []provider.Part `json:"parts"`
 	Time  time.Time       `json:"time"`
-	// Steer: it is a message for the running turn, which reads it before its next step.
+	// Steer means that it is a message for the running turn, which reads it before its next step.
 	Steer bool `json:"steer,omitempty"`
-	// Request: a caller waits for its end (Runner.Prompt). Such an item is not stored, and is dropped when the caller's context ends.
+	// Request means that a caller of Runner.Prompt waits for its end. Such an item is not stored, and is dropped when the caller's context
+	// ends.
 	Request bool `json:"-"`
 }
 
-// Queue returns what waits, messages for the running turn first, then prompts in their order. held says that no prompt runs until the
-// person resumes: the last turn was cancelled or failed, or the session has just been loaded.
+// Queue returns the waiting items: messages for the running turn first, then prompts in their order. held means that no stored prompt runs
+// until the person resumes, because the last turn was cancelled or failed, or the session has just been loaded.
 func (r *Runner) Queue() (items []QueueItem, held bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -416,13 +417,13 @@ func (r *Runner) Queue() (items []QueueItem, held bool) {
 	return items, r.held
 }
 
-// Enqueue adds a prompt that runs when the session is free, whichever editor is connected by then. It is on disk when Enqueue returns.
-// Adding to a held queue releases it.
+// Enqueue adds a prompt that runs when the session is free, whichever editor is connected then. The prompt is on disk when Enqueue returns.
+// It releases a held queue.
 func (r *Runner) Enqueue(p Prompt) (QueueItem, error) {
 	if len(p.Parts) == 0 {
 		return QueueItem{}, ErrEmptyPrompt
 	}
-	// The prompt outlives the connection that sent it, so its context is not a caller's.
+	// The prompt outlives the connection that sent it, so no caller's context may cancel it.
 	j := r.newPrompt(context.Background(), p, false)
 	r.mu.Lock()
 	if r.closed {
@@ -436,17 +437,17 @@ func (r *Runner) Enqueue(p Prompt) (QueueItem, error) {
 	r.wake()
 	r.mu.Unlock()
 	r.watchers.notify()
-	// Without mu, because it waits for the disk.
+	// After unlocking, because it waits for the disk.
 	r.waitStored()
 	return *j.item, nil
 }
 
-// Unqueue removes prompts from the queue: all of them, or none and ErrNotQueued. A caller that waits for one of them gets it as
-// cancelled.
+// Unqueue removes prompts from the queue: all of them, or none with ErrNotQueued. For a caller that waits for one of them, the prompt ends
+// as cancelled.
 func (r *Runner) Unqueue(ids ...string) error {
 	r.mu.Lock()
 	for _, id := range ids {
-		// All ids are checked first, so that nothing is removed when one of them is unknown.
+		// Check all ids first, so that nothing is removed when one is unknown.
 		if r.find(id) == nil {
 			r.mu.Unlock()
 			return fmt.Errorf("%q: %w", id, ErrNotQueued)
@@ -469,7 +470,7 @@ func (r *Runner) Unqueue(ids ...string) error {
 	return nil
 }
 
-// EditQueued replaces the text of a prompt that waits. ErrNotQueued when it does not wait any more.
+// EditQueued replaces the text of a waiting prompt; ErrNotQueued when it is no longer waiting.
 func (r *Runner) EditQueued(id string, parts []provider.Part) error {
 	if len(parts) == 0 {
 		return ErrEmptyPrompt
@@ -480,7 +481,7 @@ func (r *Runner) EditQueued(id string, parts []provider.Part) error {
 		r.mu.Unlock()
 		return fmt.Errorf("%q: %w", id, ErrNotQueued)
 	}
-	// The parts are replaced and not changed: events that were emitted hold the old ones.
+	// Replace the slice instead of changing it: emitted events hold the old one.
 	j.item.Parts = parts
 	r.storeQueue(*j.item)
 	r.mu.Unlock()
@@ -489,7 +490,7 @@ func (r *Runner) EditQueued(id string, parts []provider.Part) error {
 	return nil
 }
 
-// MoveQueued moves a prompt before another one, or to the end when before is empty. ErrNotQueued when one of them does not wait.
+// MoveQueued moves a waiting prompt before another one, or to the end when before is empty; ErrNotQueued when one of them is not waiting.
 func (r *Runner) MoveQueued(id, before string) error {
 	r.mu.Lock()
 	j, to := r.find(id), r.find(before)
@@ -497,7 +498,7 @@ func (r *Runner) MoveQueued(id, before string) error {
 	case j == nil, before != "" && to == nil:
 		r.mu.Unlock()
 		if j != nil {
-			// The error names the one that is missing.
+			// Name the prompt that is missing.
 			id = before
 		}
 		return fmt.Errorf("%q: %w", id, ErrNotQueued)
@@ -506,7 +507,7 @@ func (r *Runner) MoveQueued(id, before string) error {
 		return errors.New("a message for the running turn cannot be moved in the queue; remove it, or wait until the turn has read it")
 	case j != to:
 		r.dequeue(j)
-		// The place is looked up after the job is out, because those behind it have moved up.
+		// Look up the index after the removal, which has shifted it.
 		at := len(r.queue)
 		if to != nil {
 			at = slices.Index(r.queue, to)
@@ -520,7 +521,7 @@ func (r *Runner) MoveQueued(id, before string) error {
 	return nil
 }
 
-// Resume releases a held queue, whose prompts then run.
+// Resume releases a held queue, and its prompts run.
 func (r *Runner) Resume() {
 	r.mu.Lock()
 	if r.held && !r.closed {
@@ -532,15 +533,15 @@ func (r *Runner) Resume() {
 	r.watchers.notify()
 }
 
-// Steer sends a message to the running turn, which reads it before its next step. It is on disk when Steer returns. When the turn is
-// cancelled or fails before that, the message becomes a held prompt. Without a running turn injected is false and nothing has changed.
+// Steer sends a message to the running turn, which reads it before its next step. The message is on disk when Steer returns. When the turn
+// is cancelled or fails before that step, the message becomes a held prompt. When no turn runs, injected is false and nothing has changed.
 func (r *Runner) Steer(_ context.Context, p Prompt) (injected bool, err error) {
 	if len(p.Parts) == 0 {
 		return false, ErrEmptyPrompt
 	}
 	j := r.newPrompt(context.Background(), p, false)
 	r.mu.Lock()
-	// A turn that is about to end reads no more messages; see stopSteering.
+	// A turn that is about to end reads no further messages; see stopSteering.
 	if r.closed || !r.steerable {
 		r.mu.Unlock()
 		j.cancel()
@@ -555,8 +556,8 @@ func (r *Runner) Steer(_ context.Context, p Prompt) (injected bool, err error) {
 	return true, nil
 }
 
-// SteerQueued sends a waiting prompt to the running turn. Without a running turn the prompt runs next, a held queue is released, and
-// injected is false. ErrNotQueued when it does not wait any more.
+// SteerQueued sends a waiting prompt to the running turn. When no turn runs, the prompt runs next, a held queue is released, and injected
+// is false. ErrNotQueued when the prompt is no longer waiting.
 func (r *Runner) SteerQueued(id string) (injected bool, err error) {
 	r.mu.Lock()
 	j := r.find(id)
@@ -585,7 +586,7 @@ func (r *Runner) SteerQueued(id string) (injected bool, err error) {
 	return injected, nil
 }
 
-// waiting are the jobs of prompts that have not begun. The caller holds mu.
+// waiting returns the jobs of prompts that have not begun. The caller holds mu.
 func (r *Runner) waiting() []*job {
 	// Steers come first: the running turn reads them before any prompt begins.
 	all := slices.Clone(r.steers)
@@ -614,9 +615,9 @@ func (r *Runner) dequeue(j *job) {
 	r.steers = slices.DeleteFunc(slices.Clone(r.steers), is)
 }
 
-// stored are the prompts that outlive their sender. The caller holds mu.
+// stored returns the prompts that outlive their sender. The caller holds mu.
 func (r *Runner) stored() []QueueItem {
-	// A request is not stored: after a crash its caller does not wait any more.
+	// A request is not stored: after a crash its caller is gone.
 	var all []QueueItem
 	for _, j := range r.waiting() {
 		if !j.item.Request {
@@ -626,10 +627,10 @@ func (r *Runner) stored() []QueueItem {
 	return all
 }
 
-// storeQueue emits the order of the queue and the items in put, without requests. The caller holds mu, so that these events have the
-// order of the changes.
+// storeQueue emits the order of the queue and the items in put, without requests. The caller holds mu, so that the events are in the order
+// of the changes.
 func (r *Runner) storeQueue(put ...QueueItem) {
-	// An empty order must be written as [] and not as null.
+	// An empty order must be encoded as [], not as null.
 	d := QueueData{Order: []string{}, Held: r.held}
 	for _, i := range r.stored() {
 		d.Order = append(d.Order, i.ID)
@@ -639,7 +640,7 @@ func (r *Runner) storeQueue(put ...QueueItem) {
 			d.Put = append(d.Put, i)
 		}
 	}
-	// A session that never had a stored prompt has no events of a queue.
+	// A session that never had a stored prompt gets no queue events.
 	if len(d.Order) == 0 && len(d.Put) == 0 && !r.queueStored {
 		return
 	}
@@ -647,28 +648,27 @@ func (r *Runner) storeQueue(put ...QueueItem) {
 	r.log.emit(EventQueue, d)
 }
 
-// hold keeps the stored prompts from running until the person resumes. The caller holds mu.
+// hold prevents the stored prompts from running until the person resumes. The caller holds mu.
 func (r *Runner) hold() {
-	// Without stored prompts there is nothing to hold.
 	if !r.held && len(r.stored()) > 0 {
 		r.held = true
 		r.storeQueue()
 	}
 }
 
-// waitStored waits until the queue is on disk: a prompt that Enqueue has accepted must survive a crash.
+// waitStored blocks until the queue is on disk: a prompt that Enqueue has accepted must survive a crash.
 func (r *Runner) waitStored() {
 	r.log.flush()
 	r.log.syncBriefly()
 }
 
-// adoptQueue makes the queue agree with the events: what another process has run or removed is dropped, and what it has added waits,
-// held. The caller holds mu.
+// adoptQueue makes the queue agree with the events: prompts that another process has run or removed are dropped; those that it has added
+// are queued, held. The caller holds mu.
 func (r *Runner) adoptQueue(items []QueueItem) {
 	have := map[string]bool{}
 	for _, j := range r.waiting() {
 		have[j.item.ID] = true
-		// Requests exist in this process only, so the events do not know them.
+		// Requests exist in this process only and are in no event.
 		if !j.item.Request && !slices.ContainsFunc(items, func(i QueueItem) bool { return i.ID == j.item.ID }) {
 			r.dequeue(j)
 			j.cancel()
@@ -681,15 +681,15 @@ func (r *Runner) adoptQueue(items []QueueItem) {
 		i.Steer = false // the turn for which it was meant is over
 		j := r.newPrompt(context.Background(), Prompt{MessageID: i.ID, Parts: i.Parts}, false)
 		j.item.Time = i.Time
-		// The person may not know what another process has queued, so it waits for them.
+		// Hold it: the person may not know what another process has queued.
 		r.queue = append(r.queue, j)
 		r.held = true
 	}
 	r.queueStored = r.queueStored || len(items) > 0
 }
 
-// endSteering makes prompts of the messages that a turn has not read, held when the turn was cancelled or failed, and ends the requests
-// that it has read.
+// endSteering makes prompts of the messages that the turn has not read, held when the turn was cancelled or failed, and ends the requests
+// whose messages it has read.
 func (r *Runner) endSteering(end TurnData) {
 	r.mu.Lock()
 	left := r.steers
@@ -697,20 +697,20 @@ func (r *Runner) endSteering(end TurnData) {
 	for _, j := range left {
 		j.item.Steer = false
 	}
-	// They come before the queue, in the order in which they were sent.
+	// They go before the queue, in the order in which they were sent.
 	r.queue = append(left, r.queue...)
 	was := r.held
 	if end.Stop == TurnCancelled || end.Stop == TurnError {
 		r.hold()
 	}
-	// When hold changed something, it has stored the queue already.
+	// When hold changed held, it has stored the queue already.
 	if len(left) > 0 && r.held == was {
 		r.storeQueue()
 	}
 	joined := r.joined
 	r.joined = nil
 	r.mu.Unlock()
-	// The callers of these requests get the end of the turn that has read their messages.
+	// These callers receive the end of the turn that has read their messages.
 	for _, j := range joined {
 		j.end = end
 		j.cancel()
@@ -718,7 +718,7 @@ func (r *Runner) endSteering(end TurnData) {
 	}
 }
 
-// Tell adds a message to the conversation that the next turn reads. No turn begins. Synthetic parts are not shown to the person.
+// Tell adds a message to the conversation, which the next turn reads; it starts no turn. Synthetic parts are not shown to the person.
 func (r *Runner) Tell(ctx context.Context, parts []provider.Part) error {
 	var failed error
 	err := r.do(ctx, func(context.Context) { r.work.listen(PromptData{MessageID: newID("msg_"), Parts: parts}) }, func(err error) { failed = err })
@@ -728,7 +728,7 @@ func (r *Runner) Tell(ctx context.Context, parts []provider.Part) error {
 	return err
 }
 
-// State is what a session is doing at a moment.
+// State is what a session is doing at one moment.
 type State struct {
 	Turn    string   // message id of the running turn's prompt; empty between turns
 	Busy    bool     // a turn or a call by hand runs
@@ -736,7 +736,7 @@ type State struct {
 	Last    TurnData // the end of the last turn since the session was opened
 }
 
-// State returns what the session is doing at present.
+// State returns what the session is doing.
 func (r *Runner) State() State {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -747,20 +747,20 @@ func (r *Runner) State() State {
 	return st
 }
 
-// steering allows Steer from here on: a turn runs that will read what is sent.
+// steering allows Steer from here on: the running turn will read the messages.
 func (r *Runner) steering() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.steerable = true
 }
 
-// readSteers takes the messages for the running turn that it has not read yet.
+// readSteers returns the unread messages for the running turn and marks them as read.
 func (r *Runner) readSteers() []*job {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	jobs := r.steers
 	r.steers = nil
-	// A request that was read ends with the turn; a stored message has no caller.
+	// A request whose message was read ends with the turn; a stored message has no caller.
 	for _, j := range jobs {
 		if j.item.Request {
 			r.joined = append(r.joined, j)
@@ -769,15 +769,15 @@ func (r *Runner) readSteers() []*job {
 	return jobs
 }
 
-// steered reports whether the running turn has messages to read.
+// steered reports whether there are unread messages for the running turn.
 func (r *Runner) steered() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.steers) > 0
 }
 
-// stopSteering reports that no message waits for the turn, so that it may end. From then on the turn accepts none. Both happen under one
-// lock, or a message that is sent in between would be lost.
+// stopSteering reports whether there is no unread message, so that the turn may end; if so, the turn accepts no more messages. Both happen
+// under one lock: else a message sent in between would be lost.
 func (r *Runner) stopSteering() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -788,14 +788,14 @@ func (r *Runner) stopSteering() bool {
 	return true
 }
 
-// busy reports whether a job runs, or waits and is not held.
+// busy reports whether a job runs, or waits and may run.
 func (r *Runner) busy() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.now != nil || slices.ContainsFunc(r.queue, r.runnable)
 }
 
-// Beside runs f while this process is the session's only writer: during the job that runs, else as a job of its own.
+// Beside runs f while this process is the session's only writer: alongside the running job if there is one, else as a job of its own.
 func (r *Runner) Beside(ctx context.Context, f func(ctx context.Context) error) error {
 	r.mu.Lock()
 	running := r.now != nil
@@ -810,7 +810,7 @@ func (r *Runner) Beside(ctx context.Context, f func(ctx context.Context) error) 
 	return err
 }
 
-// Closing says that the session is about to be closed. Approval requests that end from here on were interrupted and not decided, so a
+// Closing announces that the session is about to be closed. Approval requests that end after this count as interrupted, not decided, so a
 // reopened session may ask them again.
 func (r *Runner) Closing() {
 	r.mu.Lock()
@@ -818,10 +818,10 @@ func (r *Runner) Closing() {
 	r.closed = true
 }
 
-// isClosing reports that the session, or one that it works for, is about to be closed.
+// isClosing reports whether the session or one of its parents is about to be closed.
 func (r *Runner) isClosing() bool {
 	for ; r != nil; r = r.above {
-		// One lock at a time, from the inside out.
+		// Hold one lock at a time, so that the order of sessions does not matter.
 		r.mu.Lock()
 		closed := r.closed
 		r.mu.Unlock()
@@ -832,7 +832,7 @@ func (r *Runner) isClosing() bool {
 	return false
 }
 
-// close refuses further jobs, and returns a channel that is closed when the last job has ended; nil when none runs.
+// close refuses further jobs, and returns a channel that is closed when the loop ends; nil when no job runs.
 func (r *Runner) close() (ended <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
-// ErrNoSession means that a session is neither live nor in the store.
+// ErrNoSession means that a session is neither open in this process nor in the store.
 var ErrNoSession = errors.New("no such session; `pillion sessions list` shows those there are")
 
 // ErrNoAgent means that the directory has no agent of that name.
@@ -26,7 +26,7 @@ var ErrNoAgent = errors.New("no such agent")
 // ErrClosed means that the session or the runtime was closed.
 var ErrClosed = errors.New("the session is closed")
 
-// Runtime creates and keeps the live sessions. A session is live in at most one Session of a process.
+// Runtime creates sessions and keeps the live ones. A process has at most one Session for a session id.
 type Runtime struct {
 	directories
 	st     *store.Store
@@ -37,12 +37,12 @@ type Runtime struct {
 
 	mu   sync.Mutex
 	live map[string]*Session // guarded by mu
-	// Callers that load one session at the same time must get one Session: two would number their events alike.
-	loading map[string]chan struct{} // guarded by mu: closed when the load is over
+	// Concurrent loads of one session must return one Session: two would give different events the same number.
+	loading map[string]chan struct{} // guarded by mu; by session id; closed when the load is over
 	closed  bool                     // guarded by mu
 }
 
-// New makes a runtime; nothing is opened or started before the first session.
+// New makes a runtime. Nothing is opened or started before the first session.
 func New(o Options) *Runtime {
 	o.complete()
 	r := &Runtime{directories: directories{o}, st: o.Store, grants: o.Grants, backoff: provider.Backoff,
@@ -50,13 +50,13 @@ func New(o Options) *Runtime {
 	if r.grants == nil {
 		r.grants = storeGrants{o.Store}
 	}
-	// A problem from before, such as a salvaged file, is reported by this call.
+	// OnProblem also reports a problem from before this call, such as a salvaged file.
 	o.Store.OnProblem(r.storeProblem)
 	return r
 }
 
-// storeProblem shows in every live session that saving fails, with the reason, or that it works again (nil). It runs on the store's
-// goroutine, so it only emits.
+// storeProblem tells every live session that saving fails, with the reason, or that it works again (nil). The store's goroutine calls it,
+// so it must only emit.
 func (r *Runtime) storeProblem(problem error) {
 	n := NoticeData{Level: "info", Text: "The session is being saved again; nothing was lost."}
 	if problem != nil {
@@ -68,7 +68,7 @@ func (r *Runtime) storeProblem(problem error) {
 	}
 }
 
-// storeNotice is the warning that a session gets while its events are in memory only.
+// storeNotice returns the warning that a session shows while its events are in memory only.
 func storeNotice(problem error) NoticeData {
 	var p *store.Problem
 	switch {
@@ -80,7 +80,7 @@ func storeNotice(problem error) NoticeData {
 	return NoticeData{Level: "warning", Text: "This session is not being saved: " + problem.Error() + ". It continues in memory and is lost when Pillion ends."}
 }
 
-// Live are the sessions that are open in this process.
+// Live returns the sessions that are open in this process.
 func (r *Runtime) Live() []*Session {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -91,14 +91,14 @@ func (r *Runtime) Live() []*Session {
 	return all
 }
 
-// NewSession starts a session in a directory. The error says what is wrong with the directory, the agent or the model. A default model
-// that cannot be resolved is reported by the first prompt instead.
+// NewSession starts a session in a directory. The error says what is wrong with the directory, the agent or the model. A default model that
+// cannot be resolved is an error only at the first prompt.
 func (r *Runtime) NewSession(ctx context.Context, o SessionOptions) (*Session, error) {
 	return r.newSessionOf(ctx, o, lineage{})
 }
 
-// newSessionOf is NewSession for a person's session (the zero lineage) or for a sub-agent's. The session is live before its head is
-// stored, because it must start also while the store cannot write.
+// newSessionOf is NewSession for a person's session (the zero lineage) or a sub-agent's. The session is live before its head is stored,
+// because it must also start while the store cannot write.
 func (r *Runtime) newSessionOf(ctx context.Context, o SessionOptions, of lineage) (*Session, error) {
 	if err := checkDir(o.Cwd); err != nil {
 		return nil, err
@@ -106,7 +106,7 @@ func (r *Runtime) newSessionOf(ctx context.Context, o SessionOptions, of lineage
 	at := now()
 	info := SessionInfo{ID: newID("ses_"), Cwd: filepath.Clean(o.Cwd), Extra: o.Extra, Title: o.Title, Agent: o.Agent,
 		Model: o.Model, Effort: o.Effort, Parent: o.Parent, Review: o.Review, Created: at, Updated: at}
-	// The default is stored with the session: a change of it counts for later sessions only.
+	// The default agent is stored with the session, so that a changed default affects later sessions only.
 	if info.Agent == "" {
 		info.Agent = r.defaultAgent(info.Cwd)
 	}
@@ -114,7 +114,7 @@ func (r *Runtime) newSessionOf(ctx context.Context, o SessionOptions, of lineage
 	if !ok {
 		return nil, r.noAgent(info.Cwd, info.Agent)
 	}
-	// A model that was named must resolve now; a default one may be missing until the first prompt.
+	// A named model must resolve here; a default one may be missing until the first prompt.
 	explicit := info.Model
 	if info.Model == "" {
 		info.Model = a.Model
@@ -139,19 +139,19 @@ func (r *Runtime) newSessionOf(ctx context.Context, o SessionOptions, of lineage
 	r.mu.Unlock()
 	s.saveHead(info)
 	s.emit(EventSession, info)
-	// A session that starts while saving fails has not seen the notice.
+	// This session started after the problem was reported to all live ones.
 	if problem := r.st.Problem(); problem != nil {
 		s.emit(EventNotice, storeNotice(problem))
 	}
 	return s, nil
 }
 
-// checkDir says what is wrong with a session directory.
+// checkDir returns what is wrong with a session directory; nil when it can be used.
 func checkDir(dir string) error {
 	if !filepath.IsAbs(dir) {
 		return fmt.Errorf("the session directory %q is not an absolute path", dir)
 	}
-	// It is opened, because a directory that exists may not be readable.
+	// Open it, because an existing directory may be unreadable.
 	f, err := os.Open(dir)
 	if err != nil {
 		switch {
@@ -169,8 +169,8 @@ func checkDir(dir string) error {
 	return nil
 }
 
-// LoadSession opens a stored session. A live one is returned as it is, and callers at the same time share one load. A turn that a crash
-// cut off is closed: every call gets a result, and partial text is kept. ErrNoSession when there is no such session.
+// LoadSession opens a stored session. A live session is returned as it is, and concurrent callers share one load. A turn that a crash cut
+// off is closed: every call gets a result, and partial text is kept. ErrNoSession when there is no such session.
 func (r *Runtime) LoadSession(ctx context.Context, id string) (*Session, error) {
 	for {
 		r.mu.Lock()
@@ -213,8 +213,8 @@ func (r *Runtime) LoadSession(ctx context.Context, id string) (*Session, error) 
 	return s, nil
 }
 
-// loadOf reads a session from the store and repairs it after a crash. The lock decides what an open turn means: when another process has
-// the lock, it runs the turn and the session is only read; when the lock is free, the process has crashed.
+// loadOf reads a session from the store and repairs it after a crash. The session's lock tells what an open turn means: if another process
+// holds the lock, it is running the turn and the session is only read; if the lock is free, that process has crashed.
 func (r *Runtime) loadOf(ctx context.Context, id string, of lineage) (*Session, error) {
 	head, err := r.st.Session(ctx, id)
 	if errors.Is(err, store.ErrNotFound) {
@@ -223,7 +223,7 @@ func (r *Runtime) loadOf(ctx context.Context, id string, of lineage) (*Session, 
 	if err != nil {
 		return nil, err
 	}
-	// A sub-agent's session that a person opens alone keeps the limits of the sessions above it.
+	// A sub-agent's session that a person opens by itself keeps the limits of its parents.
 	if of.parent == nil {
 		of.heads = r.headsAbove(ctx, head.Parent)
 	}
@@ -232,7 +232,7 @@ func (r *Runtime) loadOf(ctx context.Context, id string, of lineage) (*Session, 
 		return nil, err
 	}
 	s.adopt()
-	// A restore moved the conversation, so it is read again without what is hidden.
+	// A restore changed the conversation: read it again without the hidden events.
 	if s.hist.stale {
 		if err := s.rebuild(ctx); err != nil {
 			return nil, err
@@ -241,7 +241,7 @@ func (r *Runtime) loadOf(ctx context.Context, id string, of lineage) (*Session, 
 	if !s.hist.open() {
 		return s, nil
 	}
-	// A turn has no end: either another process runs it, or its process crashed. The lock tells which, and is kept until the repair is
+	// A turn is open: either another process is running it, or that process crashed. The lock tells which, and is held until the repair is
 	// stored.
 	unlock, err := r.st.Lock(ctx, id)
 	if err != nil {
@@ -267,7 +267,7 @@ func (r *Runtime) loadOf(ctx context.Context, id string, of lineage) (*Session, 
 	return s, nil
 }
 
-// infoOf reads a stored head. The columns of the table count more than Info, of which parts may be unreadable.
+// infoOf returns a stored head. The columns of the table override Info, of which parts may be unreadable.
 func infoOf(h store.Session) SessionInfo {
 	var info SessionInfo
 	_ = json.Unmarshal(h.Info, &info)
@@ -279,7 +279,7 @@ func infoOf(h store.Session) SessionInfo {
 	return info
 }
 
-// Session finds a live session.
+// Session returns a live session.
 func (r *Runtime) Session(id string) (*Session, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -287,15 +287,15 @@ func (r *Runtime) Session(id string) (*Session, bool) {
 	return s, ok
 }
 
-// Stored yields the events of a session after from, without opening it.
+// Stored yields the events of a session after from, without opening the session.
 func (r *Runtime) Stored(ctx context.Context, id string, from int64, yield func(Event) error) error {
 	return r.StoredOf(ctx, id, from, nil, yield)
 }
 
-// StoredOf is Stored for some types only; nil is all.
+// StoredOf is Stored for some types only; nil means all.
 func (r *Runtime) StoredOf(ctx context.Context, id string, from int64, types []EventType, yield func(Event) error) error {
 	if s, ok := r.Session(id); ok {
-		// Events that wait for the pump are passed to the store first, so that they are found.
+		// Pass events that wait for the pump to the store first, so that they are yielded too.
 		s.flush()
 	}
 	return r.st.EventsOf(ctx, id, from, names(types), func(e store.Event) error { return yield(fromStore(e)) })
@@ -309,7 +309,7 @@ func names(types []EventType) (out []string) {
 	return out
 }
 
-// List returns the sessions of a directory ("" is all), the last used first. Sub-agents' sessions are among them; their Parent is set.
+// List returns the sessions of a directory ("" means all), the last used first. It includes sub-agents' sessions, whose Parent is set.
 func (r *Runtime) List(ctx context.Context, cwd string) ([]SessionInfo, error) {
 	if cwd != "" {
 		cwd = filepath.Clean(cwd)
@@ -325,9 +325,9 @@ func (r *Runtime) List(ctx context.Context, cwd string) ([]SessionInfo, error) {
 	return out, nil
 }
 
-// Each is List one by one, for a list of which only a page is shown: decoding the heads is most of the time that a list of thousands
-// takes, so only the ones that are read are decoded. after is the id of the session behind which to begin, "" for the first; ErrNoSession
-// when it is not in the list.
+// Each is List one by one, for a caller that shows one page: decoding the heads is most of the cost of a list of thousands, so only those
+// that are read are decoded. The sequence begins behind the session with the id after, "" means at the first; ErrNoSession when that is not
+// in the list.
 func (r *Runtime) Each(ctx context.Context, cwd, after string) (iter.Seq[SessionInfo], error) {
 	if cwd != "" {
 		cwd = filepath.Clean(cwd)
@@ -352,16 +352,16 @@ func (r *Runtime) Each(ctx context.Context, cwd, after string) (iter.Seq[Session
 	}, nil
 }
 
-// Delete ends a session and removes it with its events and its sub-agents' sessions. ErrNoSession when there is none; *store.LockedError
+// Delete closes a session and removes it with its events and its sub-agents' sessions. ErrNoSession when there is none; *store.LockedError
 // while another process runs a turn in it.
 func (r *Runtime) Delete(ctx context.Context, id string) error {
 	for _, s := range r.Live() {
-		// The sub-agents' sessions are closed as well, because their events are deleted too.
+		// Close the sub-agents' sessions too, because their events are deleted with it.
 		if s.ID() == id || s.Info().Parent == id {
 			s.Close(ctx)
 		}
 	}
-	// Another process that runs a turn would continue to write to a deleted session.
+	// Without the lock, another process could still be writing to the deleted session.
 	unlock, err := r.st.Lock(ctx, id)
 	if err != nil {
 		return err
@@ -381,13 +381,13 @@ func (r *Runtime) Close(ctx context.Context) error {
 	r.mu.Unlock()
 	all := r.Live()
 	for _, s := range all {
-		// Each turn takes a moment to end, and one after the other these would add up.
-		s.Cancel() // all at once; Close then only waits
+		// Cancel all first: turns take a moment to end, and one after the other these moments add up.
+		s.Cancel() // Close then only waits
 	}
 	for _, s := range all {
 		s.Close(ctx)
 	}
-	// Plugins get a second for the last events.
+	// Plugins have one second to receive the last events.
 	r.hearing.waitIdle(time.Second)
 	return r.st.Sync(ctx)
 }

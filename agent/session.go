@@ -10,11 +10,11 @@ import (
 	"github.com/pillion-dev/pillion/tools/paths"
 )
 
-// ErrEmptyPrompt is the error of a prompt without parts.
+// ErrEmptyPrompt is returned for a prompt without parts.
 var ErrEmptyPrompt = errors.New("the prompt is empty; say what to do")
 
-// Session is a live session. Its methods are safe for concurrent use. The embedded parts guard their own state; the other fields belong
-// to the goroutine of Runner, which does one job after the other.
+// Session is a live session. Its methods are safe for concurrent use. The embedded parts guard their own state; the other fields belong to
+// the goroutine of Runner, which runs one job after the other.
 type Session struct {
 	*EventLog       // the numbered events
 	*Head           // agent, model, title and plan
@@ -27,18 +27,18 @@ type Session struct {
 	*approvals // the questions to the person
 
 	rt    *Runtime
-	of    lineage  // where a sub-agent's session comes from
-	tasks taskSet  // its own sub-agents
+	of    lineage  // the sessions that this one works for
+	tasks taskSet  // its sub-agents
 	hist  *history // the conversation
 	spans tracer
 	namer *namer
 	began beginning
 }
 
-// newSession wires up the parts of a session. last is the number of its newest event that was read. Nothing is started or stored.
+// newSession connects the parts of a session. last is the number of the newest event that was read. Nothing is started or stored.
 func (r *Runtime) newSession(info SessionInfo, last int64, of lineage) *Session {
 	log := newEventLog(info.ID, r.st, last)
-	// Plugins get every event, with the directory of its session.
+	// Plugins receive every event, with the directory of its session.
 	log.heard = func(e Event) { r.heard(info.ID, info.Cwd, e) }
 	mask := &masker{secrets: r.o.Secrets, cwd: info.Cwd}
 	head := &Head{rt: r, log: log, info: info}
@@ -64,14 +64,14 @@ func (r *Runtime) newSession(info SessionInfo, last int64, of lineage) *Session 
 	return s
 }
 
-// Close cancels what runs, waits for it, and removes the session from memory; it stays in the store.
+// Close cancels the running job, waits for its end, and removes the session from memory; the store keeps it.
 func (s *Session) Close(ctx context.Context) {
 	running := s.Runner.close()
-	// Sub-agents and the naming have contexts of their own, so Cancel does not end them.
+	// Background tasks and the title request have contexts of their own, which Cancel does not end.
 	s.Cancel()
 	s.tasks.stop()
 	s.namer.end()
-	// Bounded by the caller's ctx: a tool that ignores its context must not keep the program from ending.
+	// ctx bounds the wait: a tool that ignores its context must not keep the program from exiting.
 	if running != nil {
 		select {
 		case <-running:
@@ -92,16 +92,17 @@ func (s *Session) Close(ctx context.Context) {
 	s.rt.mu.Unlock()
 }
 
-// adopt sets head and queue to what the history has read from the events.
+// adopt sets the head and the queue from the history.
 func (s *Session) adopt() {
 	s.Head.adopt(s.hist)
 	s.Runner.adopt(s.hist.queue)
 }
 
-// own makes this process the only writer of the session until unlock. Another process may have run turns since this one wrote, or crashed
-// in one, so its events are read and an open turn is repaired before the first job. *store.LockedError while another process runs a turn.
+// own makes this process the only writer of the session until unlock. Another process may have run turns since this one wrote last, or
+// crashed in one: own reads its events and repairs an open turn before the first job. It fails with *store.LockedError while another
+// process runs a turn.
 func (s *Session) own(ctx context.Context) (unlock func(), err error) {
-	// The lock is among processes; within this one the runner does one job at a time.
+	// The lock is between processes; within this one the runner runs one job at a time.
 	unlock, err = s.rt.st.Lock(ctx, s.ID())
 	if err != nil {
 		return nil, err
@@ -121,7 +122,7 @@ func (s *Session) own(ctx context.Context) (unlock func(), err error) {
 	if changed {
 		s.adopt()
 	}
-	// The process of that turn has crashed, or it would hold the lock.
+	// The lock was free, so the process of that turn has crashed.
 	if s.hist.open() {
 		s.recovery().run()
 	}
@@ -135,8 +136,8 @@ func (s *Session) own(ctx context.Context) (unlock func(), err error) {
 	return unlock, nil
 }
 
-// rebuild reads the history again from the stored events, without those that a restore took out of the conversation. Only the runner
-// calls it, or the code that loads the session.
+// rebuild reads the history again from the stored events, without those that a restore hides. Only the runner calls it, or the code that
+// loads the session.
 func (s *Session) rebuild(ctx context.Context) error {
 	hidden, err := s.Hidden(ctx)
 	if err != nil {
@@ -148,7 +149,7 @@ func (s *Session) rebuild(ctx context.Context) error {
 		event := fromStore(e)
 		if !hidden.Has(event) {
 			h.apply(event)
-		} else if event.Type == EventStep { // the ids of hidden calls stay taken: the transcript still shows their cards
+		} else if event.Type == EventStep { // ids of hidden calls must not be reused: the transcript still shows their cards
 			for _, p := range decode[StepData](event).Message.Parts {
 				if p.Type == provider.PartToolCall {
 					h.callIDs[p.CallID] = true
@@ -171,7 +172,7 @@ func (s *Session) recovery() recovery {
 	return recovery{s.EventLog, s.Head, s.hist, s.rt.o.Changes}
 }
 
-// listen adds a message to the conversation within a turn: of the person, or a synthetic one. The runner calls it between two steps only,
+// listen adds a message of the person, or a synthetic one, to the conversation of the turn. The runner calls it only between two steps,
 // because a provider refuses a message between a call and its result.
 func (s *Session) listen(d PromptData) {
 	info := s.Info()
@@ -180,19 +181,19 @@ func (s *Session) listen(d PromptData) {
 	s.hist.messages = append(s.hist.messages, provider.Message{ID: d.MessageID, Role: provider.RoleUser, Parts: d.Parts})
 }
 
-// Notice shows the session's user one line; level is "info", "warning" or "error".
+// Notice shows the session's user one line. level is "info", "warning" or "error".
 func (s *Session) Notice(level, text string) {
 	s.Notify(NoticeData{Level: level, Text: text})
 }
 
-// Notify is Notice for a line with more data, such as a server that can be installed. The text is masked, because messages of providers
-// quote what was sent.
+// Notify is Notice for a line with more data, such as a server that can be installed. It masks the text, because providers' messages quote
+// what was sent.
 func (s *Session) Notify(d NoticeData) {
 	d.Text = s.mask(d.Text)
 	s.emit(EventNotice, d)
 }
 
-// Top is the session that a person talks to: the one whose turn a sub-agent works for, or this one.
+// Top returns the session that a person talks to: the one for which this sub-agent works, or this session itself.
 func (s *Session) Top() *Session {
 	top := s
 	for top.of.parent != nil {

@@ -14,29 +14,29 @@ import (
 	"github.com/pillion-dev/pillion/agent/provider"
 )
 
-// Tracing makes spans of turns, steps, model calls and tool calls, with the names and attributes of OpenTelemetry's conventions for
-// generative AI. Work below them, such as a request to a language server, finds its parent span in the context.
+// Tracing configures spans for turns, steps, model requests and tool calls, with the names and attributes of OpenTelemetry's semantic
+// conventions for generative AI. Work inside them, such as a request to a language server, finds its parent span in the context.
 type Tracing struct {
 	Tracer trace.Tracer
-	// Content lets spans carry what was said: prompts, answers, arguments and results, with the person's keys masked. Without it they
-	// have names and numbers only.
+	// Content adds prompts, answers, arguments and results to the spans, with the person's keys masked. Without it spans have names and
+	// numbers only.
 	Content bool
 }
 
-// maxSpanText bounds a text in a span, in bytes.
+// maxSpanText limits each text in a span, in bytes.
 const maxSpanText = 8 << 10
 
 // quiet is a span that records nothing, for sessions without tracing; all its methods return at once.
 var quiet = trace.SpanFromContext(context.Background())
 
-// tracer makes the spans of one session. With a nil o it makes none and costs nothing.
+// tracer makes the spans of one session; with a nil o it makes none.
 type tracer struct {
 	o       *Tracing // nil: no spans
 	session string   // its id
 	masker  *masker
 }
 
-// span begins a span with the session's id.
+// span begins a span that carries the session's id.
 func (tr tracer) span(ctx context.Context, name string, attrs ...attribute.KeyValue) (context.Context, trace.Span) {
 	if tr.o == nil {
 		return ctx, quiet
@@ -44,16 +44,16 @@ func (tr tracer) span(ctx context.Context, name string, attrs ...attribute.KeyVa
 	return tr.o.Tracer.Start(ctx, name, trace.WithAttributes(append(attrs, attribute.String("gen_ai.conversation.id", tr.session))...))
 }
 
-// content adds a text to a span where the settings ask for texts.
+// content adds a text to a span if Tracing.Content is set.
 func (tr tracer) content(span trace.Span, key, text string) {
 	if tr.o == nil || !tr.o.Content || text == "" || !span.IsRecording() {
 		return
 	}
-	// Masked before it is cut: half of a key would not be recognised.
+	// Mask before the cut: half of a key would not be recognised.
 	text = strings.ToValidUTF8(tr.masker.mask(text), "\uFFFD")
 	if len(text) > maxSpanText {
 		cut := maxSpanText
-		// not within a character
+		// do not cut inside a character
 		for cut > 0 && !utf8.RuneStart(text[cut]) {
 			cut--
 		}
@@ -62,10 +62,10 @@ func (tr tracer) content(span trace.Span, key, text string) {
 	span.SetAttributes(attribute.String(key, text))
 }
 
-// failed marks a span as failed, with a kind from a closed set: the text of an error may quote the conversation.
+// failed marks a span as failed, with a kind from a closed set: an error's text may quote the conversation.
 func failed(span trace.Span, kind string) {
 	span.SetAttributes(attribute.String("error.type", kind))
-	span.SetStatus(codes.Error, kind) // an error's text may quote the conversation
+	span.SetStatus(codes.Error, kind)
 }
 
 // turnSpan begins a turn's span, "invoke_agent" in the conventions. With Content it carries the first text of the prompt.
@@ -100,7 +100,7 @@ func endTurn(span trace.Span, end TurnData) {
 	span.End()
 }
 
-// usageAttributes are the tokens of a request. The conventions count cached input and reasoning in the totals, which Usage does not.
+// usageAttributes returns the tokens of a request. The conventions include cached input and reasoning in the totals; Usage does not.
 func usageAttributes(u provider.Usage) []attribute.KeyValue {
 	return []attribute.KeyValue{
 		attribute.Int("gen_ai.usage.input_tokens", u.Input+u.CacheRead+u.CacheWrite), attribute.Int("gen_ai.usage.output_tokens", u.Output+u.Reasoning),
@@ -121,7 +121,7 @@ type tracedProvider struct {
 	via provider.Provider
 }
 
-// Stream passes everything on unchanged, the error too.
+// Stream passes everything on unchanged, including the error.
 func (p tracedProvider) Stream(ctx context.Context, req *provider.Request, emit func(provider.Event) error) error {
 	ctx, span := p.span(ctx, "chat "+req.Model.ID, attribute.String("gen_ai.operation.name", "chat"), attribute.String("gen_ai.provider.name", req.Model.Provider),
 		attribute.String("gen_ai.request.model", req.Model.ID), attribute.Int("pillion.messages", len(req.Messages)), attribute.Int("pillion.tools", len(req.Tools)))
@@ -134,7 +134,7 @@ func (p tracedProvider) Stream(ctx context.Context, req *provider.Request, emit 
 			span.SetAttributes(usageAttributes(e.Usage)...)
 		case provider.EventStop:
 			span.SetAttributes(attribute.StringSlice("gen_ai.response.finish_reasons", []string{string(e.Stop)}))
-		// Bounded while it is collected, since content cuts only at the end.
+		// Limit the text while it is collected, because content cuts only at the end.
 		case provider.EventText:
 			if p.o.Content && said.Len() < maxSpanText {
 				said.WriteString(e.Text)
@@ -151,7 +151,7 @@ func (p tracedProvider) Stream(ctx context.Context, req *provider.Request, emit 
 	p.content(span, "pillion.answer", said.String())
 	var known *provider.Error
 	switch {
-	// errLeft ends the stream of an abandoned answer and is not a failure.
+	// errLeft comes from an abandoned answer and is no failure.
 	case err == nil || errors.Is(err, errLeft):
 	case errors.As(err, &known):
 		if known.Status != 0 {
@@ -175,7 +175,7 @@ func (c *call) toolSpan(ctx context.Context) (context.Context, trace.Span) {
 	return ctx, span
 }
 
-// endSpan ends a tool call's span. It runs after the call has its final state, so that the span gets the masked result.
+// endSpan ends a tool call's span. Call it after the call has its final state, so that the span has the masked result.
 func (c *call) endSpan(span trace.Span) {
 	if !span.IsRecording() {
 		return

@@ -14,26 +14,26 @@ import (
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
-// DefaultDepth is how deep sub-agents nest when the configuration does not say: sub-agents of a session start none themselves.
+// DefaultDepth is how deep sub-agents nest when the configuration does not say: a session's sub-agents start none themselves.
 const DefaultDepth = 1
 
-// maxTasks is how many sub-agents of one session run at once; more wait. Each has a conversation and tools of its own in memory.
+// maxTasks is how many sub-agents of one session run at the same time; others wait. Each holds a conversation and tools in memory.
 const maxTasks = 32
 
-// lineage is what a session knows of the sessions that it works for. The zero value is a session that a person talks to.
+// lineage describes the sessions that a session works for, its parents. The zero value is a session that a person talks to.
 type lineage struct {
 	parent *Session
 	task   string // the parent's call that started it
-	label  string // its name for the person
-	// heads are the stored heads of the sessions above, the nearest first, when a person has opened a sub-agent's session by itself. They
-	// limit what it may do.
+	label  string // the sub-agent's name for the person
+	// heads are the stored heads of the parents, the nearest first, when a person has opened a sub-agent's session by itself. Their rules
+	// still limit what it may do.
 	heads []SessionInfo
 }
 
-// headsAbove returns the heads of the sessions that a stored one works for, the nearest first. In place of a missing one comes a head
-// with the plan agent: nobody knows what it allowed, so its sub-agent may change nothing.
+// headsAbove returns the heads of a stored session's parents, the nearest first. A missing parent is replaced by a head with the plan
+// agent: what that parent allowed is unknown, so its sub-agent may change nothing.
 func (r *Runtime) headsAbove(ctx context.Context, parent string) (out []SessionInfo) {
-	// A damaged store may hold a circle; see maxAbove.
+	// A damaged store may hold a cycle; see maxAbove.
 	for parent != "" && len(out) < maxAbove {
 		head, err := r.st.Session(ctx, parent)
 		if err != nil {
@@ -45,10 +45,10 @@ func (r *Runtime) headsAbove(ctx context.Context, parent string) (out []SessionI
 	return out
 }
 
-// maxAbove ends a chain of parents that may be a circle.
+// maxAbove ends a chain of parents that may be a cycle.
 const maxAbove = 64
 
-// rulesOf are the present rules of a session above: those of the live session, else of its stored head.
+// rulesOf returns the present rules of a parent: those of the live session, else those of its stored head.
 func (r *Runtime) rulesOf(info SessionInfo) permission.Ruleset {
 	if s, ok := r.Session(info.ID); ok {
 		info = s.acting()
@@ -60,7 +60,7 @@ func (r *Runtime) rulesOf(info SessionInfo) permission.Ruleset {
 	return r.rules(info.Cwd, a)
 }
 
-// depth is how many sessions are above; 0 for a session that a person talks to.
+// depth returns the number of parents; 0 for a session that a person talks to.
 func (l lineage) depth() (n int) {
 	n = len(l.heads)
 	for p := l.parent; p != nil; p = p.of.parent {
@@ -69,7 +69,7 @@ func (l lineage) depth() (n int) {
 	return n
 }
 
-// rules are those of all sessions above, the nearest first. A tool is offered only if all of them allow it; the gates check each call
+// rules returns the rules of all parents, the nearest first. A tool is offered only if all of them allow it; the gates check each call
 // again.
 func (l lineage) rules(rt *Runtime) (all []permission.Ruleset) {
 	for p := l.parent; p != nil; p = p.of.parent {
@@ -86,7 +86,7 @@ type spawner struct {
 	c *call
 }
 
-// SubAgents are the agents that a task may name.
+// SubAgents returns the agents that a task may name.
 func (sp spawner) SubAgents() []tools.SubAgent { return sp.c.s.rt.SubAgents(sp.c.s.Info().Cwd) }
 
 // Spawn runs a task in a session of its own and waits for its end, or lets it run in the background.
@@ -101,11 +101,11 @@ func (sp spawner) Spawn(ctx context.Context, call *tools.Call, t tools.Task) (to
 		return tools.TaskResult{}, err
 	}
 	w := &taskWatch{call: call, kid: kid, seen: map[string]bool{}}
-	// Only events from here on: a resumed session has earlier ones.
+	// Subscribe from here on: a resumed session has earlier events.
 	last := kid.Last()
 	stop := kid.Subscribe(last, w.event)
 	w.started(t, last)
-	// Without background the call waits, and the session is closed when it returns.
+	// A call that is not in the background waits, and the session is closed when it returns.
 	if !t.Background {
 		defer dismiss(kid, stop)
 		return sp.run(ctx, kid, t)
@@ -117,8 +117,8 @@ func (sp spawner) Spawn(ctx context.Context, call *tools.Call, t tools.Task) (to
 	return tools.TaskResult{ID: kid.ID(), Model: kid.Info().Model, Running: true}, nil
 }
 
-// session makes the session for a task, or loads the one that the task resumes. Only a session whose parent is this one can be resumed,
-// so that a model cannot reach another session by guessing its id.
+// session makes the session for a task, or loads the one that the task resumes. It resumes only sessions whose parent is this one, so that
+// a model cannot reach another session by guessing its id.
 func (sp spawner) session(ctx context.Context, t tools.Task) (*Session, error) {
 	s := sp.c.s
 	info := s.acting()
@@ -158,8 +158,8 @@ func childLabel(agent, description string) string {
 	return agent + ": " + description
 }
 
-// run runs the task as one turn of the sub-agent and returns its last text. The error is a *tools.Error with the id by which the task can
-// be resumed, a rejection that also ends the parent's step, or that of ctx.
+// run runs the task as one turn of the sub-agent and returns its last text. The error is a *tools.Error with the id that resumes the task,
+// a rejection that also ends the parent's step, or the error of ctx.
 func (sp spawner) run(ctx context.Context, kid *Session, t tools.Task) (tools.TaskResult, error) {
 	out := tools.TaskResult{ID: kid.ID(), Model: kid.Info().Model}
 	release, err := sp.c.s.tasks.slot(ctx)
@@ -168,7 +168,7 @@ func (sp spawner) run(ctx context.Context, kid *Session, t tools.Task) (tools.Ta
 	}
 	defer release()
 	end, err := kid.Prompt(ctx, Prompt{Parts: []provider.Part{{Type: provider.PartText, Text: t.Prompt}}})
-	// The costs of all levels count for the session that the person talks to.
+	// The costs of all levels are added to the session that the person talks to.
 	kid.Top().tasks.spend(end)
 	if ctx.Err() != nil {
 		return out, ctx.Err()
@@ -200,16 +200,16 @@ func (sp spawner) run(ctx context.Context, kid *Session, t tools.Task) (tools.Ta
 	return out, nil
 }
 
-// dismiss closes a sub-agent's session. It stays in the store, from where a task can resume it.
+// dismiss closes a sub-agent's session. The store keeps it, so that a later task can resume it.
 func dismiss(kid *Session, stop func()) {
-	// Its turn has ended, so two seconds are enough for what is left.
+	// Its turn has ended, so two seconds are enough for the rest.
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
 	kid.Close(ctx)
 	stop()
 }
 
-// loadChild is LoadSession for a sub-agent's session. One that is live already is an error, because its turn still runs.
+// loadChild is LoadSession for a sub-agent's session. A session that is already live is an error, because its turn still runs.
 func (r *Runtime) loadChild(ctx context.Context, id string, of lineage) (*Session, error) {
 	s, err := r.loadOf(ctx, id, of)
 	if err != nil {
@@ -255,18 +255,18 @@ func (q childQuestions) AskQuestions(ctx context.Context, call *tools.Call, qs [
 	return q.Questioner.AskQuestions(ctx, call, qs)
 }
 
-// taskWatch shows on the task's card what its sub-agent does: one line for each finished call, the newest maxProgress of them.
+// taskWatch shows the sub-agent's progress on the task's card: one line for each finished call, the newest maxProgress of them.
 type taskWatch struct {
 	call *tools.Call
 	kid  *Session
 
 	mu    sync.Mutex // guards what follows
 	lines []string
-	seen  map[string]bool // calls that are over
+	seen  map[string]bool // ids of finished calls
 	count int
 }
 
-// maxProgress is how many lines of a sub-agent's progress a card shows.
+// maxProgress is how many lines of progress a card shows.
 const maxProgress = 12
 
 // started links the card to the sub-agent's session; since is the number of its last event before this task.
@@ -306,6 +306,6 @@ func (w *taskWatch) event(e Event) {
 	}
 	count := w.count
 	w.mu.Unlock()
-	// Without the lock, because Report emits an event of the parent session.
+	// After unlocking, because Report emits an event of the parent session.
 	w.call.Report(tools.Update{Metadata: map[string]any{"output": text, "calls": count}})
 }

@@ -9,15 +9,15 @@ import (
 	"github.com/pillion-dev/pillion/tools"
 )
 
-// notInside are tools that no other tool may call: they act for the model itself (plan, questions, todo list), or would nest. Another
-// tool that acts for the model itself has to be added.
+// notInside are tools that no other tool may call: they act for the model itself (plan, questions, todo list), or would nest. A further
+// tool of these kinds must be added here.
 var notInside = []string{"batch", "task", "invalid", "question", "plan_enter", "plan_exit", "todowrite", "todoread"}
 
-// subCalls makes calls in the name of another call. Each is like a call by hand: it has a card and does not enter the history, because
-// the model did not make it.
+// subCalls makes calls on behalf of another call. Each is like a call by hand: it has a card and does not enter the history, because no
+// model made it.
 type subCalls struct{ c *call }
 
-// callable are the offered tools that may be called from inside: Pillion's own, and none of servers or plugins.
+// callable returns the offered tools that may be called from inside another: Pillion's own, not those of servers or plugins.
 func (sc subCalls) callable() []tools.Tool {
 	own := sc.c.s.made
 	return slices.DeleteFunc(slices.Clone(sc.c.offered), func(t tools.Tool) bool {

@@ -16,7 +16,7 @@ import (
 //go:embed prompts/*.txt
 var prompts embed.FS
 
-// promptText is a prompt by its name (prompts/NAME.txt), trimmed; empty when there is none.
+// promptText returns a prompt by its name (prompts/NAME.txt), trimmed; "" when there is none.
 func promptText(name string) string {
 	b, err := prompts.ReadFile("prompts/" + name + ".txt")
 	if err != nil {
@@ -27,25 +27,25 @@ func promptText(name string) string {
 
 func stepsPrompt() string { return promptText("steps") }
 
-// briefing is what a model is told before the conversation. Only the session's runner uses it.
+// briefing makes the system prompt. Only the session's runner uses it.
 type briefing struct {
 	project  ProjectContext
 	head     *Head
 	masker   *masker
-	root     string // worktree root, or the directory without git
+	root     string // root of the Git worktree; the directory itself where there is none
 	sketched bool   // tree was made
 	tree     string // the listing of the directory at the first turn
 }
 
-// systemPrompt returns the system prompt's blocks, the ones that never change first, so that prompt caches hold: Pillion's and the
-// agent's text, the environment, the project's instructions, notes of servers.
+// systemPrompt returns the system prompt's blocks, the most stable first, so that prompt caches stay valid: Pillion's and the agent's text,
+// the environment, the project's instructions, the servers' notes.
 func (b *briefing) systemPrompt(ctx context.Context, a Agent, model provider.Model) []string {
 	task := a.Prompt
 	if task == "" {
 		task = promptText(a.Name)
 	}
 	if task == "" {
-		// An agent without a text of its own works like build, or like general when it runs tasks.
+		// An agent without a prompt of its own uses that of build, or of general when it runs tasks.
 		task = promptText("build")
 		if a.Mode == ModeSubagent {
 			task = promptText("general")
@@ -57,8 +57,8 @@ func (b *briefing) systemPrompt(ctx context.Context, a Agent, model provider.Mod
 	return b.masker.maskAll(blocks)
 }
 
-// sketch is the listing of the directory, made once for a session: one that changed with every file would cost the provider's prompt
-// cache at each turn. The built-in model does not read it.
+// sketch returns the listing of the directory. It is made once for a session: a listing that changes with every file would invalidate the
+// provider's prompt cache at each turn. The built-in model does not read it.
 func (b *briefing) sketch(ctx context.Context, model provider.Model) string {
 	if model.Provider == builtinProvider {
 		return ""
@@ -69,8 +69,8 @@ func (b *briefing) sketch(ctx context.Context, model provider.Model) string {
 	return b.tree
 }
 
-// environment is the <env> block: directories, platform and date. There is no time in it, so that the block is equal all day and the
-// prompt cache holds.
+// environment returns the <env> block: directories, platform and date. It has no time of day, so that the block is the same all day and
+// prompt caches stay valid.
 func (b *briefing) environment(sketch string) string {
 	info := b.head.Info()
 	git := "no"
@@ -90,7 +90,7 @@ func (b *briefing) environment(sketch string) string {
 	return sb.String()
 }
 
-// exists is true for any kind of file: in a linked worktree .git is a regular file and not a folder.
+// exists reports whether path exists, whatever it is: in a linked worktree .git is a regular file, not a folder.
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil

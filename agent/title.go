@@ -11,20 +11,20 @@ import (
 )
 
 const (
-	maxTitle  = 50               // characters that a title should have
-	titleTime = 20 * time.Second // a title that takes longer is given up
+	maxTitle  = 50               // characters; the length to which a long title is cut
+	titleTime = 20 * time.Second // after that the provisional title stays
 )
 
-// namer lets the hidden title agent name a session during its first turn, and at most until the session is closed.
+// namer lets the hidden title agent name a session during its first turn; it stops when the session is closed.
 type namer struct {
 	*errands
 
 	mu   sync.Mutex
-	stop func() // guarded by mu: ends the naming and waits for it; nil: there was none
+	stop func() // guarded by mu; cancels the request for a title and waits for its end; nil: none was started
 }
 
-// start begins to name the session by its first prompt. Where no model can do it, the provisional title stays, which is the first line of
-// the prompt.
+// start requests a title for the session's first prompt. Where no model can write one, the provisional title stays, which is the first line
+// of the prompt.
 func (n *namer) start(p Prompt, provisional string) {
 	small, ok := n.rt.o.Models.(SmallModels)
 	if !ok || provisional == "" {
@@ -54,14 +54,14 @@ func (n *namer) start(p Prompt, provisional string) {
 		defer close(done)
 		defer cancel()
 		text := words.String()
-		// The beginning of a prompt is enough for a title: 8 KiB.
+		// The first 8 KiB of a prompt are enough for a title.
 		text, _, err := n.errand(ctx, errand{agent: titleAgent, model: model, text: text[:min(len(text), 8<<10)]})
 		if err != nil {
 			return // the provisional title stays
 		}
 		if text = cleanTitle(text); text != "" {
 			n.head.change(func(i *SessionInfo) {
-				// A title that the person or another process has set meanwhile stays.
+				// Keep a title that the person or another process has set meanwhile.
 				if i.Title == provisional {
 					i.Title = text
 				}
@@ -70,7 +70,7 @@ func (n *namer) start(p Prompt, provisional string) {
 	}()
 }
 
-// end cancels the naming, if there is one, and waits for its end. Any goroutine may call it.
+// end cancels the request for a title, if there is one, and waits for its end. Any goroutine may call it.
 func (n *namer) end() {
 	n.mu.Lock()
 	stop := n.stop
@@ -80,10 +80,10 @@ func (n *namer) end() {
 	}
 }
 
-// cleanTitle makes a title of a model's answer: its first line with text, without thought, quotes, Markdown and "Title:". Empty when
+// cleanTitle returns the title in a model's answer: its first non-blank line, without thinking, quotes, Markdown and "Title:"; "" when
 // there is none.
 func cleanTitle(text string) string {
-	// Servers without a reasoning parser leave the thought in the answer.
+	// Servers without a parser for reasoning leave the thinking in the answer.
 	if i := strings.LastIndex(text, "</think>"); i >= 0 {
 		text = text[i+len("</think>"):]
 	}
@@ -93,7 +93,7 @@ func cleanTitle(text string) string {
 		if line == "" {
 			continue
 		}
-		// A title of up to twice maxTitle keeps all its words; a longer one is a sentence and is cut.
+		// A line of up to twice maxTitle is kept whole; a longer one is a sentence and is cut.
 		if utf8.RuneCountInString(line) > maxTitle*2 {
 			r := []rune(line)[:maxTitle]
 			return strings.TrimSpace(string(r)) + "…"
@@ -103,7 +103,7 @@ func cleanTitle(text string) string {
 	return ""
 }
 
-// titleOf makes a title of a prompt: the first line of text, cut at a word.
+// titleOf returns a title made from a prompt: its first line of text, cut at a word.
 func titleOf(parts []provider.Part) string {
 	const most = 72 // characters
 	for _, p := range parts {
@@ -119,7 +119,7 @@ func titleOf(parts []provider.Part) string {
 				return line
 			}
 			cut := string([]rune(line)[:most])
-			// Cut at a blank, unless half of the title would be lost.
+			// Cut at a space, unless that would lose half of the title.
 			if i := strings.LastIndexByte(cut, ' '); i > most/2 {
 				cut = cut[:i]
 			}

@@ -7,16 +7,17 @@ import (
 	"github.com/pillion-dev/pillion/tools"
 )
 
-// toolset is the tools of a session. Only the session's runner uses it, so it needs no lock.
+// toolset holds the tools of a session. Only the session's runner uses it, so it has no lock.
 type toolset struct {
 	rt    *Runtime
 	head  *Head
 	of    lineage
-	made  []tools.Tool // the session's own, made at the first turn; nil before
-	tools []tools.Tool // all of this step: those of plugins, made, and those of servers
+	made  []tools.Tool // Pillion's own tools, made at the first turn; nil before
+	tools []tools.Tool // all tools of this step: those of plugins, then made, then those of servers
 }
 
-// makeTools makes the session's own tools once, because they keep what was read of files, and adds those that come and go.
+// makeTools makes Pillion's own tools once for a session, because they remember which files were read, and then adds the tools that come
+// and go.
 func (ts *toolset) makeTools(ctx context.Context) error {
 	if ts.made == nil {
 		made, err := ts.rt.o.Toolbox.Tools(ctx, ts.head.Info())
@@ -34,14 +35,14 @@ func (ts *toolset) makeTools(ctx context.Context) error {
 		ts.tools = ts.made
 		return nil
 	}
-	// Tools of plugins come first, because the first tool of a name counts: they replace Pillion's own. The slice of over is clipped, so
-	// that append copies it.
+	// Tools of plugins come first, because the first tool of a name counts: they replace Pillion's own. over is clipped, so that append
+	// copies it.
 	ts.tools = append(append(over[:len(over):len(over)], ts.made...), more...)
 	return nil
 }
 
-// offerOptions says which tools the model is offered. A tool that the rules deny is not offered at all: a model that sees a tool calls
-// it.
+// offerOptions returns which tools the model is offered. A tool that the rules deny is not offered at all: a model calls the tools that it
+// sees.
 func (ts *toolset) offerOptions(a Agent, model string) tools.OfferOptions {
 	cwd := ts.head.Info().Cwd
 	o := tools.OfferOptions{
@@ -49,7 +50,7 @@ func (ts *toolset) offerOptions(a Agent, model string) tools.OfferOptions {
 		HasQuestioner: ts.rt.o.Questions != nil, HasSpawner: ts.of.depth() < ts.rt.maxDepth(cwd),
 	}
 	switch {
-	case ts.of.depth() > 0: // plan and mode belong to the session that it works for
+	case ts.of.depth() > 0: // the plan and the mode belong to the parent session
 		o.Without = []string{"todowrite", "todoread", "plan_enter", "plan_exit"}
 	case a.Name == PlanAgent:
 		o.Without = []string{"plan_enter"}

@@ -13,28 +13,28 @@ import (
 	"github.com/pillion-dev/pillion/tools"
 )
 
-// turn is one prompt on its way through the loop. Only the session's runner uses it, so it needs no lock; rejected is set by calls, which
-// run in goroutines of their own.
+// turn is one prompt in the loop. Only the session's runner uses it, so it has no lock; rejected is also set by calls, which run in
+// goroutines of their own.
 type turn struct {
 	s      *Session
 	system []string
-	agent  string // the agent that system was made for; another one gets a new prompt
+	agent  string // the agent for which system was made; another agent needs another prompt
 	loop   loopWatch
 	end    TurnData
-	step   int  // counts from 1; a request that is repeated after a compaction is the same step
-	cut    int  // steps in a row that the output limit cut inside a call
+	step   int  // counts from 1; a step that is repeated after a compaction counts once
+	cut    int  // answers in a row that were cut at the output limit
 	empty  int  // empty answers in a row
 	drafts int  // how often the turn's draft was sent back to the model
-	shrunk bool // a request was too long and the conversation was compacted for it; a second refusal ends the turn
-	kept   int  // how often Extensions.Stop kept it going
-	guess  int  // estimated tokens of context, where the provider does not count
+	shrunk bool // the conversation was compacted because a request was too long; a second refusal ends the turn
+	kept   int  // how often Extensions.Stop has continued the turn
+	guess  int  // estimated tokens of context, where the provider reports none
 	limits Limits
 
-	// rejected: the person rejected a call without a message. Calls that have not run do not run, and the turn ends.
+	// rejected means that the person rejected a call without a message: calls that have not begun do not run, and the turn ends.
 	rejected atomic.Bool
 }
 
-// setup is what one step runs with. It is made again for each step, because the person may change agent, model and settings while a turn
+// setup is the configuration of one step. Each step makes a new one, because the person may change agent, model and settings while a turn
 // runs.
 type setup struct {
 	info    SessionInfo
@@ -42,19 +42,19 @@ type setup struct {
 	model   provider.Model
 	via     provider.Provider
 	offered []tools.Tool
-	within  tools.OfferOptions // by which offered was chosen; find asks it about a tool that came later
+	within  tools.OfferOptions // the options that chose offered; find applies them to a tool that was left out
 	specs   []provider.ToolSpec
 
 	compaction CompactionOptions
 }
 
-// turn runs a prompt to its end and returns it as TurnData; everything on the way is an event. A prompt that an extension refuses becomes
-// no part of the conversation.
+// turn runs a prompt to its end and returns the end; everything before that is an event. A prompt that an extension refuses does not enter
+// the conversation.
 func (s *Session) turn(ctx context.Context, p Prompt) TurnData {
 	if p.MessageID == "" {
 		p.MessageID = newID("msg_")
 	}
-	// An agent or model of this prompt only is lent to the head, so that approvals, rules and tools see it too.
+	// An agent or model for this prompt only is lent to the head, so that approvals, rules and tools use it too.
 	if p.Agent != "" || p.Model != "" {
 		l := loan{p.Agent, p.Model}
 		if a, ok := s.rt.agent(s.Info().Cwd, p.Agent); ok && l.model == "" {
@@ -66,7 +66,7 @@ func (s *Session) turn(ctx context.Context, p Prompt) TurnData {
 	var refused error
 	entering := Entering{Session: s.acting(), MessageID: p.MessageID, Parts: p.Parts, Call: s.byHand}
 	if p.Parts, refused = entering.complete(ctx, s.rt, s.began.hear(ctx, s.rt, s.acting(), s.hist.prompts)); refused != nil {
-		// The prompt is in no event, so it is in no later request either: what a hook refused must not reach the model.
+		// No event stores the prompt, so no later request sends it: what a hook refused must not reach the model.
 		s.Notice("warning", refused.Error())
 		end := TurnData{Stop: TurnRefusal, Undone: true, ContextUsed: s.hist.used}
 		s.emit(EventTurn, end)
@@ -87,7 +87,7 @@ func (s *Session) turn(ctx context.Context, p Prompt) TurnData {
 	}
 	s.touch()
 
-	// The span and the steering begin after the prompt is stored: what is steered must come behind the prompt.
+	// Steering begins after the prompt is stored, so that steered messages are behind the prompt.
 	ctx, span := s.spans.turnSpan(ctx, s.acting(), p)
 	t := &turn{s: s, limits: p.Limits}
 	s.steering()
@@ -96,19 +96,19 @@ func (s *Session) turn(ctx context.Context, p Prompt) TurnData {
 	if err != nil {
 		t.end.Error = t.s.mask(err.Error())
 	}
-	// A failure after a cancel is a consequence of it, so the person is shown the cancel and no error.
+	// A failure after a cancel is a consequence of it, so the turn counts as cancelled.
 	if ctx.Err() != nil && stop != TurnEnd {
 		t.end.Stop, t.end.Error = TurnCancelled, ""
 	}
-	if t.end.ContextUsed == 0 && t.guess > 0 { // a server that does not count
+	if t.end.ContextUsed == 0 && t.guess > 0 { // a provider that reports no tokens
 		t.end.ContextUsed, s.hist.usedAt = t.guess, len(s.hist.messages)
 	}
-	// No step was counted: the context is as large as after the turn before.
+	// Without a step the context is as large as after the previous turn.
 	if t.end.ContextUsed == 0 {
 		t.end.ContextUsed = s.hist.used
 	}
 	s.hist.used = t.end.ContextUsed
-	// A cancelled turn may have left background tasks; after a regular end await has waited for all of them.
+	// After a cancel, background tasks may still run; after a regular end await has waited for them.
 	s.tasks.stop()
 	t.end.Diff = s.ChangeRecorder.diffs.take()
 	s.hist.did.add(t.end.Diff)
@@ -120,9 +120,9 @@ func (s *Session) turn(ctx context.Context, p Prompt) TurnData {
 	return t.end
 }
 
-// run takes step after step until the turn is over. It returns an error only with TurnError. The order matters: results of background
-// tasks and the person's messages are added before the conversation is measured, so that makeRoom counts them. The step after the last
-// allowed one is offered no tools, so that the model has to sum up.
+// run makes step after step until the turn is over. It returns an error only with TurnError. The order matters: results of background tasks
+// and the person's messages are added before makeRoom measures the conversation. The step after the last allowed one is offered no tools,
+// so that the model has to sum up.
 func (t *turn) run(ctx context.Context) (StopReason, error) {
 	for {
 		if ctx.Err() != nil {
@@ -134,7 +134,7 @@ func (t *turn) run(ctx context.Context) (StopReason, error) {
 		}
 		t.reportTasks()
 		t.takeSteers()
-		// The system prompt is made once for an agent, since every change of it costs the provider's prompt cache.
+		// The system prompt is made once for each agent, because a change invalidates the provider's prompt cache.
 		if t.system == nil || t.agent != set.agent.Name {
 			t.system, t.agent = t.s.systemPrompt(ctx, set.agent, set.model), set.agent.Name
 		}
@@ -150,12 +150,12 @@ func (t *turn) run(ctx context.Context) (StopReason, error) {
 		if errors.As(err, &refused) && ctx.Err() == nil {
 			span.End()
 			if err = t.shrink(ctx, set, refused); err == nil {
-				// The same step is tried again with the compacted conversation, so it does not count twice.
+				// The step is repeated with the compacted conversation and must not count twice.
 				t.step--
 				continue
 			}
 		}
-		// An error without an answer: nothing was said that could be stored as a step.
+		// There is no answer that could be stored as a step.
 		if err != nil && a == nil {
 			span.End()
 			if ctx.Err() != nil {
@@ -165,23 +165,23 @@ func (t *turn) run(ctx context.Context) (StopReason, error) {
 		}
 		stop, over := t.finish(in, set, a, err)
 		span.End()
-		// The loop guard asked for approval, and no user could give it.
+		// The loop guard asked for approval, but no user is connected.
 		if t.loop.stuck != "" && stop != TurnCancelled {
 			return TurnError, errors.New(t.loop.stuck + " No user could approve that it continues, so the turn ends here")
 		}
-		// The limit is checked between steps only, so a turn may exceed it by one step.
+		// The cost is checked between steps only, so one step may exceed the limit.
 		if spent := t.end.Cost + t.s.tasks.cost(); !over && t.limits.Cost > 0 && spent >= t.limits.Cost {
 			t.s.Notice("warning", fmt.Sprintf("The turn has cost $%.2f, and its limit is $%.2f. Prompt again to continue.", spent, t.limits.Cost))
 			return TurnMaxSteps, nil
 		}
-		// After the last step the turn is over, whatever the model wants: it was asked to sum up.
+		// After the last step the turn is over even if the model called a tool: it was asked to sum up.
 		if last && !over {
 			stop, over = TurnMaxSteps, true
 		}
 		if last && stop == TurnEnd {
 			stop = TurnMaxSteps
 		}
-		// Before a regular end: results of background tasks, then the extensions, may give the model more to do.
+		// Before a regular end, results of background tasks and then the extensions may give the model more to do.
 		if over && !last && stop == TurnEnd && !t.rejected.Load() {
 			if t.await(ctx) {
 				continue
@@ -196,9 +196,9 @@ func (t *turn) run(ctx context.Context) (StopReason, error) {
 		if over && t.finishDraft(ctx, stop, !last) {
 			continue
 		}
-		// stopSteering is false when a message came meanwhile; otherwise the turn accepts no more from here on.
+		// stopSteering is false when a message has arrived; otherwise the turn accepts no more from here on.
 		if over && !last && stop != TurnError && stop != TurnCancelled && !t.s.stopSteering() {
-			continue // words for this turn came meanwhile
+			continue // a message for this turn has arrived
 		}
 		if over {
 			if stop == TurnError {
@@ -209,15 +209,15 @@ func (t *turn) run(ctx context.Context) (StopReason, error) {
 	}
 }
 
-// finishDraft proposes what the turn has done in a draft, and reports whether the turn continues because the draft was sent back to the
-// model. more says that the turn may take another step. A sub-agent works in the draft of the session above it, which proposes the work
+// finishDraft proposes what the turn has done in its draft, and reports whether the turn continues because Drafts.Finish sent text to the
+// model. more means that the turn may take another step. A sub-agent works in the draft of its parent session, which proposes the changes
 // of all.
 func (t *turn) finishDraft(ctx context.Context, stop StopReason, more bool) bool {
 	d := t.s.rt.o.Drafts
 	if d == nil || t.s.of.parent != nil {
 		return false
 	}
-	// An interrupted turn proposes nothing: the draft stays, and the session's next turn continues in it.
+	// An interrupted turn proposes nothing: the draft is kept, and the session's next turn continues in it.
 	if stop == TurnError || stop == TurnCancelled || ctx.Err() != nil {
 		d.Interrupted(t.s)
 		return false
@@ -231,7 +231,7 @@ func (t *turn) finishDraft(ctx context.Context, stop StopReason, more bool) bool
 	return more && stop == TurnEnd && ctx.Err() == nil
 }
 
-// steps is the limit of steps that the agent sets, or DefaultSteps.
+// steps returns the agent's step limit, or DefaultSteps.
 func steps(a Agent) int {
 	if a.Steps > 0 {
 		return a.Steps
@@ -239,7 +239,7 @@ func steps(a Agent) int {
 	return DefaultSteps
 }
 
-// steps is how many steps this turn may take: a limit of the prompt lowers the agent's and never raises it.
+// steps returns how many steps this turn may take: the prompt's limit can lower the agent's, never raise it.
 func (t *turn) steps(a Agent) int {
 	if n := t.limits.Steps; n > 0 {
 		return min(n, steps(a))
@@ -247,8 +247,8 @@ func (t *turn) steps(a Agent) int {
 	return steps(a)
 }
 
-// setup reads the agent, the model and the settings as they are at this moment, and chooses the tools. Its errors are for a person: an
-// unknown agent, no model, a provider without a key.
+// setup reads the present agent, model and settings, and chooses the tools. Its errors are for a person: an unknown agent, no model, a
+// provider without a key.
 func (t *turn) setup(ctx context.Context) (*setup, error) {
 	s := t.s
 	set := &setup{info: s.acting()}
@@ -264,13 +264,13 @@ func (t *turn) setup(ctx context.Context) (*setup, error) {
 	if set.via, set.model, err = s.rt.o.Models.Resolve(ctx, set.info.Cwd, set.info.Model); err != nil {
 		return nil, err
 	}
-	if set.info.Model == "" { // no default could be resolved when the session was made
+	if set.info.Model == "" { // the default model could not be resolved when the session was made
 		s.change(func(i *SessionInfo) { i.Model = set.model.String() })
 	}
 	if err := s.makeTools(ctx); err != nil {
 		return nil, err
 	}
-	// The tools are made before they are chosen: an MCP server may have come or gone since the last step.
+	// The tools are chosen again for each step: an MCP server may have come or gone.
 	set.within = s.offerOptions(set.agent, set.model.ID)
 	set.offered = tools.Offer(s.tools, set.within)
 	if e := s.rt.extensions(set.info.Cwd); e.Define != nil {
@@ -286,8 +286,8 @@ func (t *turn) setup(ctx context.Context) (*setup, error) {
 	return set, nil
 }
 
-// find finds a tool that was left out because there are too many. It does not find what would not be offered for other reasons: in the
-// step without tools, or against the rules.
+// find returns a tool that was left out because there are too many. Tools that are not offered for other reasons stay hidden: in the step
+// without tools, or by the rules.
 func (set *setup) find(s *Session, name string) (tools.Tool, bool) {
 	if len(set.offered) == 0 {
 		return tools.Tool{}, false
@@ -299,11 +299,11 @@ func (set *setup) find(s *Session, name string) (tools.Tool, bool) {
 	return t, true
 }
 
-// finish runs the answer's calls, stores the step and decides whether the turn is over. failed is why the answer is not complete; nil
-// when it is. An empty stop with over false means another step.
+// finish runs the answer's calls, stores the step and decides whether the turn is over. failed says why the answer is incomplete; nil when
+// it is complete. over is false when another step follows.
 func (t *turn) finish(ctx context.Context, set *setup, a *answer, failed error) (stop StopReason, over bool) {
 	t.calls(ctx, set, a, failed)
-	// A message is built only now, because it needs the results of its calls.
+	// The message is built after the calls, because it needs their results.
 	message, results := a.messages(set.model.String(), failed == nil && ctx.Err() == nil)
 	step := StepData{Message: message, Results: results, Usage: a.usage, Cost: provider.Cost(set.model, a.usage), Stop: a.stop}
 	switch {
@@ -316,25 +316,24 @@ func (t *turn) finish(ctx context.Context, set *setup, a *answer, failed error) 
 	t.s.hist.add(step.Message, step.Results)
 	t.end.Steps++
 	t.spend(step)
-	// The provider counts nothing, so the size of the context is estimated.
+	// The provider reports no tokens: estimate the size of the context.
 	if step.Usage == (provider.Usage{}) {
 		t.guess = t.tokens(set)
 	}
 
-	// The order of the cases is the rule: a cancel and a rejection end the turn whatever the model said, and an answer with calls continues
-	// whatever its stop reason is.
-	// An external agent has answered its calls itself, so its turn is over when its answer is.
+	// The order of the cases matters: a cancel or a rejection ends the turn whatever the model said, and an answer with calls continues
+	// whatever its stop reason is. An external agent has handled its calls itself, so its turn is over with its answer.
 	external := isExternal(set.via)
 	answered := len(a.calls) > 0 && !external
 	switch {
 	case ctx.Err() != nil:
 		return TurnCancelled, true
 	case t.rejected.Load() && t.s.steered():
-		return "", false // the person has sent a message, which says how to continue
+		return "", false // the person's message says how to continue
 	case t.rejected.Load():
 		t.s.Notice("info", "The call was rejected, so the turn ends here. Say how to continue.")
 		return TurnEnd, true
-	// The result of the cut call tells the model to send smaller calls; a model that does not learn it is stopped at the third time.
+	// The result of the cut call tells the model to send smaller calls; the turn ends when the third answer in a row is cut.
 	case answered && a.stop == provider.StopMaxTokens && a.cutCalls():
 		if t.cut++; t.cut >= 3 {
 			t.s.Notice("warning", "The model's answers were cut at its output limit three times in a row, in the middle of a call.")
@@ -346,7 +345,7 @@ func (t *turn) finish(ctx context.Context, set *setup, a *answer, failed error) 
 		return "", false
 	case failed != nil:
 		return TurnError, true
-	// Cut in its text: the model is asked to continue. An answer with thought only would be cut in the same way again.
+	// The text was cut: ask the model to continue. An answer of thinking only would be cut in the same way again.
 	case a.stop == provider.StopMaxTokens:
 		if t.cut++; t.cut > maxContinued || a.onlyThought() || len(message.Parts) == 0 {
 			return TurnMaxTokens, true
@@ -356,7 +355,7 @@ func (t *turn) finish(ctx context.Context, set *setup, a *answer, failed error) 
 	case a.stop == provider.StopRefusal:
 		t.s.Notice("warning", "The model declined to answer, or its provider's filter stopped it. Put the request another way, or choose another model.")
 		return TurnRefusal, true
-	// Some models answer tool results with nothing; a second request usually gets an answer.
+	// Some models answer tool results with an empty message; a second request usually succeeds.
 	case !external && (len(message.Parts) == 0 || a.onlyThought()):
 		if t.empty++; t.empty < 2 {
 			return "", false
@@ -369,7 +368,7 @@ func (t *turn) finish(ctx context.Context, set *setup, a *answer, failed error) 
 	return TurnEnd, true
 }
 
-// spend adds a step's tokens and cost to the turn, and notes the size of the context, from which later steps estimate theirs.
+// spend adds a step's tokens and cost to the turn, and records the size of the context, on which later estimates are based.
 func (t *turn) spend(step StepData) {
 	t.end.Usage = sum(t.end.Usage, step.Usage)
 	t.end.Cost += step.Cost
@@ -377,12 +376,12 @@ func (t *turn) spend(step StepData) {
 		t.end.ContextUsed = u.Input + u.CacheRead + u.CacheWrite + u.Output + u.Reasoning
 		h := t.s.hist
 		if h.used, h.usedAt = t.end.ContextUsed, len(h.messages); step.Results != nil && len(step.Results.Parts) > 0 {
-			h.usedAt-- // the request that was counted did not have these results yet
+			h.usedAt-- // the counted request did not include these results
 		}
 	}
 }
 
-// pause waits, or returns false when the turn is cancelled.
+// pause waits for d, or returns false when the turn is cancelled.
 func pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -394,8 +393,8 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// takeSteers adds the messages that the person has sent for this turn to the conversation, and reports whether there were any. It is
-// called between two steps: a provider refuses a message between a call and its result.
+// takeSteers adds the person's messages for this turn to the conversation, and reports whether there were any. Call it only between two
+// steps: a provider refuses a message between a call and its result.
 func (t *turn) takeSteers() (any bool) {
 	jobs := t.s.readSteers()
 	for _, j := range jobs {

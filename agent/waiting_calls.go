@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// waitingCalls are the calls of a session that wait for the person. They count for the sessions above a sub-agent as well, because the
+// waitingCalls are the calls of a session that wait for the person. They also count for the parents of a sub-agent's session, because the
 // person looks at the outermost one.
 type waitingCalls struct {
 	above   *waitingCalls // the parent session's; nil: none
@@ -15,9 +15,9 @@ type waitingCalls struct {
 	calls []string // guarded by mu; replaced, never changed in place
 }
 
-// add notes that a call waits, until remove is called.
+// add marks a call as waiting until remove is called.
 func (w *waitingCalls) add(call string) {
-	// One lock at a time: no session's lock is held while that of its parent is taken.
+	// Hold one lock at a time: no session's lock while its parent's is acquired.
 	for ; w != nil; w = w.above {
 		w.mu.Lock()
 		w.calls = append(slices.Clone(w.calls), call)
@@ -26,7 +26,7 @@ func (w *waitingCalls) add(call string) {
 	}
 }
 
-// remove undoes one add, in this session and in those above it.
+// remove undoes one add, in this session and its parents.
 func (w *waitingCalls) remove(call string) {
 	for ; w != nil; w = w.above {
 		w.mu.Lock()
@@ -38,27 +38,27 @@ func (w *waitingCalls) remove(call string) {
 	}
 }
 
-// list returns the calls that wait at present. The slice is not changed later.
+// list returns the waiting calls. The slice is not changed later.
 func (w *waitingCalls) list() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.calls
 }
 
-// Waiting marks a call outside a turn as waiting for the person, until done.
+// Waiting marks a call outside a turn as waiting for the person until done is called.
 func (w *waitingCalls) Waiting(call string) (done func()) {
 	w.add(call)
 	return func() { w.remove(call) }
 }
 
-// watchers are functions that are called when the state or the queue of a session may have changed.
+// watchers holds functions that are called when the state or the queue of a session may have changed.
 type watchers struct {
 	mu  sync.Mutex
 	all []*func() // guarded by mu; replaced, never changed in place
 }
 
-// Watch calls f whenever Queue or State may have changed. f must not block and must not call Watch; several goroutines may call it at
-// once. After stop no call begins.
+// Watch calls f whenever the results of Queue or State may have changed. f must not block and must not call Watch; it may be called
+// concurrently. After stop returns, no further call begins.
 func (w *watchers) Watch(f func()) (stop func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -70,7 +70,7 @@ func (w *watchers) Watch(f func()) (stop func()) {
 	}
 }
 
-// notify calls the watchers. The caller holds no lock of the session, because watchers read Queue and State.
+// notify calls the watchers. The caller must hold no lock of the session, because watchers call Queue and State.
 func (w *watchers) notify() {
 	w.mu.Lock()
 	all := w.all
