@@ -10,12 +10,12 @@ import (
 	"go.lsp.dev/protocol"
 )
 
-// abilities are what a server can do and what it wants to be told: its answer to initialize and the
-// capabilities that it registered later.
+// abilities holds what a server supports and which notifications it wants: its answer to initialize, and the capabilities that it
+// registered later.
 type abilities struct {
-	root string // relative globs of watched files begin here
+	root string // the folder against which relative globs of watched files are resolved
 
-	// Set by initialize before anything else reads them, and not changed afterwards: no lock needed.
+	// Set by initialize before anything reads them and never changed afterwards, so they need no lock.
 	caps capabilities
 	enc  Encoding
 
@@ -23,8 +23,7 @@ type abilities struct {
 	regs map[string]registration // by registration id
 }
 
-// capabilities are the ServerCapabilities that this package uses. Raw members may be a boolean or an
-// object; see has.
+// capabilities is the part of ServerCapabilities that this package uses. Raw members may be a boolean or an object; see has.
 type capabilities struct {
 	Encoding       string                       `json:"positionEncoding"`
 	Sync           json.RawMessage              `json:"textDocumentSync"`
@@ -44,12 +43,12 @@ type capabilities struct {
 	Format         json.RawMessage              `json:"documentFormattingProvider"`
 	Workspace      workspaceCaps                `json:"workspace"`
 
-	// Read from Sync once, by readSync.
+	// Sync as readSync decoded it.
 	texts syncOptions
 	info  string // name and version, for the log
 }
 
-// has reports a provider: true or an options object.
+// has reports whether a provider member announces support: true, or an options object.
 func has(raw json.RawMessage) bool {
 	return len(raw) > 0 && string(raw) != "false" && string(raw) != "null"
 }
@@ -65,13 +64,12 @@ type registration struct {
 	SyncKind    int    // of didChange
 }
 
-// newAbilities begins with UTF-16, the encoding of servers that announce none.
+// newAbilities starts with UTF-16, the encoding of servers that announce none (LSP, positionEncoding).
 func newAbilities(root string) *abilities {
 	return &abilities{root: root, enc: UTF16, regs: map[string]registration{}}
 }
 
-// register handles client/registerCapability and client/unregisterCapability; the specification spells the
-// member "unregisterations".
+// register handles client/registerCapability and client/unregisterCapability. The specification misspells the member "unregisterations".
 func (a *abilities) register(params json.RawMessage) {
 	var p struct {
 		Registrations []struct {
@@ -84,7 +82,7 @@ func (a *abilities) register(params json.RawMessage) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, r := range p.Registrations {
-		// Options of methods that are not used here are not even decoded: their shape may be anything.
+		// Options of methods that this package does not use are not decoded: they may have any shape.
 		reg := registration{Method: r.Method}
 		if r.Method == protocol.MethodWorkspaceDidChangeWatchedFiles {
 			reg.globs = watchGlobs(a.root, r.RegisterOptions)
@@ -104,7 +102,7 @@ func (a *abilities) register(params json.RawMessage) {
 	}
 }
 
-// registered reports a dynamic registration of a method.
+// registered reports whether the server has registered a method after initialize.
 func (a *abilities) registered(method string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -121,14 +119,14 @@ func (a *abilities) runs(command string) bool {
 	return a.caps.Execute != nil && slices.Contains(a.caps.Execute.Commands, command)
 }
 
-// pulls reports whether the server answers textDocument/diagnostic. Some servers register it long after
-// initialize, so ask again each time.
+// pulls reports whether the server answers textDocument/diagnostic. Some servers register it long after initialize, so callers must not
+// cache the answer.
 func (a *abilities) pulls() bool {
 	return has(a.caps.Diagnostic) || a.registered(protocol.MethodTextDocumentDiagnostic)
 }
 
-// identifiers are the names of the server's sources of pull diagnostics; each must be asked separately. ""
-// is the source without a name.
+// identifiers returns the identifiers of the server's pull diagnostics (DiagnosticOptions.identifier); each must be requested separately.
+// "" is the source without an identifier.
 func (a *abilities) identifiers() []string {
 	var static registration
 	_ = json.Unmarshal(a.caps.Diagnostic, &static)
@@ -143,15 +141,14 @@ func (a *abilities) identifiers() []string {
 			names[r.Identifier] = true
 		}
 	}
-	if len(names) == 0 { // it has unregistered since the caller asked pulls
+	if len(names) == 0 { // it has unregistered since the caller called pulls
 		return []string{""}
 	}
 	return slices.Sorted(maps.Keys(names))
 }
 
-// wishes are the document notifications that the server wants now: those announced and those registered.
-// The document selector of a registration is ignored: a notification too many does no harm, a missing one
-// makes answers wrong.
+// wishes returns the document notifications that the server wants at present: those announced and those registered. It ignores the document
+// selector of a registration: a superfluous notification is harmless, a missing one makes answers wrong.
 func (a *abilities) wishes() syncOptions {
 	w := a.caps.texts
 	a.mu.Lock()
@@ -172,7 +169,7 @@ func (a *abilities) wishes() syncOptions {
 	return w
 }
 
-// wanted are those of the changes on disk that the server registered to watch.
+// wanted returns those changes on disk that the server has registered to watch.
 func (a *abilities) wanted(events []fileEvent) []fileEvent {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -198,7 +195,7 @@ func (r registration) wants(e fileEvent) bool {
 	return false
 }
 
-// operations are the file operations the server announced or registered.
+// operations returns the file operations that the server announced or registered.
 func (a *abilities) operations() fileOperations {
 	ops := a.caps.Workspace.FileOperations
 	a.mu.Lock()
@@ -230,14 +227,14 @@ type syncOptions struct {
 	text   bool // … with the text
 }
 
-// readSync reads textDocumentSync, a number or an object. Small servers forget to announce it and still
-// need the texts: they get everything. A server that says "none" gets nothing.
+// readSync decodes textDocumentSync, a number or an object. Some small servers do not announce it and still need the texts: they get
+// didOpen and full didChange. A server that says "none" gets nothing.
 func readSync(raw json.RawMessage) syncOptions {
 	if !has(raw) {
 		return syncOptions{open: true, change: 1}
 	}
 	var n int
-	// The number is TextDocumentSyncKind; LSP has it stand for open, close and save too.
+	// A number is a TextDocumentSyncKind, and by the specification also implies open, close and save.
 	if json.Unmarshal(raw, &n) == nil {
 		return syncOptions{open: n > 0, change: n, save: n > 0}
 	}
@@ -249,7 +246,7 @@ func readSync(raw json.RawMessage) syncOptions {
 	_ = json.Unmarshal(raw, &o)
 	out := syncOptions{open: o.Change > 0, change: o.Change, save: has(o.Save)}
 	if o.OpenClose != nil {
-		out.open = out.open || *o.OpenClose // a change of a document that was never opened would be ignored
+		out.open = out.open || *o.OpenClose // a server ignores changes of a document that was never opened
 	}
 	var save struct{ IncludeText bool }
 	_ = json.Unmarshal(o.Save, &save)

@@ -12,18 +12,17 @@ import (
 	"go.lsp.dev/protocol"
 )
 
-// ErrUnsupported means that no server for the file can do what was asked; callers fall back to a search in
-// the text.
+// ErrUnsupported means that no server for the file supports the request; callers fall back to a text search.
 var ErrUnsupported = errors.New("not supported")
 
-// CodeActions returns what the servers offer for a range: quick fixes, refactorings, source actions. only
-// filters by kind (a kind includes its sub-kinds), nil takes all. diags are the problems to fix; nil takes
-// those known at the range. It waits 20 s when ctx has no deadline.
+// CodeActions returns the code actions that the servers offer for a range: quick fixes, refactorings, source actions. only filters by kind,
+// including sub-kinds; nil returns all. diags are the problems to fix; nil means those known at the range. Without a deadline in ctx it
+// waits at most 20 s.
 func (q questions) CodeActions(ctx context.Context, path string, r Range, only []string, diags []change.Problem) ([]Action, error) {
 	var out []Action
 	err := q.ask(ctx, path, true, func(k *capabilities) bool { return has(k.CodeAction) }, "code actions", func(ctx context.Context, c *client) error {
-		// Some servers keep their fixes from the last pull: after a check of a proposal those are for a text
-		// that is gone.
+		// Some servers compute fixes from the last pull. After a check of a proposal that pull was about a text that is gone, so pull
+		// again.
 		if c.mode() == byPull && c.ledger.isPulledForProposal(path) {
 			_ = c.pull(ctx, path, byPull)
 		}
@@ -59,13 +58,13 @@ func (q questions) CodeActions(ctx context.Context, path string, r Range, only [
 	return out, err
 }
 
-// rangesTouch reports that two ranges overlap or meet: a quick fix is also offered at the end of a problem.
+// rangesTouch reports whether two ranges overlap or meet: a quick fix is also offered at the end of a problem.
 func rangesTouch(a, b Range) bool {
 	before := func(x, y Position) bool { return x.Line < y.Line || x.Line == y.Line && x.Character < y.Character }
 	return !before(a.End, b.Start) && !before(b.End, a.Start)
 }
 
-// matchesKind applies the filter again, because some servers ignore it.
+// matchesKind filters by kind once more, because some servers ignore CodeActionContext.only.
 func matchesKind(kind string, only []string) bool {
 	if len(only) == 0 {
 		return true
@@ -78,8 +77,8 @@ func matchesKind(kind string, only []string) bool {
 	return false
 }
 
-// ResolveAction returns what an action would change; nothing is written and no command runs. An action
-// that is only a command is an error: what it does is known only when RunAction runs it.
+// ResolveAction returns the edits of an action; nothing is written and no command runs. An action that is only a command is an error: its
+// edits are known only when RunAction runs it.
 func (q questions) ResolveAction(ctx context.Context, a Action) ([]FileEdit, error) {
 	if a.Disabled != "" {
 		return nil, fmt.Errorf("%s: %s", a.Title, a.Disabled)
@@ -104,7 +103,7 @@ func (q questions) ResolveAction(ctx context.Context, a Action) ([]FileEdit, err
 	return edits, err
 }
 
-// resolveAction is an action's edit, or its command when it has no edit.
+// resolveAction returns an action's edit, or its command when it has no edit.
 func (c *client) resolveAction(ctx context.Context, a Action) ([]FileEdit, *lsp.Command, error) {
 	var act lsp.CodeAction
 	if err := json.Unmarshal(a.Raw, &act); err != nil {
@@ -112,7 +111,7 @@ func (c *client) resolveAction(ctx context.Context, a Action) ([]FileEdit, *lsp.
 	}
 	var provider struct{ ResolveProvider bool }
 	_ = json.Unmarshal(c.able.caps.CodeAction, &provider)
-	// An action with a command and no data is complete as it is, so the server is not asked again.
+	// An action with a command and no data is complete, so it need not be resolved.
 	if act.Edit == nil && provider.ResolveProvider && (act.HasData || act.Command == nil) {
 		var full lsp.CodeAction
 		if err := c.call(ctx, protocol.MethodCodeActionResolve, act.Raw, &full); err != nil {
@@ -128,7 +127,7 @@ func (c *client) resolveAction(ctx context.Context, a Action) ([]FileEdit, *lsp.
 		edits, err := c.edits.resolve(*act.Edit)
 		return edits, nil, err
 	case act.Command == nil:
-		// An action without effect is an error, so that the model does not take it for done.
+		// An action without effect is an error, or the model would take the problem for fixed.
 		return nil, nil, fmt.Errorf("%s: the server sent neither an edit nor a command", a.Title)
 	}
 	if act.Command.Title == "" {
@@ -157,7 +156,7 @@ func (q questions) Rename(ctx context.Context, path string, p Position, newName 
 	return edits, err
 }
 
-// Format returns the edits that format a whole file; none when it is formatted already.
+// Format returns the edits that format a whole file; none when the file is already formatted.
 func (q questions) Format(ctx context.Context, path string) ([]FileEdit, error) {
 	var edits []FileEdit
 	err := q.one(ctx, path, func(k *capabilities) bool { return has(k.Format) }, "formatting", func(ctx context.Context, c *client) error {
@@ -173,8 +172,8 @@ func (q questions) Format(ctx context.Context, path string) ([]FileEdit, error) 
 	return edits, err
 }
 
-// indentation is the FormattingOptions of a file, guessed from its first indented line: a server without a
-// configuration of its own would otherwise reindent the whole file.
+// indentation returns a file's FormattingOptions, guessed from its first indented line: a server without a configuration of its own would
+// otherwise reindent the whole file.
 func indentation(text string) map[string]any {
 	size, spaces := 4, true
 	for line := range strings.Lines(text) {
@@ -182,7 +181,7 @@ func indentation(text string) map[string]any {
 			spaces = false
 			break
 		}
-		// One space, or spaces before '*', are those of a block comment.
+		// One space, or spaces before '*', belong to a block comment.
 		if n := len(line) - len(strings.TrimLeft(line, " ")); n > 1 && n <= 8 && strings.TrimSpace(line) != "" && line[n] != '*' {
 			size = n
 			break

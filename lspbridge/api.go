@@ -6,8 +6,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/change"
 )
 
-// Position is a place in a text: Line and Character count from 0, Character in UTF-16 code units, whichever
-// encoding the server negotiated.
+// Position is a place in a text. Line and Character are 0-based; Character counts UTF-16 code units, whatever encoding the server
+// negotiated.
 type Position struct{ Line, Character int }
 
 // Range is half-open: End is the position after its last character.
@@ -19,21 +19,21 @@ type Location struct {
 	Range Range
 }
 
-// FileReport is all problems of one file at one version, from all servers for it.
+// FileReport holds all problems of one file at one version, from all its servers.
 type FileReport struct {
 	Path      string
-	Version   int32 // of the document that the answer is for; 0 when it is not open
+	Version   int32 // of the open document; 0 when it is not open
 	Certainty change.Certainty
 	Reason    string // why it is not Fresh, for a person
 	Items     []change.Problem
 }
 
-// Proposal is the text that a file would have. Delete wins over Text. A rename is two proposals: a Delete of the
-// old name, and a new file whose From is the old name.
+// Proposal is a proposed text of a file. Delete wins over Text. A rename is two proposals: a Delete of the old name, and a new file whose
+// From is the old name.
 type Proposal struct {
 	Path   string
 	Text   string
-	Old    string // the text before, if known: after a write the disk holds the new one already
+	Old    string // the text before the change, if known; after a write it is no longer on disk
 	Delete bool
 	From   string
 }
@@ -58,22 +58,22 @@ type FileEdit struct {
 	Kind    string // "edit", "create", "delete", "rename"
 	Old     string // the text it was computed from
 	New     string
-	Made    bool   // a create, but the server has already written an empty file: remove it first
-	Confirm string // why the server wants the person's approval, whatever the permission rules say; "" when it does not
+	Made    bool   // a create for which the server has already written an empty file, which must be removed first
+	Confirm string // why the server requires approval, whatever the permission rules say; "" when it does not
 }
 
-// Action is a code action. Raw is the item as the server sent it: codeAction/resolve must get it back unchanged.
+// Action is a code action. Raw is the item as the server sent it; codeAction/resolve must send it back unchanged.
 type Action struct {
 	Title       string
 	Kind        string // quickfix, refactor.…, source.organizeImports …
 	IsPreferred bool
 	Disabled    string // why it cannot be used now; "" when it can
-	Server      string // id of the server that offered it, and must carry it out
+	Server      string // id of the server that offered it and must execute it
 	Path        string
 	Raw         json.RawMessage
 }
 
-// Symbol is a declaration. Range is the whole of it, Selection its name; they are equal when the server sends one.
+// Symbol is a declaration. Range is the whole declaration, Selection its name; they are equal when the server sends only one.
 type Symbol struct {
 	Name, Detail, Container string
 	Kind                    int // LSP's SymbolKind
@@ -82,7 +82,7 @@ type Symbol struct {
 	Children                []Symbol
 }
 
-// CallItem is a callable (or, in a type hierarchy, a type) and the places where it calls or is called.
+// CallItem is a function (in a type hierarchy, a type), with the ranges of the calls that connect it to the symbol in question.
 type CallItem struct {
 	Name, Detail     string
 	Kind             int

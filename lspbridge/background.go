@@ -9,16 +9,15 @@ import (
 	"time"
 )
 
-// Servers that only answer are asked again in the background when Options.Diagnostics is set:
-// after the person has typed, after another program has changed files, and when the server asks for a
-// refresh.
+// Servers that do not publish diagnostics by themselves are asked again in the background when Options.Diagnostics is set: after the person
+// has typed, after another program has changed files, and when the server requests a refresh.
 const (
-	refreshDelay   = 300 * time.Millisecond // collects events that follow each other quickly
-	refreshTimeout = 10 * time.Second       // how long one pull may take
+	refreshDelay   = 300 * time.Millisecond // joins events in quick succession to one pull
+	refreshTimeout = 10 * time.Second       // limit for one pull
 )
 
-// Touched tells that the editor's buffer of a file has changed. When problems are followed live, servers
-// that have it open are asked again soon, in the background. It does not block.
+// Touched tells the manager that the editor's buffer of a file has changed. When problems are followed live (Options.Diagnostics), servers
+// that have the file open are soon asked again in the background. It does not block.
 func (m *Manager) Touched(path string) {
 	if m.o.Diagnostics == nil {
 		return
@@ -32,18 +31,17 @@ func (m *Manager) Touched(path string) {
 	}
 }
 
-// backgroundPulls plans pulls that no caller waits for. Every other operation that needs the documents interrupts
-// them.
+// backgroundPulls schedules pulls that no caller waits for. Any other operation that needs the documents interrupts them.
 type backgroundPulls struct {
 	pull     func()
 	followed bool // Options.Diagnostics is set; else nothing is planned
 
 	mu      sync.Mutex      // guards what follows
-	touched map[string]bool // files to update first; nil when nothing is planned
-	cancel  func()          // cancels the pull that is under way; nil without one
+	touched map[string]bool // files to update before the pull; nil when none is planned
+	cancel  func()          // cancels the running pull; nil when none runs
 }
 
-// plan plans a pull for these files and the other open ones, after refreshDelay.
+// plan schedules a pull for these files and the other open ones after refreshDelay.
 func (l *backgroundPulls) plan(paths ...string) {
 	if !l.followed {
 		return
@@ -59,7 +57,7 @@ func (l *backgroundPulls) plan(paths ...string) {
 	}
 }
 
-// begin takes over the planned files; interrupt calls cancel from now on.
+// begin returns the planned files and clears the plan; until end, interrupt calls cancel.
 func (l *backgroundPulls) begin(cancel func()) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -69,21 +67,21 @@ func (l *backgroundPulls) begin(cancel func()) []string {
 	return touched
 }
 
-// end notes that the pull is over: there is nothing left to interrupt.
+// end marks the pull as finished, so that interrupt does nothing.
 func (l *backgroundPulls) end() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.cancel = nil
 }
 
-// forget drops a planned pull that could not get the documents in time.
+// forget drops a planned pull that could not acquire the documents in time.
 func (l *backgroundPulls) forget() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.touched = nil
 }
 
-// interrupt cancels a pull that is under way, so that it releases the documents.
+// interrupt cancels a running pull, so that it releases the documents.
 func (l *backgroundPulls) interrupt() {
 	l.mu.Lock()
 	giveWay := l.cancel
@@ -93,8 +91,7 @@ func (l *backgroundPulls) interrupt() {
 	}
 }
 
-// refreshOpen updates the touched files and asks for the problems of the open ones. When it is interrupted it
-// plans itself again.
+// refreshOpen updates the touched files and requests the problems of the open ones. When it is interrupted it schedules itself again.
 func (c *client) refreshOpen() {
 	ctx, cancel := context.WithTimeout(context.Background(), refreshTimeout)
 	defer cancel()
@@ -104,14 +101,14 @@ func (c *client) refreshOpen() {
 		return
 	}
 	defer release()
-	// Files that were closed meanwhile are of no interest.
+	// Skip files that were closed meanwhile.
 	touched := c.docs.among(c.background.begin(cancel))
 	c.sync(touched)
-	if w := c.mode(); w == byPull || w == byTSServer { // the others speak by themselves
+	if w := c.mode(); w == byPull || w == byTSServer { // in the other modes the server publishes by itself
 		err = c.waitForPulls(ctx, c.docs.among(c.related(touched)), w)
 	}
 	c.background.end()
-	// Interrupted, not out of time: a server that is too slow is asked again only after the next event.
+	// Only after an interruption: a server that was too slow is asked again only at the next event.
 	if errors.Is(ctx.Err(), context.Canceled) && err != nil && !c.dead() {
 		c.background.plan(touched...)
 	}

@@ -2,8 +2,8 @@ package lspbridge
 
 import "sync"
 
-// broadcast wakes all waiters for a change of some state, which has its own lock. A waiter must call next before it reads the
-// state: a change in between then closes the channel that it has, and is not missed.
+// broadcast wakes all waiters for a change of a state that has its own lock. A waiter must call next before it reads the state: a change in
+// between then closes the waiter's channel and is not missed.
 type broadcast struct {
 	mu sync.Mutex
 	ch chan struct{} // closed and replaced by wake; nil without a waiter
@@ -19,7 +19,7 @@ func (b *broadcast) next() <-chan struct{} {
 	return b.ch
 }
 
-// wake wakes all who have called next. Call it after the change, without the lock of the state.
+// wake wakes everyone who has called next. Call it after the change, without holding the state's lock.
 func (b *broadcast) wake() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -5,11 +5,10 @@ import (
 	"slices"
 )
 
-// maxUnsaved limits the unsaved buffers that a server gets without being asked about them: each must be
-// read and sent before every question.
+// maxUnsaved limits how many other unsaved buffers a server is sent: each must be read and sent before every question.
 const maxUnsaved = 50
 
-// buffer is the editor's text of a file; ok is false when the disk counts.
+// buffer returns the editor's text of a file; ok is false when the file on disk counts.
 func (f *fleet) buffer(path string) (string, bool) {
 	if f.o.Buffer == nil {
 		return "", false
@@ -17,7 +16,7 @@ func (f *fleet) buffer(path string) (string, bool) {
 	return f.o.Buffer(path)
 }
 
-// unsaved are the unsaved buffers that this server for this root answers for.
+// unsaved returns the unsaved buffers that belong to this server and root.
 func (f *fleet) unsaved(row Server, root string) []string {
 	if f.o.Unsaved == nil {
 		return nil
@@ -31,8 +30,8 @@ func (f *fleet) unsaved(row Server, root string) []string {
 	return out
 }
 
-// text is what the person sees of a file: the editor's buffer, else the file on disk. ok is false for what
-// is not a regular file, or larger than 16 MiB, which no server reads in a useful time.
+// text returns a file as the person sees it: the editor's buffer, else the file on disk. ok is false for anything but a regular file, and
+// for a file larger than 16 MiB, which no server handles in useful time.
 func (f *fleet) text(path string) (string, bool) {
 	if t, ok := f.buffer(path); ok {
 		return t, true

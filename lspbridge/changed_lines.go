@@ -8,19 +8,18 @@ import (
 	"github.com/pillion-dev/pillion/tools/diff"
 )
 
-// run is a range of lines of a text, counted from 0, both ends included. When lines are only added, it is
-// the two lines that they come between.
+// run is a range of lines, 0-based, both ends included. When lines are only added, it is the two lines between which they were added.
 type run struct {
 	first, last int
 	added       bool
 }
 
-// touches reports that a range has a line in the run.
+// touches reports whether a range shares a line with the run.
 func (r run) touches(s Range) bool { return s.Start.Line <= r.last && r.first <= s.End.Line }
 
-// changedRuns are the lines of old that now replaces or deletes, and the gaps that it fills. Runs are kept
-// apart: an edit of the first and the last line of a file says nothing about the lines between. Lines
-// added before or after everything are in no declaration and left out.
+// changedRuns returns the lines of old that now replaces or deletes, and the gaps into which it inserts. Runs are kept apart: an edit of
+// the first and the last line of a file says nothing about the lines between. Lines added at the very beginning or end are inside no
+// declaration and left out.
 func changedRuns(old, now string) []run {
 	d := diff.Compute(old, now)
 	var out []run
@@ -43,8 +42,8 @@ func lineRemoved(runs []run, line int) bool {
 // module matches the part of an import that names the module.
 var module = regexp.MustCompile(`(?m)['"][^'"]+['"]|^from\s+\S+`)
 
-// lostImports are the names that old imports and now does not import, or imports from another module. A
-// declaration that uses such a name changes its meaning although its own lines stay the same.
+// lostImports returns the names that old imports and now does not, or imports from another module. A declaration that uses such a name
+// changes its meaning although its own lines stay the same.
 func lostImports(path, old, now string, runs []run) map[string]bool {
 	kind := inferenceFamily(path)
 	if kind != "ts" && kind != "py" {
@@ -68,7 +67,7 @@ func lostImports(path, old, now string, runs []run) map[string]bool {
 	for line := range strings.Lines(old) {
 		had[line] = true
 	}
-	// fresh is what the change adds: a name that it imports again from the same module is not lost.
+	// fresh holds the added lines: a name that they import from the same module is not lost.
 	var fresh strings.Builder
 	for line := range strings.Lines(now) {
 		if !had[line] {
@@ -88,7 +87,7 @@ func lostImports(path, old, now string, runs []run) map[string]bool {
 	return out
 }
 
-// words are the identifiers in a text, without keywords.
+// words returns the identifiers in a text, without keywords.
 func words(text string) map[string]bool {
 	out := map[string]bool{}
 	for _, w := range identifier.FindAllString(text, -1) {
@@ -99,8 +98,8 @@ func words(text string) map[string]bool {
 	return out
 }
 
-// signatureMentions reports whether the signature of a declaration mentions one of the names. For other declarations
-// than functions all lines count.
+// signatureMentions reports whether the signature of a declaration mentions one of the names. For declarations other than functions all
+// lines count.
 func signatureMentions(path, text string, s Symbol, names map[string]bool) bool {
 	last := s.Range.End.Line
 	if s.Kind == kindFunction {

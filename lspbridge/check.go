@@ -13,11 +13,11 @@ import (
 	"github.com/pillion-dev/pillion/tools/change"
 )
 
-// defaultBudget is how long an edit waits for the servers when its context has no deadline. A person waits
-// for the edit: late answers arrive by Options.Diagnostics.
+// defaultBudget is how long an edit waits for the servers when its context has no deadline. A person waits for the edit; later answers
+// arrive through Options.Diagnostics.
 const defaultBudget = 1500 * time.Millisecond
 
-// budget gives a context without a deadline the default one.
+// budget adds defaultBudget to a context without a deadline.
 func budget(ctx context.Context) (context.Context, context.CancelFunc) {
 	if _, ok := ctx.Deadline(); ok {
 		return context.WithCancel(ctx)
@@ -25,16 +25,15 @@ func budget(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, defaultBudget)
 }
 
-// verdicts are what the servers say of texts: of a proposal, of what was written, of the project as it is.
+// verdicts asks the servers about texts: of a proposal, of written files, of the project as it is.
 type verdicts struct {
 	*fleet
 	newFiles newFiles
 }
 
-// Check gives the verdict on a proposal. Each server gets the proposed texts in its open documents, its
-// problems are compared with those before, and the documents are put back in every case. The disk is not
-// touched. It returns within ctx's deadline (1.5 s without one); a server that has not answered by then
-// makes the verdict Pending.
+// Check returns the verdict on a proposal. Each server gets the proposed texts in its open documents, its problems are compared with those
+// before, and the documents are restored in every case. The disk is not touched. It returns within ctx's deadline (1.5 s without one); a
+// server that has not answered by then makes the verdict Pending.
 func (v *verdicts) Check(ctx context.Context, files []Proposal) Delta {
 	ctx, cancel := budget(ctx)
 	defer cancel()
@@ -44,9 +43,8 @@ func (v *verdicts) Check(ctx context.Context, files []Proposal) Delta {
 	return v.askServers(ctx, files, func(ctx context.Context, c *client, files []Proposal) serverVerdict { return c.check(ctx, files) })
 }
 
-// Changed tells the servers what has been written, and waits for the problems of exactly those texts. The
-// verdict is against what was known before the write; Files has all problems of the written files.
-// Deadlines are as for Check.
+// Changed tells the servers what was written, and waits for the problems of exactly those texts. The verdict compares them with what was
+// known before the write; Files has all problems of the written files. Deadlines are as for Check.
 func (v *verdicts) Changed(ctx context.Context, files []Proposal) Delta {
 	ctx, cancel := budget(ctx)
 	defer cancel()
@@ -57,7 +55,7 @@ func (v *verdicts) Changed(ctx context.Context, files []Proposal) Delta {
 	w := v.watcher
 	v.mu.Unlock()
 	if w != nil {
-		// Otherwise the watcher would report our own write to the servers a second time.
+		// Else the watcher would report Pillion's own write to the servers a second time.
 		w.noteOwnWrite(files)
 	}
 	d := v.askServers(ctx, files, func(ctx context.Context, c *client, files []Proposal) serverVerdict {
@@ -66,17 +64,17 @@ func (v *verdicts) Changed(ctx context.Context, files []Proposal) Delta {
 	return d
 }
 
-// newFiles are the proposed files that were not on disk when they were checked. After the write that cannot be seen any
-// more, and the servers must be told "created", not "changed".
+// newFiles are the proposed files that did not exist when they were checked. After the write this cannot be seen any more, but the servers
+// must be told "created" instead of "changed".
 type newFiles struct {
 	mu    sync.Mutex
 	paths map[string]bool // guarded by mu
 }
 
-// maxNewFiles limits proposals that were never written; then all are forgotten, and a server is told "changed".
+// maxNewFiles bounds the memory for proposals that were never written. Beyond it all are forgotten, and a server is told "changed".
 const maxNewFiles = 10_000
 
-// note remembers which of the proposed files do not exist.
+// note records which of the proposed files do not exist.
 func (n *newFiles) note(files []Proposal) {
 	for _, f := range files {
 		if _, err := os.Lstat(f.Path); errors.Is(err, os.ErrNotExist) && !f.Delete {
@@ -90,7 +88,7 @@ func (n *newFiles) note(files []Proposal) {
 	}
 }
 
-// take reports which of the written files were new, and forgets them.
+// take returns which of the written files were new, and forgets them.
 func (n *newFiles) take(files []Proposal) map[string]bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -102,10 +100,10 @@ func (n *newFiles) take(files []Proposal) map[string]bool {
 	return created
 }
 
-// askServers asks all servers for the files concurrently and merges their answers.
+// askServers asks the servers of the files concurrently and merges their answers.
 func (v *verdicts) askServers(ctx context.Context, files []Proposal, ask func(context.Context, *client, []Proposal) serverVerdict) Delta {
 	v.flushIfBusy(ctx)
-	// A server gets all its files in one question: they may depend on each other.
+	// A server gets all its files in one question, because they may depend on each other.
 	groups := map[*slot][]Proposal{}
 	var order []*slot
 	for _, f := range files {
@@ -124,15 +122,15 @@ func (v *verdicts) askServers(ctx context.Context, files []Proposal, ask func(co
 	for i, s := range order {
 		// Concurrently: the slowest server decides, not the sum.
 		wg.Go(func() {
-			// The verdict of the first run is dropped then: its documents are gone.
-			for range 2 { // a server that dies meanwhile gets a second chance
+			// After a crash the verdict of the first run is dropped: its documents are gone.
+			for range 2 { // after a crash the restarted server is asked once more
 				c, err := s.get(ctx)
 				if err != nil {
 					parts[i] = serverVerdict{state: failState(err), reason: err.Error()}
 					return
 				}
 				if parts[i] = ask(ctx, c, groups[s]); parts[i].state != change.Pending || !c.dead() {
-					return // a server that ends after its answer does not make the answer wrong
+					return // the answer is valid even if the server ends after it
 				}
 			}
 		})
@@ -141,7 +139,7 @@ func (v *verdicts) askServers(ctx context.Context, files []Proposal, ask func(co
 	return merge(files, order, parts)
 }
 
-// kinds names the files without a server by extension, for the reason of a verdict.
+// kinds lists the kinds of files that have no server, by extension, for the reason of a verdict.
 func kinds(files []Proposal) string {
 	var out []string
 	for _, f := range files {
@@ -156,7 +154,7 @@ func kinds(files []Proposal) string {
 	return strings.Join(out, ", ")
 }
 
-// failState is the certainty when a server gave no answer: pending when it may still come.
+// failState returns the certainty after a server gave no answer: Pending when the answer may still come.
 func failState(err error) change.Certainty {
 	var gone unavailable
 	if errors.As(err, &gone) || errors.Is(err, errMute) {
@@ -165,15 +163,15 @@ func failState(err error) change.Certainty {
 	return change.Pending
 }
 
-// merge combines the answers: the verdict is as certain as the least certain server. A server that is not
-// available makes it partial, and unavailable only when all are.
+// merge combines the servers' answers. The verdict is as certain as the least certain of them. A server that is unavailable makes it
+// Partial; it is Unavailable only when all are.
 func merge(files []Proposal, order []*slot, parts []serverVerdict) Delta {
 	d := Delta{Verdict: change.Verdict{Certainty: change.Fresh}}
 	var reasons, silent []string
 	missing := 0
 	for i, p := range parts {
 		if p.state == change.Unavailable && (order[i].spec.Extra || p.mute) {
-			missing++ // a linter that is not installed, or a server that has only names: the others' answer is complete without it
+			missing++ // a linter that is not installed, or a server without diagnostics: the others' answers are complete without it
 			if p.mute {
 				silent = append(silent, p.reason)
 			}
@@ -201,7 +199,7 @@ func merge(files []Proposal, order []*slot, parts []serverVerdict) Delta {
 	d.Introduced, d.Fixed = unique(d.Introduced), unique(d.Fixed)
 	for _, f := range files {
 		r := FileReport{Path: f.Path, Certainty: d.Certainty, Reason: d.Reason}
-		// Two servers may report the same problem of a file; unique keeps one of them.
+		// Two servers may report the same problem; unique keeps one.
 		for _, p := range parts {
 			r.Items = append(r.Items, p.files[f.Path].items()...)
 			r.Version = max(r.Version, p.versions[f.Path])
@@ -212,8 +210,8 @@ func merge(files []Proposal, order []*slot, parts []serverVerdict) Delta {
 	return d
 }
 
-// Busy says what the servers for some files are doing instead of answering: starting, loading, indexing.
-// It is "" when no server says so. It does not wait.
+// Busy returns what the servers for some files are doing instead of answering: starting, loading, indexing. It is "" when no server says
+// so. It does not block.
 func (v *verdicts) Busy(files []Proposal) string {
 	var out []string
 	seen := map[*slot]bool{}
@@ -228,7 +226,7 @@ func (v *verdicts) Busy(files []Proposal) string {
 	return strings.Join(out, "; ")
 }
 
-// busy is what the server is doing; "" when it does not say.
+// busy returns what the server is doing; "" when it does not say.
 func (s *slot) busy() string {
 	s.mu.Lock()
 	state, c := s.state, s.cur

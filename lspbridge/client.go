@@ -16,9 +16,9 @@ import (
 	"go.lsp.dev/protocol"
 )
 
-// client is one run of one server; a restart makes a new one. Each part keeps its state under a lock of
-// its own, and no part calls another one while it holds it. The exception is documents: it counts and
-// queues what it sends while locked, so that document versions and the wire have the same order.
+// client is one run of one server; a restart makes another client. Each part guards its state with its own lock, and no part calls another
+// while holding it. The exception is documents: it counts and queues its notifications under its lock, so that document versions and
+// messages are in the same order.
 type client struct {
 	connection
 	diagnostics // its spec, documents and ledger are the client's
@@ -27,31 +27,30 @@ type client struct {
 
 	dependents *dependents      // finds the files that a change of another file affects
 	background *backgroundPulls // files to ask about again in the background
-	disk       *diskQueue       // changes on disk that the server must still be told of
-	commands   *commandRun      // the command that we have asked the server to run
+	disk       *diskQueue       // changes on disk that the server has not been told yet
+	commands   *commandRun      // the workspace/executeCommand that is running
 	exclusive  *exclusive       // who may change documents
 	edits      *editResolver    // what the server's edits change
 
-	objects    bool        // answer {} instead of null for a section without settings, because the run before ended after a null
-	noSettings atomic.Bool // the server has asked for a section without settings
+	objects    bool        // answer {} instead of null for a settings section without a value, because the previous run crashed after a null
+	noSettings atomic.Bool // the server has requested a settings section without a value
 }
 
-// host is what a client needs of its manager. It keeps clients testable without one.
+// host is the part of the manager that a client calls; tests use clients without a manager.
 type host struct {
-	text    func(path string) (string, bool)     // what the person sees: the editor's buffer, else the disk
+	text    func(path string) (string, bool)     // the text that the person sees: the editor's buffer, else the disk
 	buffer  func(path string) (string, bool)     // only the editor's buffer
 	unsaved func(s Server, root string) []string // files of this server whose buffer differs from the disk
-	// apply takes an edit that the server sent without being asked.
+	// apply handles a workspace/applyEdit that no command of Pillion's caused.
 	apply func(ctx context.Context, label string, edit lsp.WorkspaceEdit, c *client) error
 	// tsserver forwards a request of another server (Vue) to the TypeScript server of the same project; nil
 	// when there is none.
 	tsserver func(ctx context.Context, root, command string, args json.RawMessage) json.RawMessage
-	notice   func(server, text string) // reports something to the person, once
-	changed  func(paths []string)      // problems changed outside a proposal; nil without a listener
+	notice   func(server, text string) // shows the person a text, once
+	changed  func(paths []string)      // called when problems have changed outside a proposal; nil without Options.Diagnostics
 }
 
-// newClient makes a client that is not connected yet. h must be complete before connect: messages arrive
-// at once.
+// newClient makes a client that is not connected yet. h must be complete before connect, because messages arrive at once.
 func newClient(spec Server, root string, h host, log *slog.Logger) *client {
 	c := &client{connection: connection{id: spec.ID, log: log, notice: h.notice, gone: make(chan struct{})},
 		root: root, host: h}
@@ -70,14 +69,13 @@ func newClient(spec Server, root string, h host, log *slog.Logger) *client {
 	return c
 }
 
-// initialize performs the LSP handshake: initialize, initialized, and the settings. Before it returns
-// nothing else may be sent. It sets the capabilities and the encoding, which never change afterwards and
-// so need no lock.
+// initialize performs the LSP handshake: initialize, initialized, and the settings. Nothing else may be sent before it returns. It sets the
+// capabilities and the encoding, which never change afterwards and so need no lock.
 func (c *client) initialize(ctx context.Context) error {
 	folder := []map[string]any{{"uri": pathURI(c.root), "name": filepath.Base(c.root)}}
 	params := map[string]any{
-		// processId lets a server end itself once this process is gone. rootUri and rootPath are deprecated; older servers read
-		// nothing else (LSP, InitializeParams).
+		// With processId a server can exit when this process is gone. rootUri and rootPath are deprecated, but older servers read nothing
+		// else (LSP, InitializeParams).
 		"processId": os.Getpid(), "clientInfo": map[string]string{"name": "pillion"}, "locale": "en",
 		"rootUri": pathURI(c.root), "rootPath": c.root, "workspaceFolders": folder,
 		"capabilities": json.RawMessage(clientCapabilities), "trace": "off",
@@ -89,7 +87,7 @@ func (c *client) initialize(ctx context.Context) error {
 		Capabilities capabilities                   `json:"capabilities"`
 		ServerInfo   struct{ Name, Version string } `json:"serverInfo"`
 	}
-	var odd *json.UnmarshalTypeError // one member of the wrong type says nothing of the others, which have been read
+	var odd *json.UnmarshalTypeError // one member of the wrong type does not invalidate the others, which are decoded
 	if err := c.call(ctx, protocol.MethodInitialize, params, &answer); errors.As(err, &odd) && strings.HasPrefix(odd.Field, "capabilities.") {
 		c.log.Warn("odd capabilities", "server", c.id, "err", err)
 	} else if err != nil {
@@ -99,7 +97,7 @@ func (c *client) initialize(ctx context.Context) error {
 	caps.texts = readSync(caps.Sync)
 	caps.info = answer.ServerInfo.Name + " " + answer.ServerInfo.Version
 	c.able.caps = caps
-	// UTF-16 stays where the server announces nothing, or an encoding that was not offered.
+	// The encoding stays UTF-16 when the server announces none, or one that was not offered.
 	switch e := Encoding(caps.Encoding); e {
 	case UTF8, UTF16, UTF32:
 		c.able.enc = e
@@ -110,18 +108,17 @@ func (c *client) initialize(ctx context.Context) error {
 	if err := c.notify(protocol.MethodInitialized, map[string]any{}); err != nil {
 		return err
 	}
-	if c.spec.Settings != "" && !c.spec.Quirks.EndMarker { // gopls has them from initialize, and would diagnose everything again
+	if c.spec.Settings != "" && !c.spec.Quirks.EndMarker { // gopls has them from initialize, and would diagnose everything a second time
 		_ = c.notify(protocol.MethodWorkspaceDidChangeConfiguration, map[string]any{"settings": json.RawMessage(c.spec.Settings)})
 	}
 	c.changed.wake()
 	return nil
 }
 
-// busy implements patient.
+// busy implements liveness.
 func (d *diagnostics) busy() bool { return d.progress.loading() != "" }
 
-// probe implements patient: a question about the document used last, which a server that works answers
-// quickly.
+// probe implements liveness: a request about the document used last, which a working server answers quickly.
 func (c *client) probe() (method string, params any) {
 	open := c.docs.paths()
 	if len(open) == 0 {
@@ -138,8 +135,8 @@ func (c *client) probe() (method string, params any) {
 	return "", nil
 }
 
-// sync opens files, or updates them to what the person sees, and closes files that no longer exist. It
-// reports whether anything was sent. The caller holds the lock.
+// sync opens files or updates them to what the person sees, and closes files that no longer exist. It reports whether it sent anything. The
+// caller must have acquired c.exclusive.
 func (c *client) sync(paths []string) (told bool) {
 	for _, p := range paths {
 		text, buffered := c.host.buffer(p)
@@ -159,8 +156,8 @@ func (c *client) sync(paths []string) (told bool) {
 	return told
 }
 
-// withBuffers is paths and the other files whose unsaved text the server must know before its answer about
-// them is right: those with unsaved buffers, and those whose buffer was discarded since.
+// withBuffers returns paths and the other files whose text the server must know before its answers are right: those with unsaved buffers,
+// and those whose buffer was discarded since.
 func (c *client) withBuffers(paths []string) []string {
 	out := slices.Clone(paths)
 	add := func(p string) {
@@ -180,12 +177,11 @@ func (c *client) withBuffers(paths []string) []string {
 	return out
 }
 
-// readsDisk reports a server that accepts no texts: it sees written files, and nothing that is only
-// proposed.
+// readsDisk reports whether the server accepts no texts: it sees written files, but no proposal.
 func (c *client) readsDisk() bool { return !c.able.wishes().open }
 
-// clientCapabilities are the ClientCapabilities of initialize. Announce nothing that handlers.go or
-// edit.go does not honour: servers then send it, and the answer would be lost or an edit applied wrongly.
+// clientCapabilities are the ClientCapabilities of initialize. Announce only what handlers.go and edit.go implement: servers use what is
+// announced, and a request would go unanswered or an edit be applied wrongly.
 const clientCapabilities = `{
 "general":{"positionEncodings":["utf-16","utf-8","utf-32"],"staleRequestSupport":{"cancel":true,"retryOnContentModified":["textDocument/diagnostic"]},"markdown":{"parser":"marked"}},
 "window":{"workDoneProgress":true,"showMessage":{"messageActionItem":{"additionalPropertiesSupport":false}},"showDocument":{"support":false}},

@@ -17,40 +17,39 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 )
 
-// maxMessage is the size limit of one message of a server, in bytes. Workspace symbols of a large project
-// take tens of megabytes.
+// maxMessage limits one message of a server, in bytes. The workspace symbols of a large project take tens of megabytes.
 const maxMessage = 64 << 20
 
-// errGone means that the connection to the server has ended: by a crash, or because we stopped it.
+// errGone means that the connection to the server has ended: the server crashed or was stopped.
 var errGone = errors.New("the language server stopped")
 
-// connection is the line to one run of a server: the wire, the process, and whether the server still
-// answers. It knows nothing of documents or diagnostics.
+// connection is the connection to one run of a server: the stream, the process, and whether the server still answers. It knows nothing of
+// documents or diagnostics.
 type connection struct {
 	id       string // of the server in the table
 	log      *slog.Logger
-	notice   func(server, text string) // reports something to the person, once
+	notice   func(server, text string) // shows the person a text, once
 	liveness liveness
 	peer     *rpc.Peer
 	proc     *process      // nil for a server over pipes
 	gone     chan struct{} // closed when the connection has ended
-	changed  broadcast     // woken by everything that may end a wait
+	changed  broadcast     // woken by every change that may end a wait
 
 	health health
 }
 
-// liveness is asked before a silent server is taken for frozen.
+// liveness tells whether a silent server is really frozen.
 type liveness interface {
-	// busy reports that the server has announced long work by progress: its silence has a reason.
+	// busy reports whether the server has announced long work by progress, which explains its silence.
 	busy() bool
-	// probe is a request that a working server answers at once; method is "" when there is none.
+	// probe returns a request that a working server answers at once; method is "" when there is none.
 	probe() (method string, params any)
 }
 
-// connect starts to talk over a server's output and input, and owns both from then on. handle may be
-// called before connect returns.
+// connect starts reading messages from r and writing messages to w, and owns both from then on. handle may be called before connect
+// returns.
 func (c *connection) connect(r io.ReadCloser, w io.WriteCloser, handle rpc.Handler) {
-	out := rpc.NewOutbox(w, rpc.OutboxOptions{}) // never blocks its writers, so a server that stopped reading blocks no caller
+	out := rpc.NewOutbox(w, rpc.OutboxOptions{}) // never blocks its callers, even when the server has stopped reading
 	stream := rpc.NewHeaderStream(r, out, rpc.StreamOptions{MaxMessage: maxMessage, OnBad: c.handleGarbage, Trace: c.traced})
 	c.peer = rpc.NewPeer(stream, rpc.PeerOptions{Handler: handle, Codec: rpc.LSP, Cancel: rpc.CancelLSP,
 		Log: func(err error) { c.log.Warn("server message", "server", c.id, "err", err) }})
@@ -61,21 +60,21 @@ func (c *connection) connect(r io.ReadCloser, w io.WriteCloser, handle rpc.Handl
 	}()
 }
 
-// traced sees every frame: any message from the server proves that it is alive.
+// traced is called with every frame: any message from the server proves that it is alive.
 func (c *connection) traced(direction byte, _ []byte) {
 	if direction == '<' {
 		c.health.markAlive()
 	}
 }
 
-// await waits until cond is true. It returns errGone when the connection ends first, or ctx's error. cond
-// takes the locks that it needs; every change of what cond reads must be followed by c.changed.wake.
+// await blocks until cond is true. It returns errGone when the connection ends first, or ctx's error. cond acquires the locks that it
+// needs; every change of what cond reads must be followed by c.changed.wake.
 func (c *connection) await(ctx context.Context, cond func() bool) error {
 	for {
-		if c.dead() { // what it said before its end answers nothing
+		if c.dead() { // what it sent before its end does not count
 			return errGone
 		}
-		next := c.changed.next() // before cond: a change during cond closes this channel
+		next := c.changed.next() // before cond, so that a change during cond closes this channel
 		if cond() {
 			return nil
 		}
@@ -99,15 +98,14 @@ func (c *connection) dead() bool {
 	}
 }
 
-// call sends a request and decodes the answer into result; nil discards it. It decodes with encoding/json,
-// which accepts more than the protocol library. It returns errGone when the connection has ended, and
-// another error when the answer has the wrong shape.
+// call sends a request and decodes the answer into result; nil discards it. It decodes with encoding/json, which is more lenient than the
+// protocol library. It returns errGone when the connection has ended, and another error when the answer has the wrong shape.
 func (c *connection) call(ctx context.Context, method string, params, result any) error {
 	p, err := json.Marshal(params)
 	if err != nil {
 		return err
 	}
-	// Without parameters the member is left out: params is an object or an array, never null (JSON-RPC 2.0, section 4.2).
+	// Omit the member without parameters: params is an object or an array, never null (JSON-RPC 2.0, section 4.2).
 	if params == nil {
 		p = nil
 	}
@@ -123,7 +121,7 @@ func (c *connection) call(ctx context.Context, method string, params, result any
 	done(err)
 	if err != nil {
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, jsonrpc2.ErrClientClosing) {
-			select { // the peer notices the end before gone is closed: without this wait the next question would go to the same dead run
+			select { // the peer notices the end before gone is closed; without this wait the next request would go to the same dead run
 			case <-c.gone:
 			case <-ctx.Done():
 			}
@@ -136,7 +134,7 @@ func (c *connection) call(ctx context.Context, method string, params, result any
 	if result == nil {
 		return nil
 	}
-	// Answers that have several shapes are decoded by the caller.
+	// Callers decode answers with several possible shapes themselves.
 	if r, ok := result.(*json.RawMessage); ok {
 		*r = raw
 		return nil
@@ -150,7 +148,7 @@ func (c *connection) call(ctx context.Context, method string, params, result any
 	return nil
 }
 
-// notify queues a notification. It never waits for the server.
+// notify queues a notification. It never blocks on the server.
 func (c *connection) notify(method string, params any) error {
 	p, err := json.Marshal(params)
 	if err != nil {
@@ -165,8 +163,7 @@ const (
 	exitWait     = 500 * time.Millisecond
 )
 
-// stop ends the server as LSP demands (shutdown, then exit), and kills its process group when it does not
-// go.
+// stop ends the server as LSP requires (shutdown, then exit), and kills its process group if it does not exit.
 func (c *connection) stop(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, shutdownWait)
 	defer cancel()
@@ -195,35 +192,34 @@ func (c *connection) stop(ctx context.Context) {
 	_ = c.peer.Close()
 }
 
-// Silence. A server that was asked something and sends nothing at all for silenceLimit is probed. When it
-// does not answer the probe either it is frozen: edits hardly wait for it, the person is told once, and
-// after frozenLimit it is killed, which restarts it.
+// A server that owes an answer and sends nothing at all for silenceLimit is probed. When it does not react to the probe either, it counts
+// as frozen: edits wait for it only frozenWait, the person is told once, and after frozenLimit it is killed and thereby restarted.
 const (
-	silenceLimit  = 10 * time.Second       // asked and silent for so long: it is probed
+	silenceLimit  = 10 * time.Second       // silence before the probe
 	probeTimeout  = 5 * time.Second        // how long the probe waits for any message
-	frozenLimit   = 3 * time.Minute        // frozen for so long: it is killed and restarted
-	frozenWait    = 100 * time.Millisecond // how long an edit waits for a frozen server; not zero, so that one that recovers is noticed
+	frozenLimit   = 3 * time.Minute        // time in the frozen state before the kill
+	frozenWait    = 100 * time.Millisecond // how long an edit waits for a frozen server; not zero, so that a recovery is noticed
 	bannerTimeout = 5 * time.Second        // from the first output that is not a message to the first message
 )
 
-// health is what a connection knows of whether its server is alive.
+// health records whether the server is alive.
 type health struct {
 	mu           sync.Mutex // guards what follows
 	banner       string     // the first output that is not a message
 	alive        bool       // a message has arrived
-	waitingSince time.Time  // since when a caller waits without any message arriving; zero without a waiter, or after a message
+	waitingSince time.Time  // when a caller began to wait with no message since; zero without a waiter or after a message
 	probing      bool       // checkAlive runs
 	frozen       bool
 }
 
-// markAlive notes that a message has arrived. It ends the frozen state.
+// markAlive records that a message has arrived, which ends the frozen state.
 func (h *health) markAlive() {
 	h.mu.Lock()
 	h.alive, h.frozen, h.waitingSince = true, false, time.Time{}
 	h.mu.Unlock()
 }
 
-// garbage is what the program prints instead of messages; "" once it has sent a message.
+// garbage returns what the program printed instead of messages; "" once it has sent a message.
 func (c *connection) garbage() string {
 	c.health.mu.Lock()
 	defer c.health.mu.Unlock()
@@ -233,8 +229,8 @@ func (c *connection) garbage() string {
 	return c.health.banner
 }
 
-// handleGarbage handles output that is not a message. A program that prints but sends no message within bannerTimeout
-// is ended: the configured command is most likely not a language server.
+// handleGarbage handles output that is not a message. A program that prints, but sends no message within bannerTimeout, is killed: the
+// configured command is most likely not a language server.
 func (c *connection) handleGarbage(err error) {
 	c.log.Warn("bad message", "server", c.id, "err", err)
 	c.health.mu.Lock()
@@ -254,7 +250,7 @@ func (c *connection) handleGarbage(err error) {
 	})
 }
 
-// kill kills a run that has gone wrong; the slot then restarts it or turns it off.
+// kill kills a run that has failed; the slot then restarts the server or turns it off.
 func (c *connection) kill() {
 	if c.proc != nil {
 		c.proc.kill()
@@ -262,8 +258,8 @@ func (c *connection) kill() {
 	_ = c.peer.Close()
 }
 
-// boundWait bounds a wait for the server: by the caller's context, and by frozenWait while the server is
-// frozen. The caller must call done with the result of the wait; a failed one may start checkAlive.
+// boundWait limits a wait for the server: to the caller's context, and to frozenWait while the server is frozen. The caller must call done
+// with the result of the wait; a failed wait may start checkAlive.
 func (c *connection) boundWait(ctx context.Context) (wait context.Context, done func(error)) {
 	c.health.mu.Lock()
 	frozen := c.health.frozen
@@ -282,7 +278,7 @@ func (c *connection) boundWait(ctx context.Context) (wait context.Context, done 
 		defer c.health.mu.Unlock()
 		switch {
 		case err == nil:
-			if first { // there was nothing to wait for
+			if first { // the answer was already there
 				c.health.waitingSince = time.Time{}
 			}
 		case c.health.waitingSince.IsZero() || c.health.probing || c.dead():
@@ -293,8 +289,7 @@ func (c *connection) boundWait(ctx context.Context) (wait context.Context, done 
 	}
 }
 
-// checkAlive probes a silent server. A server may have no reason to speak (no diagnostics to publish), so
-// silence alone proves nothing.
+// checkAlive probes a silent server. Silence alone proves nothing: a server may have no diagnostics to publish.
 func (c *connection) checkAlive() {
 	defer func() {
 		c.health.mu.Lock()
@@ -307,7 +302,7 @@ func (c *connection) checkAlive() {
 	method, params := c.liveness.probe()
 	ask := func(wait time.Duration) bool {
 		if method == "" {
-			return true // no request it has announced to answer, so nothing can be concluded
+			return true // it supports no request that could be a probe, so nothing can be concluded
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), wait)
 		defer cancel()
@@ -327,14 +322,14 @@ func (c *connection) checkAlive() {
 	}
 }
 
-// isFrozen reports a server that failed its probe and has sent nothing since.
+// isFrozen reports whether the server has failed its probe and has sent nothing since.
 func (c *connection) isFrozen() bool {
 	c.health.mu.Lock()
 	defer c.health.mu.Unlock()
 	return c.health.frozen
 }
 
-// heardSince reports that a message has arrived since the last wait began.
+// heardSince reports whether a message has arrived since the last wait began.
 func (c *connection) heardSince() bool {
 	c.health.mu.Lock()
 	defer c.health.mu.Unlock()

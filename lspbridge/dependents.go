@@ -17,23 +17,22 @@ import (
 	"go.lsp.dev/protocol"
 )
 
-// Most servers report only the files they are asked about. A renamed function breaks its callers whether
-// they are open or not, so the uses of a changed declaration are looked for, opened and asked about too.
-// The limits keep that within the time an edit may wait.
+// Most servers report only the files that they are asked about. But a renamed function breaks its callers whether they are open or not, so
+// the uses of a changed declaration are searched, opened and asked about too. These limits keep that within the time that an edit may wait.
 const (
 	maxDependents  = 20               // files that are opened because of one proposal
-	maxDeclaration = 8                // changed declarations whose uses are looked for
-	dependentsWait = 10 * time.Second // at most, and never more than a third of the time left; what arrives later still updates the verdict
+	maxDeclaration = 8                // changed declarations whose uses are searched
+	dependentsWait = 10 * time.Second // at most a third of the remaining time either; later answers still update the verdict
 )
 
 // errDependents means that the server did not report the uses of a declaration in time. The text follows a
 // server's name.
 var errDependents = errors.New("did not report in time which other files use the changed declarations")
 
-// uses is what a server knows about a proposal before it is laid over the documents.
+// uses is what a server knows about a proposal before the proposal is laid over the documents.
 type uses struct {
 	files      []string            // other files that use what the proposal changes, the most frequent users first
-	incomplete error               // why there may be more; makes the verdict partial
+	incomplete error               // why there may be more files; makes the verdict partial
 	kept       map[string][]string // by file: declarations that the proposal does not change; see hidden
 }
 
@@ -44,13 +43,13 @@ type dependents struct {
 	includes includes // for a server that compiles each file by itself
 }
 
-// find returns the files that use what a proposal changes. It must run while the documents still have
-// the texts before it: afterwards the server knows only the new names.
+// find returns the files that use what a proposal changes. It must run while the documents still have the texts before the proposal:
+// afterwards the server knows only the new names.
 func (d *dependents) find(ctx context.Context, files []Proposal) (u uses) {
-	if d.mode() == byMarker || !has(d.able.caps.References) || !has(d.able.caps.DocSymbol) { // the first speaks of the whole workspace by itself
+	if d.mode() == byMarker || !has(d.able.caps.References) || !has(d.able.caps.DocSymbol) { // byMarker: the server reports the whole workspace by itself
 		return u
 	}
-	// The check itself needs most of the time.
+	// Most of the time is left to the check itself.
 	wait := dependentsWait
 	if end, ok := ctx.Deadline(); ok {
 		wait = min(wait, time.Until(end)/3)
@@ -97,7 +96,7 @@ func (d *dependents) find(ctx context.Context, files []Proposal) (u uses) {
 			names = append(names, s.Name)
 			wg.Go(func() {
 				params := d.converter().at(f.Path, s.Selection.Start)
-				// Declarations of the same thing elsewhere (a header, an implementation) depend on it as its uses do.
+				// Other declarations of the symbol (in a header, in an implementation) depend on it as its uses do.
 				params["context"] = map[string]bool{"includeDeclaration": true}
 				var found []lsp.Location
 				err := d.call(ctx, protocol.MethodTextDocumentReferences, params, &found)
@@ -119,14 +118,14 @@ func (d *dependents) find(ctx context.Context, files []Proposal) (u uses) {
 	if len(names) > 0 {
 		incomplete = d.indexing()
 	}
-	// clangd: its index is late, so the text decides which files to compile again.
+	// clangd's index lags behind, so the texts decide which files to compile again.
 	if len(names) > 0 && d.spec.Quirks.WantDiagnostics {
 		d.addMentioning(names, own, count)
 		if d.addIncluding(ctx, names, own, count) {
-			incomplete = nil // only files that include a changed file can break, and these are known from the text
+			incomplete = nil // only files that include a changed file can break, and the texts tell which these are
 		}
 	}
-	// The files with the most uses come first, because maxDependents cuts the list.
+	// Files with the most uses come first, because maxDependents cuts the list.
 	out := slices.SortedFunc(maps.Keys(count), func(a, b string) int { return cmp.Or(cmp.Compare(count[b], count[a]), strings.Compare(a, b)) })
 	switch {
 	case failed != nil && ctx.Err() != nil:
@@ -139,13 +138,13 @@ func (d *dependents) find(ctx context.Context, files []Proposal) (u uses) {
 		u.incomplete = fmt.Errorf("reported the uses of %d of the %d changed declarations", maxDeclaration-left, maxDeclaration-left+more)
 	case through != "":
 		u.incomplete = fmt.Errorf("cannot tell which other files use what %q re-exports", through)
-	} // a server that refuses to answer knows no uses
+	} // any other failure: the server knows no uses
 	u.files = out[:min(len(out), maxDependents)]
 	return u
 }
 
-// addMentioning adds the open files that contain one of the names. A server that compiles each file by itself
-// knows the uses only in what it has compiled, which lags behind a change of an included file.
+// addMentioning adds the open files that contain one of the names. A server that compiles each file separately knows only the uses in what
+// it has compiled, which lags behind a change of an included file.
 func (d *dependents) addMentioning(names, own []string, count map[string]int) {
 	for _, path := range d.docs.mentioning(names) {
 		if count[path] == 0 && !slices.Contains(own, path) {
@@ -154,8 +153,8 @@ func (d *dependents) addMentioning(names, own []string, count map[string]int) {
 	}
 }
 
-// indexing is why the server may not know all uses of a symbol yet; nil when it does, or has no index. The
-// text follows the server's name.
+// indexing returns why the server may not know all uses of a symbol yet; nil when it does or has no index. The text follows the server's
+// name.
 func (d *dependents) indexing() error {
 	title := d.spec.Quirks.Index
 	if title == "" {
@@ -172,12 +171,12 @@ func (d *dependents) indexing() error {
 	return nil
 }
 
-// addIncluding adds the files that include the proposal's, and ranks those that contain one of the names
-// first. It reports whether these are all that could be affected.
+// addIncluding adds the files that include the proposal's files, and ranks those that contain one of the names first. It reports whether
+// these are all files that can be affected.
 func (d *dependents) addIncluding(ctx context.Context, names, own []string, count map[string]int) bool {
 	users, complete := d.includes.users(ctx, d.spec, d.root, own)
 	for _, path := range users {
-		if !d.spec.matches(path) { // a list of macros, say: it is compiled where it is included
+		if !d.spec.matches(path) { // such as a list of macros, which is compiled where it is included
 			continue
 		}
 		n := 0
@@ -193,18 +192,17 @@ func (d *dependents) addIncluding(ctx context.Context, names, own []string, coun
 	return complete
 }
 
-// changedDeclarations are the declarations whose visible part an edit of these lines changes: the
-// signature of a function (and its body where the result is inferred from it, see signature), any line of
-// a type, constant or variable. kept are the names of the others.
+// changedDeclarations returns the declarations whose visible part is changed by an edit of these lines: the signature of a function (and
+// its body where the result type is inferred from it; see signature), or any line of a type, constant or variable. kept are the names of
+// the other declarations.
 func (d *dependents) changedDeclarations(ctx context.Context, path, old, now string, runs []run) (out []Symbol, kept []string, err error) {
 	list, err := d.declared(ctx, path)
 	if err != nil {
 		return nil, nil, err
 	}
-	// walk returns those runs that change something of what holds these symbols.
+	// walk adds the changed declarations among list to out. It returns the runs that are also a change of the enclosing declaration. It is
+	// declared first because it calls itself.
 	var walk func(list []Symbol, runs []run) []run
-	// walk adds the changed declarations among list to out, and returns the runs that change the
-	// declaration around them.
 	walk = func(list []Symbol, runs []run) []run {
 		outside := runs
 		for _, s := range list {
@@ -213,7 +211,7 @@ func (d *dependents) changedDeclarations(ctx context.Context, path, old, now str
 				continue
 			}
 			if s.Kind != kindFunction && s.Kind != kindMethod && s.Kind != kindConstructor {
-				// What is inside a function is its own; what else is in a type is the type's.
+				// Lines inside a function belong to it alone; other lines in a type belong to the type.
 				seen := walk(s.Children, mine)
 				if len(seen) > 0 {
 					out = append(out, s)
@@ -241,23 +239,23 @@ func (d *dependents) changedDeclarations(ctx context.Context, path, old, now str
 			kept = append(kept, s.Name)
 		}
 	}
-	// A member of a changed type names its users more exactly than the type does.
+	// Smaller declarations first: a member of a type names its users more exactly than the type does.
 	slices.SortStableFunc(out, func(a, b Symbol) int {
 		return cmp.Compare(a.Range.End.Line-a.Range.Start.Line, b.Range.End.Line-b.Range.Start.Line)
 	})
 	return append(out, reexports(path, old, runs, list)...), kept, nil
 }
 
-// inferredFrom are the names of declarations of a file whose type follows from a changed one, directly or not: what is assigned from it
-// without a type of its own (const codec = { decode }), and functions whose result is inferred from a call of it. Their
-// users break as the users of the changed declaration do, and need not name it.
+// inferredFrom returns the names of declarations whose type follows from a changed one, directly or indirectly: values assigned from it
+// without a type of their own (const codec = { decode }), and functions whose result is inferred from a call of it. Their users break like
+// the users of the changed declaration, but need not mention it.
 func inferredFrom(path, text string, list, changed []Symbol) map[string]bool {
 	known := map[string]bool{}
 	for _, s := range changed {
 		known[s.Name] = true
 	}
 	flows := map[string]bool{}
-	// Until nothing is added: a type may follow from one that itself follows from the changed one.
+	// Repeat until nothing is added: a type may follow from one that itself follows from a changed one.
 	for again := len(known) > 0; again; {
 		again = false
 		for _, s := range list {
@@ -281,22 +279,20 @@ func inferredFrom(path, text string, list, changed []Symbol) map[string]bool {
 	return flows
 }
 
-// declared is the outline of a file as the server has it open now.
+// declared returns the outline of a file as the server has it open.
 func (d *dependents) declared(ctx context.Context, path string) ([]Symbol, error) {
 	var raw []lsp.Symbol
 	err := d.call(ctx, protocol.MethodTextDocumentDocumentSymbol, map[string]any{"textDocument": map[string]any{"uri": pathURI(path)}}, &raw)
 	return d.converter().symbols(path, raw), err
 }
 
-// declares reports whether other files can refer to a symbol by name. A heading of a Markdown file or a
-// key of a JSON file cannot be used that way.
+// declares reports whether other files can refer to a symbol by name. They cannot refer to a heading in Markdown or a key in JSON.
 func declares(s Symbol) bool {
 	return s.Kind == kindClass || s.Kind >= kindEnum && s.Kind <= kindConstant || s.Kind == kindStruct
 }
 
-// hidden returns an error when the server no longer sees a declaration that the proposal does not touch:
-// an added quote or brace can swallow the rest of a file. The users of such a declaration were not looked
-// for, so the verdict is incomplete.
+// hidden returns an error when the server no longer sees a declaration that the proposal does not touch: an added quote or brace can
+// swallow the rest of a file. The users of such a declaration were not searched, so the verdict is incomplete.
 func (d *dependents) hidden(ctx context.Context, u uses) error {
 	for path, kept := range u.kept {
 		if len(kept) == 0 {
@@ -315,13 +311,13 @@ func (d *dependents) hidden(ctx context.Context, u uses) error {
 	return nil
 }
 
-// without are the runs that are not among some.
+// without returns the runs that are not in some.
 func without(runs, some []run) []run {
 	return slices.DeleteFunc(slices.Clone(runs), func(r run) bool { return slices.Contains(some, r) })
 }
 
-// reexports are the names in changed lines that belong to no declaration. Other files may take from a file
-// what it imports (Python) or re-exports (JavaScript, TypeScript: imports do not count).
+// reexports returns the names in changed lines that belong to no declaration. Other files may import from a file what it imports itself
+// (Python) or re-exports (JavaScript and TypeScript, where its own imports do not count).
 func reexports(path, old string, runs []run, list []Symbol) []Symbol {
 	var out []Symbol
 	n, mine := -1, false
@@ -348,8 +344,8 @@ func reexports(path, old string, runs []run, list []Symbol) []Symbol {
 	return out
 }
 
-// reexportAll is the first changed line that re-exports the declarations of another file without naming them
-// ("export * from"). The files that use one of those names cannot be looked for.
+// reexportAll returns the first changed line that re-exports the declarations of another file without naming them ("export * from"). The
+// users of those names cannot be searched.
 func reexportAll(old string, runs []run) string {
 	n := -1
 	for line := range strings.Lines(old) {
@@ -360,8 +356,8 @@ func reexportAll(old string, runs []run) string {
 	return ""
 }
 
-// How names, re-exports and keywords are recognised. Approximate on purpose: a name too many costs one
-// request, a missing one a wrong verdict.
+// Patterns for names, re-exports and keywords. They are approximate on purpose: a superfluous name costs one request, a missing one makes
+// the verdict wrong.
 var (
 	identifier     = regexp.MustCompile(`[\pL_$][\pL\pN_$]*`)
 	wildcards      = regexp.MustCompile(`^\s*(export\s+(type\s+)?\*\s*from\b|from\s+\S+\s+import\s*\*|pub(\([^)]*\))?\s+use\s.*\*)`)
@@ -369,7 +365,7 @@ var (
 		"pub": true, "use": true, "require": true, "const": true, "let": true, "var": true, "if": true, "else": true, "for": true, "return": true, "function": true}
 )
 
-// LSP's kinds of symbols: those that have a body, and some that others know by their name.
+// LSP's SymbolKind, as far as used here: kinds with a body, and kinds to which other files refer by name.
 const (
 	kindClass       = 5
 	kindMethod      = 6
@@ -381,7 +377,7 @@ const (
 	kindStruct      = 23
 )
 
-// recompile makes a server that compiles each file by itself check these again: a file that they include has changed.
+// recompile makes a server that compiles each file separately check these files again: a file that they include has changed.
 func (d *dependents) recompile(paths []string) {
 	if !d.spec.Quirks.WantDiagnostics {
 		return

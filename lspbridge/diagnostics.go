@@ -12,8 +12,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/change"
 )
 
-// diagnostics are the problems of one run of a server: how the server is asked for them, what it has said, and
-// when that is final. Nothing here changes a document.
+// diagnostics reads the problems of one run of a server: how to request them, what the server has sent, and when that is final. Nothing
+// here changes a document.
 type diagnostics struct {
 	*connection
 	spec     Server
@@ -21,22 +21,21 @@ type diagnostics struct {
 	docs     *documents
 	ledger   *ledger
 	progress *progress
-	feed     *liveFeed                                // files whose problems have changed, to be reported; nil without Options.Diagnostics
-	text     func(path string) (text string, ok bool) // of a file that the server has not open
+	feed     *liveFeed                                // reports files whose problems have changed; nil without Options.Diagnostics
+	text     func(path string) (text string, ok bool) // of a file that is not open in the server
 }
 
-// diagnosticMode is how a server's diagnostics become final.
+// diagnosticMode says how to tell that a server's diagnostics are final.
 type diagnosticMode int
 
 const (
-	byMarker   diagnosticMode = iota // progress brackets every diagnosis (gopls)
+	byMarker   diagnosticMode = iota // a progress begins and ends with every diagnosis (gopls)
 	byPull                           // textDocument/diagnostic
 	byTSServer                       // requests to tsserver behind typescript-language-server
-	byPush                           // publishDiagnostics alone: finality must be guessed by versions and pauses
+	byPush                           // publishDiagnostics alone: versions and pauses must tell
 )
 
-// mode is the most exact of the ways that the server offers now. Ask again each time: servers register pull diagnostics
-// late.
+// mode returns the most exact mode that the server supports at present. Do not cache it: servers register pull diagnostics late.
 func (d *diagnostics) mode() diagnosticMode {
 	switch {
 	case d.spec.Quirks.EndMarker:
@@ -49,8 +48,7 @@ func (d *diagnostics) mode() diagnosticMode {
 	return byPush
 }
 
-// published handles publishDiagnostics. A push for an older version is dropped: it would replace a newer
-// answer.
+// published handles publishDiagnostics. It drops a push for an older version, which would replace a newer answer.
 func (d *diagnostics) published(p lsp.Publish) {
 	path := uriPath(p.URI)
 	if path == "" {
@@ -61,19 +59,18 @@ func (d *diagnostics) published(p lsp.Publish) {
 	if p.Version != nil {
 		version = *p.Version
 		if doc, open := d.docs.get(path); open && version < doc.version {
-			return // of a text that is gone
+			return // about a text that is gone
 		}
 	}
 	d.ledger.hasPublished(path)
-	if d.mode() != byTSServer { // its pushes come late and say the same
+	if d.mode() != byTSServer { // its pushes come late and repeat what the requests returned
 		d.ledger.published(path, items, version)
 		d.feed.add(path)
 	}
 	d.changed.wake()
 }
 
-// convert turns a server's diagnostics into problems: positions are recoded against the text that the
-// server has.
+// convert turns a server's diagnostics into problems. Positions refer to the text that the server has.
 func (d *diagnostics) convert(path string, in []lsp.Diagnostic) []change.Problem {
 	conv := d.converter()
 	out := make([]change.Problem, 0, len(in))
@@ -84,8 +81,7 @@ func (d *diagnostics) convert(path string, in []lsp.Diagnostic) []change.Problem
 	return out
 }
 
-// converter recodes positions of this server. It uses the open document, not the buffer: the server
-// counted in that text.
+// converter converts positions of this server. It uses the open document instead of the buffer, because the server counted in that text.
 func (d *diagnostics) converter() converter {
 	return converter{enc: d.able.enc, text: func(path string) string {
 		if doc, open := d.docs.get(path); open {
@@ -96,8 +92,8 @@ func (d *diagnostics) converter() converter {
 	}}
 }
 
-// waitForDiagnostics waits until the server's problems for paths, as they are open now, are final. An error means that
-// they are not: ctx's error, errGone, or a reason to show.
+// waitForDiagnostics blocks until the server's problems for paths, as they are open, are final. An error means that they are not: ctx's
+// error, errGone, or a reason to show.
 func (d *diagnostics) waitForDiagnostics(ctx context.Context, paths []string) (err error) {
 	ctx, done := d.boundWait(ctx)
 	defer func() { done(err) }()
@@ -117,16 +113,15 @@ func (d *diagnostics) waitForDiagnostics(ctx context.Context, paths []string) (e
 	}
 }
 
-// errModeChanged ends a wait that is pointless because the server has registered pull diagnostics; waitForDiagnostics starts
-// over.
+// errModeChanged ends a wait in a mode that is outdated because the server has registered pull diagnostics; waitForDiagnostics starts
+// again.
 var errModeChanged = errors.New("the server registered another kind of diagnostics")
 
-// markerLost is how long one of our diagnoses may fail to begin while the server is idle. The server has
-// refused the notification then, and waiting for its marker would never end.
+// markerLost is how long a diagnosis that a notification should cause may fail to begin while the server is idle. The server has then
+// ignored the notification, and waiting for the marker would never end.
 const markerLost = 10 * time.Second
 
-// waitForMarker waits until every diagnosis that we caused has ended. The problems of the whole workspace
-// are then final.
+// waitForMarker blocks until every diagnosis that this client caused has ended. The problems of the whole workspace are then final.
 func (d *diagnostics) waitForMarker(ctx context.Context) error {
 	for {
 		seq, _ := d.ledger.state()
@@ -151,17 +146,16 @@ func (d *diagnostics) waitForMarker(ctx context.Context) error {
 	}
 }
 
-// promote takes over what the server has said since a proposal was rolled back, once every diagnosis has
-// ended. It returns false while a proposal is laid over the documents: its problems must not become the
-// project's.
+// promote accepts as the project's problems what the server has sent since a proposal was rolled back, once every diagnosis has ended. It
+// returns false while a proposal is laid over the documents: its problems must not become the project's.
 func (d *diagnostics) promote() bool {
 	news, clear := d.ledger.promote()
 	d.feed.add(news...)
 	return clear
 }
 
-// mark counts a notification that may change diagnostics, before it is sent. What the server says
-// afterwards is compared with the count, to tell whether it is about the present texts.
+// mark counts a notification that may change diagnostics, before it is sent. Comparing later diagnostics with the count tells whether they
+// are about the present texts.
 func (d *diagnostics) mark(cause string) (seq uint64) {
 	if d.spec.Quirks.EndMarker {
 		d.progress.cause(cause)
@@ -169,7 +163,7 @@ func (d *diagnostics) mark(cause string) (seq uint64) {
 	return d.ledger.mark(cause)
 }
 
-// doing is what the server says it is busy with; "" when nothing keeps it from answering.
+// doing returns what the server says it is busy with; "" when nothing keeps it from answering.
 func (d *diagnostics) doing() string {
 	title := d.progress.loading()
 	if title == "" && d.spec.Quirks.EndMarker && !d.progress.loaded() {
@@ -195,12 +189,12 @@ func (d *diagnostics) why(ctx context.Context, err error) string {
 	case ctx.Err() != nil:
 		return d.id + " has not answered yet"
 	}
-	text, _, _ := strings.Cut(err.Error(), "\n") // servers send whole stacks
+	text, _, _ := strings.Cut(err.Error(), "\n") // servers send whole stack traces
 	return d.id + ": " + text
 }
 
-// related are paths and open documents that a change of them may affect, for servers that report only
-// files they are asked about. At most maxRelated files.
+// related returns paths and open documents that a change of them may affect, for servers that report only the files that they are asked
+// about; at most maxRelated files.
 func (d *diagnostics) related(paths []string) []string {
 	if d.mode() == byMarker {
 		return slices.Clone(paths)
@@ -209,23 +203,23 @@ func (d *diagnostics) related(paths []string) []string {
 	return slices.Concat(paths, others[:min(len(others), max(0, maxRelated-len(paths)))])
 }
 
-// maxRelated limits the files that are asked about for one change: each costs a request.
+// maxRelated limits the files that are requested for one change: each costs a request.
 const maxRelated = 20
 
-// scope is the files whose problems must be final before an answer is complete: paths, and their
-// dependents where the server can be made to report those.
+// scope returns the files whose problems must be final before an answer is complete: paths, and their dependents where the server can be
+// made to report them.
 func (d *diagnostics) scope(paths, dependents []string) []string {
 	paths = slices.Concat(paths, dependents)
 	if d.mode() == byPush {
 		if !d.spec.Quirks.WantDiagnostics {
-			paths = paths[:len(paths)-len(dependents)] // nothing makes it publish others in a known time
+			paths = paths[:len(paths)-len(dependents)] // nothing makes it publish other files within a known time
 		}
 		return paths
 	}
 	return d.related(paths)
 }
 
-// certainty is how certain the present problems of a file are.
+// certainty returns how certain the present problems of a file are.
 func (d *diagnostics) certainty(path string) change.Certainty {
 	final := false
 	if d.mode() == byMarker {
@@ -249,15 +243,15 @@ func (d *diagnostics) baselineKnown(paths []string) bool {
 	return !slices.ContainsFunc(paths, func(p string) bool { return d.ledger.project(p) == nil })
 }
 
-// waitUntilLoaded waits, before the first question, until the server has loaded its project. Some servers
-// (pyright) answer from what they have read so far, and a list of references would be incomplete without
-// notice. They report the problems of a file only when they know what it imports, so that is the signal.
+// waitUntilLoaded blocks before the first question until the server has loaded its project. Some servers (pyright) answer from what they
+// have read so far, and a list of references would be silently incomplete. They report the problems of a file only when they know what it
+// imports, so those are the signal.
 func (d *diagnostics) waitUntilLoaded(ctx context.Context, path string) {
 	w := d.mode()
-	if d.ledger.isLoaded() || w == byMarker { // which waits by itself
+	if d.ledger.isLoaded() || w == byMarker { // byMarker waits by itself
 		return
 	}
-	wait := loadWait // of one that only pushes, or has not registered another way yet
+	wait := loadWait // for a server that only pushes, or has not registered another mode yet
 	if end, ok := ctx.Deadline(); ok && (w != byPush || time.Until(end)/2 < wait) {
 		wait = time.Until(end) / 2
 	}

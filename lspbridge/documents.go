@@ -10,24 +10,22 @@ import (
 	"go.lsp.dev/protocol"
 )
 
-// document is a file as the server has it open. Copies are handed out; the original is guarded by
-// documents.mu.
+// document is a file as the server has it open. Callers get copies; the original is guarded by documents.mu.
 type document struct {
 	text    string
-	version int32  // counts from 1 and never repeats for a path, also after didClose
+	version int32  // starts at 1 and never repeats for a path, even after didClose
 	seq     uint64 // ledger.seq when this text was sent
-	used    uint64 // documents.tick of the last use; the smallest is closed first
+	used    uint64 // documents.tick at the last use; the smallest is closed first
 
 	buffered bool // the text is the editor's buffer, not the file on disk
 }
 
-// maxOpen is how many documents stay open in one server: each keeps memory there, and some servers
-// diagnose all open ones after every change.
+// maxOpen is how many documents stay open in one server: each costs memory there, and some servers diagnose all open documents after every
+// change.
 const maxOpen = 200
 
-// documents are the files that one run of a server has open. The lock is held while a notification is
-// queued, so that the versions on the wire rise in order. That cannot block: the queue never waits for the
-// server.
+// documents are the files that one run of a server has open. The lock is held while a notification is queued, so that versions are sent in
+// ascending order. That cannot block: the queue never waits for the server.
 type documents struct {
 	wire   notifier
 	able   *abilities
@@ -35,12 +33,12 @@ type documents struct {
 
 	mu       sync.Mutex // guards what follows
 	open     map[string]*document
-	versions map[string]int32  // last version used per path; survives didClose
+	versions map[string]int32  // last version by path; kept after didClose
 	earlier  map[string][]sent // the last versions of each path, oldest first
 	tick     uint64            // counts uses, to order them by time
 }
 
-// sent is the text of a version, as a sum: what the server says of that version holds for every later one with the same text.
+// sent is the text of one version, as a hash: what the server reports about that version holds for every later version with the same text.
 type sent struct {
 	version int32
 	bytes   int
@@ -50,25 +48,24 @@ type sent struct {
 // maxEarlier is how many versions of a file are remembered. Each check and each question about a draft's texts makes two.
 const maxEarlier = 64
 
-// textSum is new in each process; sums are never stored.
+// textSum differs in each process; hashes are never stored.
 var textSum = maphash.MakeSeed()
 
-// notifier is what documents need of the client.
+// notifier is the part of the client that documents calls.
 type notifier interface {
 	// notify queues a notification.
 	notify(method string, params any) error
-	// mark counts a notification that may change diagnostics, before it is sent; it returns the number of
-	// the new state.
+	// mark counts a notification that may change diagnostics, before it is sent; it returns the number of the new state.
 	mark(cause string) (seq uint64)
 }
 
-// newDocuments has no file open; wire is used under the lock.
+// newDocuments returns documents with no file open. wire is called with the lock held.
 func newDocuments(wire notifier, able *abilities, quirks Quirks) *documents {
 	return &documents{wire: wire, able: able, quirks: quirks, open: map[string]*document{}, versions: map[string]int32{}, earlier: map[string][]sent{}}
 }
 
-// put makes text the server's text of path: it opens the document or sends the difference. sent is false
-// when the server has the text already, or takes no texts.
+// put makes text the server's text of path: it opens the document or sends the difference. sent is false when the server has the text
+// already or accepts no texts.
 func (d *documents) put(path, text string) (version int32, sent bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -77,7 +74,7 @@ func (d *documents) put(path, text string) (version int32, sent bool) {
 	wishes := d.able.wishes()
 	doc := d.open[path]
 	if doc != nil && doc.text != text && wishes.change == 0 {
-		d.closeLocked(path) // a server without didChange learns a new text only by a new didOpen
+		d.closeLocked(path) // a server without didChange gets a new text only by another didOpen
 		doc = nil
 	}
 	if doc == nil {
@@ -108,7 +105,7 @@ func (d *documents) put(path, text string) (version int32, sent bool) {
 	return doc.version, true
 }
 
-// change sends an edit as the next version. d.mu is held. The edit must already be in doc.text.
+// change sends an edit as the next version. The caller holds d.mu and has already put the edit into doc.text.
 func (d *documents) change(path string, doc *document, edit map[string]any, rebuild bool) {
 	d.versions[path]++
 	doc.version = d.versions[path]
@@ -124,14 +121,14 @@ func (d *documents) change(path string, doc *document, edit map[string]any, rebu
 	_ = d.wire.notify(protocol.MethodTextDocumentDidChange, params)
 }
 
-// remember notes the text of the document's version. d.mu is held.
+// remember records the text of the document's version. The caller holds d.mu.
 func (d *documents) remember(path string, doc *document) {
 	list := append(d.earlier[path], sent{doc.version, len(doc.text), maphash.String(textSum, doc.text)})
 	d.earlier[path] = list[max(0, len(list)-maxEarlier):]
 }
 
-// sameText reports whether a version of an open document had the text that the server has now. Checks and questions about drafts lay
-// other texts over a document and take them off again: the version is another one then, the text is not.
+// sameText reports whether a version of an open document had the text that the server has at present. Checks and questions about drafts lay
+// other texts over a document and remove them again: that changes the version, but not the text.
 func (d *documents) sameText(path string, version int32) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -143,8 +140,8 @@ func (d *documents) sameText(path string, version int32) bool {
 	return i >= 0 && list[i].bytes == len(doc.text) && list[i].sum == maphash.String(textSum, doc.text)
 }
 
-// rebuild makes a server that compiles each file by itself check these again although their text is the
-// same: a file that they include has changed.
+// rebuild makes a server that compiles each file separately check these files again although their text is the same: a file that they
+// include has changed.
 func (d *documents) rebuild(paths []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -162,7 +159,7 @@ func (d *documents) close(path string) bool {
 	return d.closeLocked(path)
 }
 
-// closeLocked is close. d.mu is held.
+// closeLocked is close for a caller that holds d.mu.
 func (d *documents) closeLocked(path string) bool {
 	if d.open[path] == nil {
 		return false
@@ -189,7 +186,7 @@ func (d *documents) save(path string) {
 	_ = d.wire.notify(protocol.MethodTextDocumentDidSave, p)
 }
 
-// trim closes the documents used longest ago while more than maxOpen are open; those in keep stay.
+// trim closes the least recently used documents while more than maxOpen are open; those in keep stay open.
 func (d *documents) trim(keep []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -207,7 +204,7 @@ func (d *documents) trim(keep []string) {
 	}
 }
 
-// get is a copy of an open document; ok is false when path is not open.
+// get returns a copy of an open document; ok is false when path is not open.
 func (d *documents) get(path string) (doc document, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -223,7 +220,7 @@ func (d *documents) has(path string) bool {
 	return ok
 }
 
-// setBuffered notes whether a document's text is an editor's.
+// setBuffered records whether a document's text is the editor's buffer.
 func (d *documents) setBuffered(path string, buffered bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -232,7 +229,7 @@ func (d *documents) setBuffered(path string, buffered bool) {
 	}
 }
 
-// paths are all open files, the latest used first.
+// paths returns all open files, the most recently used first.
 func (d *documents) paths() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -244,14 +241,14 @@ func (d *documents) paths() []string {
 	return out
 }
 
-// among are the paths that are open.
+// among returns those of the paths that are open.
 func (d *documents) among(paths []string) []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return d.open[p] == nil })
 }
 
-// copies are those of the paths that are open.
+// copies returns copies of those of the paths that are open.
 func (d *documents) copies(paths []string) map[string]document {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -264,7 +261,7 @@ func (d *documents) copies(paths []string) map[string]document {
 	return out
 }
 
-// versionsOf are the versions of those of the paths that are open.
+// versionsOf returns the versions of those of the paths that are open.
 func (d *documents) versionsOf(paths []string) map[string]int32 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -277,7 +274,7 @@ func (d *documents) versionsOf(paths []string) map[string]int32 {
 	return out
 }
 
-// mentioning are the open files whose text contains one of the names.
+// mentioning returns the open files whose text contains one of the names.
 func (d *documents) mentioning(names []string) (out []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -289,9 +286,9 @@ func (d *documents) mentioning(names []string) (out []string) {
 	return out
 }
 
-// lineEdit is the smallest edit of whole lines that turns old into new. Whole lines keep the columns 0,
-// which need no recoding; only a last line without a newline has another one. ok is false when a text has
-// lone CRs, which count as line ends in LSP only.
+// lineEdit returns the smallest edit of whole lines that turns old into new. Whole lines begin at character 0, which is the same in every
+// encoding; only the end of a last line without a newline is not. ok is false when a text has a lone CR, which ends a line in LSP but not
+// here.
 func lineEdit(old, new string, enc Encoding) (r lsp.Range, with string, ok bool) {
 	if loneCR(old) || loneCR(new) {
 		return r, "", false
@@ -317,11 +314,11 @@ func lineEdit(old, new string, enc Encoding) (r lsp.Range, with string, ok bool)
 	return r, n[:len(n)-tail], true
 }
 
-// block is how many bytes are compared at a time: comparing slices is much faster than a loop over bytes,
-// and texts of megabytes mostly have long common parts.
+// block is how many bytes are compared at a time: comparing slices is much faster than a loop over bytes, and large texts mostly have long
+// common parts.
 const block = 64
 
-// commonStart is the length of the common prefix, in bytes.
+// commonStart returns the length of the common prefix in bytes.
 func commonStart(a, b string) int {
 	n, i := min(len(a), len(b)), 0
 	for i+block <= n && a[i:i+block] == b[i:i+block] {
@@ -333,7 +330,7 @@ func commonStart(a, b string) int {
 	return i
 }
 
-// commonEnd is the length of the common suffix, in bytes.
+// commonEnd returns the length of the common suffix in bytes.
 func commonEnd(a, b string) int {
 	n, i := min(len(a), len(b)), 0
 	for i+block <= n && a[len(a)-i-block:len(a)-i] == b[len(b)-i-block:len(b)-i] {
@@ -345,7 +342,8 @@ func commonEnd(a, b string) int {
 	return i
 }
 
-// openOrder orders the files of a proposal: new ones, changed ones, deletions. An import is then resolved before what uses it is looked at.
+// openOrder orders the files of a proposal: new ones, changed ones, deletions. An import is then resolvable before the file that uses it is
+// checked.
 func (d *documents) openOrder(f Proposal) int {
 	switch {
 	case f.Delete:
@@ -356,7 +354,7 @@ func (d *documents) openOrder(f Proposal) int {
 	return 1
 }
 
-// with is paths and the documents that are open: their text may have changed as well.
+// with returns paths and all other open documents, whose text may have changed as well.
 func (d *documents) with(paths []string) []string {
 	open := slices.DeleteFunc(d.paths(), func(p string) bool { return slices.Contains(paths, p) })
 	return slices.Concat(paths, open)

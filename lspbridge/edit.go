@@ -14,23 +14,22 @@ import (
 	"github.com/pillion-dev/pillion/tools/paths"
 )
 
-// Source returns the text that a workspace edit applies to. version is that of the open document, 0 when
-// it is not open, and negative when the text differs from what the server was sent.
+// Source returns the text to which a workspace edit applies. version is that of the open document; 0 when it is not open; negative when the
+// text differs from what the server was sent.
 type Source func(path string) (text string, version int32, ok bool)
 
 // Lister returns the files below a folder; ok is false when dir is not a folder.
 type Lister func(dir string) (files []string, ok bool)
 
-// ErrMoved means that the edit was computed for another version of a document. Ask the server again: it
-// then computes the edit for the present one.
+// ErrMoved means that the edit was computed for another version of a document. Ask the server again: it then uses the present version.
 var ErrMoved = errors.New("the server's edit is out of date")
 
 // resolveEdit turns a server's workspace edit (LSP 3.17, WorkspaceEdit) into whole texts, without writing anything. It refuses edits that
-// overlap, that are for another version of an open document, or whose meaning is not certain: a wrong guess would be written into files that
-// the person may not look at. The error is ErrMoved where asking again helps.
+// overlap, that are for another version of an open document, or whose meaning is unclear: a wrong guess would change files at which the
+// person may not look. The error is ErrMoved where asking again helps.
 func resolveEdit(edit lsp.WorkspaceEdit, enc Encoding, src Source, list Lister) ([]FileEdit, error) {
 	p := plan{src: src, list: list, enc: enc, files: map[string]*FileEdit{}, notes: edit.Annotations}
-	if len(edit.DocumentChanges) > 0 || len(edit.Changes) == 0 { // preferred over changes, in order
+	if len(edit.DocumentChanges) > 0 || len(edit.Changes) == 0 { // documentChanges win over changes (LSP) and are ordered
 		for _, ch := range joinSameVersion(edit.DocumentChanges) {
 			if err := p.change(ch); err != nil {
 				return nil, err
@@ -42,7 +41,7 @@ func resolveEdit(edit lsp.WorkspaceEdit, enc Encoding, src Source, list Lister) 
 	for u := range edit.Changes {
 		uris = append(uris, u)
 	}
-	// A map has no order, and the same edit must give the same change set each time.
+	// Sort, because a map has no order and the same edit must give the same change set each time.
 	slices.Sort(uris)
 	for _, u := range uris {
 		path := uriPath(u)
@@ -50,7 +49,7 @@ func resolveEdit(edit lsp.WorkspaceEdit, enc Encoding, src Source, list Lister) 
 			return nil, fmt.Errorf("the server wants to change %q, which is not a file", u)
 		}
 		if _, ok := p.present(path); !ok {
-			p.add(&FileEdit{Path: path, Kind: "create"}) // tsls creates files this way
+			p.add(&FileEdit{Path: path, Kind: "create"}) // typescript-language-server creates files this way
 		}
 		if err := p.edit(path, nil, edit.Changes[u]); err != nil {
 			return nil, err
@@ -60,8 +59,8 @@ func resolveEdit(edit lsp.WorkspaceEdit, enc Encoding, src Source, list Lister) 
 }
 
 // joinSameVersion joins edits of one document for the same version. Their positions all refer to that version, so applying them one after
-// the other would shift the later ones. Edits are not joined across a create, delete or rename, after which the name may be another file's,
-// and not without a version: such edits see the result of those before them.
+// the other would shift the later ones. Edits are not joined across a create, delete or rename, after which the name may belong to another
+// file. Edits without a version are not joined either: each refers to the result of those before it.
 func joinSameVersion(changes []lsp.DocumentChange) []lsp.DocumentChange {
 	type of struct {
 		uri     string
@@ -87,17 +86,17 @@ func joinSameVersion(changes []lsp.DocumentChange) []lsp.DocumentChange {
 	return out
 }
 
-// plan is the state of the files after the part of the edit that has been processed.
+// plan is the state of the files after the part of the edit that was processed so far.
 type plan struct {
 	src  Source
 	list Lister
-	// notes are the edit's change annotations, by their id; see confirm.
+	// notes are the edit's change annotations by id; see confirm.
 	notes map[string]lsp.Annotation
 	enc   Encoding
-	// A deleted file stays in it under its old name, so that creating it again becomes an edit of it.
+	// A deleted file stays in files under its old name, so that creating it again becomes an edit of it.
 	files map[string]*FileEdit // by their present name
 	order []*FileEdit          // in the order in which the edit names them
-	gone  map[string]bool      // names that a rename has freed; the disk still has a file there
+	gone  map[string]bool      // names that a rename has freed; on disk there is still a file
 }
 
 // add registers a file under its present name.
@@ -112,7 +111,7 @@ func (p *plan) add(f *FileEdit) {
 	}
 }
 
-// present finds a file by the name it has at this point of the edit; ok is false when there is none.
+// present returns the file that has this name at this point of the edit; ok is false when there is none.
 func (p *plan) present(path string) (*FileEdit, bool) {
 	if f := p.files[path]; f != nil {
 		return f, f.Kind != "delete"
@@ -124,14 +123,14 @@ func (p *plan) present(path string) (*FileEdit, bool) {
 	if !ok {
 		return nil, false
 	}
-	// Registered although nothing may come of it: result leaves out what did not change.
+	// Add it although it may stay unchanged: result leaves out unchanged files.
 	f := &FileEdit{Path: path, Kind: "edit", Old: text, New: text}
 	p.add(f)
 	return f, true
 }
 
-// change applies one document change to the plan. Documents and operations come in the server's order, and
-// each sees the result of those before it.
+// change applies one document change to the plan. Text edits and file operations come in the server's order, and each sees the result of
+// those before it.
 func (p *plan) change(ch lsp.DocumentChange) error {
 	path := func(u string) (string, error) {
 		if s := uriPath(u); s != "" {
@@ -155,11 +154,11 @@ func (p *plan) change(ch lsp.DocumentChange) error {
 		switch {
 		case there && ch.Options.Overwrite:
 			old.New = ""
-		// LSP: overwrite wins over ignoreIfExists, hence the order.
+		// overwrite wins over ignoreIfExists (LSP, CreateFileOptions), hence the order of the cases.
 		case there && ch.Options.IgnoreIfExists:
 		case there:
 			return fmt.Errorf("the server wants to create %s, which exists", f)
-		case old != nil: // deleted before: it is written again
+		case old != nil: // deleted earlier in this edit: it is written again
 			old.Kind, old.New = "edit", ""
 		default:
 			p.add(&FileEdit{Path: f, Kind: "create"})
@@ -179,14 +178,14 @@ func (p *plan) change(ch lsp.DocumentChange) error {
 		case !there && ch.Options.IgnoreIfNotExists:
 		case !there:
 			return fmt.Errorf("the server wants to delete %s, which does not exist", f)
-		// Created and deleted by the same edit: nothing of it may remain.
+		// The same edit created and deleted it, so nothing of it remains.
 		case old.Kind == "create":
 			p.drop(old, f)
 		default:
-			// A file that this edit moved first goes from its old place; the new name was never on the disk.
+			// A file that this edit has moved is deleted at its old path; the new path was never on disk.
 			old.Kind, old.New, old.NewPath = "delete", "", ""
 			delete(p.files, f)
-			if p.files[old.Path] == nil { // else another file has its old name by now
+			if p.files[old.Path] == nil { // else another file has its old name
 				p.files[old.Path] = old
 			}
 		}
@@ -209,7 +208,7 @@ func (p *plan) change(ch lsp.DocumentChange) error {
 		}
 		if hit, exists := p.present(to); exists && from != to {
 			switch {
-			case ch.Options.Overwrite: // its text comes here, and its own place is empty then
+			case ch.Options.Overwrite: // its text replaces the target's, and its old path becomes empty
 				hit.New = old.New
 				if hit.Confirm == "" {
 					hit.Confirm = old.Confirm
@@ -227,7 +226,7 @@ func (p *plan) change(ch lsp.DocumentChange) error {
 		}
 		p.gone[from] = true
 		if old.Kind == "create" {
-			// A file that does not exist yet is simply created under the other name.
+			// A file that does not exist yet is created under the other name instead.
 			old.Path = to
 		} else if old.Kind, old.NewPath = "rename", to; to == old.Path {
 			old.Kind, old.NewPath = "edit", ""
@@ -239,7 +238,7 @@ func (p *plan) change(ch lsp.DocumentChange) error {
 	return nil
 }
 
-// confirm notes that the person must approve the change of a file, when its annotation says so.
+// confirm records that a file's change needs the person's approval, if its annotation says so (ChangeAnnotation.needsConfirmation).
 func (p *plan) confirm(path, annotation string) {
 	a, ok := p.notes[annotation]
 	if !ok || !a.NeedsConfirmation {
@@ -249,7 +248,7 @@ func (p *plan) confirm(path, annotation string) {
 	if !ok || f.Confirm != "" {
 		return
 	}
-	// The first annotation of a file is shown; one question is asked for it.
+	// Only the first annotation of a file is shown, because each file gets one question.
 	if f.Confirm = a.Label; a.Description != "" {
 		f.Confirm += ": " + a.Description
 	}
@@ -258,7 +257,7 @@ func (p *plan) confirm(path, annotation string) {
 	}
 }
 
-// below are the files in a folder at this point: those on disk and those that the edit has created there.
+// below returns the files in a folder at this point: those on disk and those that the edit has created there.
 func (p *plan) below(dir string) (files []string, ok bool) {
 	files, ok = p.list(dir)
 	var made []string
@@ -271,8 +270,8 @@ func (p *plan) below(dir string) (files []string, ok bool) {
 	return append(files, made...), ok || len(made) > 0
 }
 
-// maxFolder is how many files a folder may have that a server deletes or moves. More are refused: a person cannot review them, and each becomes
-// a file of the change set with its text.
+// maxFolder is how many files a folder may have that a server deletes or moves. Larger folders are refused: a person cannot review so many
+// files, and each would be in the change set with its text.
 const maxFolder = 500
 
 // folder deletes or moves a folder file by file, so that the person sees each file and undo restores each.
@@ -287,7 +286,7 @@ func (p *plan) folder(ch lsp.DocumentChange, from, to string, files []string) er
 		if _, ok := p.present(f); !ok {
 			continue // deleted or moved already
 		}
-		// The operation on the folder, with its options, for each file of it.
+		// Repeat the operation on the folder, with its options, for each of its files.
 		one := ch
 		if one.URI = string(pathURI(f)); to != "" {
 			one.OldURI, one.NewURI = one.URI, string(pathURI(filepath.Join(to, strings.TrimPrefix(f, from))))
@@ -311,9 +310,9 @@ func (p *plan) edit(path string, version *int32, edits []lsp.TextEdit) error {
 	if !ok {
 		return fmt.Errorf("the server wants to edit %s, which does not exist", path)
 	}
-	// gopls says 0 and pyright null for documents that are not open.
+	// For documents that are not open, gopls sends version 0 and pyright null.
 	switch _, now, _ := p.src(path); {
-	case now < 0 && len(edits) > 0: // whatever version the server says, it has not seen this text
+	case now < 0 && len(edits) > 0: // whatever version it sends, the server has not seen this text
 		return fmt.Errorf("%w: %s has been changed since the server saw it; ask again", ErrMoved, path)
 	case version != nil && *version > 0 && now > 0 && now != *version:
 		return fmt.Errorf("%w: it is for version %d of %s, which is at version %d; ask again", ErrMoved, *version, path, now)
@@ -332,8 +331,8 @@ func (p *plan) edit(path string, version *int32, edits []lsp.TextEdit) error {
 // errOverlap refuses overlapping edits: LSP forbids them, and the result would depend on their order.
 var errOverlap = errors.New("the server's edits overlap")
 
-// applyTextEdits applies edits whose positions all refer to text. Several inserts at one position keep their order, as LSP demands
-// (TextEdit[]); the sort is stable for that. Positions beyond the text are clamped by offset.
+// applyTextEdits applies edits whose positions all refer to text. Inserts at the same position keep their order, as LSP requires
+// (TextEdit[]), hence the stable sort. offset clamps positions beyond the text.
 func applyTextEdits(text string, edits []lsp.TextEdit, enc Encoding) (string, error) {
 	type span struct {
 		// Byte offsets in text.
@@ -370,20 +369,20 @@ func applyTextEdits(text string, edits []lsp.TextEdit, enc Encoding) (string, er
 	return b.String(), nil
 }
 
-// editResolver makes edits of files of what a server sends, against the texts that the server was sent.
+// editResolver resolves a server's edits against the texts that the server was sent.
 type editResolver struct {
 	able *abilities
 	docs *documents
 	text func(path string) (string, bool) // what the person sees
-	// laid are the texts of a draft while a question about it has the documents, by path; see WithTexts. Only who has the
-	// documents stores it; edits that the server sends unasked are resolved beside that.
+	// laid holds, by path, the texts of a draft while a question about it has the documents; see WithTexts. Only the operation that has
+	// acquired the documents stores it; it is atomic because edits that the server sends unasked are resolved at the same time.
 	laid atomic.Pointer[map[string]Proposal]
 }
 
-// resolve makes an edit of this server one of files, against what it has open and what the person sees. Where the two differ the version is -1, and
-// resolveEdit answers ErrMoved: the server's positions are of another text.
+// resolve turns a server's edit into edits of files, against its open documents and what the person sees. Where the two differ, the version
+// is -1 and resolveEdit returns ErrMoved: the server's positions refer to another text.
 func (r *editResolver) resolve(edit lsp.WorkspaceEdit) ([]FileEdit, error) {
-	// An edit for an earlier version is right where that version had the present text.
+	// An edit for an earlier version is valid if that version had the present text.
 	edit.DocumentChanges = slices.Clone(edit.DocumentChanges)
 	for i := range edit.DocumentChanges {
 		at := &edit.DocumentChanges[i].TextDocument
@@ -396,27 +395,27 @@ func (r *editResolver) resolve(edit lsp.WorkspaceEdit) ([]FileEdit, error) {
 		doc, _ := r.docs.get(path)
 		version := doc.version
 		text, ok := r.text(filepath.Clean(path))
-		// The draft's text counts then: it is what the server was sent.
-		if laid := r.laid.Load(); laid != nil { // the question is about a draft's texts
+		// A draft's text wins: it is what the server was sent.
+		if laid := r.laid.Load(); laid != nil {
 			if t, is := (*laid)[filepath.Clean(path)]; is {
 				text, ok = t.Text, !t.Delete
 			}
 		}
 		if ok && version > 0 && validUTF8(text) != doc.text {
-			version = -1 // it moved on since the server saw it
+			version = -1 // it has changed since the server saw it
 		}
 		return text, version, ok
 	}, listFolder)
 }
 
-// listFolder is the Lister of the disk; it stops after maxFolder files.
+// listFolder is the Lister for the disk; it stops after maxFolder+1 files.
 func listFolder(dir string) (files []string, ok bool) {
 	if !isDir(dir) {
 		return nil, false
 	}
 	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		switch {
-		// One more than allowed is enough for the refusal; a huge folder is not walked to its end.
+		// One file more than allowed is enough to refuse; a huge folder is not walked to its end.
 		case len(files) > maxFolder:
 			return filepath.SkipAll
 		case err == nil && !d.IsDir():
@@ -427,8 +426,8 @@ func listFolder(dir string) (files []string, ok bool) {
 	return files, true
 }
 
-// result is the plan as a list in which every path occurs once, so that the edits can be applied in any
-// order. Edits that change nothing are left out.
+// result returns the plan as a list in which every path occurs once, so that the edits can be applied in any order. Edits that change
+// nothing are left out.
 func (p *plan) result() []FileEdit {
 	// named counts the entries in which a path occurs, as the old or the new name.
 	named := map[string]int{}
@@ -441,7 +440,7 @@ func (p *plan) result() []FileEdit {
 	out, tangled := make([]FileEdit, 0, len(p.order)), []*FileEdit(nil)
 	for _, f := range p.order {
 		switch {
-		// Two entries about one path depend on their order, which a list of edits has not.
+		// Two entries for one path depend on their order, and a list of edits has none.
 		case named[f.Path] > 1 || f.NewPath != "" && named[f.NewPath] > 1:
 			tangled = append(tangled, f)
 		case f.Kind != "edit" || f.Old != f.New:
@@ -451,11 +450,10 @@ func (p *plan) result() []FileEdit {
 	return append(out, exchangedNames(tangled)...)
 }
 
-// exchangedNames describes files that exchange names (a swap, or a new file in the place of one that was moved)
-// by what happens to each path. No order of renames gives that result, because each one would overwrite
-// another file.
+// exchangedNames describes files that exchange names (a swap, or a new file in the place of a moved one) by what happens to each path. No
+// order of renames gives that result, because each would overwrite another file.
 func exchangedNames(list []*FileEdit) []FileEdit {
-	// was is the file that had the name before the edit, is the one that has it afterwards.
+	// was is the file that had the name before the edit; is has it afterwards.
 	type place struct{ was, is *FileEdit }
 	places := map[string]*place{}
 	var order []string

@@ -5,24 +5,24 @@ import (
 	"fmt"
 )
 
-// exclusive lets one operation at a time change the documents of a run. Every check, question and write needs it:
-// otherwise a question would be answered about the texts of a proposal. It is a channel and not a mutex, because
-// waiting for it must end with the caller's context.
+// exclusive lets one operation at a time change the documents of a run. Every check, question and write must acquire it: else a question
+// could be answered about the texts of a proposal. It is a channel instead of a mutex, because waiting for it must end with the caller's
+// context.
 type exclusive struct {
 	conn      *connection
 	interrupt func()        // makes background work release the documents
 	token     chan struct{} // holds one token; the operation that has the documents has taken it
 }
 
-// newExclusive returns one that is free; interrupt must not wait.
+// newExclusive returns a free one; interrupt must not block.
 func newExclusive(conn *connection, interrupt func()) *exclusive {
 	e := &exclusive{conn: conn, interrupt: interrupt, token: make(chan struct{}, 1)}
 	e.token <- struct{}{}
 	return e
 }
 
-// acquire waits until the caller alone may change documents, and interrupts background work for that. The caller must
-// call release once. It fails with errGone, or with a reason for a person when ctx ends first.
+// acquire blocks until only the caller may change documents, and interrupts background work for that. The caller must call release once. It
+// fails with errGone, or with a reason for a person when ctx ends first.
 func (e *exclusive) acquire(ctx context.Context) (release func(), err error) {
 	release = func() { e.token <- struct{}{} }
 	select {

@@ -22,7 +22,8 @@ import (
 // FileRename is the new name of a file or folder; both paths are absolute.
 type FileRename struct{ Old, New string }
 
-// fileOperations are the file operations (LSP 3.16, workspace.fileOperations) that a server wants to be asked (will…) or told (did…) about.
+// fileOperations are the file operations (LSP 3.16, workspace.fileOperations) before which a server wants a request (will…) or after which
+// it wants a notification (did…).
 type fileOperations struct{ WillRename, DidRename, WillCreate, DidCreate, WillDelete, DidDelete fileFilters }
 
 // fileFilters select files by scheme, glob and kind (FileOperationRegistrationOptions).
@@ -37,8 +38,8 @@ type fileFilters struct {
 	}
 }
 
-// of are the renames that a filter selects, by the old name. folder says whether a path is one: before a rename the disk knows, after it the
-// caller does. A glob that cannot be parsed selects nothing.
+// of returns the renames that a filter selects by the old name. folder says whether a path is a folder: before a rename the disk tells,
+// afterwards only the caller can. A glob that cannot be parsed selects nothing.
 func (f fileFilters) of(renames []FileRename, folder func(string) bool) []FileRename {
 	var out []FileRename
 	for _, r := range renames {
@@ -63,13 +64,13 @@ func (f fileFilters) of(renames []FileRename, folder func(string) bool) []FileRe
 	return out
 }
 
-// isDir reports whether path is a folder on disk, also through a link.
+// isDir reports whether path is a folder on disk; it follows links.
 func isDir(path string) bool {
 	fi, err := os.Stat(path)
 	return err == nil && fi.IsDir()
 }
 
-// wireRenames are the parameters of the rename messages.
+// wireRenames returns the parameters of the rename messages (RenameFilesParams).
 func wireRenames(list []FileRename) map[string]any {
 	out := make([]map[string]any, len(list))
 	for i, r := range list {
@@ -78,9 +79,9 @@ func wireRenames(list []FileRename) map[string]any {
 	return map[string]any{"files": out}
 }
 
-// WillRename returns what the servers would change because files are about to be renamed, mostly imports.
-// Edits name files by their old names. Nothing is written. Servers that are not available are skipped; one
-// that does not answer within ctx is an error beside the answers of the others.
+// WillRename returns the edits that the servers want to make because files are about to be renamed, mostly of imports. The edits use the
+// old names of the files. Nothing is written. Servers that are unavailable are skipped; one that does not answer within ctx is reported as
+// an error, together with the edits of the others.
 func (q questions) WillRename(ctx context.Context, renames []FileRename) ([]FileEdit, error) {
 	ctx, cancel := budget(ctx)
 	defer cancel()
@@ -88,7 +89,7 @@ func (q questions) WillRename(ctx context.Context, renames []FileRename) ([]File
 	var order []*slot
 	for _, r := range renames {
 		for _, s := range q.serversOf(r.Old) {
-			// Linters answer for problems and actions only.
+			// Linters have only problems and actions.
 			if s.spec.Extra {
 				continue
 			}
@@ -98,7 +99,7 @@ func (q questions) WillRename(ctx context.Context, renames []FileRename) ([]File
 			groups[s] = append(groups[s], r)
 		}
 	}
-	// By index, so the goroutines share nothing and the result has the order of the servers.
+	// Each goroutine writes to its own index, so they share nothing and the result has the order of the servers.
 	edits, errs := make([][]FileEdit, len(order)), make([]error, len(order))
 	var wg sync.WaitGroup
 	for i, s := range order {
@@ -108,7 +109,7 @@ func (q questions) WillRename(ctx context.Context, renames []FileRename) ([]File
 				edits[i], err = c.willRename(ctx, groups[s])
 			}
 			var gone unavailable
-			// A server that is not installed has nothing to update, so a move is not reported as incomplete for it.
+			// A server that is not installed knows nothing to update, so the rename is complete without it.
 			if err != nil && !errors.As(err, &gone) {
 				errs[i] = fmt.Errorf("%s: %w", s.name(), err)
 				if ctx.Err() != nil && c != nil {
@@ -123,13 +124,13 @@ func (q questions) WillRename(ctx context.Context, renames []FileRename) ([]File
 	return all, errors.Join(errs...)
 }
 
-// willRename asks one server, if its filters select any of the renames.
+// willRename asks one server if its filters select any of the renames.
 func (c *client) willRename(ctx context.Context, renames []FileRename) ([]FileEdit, error) {
 	renames = c.able.operations().WillRename.of(renames, isDir)
 	if len(renames) == 0 {
 		return nil, nil
 	}
-	// Nobody may lay a proposal over the documents meanwhile: the edits would be of its text.
+	// While a proposal is laid over the documents, the edits would be for its texts.
 	release, err := c.exclusive.acquire(ctx)
 	if err != nil {
 		return nil, err
@@ -150,8 +151,7 @@ func (c *client) willRename(ctx context.Context, renames []FileRename) ([]FileEd
 	return c.edits.resolve(*e)
 }
 
-// workspaceCaps decodes member by member: a filter of the wrong shape counts as not announced and does not
-// lose the others.
+// workspaceCaps decodes member by member: a filter of the wrong shape counts as not announced, without losing the others.
 type workspaceCaps struct{ FileOperations fileOperations }
 
 // UnmarshalJSON never fails.
@@ -166,7 +166,7 @@ func (w *workspaceCaps) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// wireFiles are the parameters of the create and delete messages.
+// wireFiles returns the parameters of the create and delete messages.
 func wireFiles(paths []string) map[string]any {
 	out := make([]map[string]any, len(paths))
 	for i, p := range paths {
@@ -175,7 +175,7 @@ func wireFiles(paths []string) map[string]any {
 	return map[string]any{"files": out}
 }
 
-// ofPaths are the paths that a filter selects. A path that is not there counts as a file.
+// ofPaths returns the paths that a filter selects. A path that does not exist counts as a file.
 func (f fileFilters) ofPaths(paths []string) []string {
 	list := make([]FileRename, len(paths))
 	for i, p := range paths {
@@ -188,9 +188,9 @@ func (f fileFilters) ofPaths(paths []string) []string {
 	return out
 }
 
-// WillChange returns what the servers would change because files are about to be created or deleted. It
-// asks only servers that run and have registered for it: few have, and an edit should not wait for a
-// start. Errors come beside the answers of the other servers.
+// WillChange returns the edits that the servers want to make because files are about to be created or deleted. It asks only running servers
+// that have registered for it: few have, and an edit should not wait for a server to start. Errors come together with the edits of the
+// other servers.
 func (q questions) WillChange(ctx context.Context, created, deleted []string) ([]FileEdit, error) {
 	ctx, cancel := budget(ctx)
 	defer cancel()
@@ -206,7 +206,7 @@ func (q questions) WillChange(ctx context.Context, created, deleted []string) ([
 			continue
 		}
 		ops := c.able.operations()
-		// A server is asked only about files below its root.
+		// Ask a server only about files below its root.
 		inRoot := func(p string) bool { return paths.Within(c.root, p) }
 		if paths := ops.WillCreate.ofPaths(slices.DeleteFunc(slices.Clone(created), func(p string) bool { return !inRoot(p) })); len(paths) > 0 {
 			jobs = append(jobs, job{c, protocol.MethodWorkspaceWillCreateFiles, paths})
@@ -243,8 +243,8 @@ func (q questions) WillChange(ctx context.Context, created, deleted []string) ([
 	return all, errors.Join(errs...)
 }
 
-// didOperate notifies a server that has registered for file operations: renames first, then creations and deletions. A rename comes as two
-// proposals, of which the deletion is not reported again. Pulled diagnostics are invalid afterwards, since imports may resolve now.
+// didOperate notifies a server that has registered for file operations: renames first, then creations and deletions. A rename is two
+// proposals; the deletion in it is not reported separately. Pulled diagnostics become outdated, because imports may resolve differently.
 func (c *client) didOperate(files []Proposal, created map[string]bool) {
 	ops := c.able.operations()
 	var renamed []FileRename
@@ -258,15 +258,14 @@ func (c *client) didOperate(files []Proposal, created map[string]bool) {
 	}
 	for _, f := range files {
 		switch {
-		// The deletion of a rename's old name is a part of the rename.
+		// The deletion of the old name is part of the rename.
 		case f.Delete && !from[f.Path]:
 			went = append(went, f.Path)
 		case created[f.Path] && f.From == "":
 			came = append(came, f.Path)
 		}
 	}
-	// The files have been renamed already, so the disk cannot tell what a path was; a Proposal is always a
-	// file.
+	// After the rename the disk cannot tell what the old path was, but a Proposal is always a file.
 	file := func(string) bool { return false }
 	if list := ops.DidRename.of(renamed, file); len(list) > 0 {
 		c.ledger.invalidatePulls()

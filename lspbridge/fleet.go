@@ -13,8 +13,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/paths"
 )
 
-// fleet owns the servers of a project: which row of the table serves which file, one slot for each row and root, how
-// long they run, and the watcher that tells them of changes on disk.
+// fleet owns the servers of a project: which row of the table serves which file, one slot for each row and root, when they stop, and the
+// watcher that tells them of changes on disk.
 type fleet struct {
 	o    Options
 	rows func() []Server
@@ -23,24 +23,24 @@ type fleet struct {
 	markers  markers
 	programs *programs
 	notices  *notices
-	// problemsChanged is called with the files whose problems have changed outside a proposal, if Options.Diagnostics is
-	// set. New sets it before the first server can start.
+	// problemsChanged is called with the files whose problems have changed outside a proposal, if Options.Diagnostics is set. New sets it
+	// before the first server can start.
 	problemsChanged func(paths []string)
 
 	mu          sync.Mutex // guards what follows; never held while a server starts
 	slots       map[slotKey]*slot
 	closed      bool
 	watcher     *watcher
-	users       int         // how many uses have not ended
-	measured    time.Time   // when the servers' memory was measured last
-	unusedTimer *time.Timer // stops everything when no new use begins in time
+	users       int         // uses that have not ended
+	measured    time.Time   // when the servers' memory was last measured
+	unusedTimer *time.Timer // stops all servers unless another use begins before it fires
 }
 
 // slotKey identifies a server: a row's id and the root it works in. A monorepo may run one row for several
 // roots.
 type slotKey struct{ id, root string }
 
-// newFleet starts nothing and looks for no program.
+// newFleet makes a fleet without servers; it starts nothing and searches no program.
 func newFleet(o Options) *fleet {
 	f := &fleet{o: o, log: o.Log, rows: sync.OnceValue(func() []Server { return configured(o.Servers) }), slots: map[slotKey]*slot{}}
 	f.notices = &notices{o: &f.o}
@@ -48,35 +48,34 @@ func newFleet(o Options) *fleet {
 	return f
 }
 
-// serversOf is slotsFor for a question about this very file: its servers concern the person from this moment, and say so when they are
-// missing. Looking at a project as a whole must not complain about each language in it.
+// serversOf is slotsFor for a question about this very file: from then on its servers concern the person, who is told when one is missing.
+// A look at the whole project must not complain about each language in it.
 func (f *fleet) serversOf(path string) []*slot {
 	slots := f.slotsFor(path)
 	f.notices.concern(slots)
 	return slots
 }
 
-// slotsFor returns the servers for a file: the person's own rows first, linters last. Of the table's rows only
-// the first that matches the file counts, and beside a server of the person's own only if it is installed. It
-// starts nothing.
+// slotsFor returns the servers for a file: rows that the person added first, linters last. Of the built-in rows only the first that matches
+// the file counts; beside a row that the person added, it counts only if it is installed. It starts nothing.
 func (f *fleet) slotsFor(path string) []*slot {
 	var main, extra []*slot
-	var fits bool // one of the table
-	// One search for all rows, so each folder is read once.
+	var fits bool // a built-in row has matched
+	// One search for all rows reads each folder once.
 	look := f.markers.search()
 	for _, row := range f.rows() {
 		if !row.matches(path) || !row.Extra && !row.Added && fits {
 			continue
 		}
 		root := look.root(path, f.o.Root, row.Workspace)
-		// No workspace marker (a lock file, go.work) above: the nearest project marker decides.
+		// Without a workspace marker (a lock file, go.work) the nearest project marker decides.
 		if !look.holds(root, row.Workspace) {
 			root = look.root(path, f.o.Root, row.Markers)
 			if len(row.Outermost) > 0 {
 				root = look.outermost(root, f.o.Root, row.Markers, row.Outermost)
 			}
 		}
-		// Without its marker such a server would take the files of projects that are not meant for it.
+		// Without its marker such a server would serve files of projects that do not use it.
 		if row.Required && !look.holds(root, row.Markers) {
 			continue
 		}
@@ -101,8 +100,8 @@ func (f *fleet) slotsFor(path string) []*slot {
 	return append(main, extra...)
 }
 
-// slot finds or makes the slot of a server. A file outside the project (a library that a definition leads
-// to) goes to a server that already has the project loaded, instead of a new one for the library's folder.
+// slot returns the slot of a server, and makes it if there is none. A file outside the project (a library to which a definition leads) goes
+// to a server that already has the project loaded, instead of a new one for the library's folder.
 func (f *fleet) slot(row Server, root, path string) *slot {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -122,7 +121,7 @@ func (f *fleet) slot(row Server, root, path string) *slot {
 	return s
 }
 
-// running are all slots in a fixed order, so that combined answers do not change from call to call.
+// running returns all slots in a fixed order, so that combined answers have the same order in each call.
 func (f *fleet) running() []*slot {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -134,8 +133,8 @@ func (f *fleet) running() []*slot {
 	return out
 }
 
-// Use keeps the servers running until done is called; done may be called more than once. After the last one they stay for Options.Linger, so
-// that closing one session and opening the next does not load the project again; a later question starts them again.
+// Use keeps the servers running until done is called; done may be called more than once. After the last done they stay for Options.Linger,
+// so that closing one session and opening the next does not load the project again; a later question starts them again.
 func (f *fleet) Use() (done func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -152,7 +151,7 @@ func (f *fleet) Use() (done func()) {
 	})
 }
 
-// stopUnused stops all servers and the watcher, unless they are in use again: the timer may have fired while Use was waiting for mu.
+// stopUnused stops all servers and the watcher unless they are in use again: the timer may have fired while Use was waiting for mu.
 func (f *fleet) stopUnused() {
 	f.mu.Lock()
 	again := f.users > 0 || f.closed
@@ -162,11 +161,10 @@ func (f *fleet) stopUnused() {
 	}
 }
 
-// Close stops every server for good and waits for them, about two seconds at most. Unlike after stopUnused, nothing starts
-// afterwards.
+// Close stops every server for good and waits for them, about two seconds at most. Unlike after stopUnused, no server starts again.
 func (f *fleet) Close(ctx context.Context) {
 	f.mu.Lock()
-	f.closed = true // a start that is under way sees it, and a later one does nothing
+	f.closed = true // a running start sees it, and a later one does nothing
 	if f.unusedTimer != nil {
 		f.unusedTimer.Stop()
 	}
@@ -174,10 +172,10 @@ func (f *fleet) Close(ctx context.Context) {
 	f.stopAll(ctx, "the session ended")
 }
 
-// stopAll stops the watcher, then all servers at the same time, and waits for them. why goes to the log.
+// stopAll stops the watcher, then all servers at the same time, and waits for them. why is for the log.
 func (f *fleet) stopAll(ctx context.Context, why string) {
 	f.mu.Lock()
-	// Taken out under mu, closed outside of it: the watcher may ask the fleet for its servers while it ends.
+	// Removed under mu but closed outside it, because the watcher may call the fleet while it ends.
 	w := f.watcher
 	f.watcher = nil
 	f.mu.Unlock()
@@ -191,7 +189,7 @@ func (f *fleet) stopAll(ctx context.Context, why string) {
 	wg.Wait()
 }
 
-// host is what a client may use of the fleet. The functions are the whole of it, so a client cannot reach other servers.
+// host returns the functions of the fleet that a client may call; a client cannot reach other servers except through them.
 func (f *fleet) host() host {
 	var changed func([]string)
 	if f.o.Diagnostics != nil {

@@ -11,9 +11,9 @@ import (
 	"go.lsp.dev/protocol"
 )
 
-// handle answers the server's requests and notifications, in the order of the wire: an edit must not be judged before the text it refers to.
-// Only applyEdit continues in the background, since it may wait for a person. Unknown requests get
-// MethodNotFound, which the specification demands; unknown notifications are ignored.
+// handle answers the server's requests and notifications in the order in which they arrive: an edit must not be judged before the text to
+// which it refers. Only applyEdit continues in the background, because it may wait for a person. Unknown requests get MethodNotFound, as
+// the specification requires; unknown notifications are ignored.
 func (c *client) handle(ctx context.Context, r *rpc.Request) (any, error) {
 	switch r.Method {
 	case protocol.MethodTextDocumentPublishDiagnostics:
@@ -34,11 +34,11 @@ func (c *client) handle(ctx context.Context, r *rpc.Request) (any, error) {
 		if err := json.Unmarshal(r.Params, &p); err != nil {
 			return nil, err
 		}
-		// The percentage becomes part of the message, which is all that is shown.
+		// The percentage becomes part of the message, because only the message is shown.
 		if v := p.Value; v.Percentage != "" {
 			p.Value.Message = strings.TrimSpace(v.Message + " " + v.Percentage.String() + " %")
 		}
-		// Waiters look again only when a task has begun or ended, not with each percent.
+		// Wake waiters only when work has begun or ended, not at each percent.
 		if c.progress.update(string(p.Token), p.Value.Kind, p.Value.Title, p.Value.Message) {
 			c.changed.wake()
 		}
@@ -48,9 +48,9 @@ func (c *client) handle(ctx context.Context, r *rpc.Request) (any, error) {
 		if err := json.Unmarshal(r.Params, &p); err != nil {
 			return nil, rpc.InvalidParams("%v", err)
 		}
-		out := make([]json.RawMessage, len(p.Items)) // exactly as many answers as items
+		out := make([]json.RawMessage, len(p.Items)) // LSP requires exactly one answer for each item
 		for i, it := range p.Items {
-			// noSettings is remembered for the next run: a server may crash on the null that the specification asks for; see slot.keepLessons.
+			// noSettings is kept for the next run: a server may crash on the null that the specification requires; see slot.keepLessons.
 			if out[i] = section(c.spec.Settings, it.Section); string(out[i]) == "null" {
 				c.noSettings.Store(true)
 				if c.objects {
@@ -65,7 +65,7 @@ func (c *client) handle(ctx context.Context, r *rpc.Request) (any, error) {
 		c.changed.wake()
 		return nil, nil
 	case protocol.MethodWorkspaceWorkspaceFolders:
-		// One run of a server has one folder, that of initialize.
+		// One run of a server has one folder, the one of initialize.
 		b, err := json.Marshal([]map[string]any{{"uri": pathURI(c.root), "name": filepath.Base(c.root)}})
 		return json.RawMessage(b), err
 	case protocol.MethodWorkspaceApplyEdit:
@@ -77,14 +77,14 @@ func (c *client) handle(ctx context.Context, r *rpc.Request) (any, error) {
 			Type    lsp.Uint
 			Message string
 		}
-		// A message that cannot be read is logged empty; there is nothing to answer.
+		// A message that cannot be decoded is logged as empty.
 		_ = json.Unmarshal(r.Params, &p)
 		c.log.Info("server message", "server", c.spec.ID, "text", p.Message)
 		// 1 is Error in LSP's MessageType; lesser messages are only logged.
 		if p.Type == 1 && p.Message != "" {
 			c.host.notice(c.spec.ID, p.Message)
 		}
-		return nil, nil // null: no button was pressed
+		return nil, nil // null: the person chose no action
 	case protocol.MethodWindowLogMessage:
 		c.log.Debug("server log", "server", c.spec.ID, "params", string(r.Params))
 		c.logFailure(r.Params)
@@ -92,17 +92,17 @@ func (c *client) handle(ctx context.Context, r *rpc.Request) (any, error) {
 	case protocol.MethodLogTrace, "telemetry/event":
 		c.log.Debug("server log", "server", c.spec.ID, "params", string(r.Params))
 		return nil, nil
-	// null accepts the token; a server that got an error would report no progress.
+	// null accepts the token; after an error the server would report no progress.
 	case protocol.MethodWindowWorkDoneProgressCreate:
 		return nil, nil
 	case protocol.MethodWorkspaceDiagnosticRefresh:
-		// True where the refresh is about news, and no echo of what we just did.
+		// refreshed is true when the refresh is about something new, not an echo of what this client just sent.
 		if c.ledger.refreshed(c.spec.Quirks.RefreshEcho) {
 			c.background.plan()
 		}
 		c.changed.wake()
 		return nil, nil
-	case "vscode/content": // a schema from the network: the person has not allowed to fetch it, so an empty schema, which accepts everything
+	case "vscode/content": // a schema from the network, which the person has not allowed; an empty schema accepts everything
 		return "{}", nil
 	case "_typescript.rename": // after an extraction: only an editor can ask the person for the new name
 		return nil, nil
@@ -112,7 +112,7 @@ func (c *client) handle(ctx context.Context, r *rpc.Request) (any, error) {
 			return answer, nil
 		}
 	}
-	// Semantic tokens, code lenses and inlay hints are not shown here, so there is nothing to ask again.
+	// Pillion shows no semantic tokens, code lenses or inlay hints, so there is nothing to request again.
 	if strings.HasSuffix(r.Method, "/refresh") {
 		return nil, nil
 	}
@@ -122,8 +122,8 @@ func (c *client) handle(ctx context.Context, r *rpc.Request) (any, error) {
 	return nil, nil
 }
 
-// applyEdit answers workspace/applyEdit. During a command of Pillion the edit goes to the caller of the
-// command, otherwise to the person.
+// applyEdit answers workspace/applyEdit. During a command that Pillion runs, the edit goes to the command's caller, otherwise to the
+// person.
 func (c *client) applyEdit(ctx context.Context, r *rpc.Request) (any, error) {
 	var p struct {
 		Label string
@@ -132,7 +132,8 @@ func (c *client) applyEdit(ctx context.Context, r *rpc.Request) (any, error) {
 	if err := json.Unmarshal(r.Params, &p); err != nil {
 		return nil, rpc.InvalidParams("%v", err)
 	}
-	// join comes before Async: afterwards the answer of the command may be handled, and the edit would no longer belong to it.
+	// join must precede Async: after Async the answer to the command may be handled first, and the edit would no longer belong to the
+	// command.
 	run := c.commands.join()
 	r.Async()
 	var err error
@@ -148,8 +149,8 @@ func (c *client) applyEdit(ctx context.Context, r *rpc.Request) (any, error) {
 	return map[string]bool{"applied": true}, nil
 }
 
-// section returns a dotted section of the settings, null when there is none. "" returns the whole, as an
-// object in any case: servers read members of it without checking.
+// section returns a dotted section of the settings; null when there is none. "" returns all settings, always as an object: servers read
+// members of it without checking.
 func section(settings, name string) json.RawMessage {
 	cur := json.RawMessage(settings)
 	if name == "" {

@@ -12,41 +12,39 @@ import (
 	"time"
 )
 
-// Limits on what is read to find out which files include which.
+// Limits of the search for files that include one another.
 const (
 	maxIncluding   = 20_000   // source files of a project
 	maxIncludeHead = 64 << 10 // bytes of each file: includes are at the top
 )
 
-// includes knows which files of a project include which, from their text. clangd compiles each file by
-// itself: it reports the damage of a changed header only in files that it is asked about, and its index
-// takes minutes to name them. An include counts for every file whose path ends with it. That may be more
-// than the compiler takes, but never less, except for names that macros compose.
+// includes finds out from the texts which files of a project include which. clangd compiles each file separately: it reports the errors
+// caused by a changed header only in files that it is asked about, and its index takes minutes to name them. An include counts for every
+// file whose path ends with it. That may be more files than the compiler uses, but never fewer, except for names that macros compose.
 type includes struct {
 	mu    sync.Mutex
 	files map[string]included // by path; guarded by mu
 }
 
-// included is what a file included when it was read last, with the time and size by which a change is
-// noticed.
+// included is what a file included when it was last read, with the time and size that reveal a change.
 type included struct {
 	changed time.Time
 	size    int64
-	names   []string // as they are written, with slashes
+	names   []string // as written in the file, with slashes
 }
 
 // includeLine matches #include, #include_next and #import; the name is in quotes or angle brackets.
 var includeLine = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*(?:include|include_next|import)[ \t]*["<]([^">\n]+)[">]`)
 
-// users are the files of a project that include one of the given ones, directly or not. complete is false
-// when the project has too many files to read, or ctx ended.
+// users returns the files of a project that include one of the given ones, directly or indirectly. complete is false when the project has
+// too many files to read, or ctx ended.
 func (i *includes) users(ctx context.Context, row Server, root string, of []string) (users []string, complete bool) {
 	all := projectFiles(ctx, root)
-	// A list as long as the limit may be incomplete.
+	// A list that reaches the limit may be incomplete.
 	if len(all) >= maxProjectFiles {
 		return nil, false
 	}
-	by := map[string][]string{} // base name of what is included → who includes it, in what words
+	by := map[string][]string{} // base name of an included file → files that include it
 	words := map[string][]string{}
 	n := 0
 	for _, path := range all {
@@ -82,8 +80,7 @@ func (i *includes) users(ctx context.Context, row Server, root string, of []stri
 	return users, true
 }
 
-// headerLike reports files that are included but that no row of the table matches: x.inc, x.def, headers
-// without an extension.
+// headerLike reports whether a file may be included although no row of the table matches it: x.inc, x.def, headers without an extension.
 func headerLike(path string) bool {
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".inc", ".def", ".ipp", ".tpp", ".inl", ".tcc", ".x", "":
@@ -94,7 +91,7 @@ func headerLike(path string) bool {
 
 // includesIt reports whether one of the names, as written in an include, can mean target.
 func includesIt(names []string, target string) bool {
-	// The folder that ../ begins from is not known, so only the rest of the name is compared.
+	// The base of ../ is not known, so only the rest of the name is compared.
 	for _, n := range names {
 		for strings.HasPrefix(n, "../") || strings.HasPrefix(n, "./") {
 			_, n, _ = strings.Cut(n, "/")
@@ -106,7 +103,7 @@ func includesIt(names []string, target string) bool {
 	return false
 }
 
-// of are the names that a file includes; they are cached until the file changes.
+// of returns the names that a file includes, cached until the file changes.
 func (i *includes) of(path string) []string {
 	fi, err := os.Stat(path)
 	if err != nil || !fi.Mode().IsRegular() {
@@ -132,7 +129,7 @@ func (i *includes) of(path string) []string {
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	// Entries of deleted files are not removed one by one; the map starts over instead.
+	// Entries of deleted files are not removed one by one; the whole map is dropped instead.
 	if i.files == nil || len(i.files) > 2*maxIncluding {
 		i.files = map[string]included{}
 	}

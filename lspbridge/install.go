@@ -15,38 +15,37 @@ import (
 	"github.com/pillion-dev/pillion/tools/guard"
 )
 
-// ErrNotInstallable means that no package manager that Pillion knows has the server; the person must
-// install it.
+// ErrNotInstallable means that Pillion knows no package manager for the server, and the person must install it.
 var ErrNotInstallable = errors.New("Pillion cannot install it")
 
-// Installation says how a server is installed into Pillion's own cache. Nothing outside Dir is written,
-// and npm runs no scripts of the packages.
+// Installation says how to install a server into Pillion's own cache. Nothing outside Dir is written, and npm runs no scripts of the
+// packages.
 type Installation struct {
 	ID   string
 	Argv []string // the package manager's command line
 	Env  []string // KEY=value, added to the environment
 	Dir  string   // the cache; absolute
-	Bin  string   // where the programs are afterwards
+	Bin  string   // the folder of the installed programs
 }
 
-// String is the command as a person would type it.
+// String returns the command as a person would type it.
 func (i Installation) String() string {
 	return strings.Join(append(append([]string(nil), i.Env...), i.Argv...), " ")
 }
 
-// CacheBins are the directories of a cache that hold programs, for Options.Bin. They need not exist.
+// CacheBins returns the folders of a cache that hold programs, for Options.Bin. They need not exist.
 func CacheBins(dir string) []string {
 	return []string{filepath.Join(dir, "go", "bin"), filepath.Join(dir, "npm", "node_modules", ".bin")}
 }
 
-// PlanInstall returns what Install would do for a server of the table, by go install or npm. It fails with
-// ErrNotInstallable for other servers, and for an unknown id. dir is the cache; absolute.
+// PlanInstall returns how Install would install a server of the table, by go install or npm. It fails with ErrNotInstallable for other
+// servers and for an unknown id. dir is the absolute path of the cache.
 func PlanInstall(id, dir string) (Installation, error) {
 	for _, row := range Servers() {
 		if row.ID != id {
 			continue
 		}
-		// What follows in parentheses is a note for people.
+		// A note for people follows in parentheses.
 		how, _, _ := strings.Cut(row.Install, " (")
 		bins := CacheBins(dir)
 		if module, ok := strings.CutPrefix(how, "go install "); ok {
@@ -61,14 +60,14 @@ func PlanInstall(id, dir string) (Installation, error) {
 	return Installation{}, errors.New(Unknown(id))
 }
 
-// Unknown says that no server of the table has an id, and which may have been meant.
+// Unknown returns the message for an id that is not in the table, with the id that may have been meant.
 func Unknown(id string) string {
 	return fmt.Sprintf("unknown language server %q%s pillion doctor lists them", id, suggestion(id))
 }
 
-// suggestion ends the sentence about an unknown server: whose extension was given for the name, or whose name was mistyped.
+// suggestion returns the end of that message: the server for a file extension given in place of an id, or the id that was mistyped.
 func suggestion(id string) string {
-	best, least := "", min(3, 1+len(id)/2) // slips, fewer than that
+	best, least := "", min(3, 1+len(id)/2) // a suggestion has fewer slips than this
 	for _, row := range Servers() {
 		if !row.Extra && !row.Required && row.matches("x."+strings.TrimPrefix(id, ".")) {
 			return fmt.Sprintf("; did you mean %q?", row.ID)
@@ -83,9 +82,8 @@ func suggestion(id string) string {
 	return fmt.Sprintf("; did you mean %q?", best)
 }
 
-// Install carries a plan out. It does not ask for permission: the caller must have. The output of the
-// package manager goes to out. It returns the path of the server's program, and fails when the package
-// manager is missing, fails, or installs no such program.
+// Install executes a plan. The caller must have asked for permission. The output of the package manager goes to out. It returns the path of
+// the server's program, and fails when the package manager is missing, fails, or installs no such program.
 func Install(ctx context.Context, plan Installation, out io.Writer) (program string, err error) {
 	tool, err := exec.LookPath(plan.Argv[0])
 	if err != nil {
@@ -95,16 +93,16 @@ func Install(ctx context.Context, plan Installation, out io.Writer) (program str
 		return "", err
 	}
 	cmd := guard.CommandContext(ctx, guard.Helper, append([]string{tool}, plan.Argv[1:]...)...)
-	cmd.Dir = plan.Dir // not the project's: its .npmrc and go.work have no say
+	cmd.Dir = plan.Dir // not the project's folder, so that its .npmrc and go.work have no effect
 	cmd.Env = append(cmd.Env, plan.Env...)
 	if plan.Argv[0] == "go" {
-		// The settings of a project (-mod=vendor, a go.work) must not decide what is installed.
+		// Settings of a project (-mod=vendor, a go.work) must not decide what is installed.
 		cmd.Env = append(cmd.Env, "GOFLAGS=", "GOWORK=off")
 	}
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.SysProcAttr = processAttributes()
 	cmd.Cancel = func() error { killGroup(cmd); return nil }
-	// Killed with its parent's thread, where there is such a thing: the thread must stay.
+	// On Linux the child is killed when the thread that started it ends, so keep the thread.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if err := cmd.Run(); err != nil {

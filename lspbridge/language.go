@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// commentedJSON reports a JSON file whose reader accepts comments although it is named .json: as "json"
-// the server would report every comment as an error.
+// commentedJSON reports whether a .json file may have comments by convention: with the language "json" the server would report every
+// comment as an error.
 func commentedJSON(path string) bool {
 	base := strings.ToLower(filepath.Base(path))
 	stem, _, _ := strings.Cut(base, ".")
@@ -21,8 +21,7 @@ func commentedJSON(path string) bool {
 		".oxlintrc.json", "typedoc.json", "nx.json", "turbo.json", "pyrightconfig.json", ".luarc.json"}, base)
 }
 
-// languageID is LSP's language identifier of a file, as VS Code assigns it. Servers for several languages
-// choose their rules by it.
+// languageID returns LSP's language identifier of a file, as VS Code assigns it. Servers for several languages choose their rules by it.
 func languageID(path string) string {
 	base := filepath.Base(path)
 	if id := languageNames[base]; id != "" {
@@ -32,7 +31,7 @@ func languageID(path string) string {
 		return "dockerfile"
 	}
 	ext := strings.ToLower(filepath.Ext(base))
-	// Names first, then comments in JSON, then the extension.
+	// Whole names count first, then JSON with comments, then the extension.
 	switch id := languages[ext]; {
 	case ext == ".json" && commentedJSON(path):
 		return "jsonc"
@@ -45,7 +44,7 @@ func languageID(path string) string {
 	return strings.TrimPrefix(ext, ".")
 }
 
-// languageNames are the languages of files that are recognised by their whole name, with its letter case: "build" is not a BUILD.
+// languageNames maps whole file names to languages. The letter case counts: "build" is not a BUILD file.
 var languageNames = map[string]string{
 	"go.mod": "go.mod", "go.work": "go.work", "go.sum": "go.sum", "Dockerfile": "dockerfile", "Containerfile": "dockerfile",
 	"CMakeLists.txt": "cmake", "Gemfile": "ruby", "Rakefile": "ruby", "Makefile": "makefile", "makefile": "makefile", "GNUmakefile": "makefile",
@@ -54,7 +53,7 @@ var languageNames = map[string]string{
 	"COMMIT_EDITMSG": "git-commit", "git-rebase-todo": "git-rebase", ".babelrc": "jsonc", ".eslintrc": "jsonc",
 }
 
-// languages are the identifiers that differ from the extension, which is in lower case here.
+// languages maps extensions, in lower case, to the identifiers that differ from them.
 var languages = map[string]string{
 	".ts": "typescript", ".mts": "typescript", ".cts": "typescript", ".tsx": "typescriptreact",
 	".js": "javascript", ".mjs": "javascript", ".cjs": "javascript", ".es6": "javascript", ".jsx": "javascriptreact", ".coffee": "coffeescript",

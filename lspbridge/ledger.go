@@ -9,13 +9,13 @@ import (
 	"github.com/pillion-dev/pillion/tools/change"
 )
 
-// fileDiags is what a server has said about a file. Values are never modified, only replaced, so a
-// snapshot of the map is enough to compare states.
+// fileDiags is what a server has reported about a file. Values are never modified, only replaced, so copying the map is enough for a
+// snapshot.
 type fileDiags struct {
 	pushed  []change.Problem
-	pushVer int32     // version the push was for; 0 when the server did not say
+	pushVer int32     // document version of the push; 0 when the server sent none
 	pushSeq uint64    // ledger.seq when the push arrived
-	pushAt  time.Time // when a push last said something new
+	pushAt  time.Time // when a push last differed from the one before
 	hasPush bool
 	pulled  []change.Problem
 	pullSeq uint64 // ledger.seq when the pull was sent
@@ -23,8 +23,8 @@ type fileDiags struct {
 	hasPull bool
 }
 
-// items is the union of pushed and pulled problems without duplicates: some servers report compiler errors
-// by one channel and lints by the other.
+// items returns the pushed and pulled problems without duplicates: some servers push compiler errors and answer pulls with lints, or the
+// other way round.
 func (f *fileDiags) items() []change.Problem {
 	if f == nil {
 		return nil
@@ -43,22 +43,22 @@ func (f *fileDiags) items() []change.Problem {
 	return out
 }
 
-// isFinal reports whether the problems are those of the text that the server has now. d is the document;
-// open is false when it is not open. seq is the ledger's present one.
+// isFinal reports whether the problems are those of the text that the server has. d is the document, if open; seq is the ledger's present
+// number.
 func (f *fileDiags) isFinal(d document, open bool, seq uint64) bool {
 	switch {
 	case f == nil:
 		return false
 	case f.hasPull:
 		return f.pullSeq == seq
-	case !open: // closed: the server will say nothing more about it
+	case !open: // the server reports nothing more about a closed document
 		return true
 	}
 	return f.publishedFor(d)
 }
 
-// publishedFor reports whether the server has pushed for this text: by version, or, from servers that send
-// none, after it was sent.
+// publishedFor reports whether the server has pushed for this text: by version or, for servers that send none, by a push after the text was
+// sent.
 func (f *fileDiags) publishedFor(d document) bool {
 	switch {
 	case f == nil || !f.hasPush:
@@ -69,16 +69,15 @@ func (f *fileDiags) publishedFor(d document) bool {
 	return f.pushSeq >= d.seq
 }
 
-// sameProblems reports that a person would see no difference between two lists.
+// sameProblems reports whether two lists look the same to a person.
 func sameProblems(a, b []change.Problem) bool {
 	return slices.EqualFunc(a, b, func(a, b change.Problem) bool {
 		return samePlace(a, b) && a.Message == b.Message && a.Severity == b.Severity && a.Code == b.Code && a.Server == b.Server
 	})
 }
 
-// ledger holds the problems that one run of a server has reported, and when, so that a report can be told
-// apart from one about an older text. While a proposal is laid over the documents, reports go into an
-// overlay: the problems of a proposal must never look like problems of the project.
+// ledger holds the problems that one run of a server has reported, and when, to recognise reports about older texts. While a proposal is
+// laid over the documents, reports go into an overlay: a proposal's problems must never look like the project's.
 type ledger struct {
 	changed *broadcast
 
@@ -87,35 +86,35 @@ type ledger struct {
 	overlay           *overlay
 	seq               uint64                   // counts every notification that may change diagnostics
 	refresh           uint64                   // counts workspace/diagnostic/refresh, except echoes
-	echo              echo                     // what the next refresh of a server that echoes is about
+	echo              echo                     // what the next refresh request of a server that echoes will be about
 	idle              map[string]uint64        // clangd: seq at which it reported a file idle
-	latency           time.Duration            // learned time from a change to a publish without a version
-	unanswered        map[string]time.Duration // per file, while the server has not published anything about it
-	publishes         bool                     // it has published about some file
-	loaded            bool                     // it has completely answered for some file once
+	latency           time.Duration            // running average of the time from a change to a push without a version
+	unanswered        map[string]time.Duration // by file: time waited in vain for a first push
+	publishes         bool                     // the server has published about some file
+	loaded            bool                     // the server has answered completely for some file once
 	failures          map[string]string        // why the server failed while it checked a file
-	pulledForProposal map[string]bool          // files whose last pull was about a proposal: some servers keep their quick fixes from that
+	pulledForProposal map[string]bool          // files whose last pull was about a proposal, from which some servers keep their quick fixes
 }
 
-// overlay is the reports during a transaction on the open documents.
+// overlay holds the reports while a proposal is laid over the open documents.
 type overlay struct {
 	files map[string]*fileDiags
-	over  bool   // rolled back: when the server is done with that, these reports become the project's
-	seq   uint64 // ledger.seq at the roll-back: until it changes, ledger.files is right already
+	over  bool   // the proposal was rolled back; once the server has diagnosed that, these reports become the project's
+	seq   uint64 // ledger.seq at the roll-back; until it changes, ledger.files is still right
 }
 
-// echo is what a server's next refresh request is about: only changes of texts, which are asked about
-// anyway, or also something else, above all files on disk, whose effect has not been pulled yet.
+// echo is what a server's next refresh request will be about: only changed texts, which are pulled anyway, or also something else, above
+// all files on disk, whose effect has not been pulled yet.
 type echo int
 
 const (
-	// echo values, in the order in which one outweighs another.
+	// In ascending order of precedence.
 	echoNone echo = iota
 	echoOfText
 	echoOfDisk
 )
 
-// newLedger is empty; changed is woken when a wait may end.
+// newLedger returns an empty ledger; it wakes changed when a wait may end.
 func newLedger(changed *broadcast) *ledger {
 	return &ledger{changed: changed, files: map[string]*fileDiags{}, idle: map[string]uint64{}, unanswered: map[string]time.Duration{},
 		failures: map[string]string{}, pulledForProposal: map[string]bool{}}
@@ -134,21 +133,21 @@ func (l *ledger) mark(cause string) uint64 {
 	return l.seq
 }
 
-// invalidatePulls makes every pulled answer count as one about an older state, so that it is asked for again.
+// invalidatePulls makes every pulled answer outdated, so that it is requested again.
 func (l *ledger) invalidatePulls() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.seq++
 }
 
-// state is the number of the present state, and of refresh requests so far.
+// state returns the number of the present state, and of the refresh requests so far.
 func (l *ledger) state() (seq, refresh uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.seq, l.refresh
 }
 
-// store is the map into which reports go now. l.mu is held.
+// store returns the map into which reports go at present. The caller holds l.mu.
 func (l *ledger) store() map[string]*fileDiags {
 	if l.overlay != nil {
 		return l.overlay.files
@@ -156,21 +155,21 @@ func (l *ledger) store() map[string]*fileDiags {
 	return l.files
 }
 
-// latest is the last report on a file, a proposal's while one is laid over; nil when there is none.
+// latest returns the last report on a file, of the proposal while one is laid over the documents; nil when there is none.
 func (l *ledger) latest(path string) *fileDiags {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.store()[path]
 }
 
-// project is the last report on a file without any proposal; nil when there is none.
+// project returns the last report on a file outside a proposal; nil when there is none.
 func (l *ledger) project(path string) *fileDiags {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.files[path]
 }
 
-// snapshot is all reports: the proposal's while one is laid over the documents, else the project's.
+// snapshot returns all reports: the proposal's while one is laid over the documents, else the project's.
 func (l *ledger) snapshot() map[string]*fileDiags {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -190,13 +189,13 @@ func (l *ledger) published(path string, items []change.Problem, version int32) {
 		f = *old
 	}
 	if !f.hasPush || f.pushVer != version || version == 0 || !sameProblems(f.pushed, items) {
-		f.pushAt = time.Now() // a repetition says nothing new: it is mostly about a text that was rolled back
+		f.pushAt = time.Now() // a repetition mostly means that a text was rolled back
 	}
 	f.pushed, f.pushSeq, f.pushVer, f.hasPush = items, l.seq, version, true
 	files[path] = &f
 }
 
-// hasPublished notes that the server publishes problems about this file: waiting for them is not in vain.
+// hasPublished records that the server publishes problems about this file, so waiting for them makes sense.
 func (l *ledger) hasPublished(path string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -204,9 +203,9 @@ func (l *ledger) hasPublished(path string) {
 	l.publishes = true
 }
 
-// pulled stores the answers to a pull that was sent at (seq, refresh): for the file itself and for related
-// ones. It stores nothing and returns false when something has changed since, because the text that the
-// answer is about is then unknown. force stores it anyway.
+// pulled stores the answers to a pull that was sent at (seq, refresh), for the file itself and for related ones. It stores nothing and
+// returns false when something has changed since, because it is then unknown which text the answer is about. force stores the answers
+// anyway.
 func (l *ledger) pulled(path string, answers map[string][]change.Problem, seq, refresh uint64, force bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -225,7 +224,7 @@ func (l *ledger) pulled(path string, answers map[string][]change.Problem, seq, r
 	return true
 }
 
-// outdated are the paths whose last pull is about another state than the present one.
+// outdated returns the paths whose last pull is about an older state.
 func (l *ledger) outdated(paths []string) (ask []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -245,8 +244,8 @@ func (l *ledger) forget(path string) {
 	delete(l.files, path)
 }
 
-// refreshed handles a refresh request. It returns false when that only echoes a change of texts; echoes
-// says whether the server does that.
+// refreshed handles a refresh request. It returns false when the request only echoes a change of texts; echoes says whether the server
+// sends such echoes.
 func (l *ledger) refreshed(echoes bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -258,30 +257,28 @@ func (l *ledger) refreshed(echoes bool) bool {
 	return counts
 }
 
-// begin lays an overlay over the reports and returns the number of the state below it; end takes that
-// number.
+// begin starts an overlay and returns the number of the state below it, which end needs.
 func (l *ledger) begin() (seq uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	said := l.files
-	if l.overlay != nil { // the last one's roll-back is still being diagnosed: servers publish only what differs from that
+	if l.overlay != nil { // the previous roll-back is still being diagnosed, and servers publish only what differs from it
 		said = l.overlay.files
 	}
 	l.overlay = &overlay{files: maps.Clone(said)}
 	return l.seq
 }
 
-// rolledBack notes that the documents are as before the overlay. The server's reports on that are still to
-// come; promote takes them over.
+// rolledBack records that the documents are as before the overlay. The server's reports on that are still to come; promote accepts them.
 func (l *ledger) rolledBack() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.overlay.over, l.overlay.seq = true, l.seq
 }
 
-// end removes an overlay at once, for servers whose old reports are right again without a new diagnosis:
-// pushes carry a version, and pulls were asked for. docs are the documents that were put back; below is what
-// begin returned, and from the state before the first of them was put back.
+// end removes an overlay at once, for servers whose earlier reports become right again without a new diagnosis: pushes have a version, and
+// pulls are repeated. docs are the restored documents; below is what begin returned, and from is the state before the first of them was
+// restored.
 func (l *ledger) end(below, from uint64, docs map[string]document) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -296,8 +293,8 @@ func (l *ledger) end(below, from uint64, docs map[string]document) {
 		}
 		l.files[p] = &g
 	}
-	// A server that sends no versions may have published about the old texts before all of them were put
-	// back. It will not do so again, and a wait for it would be in vain.
+	// A server that sends no versions may have published about the old texts before all of them were restored. It will not do so again, and
+	// a wait for it would be in vain.
 	for p, f := range l.overlay.files {
 		if !f.hasPush || f.pushVer > 0 || f.pushSeq <= from || f.pushSeq < docs[p].seq {
 			continue
@@ -312,8 +309,8 @@ func (l *ledger) end(below, from uint64, docs map[string]document) {
 	l.overlay = nil
 }
 
-// promote makes the reports since the roll-back the project's. The caller has seen every diagnosis end. It
-// returns the files whose problems differ now; clear is false while a proposal is laid over the documents.
+// promote makes the reports since the roll-back the project's. The caller has checked that every diagnosis has ended. It returns the files
+// whose problems now differ; clear is false while a proposal is laid over the documents.
 func (l *ledger) promote() (news []string, clear bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -332,22 +329,22 @@ func (l *ledger) promote() (news []string, clear bool) {
 	return news, true
 }
 
-// overlaid reports whether an overlay is there, rolled back or not.
+// overlaid reports whether there is an overlay, rolled back or not.
 func (l *ledger) overlaid() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.overlay != nil
 }
 
-// stillFinal reports that only an overlay and its roll-back were sent since the last final report. That
-// report is still right, so the server's second diagnosis of the same texts need not be waited for.
+// stillFinal reports whether only an overlay and its roll-back were sent since the last final report. That report is still right, so there
+// is no need to wait for the server to diagnose the same texts again.
 func (l *ledger) stillFinal() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.overlay != nil && l.overlay.over && l.overlay.seq == l.seq
 }
 
-// setIdle stores clangd's report that it has finished a file, or works on it again.
+// setIdle records clangd's report that it has finished a file, or is working on it again.
 func (l *ledger) setIdle(path string, idle bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -357,14 +354,14 @@ func (l *ledger) setIdle(path string, idle bool) {
 	}
 }
 
-// reportsIdle reports whether the server tells when it has finished a file.
+// reportsIdle reports whether the server announces that it has finished a file.
 func (l *ledger) reportsIdle() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.idle) > 0
 }
 
-// idleSince reports whether the server has finished a file at or after a state.
+// idleSince reports whether the server has finished a file at or after the state seq.
 func (l *ledger) idleSince(path string, seq uint64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -383,21 +380,21 @@ func (l *ledger) unversioned() bool {
 	return false
 }
 
-// delay is how long the server usually takes from a change to its push.
+// delay returns how long the server usually takes from a change to its push.
 func (l *ledger) delay() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.latency
 }
 
-// learn adds a measurement of delay; old ones fade, because the load of the machine changes.
+// learn adds a measurement to delay; older ones fade, because the load of the machine changes.
 func (l *ledger) learn(took time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.latency = (3*l.latency + took) / 4
 }
 
-// addUnanswered adds the time of a wait to every file about which the server has said nothing.
+// addUnanswered adds the time of a wait to every file about which the server has reported nothing.
 func (l *ledger) addUnanswered(paths []string, waited time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -408,20 +405,19 @@ func (l *ledger) addUnanswered(paths []string, waited time.Duration) {
 	}
 }
 
-// isMute reports whether waiting for a file is pointless: it was waited for long enough in vain. A server
-// that never published anything, and was waited for over several files, is mute altogether: it offers
-// names or completions, not problems.
+// isMute reports whether waiting for a file is pointless, because earlier waits were long enough and in vain. A server that has never
+// published anything over several files offers names or completions, but no problems.
 func (l *ledger) isMute(path string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var sum time.Duration
-	for _, d := range l.unanswered { // a publish of a file takes its wait away
+	for _, d := range l.unanswered { // a push for a file removes its entry
 		sum += d
 	}
 	return l.unanswered[path] >= muteAfter || sum >= 2*muteAfter && !l.publishes
 }
 
-// setFailure stores why the server failed while it checked a file; "" when it did not fail.
+// setFailure records why the server failed while it checked a file; "" when it did not fail.
 func (l *ledger) setFailure(path, why string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -432,28 +428,28 @@ func (l *ledger) setFailure(path, why string) {
 	l.failures[path] = why
 }
 
-// failure is why the server failed while it checked a file; "" when it did not fail.
+// failure returns why the server failed while it checked a file; "" when it did not fail.
 func (l *ledger) failure(path string) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.failures[path]
 }
 
-// isPulledForProposal reports that the last answer to a pull of the file was about a proposal.
+// isPulledForProposal reports whether the file's last pull was about a proposal.
 func (l *ledger) isPulledForProposal(path string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.pulledForProposal[path]
 }
 
-// isLoaded reports that the server has answered for some file, so it has loaded its project.
+// isLoaded reports whether the server has answered for some file, and so has loaded its project.
 func (l *ledger) isLoaded() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.loaded
 }
 
-// setLoaded notes that the server has answered for some file.
+// setLoaded records that the server has answered for some file.
 func (l *ledger) setLoaded() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -9,19 +9,18 @@ import (
 	"github.com/pillion-dev/pillion/tools/change"
 )
 
-// feedDelay is how long changes are collected before they are reported: a server publishes many files
-// within milliseconds.
+// feedDelay is how long changed files are collected before a report: a server publishes many files within milliseconds.
 const feedDelay = 50 * time.Millisecond
 
 // liveFeed collects the files whose problems have changed, and reports them together.
 type liveFeed struct {
-	report func(paths []string) (later bool) // later: not now, ask again soon
+	report func(paths []string) (later bool) // later asks for the same report again soon
 
 	mu    sync.Mutex
 	paths map[string]bool // guarded by mu; nil when no report is planned
 }
 
-// add plans a report of these files. A nil feed does nothing: Options.Diagnostics is not set.
+// add schedules a report of these files. A nil feed does nothing: Options.Diagnostics is not set.
 func (n *liveFeed) add(paths ...string) {
 	if n == nil || len(paths) == 0 {
 		return
@@ -37,7 +36,7 @@ func (n *liveFeed) add(paths ...string) {
 	}
 }
 
-// flush reports the collected files, and plans them again when the client asks for that.
+// flush reports the collected files, and schedules them again when report asks for that.
 func (n *liveFeed) flush() {
 	n.mu.Lock()
 	paths := slices.Sorted(maps.Keys(n.paths))
@@ -48,8 +47,8 @@ func (n *liveFeed) flush() {
 	}
 }
 
-// reportFeed reports files to the manager. While a proposal is being checked it asks to be called later: the
-// problems of a proposal are not the project's.
+// reportFeed reports files to the manager. While a proposal is being checked it asks to be called later: the problems of a proposal are not
+// the project's.
 func (c *client) reportFeed(paths []string) (later bool) {
 	if c.dead() {
 		return false
@@ -61,17 +60,17 @@ func (c *client) reportFeed(paths []string) (later bool) {
 	return false
 }
 
-// liveReports passes changed problems to Options.Diagnostics, those of all servers for a file together.
+// liveReports reports changed problems to Options.Diagnostics, for each file those of all servers together.
 type liveReports struct {
 	fleet *fleet
 
-	// mu guards reported and is held while Options.Diagnostics is called: calls must not overlap, and an older state must not be
-	// reported after a newer one. It is taken before any other lock.
+	// mu guards reported and is held while Options.Diagnostics is called: calls must not overlap, and an older state must not be reported
+	// after a newer one. It is acquired before any other lock.
 	mu       sync.Mutex
-	reported map[string]FileReport // what it got last; files without problems are not kept
+	reported map[string]FileReport // the last report of each file that has problems
 }
 
-// reportChanged reports those of the files whose problems or their certainty differ from the last report.
+// reportChanged reports the files whose problems or certainty differ from the last report.
 func (l *liveReports) reportChanged(paths []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -81,7 +80,7 @@ func (l *liveReports) reportChanged(paths []string) {
 	for _, p := range paths {
 		r := l.fleet.presentProblems(p)
 		before := l.reported[p]
-		// The certainty of a file without problems, before and after, is not worth a report.
+		// A changed certainty is not reported for a file that has no problems before and after.
 		same := before.Certainty == r.Certainty || len(before.Items)+len(r.Items) == 0
 		same = same && sameProblems(before.Items, r.Items)
 		l.reported[p] = r
@@ -94,7 +93,7 @@ func (l *liveReports) reportChanged(paths []string) {
 	}
 }
 
-// presentProblems is what all running servers have said of a file so far, without any proposal. It asks none.
+// presentProblems returns what all running servers have reported about a file so far, outside a proposal. It sends no request.
 func (f *fleet) presentProblems(path string) FileReport {
 	r := FileReport{Path: path, Certainty: change.Fresh}
 	for _, s := range f.running() {

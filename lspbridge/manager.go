@@ -12,49 +12,44 @@ import (
 
 // Options configures New. Only Root is required.
 type Options struct {
-	Root    string                  // the project: absolute; servers' roots are looked for below it
+	Root    string                  // absolute path of the project; the servers' roots are searched below it
 	Servers map[string]ServerConfig // overrides by server id; see Servers for the ids
 	// Buffer returns the live text of a document that is open in the editor; ok is false when the file on
 	// disk counts. It is called often and must be fast.
 	Buffer func(path string) (text string, ok bool)
-	// Unsaved lists the open documents whose text differs from the disk. Servers get them without a
-	// question about them, because other files may use their declarations. nil: servers get only the files of
-	// questions.
+	// Unsaved lists the open documents whose text differs from the disk. Servers are sent these even without a question about them, because
+	// other files may use their declarations. nil: servers are sent only the files of questions.
 	Unsaved func() []string
-	// ApplyEdit brings an edit that a server sends by itself before the person; its error is what the
-	// server gets. nil refuses such edits.
+	// ApplyEdit shows the person an edit that a server requests on its own; its error is the answer to the server. nil refuses such edits.
 	ApplyEdit func(ctx context.Context, server, label string, edits []FileEdit) error
-	// Diagnostics is called for every file whose problems have changed, when they are final and when they
-	// change again; never for a proposal's. Calls do not overlap. It must not call the Manager and must not
-	// block. nil: nothing is followed live.
+	// Diagnostics is called for every file whose problems have changed, when they are final and when they change again; never for a
+	// proposal. Calls do not overlap. It must not call the Manager and must not block. nil: problems are not followed live.
 	Diagnostics func(FileReport)
-	// Notice is called once for each text that a person should know: a server that crashed too often, a
-	// server's error message.
+	// Notice is called once for each text that a person should read: a server that crashed too often, a server's error message.
 	Notice func(server, text string)
 	// Missing is called once, instead of Notice, when a server's program is not installed, so that an
 	// editor can offer to install it. nil: Notice is called.
 	Missing func(server, text string)
 	Log     *slog.Logger
-	// Bin are directories searched before PATH, e.g. Pillion's own cache of installed servers.
+	// Bin are folders that are searched before PATH, such as Pillion's cache of installed servers.
 	Bin []string
-	// Trusted allows programs out of the project itself (node_modules/.bin). A checkout may contain any
-	// program: leave it false until the person has trusted the folder.
+	// Trusted allows programs from the project itself (node_modules/.bin). A checkout may contain any program, so set it only for a trusted
+	// folder.
 	Trusted bool
-	Idle    time.Duration // stops a server that was not used for so long; 0 is ten minutes, negative never
-	Linger  time.Duration // stops all servers so long after the last Use has ended; 0 is thirty seconds, so that a reloaded editor finds them running
+	Idle    time.Duration // a server unused for so long is stopped; 0 is ten minutes, negative never
+	Linger  time.Duration // all servers stop so long after the last Use has ended; 0 is thirty seconds, so that a reloaded editor finds them running
 	Memory  int64         // bytes that all servers together may use before unused ones are stopped; 0 is 4 GiB, negative no limit
 	NoWatch bool          // do not watch the files on disk
 	// Dial connects to a server instead of starting a process; for tests. It returns the server's output
 	// and input.
 	Dial func(s Server, root string) (io.ReadCloser, io.WriteCloser, error)
-	// Start starts a server's process so that it ends with this program, however this program ends. nil:
-	// what the platform offers.
+	// Start starts a server's process such that it ends with this program, however this program ends. nil: exec.Cmd.Start with what the
+	// platform offers.
 	Start func(*exec.Cmd) error
 }
 
-// Manager runs one server for each row of the table and project root, and combines their answers. The servers belong to
-// the fleet; what can be asked of them are the methods of the other parts. All may be called concurrently. No lock is held
-// while a server is asked.
+// Manager runs one server for each row of the table and project root, and combines their answers. The servers belong to the fleet; the
+// other parts have the methods that ask them. All methods may be called concurrently. No lock is held while a server is asked.
 type Manager struct {
 	*fleet
 	questions
@@ -62,7 +57,7 @@ type Manager struct {
 	live *liveReports
 }
 
-// New makes a manager. It starts nothing and looks for no program until a file needs one.
+// New makes a manager. It starts nothing and searches no program until a file needs one.
 func New(o Options) *Manager {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -83,14 +78,13 @@ func New(o Options) *Manager {
 	return m
 }
 
-// Serves reports whether some server of the table is for files like this one, installed or not. It starts nothing.
+// Serves reports whether the table has a server for this kind of file, installed or not. It starts nothing.
 func (m *Manager) Serves(path string) bool { return len(m.slotsFor(path)) > 0 }
 
-// Running reports whether any server has been needed so far.
+// Running reports whether a server was needed for any file so far.
 func (m *Manager) Running() bool { return len(m.running()) > 0 }
 
-// Warm starts the servers for a file in the background, e.g. when the agent reads it: an edit is likely to
-// follow.
+// Warm starts the servers for a file in the background, such as when the agent reads it and is likely to edit it next.
 func (m *Manager) Warm(path string) {
 	go func() {
 		for _, s := range m.serversOf(path) {
@@ -99,15 +93,15 @@ func (m *Manager) Warm(path string) {
 	}()
 }
 
-// Lookup is the result of looking for one server of the table, for pillion doctor. Path is that of the
-// program; Install is the command or page by which a person gets it.
+// Lookup is the result of searching one server of the table, for pillion doctor. Path is the path of its program; Install is the command or
+// page with which a person gets it.
 type Lookup struct {
 	ID, Path, Install string
 	Extensions        []string
 	Found             bool
 }
 
-// Doctor looks for the program of every server. It starts none.
+// Doctor searches the program of every server. It starts none.
 func (m *Manager) Doctor() []Lookup {
 	var out []Lookup
 	for _, row := range m.rows() {

@@ -10,37 +10,37 @@ import (
 	"github.com/pillion-dev/pillion/tools/paths"
 )
 
-// markers caches which folders contain which root markers. Every edit asks that for a dozen servers and
-// all folders up to the root, so a folder is read again only when its time of change differs.
+// markers caches which folders contain which root markers. Every edit needs this for a dozen servers and all folders up to the root, so a
+// folder is read again only when its modification time differs.
 type markers struct {
-	mu   sync.Mutex // guards dirs and the holds of each
+	mu   sync.Mutex // guards dirs and the maps in each
 	dirs map[string]*markedDir
 }
 
-// markedDir is what a folder contained at a time of change.
+// markedDir is what a folder contained at a modification time.
 type markedDir struct {
-	changed time.Time // of the folder when it was read
-	racy    bool      // read so soon after a change that the next change may have the same time; not reused
+	changed time.Time // the folder's modification time when it was read
+	racy    bool      // read so soon after a change that a later change may have the same time; not reused
 	marked  map[string]bool
 }
 
 // Limits of the cache.
 const (
-	maxMarked = 10_000          // folders; then the cache starts over
-	racyFor   = 2 * time.Second // the coarsest time stamps of common file systems (FAT: two seconds)
+	maxMarked = 10_000          // folders; the cache is emptied when it has more
+	racyFor   = 2 * time.Second // the coarsest timestamp of common file systems (FAT)
 )
 
-// search begins one question. Within it each folder's time is read only once.
+// search begins a search for roots, which reads each folder's modification time only once.
 func (m *markers) search() *rootSearch { return &rootSearch{of: m, dirs: map[string]*markedDir{}} }
 
-// rootSearch is one question about roots.
+// rootSearch is one search for roots.
 type rootSearch struct {
 	of   *markers
 	dirs map[string]*markedDir
 }
 
-// root is the nearest folder at or above path's own that contains one of the markers (globs allowed), not
-// above top. Without one it is top, or path's own folder when path is outside top.
+// root returns the nearest folder at or above path's own that contains one of the markers (globs allowed), but not above top. Without one
+// it returns top, or path's own folder when path is outside top.
 func (l *rootSearch) root(path, top string, markers []string) string {
 	if !paths.Within(top, path) {
 		top = ""
@@ -59,9 +59,8 @@ func (l *rootSearch) root(path, top string, markers []string) string {
 	return top
 }
 
-// outermost is the highest folder above root, up to top, that contains one of the markers: in a monorepo
-// the server of the whole knows all users of a symbol. A folder that contains one of stops ends the
-// search.
+// outermost returns the highest folder above root, up to top, that contains one of the markers: in a monorepo the server of the whole
+// repository knows all users of a symbol. A folder that contains one of stops ends the search.
 func (l *rootSearch) outermost(root, top string, markers, stops []string) string {
 	if !paths.Within(top, root) {
 		return root
@@ -86,7 +85,7 @@ func (l *rootSearch) holds(dir string, markers []string) bool {
 		l.of.mu.Unlock()
 		if !known {
 			there = isThere(dir, m)
-			if !strings.ContainsRune(m, '/') { // a change deeper down does not change this folder's time, so it cannot be cached
+			if !strings.ContainsRune(m, '/') { // not cached for deeper markers: a change there does not change this folder's time
 				l.of.mu.Lock()
 				d.marked[m] = there
 				l.of.mu.Unlock()
@@ -99,7 +98,7 @@ func (l *rootSearch) holds(dir string, markers []string) bool {
 	return false
 }
 
-// dir is the cache entry for a folder as it is now.
+// dir returns the cache entry of a folder in its present state.
 func (l *rootSearch) dir(dir string) *markedDir {
 	if d := l.dirs[dir]; d != nil {
 		return d

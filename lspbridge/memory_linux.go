@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// groupMemory is the resident memory of a process group, in bytes (proc_pid_stat(5)). Servers start
-// children (tsserver), so the process alone would say little.
+// groupMemory returns the resident memory of a process group in bytes (proc_pid_stat(5)). The group, because servers start children
+// (tsserver) that use most of it.
 func groupMemory(pid int) (total int64) {
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, path := range stats {
@@ -16,9 +16,9 @@ func groupMemory(pid int) (total int64) {
 		if err != nil {
 			continue
 		}
-		// pid (name) state ppid pgrp …; the name may hold anything, so it is read from its end on.
+		// pid (name) state ppid pgrp …; the name may contain anything, so parse from its closing parenthesis on.
 		f := bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:])
-		// Counted from the state: 2 is pgrp, 21 is rss, in pages.
+		// Index 0 is the state, 2 is pgrp, 21 is rss in pages.
 		if len(f) < 22 || string(f[2]) != strconv.Itoa(pid) {
 			continue
 		}

@@ -2,5 +2,5 @@
 
 package lspbridge
 
-// groupMemory is not known here.
+// groupMemory returns 0, which means unknown: this platform is not supported.
 func groupMemory(int) int64 { return 0 }

@@ -14,21 +14,21 @@ import (
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
-// NextEdit is what an edit that a person made by hand leaves to be done elsewhere.
+// NextEdit is a follow-up edit in other places after an edit that a person made by hand.
 type NextEdit struct {
 	Title  string     // for a button: "Rename 3 other uses of Parse to ParseAll"
-	Places int        // that change
-	Edits  []FileEdit // Old is the text as the person sees it now
+	Places int        // how many places change
+	Edits  []FileEdit // Old is the text that the person sees
 }
 
-// maxNextEdit is how large an edit by hand may be, in bytes, to be understood as one rename or one change of parameters. A longer one is
-// mostly several changes, of which only the first and the last byte are known.
+// maxNextEdit is how large an edit by hand may be, in bytes, to be taken for one rename or one change of parameters. A longer one is mostly
+// several changes, of which only the first and the last byte are known.
 const maxNextEdit = 400
 
-// NextEdit finds the places that follow an edit of a declaration made by hand, without a model: the other uses of what was
-// renamed, the calls of a function whose parameters were added, removed or moved. before is the text of the file before the
-// edit, which the servers are asked about: of the text as it is now, they would only say that the uses are wrong. It is nil when
-// the edit is none of these, or when what should follow is not certain.
+// NextEdit finds the places to change after an edit of a declaration by hand, without a model: the other uses of a renamed declaration, or
+// the calls of a function whose parameters were added, removed or moved. before is the text of the file before the edit, about which the
+// servers are asked: in the present text the uses are only errors. It returns nil when the edit is neither, or when the follow-up is not
+// certain.
 func (q questions) NextEdit(ctx context.Context, path, before string) (*NextEdit, error) {
 	now, ok := q.text(path)
 	e, differs := oneEdit(before, now)
@@ -42,7 +42,7 @@ func (q questions) NextEdit(ctx context.Context, path, before string) (*NextEdit
 	}
 	var next *NextEdit
 	err := q.one(ctx, path, func(k *capabilities) bool { return has(k.References) && has(k.Definition) }, "references", func(ctx context.Context, c *client) error {
-		// The server has the text after the edit by now, in which the uses are errors.
+		// The server has the text after the edit, in which the uses are errors.
 		undo := c.applyOverlay([]Proposal{{Path: path, Text: before}})
 		defer undo()
 		f := follower{c, path, e}
@@ -58,7 +58,7 @@ func (q questions) NextEdit(ctx context.Context, path, before string) (*NextEdit
 	return next, err
 }
 
-// follower looks on one server for what follows an edit by hand. The server has the text before the edit, laid over the
+// follower finds the follow-up of an edit by hand with the help of one server. The server has the text before the edit, laid over the
 // edited document.
 type follower struct {
 	c    *client
@@ -66,8 +66,8 @@ type follower struct {
 	edit handEdit
 }
 
-// declares reports whether the identifier at an offset of the overlaid text declares what it names: its definition is itself. Renaming one
-// use by hand is not a rename of the declaration, and nothing may follow from it.
+// declares reports whether the identifier at an offset of the text before the edit is a declaration, that is, its definition is itself.
+// Changing one use by hand is no rename of the declaration, so nothing follows from it.
 func (f follower) declares(ctx context.Context, at int) (bool, error) {
 	var raw json.RawMessage
 	if err := f.c.call(ctx, protocol.MethodTextDocumentDefinition, f.c.converter().at(f.path, OffsetPosition(f.edit.before, at)), &raw); err != nil {
@@ -82,8 +82,8 @@ func (f follower) declares(ctx context.Context, at int) (bool, error) {
 	return false, nil
 }
 
-// uses are the places that use the declaration at an offset, by file, as offsets in the text that the server has. They do not include the
-// declaration itself.
+// uses returns the uses of the declaration at an offset, by file, as byte offsets in the text that the server has. The declaration itself
+// is not among them.
 func (f follower) uses(ctx context.Context, at int) (map[string][]int, error) {
 	params := f.c.converter().at(f.path, OffsetPosition(f.edit.before, at))
 	params["context"] = map[string]any{"includeDeclaration": false}
@@ -95,7 +95,7 @@ func (f follower) uses(ctx context.Context, at int) (map[string][]int, error) {
 	for _, l := range lsp.Locations(raw) {
 		file := uriPath(l.URI)
 		t, ok := f.textDuring(file)
-		// What is not a file, or cannot be read, is left out.
+		// Skip what is not a file or cannot be read.
 		if file == "" || !ok {
 			continue
 		}
@@ -107,7 +107,7 @@ func (f follower) uses(ctx context.Context, at int) (map[string][]int, error) {
 	return out, nil
 }
 
-// textDuring is a file's text as the server has it: that of the edited file is the one before the edit.
+// textDuring returns a file's text as the server has it: for the edited file the one before the edit.
 func (f follower) textDuring(file string) (string, bool) {
 	if file == f.path {
 		return f.edit.before, true
@@ -115,9 +115,9 @@ func (f follower) textDuring(file string) (string, bool) {
 	return f.c.host.text(file)
 }
 
-// change changes the uses of a declaration. with gets a text and the offset of a use in it, and gives the text with that
-// use changed, false to leave it. In the edited file uses are offsets before the person's edit, which the new text contains; a
-// use within that edit is left to the person.
+// change changes the uses of a declaration. with gets a text and the byte offset of a use in it, and returns the text with that use
+// changed, or false to leave it. In the edited file, offsets are those before the person's edit, which the new text contains; a use inside
+// that edit is left to the person.
 func (f follower) change(uses map[string][]int, with func(text string, at int) (string, bool)) (edits []FileEdit, places int) {
 	for file, offsets := range uses {
 		text, ok := f.textDuring(file)
@@ -125,11 +125,10 @@ func (f follower) change(uses map[string][]int, with func(text string, at int) (
 			continue
 		}
 		old, mine, changed := text, file != f.path, 0
-		// From the last use to the first, so that offsets stay right, and a call within an argument is changed before the
-		// call around it.
+		// From the last use to the first, so that offsets stay valid, and a call inside an argument is changed before the call around it.
 		slices.Sort(offsets)
 		for _, at := range slices.Backward(offsets) {
-			// The uses behind the person's edit are done; the edit goes in before offsets in front of it are used.
+			// All uses behind the person's edit are changed; insert the edit before going on to offsets in front of it.
 			if !mine && at < f.edit.from {
 				text, mine = text[:f.edit.from]+f.edit.new()+text[f.edit.to:], true
 			}
@@ -157,8 +156,8 @@ func (f follower) change(uses map[string][]int, with func(text string, at int) (
 	return edits, places
 }
 
-// rename finds the other uses of a declaration whose name was changed. Uses are replaced where they have the old
-// name; an import under another name is not one.
+// rename finds the other uses of a declaration whose name was changed. A use is replaced only where it has the old name, which an import
+// under another name does not.
 func (f follower) rename(ctx context.Context) (*NextEdit, error) {
 	if ok, err := f.declares(ctx, f.edit.from); err != nil || !ok {
 		return nil, err
@@ -169,7 +168,7 @@ func (f follower) rename(ctx context.Context) (*NextEdit, error) {
 	}
 	edits, places := f.change(uses, func(text string, at int) (string, bool) {
 		end := at + len(f.edit.old())
-		// A place with another text is left alone: an alias, or a file that has changed meanwhile.
+		// Leave a place with another text: an alias, or a file that has changed meanwhile.
 		if end > len(text) || text[at:end] != f.edit.old() || end < len(text) && isWord(text[end]) {
 			return "", false
 		}
@@ -181,8 +180,8 @@ func (f follower) rename(ctx context.Context) (*NextEdit, error) {
 	return &NextEdit{Title: fmt.Sprintf("Rename %s of %s to %s", textutil.Plural(places, "other use"), f.edit.old(), f.edit.new()), Places: places, Edits: edits}, nil
 }
 
-// parameters finds the calls of a function whose parameter list was changed. Calls that do not pass one argument a
-// parameter are left alone.
+// parameters finds the calls of a function whose parameter list was changed. Calls that do not pass exactly one argument for each parameter
+// are left alone.
 func (f follower) parameters(ctx context.Context, name, open int) (*NextEdit, error) {
 	before, _, ok := splitList(f.edit.before, open)
 	now, _, okNow := splitList(f.edit.now, open)
@@ -226,7 +225,7 @@ func (f follower) parameters(ctx context.Context, name, open int) (*NextEdit, er
 	return &NextEdit{Title: fmt.Sprintf("Change %s of %s in %s", textutil.Plural(places, "call"), f.edit.before[name:end], filesOf(edits)), Places: places, Edits: edits}, nil
 }
 
-// filesOf names the files of edits: one by its name, more by their number.
+// filesOf describes the files of edits: one by its name, several by their number.
 func filesOf(edits []FileEdit) string {
 	if len(edits) == 1 {
 		return filepath.Base(edits[0].Path)

@@ -6,20 +6,20 @@ import (
 	"sync"
 )
 
-// notices tell the person about servers, each text once: every edit would repeat it.
+// notices shows the person texts about servers, each once: else every edit would repeat them.
 type notices struct {
 	o *Options
 
 	mu      sync.Mutex
-	noticed map[string]bool // guarded by mu; server and text of what has been said
-	// concerned holds the ids of the servers whose notices are passed on: somebody asked about a file of their language, or a
-	// good part of the project is in it. held keeps what the others would say: a question about a whole project also starts
-	// the server for its one YAML file, and a notice that this one is not installed would only disturb.
+	noticed map[string]bool // guarded by mu; server and text of each notice shown
+	// concerned holds the ids of the servers whose notices are shown: a question was about a file of their language, or much of the project
+	// is in it. held keeps the notices of the others: a question about a whole project also starts the server for its one YAML file, and a
+	// notice that this server is not installed would only disturb.
 	concerned map[string]bool     // guarded by mu
 	held      map[string][]func() // guarded by mu; by server id
 }
 
-// concern lets these servers speak, what they would have said before included.
+// concern marks these servers as concerned, and shows their held notices.
 func (n *notices) concern(slots []*slot) {
 	n.mu.Lock()
 	if n.concerned == nil {
@@ -38,10 +38,10 @@ func (n *notices) concern(slots []*slot) {
 	}
 }
 
-// notice reports a text about a server.
+// notice shows a text about a server, once.
 func (n *notices) notice(server, text string) { n.reportOnce(n.o.Notice, server, text) }
 
-// reportMissing reports that a server's program is not installed. Linters are left out: a project works without them.
+// reportMissing tells the person that a server's program is not installed. Linters are left out: a project works without them.
 func (n *notices) reportMissing(row Server, why error) {
 	if row.Extra {
 		return
@@ -53,8 +53,8 @@ func (n *notices) reportMissing(row Server, why error) {
 	n.reportOnce(tell, row.ID, why.Error()+". Edits to "+strings.Join(append(slices.Clone(row.Extensions), row.Filenames...), ", ")+" files are not checked by it.")
 }
 
-// reportOnce calls tell, without the lock, unless the same text has been reported before. For a server that is not in
-// concerned yet, the call is held until concern names it.
+// reportOnce calls tell, without holding the lock, unless the same text was reported before. For a server that is not concerned yet, the
+// call is held until concern names it.
 func (n *notices) reportOnce(tell func(server, text string), server, text string) {
 	n.mu.Lock()
 	if n.noticed == nil {

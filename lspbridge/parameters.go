@@ -8,14 +8,14 @@ import (
 	"unicode/utf8"
 )
 
-// handEdit is what a person changed in a text by hand, in one place: before[from:to] became now[from:nowTo]. Offsets are bytes; the ends are
-// widened to whole identifiers, so that a letter added to a name reads as one name in the place of another.
+// handEdit is one change that a person made in a text: before[from:to] became now[from:nowTo]. Offsets are bytes. The ends are widened to
+// whole identifiers, so that an added letter counts as one name replacing another.
 type handEdit struct {
 	before, now     string
 	from, to, nowTo int
 }
 
-// oneEdit finds the place in which two texts differ. It is false where they are equal. Two changes far apart are one long edit here, which
+// oneEdit returns the range in which two texts differ; false where they are equal. Two changes far apart become one long edit, which
 // NextEdit refuses by its length.
 func oneEdit(before, now string) (handEdit, bool) {
 	from := 0
@@ -30,8 +30,7 @@ func oneEdit(before, now string) (handEdit, bool) {
 		to--
 		nowTo--
 	}
-	// Both texts are the same outside, so both can be widened alike.
-	// A byte that begins no character is inside one; the cut must not be there.
+	// Outside the edit both texts are equal, so both are widened alike. A cut must not be inside a character.
 	for from > 0 && (isWord(before[from-1]) || from < len(before) && !utf8.RuneStart(before[from])) {
 		from--
 	}
@@ -46,8 +45,8 @@ func oneEdit(before, now string) (handEdit, bool) {
 func (e handEdit) old() string { return e.before[e.from:e.to] }
 func (e handEdit) new() string { return e.now[e.from:e.nowTo] }
 
-// isWord reports whether a byte can be part of an identifier. Every byte of a letter beyond ASCII counts, and '$', which JavaScript and PHP
-// have. That it may be an operator elsewhere does no harm: the server is asked about the name.
+// isWord reports whether a byte can be part of an identifier: also every byte of a letter beyond ASCII, and '$' (JavaScript, PHP). Where
+// '$' is an operator this does no harm, because the server is asked about the name.
 func isWord(b byte) bool {
 	return b == '_' || b == '$' || b >= utf8.RuneSelf || unicode.IsLetter(rune(b)) || unicode.IsDigit(rune(b))
 }
@@ -65,8 +64,8 @@ func isIdentifier(s string) bool {
 	return true
 }
 
-// parameterList finds the list in parentheses that an edit is in, in the text before it: the offset of the name before the
-// list, and that of its opening parenthesis. It is false where the edit is in no such list.
+// parameterList finds the list in parentheses that contains the edit, in the text before it. name is the offset of the name before the
+// list, open that of its opening parenthesis. ok is false when the edit is in no such list.
 func (e handEdit) parameterList() (name, open int, ok bool) {
 	depth := 0
 	for i := e.from - 1; i >= 0; i-- {
@@ -80,7 +79,7 @@ func (e handEdit) parameterList() (name, open int, ok bool) {
 				continue
 			}
 			end := len(strings.TrimRight(e.before[:i], " \t"))
-			// Type parameters come between a name and its list: func F[T any](x T), function f<T>(x: T).
+			// Type parameters may be between a name and its list: func F[T any](x T), function f<T>(x: T).
 			if end > 0 && (e.before[end-1] == ']' || e.before[end-1] == '>') {
 				opening := map[byte]byte{']': '[', '>': '<'}[e.before[end-1]]
 				if at := strings.LastIndexByte(e.before[:end], opening); at > 0 {
@@ -94,9 +93,9 @@ func (e handEdit) parameterList() (name, open int, ok bool) {
 			return start, i, isIdentifier(e.before[start:end])
 		}
 		if depth < 0 {
-			return 0, 0, false // in braces or brackets, not in a list
+			return 0, 0, false // the edit is in braces or brackets, not in a list
 		}
-		// Backwards as far as splitList looks forwards.
+		// The same limit backwards as in splitList forwards.
 		if e.from-i > maxList {
 			return 0, 0, false
 		}
@@ -104,17 +103,17 @@ func (e handEdit) parameterList() (name, open int, ok bool) {
 	return 0, 0, false
 }
 
-// maxList is how far a list in parentheses is looked at, in bytes. The search stops there when a parenthesis is missing, as it is while a
-// person types.
+// maxList is how many bytes of a list in parentheses are searched. The limit matters when a parenthesis is missing, as it is while a person
+// types.
 const maxList = 4 << 10
 
-// splitList takes a list in parentheses apart: text[open] is its opening parenthesis. items are its elements without white
-// space around them, end is the offset of its closing parenthesis. It is false where the list does not end, or holds a comment:
-// what a comment is depends on the language.
+// splitList splits a list in parentheses; text[open] is its opening parenthesis. items are its elements without surrounding white space,
+// end is the offset of its closing parenthesis. ok is false when the list does not end or contains a comment, whose syntax depends on the
+// language.
 func splitList(text string, open int) (items []string, end int, ok bool) {
 	depth, start := 0, open+1
 	add := func(to int) {
-		// An empty element between commas is kept, so that the number of arguments is right; one at the end is a trailing comma.
+		// Keep an empty element between commas, so that the number of arguments is right; one at the end is a trailing comma.
 		if s := strings.TrimSpace(text[start:to]); s != "" || len(items) > 0 && text[to] == ',' {
 			items = append(items, s)
 		}
@@ -148,8 +147,8 @@ func splitList(text string, open int) (items []string, end int, ok bool) {
 	return nil, 0, false
 }
 
-// skipString gives the offset of the quote that ends a literal, -1 where it does not end. A quote that ends at no line's end,
-// such as a lifetime in Rust, counts as a character of its own.
+// skipString returns the offset of the quote that ends a literal; -1 when it does not end. A quote without a closing one on its line, such
+// as a lifetime in Rust, counts as an ordinary character.
 func skipString(text string, at int) int {
 	q := text[at]
 	for i := at + 1; i < len(text); i++ {
@@ -167,17 +166,16 @@ func skipString(text string, at int) int {
 	return -1
 }
 
-// newArguments says how the arguments of a call follow a change of the parameters. from and values have one entry for each parameter of the
-// changed list, in its order.
+// newArguments says how the arguments of a call change with the parameters. from and values have one entry for each parameter of the new
+// list.
 type newArguments struct {
-	from   []int    // by new parameter: the old parameter that it was, -1 for an added one
-	values []string // by new parameter: what is passed for an added one; "" when the call may leave it out
-	old    int      // parameters before
+	from   []int    // by new parameter: index of the old parameter; -1 for an added one
+	values []string // by new parameter: argument for an added one; "" when the call may omit it
+	old    int      // number of old parameters
 }
 
-// matchParameters compares two parameter lists of a language, named by a file of it. It is false when the calls need not change, or when
-// what to pass for an added parameter is not certain in that language. Parameters are recognised by name first, so one that was moved
-// keeps its argument.
+// matchParameters compares two parameter lists; path is a file of their language. ok is false when the calls need not change, or when it is
+// not certain what to pass for an added parameter. Parameters are first matched by name, so that a moved one keeps its argument.
 func matchParameters(path string, before, now []string) (a newArguments, ok bool) {
 	lang := languageOf(path)
 	before, now = withoutReceiver(before), withoutReceiver(now)
@@ -204,7 +202,7 @@ func matchParameters(path string, before, now []string) (a newArguments, ok bool
 		a.from[j] = find(func(i int) bool { return oldNames[i] == newNames[j] && newNames[j] != "" })
 	}
 	for j := range now {
-		// A parameter that kept its place and its type was renamed: calls do not name it.
+		// A parameter that kept its place was renamed, which does not affect calls.
 		if a.from[j] < 0 && j < len(before) && !used[j] && len(before) == len(now) {
 			used[j], a.from[j] = true, j
 		}
@@ -223,14 +221,14 @@ func matchParameters(path string, before, now []string) (a newArguments, ok bool
 	}
 	for _, p := range slices.Concat(before, now) {
 		if strings.Contains(p, "...") || strings.HasPrefix(p, "*") || strings.HasPrefix(p, "{") || p == "/" || parameterName(lang, p) == "" {
-			return a, false // variadic, by name, or taken apart: an argument is not one parameter
+			return a, false // variadic, by name, or destructured: arguments do not match parameters one to one
 		}
 	}
 	return a, changed
 }
 
-// apply gives the arguments of one call after the change; false for a call that does not pass one argument a parameter, such as one that
-// spreads a list or leaves out the last ones.
+// apply returns the arguments of one call after the change; false for a call that does not pass exactly one argument for each parameter,
+// such as one that spreads a list or omits the last ones.
 func (a newArguments) apply(args []string) ([]string, bool) {
 	if len(args) != a.old || slices.ContainsFunc(args, func(s string) bool { return strings.Contains(s, "...") || s == "" }) {
 		return nil, false
@@ -239,7 +237,7 @@ func (a newArguments) apply(args []string) ([]string, bool) {
 	for j, i := range a.from {
 		switch {
 		case i >= 0:
-			if len(out) < j { // one before it was left out, so this one would be taken for that
+			if len(out) < j { // an argument before it was omitted, so this one would move to its place
 				return nil, false
 			}
 			out = append(out, args[i])
@@ -250,7 +248,7 @@ func (a newArguments) apply(args []string) ([]string, bool) {
 	return out, true
 }
 
-// languageOf is the id of a file's language as far as signatures are understood, "" for others.
+// languageOf returns an id for a file's language if its signatures are understood, else "".
 func languageOf(path string) string {
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".go":
@@ -265,8 +263,8 @@ func languageOf(path string) string {
 	return ""
 }
 
-// parameterName is the name in a declared parameter, "" where it cannot be told. A type, a default value and the words before the name in
-// TypeScript and Rust are left out.
+// parameterName returns the name in a declared parameter; "" when it cannot be told. It skips a type, a default value, and the words before
+// the name in TypeScript and Rust.
 func parameterName(lang, p string) string {
 	p, _, _ = strings.Cut(p, "=")
 	p = strings.TrimSpace(p)
@@ -287,7 +285,7 @@ func parameterName(lang, p string) string {
 	return p[:end]
 }
 
-// withoutReceiver leaves out the first parameter where calls do not pass it.
+// withoutReceiver removes the first parameter where calls do not pass it.
 func withoutReceiver(list []string) []string {
 	if len(list) > 0 && slices.Contains([]string{"self", "cls", "&self", "&mut self", "mut self", "this"}, strings.TrimSpace(list[0])) {
 		return list[1:]
@@ -295,12 +293,12 @@ func withoutReceiver(list []string) []string {
 	return list
 }
 
-// defaultArgument is what calls pass for an added parameter: nothing where it is optional, else the zero value of its type.
-// It is false where that cannot be told.
+// defaultArgument returns what calls pass for an added parameter: "" where it is optional, else the zero value of its type; false when that
+// cannot be told.
 func defaultArgument(lang string, list []string, j int) (string, bool) {
 	p := list[j]
 	optional := strings.Contains(p, "=") || lang == "ts" && strings.HasPrefix(strings.TrimLeftFunc(p, func(r rune) bool { return r < utf8.RuneSelf && isWord(byte(r)) }), "?")
-	// Go has no optional parameters; a "=" there would be no parameter list.
+	// Go has no optional parameters.
 	if optional && lang != "go" {
 		return "", true
 	}
@@ -322,8 +320,8 @@ func defaultArgument(lang string, list []string, j int) (string, bool) {
 	return "", false
 }
 
-// goZero is the zero value of a Go type as source text, false where the text alone does not tell: a named type may be a struct or a number.
-// For a context it is context.TODO(): a nil one makes most calls panic.
+// goZero returns the zero value of a Go type as source text; false when the text alone does not tell, because a named type may be a struct
+// or a number. For a context it is context.TODO(), because most calls panic with a nil context.
 func goZero(typ string) (string, bool) {
 	switch typ {
 	case "string":

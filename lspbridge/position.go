@@ -18,22 +18,20 @@ const (
 	UTF32 Encoding = "utf-32"
 )
 
-// PositionOffset converts a position (UTF-16) to a byte offset in text. A position past the end of its
-// line is the line's end, one past the end of the text is the text's end, and one inside a surrogate pair
-// is the start of its character. It never panics.
+// PositionOffset converts a position (UTF-16) to a byte offset in text. A position past the end of its line becomes the line's end, one
+// past the end of the text the text's end, and one inside a surrogate pair the start of its character. It never panics.
 func PositionOffset(text string, p Position) int { return offset(text, p.Line, p.Character, UTF16) }
 
-// OffsetPosition converts a byte offset in text to a position (UTF-16). Offsets outside the text are cut
-// to it.
+// OffsetPosition converts a byte offset in text to a position (UTF-16). Offsets outside the text are clamped.
 func OffsetPosition(text string, off int) Position {
 	line, char := position(text, off, UTF16)
 	return Position{line, char}
 }
 
-// lineStart is the byte offset of a line counted from 0; ok is false when the text has fewer lines. "\n",
-// "\r\n" and a lone "\r" end a line, as LSP defines.
+// lineStart returns the byte offset of a 0-based line; ok is false when the text has fewer lines. "\n", "\r\n" and a lone "\r" end a line,
+// as LSP defines.
 func lineStart(text string, line int) (off int, ok bool) {
-	if strings.IndexByte(text, '\r') < 0 { // nearly every text: several times faster
+	if strings.IndexByte(text, '\r') < 0 { // true for nearly every text, and several times faster
 		for ; line > 0; line-- {
 			i := strings.IndexByte(text[off:], '\n')
 			if i < 0 {
@@ -56,7 +54,7 @@ func lineStart(text string, line int) (off int, ok bool) {
 	return off, true
 }
 
-// lineAt is the line that starts at byte offset off, without its line end.
+// lineAt returns the line that starts at byte offset off, without its line end.
 func lineAt(text string, off int) string {
 	if i := strings.IndexAny(text[off:], "\r\n"); i >= 0 {
 		return text[off : off+i]
@@ -73,7 +71,7 @@ func offset(text string, line, char int, enc Encoding) int {
 	return start + columnBytes(lineAt(text, start), char, enc)
 }
 
-// columnBytes is how many bytes of a line precede a column.
+// columnBytes returns how many bytes of a line precede a character offset.
 func columnBytes(line string, char int, enc Encoding) int {
 	if enc == UTF8 {
 		char = max(0, min(char, len(line)))
@@ -93,8 +91,7 @@ func columnBytes(line string, char int, enc Encoding) int {
 	return len(line)
 }
 
-// width is the length of a rune in code units. A byte that is not UTF-8 counts one, as its replacement
-// U+FFFD does.
+// width returns the length of a rune in code units. A byte that is not UTF-8 counts as one, like its replacement U+FFFD.
 func width(r rune, enc Encoding) int {
 	switch {
 	case enc == UTF8:
@@ -128,7 +125,7 @@ func position(text string, off int, enc Encoding) (line, char int) {
 	return line, char
 }
 
-// column converts a column of a line from one encoding to another.
+// column converts a character offset in a line from one encoding to another.
 func column(line string, char int, from, to Encoding) int {
 	head := line[:columnBytes(line, char, from)]
 	if to == UTF8 {
@@ -141,14 +138,14 @@ func column(line string, char int, from, to Encoding) int {
 	return n
 }
 
-// converter converts positions of one server to ours (UTF-16) and back. text returns a file's text; it is
-// called only when the encodings differ.
+// converter converts positions between a server's encoding and UTF-16. text returns a file's text; it is called only when the encodings
+// differ.
 type converter struct {
 	enc  Encoding
 	text func(path string) string
 }
 
-// recode converts a position from one encoding to another; beyond the text it stays as it is.
+// recode converts a position from one encoding to another; a position beyond the text stays unchanged.
 func (c converter) recode(path string, p lsp.Position, from, to Encoding) lsp.Position {
 	if from == to || p.Character == 0 {
 		return p
@@ -162,18 +159,18 @@ func (c converter) recode(path string, p lsp.Position, from, to Encoding) lsp.Po
 	return p
 }
 
-// in converts a server's range to ours.
+// in converts a server's range to a Range.
 func (c converter) in(path string, r lsp.Range) Range {
 	s, e := c.recode(path, r.Start, c.enc, UTF16), c.recode(path, r.End, c.enc, UTF16)
 	return Range{Position{int(s.Line), int(s.Character)}, Position{int(e.Line), int(e.Character)}}
 }
 
-// out converts a position of Pillion for the server.
+// out converts a Position to the server's encoding.
 func (c converter) out(path string, p Position) lsp.Position {
 	return c.recode(path, lsp.Position{Line: lsp.Uint(p.Line), Character: lsp.Uint(p.Character)}, UTF16, c.enc)
 }
 
-// problemAt sets the place of a problem: LSP counts from 0, a Problem from 1.
+// problemAt sets the place of a problem: an LSP range is 0-based, a Problem 1-based.
 func problemAt(path string, r Range, p change.Problem) change.Problem {
 	p.Path = path
 	p.Line, p.Column = r.Start.Line+1, r.Start.Character+1
@@ -181,8 +178,7 @@ func problemAt(path string, r Range, p change.Problem) change.Problem {
 	return p
 }
 
-// ProblemRange is the place of a problem as LSP counts, from 0. It is empty at the problem's start when
-// the end is not known.
+// ProblemRange returns the 0-based range of a problem. It is empty, at the problem's start, when the end is not known.
 func ProblemRange(p change.Problem) Range {
 	start := Position{max(0, p.Line-1), max(0, p.Column-1)}
 	if p.EndLine == 0 {
@@ -191,16 +187,16 @@ func ProblemRange(p change.Problem) Range {
 	return Range{start, Position{p.EndLine - 1, max(0, p.EndColumn-1)}}
 }
 
-// samePlace reports that two problems have the same range.
+// samePlace reports whether two problems have the same range.
 func samePlace(a, b change.Problem) bool { return ProblemRange(a) == ProblemRange(b) }
 
-// outRange converts a range of Pillion for the server.
+// outRange converts a Range to the server's encoding.
 func (c converter) outRange(path string, r Range) lsp.Range {
 	return lsp.Range{Start: c.out(path, r.Start), End: c.out(path, r.End)}
 }
 
-// validUTF8 makes text fit for JSON: every byte that is not UTF-8 becomes one U+FFFD. The JSON encoder
-// would do the same later, but then the server's columns would be counted in another text than ours.
+// validUTF8 replaces every byte that is not UTF-8 by U+FFFD. The JSON encoder would do the same later, but then the server would count
+// columns in another text than this package.
 func validUTF8(text string) string {
 	if utf8.ValidString(text) {
 		return text
@@ -213,8 +209,7 @@ func validUTF8(text string) string {
 	return b.String()
 }
 
-// loneCR reports a "\r" without "\n". Many servers do not count it as a line end although LSP does, so
-// such texts are sent as a whole.
+// loneCR reports whether text has a "\r" without "\n". LSP counts it as a line end but many servers do not, so such texts are sent whole.
 func loneCR(text string) bool {
 	for i := strings.IndexByte(text, '\r'); i >= 0; {
 		if i+1 >= len(text) || text[i+1] != '\n' {

@@ -8,10 +8,9 @@ import (
 	"github.com/pillion-dev/pillion/tools/change"
 )
 
-// DiffDiagnostics compares a file's problems before and after a change. Lines move when text is edited, so
-// problems are matched by severity, server, code and message, not by position. Each old problem matches
-// one new one; where one side has more, those that are farthest (in lines) from the other side are the
-// difference.
+// DiffDiagnostics compares a file's problems before and after a change. Lines move when text is edited, so problems are matched by
+// severity, server, code and message instead of position. Each old problem matches one new one; where one side has more, those farthest (in
+// lines) from the other side are the difference.
 func DiffDiagnostics(before, after []change.Problem) (introduced, fixed []change.Problem, unchanged int) {
 	old := map[string][]change.Problem{}
 	for _, d := range before {
@@ -30,11 +29,11 @@ func DiffDiagnostics(before, after []change.Problem) (introduced, fixed []change
 		a, b := now[k], old[k]
 		delete(old, k)
 		unchanged += min(len(a), len(b))
-		// The surplus is what lies farthest from anything on the other side.
+		// Unmatched are those farthest from any problem of the other side.
 		introduced = append(introduced, surplus(a, b)...)
 		fixed = append(fixed, surplus(b, a)...)
 	}
-	// What shares its key with no new problem is fixed; keys that both sides have were deleted above.
+	// A problem whose key no new problem has is fixed; keys on both sides were deleted above.
 	for _, d := range before {
 		if rest := old[problemKey(d)]; len(rest) > 0 {
 			fixed = append(fixed, rest...)
@@ -44,8 +43,7 @@ func DiffDiagnostics(before, after []change.Problem) (introduced, fixed []change
 	return introduced, fixed, unchanged
 }
 
-// surplus returns the len(a)-len(b) problems of a that are farthest from any of b; nil when a is not
-// longer.
+// surplus returns the len(a)-len(b) problems of a that are farthest from any of b; nil when a is not longer than b.
 func surplus(a, b []change.Problem) []change.Problem {
 	n := len(a) - len(b)
 	if n <= 0 {
@@ -55,7 +53,7 @@ func surplus(a, b []change.Problem) []change.Problem {
 		return a
 	}
 	distance := func(d change.Problem) int {
-		// Larger than any distance; b is not empty here.
+		// Larger than any distance; b is not empty.
 		best := 1 << 30
 		for _, o := range b {
 			best = min(best, max(d.Line-o.Line, o.Line-d.Line))
@@ -67,7 +65,7 @@ func surplus(a, b []change.Problem) []change.Problem {
 	return s[:n]
 }
 
-// problemKey is what identifies a problem across an edit.
+// problemKey returns what identifies a problem before and after an edit.
 func problemKey(d change.Problem) string {
 	var b strings.Builder
 	b.WriteByte(byte('0' + d.Severity.Number()))
@@ -79,8 +77,7 @@ func problemKey(d change.Problem) string {
 	return b.String()
 }
 
-// withoutLineNumbers is a message without the line numbers that servers put into it (":12:5"): they change when the text
-// moves.
+// withoutLineNumbers removes the line numbers that servers put into messages (":12:5"): they change when the text moves.
 func withoutLineNumbers(m string) string {
 	var b strings.Builder
 	for i := 0; i < len(m); i++ {
@@ -95,8 +92,8 @@ func withoutLineNumbers(m string) string {
 	return b.String()
 }
 
-// unique sorts problems and removes duplicates: two servers, or one with two severities, often report the
-// same thing in the same place. The most severe one stays.
+// unique sorts problems and removes duplicates: two servers, or one with two severities, often report the same problem in the same place.
+// The most severe one is kept.
 func unique(list []change.Problem) []change.Problem {
 	sortDiagnostics(list)
 	type place struct {
@@ -107,7 +104,7 @@ func unique(list []change.Problem) []change.Problem {
 	return slices.DeleteFunc(list, func(d change.Problem) bool {
 		k := place{d.Path, strings.ToLower(strings.TrimRight(withoutLineNumbers(d.Message), ". ")), d.Line}
 		had, twice := seen[k]
-		// One server may say the same of two places in one line; those are two problems.
+		// One server may report the same message at two places of one line; those are two problems.
 		if twice && (samePlace(had, d) || had.Server != d.Server) {
 			return true
 		}

@@ -21,14 +21,13 @@ type process struct {
 	stdout io.ReadCloser
 	stderr *tail         // its last 64 KiB
 	exited chan struct{} // closed when the process has ended and was reaped
-	err    error         // why it ended; read after exited
+	err    error         // how it ended; set before exited is closed
 	kill   func()        // kills the whole process group at once
 	pid    int
 }
 
-// startProcess runs argv in dir with env added to the environment. The process gets a group of its own, so
-// that its children can be killed with it, and ends with this program where the platform supports that. It
-// fails when the program cannot be started.
+// startProcess runs argv in dir with env added to the environment. The process gets a group of its own, so that its children can be killed
+// with it, and ends with this program where the platform supports that. An error means that the program could not be started.
 func startProcess(why guard.Reason, argv []string, dir string, env []string, start func(*exec.Cmd) error) (*process, error) {
 	if start == nil {
 		start = (*exec.Cmd).Start
@@ -40,13 +39,13 @@ func startProcess(why guard.Reason, argv []string, dir string, env []string, sta
 	cmd.SysProcAttr = processAttributes()
 	p := &process{stderr: &tail{max: 64 << 10}, exited: make(chan struct{})}
 	cmd.Stderr = p.stderr
-	// A child of the server may keep stderr open; do not wait for it once the server is gone.
+	// A child of the server may keep stderr open; do not wait for it after the server has exited.
 	cmd.WaitDelay = 500 * time.Millisecond
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
 	}
-	// Our own pipe: Wait must not close it before the last message has been read.
+	// An own pipe instead of StdoutPipe: Wait closes that one before the last message has been read.
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -54,7 +53,7 @@ func startProcess(why guard.Reason, argv []string, dir string, env []string, sta
 	cmd.Stdout = w
 	started := make(chan error)
 	go func() {
-		// "Die with your parent" means the parent's thread, so that thread must live as long as the server.
+		// PDEATHSIG counts from the parent's thread, so keep this thread as long as the server lives (prctl(2)).
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := start(cmd)
@@ -63,8 +62,8 @@ func startProcess(why guard.Reason, argv []string, dir string, env []string, sta
 			return
 		}
 		p.err = cmd.Wait()
-		// The server's children have its pipes and would keep running.
-		killGroup(cmd) // what it left behind
+		// Children of the server would keep its pipes open and go on running.
+		killGroup(cmd)
 		close(p.exited)
 	}()
 	err = <-started
@@ -78,8 +77,7 @@ func startProcess(why guard.Reason, argv []string, dir string, env []string, sta
 	return p, nil
 }
 
-// endReason is why the process ended, with the most telling line of its stderr. Call it after exited is
-// closed.
+// endReason returns why the process ended, with the most telling line of its stderr. Call it after exited is closed.
 func (p *process) endReason() error {
 	text := "ended by itself"
 	var exit *exec.ExitError
@@ -92,7 +90,7 @@ func (p *process) endReason() error {
 	return errors.New(text)
 }
 
-// tail keeps the last max bytes that are written to it: a server may log for days.
+// tail keeps the last max bytes written to it: a server may log for days.
 type tail struct {
 	mu  sync.Mutex
 	buf []byte // guarded by mu
@@ -110,14 +108,14 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String is the kept output.
+// String returns the kept output.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return string(t.buf)
 }
 
-// explanation is the line that best explains the end: the first that names an error, else the last one.
+// explanation returns the line that best explains the exit: the first that names an error, else the last one.
 func (t *tail) explanation() string {
 	said := strings.TrimSpace(t.String())
 	line := said[strings.LastIndexByte(said, '\n')+1:]
@@ -127,15 +125,15 @@ func (t *tail) explanation() string {
 			break
 		}
 	}
-	// A line of a bundled script can be kilobytes long, and the explanation becomes part of a one-line notice.
+	// The explanation becomes part of a one-line notice, and a line of a bundled script can be kilobytes long.
 	if len(line) > 300 {
 		line = line[:300] + "…"
 	}
 	return strings.ToValidUTF8(line, "")
 }
 
-// namesError reports lines such as "error: …", "panic: …", and what language runtimes print: "TypeError:
-// …", "Error [ERR_MODULE_NOT_FOUND]: …", "pkg.SomeException: …".
+// namesError reports whether a line begins like "error: …", "panic: …", or as language runtimes print errors: "TypeError: …", "Error
+// [ERR_MODULE_NOT_FOUND]: …", "pkg.SomeException: …".
 func namesError(line string) bool {
 	low := strings.ToLower(line)
 	if strings.HasPrefix(low, "error") || strings.HasPrefix(low, "panic:") || strings.HasPrefix(low, "fatal") {

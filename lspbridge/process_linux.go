@@ -5,8 +5,8 @@ import (
 	"syscall"
 )
 
-// processAttributes puts a server into a process group of its own and has the kernel kill it when the
-// thread that started it ends, even after a crash of this program.
+// processAttributes puts a server into a process group of its own, and makes the kernel kill it when the thread that started it ends, even
+// after a crash of this program.
 func processAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// processAttributes puts a server into a process group of its own. Without PDEATHSIG the server notices our death by its closed stdin
-// and by processId.
+// processAttributes puts a server into a process group of its own. Without PDEATHSIG the server learns that this program has ended from its
+// closed stdin and from processId (LSP, InitializeParams).
 func processAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 // killGroup kills a server and its children.

@@ -15,8 +15,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/paths"
 )
 
-// programs finds the programs of servers: which of a row's commands is installed, with which options it
-// starts, and within which limits while the project is not trusted.
+// programs finds the programs of servers: which of a row's commands is installed, with which options it starts, and what it may do while
+// the project is not trusted.
 type programs struct {
 	root    string   // of the project
 	bin     []string // searched before PATH
@@ -24,17 +24,17 @@ type programs struct {
 	dialled bool // Options.Dial is set: no program is needed
 	rows    func() []Server
 
-	// mu is not held during a search, which reads many folders; two searches at once give the same result.
+	// mu is not held during a search, which reads many folders; two concurrent searches have the same result.
 	mu    sync.Mutex
 	known map[slotKey]program // guarded by mu
 }
 
-// newPrograms searches nothing yet; rows is called when a row is needed by id.
+// newPrograms searches nothing; rows is called when the first row is needed.
 func newPrograms(o Options, rows func() []Server) *programs {
 	return &programs{root: o.Root, bin: o.Bin, trusted: o.Trusted, dialled: o.Dial != nil, rows: rows, known: map[slotKey]program{}}
 }
 
-// row is the row of a server in the table.
+// row returns the row of a server in the table.
 func (p *programs) row(id string) (Server, bool) {
 	rows := p.rows()
 	i := slices.IndexFunc(rows, func(s Server) bool { return s.ID == id })
@@ -44,8 +44,8 @@ func (p *programs) row(id string) (Server, bool) {
 	return rows[i], true
 }
 
-// find returns the command line of a row, and the row as that program needs it. The first command that is installed counts. The error says
-// how to install the server.
+// find returns the command line of the first command of a row that is installed, and the row adapted to that program. The error says how to
+// install the server.
 func (p *programs) find(row Server, root string) (Server, []string, error) {
 	if row.hooks.program != nil {
 		if other, argv := row.hooks.program(p, row, root); argv != nil {
@@ -66,14 +66,14 @@ func (p *programs) find(row Server, root string) (Server, []string, error) {
 	if !strings.HasPrefix(hint, "http") && !strings.HasPrefix(hint, "see ") {
 		hint = "install it with " + hint
 	}
-	if _, err := PlanInstall(row.ID, ""); err == nil { // first what needs no folder on the PATH
+	if _, err := PlanInstall(row.ID, ""); err == nil { // offered first, because it needs no change of PATH
 		hint = "run pillion doctor --install " + row.ID + ", or " + hint
 	}
 	return row, nil, fmt.Errorf("%s not found; %s, or set lsp.%s.command", name, hint, row.ID)
 }
 
-// launch returns the row with all options, and the command line. An error says why the server is not
-// started: not installed, or not allowed in an untrusted project.
+// launch returns the row with all its options, and the command line. An error says why the server cannot start: it is not installed, or not
+// allowed in an untrusted project.
 func (p *programs) launch(row Server, root string) (Server, []string, error) {
 	row, argv, err := p.find(row, root)
 	if err != nil {
@@ -87,8 +87,7 @@ func (p *programs) launch(row Server, root string) (Server, []string, error) {
 	return row, argv, err
 }
 
-// withOptions merges options that depend on what is installed below the row's own, so that the person's
-// settings win.
+// withOptions adds the options that depend on what is installed. The row's own options win, because they include the person's settings.
 func (p *programs) withOptions(row Server, argv []string, root string) Server {
 	if row.hooks.options == nil {
 		return row
@@ -105,14 +104,14 @@ func (p *programs) withOptions(row Server, argv []string, root string) Server {
 	return row
 }
 
-// search searches a program: in our own directories, in the node_modules of a trusted project, in PATH, then in the usual directories. In an
-// untrusted project it skips PATH entries inside the project: a checkout could bring its own "gopls". A name with a separator is a path that
-// the person configured, and is only looked up as such. It returns "" when nothing is found.
+// search searches a program in Pillion's own folders, in the node_modules of a trusted project, in PATH, then in the usual folders. In an
+// untrusted project it skips PATH entries inside the project: a checkout could bring its own "gopls". A name with a separator is a path
+// that the person configured, and only that path is tried. It returns "" when nothing is found.
 func (p *programs) search(name, root string) string {
 	dirs := p.bin
 	if p.trusted {
 		for dir := root; ; dir = filepath.Dir(dir) {
-			// Cloned, because append could write into p.bin, which other searches read.
+			// Clone, because append could write into p.bin, which other searches read.
 			dirs = append(slices.Clone(dirs), filepath.Join(dir, "node_modules", ".bin"))
 			if dir == p.root || dir == filepath.Dir(dir) || !paths.Within(p.root, dir) {
 				break
@@ -138,8 +137,8 @@ func (p *programs) search(name, root string) string {
 	return ""
 }
 
-// fromProject reports a program inside an untrusted project, also through a link. A project that contains the
-// home folder is not a checkout: the person's own tools are in there.
+// fromProject reports whether a program is inside an untrusted project, also through a link. A project that contains the home folder is not
+// a checkout: the person's own tools are in it.
 func (p *programs) fromProject(at string) bool {
 	if p.trusted {
 		return false
@@ -151,8 +150,8 @@ func (p *programs) fromProject(at string) bool {
 	return paths.Within(p.root, at) || err == nil && paths.Within(p.root, real)
 }
 
-// wellKnownBins are where package managers put programs. An editor started from a desktop often lacks them
-// in PATH.
+// wellKnownBins returns the folders into which package managers install programs. An editor started from a desktop often lacks them in
+// PATH.
 func wellKnownBins() []string {
 	var out []string
 	if d := os.Getenv("GOBIN"); d != "" {
@@ -167,8 +166,7 @@ func wellKnownBins() []string {
 	return out
 }
 
-// installed reports whether a server's program can be found. The result is kept for lookAgain, since every
-// edit asks.
+// installed reports whether a server's program is found. Results are cached for one second (lookAgain), because every edit asks.
 func (p *programs) installed(row Server, root string) bool {
 	if p.dialled {
 		return true
@@ -194,8 +192,8 @@ type program struct {
 	place string // of a package
 }
 
-// npmPackage finds the folder and the major version of an npm package to which a program in node_modules/.bin or a global bin belongs; ""
-// and 0 when there is none. The name in package.json must agree, since a folder above may be another package's.
+// npmPackage returns the folder and the major version of the npm package to which a program in node_modules/.bin or in a global bin folder
+// belongs; "" and 0 when there is none. The name in package.json must match, because a folder above may be of another package.
 func npmPackage(program, name string) (dir string, major int) {
 	tries := []string{filepath.Join(filepath.Dir(filepath.Dir(program)), filepath.FromSlash(name)), // beside .bin
 		filepath.Join(filepath.Dir(filepath.Dir(program)), "lib", "node_modules", filepath.FromSlash(name))} // npm i -g
@@ -207,7 +205,7 @@ func npmPackage(program, name string) (dir string, major int) {
 		if b, err := os.ReadFile(filepath.Join(dir, "package.json")); err != nil || json.Unmarshal(b, &pkg) != nil || pkg.Name != name {
 			continue
 		}
-		// Up to the first dot. The limit keeps a nonsense version from overflowing.
+		// Digits up to the first dot; min keeps a nonsense version from overflowing.
 		for _, r := range pkg.Version {
 			if r < '0' || r > '9' {
 				break
@@ -219,8 +217,8 @@ func npmPackage(program, name string) (dir string, major int) {
 	return "", 0
 }
 
-// tsdk is the lib folder of a TypeScript, for servers that load it as a library: that of the trusted
-// project, the one installed beside the server, or ours. "" when there is none.
+// tsdk returns the lib folder of a TypeScript for servers that load it as a library: the trusted project's, the one installed beside the
+// server, or Pillion's own. "" when there is none.
 func (p *programs) tsdk(program, root string) string {
 	var tops []string
 	if p.trusted {

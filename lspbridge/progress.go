@@ -8,8 +8,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
-// What gopls diagnoses, in its own words: its progress titles are "diagnosing " and one of these. They are not part of a protocol: a
-// diagnosis that goes by other words is never counted, and giveUp ends the wait for it.
+// The causes of gopls' diagnoses: its progress titles are "diagnosing " and one of these. They are no part of a protocol. A diagnosis with
+// another title is never counted, and giveUp ends the wait for it.
 const (
 	causeOpen    = "opened files"
 	causeChange  = "changed files"
@@ -19,17 +19,17 @@ const (
 	causeInitial = "initial workspace load"
 )
 
-const diagnosing = "diagnosing " // how gopls' titles of diagnoses begin; the cause follows
+const diagnosing = "diagnosing " // prefix of gopls' progress titles; the cause follows
 
-// progress is what a server says it is doing. For gopls, which brackets every diagnosis with progress, it
-// also counts which of the diagnoses that we caused have ended.
+// progress tracks the work that a server reports. For gopls, which reports a progress for every diagnosis, it also counts how many of the
+// diagnoses caused by this client have ended.
 type progress struct {
 	mu      sync.Mutex        // guards what follows
-	tokens  map[string]string // of work that has not ended: token → title
-	details map[string]string // … token → latest message
-	sent    map[string]int    // how many notifications of each cause we have sent
-	ended   map[string]int    // how many diagnoses of each cause have ended
-	done    map[string]bool   // titles, in lower case, of work that has ended at least once
+	tokens  map[string]string // running work: token → title
+	details map[string]string // running work: token → latest message
+	sent    map[string]int    // notifications sent, by cause
+	ended   map[string]int    // ended diagnoses, by cause
+	done    map[string]bool   // lower-case titles of work that has ended at least once
 }
 
 // newProgress makes all maps, since a server may end work that it never began.
@@ -37,10 +37,9 @@ func newProgress() *progress {
 	return &progress{tokens: map[string]string{}, details: map[string]string{}, sent: map[string]int{}, ended: map[string]int{}, done: map[string]bool{}}
 }
 
-// update handles a $/progress notification. It returns false for a mere report of how far the work is:
-// that ends no wait.
+// update handles a $/progress notification. It returns false for a mere report of progress, which ends no wait.
 func (p *progress) update(token, kind, title, detail string) bool {
-	// Tokens are the JSON of the token, so the number 1 and the string "1" are two.
+	// A token is in its JSON form, so the number 1 and the string "1" differ.
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch kind {
@@ -77,15 +76,14 @@ func (p *progress) cause(cause string) {
 	p.sent[cause]++
 }
 
-// loaded reports whether the first diagnosis of the whole workspace has ended. The counts say
-// nothing before it.
+// loaded reports whether the first diagnosis of the whole workspace has ended. Before that the counts mean nothing.
 func (p *progress) loaded() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.ended[causeInitial] > 0
 }
 
-// allEnded reports whether every diagnosis that we caused has ended. It counts by cause, since a title names nothing else.
+// allEnded reports whether every diagnosis that this client caused has ended. It counts by cause, because the title names nothing else.
 func (p *progress) allEnded() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -100,8 +98,8 @@ func (p *progress) allEnded() bool {
 	return true
 }
 
-// giveUp counts the diagnoses that never began as ended, if the server is loaded and idle. It returns the
-// counts before that, for the log; ok is false while the server is busy.
+// giveUp counts the diagnoses that never began as ended, if the server is loaded and idle. It returns the counts before that, for the log;
+// ok is false while the server is busy.
 func (p *progress) giveUp() (sent, ended map[string]int, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -113,8 +111,8 @@ func (p *progress) giveUp() (sent, ended map[string]int, ok bool) {
 	return sent, ended, true
 }
 
-// index is the state of a server's indexing, found by how its title begins (in lower case): running, with
-// how far it is, or done at least once.
+// index returns the state of a server's indexing, found by the lower-case beginning of its title: running, with the latest message in
+// detail, or done at least once.
 func (p *progress) index(title string) (running, done bool, detail string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -129,7 +127,7 @@ func (p *progress) index(title string) (running, done bool, detail string) {
 	return false, done, ""
 }
 
-// loading is the title of some work that is not a diagnosis of Pillion; "" when there is none.
+// loading returns the title of running work that is not a diagnosis; "" when there is none.
 func (p *progress) loading() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -147,8 +145,8 @@ func (p *progress) loading() string {
 	return ""
 }
 
-// clipped is one line of a server's message, short enough for a status line.
+// clipped returns a server's message as one line, short enough for a status line.
 func clipped(s string) string {
-	s, _, _ = strings.Cut(strings.Join(strings.Fields(s), " "), ". (") // gopls adds how to have more of it
+	s, _, _ = strings.Cut(strings.Join(strings.Fields(s), " "), ". (") // gopls adds a hint in parentheses
 	return strings.ToValidUTF8(textutil.Shorten(s, 60), "")
 }

@@ -13,12 +13,12 @@ import (
 	"go.lsp.dev/protocol"
 )
 
-// pullAtOnce is how many files are asked about at a time: enough to keep a server busy, without a queue that a cancellation would have to
+// pullAtOnce is how many files are pulled concurrently: enough to keep a server busy, without a queue that a cancellation would have to
 // empty.
 const pullAtOnce = 8
 
-// waitForPulls asks for every file whose last answer is about another state. It asks again, a few times,
-// when the server requests a refresh meanwhile.
+// waitForPulls pulls every file whose last answer is about another state. It repeats that a few times when the server requests a refresh
+// meanwhile.
 func (d *diagnostics) waitForPulls(ctx context.Context, paths []string, w diagnosticMode) error {
 	for range refreshTries {
 		ask := d.ledger.outdated(paths)
@@ -32,12 +32,12 @@ func (d *diagnostics) waitForPulls(ctx context.Context, paths []string, w diagno
 	return nil
 }
 
-// refreshTries bounds the rounds of waitForPulls: a server that requests a refresh after every answer must not hold up an edit. What is
-// outdated after the last one is left as it is.
+// refreshTries limits the rounds of waitForPulls: a server that requests a refresh after every answer must not hold up an edit. Answers
+// that are still outdated are accepted then.
 const refreshTries = 3
 
-// pullAll asks for several files concurrently. One that fails does not end the others, so a broken file costs only its own answer. The
-// errors come joined.
+// pullAll pulls several files concurrently. A failure does not end the others, so a broken file costs only its own answer. The errors are
+// joined.
 func (d *diagnostics) pullAll(ctx context.Context, ask []string, w diagnosticMode) error {
 	errs := make([]error, len(ask))
 	var wg sync.WaitGroup
@@ -53,25 +53,25 @@ func (d *diagnostics) pullAll(ctx context.Context, ask []string, w diagnosticMod
 	return errors.Join(errs...)
 }
 
-// LSP's error codes (LSPErrorCodes, 3.17) that mean: ask again.
+// LSP's error codes (LSPErrorCodes, 3.17) after which a request should be repeated.
 const (
 	codeServerCancelled jsonrpc2.Code = -32802
 	codeContentModified jsonrpc2.Code = -32801
 )
 
-// retryable reports an error after which the same request should be sent again. ServerCancelled says so in its data
-// (DiagnosticServerCancellationData); without data it counts as yes.
+// retryable reports whether the same request should be sent again. ServerCancelled says so in its data (DiagnosticServerCancellationData);
+// without data it counts as yes.
 func retryable(e *jsonrpc2.Error) bool {
 	var data struct{ RetriggerRequest *bool }
 	_ = json.Unmarshal(e.Data, &data)
 	return e.Code == codeContentModified || e.Code == codeServerCancelled && (data.RetriggerRequest == nil || *data.RetriggerRequest)
 }
 
-// pull asks for one file and stores the answer. It starts over when the texts have changed meanwhile; the
-// fourth answer is taken anyway, so that steady typing does not keep it waiting.
+// pull pulls one file and stores the answer. It starts again when the texts have changed meanwhile; the fourth answer is accepted anyway,
+// so that steady typing does not prevent an answer.
 func (d *diagnostics) pull(ctx context.Context, path string, w diagnosticMode) error {
 	for try := 0; ; try++ {
-		// Remember the state before asking: an answer for an older one is not stored.
+		// Read the state before the request: an answer about an older state is not stored.
 		seq, refresh := d.ledger.state()
 		var items []change.Problem
 		var related map[string][]change.Problem
@@ -103,8 +103,8 @@ func (d *diagnostics) pull(ctx context.Context, path string, w diagnosticMode) e
 	}
 }
 
-// logFailure reads a server's log. The servers that come from VS Code log an exception during a validation
-// and then answer "no problems", which would look like a clean file.
+// logFailure looks for failures in a server's log. VS Code's own servers log an exception during a validation and then answer "no
+// problems", which would look like a clean file.
 func (d *diagnostics) logFailure(params json.RawMessage) {
 	var p struct {
 		Type    lsp.Uint
@@ -124,7 +124,7 @@ func (d *diagnostics) logFailure(params json.RawMessage) {
 	}
 }
 
-// pullReport asks each of the server's diagnostic sources about one file.
+// pullReport requests the problems of one file from each of the server's diagnostic sources.
 func (d *diagnostics) pullReport(ctx context.Context, path string) (items []change.Problem, related map[string][]change.Problem, err error) {
 	related = map[string][]change.Problem{}
 	for _, name := range d.able.identifiers() {
@@ -135,8 +135,8 @@ func (d *diagnostics) pullReport(ctx context.Context, path string) (items []chan
 	return items, related, nil
 }
 
-// pullFrom asks one source and adds what it answers. An answer without a report is an error: no answer
-// must not look like "no problems".
+// pullFrom requests the problems from one source and adds them. An answer without a report is an error: it must not look like "no
+// problems".
 func (d *diagnostics) pullFrom(ctx context.Context, path, name string, items *[]change.Problem, related map[string][]change.Problem) error {
 	var r lsp.Report
 	d.ledger.setFailure(path, "")
@@ -150,9 +150,9 @@ func (d *diagnostics) pullFrom(ctx context.Context, path, name string, items *[]
 	switch why := d.ledger.failure(path); {
 	case why != "":
 		return errors.New(why)
-	case r.Kind == "" && r.Items == nil: // null, or something else: no word is not "no problems"
+	case r.Kind == "" && r.Items == nil: // null, or an unknown form: not the same as "no problems"
 		return errors.New("it answered without a report")
-	case r.Kind == "unchanged": // we never send a previousResultId, so there is nothing it can refer to
+	case r.Kind == "unchanged": // the request had no previousResultId to which this could refer
 		return errors.New("it answered \"unchanged\" to a request that named no earlier result")
 	}
 	for u, rel := range r.Related {
@@ -164,7 +164,7 @@ func (d *diagnostics) pullFrom(ctx context.Context, path, name string, items *[]
 	return nil
 }
 
-// wireRange is a range in the wire's type, without recoding.
+// wireRange returns a range in the wire's type, without converting the encoding.
 func wireRange(r Range) lsp.Range {
 	p := func(p Position) lsp.Position {
 		return lsp.Position{Line: lsp.Uint(p.Line), Character: lsp.Uint(p.Character)}

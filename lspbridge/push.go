@@ -7,24 +7,23 @@ import (
 	"time"
 )
 
-// errQuiet ends a wait for a push that did not come. The text follows the server's name.
+// errQuiet ends a wait in which the expected push did not come. The text follows the server's name.
 var errQuiet = errors.New("published nothing for this version")
 
-// errMute ends a wait that has been in vain before. The text follows the server's name.
+// errMute ends a wait for a server or file that isMute. The text follows the server's name.
 var errMute = errors.New("publishes no problems for this file")
 
-// Waits for servers that only push. They do not say when they are done, so these times decide between an
-// early wrong answer and a late one.
+// Waits for servers that only push. They do not announce that they are done, so these times are a compromise between an early wrong answer
+// and a late one.
 const (
-	muteAfter  = 3 * time.Second        // waited for a file, in all, without one publish: afterwards only muteWait
-	muteWait   = 50 * time.Millisecond  // … but for this
-	pushSettle = 200 * time.Millisecond // after a publish, for a second one of the same version (syntax first, types later)
-	idleSettle = 300 * time.Millisecond // for the idle report of servers that send one
-	quietMin   = time.Second            // at least, for a publish of a server that sends no versions
+	muteAfter  = 3 * time.Second        // total wait for a file without a push, after which waits are only muteWait
+	muteWait   = 50 * time.Millisecond  // wait for a file that is mute
+	pushSettle = 200 * time.Millisecond // wait after a push for a second one of the same version (syntax first, types later)
+	idleSettle = 300 * time.Millisecond // wait for the idle report of servers that send one
+	quietMin   = time.Second            // least wait for a push of a server that sends no versions
 )
 
-// waitForPush waits for a publish about the present text of every open path, and then for the server to be
-// done.
+// waitForPush blocks until the server has pushed for the present text of every open path, and then until it seems to be done.
 func (d *diagnostics) waitForPush(ctx context.Context, paths []string) error {
 	start := time.Now()
 	seq, _ := d.ledger.state()
@@ -41,7 +40,7 @@ func (d *diagnostics) waitForPush(ctx context.Context, paths []string) error {
 	if len(still) == 0 {
 		return d.waitForLastPush(ctx, paths, seq, unversioned)
 	}
-	// A server that is busy is not mute; it has had no time to publish.
+	// A busy server is not mute: it had no time to publish.
 	mute := !d.busy() && slices.ContainsFunc(still, d.ledger.isMute)
 	wait, cancel := ctx, context.CancelFunc(func() {})
 	switch {
@@ -73,12 +72,12 @@ func (d *diagnostics) waitForPush(ctx context.Context, paths []string) error {
 	return d.waitForLastPush(ctx, paths, seq, unversioned)
 }
 
-// waitForLastPush gives a server that has published about the present texts time to report that it is idle, or
-// to publish again. When its last publish is older than that, it returns at once.
+// waitForLastPush gives a server that has pushed for the present texts time to report that it is idle, or to push again. When its last push
+// is older than that time, it returns at once.
 func (d *diagnostics) waitForLastPush(ctx context.Context, paths []string, seq uint64, unversioned bool) error {
 	settle := pushSettle
 	if unversioned {
-		// Nothing marks the last publish, so the server's usual delay is waited out, at least 150 ms.
+		// Nothing marks the last push, so wait for the server's usual delay, at least 150 ms.
 		settle = max(150*time.Millisecond, d.ledger.delay())
 	}
 	var last time.Time

@@ -12,16 +12,16 @@ import (
 	"go.lsp.dev/protocol"
 )
 
-// queryBudget is how long a question waits when its context has no deadline. It is longer than an edit
-// waits, because the caller wants exactly this answer.
+// queryBudget is how long a question waits when its context has no deadline. It is longer than defaultBudget, because the caller needs
+// exactly this answer.
 const queryBudget = 20 * time.Second
 
-// questions are what can be asked about a place or a name: definitions, references, symbols, edits.
+// questions answers requests about a position or a name: definitions, references, symbols, edits.
 type questions struct{ *fleet }
 
-// ask puts a question to the servers of a file that can answer it: to all of them with several, else until
-// one has an answer. Each gets the file as the person sees it first. The error is ErrUnsupported when no
-// server can answer, and a *BusyError when one did not answer in time.
+// ask sends a request to the servers of a file that support it: to all of them with several, else to one after the other until one has an
+// answer. Each server first gets the file as the person sees it. The error is ErrUnsupported when no server supports the request, and a
+// *BusyError when one did not answer in time.
 func (q questions) ask(ctx context.Context, path string, several bool, can func(*capabilities) bool, what string, f func(context.Context, *client) error) error {
 	if _, ok := ctx.Deadline(); !ok {
 		var cancel context.CancelFunc
@@ -37,7 +37,7 @@ func (q questions) ask(ctx context.Context, path string, several bool, can func(
 	for _, s := range slots {
 		c, err := s.get(ctx)
 		if err != nil {
-			// A linter that is missing must not hide the answer of the language's own server.
+			// A missing linter must not hide the answer of the language's own server.
 			if !s.spec.Extra {
 				errs = append(errs, err)
 			}
@@ -51,13 +51,13 @@ func (q questions) ask(ctx context.Context, path string, several bool, can func(
 		if err == nil {
 			c.sync(c.withBuffers([]string{path}))
 			c.waitUntilLoaded(ctx, path)
-			// A draft asks about its own texts; they are taken away before the next question.
+			// A question from a draft is about the draft's texts, which are removed before the next question.
 			undo := q.layTexts(ctx, s, c)
 			err = f(ctx, c)
 			undo()
 			release()
 		}
-		if errors.Is(err, errNothing) { // another one may know something
+		if errors.Is(err, errNothing) { // another server may have an answer
 			continue
 		}
 		if err != nil {
@@ -78,17 +78,17 @@ func (q questions) ask(ctx context.Context, path string, several bool, can func(
 	return errors.Join(errs...)
 }
 
-// BusyError means that a server did not answer in time; asking again later may succeed. The tools give it a kind of its own, so that a
-// script can wait.
+// BusyError means that a server did not answer in time; asking again later may succeed. Tools report it with an error kind of its own, so
+// that a script can wait.
 type BusyError struct{ reason string }
 
-// Error says which server, and what it is doing.
+// Error names the server and what it is doing.
 func (e *BusyError) Error() string { return e.reason }
 
-// errNothing means that a server had an empty answer; the next one is asked.
+// errNothing means that a server's answer was empty, so the next server is asked.
 var errNothing = errors.New("nothing")
 
-// orNothing is errNothing for an empty answer.
+// orNothing returns errNothing for an empty answer.
 func orNothing(n int) error {
 	if n == 0 {
 		return errNothing
@@ -96,17 +96,17 @@ func orNothing(n int) error {
 	return nil
 }
 
-// one is ask for a single answer.
+// one is ask for a request that a single server answers.
 func (q questions) one(ctx context.Context, path string, can func(*capabilities) bool, what string, f func(context.Context, *client) error) error {
 	return q.ask(ctx, path, false, can, what, f)
 }
 
-// at is TextDocumentPositionParams, in the server's encoding.
+// at returns TextDocumentPositionParams in the server's encoding.
 func (c converter) at(path string, p Position) map[string]any {
 	return map[string]any{"textDocument": map[string]any{"uri": pathURI(path)}, "position": c.out(path, p)}
 }
 
-// locations asks a request that answers locations; those outside the file system are left out.
+// locations sends a request whose answer is locations. Locations that are not files are left out.
 func (q questions) locations(ctx context.Context, path string, p Position, method, what string, can func(*capabilities) bool, more map[string]any) ([]Location, error) {
 	var out []Location
 	err := q.one(ctx, path, can, what, func(ctx context.Context, c *client) error {
@@ -129,8 +129,8 @@ func (q questions) locations(ctx context.Context, path string, p Position, metho
 	return out, err
 }
 
-// Definition returns where the symbol at a position is defined; none when no symbol is there. It waits 20
-// s when ctx has no deadline, as all questions do.
+// Definition returns where the symbol at a position is defined; none when there is no symbol. Like all questions it waits 20 s when ctx has
+// no deadline.
 func (q questions) Definition(ctx context.Context, path string, p Position) ([]Location, error) {
 	return q.locations(ctx, path, p, protocol.MethodTextDocumentDefinition, "go to definition", func(k *capabilities) bool { return has(k.Definition) }, nil)
 }
@@ -187,7 +187,7 @@ func (c converter) symbols(path string, in []lsp.Symbol) []Symbol {
 	for _, s := range in {
 		file := path
 		r := s.Range
-		// SymbolInformation (flat, and all of workspace/symbol) has a location; DocumentSymbol has a range.
+		// SymbolInformation (a flat list, and workspace/symbol) has a location; DocumentSymbol has a range.
 		if s.Location != nil {
 			if p := uriPath(s.Location.URI); p != "" {
 				file = p
@@ -209,7 +209,7 @@ func (c converter) symbols(path string, in []lsp.Symbol) []Symbol {
 	return out
 }
 
-// PrepareCallHierarchy returns the callables at a position.
+// PrepareCallHierarchy returns the functions at a position.
 func (q questions) PrepareCallHierarchy(ctx context.Context, path string, p Position) ([]CallItem, error) {
 	var out []CallItem
 	err := q.one(ctx, path, func(k *capabilities) bool { return has(k.CallHierarchy) }, "call hierarchy", func(ctx context.Context, c *client) error {
@@ -225,13 +225,13 @@ func (q questions) PrepareCallHierarchy(ctx context.Context, path string, p Posi
 	return out, err
 }
 
-// prepare is textDocument/prepareCallHierarchy; its items must be sent back unchanged.
+// prepare sends textDocument/prepareCallHierarchy. Its items must be sent back unchanged.
 func (c *client) prepare(ctx context.Context, path string, p Position) (list []lsp.CallItem, err error) {
 	err = c.call(ctx, protocol.MethodTextDocumentPrepareCallHierarchy, c.converter().at(path, p), &list)
 	return list, err
 }
 
-// callItem converts an item; from is the file in which ranges are.
+// callItem converts an item; from is the file to which ranges refer.
 func (c converter) callItem(i lsp.CallItem, from string, ranges []lsp.Range) CallItem {
 	file := uriPath(i.URI)
 	out := CallItem{Name: i.Name, Detail: i.Detail, Kind: int(i.Kind), Path: file, Range: c.in(file, i.Range), Selection: c.in(file, i.Selection)}
@@ -241,17 +241,17 @@ func (c converter) callItem(i lsp.CallItem, from string, ranges []lsp.Range) Cal
 	return out
 }
 
-// IncomingCalls returns the callers of the callable at a position; FromRanges are in the caller's file.
+// IncomingCalls returns the callers of the function at a position. FromRanges are in the caller's file.
 func (q questions) IncomingCalls(ctx context.Context, path string, p Position) ([]CallItem, error) {
 	return q.calls(ctx, path, p, protocol.MethodCallHierarchyIncomingCalls)
 }
 
-// OutgoingCalls returns what the callable at a position calls; FromRanges are in the callable's own file.
+// OutgoingCalls returns the functions that the function at a position calls. FromRanges are in the calling file.
 func (q questions) OutgoingCalls(ctx context.Context, path string, p Position) ([]CallItem, error) {
 	return q.calls(ctx, path, p, protocol.MethodCallHierarchyOutgoingCalls)
 }
 
-// calls asks for one direction of the call hierarchy.
+// calls requests one direction of the call hierarchy.
 func (q questions) calls(ctx context.Context, path string, p Position, method string) ([]CallItem, error) {
 	var out []CallItem
 	err := q.one(ctx, path, func(k *capabilities) bool { return has(k.CallHierarchy) }, "call hierarchy", func(ctx context.Context, c *client) error {

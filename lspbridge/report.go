@@ -16,8 +16,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/paths"
 )
 
-// Diagnostics returns the problems of one file as the person sees it now, from all its servers. It returns
-// within ctx's deadline (1.5 s without one).
+// Diagnostics returns the problems of one file, as the person sees it, from all its servers. It returns within ctx's deadline (1.5 s
+// without one).
 func (v *verdicts) Diagnostics(ctx context.Context, path string) FileReport {
 	ctx, cancel := budget(ctx)
 	defer cancel()
@@ -32,11 +32,10 @@ func (v *verdicts) Diagnostics(ctx context.Context, path string) FileReport {
 	return d.Files[0]
 }
 
-// ProjectDiagnostics returns the problems of the whole project, or of the files below paths. It starts the
-// servers for these files and waits for them as long as ctx allows. Beside the files with problems it
-// returns one report without items for each server, whose Path is the server's root: it says how certain
-// the answer of that server is. That a server is missing is told only for a language of which a good part of these files
-// is.
+// ProjectDiagnostics returns the problems of the whole project, or of the files below paths. It starts the servers for these files and
+// waits for them as long as ctx allows. In addition to the files with problems it returns one report without items for each server: its
+// Path is the server's root, and it says how certain that server's answer is. A missing server is reported only for a language in which
+// many of these files are written.
 func (v *verdicts) ProjectDiagnostics(ctx context.Context, paths ...string) []FileReport {
 	if len(paths) == 0 {
 		paths = []string{v.o.Root}
@@ -44,19 +43,19 @@ func (v *verdicts) ProjectDiagnostics(ctx context.Context, paths ...string) []Fi
 	return v.projectReports(ctx, paths, true)
 }
 
-// RunningDiagnostics is ProjectDiagnostics by the servers that run: what was not needed so far is not started.
+// RunningDiagnostics is ProjectDiagnostics by the running servers alone; it starts none.
 func (v *verdicts) RunningDiagnostics(ctx context.Context) []FileReport {
 	return v.projectReports(ctx, []string{v.o.Root}, false)
 }
 
-// projectReports asks the servers for the files below tops; with start also those that do not run yet.
+// projectReports asks the servers about the files below tops; with start it also starts servers.
 func (v *verdicts) projectReports(ctx context.Context, tops []string, start bool) []FileReport {
 	ctx, cancel := budget(ctx)
 	defer cancel()
 	v.fleet.Flush(ctx)
 	groups := map[*slot][]string{}
 	var order []*slot
-	total := 0 // files that a server is for
+	total := 0 // files that have a server
 	for _, top := range tops {
 		for _, f := range projectFiles(ctx, top) {
 			slots := v.slotsFor(f)
@@ -75,7 +74,7 @@ func (v *verdicts) projectReports(ctx context.Context, tops []string, start bool
 		}
 	}
 	for _, s := range order {
-		// Servers without markers are for configuration and prose, which every project has some of.
+		// Servers without markers are for configuration and prose, of which every project has some.
 		if files := len(groups[s]); files*fairShare >= total && len(s.spec.Markers) > 0 || files == total {
 			v.notices.concern([]*slot{s})
 		}
@@ -91,11 +90,11 @@ func (v *verdicts) projectReports(ctx context.Context, tops []string, start bool
 	return all
 }
 
-// report is the reports of one server on files; tops are the folders that were asked for.
+// report returns the reports of one server on files; tops are the folders in question.
 func (s *slot) report(ctx context.Context, files, tops []string) []FileReport {
 	c, err := s.get(ctx)
 	if err != nil {
-		// A linter that is not installed takes nothing from the answer of the others.
+		// Without a linter that is not installed the others' answer is still complete.
 		if s.spec.Extra && failState(err) == change.Unavailable {
 			return nil
 		}
@@ -118,7 +117,8 @@ func (s *slot) report(ctx context.Context, files, tops []string) []FileReport {
 	return out
 }
 
-// countKinds names files by their endings, the most frequent first: "12 .py and 3 .pyi files". More than two kinds are "other" ones.
+// countKinds counts files by extension, the most frequent first: "12 .py and 3 .pyi files". Kinds beyond the second are summed up as
+// "other".
 func countKinds(files []string) string {
 	count := map[string]int{}
 	for _, f := range files {
@@ -144,19 +144,18 @@ func countKinds(files []string) string {
 	return strings.Join(parts, " and ") + noun
 }
 
-// maxProjectFiles limits the files that are listed in a project, so that a question about a huge one ends.
+// maxProjectFiles limits how many files of a project are listed, so that a question about a huge project ends.
 const maxProjectFiles = 50_000
 
-// skippedDir reports folders that hold no code of the project's own: dependencies, build output, hidden
-// folders.
+// skippedDir reports whether a folder by this name holds no code of the project itself: dependencies, build output, hidden folders.
 func skippedDir(name string) bool {
 	return name == "node_modules" || name == "vendor" || name == "target" || name == "__pycache__" || len(name) > 1 && name[0] == '.'
 }
 
-// projectFiles lists the files below a folder, or the file itself. In a repository Git lists them, ignored
-// files excluded; elsewhere a walk does.
+// projectFiles lists the files below a folder, or the file itself. In a repository it uses git ls-files, without ignored files; elsewhere
+// it walks the folders.
 func projectFiles(ctx context.Context, top string) []string {
-	// core.fsmonitor off: the repository's configuration could name a program there.
+	// Turn core.fsmonitor off: the repository's configuration could name a program in it, which Git would run.
 	cmd := guard.CommandContext(ctx, guard.Helper, "git", "-c", "core.fsmonitor=", "ls-files", "-co", "--exclude-standard", "-z", "--", ".")
 	cmd.Dir = top
 	if b, err := cmd.Output(); err == nil {
@@ -173,7 +172,7 @@ func projectFiles(ctx context.Context, top string) []string {
 		switch {
 		case ctx.Err() != nil || len(out) >= maxProjectFiles:
 			return filepath.SkipAll
-		// A folder that cannot be read is left out; the rest is listed all the same.
+		// Skip a folder that cannot be read, and list the rest.
 		case err != nil:
 			if d != nil && d.IsDir() {
 				return filepath.SkipDir

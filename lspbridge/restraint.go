@@ -11,26 +11,26 @@ import (
 	"strings"
 )
 
-// Restraint is how a server is kept from running code of a project that the person does not trust. A row
-// without one is not started there: a new server is refused until it is known what it runs.
+// Restraint says how a server is kept from running code of an untrusted project. A row without one is not started there, so a server that
+// is added to the table is refused until somebody has found out what it runs.
 type Restraint struct {
-	// Why says in one sentence why no code of the project runs; docs/SECURITY.md prints it.
+	// Why explains in one sentence why no code of the project runs; docs/SECURITY.md prints it.
 	Why string
-	// Programs, when not empty, are the only programs of the row's Commands that have been checked.
+	// Programs, if not empty, are the only programs of the row's Commands for which this is known.
 	Programs []string
-	// NotWith are base names (globs allowed) of files by which a project can name programs to run. When one
-	// exists anywhere in the project, the server is not started.
+	// NotWith are base names (globs allowed) of files in which a project can name programs to run. If one exists anywhere in the project,
+	// the server is not started.
 	NotWith []string
-	Env     []string // KEY=value, added to the row's
-	// Init and Settings are merged over everything else, also over the person's own settings.
+	Env     []string // KEY=value, added to the row's Env
+	// Init and Settings are merged over everything else, including the person's own settings.
 	Init, Settings string
 
-	// prepare sets what depends on the machine; nil when nothing does.
+	// prepare adds what depends on the machine; may be nil.
 	prepare func(p *programs, row Server, argv []string, root string) (Server, error)
 }
 
-// restrain returns the row as it is started in an untrusted project. The error says why it is not started.
-// Servers that the person has configured run as configured: Pillion cannot know what they need.
+// restrain returns the row as it is started in an untrusted project. The error says why it is not started. Servers that the person has
+// configured run as configured, because Pillion cannot know what they need.
 func (p *programs) restrain(row Server, argv []string, root string) (Server, error) {
 	if row.Added {
 		return row, nil
@@ -55,7 +55,7 @@ func (p *programs) restrain(row Server, argv []string, root string) (Server, err
 	return row, nil
 }
 
-// untrusted is the error of a server that is not started before the folder is trusted.
+// untrusted returns the error of a server that is not started until the folder is trusted.
 func untrusted(id, why string) error {
 	return fmt.Errorf("%s is not started because this folder is not trusted: %s; run pillion trust to start it", id, why)
 }
@@ -68,9 +68,8 @@ func overlaid(base, over string) string {
 	return mergeJSON(base, json.RawMessage(over))
 }
 
-// fileNamed returns a file of the project whose base name matches one of the globs; "" when there is none.
-// Ignored and hidden folders count, because the server reads them too. A project with too many files to
-// search counts as one that has such a file.
+// fileNamed returns a file of the project whose base name matches one of the globs; "" when there is none. Ignored and hidden folders are
+// searched too, because the server reads them. A project with too many files to search counts as having such a file.
 func (p *programs) fileNamed(globs []string) (found string) {
 	if len(globs) == 0 {
 		return ""
@@ -83,7 +82,7 @@ func (p *programs) fileNamed(globs []string) (found string) {
 		if found != "" {
 			return filepath.SkipAll
 		}
-		// What we cannot read the server cannot read either: it runs as the same user.
+		// The server runs as the same user, so it cannot read this either.
 		if err != nil {
 			return nil
 		}
@@ -97,9 +96,9 @@ func (p *programs) fileNamed(globs []string) (found string) {
 	return found
 }
 
-// gitWithoutHooks is the environment in which git runs no programs that the repository's configuration
-// names. Several servers run git in the project, and an unpacked archive may contain a .git. It appends to
-// the person's own GIT_CONFIG_COUNT.
+// gitWithoutHooks returns an environment in which Git runs no programs that the repository's configuration names. Several servers run git
+// in the project, and an unpacked archive may contain a .git folder. The variables are added after the person's own (GIT_CONFIG_COUNT, see
+// git-config(1)).
 func gitWithoutHooks() []string {
 	n, _ := strconv.Atoi(os.Getenv("GIT_CONFIG_COUNT"))
 	var env []string

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// emptyProxy reports a rustup proxy for a component that no toolchain has. rustup puts such proxies into
-// PATH; they exist, but can only print an error.
+// emptyProxy reports whether path is a rustup proxy for a component that no toolchain has. rustup puts such proxies into PATH, and they
+// only print an error.
 func emptyProxy(path string) bool {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil || strings.TrimSuffix(filepath.Base(real), ".exe") != "rustup" {
@@ -21,7 +21,7 @@ func emptyProxy(path string) bool {
 		}
 		home = filepath.Join(user, ".rustup")
 	}
-	// A component is there when some toolchain has a program of this name.
+	// A component is installed when some toolchain has a program of this name.
 	have, err := filepath.Glob(filepath.Join(home, "toolchains", "*", "bin", filepath.Base(path)))
 	return err == nil && len(have) == 0
 }

@@ -9,19 +9,19 @@ import (
 	"github.com/pillion-dev/pillion/tools/change"
 )
 
-// clangd compiles each file by itself, and says with clangd.fileStatus when it is done with one.
+// clangd compiles each file separately, and reports with clangd.fileStatus when it has finished one.
 func clangd() Server {
 	return Server{ID: "clangd", Extensions: cExt, Markers: []string{"compile_commands.json", "compile_flags.txt", ".clangd", "CMakeLists.txt", "Makefile", "meson.build"},
 		Commands: [][]string{{"clangd", "--background-index", "--use-dirty-headers", "--log=error"}, {"clangd-19", "--background-index", "--use-dirty-headers", "--log=error"}},
 		Init:     `{"clangdFileStatus":true}`, Install: "apt install clangd (or https://clangd.llvm.org/installation)",
-		Quirks: Quirks{WantDiagnostics: true, Index: "indexing"}, // token backgroundIndexProgress; none without compile_commands.json
+		Quirks: Quirks{WantDiagnostics: true, Index: "indexing"}, // progress token backgroundIndexProgress; not sent without compile_commands.json
 		hooks:  hooks{handle: clangdStatus, gap: clangdGap},
 		Untrusted: &Restraint{
 			Why: "It parses: compilers that compile_commands.json names are not run without --query-driver, and compiler plugins are dropped.",
 		}}
 }
 
-// clangdStatus handles the notification that tells which files clangd has finished.
+// clangdStatus handles textDocument/clangd.fileStatus, which tells when clangd has finished a file.
 func clangdStatus(c *client, method string, params json.RawMessage) (any, bool) {
 	if method != "textDocument/clangd.fileStatus" {
 		return nil, false
@@ -33,16 +33,16 @@ func clangdStatus(c *client, method string, params json.RawMessage) (any, bool) 
 	return nil, true
 }
 
-// clangdGap finds two gaps of clangd. It ends after 20 errors in a file, so that one more changes nothing. And a header that
-// compiles only behind certain macros or other headers fails by itself, while in the files that include it clangd skips the
-// bodies of its functions: an error there is not found at all.
+// clangdGap returns why clangd may have missed problems of a file; "" when it has not. It stops after 20 errors in a file, so further ones
+// are not found. And a header that compiles only with certain macros or other headers fails on its own, while clangd skips the bodies of
+// its functions in the files that include it: an error in those is found nowhere.
 func clangdGap(path string, before []change.Problem) string {
 	for _, p := range before {
 		if p.Code == "fatal_too_many_errors" {
 			return "clangd ends after 20 errors, and " + filepath.Base(path) + " had more before this change"
 		}
 	}
-	// A compiler option that does not fit a header (drv_…, at line 1) ends nothing: its functions are checked all the same.
+	// An unsuitable compiler option for a header (drv_…, at line 1) does not stop the check: its functions are still checked.
 	fails := func(p change.Problem) bool { return p.IsError() && !strings.HasPrefix(p.Code, "drv_") }
 	if isHeader(path) && slices.ContainsFunc(before, fails) {
 		return filepath.Base(path) + " does not compile by itself, and clangd checks its functions nowhere else"
@@ -50,7 +50,7 @@ func clangdGap(path string, before []change.Problem) string {
 	return ""
 }
 
-// isHeader reports a file that others include, by its name.
+// isHeader reports whether a file is a header, by its name.
 func isHeader(path string) bool {
 	return headerLike(path) || slices.Contains([]string{".h", ".hh", ".hpp", ".hxx", ".h++"}, strings.ToLower(filepath.Ext(path)))
 }

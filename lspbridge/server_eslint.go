@@ -5,8 +5,7 @@ import (
 	"slices"
 )
 
-// eslint is the server of VS Code's extension. It requests a section of the settings without a name, and
-// permission to run.
+// eslint is the server of VS Code's ESLint extension. It requests a settings section without a name, and permission to run.
 func eslint() Server {
 	return Server{ID: "eslint", Extensions: append(slices.Clone(jsExt), ".vue", ".svelte"), Extra: true, Required: true,
 		Markers:  []string{"eslint.config.js", "eslint.config.mjs", "eslint.config.cjs", "eslint.config.ts", ".eslintrc", ".eslintrc.js", ".eslintrc.cjs", ".eslintrc.json", ".eslintrc.yml", ".eslintrc.yaml"},
@@ -14,7 +13,7 @@ func eslint() Server {
 		Settings: `{"":{"validate":"on","run":"onType","problems":{"shortenToSingleLine":false},"nodePath":"","rulesCustomizations":[],"experimental":{},"codeActionOnSave":{"enable":false,"mode":"all"},"codeAction":{"disableRuleComment":{"enable":true,"location":"separateLine"},"showDocumentation":{"enable":true}},"onIgnoredFiles":"off","quiet":false,"format":false,"workingDirectory":{"mode":"location"}}}`,
 		Install:  npm("vscode-langservers-extracted"),
 		hooks:    hooks{handle: eslintAsks}}
-	// No Restraint: it loads the project's own eslint and its configuration, which are programs.
+	// No Restraint: it loads the project's own eslint and configuration, which are programs.
 }
 
 // eslintAsks answers the requests that only this server sends.

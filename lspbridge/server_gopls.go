@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// gopls brackets every diagnosis with progress (Quirks.EndMarker) and reports the problems of the whole workspace without being asked.
+// gopls reports a progress for every diagnosis (Quirks.EndMarker), and publishes the problems of the whole workspace by itself.
 func gopls() Server {
 	return Server{ID: "gopls", Extensions: []string{".go"}, Filenames: []string{"go.mod", "go.work"}, Workspace: []string{"go.work"}, Markers: []string{"go.mod"},
 		Commands: [][]string{{"gopls"}}, Shared: []string{"-remote=auto"}, Install: "go install golang.org/x/tools/gopls@latest",
@@ -17,15 +17,14 @@ func gopls() Server {
 			Why: "It lists and type-checks packages and builds none. The toolchain is the installed one, whatever go.mod asks for; git is run without hooks and fsmonitor.",
 			Env: []string{"GOTOOLCHAIN=local"},
 			prepare: func(_ *programs, row Server, _ []string, _ string) (Server, error) {
-				// The person's own flags stay: only their environment and go env can set them, never a project.
+				// Keep the person's own flags: only their environment and go env can set them, never a project.
 				row.Env = append(row.Env, strings.TrimSpace("GOFLAGS="+os.Getenv("GOFLAGS")+" -buildvcs=false"))
 				return row, nil
 			},
 		}}
 }
 
-// packageClause is the text of a deleted Go file: a file without a package clause would be an error of its
-// own.
+// packageClause returns the text of a deleted Go file in an overlay: a file without a package clause would be an error of its own.
 func packageClause(old string) string {
 	for line := range strings.Lines(old) {
 		if name, ok := strings.CutPrefix(line, "package "); ok {

@@ -20,10 +20,9 @@ import (
 // typescriptID is the row's id, which Vue's server and isSyntax refer to.
 const typescriptID = "typescript"
 
-// typescript is typescript-language-server over tsserver, or TypeScript 7, which is a language server itself and
-// needs a tenth of the memory and the time. useSyntaxServer is off: that server answers before the project is loaded, so
-// a symbol used in many files would have no references. tsserver searches for references only below the root, so the
-// tsconfig.json of the whole project must be in it.
+// typescript is typescript-language-server with tsserver, or TypeScript 7, which is itself a language server and needs a tenth of the
+// memory and time. useSyntaxServer is off: the syntax server answers before the project is loaded, so a symbol used in many files would
+// have no references. tsserver searches references only below the root, so the root must contain the tsconfig.json of the whole project.
 func typescript() Server {
 	return Server{ID: typescriptID, Extensions: jsExt, Workspace: jsLocks, Markers: jsRoots, Outermost: []string{"node_modules/typescript"}, Excluded: []string{"deno.json", "deno.jsonc"},
 		Commands: [][]string{{"typescript-language-server", "--stdio"}, {"vtsls", "--stdio"}},
@@ -38,10 +37,10 @@ func typescript() Server {
 		}}
 }
 
-// pinTSServer names tsserver by its path: otherwise typescript-language-server runs the one in the
-// project's node_modules, which a checkout may bring along.
+// pinTSServer passes the path of tsserver: else typescript-language-server runs the one in the project's node_modules, which a checkout may
+// contain.
 func pinTSServer(p *programs, row Server, argv []string, root string) (Server, error) {
-	if !strings.HasPrefix(filepath.Base(argv[0]), "typescript-language-server") { // vtsls has its own, tsc is one
+	if !strings.HasPrefix(filepath.Base(argv[0]), "typescript-language-server") { // vtsls bundles its own, and tsc is itself a server
 		return row, nil
 	}
 	lib := p.tsdk(argv[0], root)
@@ -53,21 +52,21 @@ func pinTSServer(p *programs, row Server, argv []string, root string) (Server, e
 	return row, nil
 }
 
-// nativeTypeScript uses TypeScript 7, if that is the TypeScript of the project or of Pillion.
+// nativeTypeScript returns TypeScript 7 if that is the TypeScript of the project or of Pillion.
 func nativeTypeScript(p *programs, row Server, root string) (Server, []string) {
 	if len(row.Commands) < 2 { // the person has named the command
 		return row, nil
 	}
 	argv := p.typescript7(root)
-	if argv != nil { // pull diagnostics, no tsserver behind it
+	if argv != nil { // it has pull diagnostics and no tsserver
 		row.Quirks = Quirks{BlindToNew: "dir", EmptyText: "export {}\n"}
 		row.Init = ""
 	}
 	return row, argv
 }
 
-// typescript7 is the command line of the native compiler as a language server, if the nearest TypeScript
-// is version 7 or later; nil otherwise.
+// typescript7 returns the command line of the native compiler as a language server, if the nearest TypeScript is version 7 or later; else
+// nil.
 func (p *programs) typescript7(root string) []string {
 	var tries []string // node_modules directories
 	for _, d := range p.bin {
@@ -75,7 +74,7 @@ func (p *programs) typescript7(root string) []string {
 			tries = append(tries, filepath.Dir(d))
 		}
 	}
-	// The project's own TypeScript is the one its code is written for, but it is a program of the checkout.
+	// The project's code is written for its own TypeScript, but that is a program of the checkout.
 	if p.trusted {
 		tries = append([]string{filepath.Join(root, "node_modules"), filepath.Join(p.root, "node_modules")}, tries...)
 	}
@@ -87,7 +86,7 @@ func (p *programs) typescript7(root string) []string {
 		var pkg struct{ Version string }
 		_ = json.Unmarshal(b, &pkg)
 		major, _, _ := strings.Cut(pkg.Version, ".")
-		// As text: "10" is more than "7", although it sorts before it.
+		// Compare the length first: as text, "10" sorts before "7".
 		if len(major) > 1 || major >= "7" {
 			return []string{filepath.Join(d, ".bin", "tsc"), "--lsp", "--stdio"}
 		}
@@ -96,7 +95,7 @@ func (p *programs) typescript7(root string) []string {
 	return nil
 }
 
-// reloadProjects makes tsserver search the disk again: its own watching misses files in new folders.
+// reloadProjects makes tsserver search the disk again: its own watcher misses files in new folders.
 func reloadProjects(ctx context.Context, c *client) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -106,8 +105,7 @@ func reloadProjects(ctx context.Context, c *client) {
 // tsserverRequest is the command by which typescript-language-server forwards a request to tsserver.
 const tsserverRequest = "typescript.tsserverRequest"
 
-// tsDiagnostic is a diagnostic in tsserver's protocol; lines and offsets count from 1, offsets in UTF-16
-// units.
+// tsDiagnostic is a diagnostic in tsserver's protocol. Lines and offsets are 1-based; offsets count UTF-16 code units.
 type tsDiagnostic struct {
 	Start, End         struct{ Line, Offset int }
 	Text, Message      string
@@ -117,8 +115,8 @@ type tsDiagnostic struct {
 	ReportsDeprecated  bool
 }
 
-// pullTSServer asks tsserver for the three kinds of diagnostics at once. The synchronous requests answer
-// for exactly the present text; tsserver's pushes do not say which text they are about.
+// pullTSServer requests the three kinds of diagnostics concurrently. The synchronous requests answer for exactly the present text;
+// tsserver's pushes do not say to which text they refer.
 func (d *diagnostics) pullTSServer(ctx context.Context, path string) ([]change.Problem, error) {
 	kinds := [...]string{"syntacticDiagnosticsSync", "semanticDiagnosticsSync", "suggestionDiagnosticsSync"}
 	var lists [len(kinds)][]change.Problem
@@ -146,7 +144,7 @@ func (d *diagnostics) pullTSServer(ctx context.Context, path string) ([]change.P
 	return slices.Concat(lists[:]...), errors.Join(errs[:]...)
 }
 
-// convertTS converts tsserver's diagnostics. It rebuilds the LSP form as Raw, which codeAction needs.
+// convertTS converts tsserver's diagnostics. Raw gets their LSP form, which codeAction needs.
 func (d *diagnostics) convertTS(path string, in []tsDiagnostic) []change.Problem {
 	severities := map[string]change.Severity{"error": change.SeverityError, "warning": change.SeverityWarning, "message": change.SeverityInformation, "suggestion": change.SeverityHint}
 	out := make([]change.Problem, 0, len(in))

@@ -11,18 +11,17 @@ import (
 	"go.lsp.dev/protocol"
 )
 
-// Since version 3 Vue's server checks only templates and styles. For types it sends tsserver/request to the editor, which
-// must forward it to TypeScript's server with Vue's plugin loaded. That server also reports the problems of the script.
+// Since version 3 Vue's server checks only templates and styles. For types it sends tsserver/request to its client, which must forward it
+// to TypeScript's server with Vue's plugin loaded. That server also reports the problems of the script part.
 
-// vueAnswer must be long enough for TypeScript to load a project: Vue's server asks while it opens the
-// first component.
+// vueAnswer must be long enough for TypeScript to load a project, because Vue's server asks while it opens the first component.
 const (
 	vueID      = "vue"
 	vuePackage = "@vue/language-server"
-	vueAnswer  = 20 * time.Second // how long Vue's server is kept waiting for TypeScript's
+	vueAnswer  = 20 * time.Second // limit for TypeScript's answer, for which Vue's server waits
 )
 
-// vue is Vue's server; from version 3 on it needs TypeScript's beside it.
+// vue is Vue's server; from version 3 on it needs TypeScript's server beside it.
 func vue() Server {
 	return Server{ID: vueID, Extensions: []string{".vue"}, Workspace: jsLocks, Markers: jsRoots, Commands: [][]string{{"vue-language-server", "--stdio"}},
 		Install: npm("@vue/language-server typescript-language-server typescript@5"),
@@ -30,7 +29,7 @@ func vue() Server {
 	// No Restraint: vueCompilerOptions.plugins of tsconfig.json are programs.
 }
 
-// vueOptions are for Vue's server 2, which has TypeScript in it.
+// vueOptions returns the options for version 2 of Vue's server, which includes TypeScript.
 func vueOptions(p *programs, argv []string, root string) map[string]any {
 	if _, major := npmPackage(argv[0], vuePackage); major == 2 {
 		return map[string]any{"vue": map[string]any{"hybridMode": false}, "typescript": map[string]any{"tsdk": p.tsdk(argv[0], root)}}
@@ -38,7 +37,7 @@ func vueOptions(p *programs, argv []string, root string) map[string]any {
 	return nil
 }
 
-// vuePluginOptions load Vue's plugin into TypeScript's server.
+// vuePluginOptions returns the options that load Vue's plugin into TypeScript's server.
 func vuePluginOptions(p *programs, argv []string, root string) map[string]any {
 	if place := p.vuePlugin(root); place != "" && strings.HasPrefix(filepath.Base(argv[0]), "typescript-language-server") {
 		return map[string]any{"plugins": []any{map[string]any{"name": "@vue/typescript-plugin", "location": place, "languages": []string{"vue"}}}}
@@ -46,12 +45,12 @@ func vuePluginOptions(p *programs, argv []string, root string) map[string]any {
 	return nil
 }
 
-// withTSDK tells a server where TypeScript is as a library.
+// withTSDK returns the options that tell a server where TypeScript's library is.
 func withTSDK(p *programs, argv []string, root string) map[string]any {
 	return map[string]any{"typescript": map[string]any{"tsdk": p.tsdk(argv[0], root)}}
 }
 
-// vueAsks handles the notification by which Vue's server asks tsserver.
+// vueAsks handles tsserver/request, the notification with which Vue's server sends a request for tsserver.
 func vueAsks(c *client, method string, params json.RawMessage) (any, bool) {
 	if method != "tsserver/request" {
 		return nil, false
@@ -60,8 +59,8 @@ func vueAsks(c *client, method string, params json.RawMessage) (any, bool) {
 	return nil, true
 }
 
-// besideVue is TypeScript's server for a component; nil when that server would not understand one: without
-// Vue's plugin, or with TypeScript 7, which loads no plugins.
+// besideVue returns TypeScript's server for a component; nil when that server would not understand components: without Vue's plugin, or
+// with TypeScript 7, which loads no plugins.
 func besideVue(f *fleet, look *rootSearch, path, root string) *slot {
 	if f.programs.vuePlugin(root) == "" {
 		return nil
@@ -80,8 +79,8 @@ func besideVue(f *fleet, look *rootSearch, path, root string) *slot {
 	return f.slot(row, at, path)
 }
 
-// vuePlugin is the folder of Vue's plugin for TypeScript's server; "" when the project does not use Vue,
-// or when Vue's server has TypeScript built in (version 2). The result is kept for lookAgain.
+// vuePlugin returns the folder of Vue's plugin for TypeScript's server; "" when the project does not use Vue, or when Vue's server has
+// TypeScript built in (version 2). Results are cached for one second (lookAgain).
 func (p *programs) vuePlugin(root string) string {
 	key := slotKey{vuePackage, root}
 	p.mu.Lock()
@@ -104,8 +103,8 @@ func (p *programs) vuePlugin(root string) string {
 	return place
 }
 
-// mentionsVue reports a project whose package files name Vue or something built on it. Without that check
-// the plugin would be loaded for every TypeScript project.
+// mentionsVue reports whether the project's package files name Vue or a framework built on it. Without this check every TypeScript project
+// would load the plugin.
 func mentionsVue(root string) bool {
 	for _, name := range append([]string{"package.json"}, jsLocks...) {
 		b, err := os.ReadFile(filepath.Join(root, name))
@@ -116,9 +115,8 @@ func mentionsVue(root string) bool {
 	return false
 }
 
-// relayToTypeScript forwards a request of Vue's server to TypeScript's and returns the answer. It always answers, with
-// null after a failure: Vue's server waits without a timeout. It works in the background, since handlers
-// run one after the other.
+// relayToTypeScript forwards a request of Vue's server to TypeScript's server and returns the answer. It always answers, with null after a
+// failure, because Vue's server waits without a timeout. It works in the background, because handlers run one after the other.
 func relayToTypeScript(c *client, params json.RawMessage) {
 	var list []json.RawMessage
 	if json.Unmarshal(params, &list) == nil && len(list) == 1 { // [[id, command, arguments]]
@@ -137,7 +135,7 @@ func relayToTypeScript(c *client, params json.RawMessage) {
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), vueAnswer)
 		defer cancel()
-		// The end of Vue's server ends the question to TypeScript's as well.
+		// When Vue's server ends, so does the request to TypeScript's.
 		go func() {
 			select {
 			case <-c.gone:
@@ -155,8 +153,7 @@ func relayToTypeScript(c *client, params json.RawMessage) {
 	}()
 }
 
-// tsserver forwards a request to the TypeScript server of a project. It returns nil when there is none, or
-// when it fails.
+// tsserver forwards a request to the TypeScript server of a project. It returns nil when there is none or when it fails.
 func (f *fleet) tsserver(ctx context.Context, root, command string, args json.RawMessage) json.RawMessage {
 	file := requestFile(args)
 	if file == "" {
@@ -186,8 +183,7 @@ func (f *fleet) tsserver(ctx context.Context, root, command string, args json.Ra
 	return r.Body
 }
 
-// requestFile is the file that a tsserver request is about, {"file": …} or the first of a list; "" when there
-// is none.
+// requestFile returns the file of a tsserver request: the member "file", or the first element of a list; "" when there is none.
 func requestFile(args json.RawMessage) string {
 	var o struct{ File string }
 	if json.Unmarshal(args, &o) == nil && filepath.IsAbs(o.File) {

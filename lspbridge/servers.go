@@ -11,83 +11,76 @@ import (
 	"github.com/pillion-dev/pillion/tools/guard"
 )
 
-// Server is a row of the table: a language server, the files it is for, and how it is started. Copies may
-// be changed freely; slices must be replaced, not modified.
+// Server is a row of the table: a language server, its files, and how to start it. Copies may be changed freely; slices must be replaced,
+// not modified, because copies share them.
 type Server struct {
 	ID         string
 	Extensions []string     // with the dot; "" entries never match
 	Filenames  []string     // whole base names, e.g. Dockerfile; globs allowed
-	Workspace  []string     // found at the root of several projects together (lock files, go.work); searched before Markers, so that one server serves them all
-	Markers    []string     // found at the root of a project; globs allowed; the nearest one wins
-	Outermost  []string     // the outermost marker wins instead, up to a folder that contains one of these
-	Required   bool         // only for files below a marker (linters, Deno)
-	Excluded   []string     // a marker of these above the file hands it to another server
-	Commands   [][]string   // tried in order: the first whose program is found
-	Shared     []string     // arguments by which several clients, the person's editor included, share one process
+	Workspace  []string     // files at the root of several projects (lock files, go.work); searched before Markers, so that one server serves all of them
+	Markers    []string     // files at the root of a project; globs allowed; the nearest one wins
+	Outermost  []string     // if set, the outermost marker wins instead, up to a folder that contains one of these
+	Required   bool         // serves only files below a marker (linters, Deno)
+	Excluded   []string     // a file below one of these markers belongs to another server
+	Commands   [][]string   // the first whose program is found is used
+	Shared     []string     // arguments with which several clients, such as the person's editor, share one process
 	Env        []string     // KEY=value
-	reason     guard.Reason // of the overrides
+	reason     guard.Reason // where the overrides of this row are configured
 	Init       string       // JSON: initializationOptions
 	Settings   string       // JSON object: answers workspace/configuration by dotted section
 	Install    string       // the command or page by which a person installs it
-	Added      bool         // configured by the person, not in the table: it answers beside the table's rows
-	Extra      bool         // answers beside another server for the same file (linters), only for problems and actions
+	Added      bool         // configured by the person, not in the table; used in addition to the table's rows
+	Extra      bool         // used in addition to another server for the same file (linters), only for problems and actions
 	Quirks     Quirks
-	Untrusted  *Restraint // nil: it is not started in a folder that is not trusted
+	Untrusted  *Restraint // nil: not started in an untrusted folder
 
 	hooks hooks
 }
 
-// hooks are what only this server needs; its file server_<id>.go has them beside its row. A nil hook does
-// nothing.
+// hooks implement what only one server needs; its file server_<id>.go has them next to its row. A nil hook does nothing.
 type hooks struct {
-	// program is another program than those of Commands, with the row for it; a nil argv means none.
+	// program returns a command line to use instead of Commands, with the row for it; a nil argv means none.
 	program func(p *programs, row Server, root string) (Server, []string)
-	// options are initializationOptions that depend on what is installed; the row's and the person's
-	// options win.
+	// options returns initializationOptions that depend on what is installed; the row's and the person's options win.
 	options func(p *programs, argv []string, root string) map[string]any
 	// handle answers messages that only this server sends; known is false for all others.
 	handle func(c *client, method string, params json.RawMessage) (answer any, known bool)
-	// beside is another server that must answer for the same file; nil for none.
+	// beside returns another server that must also serve the same file; nil for none.
 	beside func(f *fleet, look *rootSearch, path, root string) *slot
-	// deletedText is the text of a deleted file, when Quirks.EmptyText would have to depend on the text before.
+	// deletedText returns the text of a deleted file where Quirks.EmptyText depends on the text before.
 	deletedText func(old string) string
-	// gap says why the server may not have found every problem of a changed file, of which it reported these before the
-	// change; "" when it has.
+	// gap returns why the server may have missed problems of a changed file, about which it reported these problems before the change; ""
+	// when it has missed none.
 	gap func(path string, before []change.Problem) string
-	// missedFile makes the server search the disk for files that it has not seen.
+	// missedFile makes the server search the disk for files that it has not noticed.
 	missedFile func(ctx context.Context, c *client)
 }
 
-// Quirks are facts about a server that the protocol cannot tell.
+// Quirks are properties of a server that the protocol cannot express.
 type Quirks struct {
-	// EndMarker: it sends progress titled "diagnosing <cause>" around every diagnosis (gopls), which says
-	// exactly when problems are final.
+	// EndMarker: the server sends progress titled "diagnosing <cause>" for every diagnosis (gopls), which tells exactly when problems are
+	// final.
 	EndMarker bool
-	// TSServer: typescript.tsserverRequest returns diagnostics at once. Its pushes are late and without
-	// versions.
+	// TSServer: the command typescript.tsserverRequest returns diagnostics on request. The server's pushes are late and without versions.
 	TSServer bool
-	// WantDiagnostics: didChange takes wantDiagnostics (clangd), which skips its pause before a diagnosis.
+	// WantDiagnostics: didChange supports wantDiagnostics (clangd), which skips the server's pause before a diagnosis.
 	WantDiagnostics bool
-	// Index is how the title of its indexing progress begins, in lower case. Until that has ended it may
-	// not know every use of a symbol, and a verdict is only partial. "": it has no index, or does not
-	// report it.
+	// Index is the lower-case beginning of the title of its indexing progress. Until that has ended the server may not know every use of a
+	// symbol, and a verdict is only partial. "": it has no index, or does not report it.
 	Index string
-	// RefreshEcho: some time after every change of a text it requests a refresh, even if it has been asked
-	// for the new problems meanwhile (pyright: 250 ms). Such a request is ignored; otherwise every check
-	// would run twice.
+	// RefreshEcho: some time after every change of a text the server requests a refresh, even if the problems have been pulled meanwhile
+	// (pyright: after 250 ms). Such a request is ignored; else every check would run twice.
 	RefreshEcho bool
-	// BlindToNew is what it cannot see before it is on disk: "" nothing, "file" any new file, "dir" files
-	// in new folders.
+	// BlindToNew is what the server does not see before it is on disk: "" nothing, "file" any new file, "dir" files in new folders.
 	BlindToNew string
-	// Encoding is the one it really uses, when that differs from what it announces; "" when it does not.
+	// Encoding is the encoding that the server really uses, if it differs from the one that it announces.
 	Encoding Encoding
-	// EmptyText is the text of a deleted file in an overlay: LSP cannot express that an open document is
-	// gone.
+	// EmptyText is the text of a deleted file in an overlay: LSP cannot express that an open document is gone.
 	EmptyText string
 }
 
-// ServerConfig overrides a row of the table, or adds one when the id is new. The JSON is OpenCode's
-// lsp.<id>, with settings, roots and share added.
+// ServerConfig overrides a row of the table, or adds one when the id is unknown. Its JSON is OpenCode's lsp.<id>, extended by settings,
+// roots and share.
 type ServerConfig struct {
 	Command        []string          `json:"command,omitempty"`
 	Extensions     []string          `json:"extensions,omitempty"`
@@ -97,10 +90,10 @@ type ServerConfig struct {
 	Roots          []string          `json:"roots,omitempty"` // root markers
 	Share          bool              `json:"share,omitempty"` // see Server.Shared
 	Disabled       bool              `json:"disabled,omitempty"`
-	Reason         guard.Reason      `json:"-"` // where these settings are; the server's start passes the gate with it
+	Reason         guard.Reason      `json:"-"` // where these settings are configured; passed to guard when the server starts
 }
 
-// What several rows of the table have in common.
+// Extensions and root markers shared by several rows.
 var (
 	jsExt   = []string{".ts", ".tsx", ".js", ".jsx", ".mjs", ".cjs", ".mts", ".cts"}
 	jsLocks = []string{"package-lock.json", "pnpm-lock.yaml", "yarn.lock", "bun.lockb", "bun.lock"}
@@ -109,8 +102,7 @@ var (
 	pyRoots = []string{"pyproject.toml", "pyrightconfig.json", "setup.py", "setup.cfg", "requirements.txt", "Pipfile"}
 )
 
-// Servers is a new copy of the table. The order matters: of several rows for a file the first wins, so the
-// more specific ones come first.
+// Servers returns a fresh copy of the table. Of several rows for a file the first wins, so more specific rows come first.
 func Servers() []Server {
 	return []Server{
 		gopls(),
@@ -187,12 +179,11 @@ func Servers() []Server {
 	}
 }
 
-// npm is how a person gets what is a package of npm.
+// npm returns the command by which a person installs an npm package.
 func npm(pkg string) string { return "npm i -g " + pkg }
 
-// configured applies the person's overrides to the table. Changed rows keep their place. New ones come
-// first and answer beside the table's rows, as in OpenCode: a server for CSS class names in .tsx files
-// must not replace TypeScript's.
+// configured applies the person's overrides to the table. Changed rows keep their place. Added rows come first and are used in addition to
+// the table's rows, as in OpenCode: a server for CSS class names in .tsx files must not replace TypeScript's.
 func configured(over map[string]ServerConfig) []Server {
 	rows := Servers()
 	known := map[string]bool{}
@@ -233,7 +224,7 @@ func (c ServerConfig) apply(r Server) Server {
 	if len(c.Extensions) > 0 {
 		r.Extensions = nil
 		for _, e := range c.Extensions {
-			if !strings.HasPrefix(e, ".") { // "x" is meant as ".x", "Justfile" as it stands
+			if !strings.HasPrefix(e, ".") { // "x" means ".x", but "Justfile" is a whole name
 				r.Filenames = append(slices.Clip(r.Filenames), e)
 				e = "." + e
 			}
@@ -256,8 +247,8 @@ func (c ServerConfig) apply(r Server) Server {
 	return r
 }
 
-// mergeJSON merges over into base, key by key; what is not an object is replaced. An override of one key
-// thus keeps the row's other options, on which the bridge relies.
+// mergeJSON merges over into base, key by key; values that are not objects are replaced. So an override of one key keeps the row's other
+// options, on which the bridge relies.
 func mergeJSON(base string, over json.RawMessage) string {
 	var a, b map[string]json.RawMessage
 	if json.Unmarshal([]byte(base), &a) != nil || json.Unmarshal(over, &b) != nil || a == nil || b == nil {
@@ -273,9 +264,8 @@ func mergeJSON(base string, over json.RawMessage) string {
 	return string(out)
 }
 
-// withInitialization adds the initialization options to the answers to workspace/configuration: OpenCode
-// has one setting for both, and some servers read only these. A section without a name (eslint) gets them
-// as a whole.
+// withInitialization adds the initialization options to the answers to workspace/configuration: OpenCode has one setting for both, and some
+// servers read only these answers. A section without a name (eslint) gets the options as a whole.
 func withInitialization(settings string, options json.RawMessage) string {
 	var object map[string]json.RawMessage
 	if json.Unmarshal(options, &object) != nil || object == nil {
@@ -291,7 +281,7 @@ func withInitialization(settings string, options json.RawMessage) string {
 	return mergeJSON(settings, options)
 }
 
-// matches reports whether a row is for a file, by its base name or extension.
+// matches reports whether a row serves a file, by its base name or extension.
 func (s Server) matches(path string) bool {
 	base := filepath.Base(path)
 	if strings.HasSuffix(base, ".dockerignore") { // Dockerfile.dockerignore is not a Dockerfile
@@ -307,8 +297,7 @@ func (s Server) matches(path string) bool {
 	return ext != "" && slices.Contains(s.Extensions, ext)
 }
 
-// deletedText is the text that stands for a deleted file, since LSP cannot express that an open document is
-// gone.
+// deletedText returns the text that stands for a deleted file, because LSP cannot express that an open document is gone.
 func (s Server) deletedText(old string) string {
 	if s.hooks.deletedText != nil {
 		return s.hooks.deletedText(old)

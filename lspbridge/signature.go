@@ -6,10 +6,9 @@ import (
 	"strings"
 )
 
-// signature returns the last line of a function's signature, and whether its body is visible from outside
-// as well. Where the result type is written down, an edit of the body cannot break a caller; where the
-// compiler infers it, a new return statement can. text is the file's, s one of its functions; lines count
-// from 0.
+// signature returns the last line of a function's signature, and whether its body is visible from outside too (leaks). Where the result
+// type is declared, an edit of the body cannot break a caller; where the compiler infers it, a changed return statement can. text is the
+// file's text, s one of its functions; lines are 0-based.
 func signature(path, text string, s Symbol) (end int, leaks bool) {
 	from := PositionOffset(text, s.Selection.End)
 	to := max(from, PositionOffset(text, s.Range.End))
@@ -21,20 +20,20 @@ func signature(path, text string, s Symbol) (end int, leaks bool) {
 	}
 	quotes := "\"'`"
 	if strings.EqualFold(filepath.Ext(path), ".rs") {
-		quotes = "\"" // the others begin lifetimes
+		quotes = "\"" // in Rust the other quotes begin lifetimes
 	}
-	// after is the offset behind the parameter list, where an annotation of the result would begin.
+	// after is the byte offset behind the parameter list, where a declared result type would begin.
 	after := closingBracket(rest, open, quotes)
 	tail := strings.TrimLeft(rest[after:], " \t\r\n")
 	switch inferenceFamily(path) {
 	case "ts":
 		annotated := strings.HasPrefix(tail, ":") || strings.HasPrefix(strings.TrimLeft(rest[:open], " \t?!"), ":")
-		leaks = !annotated && (s.Kind != kindConstructor || strings.Contains(filepath.Ext(path), "js")) // a JavaScript constructor declares what it assigns
+		leaks = !annotated && (s.Kind != kindConstructor || strings.Contains(filepath.Ext(path), "js")) // a JavaScript constructor declares the members that it assigns
 	case "py":
-		// What a method assigns to self is declared by that.
+		// A method that assigns to self declares a member by that.
 		leaks = !strings.HasPrefix(tail, "->") || s.Kind != kindFunction
 	case "cpp":
-		start := PositionOffset(text, Position{Line: max(0, s.Range.Start.Line-1)}) // clangd leaves template <…> out
+		start := PositionOffset(text, Position{Line: max(0, s.Range.Start.Line-1)}) // clangd's range does not include template <…>
 		leaks = inferredCpp.MatchString(text[min(start, from):from])
 	}
 	// The signature ends where the body begins.
@@ -47,10 +46,10 @@ func signature(path, text string, s Symbol) (end int, leaks bool) {
 	return line(len(rest)), leaks
 }
 
-// inferredCpp matches the C++ keywords that make a body part of what other files compile.
+// inferredCpp matches C++ keywords with which other files compile the body too.
 var inferredCpp = regexp.MustCompile(`\b(auto|constexpr|consteval|template|decltype)\b`)
 
-// inferenceFamily is the family of languages that infer a function's result from its body; "" for all others.
+// inferenceFamily returns the language family of a file whose functions' results can be inferred from their bodies; "" for all others.
 func inferenceFamily(path string) string {
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs":
@@ -63,8 +62,8 @@ func inferenceFamily(path string) string {
 	return ""
 }
 
-// closingBracket is the byte offset after the bracket that closes the one at open; the length of the text without
-// one. Brackets in string literals do not count.
+// closingBracket returns the byte offset after the bracket that closes the one at open; the length of the text if there is none. Brackets
+// in string literals do not count.
 func closingBracket(text string, open int, quotes string) int {
 	depth := 0
 	for i := open; i < len(text); i++ {
@@ -83,7 +82,7 @@ func closingBracket(text string, open int, quotes string) int {
 				}
 				end++
 			}
-			if end < len(text) && text[end] == c { // else it is not a string: an apostrophe
+			if end < len(text) && text[end] == c { // else it is an apostrophe
 				i = end
 			}
 		}

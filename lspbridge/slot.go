@@ -9,69 +9,69 @@ import (
 	"time"
 )
 
-// slot is the place of one server for one root. It outlives the runs: it starts the server on demand,
-// restarts it after a crash, and stops it when it is idle.
+// slot manages one server for one root. It outlives the server's runs: it starts the server on demand, restarts it after a crash, and stops
+// it when it is idle.
 type slot struct {
 	fleet *fleet
-	// The row of the table as configured; launch may complete it for this root.
+	// The row as configured; launch may complete it for this root.
 	spec Server
 	root string
 
 	mu          sync.Mutex    // guards what follows
-	changed     chan struct{} // closed and replaced by set, which wakes the waiters in get
+	changed     chan struct{} // closed and replaced by set, to wake the waiters in get
 	state       slotState
 	cur         *client
-	err         error         // why there is no client, in words for a person
-	initialized bool          // some run has been initialised: its command works
+	err         error         // why there is no client, for a person
+	initialized bool          // a run was initialised once, so the command works
 	crashes     []time.Time   // within crashWindow
-	used        time.Time     // the last call of get
+	used        time.Time     // time of the last get
 	idle        *time.Timer   // calls checkIdle; nil while no run needs it
-	abort       func()        // ends the start that is under way
-	started     chan struct{} // closed when that start has ended
-	run         int           // number of the latest start: the end of an older run must change nothing
-	program     string        // fingerprint of the program that was started last; "" when none was found
-	looked      time.Time     // when a missing program was looked for last
-	objects     bool          // an earlier run asked for a section without settings and ended: the null in our answer may have crashed it
+	abort       func()        // cancels the running start
+	started     chan struct{} // closed when the running start has ended
+	run         int           // number of the latest start; the end of an older run must be ignored
+	program     string        // fingerprint of the last started program; "" when none was found
+	looked      time.Time     // when a missing program was last searched
+	objects     bool          // an earlier run ended after it got null for a settings section, which may have crashed it
 }
 
-// slotState is where a slot is between "never needed" and "off". start acts on absent only; waiting is left by a timer.
+// slotState is the state of a slot. start acts only on absent; a timer ends waiting.
 type slotState int
 
 const (
 	absent   slotState = iota // not started, or stopped on purpose
 	starting                  // being started and initialised
 	running
-	waiting // crashed; a timer will start it again
+	waiting // crashed; a timer will restart it
 	off     // not found, or crashed too often; see revive
 )
 
-// Restart policy. A server that crashes is restarted after growing pauses, so that it does not take the
-// processor; too many crashes turn it off.
+// Restart policy. A server that crashes is restarted after growing pauses, so that it does not occupy the processor; too many crashes turn
+// it off.
 const (
-	initTimeout  = 30 * time.Second // for starting and initialize; large projects load later, not here
-	lookAgain    = time.Second      // between two searches for a missing program, which read many directories
+	initTimeout  = 30 * time.Second // limit for the start and initialize; servers load large projects after that
+	lookAgain    = time.Second      // between two searches for a missing program, which read many folders
 	maxCrashes   = 5                // within crashWindow
-	maxStarts    = 2                // of a server that was never initialised: waiting does not repair a broken command
+	maxStarts    = 2                // starts of a server that was never initialised: waiting does not repair a broken command
 	crashWindow  = 10 * time.Minute
 	firstBackoff = 500 * time.Millisecond // four times as long after each crash, 8 s at most
 )
 
-// ErrUnavailable is in the chain of errors that mean: the server for the file is not installed, not
-// trusted, or turned off. Asking again does not help.
+// ErrUnavailable means that the server for the file is not installed, not trusted, or turned off. Asking again does not help. Test for it
+// with errors.Is.
 var ErrUnavailable = errors.New("the language server is not available")
 
-// unavailable is an error that waiting does not end; errors.Is finds ErrUnavailable in it. supervise turns the server off for it instead of
+// unavailable is an error that waiting does not end. For errors.Is it is ErrUnavailable. supervise turns the server off for it instead of
 // counting a crash.
 type unavailable struct{ error }
 
 // Is lets errors.Is find ErrUnavailable.
 func (unavailable) Is(target error) bool { return target == ErrUnavailable }
 
-// name is the server's id, as a person knows it.
+// name returns the server's id, as a person knows it.
 func (s *slot) name() string { return s.spec.ID }
 
 // get returns the running client and starts the server if necessary. It waits until ctx ends, and then returns why there is no client yet.
-// After a crash it waits for the restart. The client may end at any moment: calls on it then fail with errGone.
+// After a crash it waits for the restart. The client may end at any moment; its calls then fail with errGone.
 func (s *slot) get(ctx context.Context) (*client, error) {
 	s.start()
 	for {
@@ -82,8 +82,8 @@ func (s *slot) get(ctx context.Context) (*client, error) {
 		switch state {
 		case running:
 			select {
-			// Returning it would fail the call; the wait below ends when supervise has set the next state.
-			case <-c.gone: // it is just being noticed
+			// The run has ended, so its calls would fail; wait until supervise has set the next state.
+			case <-c.gone:
 			default:
 				return c, nil
 			}
@@ -103,7 +103,7 @@ func (s *slot) get(ctx context.Context) (*client, error) {
 	}
 }
 
-// current is the running client, nil when there is none. It starts nothing.
+// current returns the running client; nil when there is none. It starts nothing.
 func (s *slot) current() *client {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -113,16 +113,16 @@ func (s *slot) current() *client {
 	return s.cur
 }
 
-// set changes the state and wakes those who wait for it. s.mu is held. Every change goes through it: one that does not wake leaves a caller
-// of get waiting to the end of its context.
+// set changes the state and wakes those who wait for it. The caller holds s.mu. Every change must go through set: else a caller of get
+// waits until its context ends.
 func (s *slot) set(st slotState, c *client, err error) {
 	s.state, s.cur, s.err = st, c, err
 	close(s.changed)
 	s.changed = make(chan struct{})
 }
 
-// revive gives a server that is off another chance when its program has appeared or has been replaced: the
-// person has installed it meanwhile, and should not have to restart Pillion.
+// revive turns a server that is off to absent when its program has appeared or was replaced: the person has installed it meanwhile, and
+// should not have to restart Pillion.
 func (s *slot) revive() {
 	s.mu.Lock()
 	due := s.state == off && s.fleet.o.Dial == nil && time.Since(s.looked) >= lookAgain
@@ -134,7 +134,7 @@ func (s *slot) revive() {
 	if !due {
 		return
 	}
-	// Not under mu: it searches folders.
+	// Not under mu, because it searches folders.
 	_, argv, err := s.fleet.programs.launch(s.spec, s.root)
 	if err != nil || fingerprint(argv[0]) == before {
 		return
@@ -147,7 +147,7 @@ func (s *slot) revive() {
 	}
 }
 
-// fingerprint identifies the version of a program by size and time of change. Of a path that cannot be looked at it is the path.
+// fingerprint identifies the version of a program by its size and modification time; a path that cannot be read is its own fingerprint.
 func fingerprint(path string) string {
 	fi, err := os.Stat(path)
 	if err != nil {
@@ -163,7 +163,7 @@ func (s *slot) start() {
 	closed := s.fleet.closed
 	s.fleet.mu.Unlock()
 	if !closed {
-		s.fleet.watchSoon() // looks at the files while the server starts
+		s.fleet.watchSoon() // scans the files while the server starts
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -175,8 +175,8 @@ func (s *slot) start() {
 	s.startRun(s.run, nil)
 }
 
-// startRun starts a run in the background, with initTimeout for all of it. s.mu is held. started is closed by supervise on every way, since
-// stop waits for it.
+// startRun starts a run in the background, with initTimeout for the whole start. The caller holds s.mu. supervise closes started in every
+// case, because stop waits for it.
 func (s *slot) startRun(run int, reopen []string) {
 	ctx, abort := context.WithTimeout(context.Background(), initTimeout)
 	s.abort, s.started = abort, make(chan struct{})
@@ -188,9 +188,8 @@ func (s *slot) startRun(run int, reopen []string) {
 	}()
 }
 
-// supervise puts a started run into service, waits for its end and plans the next one. err is that of the
-// start. reopen are the documents that the run before had open: without them a restarted server would
-// publish nothing.
+// supervise makes a started run the slot's client, waits for its end and schedules the next run. err is the error of the start. reopen are
+// the documents that the previous run had open: without them a restarted server would publish nothing.
 func (s *slot) supervise(run int, reopen []string, c *client, err error, started chan struct{}) {
 	s.mu.Lock()
 	if run != s.run || s.state != starting && s.state != waiting { // stopped meanwhile
@@ -207,7 +206,7 @@ func (s *slot) supervise(run int, reopen []string, c *client, err error, started
 	case errors.As(err, &gone):
 		s.looked = time.Now()
 		s.mu.Unlock()
-		// Before giveUp, see there.
+		// Must precede giveUp; see there.
 		s.fleet.notices.reportMissing(s.spec, gone.error)
 		s.giveUp(run, gone.error)
 		return
@@ -223,7 +222,7 @@ func (s *slot) supervise(run int, reopen []string, c *client, err error, started
 		s.idle = time.AfterFunc(min(s.fleet.o.Idle, memoryEvery), s.checkIdle)
 	}
 	s.mu.Unlock()
-	// Not waited for: it may stop another server, which takes a while.
+	// Not awaited: it may stop another server, which takes a while.
 	go s.fleet.stopOverBudget()
 	if len(reopen) > 0 {
 		c.sync(reopen)
@@ -235,9 +234,9 @@ func (s *slot) supervise(run int, reopen []string, c *client, err error, started
 		select {
 		case <-c.proc.exited:
 			err = c.proc.endReason()
-		// Without the kill the next run would be a second process beside it.
+		// Kill it, or the next run would be a second process beside it.
 		case <-time.After(exitWait):
-			c.proc.kill() // it closed its pipes and lives on
+			c.proc.kill() // it has closed its pipes but has not exited
 			<-c.proc.exited
 		}
 	}
@@ -247,7 +246,7 @@ func (s *slot) supervise(run int, reopen []string, c *client, err error, started
 }
 
 // launch starts one run and performs the handshake. It fails with unavailable when the program is missing or must not run in an untrusted
-// folder. Options.Dial takes the place of a process.
+// folder. With Options.Dial there is no process.
 func (s *slot) launch(ctx context.Context) (*client, error) {
 	if s.fleet.o.Dial != nil {
 		r, w, err := s.fleet.o.Dial(s.spec, s.root)
@@ -275,7 +274,7 @@ func (s *slot) launch(ctx context.Context) (*client, error) {
 	return c, s.handshake(ctx, c)
 }
 
-// newClient makes the client of the next run, with what earlier runs have taught.
+// newClient makes the client of the next run, with what keepLessons has kept of earlier runs.
 func (s *slot) newClient(row Server) *client {
 	c := newClient(row, s.root, s.fleet.host(), s.fleet.log)
 	s.mu.Lock()
@@ -284,14 +283,14 @@ func (s *slot) newClient(row Server) *client {
 	return c
 }
 
-// keepLessons keeps what the next run must know of the one that has ended: a null for a section without settings may have crashed it.
+// keepLessons keeps what the next run must know about the one that has ended: a null for a settings section may have crashed it.
 func (s *slot) keepLessons(c *client) {
 	s.mu.Lock()
 	s.objects = s.objects || c.noSettings.Load()
 	s.mu.Unlock()
 }
 
-// handshake initialises a run. On failure it ends the process and explains why, as far as it can tell.
+// handshake initialises a run. On failure it ends the process, and explains the failure as far as it can tell.
 func (s *slot) handshake(ctx context.Context, c *client) error {
 	err := c.initialize(ctx)
 	if err == nil {
@@ -307,8 +306,8 @@ func (s *slot) handshake(ctx context.Context, c *client) error {
 		}
 	}
 	_ = c.peer.Close()
-	// Neither of these gets better by starting the same program again.
-	switch { // trying again cures neither
+	// Restarting the same program helps in neither case.
+	switch {
 	case garbage != "":
 		err = unavailable{fmt.Errorf("%s prints %q instead of LSP messages; set lsp.%s.command to the command line of a language server", s.name(), garbage, s.spec.ID)}
 	case errors.Is(err, context.DeadlineExceeded):
@@ -317,8 +316,8 @@ func (s *slot) handshake(ctx context.Context, c *client) error {
 	return err
 }
 
-// giveUp turns a run's server off. Call notice or missing before it: the waiters in get are woken here,
-// and the person must know the reason by then.
+// giveUp turns a run's server off. Call notice or reportMissing first: giveUp wakes the waiters in get, and by then the person must know
+// the reason.
 func (s *slot) giveUp(run int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -327,16 +326,16 @@ func (s *slot) giveUp(run int, err error) {
 	}
 }
 
-// crashed plans the next start after a run has ended by itself, or turns the server off. It does nothing
-// when the run was stopped on purpose.
+// crashed schedules the next start after a run has ended by itself, or turns the server off. It does nothing when the run was stopped on
+// purpose.
 func (s *slot) crashed(run int, err error, reopen []string) {
 	s.mu.Lock()
 	if run != s.run || s.state == absent {
 		s.mu.Unlock()
-		return // it was stopped on purpose
+		return // stopped on purpose
 	}
 	now := time.Now()
-	// Only crashes within the window count: a server that crashes once a day is restarted for ever.
+	// Only crashes within the window count: a server that crashes once a day is always restarted.
 	recent := s.crashes[:0]
 	for _, t := range s.crashes {
 		if now.Sub(t) < crashWindow {
@@ -356,7 +355,7 @@ func (s *slot) crashed(run int, err error, reopen []string) {
 		s.giveUp(run, err)
 		return
 	}
-	// n is 1 to maxCrashes-1 here: 0.5, 2, 8 and 8 seconds.
+	// n is 1 to maxCrashes-1 here; the waits are 0.5, 2, 8 and 8 seconds.
 	wait := min(firstBackoff<<(2*(n-1)), 8*time.Second)
 	s.set(waiting, nil, fmt.Errorf("%s stopped (%w) and restarts in %v", s.name(), err, wait))
 	s.run++
@@ -380,7 +379,7 @@ func (s *slot) checkIdle() {
 		s.mu.Unlock()
 		return
 	}
-	// The timer also looks at the memory, so it fires more often than Idle demands.
+	// The timer also checks the memory, so it fires more often than Idle requires.
 	rest := s.fleet.o.Idle - time.Since(s.used)
 	if rest > 0 || s.state != running {
 		s.idle.Reset(min(max(rest, time.Second), memoryEvery))
@@ -391,11 +390,11 @@ func (s *slot) checkIdle() {
 	s.stop(context.Background(), "idle")
 }
 
-// stop stops the server and waits for its end; the next use starts it again. why goes to the log.
+// stop stops the server and waits for its end; the next use starts it again. why is for the log.
 func (s *slot) stop(ctx context.Context, why string) {
 	s.mu.Lock()
 	c, abort, started := s.cur, s.abort, s.started
-	// From here on the end of the old run is not a crash.
+	// From here on, the end of the old run is not a crash.
 	s.run++
 	if s.idle != nil {
 		s.idle.Stop()

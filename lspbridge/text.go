@@ -8,14 +8,13 @@ import (
 	"unicode/utf8"
 )
 
-// decodeText is a file's text as tools/files decodes it: without a byte order mark, UTF-16 decoded if it
-// has one, and in a file that is not UTF-8 each byte as one rune (Latin-1). Both must agree, or the
-// servers check another text than the one that is edited.
+// decodeText decodes a file as tools/files does: without a byte order mark, from UTF-16 if it has a mark for that, and else, if it is not
+// UTF-8, each byte as one rune (Latin-1). Both decoders must agree, or the servers check another text than the one that is edited.
 func decodeText(b []byte) string {
 	if rest, ok := bytes.CutPrefix(b, []byte("\xef\xbb\xbf")); ok && utf8.Valid(rest) {
 		return string(rest)
 	}
-	// Only with a byte order mark: without one, two bytes a unit cannot be told from other text.
+	// Only with a byte order mark: without one UTF-16 cannot be told from other text.
 	if len(b) >= 2 && len(b)%2 == 0 {
 		var order binary.ByteOrder
 		switch [2]byte(b[:2]) {
@@ -36,7 +35,7 @@ func decodeText(b []byte) string {
 		return string(b)
 	}
 	var s strings.Builder
-	// A byte above 0x7F takes two in UTF-8; most text has few of them.
+	// A byte above 0x7F becomes two bytes in UTF-8; most text has few of them.
 	s.Grow(len(b) + len(b)/8)
 	for _, c := range b {
 		s.WriteRune(rune(c))

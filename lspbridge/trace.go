@@ -9,8 +9,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// span begins a tracing span when the caller has one. It records names and numbers only: parameters and
-// results contain the project's text, which must not reach a tracing backend.
+// span begins a tracing span if the caller has one. It records only names and numbers: parameters and results contain the project's text,
+// which must not reach a tracing backend.
 func span(ctx context.Context, name string, attrs ...attribute.KeyValue) (context.Context, func(error)) {
 	parent := trace.SpanFromContext(ctx)
 	if !parent.IsRecording() {
@@ -20,7 +20,7 @@ func span(ctx context.Context, name string, attrs ...attribute.KeyValue) (contex
 	return ctx, func(err error) {
 		switch {
 		case err == nil:
-		// A wait that ran out of time is ordinary here, so its span does not count as failed.
+		// A timed-out wait is normal here, so its span does not count as failed.
 		case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 			s.SetAttributes(attribute.String("error.type", "timeout"))
 		default:

@@ -7,15 +7,16 @@ import (
 	"go.lsp.dev/protocol"
 )
 
-// TypeTree is a type with its direct super- and subtypes. Those further away are not asked for: an answer would grow with the project.
+// TypeTree is a type with its direct supertypes and subtypes. More distant ones are not requested, because the answer would grow with the
+// project.
 type TypeTree struct {
 	Type       CallItem
 	Supertypes []CallItem
 	Subtypes   []CallItem
 }
 
-// TypeHierarchy returns the types at a position, usually one, with their direct super- and subtypes; none when no type is there. Items are
-// sent back as they came (Raw): servers keep data of their own in them (LSP 3.17, TypeHierarchyItem.data).
+// TypeHierarchy returns the types at a position, usually one, with their direct supertypes and subtypes; none when there is no type. Items
+// are sent back unchanged (Raw), because servers keep data of their own in them (LSP 3.17, TypeHierarchyItem.data).
 func (q questions) TypeHierarchy(ctx context.Context, path string, p Position) ([]TypeTree, error) {
 	var out []TypeTree
 	err := q.one(ctx, path, func(k *capabilities) bool { return has(k.TypeHierarchy) }, "type hierarchy", func(ctx context.Context, c *client) error {

@@ -25,9 +25,8 @@ type serverVerdict struct {
 	versions   map[string]int32
 }
 
-// check is the transaction of a proposal on one server: get the problems before, lay the proposed texts
-// over the documents, wait, compare, and put the documents back. The order matters: uses are looked for
-// before the overlay, and undo runs before anything can return.
+// check checks a proposal on one server: get the problems before, lay the proposed texts over the documents, wait, compare, and restore the
+// documents. The order matters: uses are searched before the overlay, and undo runs before anything can return.
 func (c *client) check(ctx context.Context, files []Proposal) (v serverVerdict) {
 	if c.commands.busy() {
 		return serverVerdict{state: change.Pending, reason: c.id + " runs a command that waits for the decision on this edit"}
@@ -39,10 +38,10 @@ func (c *client) check(ctx context.Context, files []Proposal) (v serverVerdict) 
 	if err != nil {
 		return serverVerdict{state: change.Pending, reason: err.Error()}
 	}
-	// From here to release the documents belong to this proposal.
+	// Until release the documents belong to this proposal.
 	paths := pathsOf(files)
 	c.sync(c.withBuffers(paths))
-	// The problems before, with the final texts and unsaved buffers.
+	// The problems before, with the written texts and unsaved buffers.
 	scope, used, err := c.baseline(ctx, files, paths)
 	if err != nil {
 		release()
@@ -51,7 +50,7 @@ func (c *client) check(ctx context.Context, files []Proposal) (v serverVerdict) 
 	before := c.ledger.snapshot()
 	undo := c.applyOverlay(files)
 	c.dependents.recompile(used.files)
-	// Whatever comes of the wait, the snapshot is taken and the documents are put back.
+	// Even if the wait fails, take the snapshot and restore the documents.
 	err = c.waitForDiagnostics(ctx, scope)
 	if err == nil && used.incomplete == nil {
 		used.incomplete = c.dependents.hidden(ctx, used)
@@ -59,14 +58,14 @@ func (c *client) check(ctx context.Context, files []Proposal) (v serverVerdict) 
 	after := c.ledger.snapshot()
 	v = compare(before, after, paths)
 	v.versions = c.docs.versionsOf(paths)
-	// Put the documents back before anything else, also after a failed wait: a proposal that stays in the
-	// server would be reported as the project's.
+	// Restore the documents before anything else, also after a failed wait: a proposal that stays in the server would be reported as the
+	// project's text.
 	undo()
 	c.dependents.recompile(used.files)
 	release()
 	if err != nil {
 		v.state, v.mute, v.reason = failState(err), errors.Is(err, errMute), c.why(ctx, err)
-		// What was compared is half of a check, and would read like all of it.
+		// An incomplete comparison would look like a complete one.
 		v.introduced, v.fixed, v.unchanged = nil, nil, 0
 		return v
 	}
@@ -78,11 +77,11 @@ func (c *client) check(ctx context.Context, files []Proposal) (v serverVerdict) 
 	return v
 }
 
-// baseline makes sure that the problems before the proposal are final, in its files and in those that use
-// what it changes. Without that, old problems would count as introduced.
+// baseline waits until the problems before the proposal are final, in its files and in those that use what it changes. Without that, old
+// problems would count as introduced.
 func (c *client) baseline(ctx context.Context, files []Proposal, paths []string) (scope []string, used uses, err error) {
 	scope = c.scope(paths, nil)
-	if !c.ledger.stillFinal() { // a server that is still loading has other things to do than to look for uses
+	if !c.ledger.stillFinal() { // wait first: a server that is still loading would be slow to find uses
 		if err := c.waitForDiagnostics(ctx, c.docs.among(scope)); err != nil {
 			return nil, used, err
 		}
@@ -99,16 +98,16 @@ func (c *client) baseline(ctx context.Context, files []Proposal, paths []string)
 	return scope, used, err
 }
 
-// applyOverlay begins the overlay, new files first, so that files that import them find them. The caller must call
-// undo, which puts every document back as it was.
+// applyOverlay lays the proposal over the documents, new files first, so that files that import them find them. The caller must call undo,
+// which restores every document.
 func (c *client) applyOverlay(files []Proposal) (undo func()) {
 	files = slices.Clone(files)
 	slices.SortStableFunc(files, func(a, b Proposal) int { return c.docs.openOrder(a) - c.docs.openOrder(b) })
-	base := map[string]*string{} // nil: it was not open
+	base := map[string]*string{} // texts to restore; nil: it was not open
 	var touched []string
 	seq := c.ledger.begin()
 	for _, f := range files {
-		// The first text counts, also for a path that the proposal names twice.
+		// Keep the first text, also when the proposal names a path twice.
 		if _, seen := base[f.Path]; !seen {
 			base[f.Path] = nil
 			if doc, open := c.docs.get(f.Path); open {
@@ -117,7 +116,7 @@ func (c *client) applyOverlay(files []Proposal) (undo func()) {
 		}
 		text := f.Text
 		if f.Delete {
-			// A file that is not open cannot be shown to be gone.
+			// The server cannot be shown that a file that is not open is gone.
 			if base[f.Path] == nil {
 				continue
 			}
@@ -148,9 +147,9 @@ func (c *client) applyOverlay(files []Proposal) (undo func()) {
 	}
 }
 
-// written is Changed on one server: bring it up to the state before the write, tell it of the write, wait, and compare. The problems before
-// are needed because a server reports all of a file's problems, not those of a change. It never fails; what went wrong is the verdict's
-// reason.
+// written is Changed on one server: bring the server to the state before the write, tell it of the write, wait, and compare. The problems
+// before are needed because a server reports all problems of a file, not those of a change. It never fails; the verdict's reason says what
+// went wrong.
 func (c *client) written(ctx context.Context, files []Proposal, created map[string]bool) serverVerdict {
 	if c.commands.busy() {
 		c.notifyWritten(files, created)
@@ -158,8 +157,8 @@ func (c *client) written(ctx context.Context, files []Proposal, created map[stri
 	}
 	release, err := c.exclusive.acquire(ctx)
 	if err != nil {
-		// A proposal is laid over the documents, so the written texts must wait until it is removed. They are sent
-		// even then: without them the server would answer about the old ones for good.
+		// A proposal is laid over the documents, so the written texts must wait until it is removed. They are sent even after this call has
+		// returned: else the server would answer about the old texts for good.
 		go func() {
 			if release, err := c.exclusive.acquire(context.Background()); err == nil { // ends with the connection at the latest
 				c.notifyWritten(files, created)
@@ -175,8 +174,8 @@ func (c *client) written(ctx context.Context, files []Proposal, created map[stri
 	}
 	paths := pathsOf(files)
 	if c.sync(slices.DeleteFunc(c.withBuffers(nil), func(p string) bool { return slices.Contains(paths, p) })) {
-		// Errors are ignored: without a baseline the comparison is less certain, and the write has been made in any case.
-		half, cancel := context.WithTimeout(ctx, baselineWait) // what was typed elsewhere is not this change's doing
+		// Ignore errors: without a baseline the comparison is only less certain, and the write has been made anyway.
+		half, cancel := context.WithTimeout(ctx, baselineWait) // problems from typing in other files must not count as introduced
 		_ = c.waitForDiagnostics(half, c.docs.among(paths))
 		cancel()
 	}
@@ -207,16 +206,15 @@ func (c *client) written(ctx context.Context, files []Proposal, created map[stri
 	return v
 }
 
-// prepareBaseline finds out which problems there were before a write, and who uses what it changes, for writes that
-// were not checked as a proposal first. It skips a server that has just been started: that would delay its
-// first answer.
+// prepareBaseline finds out which problems there were before a write, and which files use what it changes, for writes that were not checked
+// as a proposal. It skips a server that has just been started, whose first answer it would delay.
 func (c *client) prepareBaseline(ctx context.Context, files []Proposal, created map[string]bool) uses {
 	opened, fresh := false, len(c.docs.paths()) == 0
 	for _, f := range files {
 		doc, open := c.docs.get(f.Path)
-		// A file that the server has not been shown: its old text is shown first, to learn its old problems.
+		// A file that the server has not seen: show its old text first, to learn its old problems.
 		unseen := !open && !fresh
-		early := open && doc.text == f.Text && f.Old != f.Text // the watcher was quicker than the call of Changed
+		early := open && doc.text == f.Text && f.Old != f.Text // the watcher was faster than the call of Changed
 		if f.Old != "" && !created[f.Path] && (unseen || early) {
 			c.docs.put(f.Path, f.Old)
 			opened = true
@@ -231,11 +229,12 @@ func (c *client) prepareBaseline(ctx context.Context, files []Proposal, created 
 	return used
 }
 
-// baselineWait is how long a write waits for the problems before it. It comes off the budget in which the model's result waits.
+// baselineWait is how long a write waits for the problems before it. That time is part of the budget in which the model waits for the
+// result.
 const baselineWait = time.Second
 
-// notifyWritten sends the notifications of a write: file events, file operations, didOpen or didChange, didSave. It waits for nothing. The
-// caller holds the documents (exclusive), or a command of the server does on its behalf.
+// notifyWritten sends the notifications of a write: file events, file operations, didOpen or didChange, didSave. It does not wait. The
+// caller has acquired the documents, or runs on behalf of a command that has.
 func (c *client) notifyWritten(files []Proposal, created map[string]bool) {
 	var events []fileEvent
 	for _, f := range files {
@@ -251,7 +250,7 @@ func (c *client) notifyWritten(files []Proposal, created map[string]bool) {
 			events = append(events, fileEvent{f.Path, 2})
 		}
 	}
-	// New files are announced before what uses them is changed.
+	// Announce new files before the files that use them change.
 	c.watched(c.able.wanted(events))
 	c.didOperate(files, created)
 	files = slices.Clone(files)
@@ -265,15 +264,14 @@ func (c *client) notifyWritten(files []Proposal, created map[string]bool) {
 	c.docs.trim(pathsOf(files))
 }
 
-// Servers that see new files only on disk notice a written one after a while.
+// Servers that see new files only on disk notice a written file after a while.
 const (
-	// Five pauses are less than a second together, which an edit's wait allows.
+	// Five pauses are less than a second in all, which the wait of an edit allows.
 	seenTries = 5
 	seenPause = 150 * time.Millisecond
 )
 
-// waitUntilSeen asks again while a server still reports that a file which has just been written cannot be
-// imported.
+// waitUntilSeen repeats the request while a server still reports that a file which was just written cannot be imported.
 func (c *client) waitUntilSeen(ctx context.Context, files []Proposal, scope []string) error {
 	if c.spec.Quirks.BlindToNew == "" {
 		return nil
@@ -293,7 +291,7 @@ func (c *client) waitUntilSeen(ctx context.Context, files []Proposal, scope []st
 		if !complains {
 			return nil
 		}
-		// The first try gives the server a chance to notice by itself.
+		// At the first try the server may notice by itself.
 		if try == 1 && c.spec.hooks.missedFile != nil {
 			c.spec.hooks.missedFile(ctx, c)
 		}
@@ -302,7 +300,7 @@ func (c *client) waitUntilSeen(ctx context.Context, files []Proposal, scope []st
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		// The texts are the same, so a pulled answer would still count as the present one.
+		// The texts have not changed, so pulled answers would still count as up to date.
 		c.ledger.invalidatePulls()
 		if err := c.waitForDiagnostics(ctx, scope); err != nil {
 			return err
@@ -311,8 +309,7 @@ func (c *client) waitUntilSeen(ctx context.Context, files []Proposal, scope []st
 	return nil
 }
 
-// report waits for the problems of files as they are. all opens every one of them, for servers that report
-// only open documents.
+// report waits for the problems of files as they are. all opens every file, for servers that report only open documents.
 func (c *client) report(ctx context.Context, paths []string, all bool) serverVerdict {
 	if c.readsDisk() {
 		return c.publishedVerdict()
@@ -326,9 +323,9 @@ func (c *client) report(ctx context.Context, paths []string, all bool) serverVer
 	ask, w := paths, c.mode()
 	switch {
 	case w == byMarker && all:
-		paths = nil // the whole workspace is watched anyway
+		paths = nil // the server reports the whole workspace anyway
 	case w == byTSServer && all:
-		paths = paths[:min(len(paths), 1)] // one open file loads the project; the others are asked for by path
+		paths = paths[:min(len(paths), 1)] // one open file loads the project; the others are requested by path
 	case all && len(paths) > maxOpen:
 		v.state, v.reason = change.Partial, fmt.Sprintf("%s checked %d of %d files", c.id, maxOpen, len(paths))
 		paths = paths[:maxOpen]
@@ -350,13 +347,14 @@ func (c *client) report(ctx context.Context, paths []string, all bool) serverVer
 	return v
 }
 
-// publishedVerdict is the answer of such a server: what it has published by itself, with the certainty unavailable.
+// publishedVerdict is the verdict of a server that accepts no texts (readsDisk): what it has published so far, with the certainty
+// Unavailable.
 func (c *client) publishedVerdict() serverVerdict {
 	return serverVerdict{state: change.Unavailable, mute: true, reason: c.id + " does not accept unsaved texts: it checks a file after it is written, and does not say when it is done", files: c.ledger.snapshot()}
 }
 
-// markUnseen lowers the certainty where the server could not see something of the proposal, and removes the
-// errors that it reports only for that reason.
+// markUnseen lowers the certainty where the server could not see part of the proposal, and removes the errors that it reports only for that
+// reason.
 func (c *client) markUnseen(v *serverVerdict, files []Proposal) {
 	var unseen []string
 	deleted := false
@@ -382,9 +380,9 @@ func (c *client) markUnseen(v *serverVerdict, files []Proposal) {
 	v.introduced = slices.DeleteFunc(v.introduced, func(d change.Problem) bool { return missesModule(d, unseen) })
 }
 
-// markGap lowers the certainty where this server is known not to find every problem of a changed file.
+// markGap lowers the certainty where the server is known to miss problems of a changed file.
 func (c *client) markGap(v *serverVerdict, before map[string]*fileDiags, paths []string) {
-	// A verdict that is not fresh has its own reason already.
+	// A verdict that is not fresh already has a reason.
 	if c.spec.hooks.gap == nil || v.state != change.Fresh {
 		return
 	}
@@ -396,8 +394,8 @@ func (c *client) markGap(v *serverVerdict, before map[string]*fileDiags, paths [
 	}
 }
 
-// missesModule reports an error that one of these files cannot be imported. It goes by the words of the TypeScript server and of pyright,
-// and by the file's name in the message; for index and __init__ that is the folder's.
+// missesModule reports whether a problem says that one of these files cannot be imported. It recognises the words of TypeScript's server
+// and of pyright, and the file's name in the message; for index and __init__ files that of the folder.
 func missesModule(d change.Problem, files []string) bool {
 	msg := strings.ToLower(d.Message)
 	if !strings.Contains(msg, "cannot find module") && !strings.Contains(msg, "could not be resolved") && !strings.Contains(msg, "unknown import symbol") {
@@ -413,8 +411,8 @@ func missesModule(d change.Problem, files []string) bool {
 	})
 }
 
-// compare makes a server's verdict of two snapshots. Files that the server has not reported on in between
-// have the same value in both and are skipped.
+// compare returns a server's verdict from two snapshots. Files on which the server has not reported in between have the same value in both
+// and are skipped.
 func compare(before, after map[string]*fileDiags, paths []string) serverVerdict {
 	v := serverVerdict{state: change.Fresh, files: after}
 	seen := map[string]bool{}
@@ -427,21 +425,20 @@ func compare(before, after map[string]*fileDiags, paths []string) serverVerdict 
 			in, fixed, same := DiffDiagnostics(before[p].items(), after[p].items())
 			v.introduced = append(v.introduced, in...)
 			v.fixed = append(v.fixed, fixed...)
-			if slices.Contains(paths, p) { // of other files a server may or may not have spoken again
+			if slices.Contains(paths, p) { // a server may not have reported on other files again
 				v.unchanged += same
 			}
 		}
 	}
-	// Each rule needs the other list as it was found.
+	// Both rules need the other list unfiltered.
 	introduced := newlyFound(v.introduced, v.fixed, paths)
 	v.fixed = stillKnown(v.introduced, v.fixed)
 	v.introduced = introduced
 	return v
 }
 
-// newlyFound are those of the introduced problems that the change really introduces. A server that finds an error skips its further
-// analyses of that code, and catches up when the error is gone: a warning that appears then in a file outside paths, the files that
-// the change touches, was there before.
+// newlyFound returns the introduced problems that the change really introduces. A server that finds an error skips further analyses of that
+// code and makes up for them when the error is gone: a warning that appears then, outside the changed files (paths), existed before.
 func newlyFound(introduced, fixed []change.Problem, paths []string) []change.Problem {
 	if !slices.ContainsFunc(fixed, change.Problem.IsError) {
 		return introduced
@@ -451,9 +448,9 @@ func newlyFound(introduced, fixed []change.Problem, paths []string) []change.Pro
 	})
 }
 
-// stillKnown are those of the fixed problems that really are fixed. A server that finds an error skips its
-// further analyses of that code: warnings that vanish with a new error are unknown, not fixed. When it
-// cannot even parse a file, the errors in its folder (often a package) are unknown too.
+// stillKnown returns the fixed problems that really are fixed. A server that finds an error skips further analyses of that code: warnings
+// that disappear with a new error are unknown, not fixed. When the server cannot even parse a file, errors in its folder (often a package)
+// are unknown too.
 func stillKnown(introduced, fixed []change.Problem) []change.Problem {
 	broken, unparsed := false, map[string]bool{}
 	for _, p := range introduced {
@@ -470,8 +467,8 @@ func stillKnown(introduced, fixed []change.Problem) []change.Problem {
 	})
 }
 
-// isSyntax reports a syntax error, after which servers analyse no further. gopls marks them by source,
-// TypeScript by codes from 1000 to 1999; for others the wording decides.
+// isSyntax reports whether a problem is a syntax error, after which servers do not analyse further. gopls marks them by source, TypeScript
+// by codes from 1000 to 1999; for others the wording decides.
 func isSyntax(p change.Problem) bool {
 	if !p.IsError() {
 		return false

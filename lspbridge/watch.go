@@ -17,35 +17,35 @@ import (
 
 // Limits and times of watching.
 const (
-	maxWatchedDirs = 20_000                 // inotify's watches are shared by all programs of a user
-	quietFor       = 50 * time.Millisecond  // a batch ends after so long without an event …
-	batchFor       = 250 * time.Millisecond // … or so long after its first event
-	askedQuiet     = 10 * time.Millisecond  // … or sooner, when a question waits for it
-	watchLock      = 10 * time.Second       // how long a batch waits for a server's transaction
+	maxWatchedDirs = 20_000                 // all programs of a user share one limit of inotify watches (inotify(7))
+	quietFor       = 50 * time.Millisecond  // a batch ends after this time without an event …
+	batchFor       = 250 * time.Millisecond // … or this time after its first event
+	askedQuiet     = 10 * time.Millisecond  // … or after this pause, when a question waits for it
+	watchLock      = 10 * time.Second       // how long a batch waits to acquire a server's documents
 )
 
-// watcher follows the project's folders. Events are only hints: what counts is what is on disk when a
-// batch is read, because events are merged, late and lost.
+// watcher watches the project's folders. Events are only hints, because they may be merged, late or lost: what counts is what is on disk
+// when a batch is read.
 type watcher struct {
 	fleet *fleet
 	fs    *fsnotify.Watcher
 	done  chan struct{}
-	// ready is closed also when the limit of folders was reached, so that a test which waits for it never hangs.
+	// ready is closed even when the limit of folders is reached, so that a test that waits for it never hangs.
 	ready   chan struct{}      // closed when all folders are watched
-	flushes chan chan struct{} // requests to be told when everything so far has been delivered
-	busy    atomic.Bool        // an event has arrived that the servers have not been told about
+	flushes chan chan struct{} // each is closed when all earlier events were delivered
+	busy    atomic.Bool        // an event has arrived and is not delivered yet
 
-	// known tells a created file from a changed one, which the kernel's events do not reliably do: editors save by a rename.
-	known map[string]bool // files; belongs to run
-	dirs  map[string]bool // watched; belongs to run
-	since time.Time       // of the last batch; belongs to run
+	// known distinguishes created from changed files, which the kernel's events do not do reliably: editors save by a rename.
+	known map[string]bool // the project's files; used only by run
+	dirs  map[string]bool // watched folders; used only by run
+	since time.Time       // time of the last batch; used only by run
 
 	mu      sync.Mutex          // guards written
-	written map[string][32]byte // what we wrote ourselves, by path; zero: deleted
+	written map[string][32]byte // by path: hash of what Pillion wrote; zero: it deleted the file
 }
 
-// watchSoon starts the watcher, with the first server: a session without one pays nothing for it. Where the system cannot
-// watch, a warning says so and nothing fails: servers are then not told what other programs write.
+// watchSoon starts the watcher together with the first server, so that a session without servers has none. Where the system cannot watch,
+// it logs a warning and nothing fails: servers then do not learn what other programs write.
 func (f *fleet) watchSoon() {
 	f.mu.Lock()
 	if f.o.NoWatch || f.closed || f.watcher != nil {
@@ -64,18 +64,18 @@ func (f *fleet) watchSoon() {
 	go w.run()
 }
 
-// close ends the watcher and waits for run, so that no event is delivered to a fleet that has been closed.
+// close ends the watcher and waits for run, so that no event is delivered to a closed fleet.
 func (w *watcher) close() {
 	_ = w.fs.Close()
 	<-w.done
 }
 
-// noteOwnWrite notes what we have written ourselves: the servers are told by Changed, and the event of the same write must not make them
-// check twice. Hashes are kept, not texts; an editor may write another text than the one that was noted, which echo finds out.
+// noteOwnWrite records what Pillion itself has written: Changed tells the servers, and the event of the same write must not make them check
+// twice. It keeps hashes instead of texts; echo finds out when an editor has written another text than the recorded one.
 func (w *watcher) noteOwnWrite(files []Proposal) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	// Forgetting costs an event too many, never one too few.
+	// Forgetting an entry costs a superfluous event, never a missing one.
 	if len(w.written) > 10_000 {
 		clear(w.written)
 	}
@@ -88,8 +88,8 @@ func (w *watcher) noteOwnWrite(files []Proposal) {
 	}
 }
 
-// echo reports that a file on disk is as we have written it, so its event is only the echo of our write. The file is read outside of mu. A
-// file that is another one by now is forgotten: what comes after is not ours.
+// echo reports whether a file on disk is as Pillion has written it, so that its event is only the echo of that write. It reads the file
+// outside mu. A file that differs is dropped from written: later events are not Pillion's.
 func (w *watcher) echo(path string) bool {
 	w.mu.Lock()
 	want, ours := w.written[path]
@@ -111,8 +111,8 @@ func (w *watcher) echo(path string) bool {
 	return false
 }
 
-// run collects events into batches and delivers them. It owns known, dirs and since, so they need no lock.
-// It ends when the fsnotify watcher is closed, and then releases the callers of Flush.
+// run collects events into batches and delivers them. Only run uses known, dirs and since, so they need no lock. It ends when the fsnotify
+// watcher is closed, and then releases the callers of Flush.
 func (w *watcher) run() {
 	defer close(w.done)
 	w.since = time.Now()
@@ -120,7 +120,7 @@ func (w *watcher) run() {
 	close(w.ready)
 	touched := map[string]bool{}
 	var first time.Time
-	// It must exist before the first event; an empty batch, should an hour pass, delivers nothing.
+	// The timer must exist before the first event; if an hour passes, an empty batch delivers nothing.
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	overflow := false
@@ -148,23 +148,23 @@ func (w *watcher) run() {
 			if len(asked) > 0 {
 				quiet = askedQuiet
 			}
-			// A build that writes without a pause would otherwise keep the batch open to its end.
+			// Else a build that writes without a pause would keep the batch open until its end.
 			timer.Reset(min(quiet, max(0, batchFor-time.Since(first))))
 		case err, ok := <-w.fs.Errors:
 			if !ok {
 				return
 			}
 			if errors.Is(err, fsnotify.ErrEventOverflow) {
-				// The kernel has dropped events: only a comparison of the whole project finds the changes.
+				// The kernel has dropped events, so only a comparison of the whole project finds the changes.
 				overflow = true
 				timer.Reset(quietFor)
 			}
-		// A question waits: end the batch soon, but not before events that the kernel has queued already.
+		// A question waits: end the batch soon, but after the events that the kernel has already queued.
 		case a := <-w.flushes:
 			asked = append(asked, a)
 			timer.Reset(askedQuiet)
 		case <-timer.C:
-			// Taken before the disk is read: what is written during the reading belongs to the next batch too.
+			// Taken before the disk is read: what is written during the reading also belongs to the next batch.
 			started := time.Now()
 			events := w.read(touched)
 			if overflow {
@@ -182,8 +182,8 @@ func (w *watcher) run() {
 	}
 }
 
-// Flush waits until the servers have been told what other programs have changed on disk so far. A question right after a shell
-// command is then about what the command left. It returns early when ctx or the watcher ends.
+// Flush blocks until the servers have been told what other programs have changed on disk so far. A question right after a shell command is
+// then about the result of the command. It returns early when ctx or the watcher ends.
 func (f *fleet) Flush(ctx context.Context) {
 	f.mu.Lock()
 	w := f.watcher
@@ -204,7 +204,7 @@ func (f *fleet) Flush(ctx context.Context) {
 	case <-ctx.Done():
 		return
 	}
-	// The watcher has only queued the events; each server's queue sends them in its own time.
+	// The watcher has only queued the events; each server's queue sends them when it can.
 	for _, s := range f.running() {
 		if c := s.current(); c != nil {
 			_ = c.await(ctx, c.disk.isIdle)
@@ -212,8 +212,7 @@ func (f *fleet) Flush(ctx context.Context) {
 	}
 }
 
-// flushIfBusy is Flush if an event has not been delivered yet; it costs nothing otherwise. Events that the kernel has not reported by then
-// are missed.
+// flushIfBusy is Flush if an event is not delivered yet; otherwise it costs nothing. It misses events that the kernel has not reported yet.
 func (f *fleet) flushIfBusy(ctx context.Context) {
 	f.mu.Lock()
 	w := f.watcher
@@ -223,8 +222,8 @@ func (f *fleet) flushIfBusy(ctx context.Context) {
 	}
 }
 
-// scan learns the project's files and watches their directories, and those in between up to the root. Only folders with files that are not
-// ignored are watched, so node_modules uses none of the watches.
+// scan lists the project's files and watches their folders, and those above them up to the root. Only folders with files that are not
+// ignored are watched, so node_modules uses no watches.
 func (w *watcher) scan() {
 	w.watchDir(w.fleet.o.Root)
 	for _, f := range projectFiles(context.Background(), w.fleet.o.Root) {
@@ -237,7 +236,7 @@ func (w *watcher) scan() {
 	}
 }
 
-// watchDir watches a folder; false means that no more folders can be watched. One that cannot be read is skipped with a warning.
+// watchDir watches a folder. false means that no more folders can be watched. A folder that cannot be read is skipped with a warning.
 func (w *watcher) watchDir(dir string) bool {
 	if w.dirs[dir] {
 		return true
@@ -247,7 +246,7 @@ func (w *watcher) watchDir(dir string) bool {
 		return false
 	}
 	if err := w.fs.Add(dir); err != nil {
-		// A temporary folder may be gone by now.
+		// A temporary folder may already be gone.
 		if !errors.Is(err, fs.ErrNotExist) {
 			w.fleet.log.Warn("directory is not watched", "dir", dir, "err", err)
 		}
@@ -257,14 +256,14 @@ func (w *watcher) watchDir(dir string) bool {
 	return true
 }
 
-// read turns the touched paths into events by looking at the disk now: a file that was written and removed within the batch is one deletion,
-// or nothing when it was not known before.
+// read turns the touched paths into events by looking at the disk: a file that was written and removed within the batch is one deletion, or
+// nothing when it was not known before.
 func (w *watcher) read(touched map[string]bool) []fileEvent {
 	var out []fileEvent
 	for p := range touched {
 		fi, err := os.Lstat(p)
 		switch {
-		// The kernel reports the folder only; its files are gone with it.
+		// The kernel reports only the folder; its files are gone with it.
 		case err != nil && w.dirs[p]:
 			delete(w.dirs, p)
 			for f := range w.known {
@@ -279,11 +278,11 @@ func (w *watcher) read(touched map[string]bool) []fileEvent {
 			}
 			delete(w.known, p)
 		case fi.IsDir():
-			// Watching a folder of packages or build output would use up the watches.
+			// Folders of packages or build output would use up the watches.
 			if skippedDir(fi.Name()) {
 				continue
 			}
-			// What was made inside before the watch stood has no event of its own.
+			// What was created inside before the watch was set up has no event of its own.
 			_ = filepath.WalkDir(p, func(q string, d fs.DirEntry, err error) error {
 				switch {
 				case err != nil:
@@ -312,8 +311,8 @@ func (w *watcher) read(touched map[string]bool) []fileEvent {
 	return out
 }
 
-// rescan compares the whole project with what is known, after the kernel has dropped events. done have been handled. A change is found by
-// its time alone, with a second to spare for file systems that keep whole seconds.
+// rescan compares the whole project with what is known, after the kernel has dropped events. done are paths that were handled. It finds a
+// change by the modification time alone, with a tolerance of a second for file systems that store whole seconds.
 func (w *watcher) rescan(done map[string]bool) []fileEvent {
 	var out []fileEvent
 	now := map[string]bool{}
@@ -341,7 +340,7 @@ func (w *watcher) rescan(done map[string]bool) []fileEvent {
 	return out
 }
 
-// deliver queues the events for every server that runs. It does not wait for them: a server that hangs must not stop the watcher, whose
+// deliver queues the events for every running server. It does not wait for the servers: one that hangs must not stop the watcher, whose
 // kernel queue would overflow.
 func (w *watcher) deliver(events []fileEvent) {
 	if len(events) == 0 {

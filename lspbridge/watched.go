@@ -12,16 +12,16 @@ import (
 	"go.lsp.dev/protocol"
 )
 
-// watchGlob is a pattern of files that a server wants to be told about (FileSystemWatcher).
+// watchGlob is a pattern of files whose changes a server wants to be told of (FileSystemWatcher).
 type watchGlob struct {
-	base    string // directory the pattern is relative to; "" matches whole paths
+	base    string // folder to which the pattern is relative; "" matches absolute paths
 	pattern string
-	kinds   int // 1 create, 2 change, 4 delete
+	kinds   int // WatchKind bits: 1 create, 2 change, 4 delete
 }
 
-// watchGlobs reads the options of a didChangeWatchedFiles registration (LSP 3.17, FileSystemWatcher). A pattern is a string or a
-// RelativePattern, whose base is a URI or a workspace folder. Patterns that cannot be parsed are left out: the server then hears of
-// fewer files, and the others still count.
+// watchGlobs decodes the options of a didChangeWatchedFiles registration (LSP 3.17, FileSystemWatcher). A pattern is a string or a
+// RelativePattern, whose base is a URI or a workspace folder. Patterns that cannot be parsed are left out: the server is told of fewer
+// files, and the other patterns still count.
 func watchGlobs(root string, options json.RawMessage) []watchGlob {
 	var o struct {
 		Watchers []struct {
@@ -53,7 +53,8 @@ func watchGlobs(root string, options json.RawMessage) []watchGlob {
 			if g.base == "" {
 				continue
 			}
-			// A relative pattern such as "**/*.go" is meant below the root; matched against whole paths it would also hit other projects.
+			// A relative pattern such as "**/*.go" is meant below the root; matched against whole paths it would also match files of other
+			// projects.
 		} else if !strings.HasPrefix(g.pattern, "/") && !filepath.IsAbs(g.pattern) {
 			g.base = root
 		}
@@ -87,10 +88,10 @@ type fileEvent struct {
 	kind int
 }
 
-// diskQueue passes changes on disk to a server in order. It has a goroutine of its own, because delivering
-// waits for the documents, and the watcher must not wait.
+// diskQueue sends changes on disk to a server in order. It has a goroutine of its own, because delivering waits for the documents, and the
+// watcher must not wait.
 type diskQueue struct {
-	deliver func([]fileEvent) // may wait
+	deliver func([]fileEvent) // may block
 	idle    func()            // called when everything has been delivered
 
 	mu         sync.Mutex // guards what follows
@@ -109,8 +110,8 @@ func (q *diskQueue) add(events []fileEvent) {
 	}
 }
 
-// run delivers until the queue is empty. delivering is cleared under the same lock under which the queue is seen empty: an event that add
-// brings a moment later starts a goroutine of its own.
+// run delivers until the queue is empty. It clears delivering under the same lock under which it sees the queue empty: an event that is
+// added a moment later starts another goroutine.
 func (q *diskQueue) run() {
 	for {
 		q.mu.Lock()
@@ -126,15 +127,15 @@ func (q *diskQueue) run() {
 	}
 }
 
-// isIdle reports that everything has been delivered.
+// isIdle reports whether everything has been delivered.
 func (q *diskQueue) isIdle() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return !q.delivering
 }
 
-// watched sends workspace/didChangeWatchedFiles. The mark comes first: what the server reports afterwards is
-// compared with it, to tell whether it is about the present files.
+// watched sends workspace/didChangeWatchedFiles. It calls mark first: comparing later diagnostics with the mark tells whether they are
+// about the present files.
 func (c *client) watched(events []fileEvent) {
 	if len(events) == 0 {
 		return
@@ -147,8 +148,8 @@ func (c *client) watched(events []fileEvent) {
 	_ = c.notify(protocol.MethodWorkspaceDidChangeWatchedFiles, map[string]any{"changes": out})
 }
 
-// diskChanged tells the server about changes that another program made, and updates its open documents. When the documents are held for
-// longer than watchLock the batch is lost to this server: waiting for ever would pile up batches behind a check that hangs.
+// diskChanged tells the server about changes by other programs and updates its open documents. When the documents cannot be acquired within
+// watchLock, this server misses the batch: waiting for ever would pile up batches behind a check that hangs.
 func (c *client) diskChanged(events []fileEvent) {
 	ctx, cancel := context.WithTimeout(context.Background(), watchLock)
 	defer cancel()
@@ -161,7 +162,7 @@ func (c *client) diskChanged(events []fileEvent) {
 	var open []string
 	for _, e := range events {
 		if c.docs.has(e.path) {
-			open = append(open, e.path) // otherwise the server's buffer would win over the disk
+			open = append(open, e.path) // for an open document the server's text would win over the disk
 		}
 		if e.kind == 3 {
 			c.ledger.forget(e.path)

@@ -13,9 +13,8 @@ import (
 	"go.lsp.dev/protocol"
 )
 
-// WorkspaceSymbols finds symbols of the project by name. With a path it asks that file's servers; without
-// one those that run, or, when none runs, those for the languages of most files. It waits 20 s when ctx
-// has no deadline.
+// WorkspaceSymbols finds symbols of the project by name. With a path it asks that file's servers; without one it asks the running servers
+// or, if none runs, those for the languages of most files. It waits 20 s when ctx has no deadline.
 func (q questions) WorkspaceSymbols(ctx context.Context, path, query string) ([]Symbol, error) {
 	if _, ok := ctx.Deadline(); !ok {
 		var cancel context.CancelFunc
@@ -32,16 +31,16 @@ func (q questions) WorkspaceSymbols(ctx context.Context, path, query string) ([]
 			errs = append(errs, err)
 			continue
 		}
-		// No error: the others may be able to.
+		// This is no error: other servers may support it.
 		if !has(c.able.caps.WorkSymbol) {
 			continue
 		}
 		can = true
 		var files []string
 		if open != "" {
-			files = append(files, open) // tsls answers only with a file open
+			files = append(files, open) // typescript-language-server answers only with a file open
 		}
-		// Without the documents the question is put all the same: names rarely depend on unsaved text.
+		// Ask even if the documents cannot be acquired: names rarely depend on unsaved text.
 		if release, err := c.exclusive.acquire(ctx); err == nil {
 			c.sync(c.withBuffers(files))
 			release()
@@ -56,22 +55,22 @@ func (q questions) WorkspaceSymbols(ctx context.Context, path, query string) ([]
 	if !can && len(errs) == 0 {
 		return nil, fmt.Errorf("workspace symbols: %w by the language servers of this project", ErrUnsupported)
 	}
-	// One server's names are worth more than another one's error.
+	// Names from one server are worth more than an error of another.
 	if len(out) > 0 {
 		return out, nil
 	}
 	return out, errors.Join(errs...)
 }
 
-// Limits on the servers that are started to look for a name. A monorepo has files of many languages; starting a server for each would take
-// much time and memory for a single question.
+// Limits on the servers that are started to search a name. A monorepo has files of many languages; starting a server for each would take
+// too much time and memory for a single question.
 const (
 	maxSymbolServers = 3
-	fairShare        = 10 // a server must be for at least one in so many files
+	fairShare        = 10 // a server must serve at least one in so many files
 )
 
-// symbolServers are the servers to ask for a name, each with a file to open first ("" where it need not be). Servers marked Extra (linters)
-// know no symbols.
+// symbolServers returns the servers to ask for a name, each with a file to open first ("" where none is needed). Servers marked Extra
+// (linters) know no symbols.
 func (q questions) symbolServers(ctx context.Context, path string) map[*slot]string {
 	out := map[*slot]string{}
 	if path != "" {
@@ -94,8 +93,8 @@ func (q questions) symbolServers(ctx context.Context, path string) map[*slot]str
 	total := 0
 	for _, f := range projectFiles(ctx, q.o.Root) {
 		for _, row := range q.rows() {
-			// The first row that matches counts, as in the table.
-			if row.matches(f) && !row.Extra && len(row.Markers) > 0 { // the others have no workspace to look in
+			// Only the first matching row counts, as in slotsFor.
+			if row.matches(f) && !row.Extra && len(row.Markers) > 0 { // rows without markers have no workspace to search
 				files[row.ID] = append(files[row.ID], f)
 				total++
 				break
