@@ -23,7 +23,7 @@ type slot struct {
 	cur         *client
 	err         error         // why there is no client, for a person
 	initialized bool          // a run was initialised once, so the command works
-	crashes     []time.Time   // within crashWindow
+	crashes     []time.Time   // times of the crashes within crashWindow
 	used        time.Time     // time of the last get
 	idle        *time.Timer   // calls checkIdle; nil while no run needs it
 	abort       func()        // cancels the running start
@@ -50,7 +50,7 @@ const (
 const (
 	initTimeout  = 30 * time.Second // limit for the start and initialize; servers load large projects after that
 	lookAgain    = time.Second      // between two searches for a missing program, which read many folders
-	maxCrashes   = 5                // within crashWindow
+	maxCrashes   = 5                // crashes within crashWindow that turn a server off
 	maxStarts    = 2                // starts of a server that was never initialised: waiting does not repair a broken command
 	crashWindow  = 10 * time.Minute
 	firstBackoff = 500 * time.Millisecond // four times as long after each crash, 8 s at most

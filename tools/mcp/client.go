@@ -19,9 +19,9 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
-// client is the client side of one connection: the capabilities that it announces, and the handlers of the server's requests. The handlers
-// for changed lists start a goroutine, because they read the lists over the connection whose reader has called them and would wait for
-// itself. Sampling is announced only if Options.Sample can answer it, because servers rely on what is announced.
+// client returns the client side of one connection: the capabilities that it announces, and the handlers of the server's requests. The
+// handlers for changed lists start a goroutine: they read the lists over the connection whose reader has called them, and would otherwise
+// wait for themselves. Sampling is announced only if Options.Sample can answer it, because servers rely on what is announced.
 func (v *server) client() *sdk.Client {
 	o := &sdk.ClientOptions{
 		Logger: v.set.o.Log,
@@ -54,8 +54,8 @@ func (v *server) client() *sdk.Client {
 	return c
 }
 
-// field is one property of an elicitation form, in the flat schemas that MCP allows there ("Elicitation"). Enum with EnumNames, and OneOf,
-// are two spellings of the same choice; servers use both. Items is for a choice of several.
+// field is one property of an elicitation form, in the flat schemas to which MCP limits such forms ("Elicitation"). Enum with EnumNames,
+// and OneOf, are two spellings of a single choice; servers use both. Items describes a choice of several values.
 type field struct {
 	Type        string   `json:"type"`
 	Title       string   `json:"title"`
@@ -76,14 +76,14 @@ type choice struct {
 	Title string `json:"title"`
 }
 
-// The limits of elicitation. A server that asks again and again would train the person to answer without reading.
+// Limits of elicitation. A server that asks again and again would train the person to answer without reading.
 const (
 	maxElicit = 10 // requests during one tool call
 	maxFields = 20 // fields in one form
 )
 
-// elicit asks the person for what a server wants to know, in the name of the running call. It declines outside of a call, as the person
-// could not see why a server asks, beyond the limits, and for a schema that it cannot read. Servers can handle a decline, while an error
+// elicit asks the person for the values that a server wants, on behalf of the running call. It declines outside a call, because the person
+// could not see why the server asks; beyond the limits; and for a schema that it cannot read. Servers can handle a decline, while an error
 // may make their call fail.
 func (v *server) elicit(ctx context.Context, p *sdk.ElicitParams) (*sdk.ElicitResult, error) {
 	decline := &sdk.ElicitResult{Action: "decline"}
@@ -132,7 +132,7 @@ func (v *server) elicit(ctx context.Context, p *sdk.ElicitParams) (*sdk.ElicitRe
 	}
 	content := map[string]any{}
 	for i, name := range names {
-		// Questions and answers have the order of names.
+		// Answers are in the order of names, like the questions.
 		if i < len(answers) {
 			if value, ok := form.Properties[name].value(answers[i]); ok {
 				content[name] = value
@@ -142,8 +142,8 @@ func (v *server) elicit(ctx context.Context, p *sdk.ElicitParams) (*sdk.ElicitRe
 	return &sdk.ElicitResult{Action: "accept", Content: content}, nil
 }
 
-// order is the order in which a form's fields are asked: the required ones first, both groups by name, so that a form looks the same each
-// time. The server's own order is lost when the JSON object is decoded.
+// order returns the order in which a form's fields are asked: the required ones first, both groups by name, so that a form looks the same
+// each time. The server's own order is lost when the JSON object is decoded.
 func order(properties map[string]field, required []string) []string {
 	names := slices.Sorted(maps.Keys(properties))
 	slices.SortStableFunc(names, func(a, b string) int {
@@ -160,7 +160,7 @@ func boolInt(b bool) int {
 	return 0
 }
 
-// choices are the values of an enumeration or a boolean, and what the person reads for each: values[i] is sent for labels[i]. Both are
+// choices returns the values of an enumeration or a boolean, and the texts that the person reads: values[i] is sent for labels[i]. Both are
 // empty for free input.
 func (f field) choices() (values, labels []string) {
 	oneOf, enum := f.OneOf, f.Enum
@@ -187,7 +187,7 @@ func (f field) choices() (values, labels []string) {
 	return values, labels
 }
 
-// question is a form's field as a question to the person. Title and description are the server's text and are cut.
+// question turns a form's field into a question to the person. Title and description are the server's text, so they are cut.
 func question(intro, name string, f field) tools.Question {
 	title := f.Title
 	if title == "" {
@@ -209,8 +209,8 @@ func question(intro, name string, f field) tools.Question {
 	return q
 }
 
-// value converts the person's answer to the type in the field's schema. ok is false for an empty answer without a default, and for text
-// that is not a number where one is required; the field is left out then.
+// value converts the person's answer to the type in the field's schema. ok is false, and the field is left out, for an empty answer without
+// a default and for text that is not a number where one is required.
 func (f field) value(answer []string) (any, bool) {
 	if len(answer) == 0 || len(answer) == 1 && strings.TrimSpace(answer[0]) == "" {
 		return f.Default, f.Default != nil
@@ -241,7 +241,7 @@ func (f field) value(answer []string) (any, bool) {
 	return pick(answer[0]), true
 }
 
-// Sample is a sampling request: messages that a server wants a model to answer (MCP, "Sampling"). MaxTokens bounds the answer.
+// Sample is a sampling request: messages that a server wants a model to answer (MCP, "Sampling"). MaxTokens limits the answer.
 type Sample struct {
 	System    string
 	Messages  []SampleMessage
@@ -257,8 +257,8 @@ type SampleMessage struct {
 // Sampled is the model's answer.
 type Sampled struct{ Text, Model, Stop string }
 
-// sample lets the session's model answer a server, after the person's approval: it costs tokens, and the server reads the answer. A grant of
-// "always" applies to all requests of this server. Outside of a tool call it is an error, as there is no session whose model could answer.
+// sample lets the session's model answer a server after the person's approval, because it costs tokens and the server reads the answer. A
+// grant of "always" covers all requests of this server. Outside a tool call it is an error: there is no session whose model could answer.
 func (v *server) sample(ctx context.Context, p *sdk.CreateMessageParams) (*sdk.CreateMessageResult, error) {
 	r := v.calls.latest()
 	if r == nil {
@@ -274,7 +274,7 @@ func (v *server) sample(ctx context.Context, p *sdk.CreateMessageParams) (*sdk.C
 	if len(s.Messages) > 0 {
 		first = s.Messages[len(s.Messages)-1].Text
 	}
-	// The silence timer of the call is stopped until the model has answered too: the server waits for us.
+	// The call's silence timer stays stopped until the model has answered: the server is waiting for Pillion.
 	defer r.person()()
 	err := ask(ctx, r.call, permission.Request{
 		Permission: "mcp_sampling", Patterns: []string{v.Name}, Always: []string{v.Name}, Added: true,

@@ -12,16 +12,16 @@ import (
 	"github.com/pillion-dev/pillion/tools/shell/visible"
 )
 
-// maxAttachment is the largest image or document that is handed on, in bytes; OpenCode's figure.
+// maxAttachment is the largest image or document that is attached, in bytes; OpenCode's figure.
 const maxAttachment = 10 << 20
 
-// seen are the media types that are attached to a result; models cannot look at others.
+// seen are the media types that are attached to a result; models cannot read others.
 var seen = map[string]bool{"image/png": true, "image/jpeg": true, "image/gif": true, "image/webp": true, "application/pdf": true}
 
-// convert turns a server's content into a result: texts one after the other, images and PDF files as attachments. Anything else is named as
-// left out, so that the model does not believe it has seen it. Structured content is written as JSON only if there is no text: servers
-// should send both (MCP, "Structured Content"), and the model would pay twice. Texts pass visible.Output, as a server could otherwise hide
-// or move text on the person's terminal with control characters.
+// convert turns a server's content into a result: texts one after the other, images and PDF files as attachments. Anything else is replaced
+// by a note, so that the model does not believe that it has seen it. Structured content is written as JSON only if there is no text:
+// servers should send both (MCP, "Structured Content"), and the model would pay twice. Texts pass visible.Output, because control
+// characters could hide or move text on the person's terminal.
 func convert(content []sdk.Content, structured any) tools.Result {
 	var texts []string
 	var out tools.Result
@@ -71,8 +71,8 @@ func convert(content []sdk.Content, structured any) tools.Result {
 	return out
 }
 
-// resourceText is a text resource under a header with its URI and type, so that the model can tell it from the server's own text. The URI
-// is the server's and is not checked.
+// resourceText returns a text resource under a header with its URI and type, so that the model can tell it from the server's own text. The
+// URI is the server's and not checked.
 func resourceText(r *sdk.ResourceContents) string {
 	head := "Resource: " + r.URI
 	if r.MIMEType != "" {
@@ -81,7 +81,7 @@ func resourceText(r *sdk.ResourceContents) string {
 	return head + "\n" + r.Text
 }
 
-// orUnknown is a MIME type for a sentence.
+// orUnknown returns a media type, or "data" when there is none.
 func orUnknown(mime string) string {
 	if mime == "" {
 		return "data"

@@ -20,8 +20,8 @@ import (
 // opened is the label of the answer by which the person confirms that they have visited a page; any other answer declines.
 const opened = "I have been there"
 
-// elicitURL shows the person which page a server wants them to visit. Pillion does not open it: the address may be a forged sign-in, so the
-// person reads it and opens it themselves. "accept" means only that the person has confirmed the visit; what they did on the page is
+// elicitURL shows the person which page a server wants them to visit. Pillion does not open the page, because it may be a forged sign-in:
+// the person reads the address and opens it. "accept" means only that the person has confirmed the visit; what they did on the page stays
 // between them and the server.
 func (v *server) elicitURL(ctx context.Context, r *running, p *sdk.ElicitParams) (*sdk.ElicitResult, error) {
 	address, host := page(p.URL)
@@ -44,9 +44,9 @@ func (v *server) elicitURL(ctx context.Context, r *running, p *sdk.ElicitParams)
 	return &sdk.ElicitResult{Action: "decline"}, nil
 }
 
-// page returns an address that may be shown to the person, and its host; "" for any other. Allowed is https, or http to this machine, in at
-// most 2,000 bytes. user@ is refused, as it can look like the host, and so is anything but ASCII, as a look-alike letter would pass for a
-// known name. A punycode host is ASCII and is shown as it is written.
+// page returns an address that may be shown to the person, and its host; "" for any other. Allowed are https, and http to this machine, in
+// at most 2,000 bytes. user@ is refused because it can look like the host, and anything but ASCII because a look-alike letter could imitate
+// a known name. A punycode host is ASCII and shown as it is.
 func page(raw string) (address, host string) {
 	u, err := url.Parse(raw)
 	if err != nil || len(raw) > 2000 || u.User != nil || u.Hostname() == "" {
@@ -65,8 +65,8 @@ func page(raw string) (address, host string) {
 	return address, host
 }
 
-// wantedPages are the pages in a server's error that must be visited before it carries out the call (MCP, URLElicitationRequired); nil for
-// any other error, and for more than maxElicit pages, which nobody would visit.
+// wantedPages returns the pages in a server's error that must be visited before it executes the call (MCP, URLElicitationRequired); nil for
+// any other error, and for more than maxElicit pages, which no person would visit.
 func wantedPages(err error) []*sdk.ElicitParams {
 	var e *jsonrpc.Error
 	if !errors.As(err, &e) || e.Code != sdk.CodeURLElicitationRequired {
@@ -82,7 +82,7 @@ func wantedPages(err error) []*sdk.ElicitParams {
 }
 
 // visit asks the person to visit the pages, one after the other, and reports whether they confirmed all; the caller then repeats the call
-// once. It is false if no user is connected.
+// once. It returns false if no user is connected.
 func (v *server) visit(ctx context.Context, r *running, pages []*sdk.ElicitParams) bool {
 	if r.call.Host.Questions == nil {
 		return false

@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// knownAge is how long a listing of resources is used before it is renewed: a person who types @ causes a request with every letter. A
-// server that announces a change ends the time at once.
+// knownAge is how long a listing of resources is used before it is renewed: a person who types @ causes a request with every letter. When a
+// server announces a change, its listing expires at once.
 const knownAge = 30 * time.Second
 
-// knownResources is the last listing of a server's resources. It answers a person who types @ and cannot wait for the server.
+// knownResources is the last listing of a server's resources. It completes @ for a person who types and cannot wait for the server.
 type knownResources struct {
-	read   func() ([]Resource, error) // asks the server; with an error it returns what came before it
+	read   func() ([]Resource, error) // requests the list; with an error it also returns what it got before the error
 	failed func(error)                // is called with the error of a listing
 
 	mu   sync.Mutex
@@ -24,8 +24,8 @@ type knownResources struct {
 	busy chan struct{} // guarded by mu; closed at the end of the running listing; nil: none is running
 }
 
-// Known returns the resources of the ready servers from their last listings. It waits only for a server's first listing, at most until ctx
-// ends; an old listing is returned and renewed in the background.
+// Known returns the resources of the connected servers from their last listings. It waits only for a server's first listing, at most until
+// ctx ends; an expired listing is returned as it is and renewed in the background.
 func (s *Set) Known(ctx context.Context) []Resource {
 	waits := make([]<-chan struct{}, len(s.servers))
 	for i, v := range s.servers {
@@ -51,9 +51,9 @@ func (s *Set) Known(ctx context.Context) []Resource {
 	return out
 }
 
-// refresh starts a listing in the background when the last one is too old. The channel is closed when the first listing is
-// over; nil means that there is nothing to wait for. At most one listing of a server is under way. It does not run on the
-// caller's context: the person who started it may have typed on.
+// refresh starts a listing in the background when the last one has expired. The channel is closed when the first listing is finished; nil
+// means that there is nothing to wait for. At most one listing of a server runs. It does not use the caller's context: the person who
+// caused it may have typed on.
 func (k *knownResources) refresh() <-chan struct{} {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -67,8 +67,8 @@ func (k *knownResources) refresh() <-chan struct{} {
 	return k.busy
 }
 
-// run lists the resources and closes done. After an error it stores what came before, with the time, so that a broken server is asked again
-// only after knownAge and not for every letter typed.
+// run lists the resources and closes done. After an error it stores what it got before, with the time, so that a broken server is asked
+// again only after knownAge and not for every typed letter.
 func (k *knownResources) run(done chan struct{}) {
 	list, err := k.read()
 	if err != nil {
@@ -80,7 +80,7 @@ func (k *knownResources) run(done chan struct{}) {
 	close(done)
 }
 
-// last is what the last listing found.
+// last returns the last listing.
 func (k *knownResources) last() []Resource {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -94,7 +94,7 @@ func (k *knownResources) expire() {
 	k.made = time.Time{}
 }
 
-// Names are the servers' names, the longest first, so that a name that begins another does not hide it.
+// Names returns the servers' names, the longest first, so that a name that is a prefix of another does not hide it.
 func (s *Set) Names() []string {
 	var out []string
 	for _, v := range s.servers {
@@ -104,8 +104,8 @@ func (s *Set) Names() []string {
 	return out
 }
 
-// Holder is the server that has a resource: one that lists its URI, else one with a template that matches it. An exact URI wins over a
-// template of any server.
+// Holder returns the server that has a resource: one that lists its URI, else one with a template that matches it. An exact URI of any
+// server wins over a template.
 func (s *Set) Holder(ctx context.Context, uri string) (server string, ok bool) {
 	all := s.Known(ctx)
 	for _, r := range all {
@@ -121,8 +121,8 @@ func (s *Set) Holder(ctx context.Context, uri string) (server string, ok bool) {
 	return "", false
 }
 
-// fits reports whether a URI could be an expansion of a template (RFC 6570): it must contain the text outside of the {parts}, in order. The
-// parts themselves match any text, as the server refuses a URI that it does not know.
+// fits reports whether a URI could be an expansion of a template (RFC 6570): it must contain the text outside the {parts}, in order. The
+// parts match any text, because the server refuses a URI that it does not know.
 func fits(template, uri string) bool {
 	if scheme, _, _ := strings.Cut(template, ":"); strings.Contains(scheme, "{") {
 		return false // the template would match every URI

@@ -35,8 +35,8 @@ type OAuth struct {
 	Scopes       []string // not empty: asked for instead of those that the server proposes
 }
 
-// signInError means that the server requires a sign-in, which needs a person and a browser. It ends the attempts to connect, as trying
-// again cannot help before the person has signed in.
+// signInError means that the server requires a sign-in, which needs a person and a browser. It ends the attempts to connect: a retry cannot
+// help before the person has signed in.
 type signInError struct {
 	server string
 	more   []string // scopes that the present sign-in lacks
@@ -50,10 +50,10 @@ func (e *signInError) Error() string {
 	return fmt.Sprintf("it needs you to sign in: pillion mcp login %s", e.server)
 }
 
-// signedIn is a stored sign-in, the JSON of a file that only its owner can read. It has the endpoints too, so that a refresh needs no
+// signedIn is a stored sign-in, the JSON of a file that only its owner can read. It includes the endpoints, so that a refresh needs no
 // discovery. Secret is the client's, not the person's.
 type signedIn struct {
-	URL      string        `json:"url"` // the server's; the token is sent to no other
+	URL      string        `json:"url"` // the server's address; the token is sent to no other
 	ClientID string        `json:"client_id"`
 	Secret   string        `json:"client_secret,omitempty"`
 	AuthURL  string        `json:"auth_url,omitempty"`
@@ -64,24 +64,24 @@ type signedIn struct {
 	Token    *oauth2.Token `json:"token"`
 }
 
-// config is the stored client in the form of package oauth2.
+// config returns the stored client in the form of package oauth2.
 func (in *signedIn) config() *oauth2.Config {
 	return &oauth2.Config{ClientID: in.ClientID, ClientSecret: in.Secret, Scopes: in.Scopes,
 		Endpoint: oauth2.Endpoint{AuthURL: in.AuthURL, TokenURL: in.TokenURL, AuthStyle: oauth2.AuthStyle(in.Style)}}
 }
 
-// signInFile stores the sign-in of one server. All requests share it, and so do other processes; mu orders those of this process only.
+// signInFile stores the sign-in of one server. All requests share it, and so do other processes; mu serialises only those of this process.
 type signInFile struct {
 	server string // its name
 	url    string // its address
 	dir    string // the state folder; empty: nothing is stored
 	log    *slog.Logger
 
-	mu sync.Mutex // held from reading the sign-in until it has been refreshed and stored, so that one request refreshes at a time
+	mu sync.Mutex // held from reading the sign-in until it is refreshed and stored, so that one request at a time refreshes it
 }
 
-// path is the file of the sign-in. Its name includes a hash of the server's address, so that another server of the same name does not
-// get the token. It is empty without a state folder; reading an empty path fails like reading a missing file.
+// path returns the file of the sign-in. Its name includes a hash of the server's address, so that another server of the same name does not
+// get the token. It is "" without a state folder; reading "" fails like reading a missing file.
 func (f *signInFile) path() string {
 	if f.dir == "" {
 		return ""
@@ -90,7 +90,7 @@ func (f *signInFile) path() string {
 	return filepath.Join(f.dir, "mcp-auth", tools.Name(f.server)+"-"+hex.EncodeToString(sum[:8])+".json")
 }
 
-// load reads the stored sign-in; nil if there is none. It compares the address although that is part of the file's name, as a token must
+// load reads the stored sign-in; nil if there is none. It compares the address although the file's name depends on it, because a token must
 // never reach another server.
 func (f *signInFile) load() *signedIn {
 	raw, err := os.ReadFile(f.path())
@@ -117,21 +117,21 @@ func (f *signInFile) save(in *signedIn) error {
 	return whole.Write(path, raw, 0o600)
 }
 
-// keeping is a token source that stores each new token. Many servers accept a refresh token only once, so requests and processes must not
-// refresh from an old one: each refresh starts from what is stored at that moment.
+// keeping is a token source that stores each new token. Many servers accept a refresh token only once, so no request or process may refresh
+// with an outdated one: each refresh starts from what is stored at that moment.
 type keeping struct {
 	ctx  context.Context
 	file *signInFile
-	in   *signedIn // the sign-in when the file has none, without a state folder; guarded by file.mu
+	in   *signedIn // guarded by file.mu; the sign-in when there is no state folder and so no file
 }
 
-// behind is how long another process may take to write its refreshed token, after its refresh has made ours fail. It has the server's
-// answer by then and only needs to write the file.
+// behind is how long to wait for the token of another process whose refresh has made this one's fail. That process has the server's answer
+// by then and only has to write the file.
 const behind = time.Second
 
-// Token implements oauth2.TokenSource. It refreshes an expired token and stores the new one, as a server that rotates refresh tokens
-// refuses the old one from then on. It reads the file each time, because another process may have refreshed. A token that cannot be stored
-// is used all the same.
+// Token implements oauth2.TokenSource. It refreshes an expired token and stores the new one, because a server that rotates refresh tokens
+// refuses the old one from then on. It reads the file each time, because another process may have refreshed the token. A token that cannot
+// be stored is still used.
 func (k *keeping) Token() (*oauth2.Token, error) {
 	k.file.mu.Lock()
 	defer k.file.mu.Unlock()
@@ -143,7 +143,7 @@ func (k *keeping) Token() (*oauth2.Token, error) {
 	if err != nil {
 		return k.other(in.Token, err)
 	}
-	// Only a refreshed token is written; an unexpired one comes back unchanged.
+	// Only a refreshed token is stored; a valid one is returned unchanged.
 	if in.Token == nil || t.AccessToken != in.Token.AccessToken {
 		in.Token = t
 		k.in = in
@@ -154,11 +154,11 @@ func (k *keeping) Token() (*oauth2.Token, error) {
 	return t, nil
 }
 
-// other waits for the token of another process whose refresh came before ours, for as long as behind. Without one it returns failed, our
-// own error; at once if the server did not refuse the token.
+// other waits, at most behind, for the token of another process that has refreshed first. Without one it returns failed, this process's own
+// error; it returns at once if the server did not refuse the token.
 func (k *keeping) other(old *oauth2.Token, failed error) (*oauth2.Token, error) {
 	var refused *oauth2.RetrieveError
-	// Any other error, such as a server that cannot be reached, says nothing about the token.
+	// Other errors, such as a server that cannot be reached, say nothing about the token.
 	if !errors.As(failed, &refused) {
 		return nil, failed
 	}
@@ -177,11 +177,11 @@ func (k *keeping) other(old *oauth2.Token, failed error) (*oauth2.Token, error) 
 	}
 }
 
-// kept is an OAuth handler that uses the stored sign-in. It never opens a browser, as connections are made in the background, where no
-// person expects a page.
+// kept is an OAuth handler that uses the stored sign-in. It never opens a browser: connections are made in the background, when no person
+// expects a page.
 type kept struct{ file *signInFile }
 
-// TokenSource returns the stored sign-in; nil if there is none, which makes the SDK send the request without a token.
+// TokenSource returns the stored sign-in; nil if there is none, and the SDK then sends the request without a token.
 func (s kept) TokenSource(ctx context.Context) (oauth2.TokenSource, error) {
 	in := s.file.load()
 	if in == nil {
@@ -190,8 +190,8 @@ func (s kept) TokenSource(ctx context.Context) (oauth2.TokenSource, error) {
 	return &keeping{ctx: ctx, file: s.file, in: in}, nil
 }
 
-// Authorize is called by the SDK when a server refuses a request with 401 or 403. The error names the command that signs in and ends the
-// request; nil makes the SDK repeat it once. The challenges are those of RFC 6750, section 3.
+// Authorize is called by the SDK when a server refuses a request with 401 or 403. An error ends the request and names the command that
+// signs in; nil makes the SDK repeat the request once. The challenges are those of RFC 6750, section 3.
 func (s kept) Authorize(_ context.Context, _ *http.Request, r *http.Response) error {
 	_ = r.Body.Close()
 	var scopes []string
@@ -209,8 +209,8 @@ func (s kept) Authorize(_ context.Context, _ *http.Request, r *http.Response) er
 	return &signInError{s.file.server, s.file.lacks(scopes, why)}
 }
 
-// lacks returns the scopes that the stored sign-in does not have and stores them for the next Login. why is the challenge's error: only
-// insufficient_scope means that the scopes are missing; a 401 means a missing or expired token.
+// lacks returns the scopes that the stored sign-in lacks, and stores them for the next Login. why is the challenge's error: only
+// insufficient_scope means missing scopes; a 401 means a missing or expired token.
 func (f *signInFile) lacks(scopes []string, why string) (more []string) {
 	if why != "insufficient_scope" {
 		return nil
@@ -235,8 +235,8 @@ func (f *signInFile) lacks(scopes []string, why string) (more []string) {
 	return more
 }
 
-// withWanted adds to the scopes that the server proposes those of the stored sign-in and those that were missing since. Asking only for
-// the missing ones would lose the rights of the present sign-in, which the next one replaces.
+// withWanted adds to the scopes that the server proposes those of the stored sign-in and those found missing since. Requesting only the
+// missing ones would lose the rights of the present sign-in, which the next one replaces.
 func (f *signInFile) withWanted(found []string) []string {
 	in := f.load()
 	if in == nil || len(in.Wanted) == 0 {
@@ -251,7 +251,7 @@ func (f *signInFile) withWanted(found []string) []string {
 	return all
 }
 
-// stored is the OAuth handler for connections; nil if sign-in is switched off.
+// stored returns the OAuth handler for connections; nil if sign-in is turned off.
 func (v *server) stored() auth.OAuthHandler {
 	if v.NoOAuth {
 		return nil
@@ -259,12 +259,12 @@ func (v *server) stored() auth.OAuthHandler {
 	return kept{v.signIn}
 }
 
-// loginMax is how long a person may take in the browser, including a second factor. After that the listener is closed.
+// loginMax is how long a person may take in the browser, including a second factor. After that the listener closes.
 const loginMax = 5 * time.Minute
 
-// Login signs in to a server and replaces an earlier sign-in. open shows an address to the person, usually in a browser; the answer
-// arrives at a loopback listener, which accepts only this one. Login makes a connection, because the SDK signs in when a server refuses a
-// request; NewTokenSource stores the token.
+// Login signs in to a server and replaces an earlier sign-in. open shows an address to the person, usually in a browser; the answer arrives
+// at a loopback listener that accepts only this answer. Login makes a connection, because the SDK signs in when a server refuses a request;
+// NewTokenSource stores the token.
 func (s *Set) Login(ctx context.Context, name string, open func(address string) error) error {
 	v := s.find(name)
 	if v == nil || v.URL == "" {
@@ -275,7 +275,7 @@ func (s *Set) Login(ctx context.Context, name string, open func(address string) 
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, loginMax, fmt.Errorf("the sign-in did not finish within %s", loginMax))
 	defer cancel()
-	// The listener is opened first: its address is a part of the client's registration.
+	// Open the listener first: its address is part of the client's registration.
 	back, err := newCallback()
 	if err != nil {
 		return err
@@ -320,7 +320,7 @@ func (s *Set) Login(ctx context.Context, name string, open func(address string) 
 		return err
 	}
 	hc := v.httpClient()
-	// The connection is only for the sign-in, so it opens no event stream.
+	// The connection is only for the sign-in and needs no event stream.
 	session, err := v.client().Connect(ctx, &sdk.StreamableClientTransport{Endpoint: v.URL, HTTPClient: hc, OAuthHandler: handler, DisableStandaloneSSE: true}, nil)
 	if err != nil {
 		// The cause names the time limit.
@@ -354,8 +354,8 @@ type callback struct {
 	failed chan error                     // buffer of one, likewise
 }
 
-// newCallback listens on a free port of 127.0.0.1, as RFC 8252, section 7.3, says for native programs. A request of another local program
-// can at most make the sign-in fail: it does not know the state parameter, which the SDK checks.
+// newCallback listens on a free port of 127.0.0.1, as RFC 8252, section 7.3, recommends for native programs. A request of another local
+// program can at most make the sign-in fail: it does not know the state parameter, which the SDK checks.
 func newCallback() (*callback, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -381,14 +381,14 @@ func newCallback() (*callback, error) {
 		}
 		fmt.Fprintln(w, "Signed in. You can close this page and go back to Pillion.")
 	})
-	// The bounds are against other local programs, which can reach the listener too.
+	// Limits against other local programs, which can reach the listener too.
 	c.server = &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, MaxHeaderBytes: 16 << 10}
 	go func() { _ = c.server.Serve(l) }()
 	return c, nil
 }
 
-// wait returns the answer, or the error when the sign-in was refused or ctx has ended; then it is the cause of ctx, such as Login's time
-// limit.
+// wait returns the answer, or an error when the sign-in was refused or ctx has ended; the error is then the cause of ctx, such as Login's
+// time limit.
 func (c *callback) wait(ctx context.Context) (*auth.AuthorizationResult, error) {
 	select {
 	case r := <-c.got:
@@ -400,7 +400,7 @@ func (c *callback) wait(ctx context.Context) (*auth.AuthorizationResult, error) 
 	}
 }
 
-// close closes the listener. It gives a page that is being sent to the browser up to a second.
+// close closes the listener. It allows a second for a page that is being sent to the browser.
 func (c *callback) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()

@@ -10,7 +10,7 @@ import (
 	"github.com/pillion-dev/pillion/tools"
 )
 
-// Prompt is a server's ready-made prompt; people call it as the command server:prompt.
+// Prompt is a server's prompt template; people run it as the command server:prompt.
 type Prompt struct {
 	Name        string // server:prompt
 	Description string
@@ -23,8 +23,8 @@ type Argument struct {
 	Required          bool
 }
 
-// Prompts returns the prompts of every ready server. It starts no server and does not wait. Unlike its tools, a lost server's prompts are
-// left out until it is back: a menu of commands has no prompt cache that a change would invalidate.
+// Prompts returns the prompts of every connected server. It starts no server and does not wait. Unlike its tools, a lost server's prompts
+// are left out until it is connected again: a menu of commands has no prompt cache that a change would invalidate.
 func (s *Set) Prompts() []Prompt {
 	var out []Prompt
 	for _, v := range s.servers {
@@ -45,9 +45,9 @@ func (s *Set) Prompts() []Prompt {
 	return out
 }
 
-// Expand fetches the text of a prompt, named server:prompt. Values are in the order of its arguments; the last argument gets the rest,
-// joined by blanks. If a required argument has no value, Expand fails without asking the server. Errors are for the person who typed the
-// command. The result has the prompt's messages one after the other, without their roles.
+// Expand requests the text of a prompt named server:prompt. values are in the order of the prompt's arguments; the last argument gets the
+// remaining values, joined by spaces. If a required argument has no value, Expand fails without asking the server. Errors are for the
+// person who typed the command. The result has the prompt's messages one after the other, without their roles.
 func (s *Set) Expand(ctx context.Context, name string, values []string) (tools.Result, error) {
 	server, prompt, _ := strings.Cut(name, ":")
 	v := s.find(server)
@@ -59,7 +59,7 @@ func (s *Set) Expand(ctx context.Context, name string, values []string) (tools.R
 		return tools.Result{}, err
 	}
 	args := map[string]string{}
-	// A prompt that the server does not list is asked for without arguments; the server's own error explains it best.
+	// A prompt that the server does not list is requested without arguments; the server's own error explains it best.
 	for _, p := range s.Prompts() {
 		if p.Name != name {
 			continue

@@ -13,8 +13,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
-// maxResources is how many resources one listing has: a server may have one for each row of a database, and the whole list goes into
-// the model's context.
+// maxResources limits a listing: a server may have a resource for each row of a database, and the list goes into the model's context.
 const maxResources = 200
 
 // listInput is the input of the two tools that list.
@@ -38,8 +37,8 @@ type Resource struct {
 	Template    bool   `json:"template,omitempty"` // URI has {parts} to fill in
 }
 
-// resourceTools are the tools for the servers' resources. Their names are OpenCode's. Listing needs no approval; reading a resource asks for
-// the permission read, as for a file, with the pattern mcp:SERVER:URI.
+// resourceTools returns the tools for the servers' resources; their names are OpenCode's. Listing needs no approval. Reading a resource
+// needs the permission read, like a file, with the pattern mcp:SERVER:URI.
 func (s *Set) resourceTools() []tools.Tool {
 	list := func(id, text string, template bool) tools.Tool {
 		t := tools.New(id, text, func(ctx context.Context, p listInput, call *tools.Call) (tools.Result, error) {
@@ -53,7 +52,7 @@ func (s *Set) resourceTools() []tools.Tool {
 			if err != nil {
 				return tools.Result{}, err
 			}
-			// The JSON of an empty list is null, which a model could take for a failure.
+			// The JSON of a nil slice is null, which a model could take for a failure.
 			if len(found) == 0 {
 				raw = []byte("none")
 			}
@@ -62,7 +61,7 @@ func (s *Set) resourceTools() []tools.Tool {
 		t.Permission, t.ReadOnly, t.Kind = "read", true, tools.KindRead
 		return t
 	}
-	// "Always" for a resource is a grant for all resources of the server: their URIs rarely repeat.
+	// "Always" grants all resources of the server, because their URIs rarely repeat.
 	read := tools.New("read_mcp_resource", "Reads one resource of a connected MCP server.",
 		func(ctx context.Context, p readInput, call *tools.Call) (tools.Result, error) {
 			err := ask(ctx, call, permission.Request{
@@ -84,8 +83,8 @@ func (s *Set) resourceTools() []tools.Tool {
 	}
 }
 
-// Resources asks every ready server, or the named one, for its resources and returns at most 200; a server that does not
-// answer within its timeout is left out.
+// Resources requests the resources of every connected server, or of the named one, and returns at most 200. A server that does not answer
+// within its timeout is left out.
 func (s *Set) Resources(ctx context.Context, server string) []Resource {
 	var out []Resource
 	for _, v := range s.servers {
@@ -97,7 +96,7 @@ func (s *Set) Resources(ctx context.Context, server string) []Resource {
 	return out[:min(len(out), maxResources)]
 }
 
-// resources asks the server for its own. An error comes with what it listed before.
+// resources requests this server's resources. With an error it also returns what it got before.
 func (v *server) resources(ctx context.Context) (out []Resource, err error) {
 	if _, caps := v.listing(); caps == nil || caps.Resources == nil {
 		return nil, nil
@@ -115,21 +114,21 @@ func (v *server) resources(ctx context.Context) (out []Resource, err error) {
 		if len(out) == maxResources {
 			break
 		}
-		// Descriptions are the server's words and go to the model, so each is cut.
+		// Descriptions are the server's text and go to the model, so they are cut.
 		out = append(out, Resource{Server: v.Name, URI: r.URI, Name: r.Name, Description: tools.Cut(r.Description, 300), Mime: r.MIMEType})
 	}
 	// An error here does not lose the resources found above.
 	for r, err := range session.ResourceTemplates(ctx, nil) {
 		if err != nil || len(out) == maxResources {
-			break // many servers have none and say so with an error
+			break // many servers without templates answer with an error
 		}
 		out = append(out, Resource{Server: v.Name, URI: r.URITemplate, Name: r.Name, Description: tools.Cut(r.Description, 300), Mime: r.MIMEType, Template: true})
 	}
 	return out, nil
 }
 
-// ReadResource reads one resource of a server. It asks no permission; the tool read_mcp_resource does before it calls this.
-// The error is a *tools.Error for an unknown server or an answer that is an error.
+// ReadResource reads one resource of a server. It does not ask for permission; the tool read_mcp_resource does so before the call. The
+// error is a *tools.Error for an unknown server and for an error answer.
 func (s *Set) ReadResource(ctx context.Context, server, uri string) (tools.Result, error) {
 	v := s.find(server)
 	if v == nil {

@@ -11,11 +11,11 @@ import (
 	"github.com/pillion-dev/pillion/tools"
 )
 
-// maxFound is how many tools one search by words loads. More would bring back the cost that the search avoids. Tools selected by name are
-// not limited.
+// maxFound is how many tools one search by words loads. More would cost what the search is meant to avoid. Tools selected by name are not
+// limited.
 const maxFound = 8
 
-// size is roughly what the tools take in a model's request, in bytes. The JSON around the texts is not counted.
+// size returns roughly how many bytes the tools add to a model request. The JSON around the texts is not counted.
 func size(all []tools.Tool) int {
 	n := 0
 	for _, t := range all {
@@ -24,12 +24,12 @@ func size(all []tools.Tool) int {
 	return n
 }
 
-// within is the offer beyond the budget: tool_search, the tools that the session has loaded, and those for resources. Loaded tools stay as
-// long as the session, because each change of the list invalidates the provider's prompt cache.
+// within returns the tools that are offered when all exceed the budget: tool_search, the tools that the session has loaded, and those for
+// resources. Loaded tools stay as long as the session, because each change of the list invalidates the provider's prompt cache.
 func (s *Set) within(all []tools.Tool, loaded map[string]bool) []tools.Tool {
 	out := []tools.Tool{s.searchTool(all)}
 	for _, t := range all {
-		if loaded[t.ID] || t.Permission == "read" { // the tools for resources are our own and small
+		if loaded[t.ID] || t.Permission == "read" { // the tools for resources are Pillion's own, and small
 			out = append(out, t)
 		}
 	}
@@ -42,7 +42,7 @@ type searchInput struct {
 	Query string `json:"query" jsonschema:"what the tool should do, or select:name1,name2 for tools by name"`
 }
 
-// searchTool makes tool_search, which finds the tools that were not offered. They can be called from the next step on, as the offer of a
+// searchTool makes tool_search, which finds tools that were not offered. They can be called from the next step on, because the offer of a
 // running step does not change.
 func (s *Set) searchTool(all []tools.Tool) tools.Tool {
 	counts := map[string]int{}
@@ -134,7 +134,7 @@ func find(all []tools.Tool, query string) []tools.Tool {
 	for i, t := range all {
 		score := 0.0
 		for _, w := range wanted {
-			// common counts tools, so the weight falls with each tool that has the word.
+			// common[w] is the number of tools with this word.
 			weight := 1 / float64(1+common[w])
 			if has(names[i], w) {
 				score += 3 * weight
@@ -155,8 +155,8 @@ func find(all []tools.Tool, query string) []tools.Tool {
 	return out
 }
 
-// words are the lower-case words of a text; camelCase and snake_case are taken apart. A word of one letter is dropped,
-// since it would match nearly every name.
+// words returns the words of a text in lower case, splitting camelCase and snake_case. It drops one-letter words, which would match nearly
+// every name.
 func words(s string) []string {
 	var out []string
 	var word []rune
@@ -183,8 +183,8 @@ func words(s string) []string {
 	return out
 }
 
-// has reports whether a list contains a word, or one that is a prefix of the other, such as issue and issues. Up to three bytes a word must
-// be equal: "id" is a prefix of too many others.
+// has reports whether a list contains a word, or one of which it is a prefix or the reverse, such as issue and issues. Words of up to three
+// bytes must be equal: "id" is a prefix of too many others.
 func has(in []string, w string) bool {
 	return slices.ContainsFunc(in, func(x string) bool {
 		return x == w || len(w) > 3 && strings.HasPrefix(x, w) || len(x) > 3 && strings.HasPrefix(w, x)

@@ -17,16 +17,16 @@ import (
 	"github.com/pillion-dev/pillion/tools"
 )
 
-// The limits of restarts and lists. A server that ends is started again, after maxFailures within failureSpan no more.
+// Limits of restarts and lists. A server that ends is restarted, but not after maxFailures within failureSpan.
 const (
 	maxFailures = 5
 	failureSpan = 10 * time.Minute
-	firstPause  = 500 * time.Millisecond // before the first restart; each further pause is twice as long
-	maxListed   = 1000                   // tools or prompts read from one server, which could send pages without end
+	firstPause  = 500 * time.Millisecond // pause before the first restart; each further one is twice as long
+	maxListed   = 1000                   // tools or prompts read from one server, which could send endless pages
 )
 
 // server is one MCP server with its connection, which may be lost and made again. Lock order: reading before mu. Nothing is sent to the
-// server while mu is held. To wait for a connection, take the channel came under mu and wait without the lock: dropSession replaces it.
+// server while mu is held. To wait for a connection, read came under mu and wait without the lock: dropSession replaces the channel.
 type server struct {
 	Server
 	set   *Set
@@ -53,22 +53,22 @@ type server struct {
 func newServer(s *Set, c Server) *server {
 	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
 	v := &server{Server: c, set: s, signIn: &signInFile{server: c.Name, url: c.URL, dir: s.o.StateDir, log: s.o.Log}, tried: make(chan struct{}), came: make(chan struct{}), state: Starting}
-	// The set's context, as a listing continues after the request that started it.
+	// Use the set's context: a listing continues after the request that started it.
 	v.known.read = func() ([]Resource, error) { return v.resources(s.ctx) }
 	v.known.failed = func(err error) { s.o.Log.Debug("mcp: resources", "server", c.Name, "err", err) }
 	return v
 }
 
-// live keeps the server connected until ctx ends. It gives up, with state Off or SignIn, when trying again cannot help: after maxFailures in
-// failureSpan, if the program does not exist, or without a sign-in. Only this goroutine connects for calls, so a server has at most
-// one such connection.
+// live keeps the server connected until ctx ends. It gives up, with state Off or SignIn, when a retry cannot help: after maxFailures within
+// failureSpan, if the program does not exist, or without a sign-in. Only this goroutine connects for calls, so a server has at most one
+// such connection.
 func (v *server) live(ctx context.Context) {
 	var failures []time.Time
 	defer v.markTried()
 	for ctx.Err() == nil {
 		began := time.Now()
 		err := v.serve(ctx)
-		// Calls must not use the lost connection, and wait for the next one instead.
+		// Calls must wait for the next connection instead of using the lost one.
 		v.dropSession(nil)
 		if ctx.Err() != nil {
 			return
@@ -81,7 +81,7 @@ func (v *server) live(ctx context.Context) {
 			return
 		}
 		if errors.Is(err, sdk.ErrSessionMissing) && time.Since(began) > firstPause {
-			continue // a remote server has dropped the session, which is allowed and no failure; firstPause prevents a busy loop
+			continue // a remote server may drop a session, which is no failure; comparing with firstPause prevents a busy loop
 		}
 		// After a connection that lasted long, earlier failures do not count.
 		if time.Since(began) > failureSpan {
@@ -89,7 +89,7 @@ func (v *server) live(ctx context.Context) {
 		}
 		failures = append(failures, time.Now())
 		failures = slices.DeleteFunc(failures, func(t time.Time) bool { return time.Since(t) > failureSpan })
-		// A program that does not exist will not appear by itself, so it is not tried a second time.
+		// A missing program will not appear by itself, so it is not retried.
 		if n := len(failures); n >= maxFailures || errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
 			v.setState(Off, err.Error())
 			v.set.changed()
@@ -110,11 +110,11 @@ func (v *server) live(ctx context.Context) {
 	}
 }
 
-// markTried records that the first attempt to connect has ended, with or without success, which ends the waiting of Ready and Await.
+// markTried records that the first attempt to connect has ended, successfully or not, for which Ready and Await wait.
 func (v *server) markTried() { v.once.Do(func() { close(v.tried) }) }
 
-// serve connects and returns when the connection has ended; the error says why. The server becomes Ready only after its lists have been
-// read, so Tools never sees a ready server without its tools.
+// serve connects, and returns when the connection has ended; the error says why. The server becomes Ready only after its lists are read, so
+// Tools never sees a ready server without its tools.
 func (v *server) serve(ctx context.Context) error {
 	v.setState(Starting, "")
 	ctx, cancel := context.WithCancelCause(ctx) // not a timeout: some transports stream under this context as long as the connection lasts
@@ -125,7 +125,7 @@ func (v *server) serve(ctx context.Context) error {
 		defer session.Close()
 		err = v.read(ctx, session)
 	}
-	// If the timer has fired, its error names the limit; the transport's only says that the context ended.
+	// If the timer has fired, its error names the limit; the transport's error says only that the context ended.
 	if !reached.Stop() && context.Cause(ctx) != nil {
 		err = context.Cause(ctx)
 	}
@@ -153,13 +153,13 @@ func (v *server) serve(ctx context.Context) error {
 	return tr.explain(err)
 }
 
-// read reads the server's lists of tools and prompts and stores them. The lock reading keeps two runs from overlapping, or the older answer
-// could be stored last. After an error both lists stay as they were: serve then fails the connection, and reread keeps the old lists.
+// read reads the server's lists of tools and prompts and stores them. The lock reading keeps two runs from overlapping: else the older
+// answer could be stored last. After an error both lists are unchanged: serve then fails the connection, and reread keeps the old lists.
 func (v *server) read(ctx context.Context, session *sdk.ClientSession) error {
 	v.reading.Lock()
 	defer v.reading.Unlock()
 	var listed []*sdk.Tool
-	named := map[string]bool{} // a name that is listed twice, or a page that is repeated, counts once
+	named := map[string]bool{} // a repeated name or page counts once
 	var prompts []*sdk.Prompt
 	caps := session.InitializeResult().Capabilities
 	if caps == nil {
@@ -172,7 +172,7 @@ func (v *server) read(ctx context.Context, session *sdk.ClientSession) error {
 				return fmt.Errorf("tools/list: %w", err)
 			}
 			if named[t.Name] {
-				// Without this a server that repeats its pages would be read forever.
+				// Without this limit a server that repeats its pages would be read for ever.
 				if again++; again == maxListed {
 					break
 				}
@@ -200,8 +200,8 @@ func (v *server) read(ctx context.Context, session *sdk.ClientSession) error {
 	return nil
 }
 
-// reread reads the lists again after the server has announced a change. If that fails, the old ones stay. It must not run on the goroutine
-// that reads the connection, see client.
+// reread reads the lists again after the server has announced a change. If that fails, the old lists stay. It must not run on the goroutine
+// that reads the connection; see client.
 func (v *server) reread(ctx context.Context, session *sdk.ClientSession) {
 	ctx, cancel := context.WithTimeout(ctx, v.Timeout)
 	defer cancel()
@@ -234,9 +234,9 @@ func (v *server) setState(s State, reason string) {
 	v.mu.Unlock()
 }
 
-// connected returns the connection. It waits for it for up to startWait, as a server that has crashed may be back in a moment, but not in the
-// states Off and SignIn, which do not change by themselves. The error is the context's, or a *tools.Error that tells the model to continue
-// without the server.
+// connected returns the connection. It waits up to startWait for one, because a server that has crashed may be back in a moment, but not in
+// the states Off and SignIn, which do not change by themselves. The error is the context's, or a *tools.Error that tells the model to
+// continue without the server.
 func (v *server) connected(ctx context.Context) (*sdk.ClientSession, error) {
 	v.mu.Lock()
 	session, came, state, reason := v.session, v.came, v.state, v.reason
@@ -262,8 +262,8 @@ func (v *server) connected(ctx context.Context) (*sdk.ClientSession, error) {
 	return nil, &tools.Error{Kind: "unavailable", Message: fmt.Sprintf("The MCP server %s is not available (%s%s). Continue without it, or tell the user.", v.Name, state, reason)}
 }
 
-// listing returns a server's tools and capabilities. It returns them after a crash too: the server is being restarted, a call waits for it,
-// and tools that come and go would invalidate the model's prompt cache. The slice is shared.
+// listing returns a server's tools and capabilities, also after a crash: the server is being restarted, a call waits for it, and tools that
+// come and go would invalidate the model's prompt cache. The slice is shared.
 func (v *server) listing() ([]*sdk.Tool, *sdk.ServerCapabilities) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -273,10 +273,10 @@ func (v *server) listing() ([]*sdk.Tool, *sdk.ServerCapabilities) {
 	return v.tools, v.caps
 }
 
-// maxInstructions bounds a server's text in the system prompt, in bytes.
+// maxInstructions limits a server's text in the system prompt, in bytes.
 const maxInstructions = 2 << 10
 
-// instructions is the server's own text for the system prompt, cut to maxInstructions; "" while it is not connected.
+// instructions returns the server's own text for the system prompt, cut to maxInstructions; "" while it is not connected.
 func (v *server) instructions() string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -286,7 +286,7 @@ func (v *server) instructions() string {
 	return tools.Cut(strings.TrimSpace(v.session.InitializeResult().Instructions), maxInstructions)
 }
 
-// status is the server as a person sees it.
+// status returns the server's state for a person.
 func (v *server) status() Status {
 	v.mu.Lock()
 	defer v.mu.Unlock()

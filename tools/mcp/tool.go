@@ -18,16 +18,16 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
-// The limits of a tool. Each request to a model includes every offered tool, so they bound what one server can make each request cost.
+// Limits of a tool. Each model request includes every offered tool, so these limit what one server can make each request cost.
 const (
 	maxName        = 64       // characters; a length that every provider accepts
 	maxDescription = 4 << 10  // bytes of a tool's description
-	maxSchema      = 64 << 10 // bytes; a tool with more is offered without its schema, and the model goes by the description
+	maxSchema      = 64 << 10 // bytes; a tool with a longer schema is offered without it, and the model must use the description
 )
 
-// toolName is server_tool in the characters that providers accept, and not among those taken. A name that is too long or taken gets a hash
-// of the original names as a suffix, so that "a.b" and "a b" differ. The suffix does not depend on anything else, so that permission rules
-// and stored conversations find the tool again after a restart.
+// toolName returns server_tool in the characters that providers accept, different from the names in taken. A name that is too long or taken
+// gets a hash of the original names as a suffix, so that "a.b" and "a b" differ. The suffix depends on nothing else, so that permission
+// rules and stored conversations find the tool again after a restart.
 func toolName(server, tool string, taken map[string]bool) string {
 	name := tools.Name(server) + "_" + tools.Name(tool)
 	if len(name) <= maxName && !taken[name] {
@@ -38,14 +38,14 @@ func toolName(server, tool string, taken map[string]bool) string {
 	return name[:min(len(name), maxName-len(mark))] + mark
 }
 
-// noParameters accepts any object. It stands in for a schema that cannot be used; the server checks the arguments anyway.
+// noParameters accepts any object. It replaces a schema that cannot be used; the server checks the arguments anyway.
 var noParameters = json.RawMessage(`{"type":"object","properties":{}}`)
 
-// schema is the tool's input schema. One that is too long or not for an object becomes noParameters. Otherwise the server's schema is not
-// checked, so one that a provider refuses makes the whole request fail.
+// schema returns the tool's input schema, or noParameters where that is too long or not for an object. It does not check the schema
+// further, so one that a provider refuses makes the whole request fail.
 func schema(t *sdk.Tool) json.RawMessage {
 	raw, err := json.Marshal(t.InputSchema)
-	// A map and not a struct, which would accept "TYPE" for "type": encoding/json ignores the case of field names.
+	// A map instead of a struct, which would accept "TYPE" for "type": encoding/json ignores the case of field names.
 	var m map[string]any
 	if err != nil || len(raw) > maxSchema || json.Unmarshal(raw, &m) != nil || m == nil || m["type"] != nil && m["type"] != "object" {
 		return noParameters
@@ -62,7 +62,7 @@ func schema(t *sdk.Tool) json.RawMessage {
 	return raw
 }
 
-// tool wraps a server's tool as a tools.Tool. It always asks for permission: annotations such as readOnlyHint are only claims of the
+// tool returns a server's tool as a tools.Tool. It always asks for permission: annotations such as readOnlyHint are only claims of the
 // server, which is not trusted (MCP, "Tool Annotations").
 func (v *server) tool(t *sdk.Tool, taken map[string]bool) tools.Tool {
 	id := toolName(v.Name, t.Name, taken)
@@ -92,15 +92,14 @@ func (v *server) tool(t *sdk.Tool, taken map[string]bool) tools.Tool {
 	}
 }
 
-// ask asks the gate in the name of a call; nil means that it is allowed.
+// ask asks the gate on behalf of a call; nil means that the call is allowed.
 func ask(ctx context.Context, call *tools.Call, r permission.Request) error {
 	r.SessionID, r.CallID, r.Tool = call.SessionID, call.CallID, call.Tool
 	_, err := call.Host.Gate.Ask(ctx, r)
 	return err
 }
 
-// brief is a call's arguments for a title. 120 bytes keep the title on a line or two; the whole input is in the request's
-// metadata.
+// brief returns a call's arguments for a title. 120 bytes keep the title on a line or two; the whole input is in the request's metadata.
 func brief(input json.RawMessage) string {
 	s := strings.TrimSpace(string(input))
 	if s == "" || s == "{}" {
@@ -109,9 +108,9 @@ func brief(input json.RawMessage) string {
 	return " " + tools.Cut(s, 120)
 }
 
-// call runs a tool on the server. It has no time limit but the silence of the server: a progress notification restarts the timer, and a
+// call runs a tool on the server. Its only time limit is for the server's silence: a progress notification restarts that timer, and a
 // question to the person stops it. A call is repeated only when the server cannot have done anything yet: it does not know the session, or
-// first wants a page visited. After a crash in the middle the model is told that the outcome is unknown. Errors are *tools.Error, except
+// first wants a page visited. After a crash during the call the model is told that the outcome is unknown. Errors are *tools.Error, except
 // the context's.
 func (v *server) call(ctx context.Context, name string, input json.RawMessage, call *tools.Call) (tools.Result, error) {
 	session, err := v.connected(ctx)
@@ -130,8 +129,8 @@ func (v *server) call(ctx context.Context, name string, input json.RawMessage, c
 	// With a token the server may report progress, which restarts the silence timer.
 	p.SetProgressToken(r.token)
 	answer, err := session.CallTool(ctx, p)
-	if errors.Is(err, sdk.ErrSessionMissing) && ctx.Err() == nil { // a remote server forgot us, and has done nothing
-		// Only this session is dropped: after another call's failure there may already be a newer one.
+	if errors.Is(err, sdk.ErrSessionMissing) && ctx.Err() == nil { // a remote server has forgotten the session and done nothing
+		// Drop only this session: after another call's failure there may already be a newer one.
 		v.dropSession(session)
 		if session, err = v.connected(ctx); err != nil {
 			return tools.Result{}, err
@@ -156,7 +155,7 @@ func (v *server) call(ctx context.Context, name string, input json.RawMessage, c
 		return tools.Result{}, &tools.Error{Kind: "mcp", Message: fmt.Sprintf("%s: %v", v.Name, err), Err: err}
 	}
 	out := convert(answer.Content, answer.StructuredContent)
-	// isError marks an error of the tool itself (MCP, "Error Handling") and not of the connection; the model reads it and can correct its
+	// isError marks an error of the tool itself (MCP, "Error Handling"), not of the connection; the model reads it and can correct its
 	// call.
 	if answer.IsError {
 		return tools.Result{}, &tools.Error{Kind: "mcp", Message: cmp.Or(out.Output, "The MCP server "+v.Name+" reports an error without words.")}
@@ -164,7 +163,7 @@ func (v *server) call(ctx context.Context, name string, input json.RawMessage, c
 	return out, nil
 }
 
-// progressed reports a progress notification as metadata of its call and restarts the call's silence timer. A notification for a call that
+// progressed adds a progress notification to the metadata of its call and restarts the call's silence timer. A notification for a call that
 // has ended is dropped.
 func (v *server) progressed(p *sdk.ProgressNotificationParams) {
 	r := v.calls.byToken(p.ProgressToken)

@@ -30,12 +30,12 @@ import (
 // still fits.
 const maxMessage = 32 << 20
 
-// endGrace is how long a program may take to end after its standard input was closed, which is how a client ends a server (MCP,
+// endGrace is how long a program may take to exit after its standard input was closed, which is how a client ends a server (MCP,
 // "Shutdown"). After that its process group is killed.
 const endGrace = 500 * time.Millisecond
 
-// trouble is what is known about a program whose connection fails. It is nil for a remote server; explain accepts that, so that callers
-// need not distinguish.
+// trouble describes why the connection to a program failed. It is nil for a remote server; explain accepts nil, so that callers need not
+// distinguish.
 type trouble struct {
 	stderr *guard.Tail
 	exited chan struct{} // closed when the program has ended
@@ -43,16 +43,15 @@ type trouble struct {
 	killed *atomic.Bool  // this package killed the program
 }
 
-// explain adds to an error how the program ended and the last line of its standard error, which usually names the cause;
-// "EOF" alone does not help the person who configured it. It waits up to 100 ms for the program's end, since the pipe
-// usually breaks a moment before the process is gone.
+// explain adds to an error how the program ended and the last line of its standard error, which usually names the cause: "EOF" alone does
+// not help the person who configured it. It waits up to 100 ms for the program to exit, because the pipe usually breaks a moment earlier.
 func (t *trouble) explain(err error) error {
 	if t == nil || t.exited == nil {
 		return err
 	}
 	select {
 	case <-t.exited:
-		if t.killed.Load() || !isGone(err) { // killed because of err, which is the cause then
+		if t.killed.Load() || !isGone(err) { // killed because of err, so err is the cause
 			break
 		}
 		text := "it ended"
@@ -71,8 +70,8 @@ func (t *trouble) explain(err error) error {
 	return err
 }
 
-// isGone reports whether an error means that the connection has ended, and not that an answer was unusable. Only then does the program's
-// exit explain the error: after an unusable answer the exit is the consequence.
+// isGone reports whether an error means that the connection has ended, rather than that an answer was unusable. Only then does the
+// program's exit explain the error: after an unusable answer the exit is a consequence.
 func isGone(err error) bool {
 	for _, gone := range []error{sdk.ErrConnectionClosed, io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, os.ErrClosed, syscall.EPIPE} {
 		if errors.Is(err, gone) {
@@ -82,8 +81,8 @@ func isGone(err error) bool {
 	return false
 }
 
-// connect opens the connection and initializes it. For an address it tries streamable HTTP and then the older transport, except after a
-// sign-in error, which the older transport's failure would hide. The trouble is nil for a remote server.
+// connect opens the connection and initializes it. For an address it tries streamable HTTP and then the older transport, but not after a
+// sign-in error, which the failure of the older transport would hide. The trouble is nil for a remote server.
 func (v *server) connect(ctx context.Context) (*sdk.ClientSession, *trouble, error) {
 	client := v.client()
 	if len(v.Command) > 0 {
@@ -98,7 +97,7 @@ func (v *server) connect(ctx context.Context) (*sdk.ClientSession, *trouble, err
 		}
 		return s, why, err
 	}
-	// Checked here, as the error of an HTTP client for such an address does not name the mistake.
+	// Check the address here: the error of an HTTP client does not name the mistake.
 	u, err := url.Parse(v.URL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return nil, nil, fmt.Errorf("%q is not an http or https address", v.URL)
@@ -113,7 +112,8 @@ func (v *server) connect(ctx context.Context) (*sdk.ClientSession, *trouble, err
 	if err == nil || errors.As(err, &signIn) || ctx.Err() != nil {
 		return s, nil, err
 	}
-	// A server of the older transport answers with 4xx, and the client should try that transport then (MCP, "Backwards Compatibility").
+	// A server with only the older transport answers with 4xx, after which the client should try that transport (MCP, "Backwards
+	// Compatibility").
 	if old, oldErr := v.client().Connect(ctx, &sdk.SSEClientTransport{Endpoint: v.URL, HTTPClient: hc}, nil); oldErr == nil {
 		return old, nil, nil
 	}
@@ -126,8 +126,8 @@ type headers struct {
 	next http.RoundTripper
 }
 
-// RoundTrip adds the headers, except after a redirect to another host: they often hold a key, which a server could send anywhere
-// that way. r.Response is the redirect that led to r.
+// RoundTrip adds the headers, but not after a redirect to another host: they often hold a key, and a redirect could send it anywhere.
+// r.Response is the redirect that led to r.
 func (h headers) RoundTrip(r *http.Request) (*http.Response, error) {
 	if len(h.set) > 0 && (r.Response == nil || r.Response.Request.URL.Host == r.URL.Host) {
 		// A RoundTripper must not change the request that it is given (net/http).
@@ -139,24 +139,25 @@ func (h headers) RoundTrip(r *http.Request) (*http.Response, error) {
 	return h.next.RoundTrip(r)
 }
 
-// origin is the guard.Reason for the server's program and connections. It is a copy, so the configuration stays unchanged.
+// origin returns the guard.Reason for the server's program and connections. It is a copy, so the configuration stays unchanged.
 func (v *server) origin() guard.Reason {
 	r := v.Reason
 	r.Who = guard.MCP
 	return r
 }
 
-// httpClient is the client for requests to the server itself. It adds the configured headers.
+// httpClient returns the client for requests to the server itself, which adds the configured headers.
 func (v *server) httpClient() *http.Client {
 	return &http.Client{Transport: guard.Gate(v.origin(), headers{v.Headers, v.set.network()})}
 }
 
-// plainClient is the client for an authorization server. It adds no configured headers, as that server may belong to someone else.
+// plainClient returns the client for an authorization server. It does not add the configured headers, because that server may belong to
+// someone else.
 func (v *server) plainClient() *http.Client {
 	return &http.Client{Transport: guard.Gate(v.origin(), v.set.network())}
 }
 
-// network is the transport of all of a set's servers, so that they share idle connections. It is made at its first use.
+// network returns the transport of all of a set's servers, which share idle connections. It is made at the first use.
 func (s *Set) network() http.RoundTripper {
 	s.netOnce.Do(func() { s.net = guard.Transport(guard.Reason{Who: guard.MCP}, guard.Network{}) })
 	return s.net
@@ -168,7 +169,7 @@ type pipes struct {
 	end func()
 }
 
-// program starts the server's program in a process group of its own. The end function of the pipes ends it, and may be called more than
+// program starts the server's program in a process group of its own. The end function of the pipes ends it and may be called more than
 // once. The program does not run under a caller's context, because it outlives the call that started it.
 func (v *server) program() (*pipes, *trouble, error) {
 	cmd := guard.CommandFor(context.Background(), v.origin(), v.Command...)
@@ -178,7 +179,7 @@ func (v *server) program() (*pipes, *trouble, error) {
 	} else if !filepath.IsAbs(cmd.Dir) {
 		cmd.Dir = filepath.Join(v.set.o.Root, cmd.Dir)
 	}
-	// Not our whole environment: see inherited.
+	// Not the whole environment of this process; see inherited.
 	cmd.Env = environment(v.Env)
 	stderr := &guard.Tail{}
 	cmd.Stderr = stderr
@@ -216,7 +217,7 @@ func (v *server) program() (*pipes, *trouble, error) {
 	end := func() {
 		once.Do(func() {
 			_ = stdin.Close()
-			// Wait runs only when the output is drained. If the reader has given up, nothing else would ever report that.
+			// Wait runs only after the output is drained; if the reader has given up, only stop reports that.
 			out.stop()
 			select {
 			case <-exited:
@@ -233,7 +234,7 @@ func (v *server) program() (*pipes, *trouble, error) {
 }
 
 // drain reads a program's messages and closes done at their end. Many programs also print other text to standard output, against the
-// specification. Such a line is treated like standard error instead of breaking the connection. Only one goroutine reads; stop may be
+// specification; such a line is treated like standard error instead of breaking the connection. Only one goroutine reads; stop may be
 // called from any.
 type drain struct {
 	io.ReadCloser
@@ -259,8 +260,8 @@ func (d *drain) Read(p []byte) (int, error) {
 }
 
 // next reads one line; each message is a line (MCP, "stdio"). It sets d.line if the line is a JSON-RPC message, or is longer than
-// maxMessage, which the SDK then refuses. Any other line goes to the tail of standard error. The line is checked for JSON here, although
-// the SDK parses it again, because text that is not JSON would make the SDK end the connection.
+// maxMessage, which the SDK then refuses. Any other line is added to the tail of standard error. The line is checked for JSON although the
+// SDK parses it again, because text that is not JSON would make the SDK end the connection.
 func (d *drain) next() error {
 	if cap(d.kept) > 1<<20 {
 		d.kept = nil
@@ -281,7 +282,7 @@ func (d *drain) next() error {
 	}
 }
 
-// stop reports that nobody reads any more, so that Wait may close the pipe.
+// stop announces that reading has ended, so that Wait may close the pipe.
 func (d *drain) stop() { d.once.Do(func() { close(d.done) }) }
 
 // Close stops reading. It does not end the program; closer does.
@@ -290,26 +291,26 @@ func (d *drain) Close() error {
 	return nil
 }
 
-// closer ends the program when the connection's writing side is closed.
+// closer ends the program when the writing side of the connection is closed.
 type closer struct {
 	io.WriteCloser
 	end func()
 }
 
-// Close ends the program: the SDK itself would only close the pipe.
+// Close ends the program; the SDK alone would only close the pipe.
 func (c closer) Close() error {
 	c.end()
 	return nil
 }
 
-// inherited are the environment variables of this process that a server gets. Keys and tokens are not among them: a server gets only those
-// that are configured for it. A * at the end stands for any suffix.
+// inherited are the environment variables that a server inherits from this process. Keys and tokens are not among them: a server gets only
+// those that are configured for it. A * at the end stands for any suffix.
 var inherited = []string{"HOME", "PATH", "USER", "LOGNAME", "SHELL", "TERM", "TMPDIR", "TMP", "TEMP", "LANG", "LANGUAGE", "TZ", "XDG_*", "LC_*",
 	"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "DISPLAY", "WAYLAND_DISPLAY", "DOCKER_HOST",
 	"APPDATA", "LOCALAPPDATA", "HOMEDRIVE", "HOMEPATH", "PATHEXT", "PROCESSOR_ARCHITECTURE", "PROGRAMFILES", "SYSTEMDRIVE", "SYSTEMROOT", "USERNAME", "USERPROFILE", "COMSPEC", "WINDIR"}
 
-// environment is a server's environment: the inherited variables, then its own, which win. Names are compared in upper case, as Windows
-// ignores case; elsewhere this also lets http_proxy pass, which is intended.
+// environment returns a server's environment: the inherited variables, then its own, which win. Names are compared in upper case, because
+// Windows ignores case; elsewhere this also admits http_proxy, which is intended.
 func environment(own map[string]string) []string {
 	var env []string
 	for _, e := range os.Environ() {
@@ -322,7 +323,7 @@ func environment(own map[string]string) []string {
 			env = append(env, e)
 		}
 	}
-	// Of two entries with one name the last counts (os/exec), so the server's own come last.
+	// The last of two entries with one name counts (os/exec), so the server's own come last.
 	for _, k := range slices.Sorted(maps.Keys(own)) {
 		env = append(env, k+"="+own[k])
 	}
