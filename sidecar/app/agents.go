@@ -14,16 +14,16 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
-// configuration implements agent.Configuration with the settings of a directory. They are read at each call, so that
-// a change applies at the next step of a turn.
+// configuration implements agent.Configuration with the settings of a directory. It reads them at each call, so that a change takes effect
+// at the next step of a turn.
 type configuration struct{ place *Workplace }
 
-// Rules are the configured ones alone; the runtime puts them behind its defaults.
+// Rules returns only the configured rules; the runtime appends them to its defaults.
 func (conf configuration) Rules(cwd string) permission.Ruleset {
 	return conf.place.recentConfig(cwd).Permission.Rules
 }
 
-// Preferences are the settings that are not about one agent.
+// Preferences returns the settings that are not about one agent.
 func (conf configuration) Preferences(cwd string) agent.Preferences {
 	own := conf.place.recentConfig(cwd)
 	p := agent.Preferences{DefaultAgent: own.DefaultAgent, Review: own.Review, Auto: own.Permission.Auto, NoAuto: own.Permission.NoAuto, Compaction: compaction(own), Depth: depth(own)}
@@ -33,12 +33,12 @@ func (conf configuration) Preferences(cwd string) agent.Preferences {
 	return p
 }
 
-// Agents are the configured agents, sorted by name. The runtime merges them into its own agents of the same name. One
-// that is disabled is listed too, so that a built-in agent can be switched off.
+// Agents returns the configured agents, sorted by name. The runtime merges them into its own agents of the same name. Disabled agents are
+// included, because that is how a built-in agent is turned off.
 func (conf configuration) Agents(cwd string) []agent.Agent {
 	c := conf.place.recentConfig(cwd)
 	names := slices.Sorted(maps.Keys(c.Agent))
-	if c.Steps > 0 { // it applies to the built-in agents too, which are not in the configuration
+	if c.Steps > 0 { // the limit also applies to built-in agents, which the configuration does not name
 		for _, d := range agent.DefaultAgents() {
 			if _, ok := c.Agent[d.Name]; !ok {
 				names = append(names, d.Name)
@@ -57,14 +57,14 @@ func (conf configuration) Agents(cwd string) []agent.Agent {
 	return out
 }
 
-// Switches are the configured tool switches. OpenCode turns its batch tool on by experimental.batch_tool; that counts
-// unless the person has switched "batch" itself.
+// Switches returns the configured tool switches. OpenCode turns on its batch tool by experimental.batch_tool; that counts unless the person
+// has switched "batch" itself.
 func (conf configuration) Switches(cwd string) map[string]bool {
 	c := conf.place.recentConfig(cwd)
 	var tried struct {
 		Batch bool `json:"batch_tool"`
 	}
-	_ = json.Unmarshal(c.Experimental, &tried) // another shape means another program's experiment
+	_ = json.Unmarshal(c.Experimental, &tried) // a value of another shape is not this setting
 	if _, said := c.Tools["batch"]; said || !tried.Batch {
 		return c.Tools
 	}
@@ -74,8 +74,8 @@ func (conf configuration) Switches(cwd string) map[string]bool {
 	return out
 }
 
-// depth is how deep sub-agents may start further ones. It stays below editors.MaxParents: a deeper sub-agent could
-// not be followed up to the editor that shows it, and nobody could answer its approval requests.
+// depth returns how deep sub-agents may nest. It stays below editors.MaxParents: a deeper sub-agent could not be traced to the editor that
+// shows it, and nobody could answer its approval requests.
 func depth(c *config.Config) int {
 	if d := c.Depth; d != nil {
 		return max(0, min(*d, editors.MaxParents-1))
@@ -83,22 +83,22 @@ func depth(c *config.Config) int {
 	return agent.DefaultDepth
 }
 
-// compaction translates the settings; nil means the default, which is on.
+// compaction converts the settings of compaction; an unset switch means the default, which is on.
 func compaction(of *config.Config) agent.CompactionOptions {
 	c := of.Compaction
 	off := func(b *bool) bool { return b != nil && !*b }
 	return agent.CompactionOptions{NoAuto: off(c.Auto), NoPrune: off(c.Prune), Reserved: c.Reserved, TailTurns: c.Tail, Recent: c.Recent}
 }
 
-// AgentRules are the effective rules of an agent; with name "" those of the agent that new sessions get. It fails for
-// an unknown name and lists the known ones.
+// AgentRules returns the effective rules of an agent; for the name "" those of the agent of new sessions. It fails for an unknown name and
+// lists the known ones.
 func (a *App) AgentRules(cwd, name string) (permission.Ruleset, error) {
 	all := a.Runtime.Agents(cwd)
 	find := func(name string) int {
 		return slices.IndexFunc(all, func(x agent.Agent) bool { return x.Name == name })
 	}
 	if name == "" {
-		// A configured default that cannot begin a session (hidden, or a sub-agent) is passed over.
+		// Ignore a configured default that cannot begin a session (hidden, or a sub-agent).
 		name = agent.DefaultAgent
 		if i := find(a.ConfigOf(cwd).DefaultAgent); i >= 0 && !all[i].Hidden && all[i].Mode != agent.ModeSubagent {
 			name = all[i].Name

@@ -1,6 +1,6 @@
-// Package app assembles the parts of a folder from its configuration: stores, models, tools, language servers, MCP servers,
-// plugins, the agent's runtime. It is the one place where concrete parts meet; making an App opens and starts nothing.
-// Editors reach it through packages editors and review; it knows no connection and no command line.
+// Package app assembles the parts of a folder from its configuration: stores, models, tools, language servers, MCP servers, plugins, the
+// agent's runtime. It is the only package in which the concrete parts meet; making an App opens and starts nothing. Editors reach it
+// through packages editors and review; it knows neither connections nor the command line.
 package app
 
 import (
@@ -30,32 +30,30 @@ import (
 	"github.com/pillion-dev/pillion/tools/skill"
 )
 
-// Options say what the agent of an App talks to.
+// Options configure an App and say how its agent reaches a person.
 type Options struct {
 	Place *Workplace
-	// Asker brings approval requests to the person, Questions the agent's own questions; without Questions that tool is
-	// not offered.
+	// Asker shows approval requests to the person, Questions the agent's own questions. Without Questions the question tool is not offered.
 	Asker          permission.Asker
 	Questions      tools.Questioner
 	Editors        *editors.Registry // nil: no editor, files are read from and written to the disk
 	Ephemeral      bool              // sessions are not stored, as for pillion tool call
 	EditorProblems *editors.Problems // with editors: the diagnostics that they report
 	NoLSP          bool
-	NoMCP          bool                // for a call that needs no tool of a server: none is started, whatever the settings say
-	Hold           bool                // proposals of drafts are not asked about: they wait for pillion drafts land
+	NoMCP          bool                // no MCP server is started, whatever the settings say; for a call that needs none
+	Hold           bool                // do not ask about proposals of drafts; they wait for pillion drafts land
 	Verdict        builtin.VerdictMode // whether approval waits for the verdict of an edit
 	Log            *slog.Logger
-	Problems       func(lspbridge.FileReport) // gets changed problems; nil: they are not followed
-	Notices        io.Writer                  // what a person at a terminal should know; nil: only the log
+	Problems       func(lspbridge.FileReport) // called when problems have changed; nil: they are not followed live
+	Notices        io.Writer                  // receives notices for a person at a terminal; nil: they go only to the log
 }
 
-// App holds the parts. The exported fields do not change after New. Each part has its own lock; there is none for the
-// whole.
+// App holds the parts. The exported fields do not change after New. Each part has its own lock; there is no common one.
 type App struct {
 	O          Options
 	Place      *Workplace
 	Store      *store.Store
-	grantStore *store.Store // of the grants, where Store is forgotten
+	grantStore *store.Store // stores the grants when Store is in memory only
 	Grants     permission.Grants
 	Models     *models.Models
 	Runtime    *agent.Runtime
@@ -71,7 +69,7 @@ type App struct {
 	project  *project
 	traces   *traces // nil: not traced
 
-	// background is the context of what nobody waits for, such as asynchronous hooks. Close ends it by end.
+	// background is the context of work that nobody waits for, such as asynchronous hooks. Close cancels it by end.
 	background context.Context
 	end        context.CancelFunc
 }
@@ -88,11 +86,11 @@ func New(o Options) *App {
 		a.Store = store.NewForgetful()
 	} else {
 		a.Store = store.New(a.Place.storePlace())
-		// Events that a PostgreSQL server cannot take at the moment wait there.
+		// Events wait in this folder while a PostgreSQL server cannot store them.
 		a.Store.SpoolIn(filepath.Join(a.Place.State, "spool"))
 	}
 	a.Grants = agent.Grants(a.Store)
-	if o.Ephemeral && o.Asker != nil { // "always" must be remembered although the session is not
+	if o.Ephemeral && o.Asker != nil { // "always" is stored although the session is not
 		a.grantStore = store.New(a.Place.storePlace())
 		a.Grants = agent.Grants(a.grantStore)
 	}
@@ -111,16 +109,15 @@ func New(o Options) *App {
 		Configuration: configuration{a.Place}, Toolbox: toolbox{a}, Project: a.project, Plugins: a.Plugins, Changes: a.Changes, Drafts: a.Drafts, Secrets: keyHider{a.Place},
 		Tracing: a.tracing(),
 	})
-	// The two need each other; nothing runs before New returns.
+	// Each needs the other; nothing runs before New returns.
 	a.Changes.runtime = a.Runtime
 	return a
 }
 
-// ConfigOf is the configuration of a directory, at most 100 ms old. It is asked several times in each tool call.
+// ConfigOf returns the configuration of a directory, at most 100 ms old: each tool call needs it several times.
 func (a *App) ConfigOf(cwd string) *config.Config { return a.Place.recentConfig(cwd) }
 
-// Rules are the effective rules of an agent in a directory, in the order in which the gate judges them: the last
-// match wins.
+// Rules returns the effective rules of an agent in a directory, in the order in which the gate reads them: the last match wins.
 func (a *App) Rules(cwd, name string) permission.Ruleset {
 	rules := a.Place.Rules(cwd)
 	for _, x := range a.Runtime.Agents(cwd) {
@@ -131,7 +128,7 @@ func (a *App) Rules(cwd, name string) permission.Ruleset {
 	return rules
 }
 
-// Finder searches what @ can mention: files, declarations, resources of MCP servers. The caller closes it.
+// Finder returns a new search for what @ can mention: files, declarations, resources of MCP servers. The caller closes it.
 func (a *App) Finder() *mention.Finder {
 	return mention.New(mention.Options{
 		Searcher: func(cwd string) *search.Searcher { return a.project.searcher(a.ConfigOf(cwd)) },
@@ -145,8 +142,8 @@ func (a *App) Finder() *mention.Finder {
 	})
 }
 
-// noticeIn sends a notice to every open session of a directory. Without one it is lost: it is about the present
-// state, which a later session sees for itself.
+// noticeIn sends a notice to every open session of a directory. Without one it is dropped: it is about the present state, which a later
+// session notices itself.
 func (a *App) noticeIn(cwd, level, text string) {
 	for _, s := range a.Runtime.Live() {
 		if s.Info().Cwd == cwd {
@@ -155,10 +152,10 @@ func (a *App) noticeIn(cwd, level, text string) {
 	}
 }
 
-// Close ends everything that was started, within two seconds: VS Code's extension kills a sidecar that takes more than
-// three. The order matters: turns first, because they use the rest; the store last, because ending turns are stored.
+// Close ends everything that was started, within two seconds: VS Code's extension kills a sidecar that takes more than three. The order
+// matters: turns first, because they use the rest; the store last, because ending turns are stored.
 func (a *App) Close() {
-	// Background and not a caller's context, which has usually ended when the program does.
+	// Not a caller's context, which has usually ended when the program exits.
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
 	if err := a.Runtime.Close(ctx); err != nil {
@@ -168,7 +165,7 @@ func (a *App) Close() {
 	var wait sync.WaitGroup
 	wait.Go(a.External.close)
 	wait.Go(a.Drafts.close)
-	// Side by side: each part may use up the time that is left, and none depends on another any more.
+	// Concurrently: each part may use all the remaining time, and they no longer depend on each other.
 	a.Sessions.close(&wait)
 	a.Servers.close(ctx, &wait)
 	wait.Go(func() { a.MCP.close(ctx) })

@@ -9,9 +9,9 @@ import (
 	"github.com/pillion-dev/pillion/tools/guard"
 )
 
-// OpenBrowser opens a web address in the person's browser. It returns nil when there is no browser, because the
-// caller has printed the address as well. It fails for anything but http and https: the address comes from a server,
-// and xdg-open would start programs for other schemes.
+// OpenBrowser opens a web address in the person's browser. Without a browser it returns nil, because the caller has also printed the
+// address. It fails for anything but http and https: the address comes from a server, and for other schemes xdg-open would start other
+// programs.
 func OpenBrowser(address string) error {
 	if u, err := url.Parse(address); err != nil || u.Scheme != "https" && u.Scheme != "http" {
 		return fmt.Errorf("%q is not a web address and was not opened", address)
@@ -27,12 +27,12 @@ func OpenBrowser(address string) error {
 	if err != nil {
 		return nil
 	}
-	// The person asked for the page, so the gate has nothing to judge; keys stay out of the browser's environment.
+	// The person asked for the page, so guard need not check a setting; it still keeps keys out of the browser's environment.
 	cmd := guard.Command(guard.Person, append([]string{path}, args...)...)
 	if err := cmd.Start(); err != nil {
 		return nil
 	}
-	// The opener ends when the browser has the address; without Wait it would stay as a zombie.
+	// The opener exits when the browser has the address; without Wait it would stay as a zombie.
 	go func() { _ = cmd.Wait() }()
 	return nil
 }

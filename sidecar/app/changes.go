@@ -19,33 +19,32 @@ import (
 	"github.com/pillion-dev/pillion/tools/files"
 )
 
-// Changes implements agent.ChangeKeeper: it keeps what the agent changes. That is the journal of writes, the contents
-// beside the sessions, and what commands did to the files of a worktree.
+// Changes implements agent.ChangeKeeper: it keeps the record of what the agent changes. That is the journal of writes, the contents stored
+// beside the sessions, and the trees that tell what commands did to the files of a worktree.
 type Changes struct {
 	Blobs     *checkpoint.Blobs
 	journal   files.Journal
 	log       *slog.Logger
-	notices   io.Writer // what a person at a terminal should know; nil: only the log
+	notices   io.Writer // receives notices for a person at a terminal; nil: they go only to the log
 	ephemeral bool      // nothing is stored, so nothing can be restored
 	runtime   *agent.Runtime
 
 	recover sync.Once      // of RecoverOnce
 	prune   sync.Once      // of pruneContents
-	pruning sync.WaitGroup // the removal that runs in the background; App.Close waits for it
+	pruning sync.WaitGroup // the background removal, for which App.Close waits
 
 	mu    sync.Mutex
 	trees map[string]*checkpoint.Tree // guarded by mu; by worktree root: sessions share what was copied
 }
 
-// Pack implements agent.ChangeKeeper: it replaces the texts of a change set by references to contents beside the
-// sessions, so that an event stays small.
+// Pack implements agent.ChangeKeeper: it replaces the texts of a change set by references to stored contents, so that an event stays small.
 func (k *Changes) Pack(state change.State, set *change.Set) *change.Set {
 	k.prune.Do(k.pruneContents)
 	return Packed(k.Blobs, state, set)
 }
 
-// Packed stores nothing of a proposal: the person waits for the approval request, and the text may still change. Its
-// event carries the hunks (checkpoint.Outline).
+// Packed is Pack, except that it stores nothing of a proposal: the person waits for the approval request, and the text may still change.
+// The event of a proposal has only the hunks (checkpoint.Outline).
 func Packed(b *checkpoint.Blobs, state change.State, s *change.Set) *change.Set {
 	if state == change.Proposed {
 		return checkpoint.Outline(s)
@@ -53,9 +52,9 @@ func Packed(b *checkpoint.Blobs, state change.State, s *change.Set) *change.Set 
 	return b.Pack(s)
 }
 
-// Recover implements agent.ChangeKeeper: it says what became of a change set that was being written when the process
-// ended. The journal has finished it or rolled it back by then, so comparing the files with the set is enough. It
-// returns Failed when any file differs. A text may have got its byte order mark back on the way to the disk.
+// Recover implements agent.ChangeKeeper: it tells whether a change set that was being written when the process ended has been applied. By
+// then the journal has finished the write or rolled it back, so comparing the files with the set is enough. It returns Failed when any file
+// differs, not counting a byte order mark, which the write may have restored.
 func (k *Changes) Recover(ctx context.Context, s agent.SessionInfo, packed *change.Set) change.State {
 	k.RecoverOnce(ctx)
 	set, err := k.Blobs.Load(packed)
@@ -82,12 +81,11 @@ func (k *Changes) Recover(ctx context.Context, s agent.SessionInfo, packed *chan
 	return change.Applied
 }
 
-// pruneEvery is how often old contents are removed, by the time stamp of a file that all processes of the person
-// share.
+// pruneEvery is how often old contents are removed, measured by the modification time of a file that all processes of the person share.
 const pruneEvery = 24 * time.Hour
 
-// pruneContents removes old contents in the background. App.Close waits for it: a removal that is cut off would leave
-// contents without their index.
+// pruneContents removes old contents in the background. App.Close waits for it: an interrupted removal would leave contents without their
+// index.
 func (k *Changes) pruneContents() {
 	stamp := filepath.Join(k.Blobs.Dir, "pruned")
 	if info, err := os.Stat(stamp); err == nil && time.Since(info.ModTime()) < pruneEvery {
@@ -104,8 +102,8 @@ func (k *Changes) pruneContents() {
 	})
 }
 
-// RecoverOnce finishes or rolls back the writes that a crash has interrupted. It must run before the first tool of
-// this process reads a file, and runs once.
+// RecoverOnce finishes or rolls back the writes that a crash has interrupted, once. It must run before the first tool of this process reads
+// a file.
 func (k *Changes) RecoverOnce(ctx context.Context) {
 	k.recover.Do(func() {
 		done, err := files.Recover(ctx, k.journal)
@@ -124,8 +122,8 @@ func (k *Changes) RecoverOnce(ctx context.Context) {
 	})
 }
 
-// KeptChanges implements review.Store: change sets are written through the locks and the editor of their session, and
-// their texts are beside the sessions.
+// KeptChanges implements review.Store: it writes change sets with the locks and through the editor of their session, and loads their stored
+// texts.
 type KeptChanges struct{ App *App }
 
 // Files implements review.Store; nil for a session that is not open.

@@ -13,13 +13,13 @@ import (
 	"github.com/pillion-dev/pillion/tools/paths"
 )
 
-// Check gives the verdict on a plan by language servers of its own, which end with it: those of the sessions show the files
-// of the project, and a plan may be about another state. notice gets what a person should know about the servers.
+// Check returns the verdict on a plan, from language servers of its own that end with it: the servers of the sessions have the project's
+// present files, and a plan may be about another state. notice is called with what a person should know about the servers.
 func (p *Workplace) Check(ctx context.Context, plan *check.Plan, conf *config.Config, notice func(text string)) change.Verdict {
 	servers := lspbridge.New(lspbridge.Options{Root: plan.Dir, Servers: ServerConfigs(conf), Bin: lspbridge.CacheBins(p.Servers()),
 		Trusted: conf.Trusted(), NoWatch: true, Idle: -1, Start: guard.Start, Notice: func(_, text string) { notice(text) }})
 	defer func() {
-		// Two seconds for servers to end by themselves, also when the check itself was cancelled.
+		// Servers have two seconds to exit, also when the check itself was cancelled.
 		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 		defer cancel()
 		servers.Close(end)
@@ -27,9 +27,9 @@ func (p *Workplace) Check(ctx context.Context, plan *check.Plan, conf *config.Co
 	return plan.Run(ctx, servers)
 }
 
-// Review checks a change that a person named, for an editor: what the language servers say of it, those of its changed lines
-// first. target is the argument of /review. It fails where that names no change of the repository (a file that is
-// no patch, words).
+// Review checks a change that a person named, for an editor: the problems that the language servers report, those of the changed lines
+// first. target is the argument of /review. It fails when target names no change of the repository (a file that is not a patch, or plain
+// words).
 func (a *App) Review(ctx context.Context, cwd, target string) ([]check.Finding, error) {
 	root := trust.RealPath(paths.Worktree(cwd))
 	plan, err := check.Target(ctx, root, cwd, target, true)
@@ -37,7 +37,7 @@ func (a *App) Review(ctx context.Context, cwd, target string) ([]check.Finding, 
 		return nil, err
 	}
 	defer plan.Close()
-	v := a.Place.Check(ctx, plan, a.ConfigOf(cwd), func(string) {}) // the session's own servers have said it
+	v := a.Place.Check(ctx, plan, a.ConfigOf(cwd), func(string) {}) // the session's own servers have reported the same
 	return plan.Findings(v), nil
 }
 
@@ -46,9 +46,9 @@ func (a *App) Staged(ctx context.Context, cwd string) (diff, earlier string, err
 	return check.Staged(ctx, paths.Worktree(cwd))
 }
 
-// NextEdit asks the language servers of a folder what an edit that a person made by hand leaves to be done elsewhere. before is the file's
-// text before that edit. The result is nil where nothing is left to do, and where no server runs: none is started, since a person who types
-// has not asked for anything yet.
+// NextEdit asks the language servers of a folder for the follow-up of an edit that a person made by hand. before is the file's text before
+// that edit. It returns nil when there is none and when no server runs: none is started, because a person who types has not asked for
+// anything.
 func (a *App) NextEdit(ctx context.Context, cwd, path, before string) (*lspbridge.NextEdit, error) {
 	m := a.Servers.of(paths.Worktree(cwd), a.ConfigOf(cwd))
 	if m == nil || !m.Running() {

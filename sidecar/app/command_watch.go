@@ -17,27 +17,26 @@ import (
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
-// commandWatch makes a change set of what a shell command did to the files of a project, so that it is shown, belongs
-// to its turn and can be undone like an edit of the agent. Without it `sed -i` would be invisible to the review.
+// commandWatch turns what a shell command did to the files of a project into a change set, so that it is shown, belongs to its turn and can
+// be undone like an edit of the agent. Without it the review would not see a `sed -i`.
 type commandWatch struct {
 	session func(id string) (*agent.Session, bool)
 	tree    *checkpoint.Tree                       // copies of the worktree's files, shared by its sessions
-	whole   func(*change.Set) (*change.Set, error) // gives a stored set its texts
+	whole   func(*change.Set) (*change.Set, error) // loads the texts of a stored set
 	buffers files.Buffers                          // nil without an editor
 }
 
-// watch makes the watch of one session; nil when nothing is stored. The tree belongs to the worktree: sessions share
-// the copies of its files.
+// watch makes the watch of one session; nil when nothing is stored. Sessions of one worktree share its tree of copied files.
 func (k *Changes) watch(root string, find *search.Searcher, buffers files.Buffers) builtin.CommandWatch {
 	if k.ephemeral {
-		return nil // nothing is stored, so nothing can be taken back
+		return nil // nothing is stored, so nothing can be undone
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.trees == nil {
 		k.trees = map[string]*checkpoint.Tree{}
 	}
-	// The first session's search serves all of the worktree: they walk the same files.
+	// All sessions of the worktree use the first one's search, because they walk the same files.
 	t := k.trees[root]
 	if t == nil {
 		t = &checkpoint.Tree{Root: root, Blobs: k.Blobs, List: find.FilesAndLinks}
@@ -46,19 +45,17 @@ func (k *Changes) watch(root string, find *search.Searcher, buffers files.Buffer
 	return &commandWatch{session: k.runtime.Session, tree: t, whole: k.Blobs.Load, buffers: buffers}
 }
 
-// Before implements builtin.CommandWatch: it copies what the command may write. The function that it returns compares
-// after the command and records the change set. It is nil for a session that has ended.
+// Before implements builtin.CommandWatch: it copies what the command may write. The returned function compares the files after the command
+// and records the change set; it is nil for a session that has ended.
 func (w *commandWatch) Before(ctx context.Context, run builtin.CommandRun) func(context.Context) []string {
 	s, ok := w.session(run.SessionID)
 	if !ok {
 		return nil
 	}
 	top := s.Top()
-	// Sub-agents and other calls may write while the command runs. Their change sets have later numbers than this
-	// one, and are subtracted below.
+	// Sub-agents and other calls may write while the command runs. Their change sets have higher event numbers and are subtracted below.
 	seq := top.Last()
-	// Texts of before the command: a file that has one of them afterwards was saved by the person, not written by the
-	// command.
+	// Unsaved texts before the command: a file that has this text afterwards was saved by the person, not written by the command.
 	unsaved := map[string]string{}
 	if w.buffers != nil {
 		for _, b := range w.buffers.Dirty() {
@@ -82,7 +79,7 @@ func (w *commandWatch) Before(ctx context.Context, run builtin.CommandRun) func(
 	}
 }
 
-// shortened is the first line of a command for a title, at most 60 characters, in quotation marks.
+// shortened returns the first line of a command for a title, at most 60 characters, in quotation marks.
 func shortened(command string) string {
 	line, _, more := strings.Cut(strings.TrimSpace(command), "\n")
 	short := textutil.Shorten(line, 60)
@@ -92,8 +89,8 @@ func shortened(command string) string {
 	return "“" + short + "”"
 }
 
-// writtenSince are the files that other change sets have written since an event, each as the last of them left it:
-// the command that ran meanwhile did not do that. A rename counts as a deletion and a creation.
+// writtenSince returns the files that other change sets have written since an event, in their last state: the command that ran meanwhile
+// did not write that. A rename counts as a deletion and a creation.
 func (w *commandWatch) writtenSince(ctx context.Context, s *agent.Session, seq int64) map[string]change.File {
 	out := map[string]change.File{}
 	_ = s.Events(ctx, seq, func(e agent.Event) error {
@@ -104,7 +101,7 @@ func (w *commandWatch) writtenSince(ctx context.Context, s *agent.Session, seq i
 		if !ok || d.State != change.Applied || d.Set == nil {
 			return nil
 		}
-		// A stored set has references in place of its texts; one whose contents are gone cannot be subtracted.
+		// A stored set has references instead of texts; one whose contents are gone cannot be subtracted.
 		set, err := w.whole(d.Set)
 		if err != nil {
 			return nil
@@ -121,7 +118,7 @@ func (w *commandWatch) writtenSince(ctx context.Context, s *agent.Session, seq i
 	return out
 }
 
-// sides are both sides of what a command did, for change.Compare.
+// sides returns a file before and after a command, for change.Compare.
 func sides(c checkpoint.Change) (before, after change.Side) {
 	side := func(exists bool, b []byte, mode os.FileMode) change.Side {
 		if !exists {
@@ -136,13 +133,14 @@ func sides(c checkpoint.Change) (before, after change.Side) {
 	return side(c.Existed, c.Before, c.OldMode), side(c.Exists, c.After, c.NewMode)
 }
 
-// set is what the command did, as a change set. told are the files that other change sets have written meanwhile, see writtenSince; unsaved
-// are the texts of buffers before the command, by path. A file that has its buffer's text afterwards was saved by the person and is left out.
+// set returns what the command did as a change set. told are the files that other change sets have written meanwhile, see writtenSince;
+// unsaved are the texts of buffers before the command, by path. A file that has its buffer's text afterwards was saved by the person and is
+// left out.
 func (w *commandWatch) set(run builtin.CommandRun, changes []checkpoint.Change, told map[string]change.File, unsaved map[string]string) *change.Set {
 	var list []change.File
 	for _, c := range changes {
 		before, after := sides(c)
-		// The command began from what the other change set left, so only the difference to that is its own.
+		// The command started from what the other change set wrote, so only the difference from that is its own.
 		if earlier, ok := told[c.Path]; ok && before.Encoding != change.Link && after.Encoding != change.Link {
 			before.Exists, before.Text = earlier.Kind != change.Delete, earlier.New
 		}

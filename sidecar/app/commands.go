@@ -11,8 +11,8 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/slash"
 )
 
-// CommandsOf are the slash commands of a directory: those that people wrote in configuration files or Markdown, sorted
-// by name, those about drafts, and the prompts of MCP servers. An entry without a template has nothing to send and is left out.
+// CommandsOf returns the slash commands of a directory: those that people wrote in configuration files or Markdown, sorted by name, those
+// about drafts, and the prompts of MCP servers. A command without a template is left out, because it has nothing to send.
 func (a *App) CommandsOf(cwd string) []slash.Command {
 	c := a.ConfigOf(cwd)
 	var out []slash.Command
@@ -24,20 +24,20 @@ func (a *App) CommandsOf(cwd string) []slash.Command {
 	return append(append(out, a.Drafts.draftCommands()...), a.MCP.commands(cwd)...)
 }
 
-// commands are the prompts of the MCP servers that run, as /server:prompt. It starts the servers and does not wait
-// for them: editors are told when more commands are available.
+// commands returns the prompts of the running MCP servers as /server:prompt. It starts the servers without waiting for them: editors are
+// told when more commands are available.
 func (m *MCPServers) commands(cwd string) []slash.Command {
 	set := m.of(cwd)
 	if set == nil {
 		return nil
 	}
-	// Prompts of a server that is not up yet are missing from this answer.
+	// Prompts of a server that is not connected yet are missing from this list.
 	set.Start()
 	var out []slash.Command
 	for _, p := range set.Prompts() {
 		var hint []string
 		for _, arg := range p.Arguments {
-			// Brackets mark what may be left out, as in a manual page.
+			// Brackets mark an optional argument, as in a manual page.
 			if arg.Required {
 				hint = append(hint, arg.Name)
 			} else {

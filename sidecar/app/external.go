@@ -28,8 +28,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/shell/sandbox"
 )
 
-// ExternalAgents are the agents of other makers that the configuration names or that are installed. It implements models.External, and
-// external.Place: it decides where each one works.
+// ExternalAgents offers the agents of other makers that the configuration names or that are installed. It implements models.External, and
+// external.Place, which decides where each agent runs.
 type ExternalAgents struct {
 	app     *App
 	running *external.Agents
@@ -41,13 +41,14 @@ func newExternalAgents(a *App) *ExternalAgents {
 	return x
 }
 
-// all are the agents of a directory, those of the configuration first, then what is installed.
+// all returns the agents of a directory: those of the configuration, then installed ones.
 func (x *ExternalAgents) all(cwd string) []external.Agent {
 	return ExternalAgentsOf(x.app.ConfigOf(cwd), x.app.Place.Home)
 }
 
-// ExternalAgentsOf are the agents that a configuration names and those that are installed, by name. A section of the configuration changes
-// what is known of an agent member by member.
+// ExternalAgentsOf returns the agents that a configuration names, sorted by name, then the installed known agents that it does not name. A
+// section of the configuration overrides single members of a known agent. An agent that is disabled or whose program is not found is left
+// out.
 func ExternalAgentsOf(c *config.Config, home string) (out []external.Agent) {
 	for _, id := range slices.Sorted(maps.Keys(c.Agents)) {
 		set := c.Agents[id]
@@ -96,7 +97,7 @@ func (x *ExternalAgents) Agents(cwd string) (out []models.Info) {
 	return out
 }
 
-// find finds an agent of a directory.
+// find returns an agent of a directory.
 func (x *ExternalAgents) find(cwd, id string) (external.Agent, bool) {
 	all := x.all(cwd)
 	i := slices.IndexFunc(all, func(a external.Agent) bool { return a.ID == id })
@@ -115,7 +116,7 @@ func (x *ExternalAgents) Agent(cwd, id string) (provider.Provider, provider.Mode
 	return x.running.Provider(a), a.Model(), nil
 }
 
-// WritesItself implements models.External. An agent that is not known any more counts as one, which is the safer answer.
+// WritesItself implements models.External. An unknown agent counts as one that writes files itself, which is the safer answer.
 func (x *ExternalAgents) WritesItself(cwd, id string) bool {
 	a, ok := x.find(cwd, id)
 	return !ok || !a.Asks
@@ -124,16 +125,16 @@ func (x *ExternalAgents) WritesItself(cwd, id string) bool {
 // Forget implements models.External.
 func (x *ExternalAgents) Forget(session string) { x.running.Forget(session) }
 
-// tools are those that carry out an agent's requests in a session, in its draft where it works in one.
+// tools returns the tools that carry out an agent's requests in a session; in a draft they work in the draft.
 func (x *ExternalAgents) tools(s agent.SessionInfo) external.Tools {
 	env := x.app.Sessions.Env(s)
 	list := x.app.Drafts.wrap([]tools.Tool{builtin.ReadText(env), builtin.WriteText(env), builtin.Bash(env)}, s)
 	return external.Tools{Read: list[0], Write: list[1], Bash: list[2], AskCommand: builtin.AskCommand(env)}
 }
 
-// Process implements external.Place. An agent works in the session's draft, as a child of the draft's worker, because only that shares its
-// mounts. One that changes files only by asking its client works beside the project, which is read-only for it. Neither runs in a folder
-// that is not trusted: agents run what a project configures for them (hooks, servers) when they start.
+// Process implements external.Place. An agent that changes files itself runs in the session's draft, as a child of the draft's worker,
+// because only the worker's children share its mounts. One that asks its client for each change runs outside, with the project read-only.
+// Neither runs in an untrusted folder: agents run what a project configures for them (hooks, servers) when they start.
 func (x *ExternalAgents) Process(ctx context.Context, s agent.SessionInfo, a external.Agent) (*external.Process, error) {
 	c := x.app.ConfigOf(s.Cwd)
 	if !c.Trusted() {
@@ -151,7 +152,7 @@ func (x *ExternalAgents) Process(ctx context.Context, s agent.SessionInfo, a ext
 	environ := guard.Environ(guard.Agent, program)
 	var writable []string
 	for _, f := range a.Folders {
-		// Landlock names what exists, and an agent that may not make its folder cannot sign in.
+		// A Landlock rule can only name an existing folder, and an agent that cannot create its folder cannot sign in.
 		if filepath.Ext(f) == "" {
 			_ = os.MkdirAll(f, 0o700)
 		}
@@ -183,14 +184,15 @@ func (x *ExternalAgents) Process(ctx context.Context, s agent.SessionInfo, a ext
 		}}, nil
 }
 
-// beside runs an agent that asks its client for each change. The kernel keeps it to that: the project is not among what it may write.
+// beside starts an agent that asks its client for each change. The sandbox enforces that: the project is not among the folders that the
+// agent may write.
 func (x *ExternalAgents) beside(s agent.SessionInfo, argv, environ, writable []string) (*external.Process, error) {
 	own := filepath.Join(x.app.Place.State, "agents", "work")
 	if err := os.MkdirAll(own, 0o700); err != nil {
 		return nil, err
 	}
 	box := sandbox.New(sandbox.Options{Root: own, Dir: s.Cwd, Home: x.app.Place.Home, Writable: writable, Network: true})
-	// A project below the temporary folder, or below what else is writable, is made read-only in it.
+	// Where the project is inside a writable folder, such as the temporary one, it is mounted read-only.
 	root := trust.RealPath(paths.Worktree(s.Cwd))
 	if slices.ContainsFunc(box.Writable, func(w string) bool { return paths.Within(w, root) }) {
 		if !box.Support.Mounts {
@@ -204,24 +206,24 @@ func (x *ExternalAgents) beside(s agent.SessionInfo, argv, environ, writable []s
 	}
 	return &external.Process{Cwd: s.Cwd, Start: func(_ context.Context, more []string, stderr io.Writer) (external.Program, error) {
 		helper := box.ForHelper()
-		defer helper.Close() // of nil too
+		defer helper.Close() // also correct for nil
 		cmd := guard.Command(guard.Agent, append([]string{program}, args...)...)
 		cmd.Dir, cmd.Env = s.Cwd, box.Environ(append(environ[:len(environ):len(environ)], more...))
 		if helper != nil {
 			cmd.ExtraFiles = []*os.File{helper}
-			// The helper's command line says that it is supervised, which ForHelper has just decided.
+			// Made again: the helper's command line tells whether it is supervised, which ForHelper has just decided.
 			if program, args, err = box.Argv(argv[0], argv[1:]); err != nil {
 				return nil, err
 			}
 			cmd.Args = append([]string{program}, args...)
 		}
 		guard.OwnGroup(cmd)
-		if cmd.SysProcAttr == nil { // Windows has no groups
+		if cmd.SysProcAttr == nil { // on Windows OwnGroup does not set it
 			cmd.SysProcAttr = &syscall.SysProcAttr{}
 		}
 		box.Attributes(cmd.SysProcAttr)
 		p, err := external.Start(cmd, stderr)
-		box.Supervise() // also after a failed start: it ends then
+		box.Supervise() // also after a failed start, when it ends at once
 		if err == nil {
 			go func() { // ends with the program
 				<-p.Exited()
@@ -232,8 +234,8 @@ func (x *ExternalAgents) beside(s agent.SessionInfo, argv, environ, writable []s
 	}}, nil
 }
 
-// worked returns a function that records what the draft changed since its last call, with what the project had there. The sooner this
-// happens after a write, the less of the person's own typing can come between the two.
+// worked returns a function that records what the draft has changed since its last call, together with the project's version of those
+// files. The sooner it runs after a write, the less likely the person has edited such a file in between.
 func (o *openDraft) worked() func() {
 	var mu sync.Mutex
 	since := time.Now()
@@ -251,7 +253,7 @@ func (o *openDraft) worked() func() {
 // close ends all agents.
 func (x *ExternalAgents) close() { x.running.Close() }
 
-// Try starts an agent for a session, opens its conversation, and says what it offers. The error says what a person can do.
+// Try starts an agent for a session, opens its conversation, and describes what it offers. The error says what a person can do.
 func (x *ExternalAgents) Try(ctx context.Context, s agent.SessionInfo, id string) (string, error) {
 	a, ok := x.find(s.Cwd, id)
 	if !ok {
@@ -262,7 +264,7 @@ func (x *ExternalAgents) Try(ctx context.Context, s agent.SessionInfo, id string
 	return x.running.Try(ctx, a, s)
 }
 
-// discard drops a session's draft, which nothing of worth was done in.
+// discard drops a session's draft that holds no work worth keeping, such as the one of Try.
 func (d *Drafts) discard(session string) {
 	d.mu.Lock()
 	o := d.open[session]

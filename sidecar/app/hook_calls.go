@@ -12,14 +12,14 @@ import (
 	"github.com/pillion-dev/pillion/tools/patch"
 )
 
-// claudeCall is a call as hooks see it, with Claude Code's names of the tool and its arguments.
+// claudeCall is a call as hooks see it: the tool and its arguments have Claude Code's names.
 type claudeCall struct {
 	Name  string
 	Input map[string]any
 	tool  string // Pillion's name
 }
 
-// names are those that a matcher may use: Claude Code's and Pillion's.
+// names returns the names that a matcher may use: Claude Code's and Pillion's.
 func (c claudeCall) names() []string {
 	if c.Name == "Task" {
 		return []string{"Task", "Agent", c.tool}
@@ -27,8 +27,8 @@ func (c claudeCall) names() []string {
 	return []string{c.Name, c.tool}
 }
 
-// claudeNames are Claude Code's names of Pillion's tools. A tool that changes a declaration is an Edit, because a hook that guards
-// files must see it.
+// claudeNames maps Pillion's tools to Claude Code's names. Tools that change a declaration are an Edit, because a hook that guards files
+// must see them.
 var claudeNames = map[string]string{
 	"bash": "Bash", "read": "Read", "edit": "Edit", "multiedit": "MultiEdit", "write": "Write", "apply_patch": "Edit", "glob": "Glob", "grep": "Grep", "list": "LS",
 	"webfetch": "WebFetch", "websearch": "WebSearch", "task": "Task", "todowrite": "TodoWrite", "skill": "Skill", "question": "AskUserQuestion", "plan_exit": "ExitPlanMode",
@@ -36,16 +36,16 @@ var claudeNames = map[string]string{
 	"symbol_replace": "Edit", "symbol_insert_before": "Edit", "symbol_insert_after": "Edit", "symbol_delete": "Edit", "symbol_rename": "Edit",
 }
 
-// claudeCalls is a call as hooks see it: usually one, for a patch one for each file. Paths are absolute, as in Claude Code.
+// claudeCalls returns a call as hooks see it: usually one, for a patch one for each file. Paths are absolute, as in Claude Code.
 func claudeCalls(tool string, input json.RawMessage, cwd string, conf *config.Config) []claudeCall {
 	var in map[string]any
-	_ = json.Unmarshal(input, &in) // what is not an object has no arguments
+	_ = json.Unmarshal(input, &in) // anything but an object has no arguments
 	c := claudeCall{Name: claudeNames[tool], tool: tool, Input: map[string]any{}}
 	if c.Name == "" {
 		c.Name = serverName(tool, conf)
 	}
 	for k, v := range in {
-		if claudeNames[tool] != "" { // the arguments of other tools are named by their servers
+		if claudeNames[tool] != "" { // arguments of servers' tools keep their names
 			k = snake(k)
 		}
 		c.Input[k] = v
@@ -83,8 +83,8 @@ func claudeCalls(tool string, input json.RawMessage, cwd string, conf *config.Co
 			c.Input["edits"] = edits
 		}
 	case "apply_patch":
-		// Every file is a separate call, because hooks check file_path. The tool's own parser finds the files; a patch that it
-		// refuses changes nothing.
+		// Each file is a separate call, because hooks check file_path. The tool's own parser finds the files; a patch that it refuses
+		// changes nothing.
 		text, _ := in["patchText"].(string)
 		var out []claudeCall
 		if parsed, err := patch.Parse(text); err == nil {
@@ -107,7 +107,7 @@ func claudeCalls(tool string, input json.RawMessage, cwd string, conf *config.Co
 	return []claudeCall{c}
 }
 
-// changedCalls is a proposed change as hooks see it: one call for each file, a rename one for each of its two paths. The texts are
+// changedCalls returns a proposed change as hooks see it: one call for each file, for a rename one for each of its two paths. The texts are
 // those of the whole file.
 func changedCalls(tool string, set *change.Set) (out []claudeCall) {
 	for _, f := range set.Files {
@@ -125,7 +125,7 @@ func changedCalls(tool string, set *change.Set) (out []claudeCall) {
 	return out
 }
 
-// serverName is the name of an MCP server's tool, mcp__SERVER__TOOL; other tools keep theirs.
+// serverName returns Claude Code's name of an MCP server's tool, mcp__SERVER__TOOL; other tools keep their names.
 func serverName(tool string, conf *config.Config) string {
 	best := ""
 	for server := range conf.MCP {
@@ -140,8 +140,8 @@ func serverName(tool string, conf *config.Config) string {
 	return "mcp__" + tools.Name(best) + "__" + strings.TrimPrefix(tool, tools.Name(best)+"_")
 }
 
-// ourInput converts an input that a hook changed to Pillion's names of the arguments. Decoding accepts other names too, and checks
-// everything.
+// ourInput converts an input that a hook has changed back to Pillion's argument names. Decoding the input accepts other names too, and
+// checks everything.
 func ourInput(tool string, input json.RawMessage) json.RawMessage {
 	var in map[string]any
 	if json.Unmarshal(input, &in) != nil {
@@ -176,7 +176,7 @@ func ourInput(tool string, input json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// response is a result in the form of tool_response.
+// response returns a result in the form of tool_response.
 func (c claudeCall) response(r tools.Result) map[string]any {
 	switch c.Name {
 	case "Bash":

@@ -21,11 +21,11 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
-// endLimit is how long hooks at a session's end may take: editors kill a sidecar that exits slowly.
+// endLimit limits the hooks at a session's end: editors kill a sidecar that exits slowly.
 const endLimit = 1500 * time.Millisecond
 
-// settingsHooks runs the commands of the setting hooks for the sessions of a directory. It reads the configuration at each event,
-// so that a changed file, or a folder that is no longer trusted, has an effect at once.
+// settingsHooks runs the commands of the setting hooks for the sessions of a directory. It reads the configuration at each event, so that a
+// changed file, or withdrawn trust, takes effect at once.
 type settingsHooks struct {
 	app *App
 	cwd string
@@ -39,22 +39,22 @@ type settingsHooks struct {
 type hookedCall struct {
 	calls    []claudeCall // as hooks see it, with the input after PreToolUse
 	decision string       // of PreToolUse: allow, ask or empty
-	insisted bool         // guarded by settingsHooks.mu; insist has made one question of the call ask the person, and its other questions follow the rules
-	context  []string     // from PreToolUse for the model; after adds it to the result, because there is no other place for it
+	insisted bool         // guarded by settingsHooks.mu; insist has sent one approval request of the call to the person, and the others follow the rules
+	context  []string     // texts of PreToolUse for the model; after adds them to the result, because there is no earlier place
 }
 
-// maxHookedCalls limits settingsHooks.calls: an abandoned call has no after, and must not stay for ever. At the limit all are
-// removed; a running call then gets no PostToolUse.
+// maxHookedCalls limits settingsHooks.calls: for an abandoned call after never runs, and its entry must not stay for ever. At the limit all
+// entries are removed; a running call then gets no PostToolUse.
 const maxHookedCalls = 512
 
-// over adds the hooks of the settings to those of plugins; base may be nil. Plugins change arguments first, and the hooks of the
-// settings see the result.
+// over adds the hooks of the settings to the extensions of plugins; base may be nil. Plugins change arguments first, and the hooks see the
+// result.
 func (h *settingsHooks) over(base *agent.Extensions) *agent.Extensions {
 	var x agent.Extensions
 	if base != nil {
 		x = *base
 	}
-	// Plugins decide first: if one denies, that is the answer, and if one allows, hooks are not asked.
+	// Plugins decide first: a denial is final, and after an allowance the hooks are not asked.
 	advise := x.Permission
 	x.Hooks = append(slices.Clone(x.Hooks), tools.Hook{Before: h.before, After: h.after})
 	x.Insist = h.insist
@@ -77,7 +77,7 @@ func (h *settingsHooks) over(base *agent.Extensions) *agent.Extensions {
 	x.Stop = h.stop
 	compacting := x.Compacting
 	x.Compacting = func(ctx context.Context, s agent.SessionInfo, auto bool, focus string) ([]string, string) {
-		// Both are Claude Code's values for trigger, with which a matcher of PreCompact is compared.
+		// Claude Code's values for trigger, which a matcher of PreCompact is compared with.
 		trigger := "manual"
 		if auto {
 			trigger = "auto"
@@ -89,7 +89,7 @@ func (h *settingsHooks) over(base *agent.Extensions) *agent.Extensions {
 		return compacting(ctx, s, auto, focus)
 	}
 	x.End = func(s agent.SessionInfo) {
-		// The session is closed and has no context, so only the limit ends the commands.
+		// The session is closed and has no context, so only the time limit ends the commands.
 		ctx, cancel := context.WithTimeout(context.Background(), endLimit)
 		defer cancel()
 		h.run(ctx, s.ID, hooks.SessionEnd, []string{"other"}, hooks.Input{"reason": "other"})
@@ -97,17 +97,17 @@ func (h *settingsHooks) over(base *agent.Extensions) *agent.Extensions {
 	return &x
 }
 
-// run runs the hooks of an event about one of names, and shows the person their messages. fields are those of the event.
+// run runs the hooks of an event whose matcher fits one of names, and shows the person their messages. fields are the event's own fields.
 func (h *settingsHooks) run(ctx context.Context, session, event string, names []string, fields hooks.Input) hooks.Output {
 	conf := h.app.ConfigOf(h.cwd)
 	commands := conf.HooksOf(event, names...)
 	if len(commands) == 0 {
 		return hooks.Output{}
 	}
-	// Scripts are in the project and are named by its root, even if a session was opened in a subfolder.
+	// Scripts refer to the project by its root, even if a session was opened in a subfolder.
 	root := paths.Worktree(h.cwd)
-	// The fields of every event in Claude Code. Sessions are not stored as transcript files, so that path is empty; the key exists
-	// for scripts that require it.
+	// The fields of every event in Claude Code. Pillion does not store sessions as transcript files, so transcript_path is empty; it is
+	// present for scripts that require the key.
 	in := hooks.Input{"session_id": session, "transcript_path": "", "cwd": h.cwd, "permission_mode": h.mode(session), "hook_event_name": event}
 	for k, v := range fields {
 		in[k] = v
@@ -115,7 +115,7 @@ func (h *settingsHooks) run(ctx context.Context, session, event string, names []
 	for i, c := range commands {
 		commands[i].Dir = h.cwd
 		commands[i].Env = append(conf.Environ(guard.Hook, c.Command), "CLAUDE_PROJECT_DIR="+root, "PILLION_PROJECT_DIR="+root)
-		// The person should know what runs beside the agent, but a line for each call would hide everything else.
+		// The person should know what runs beside the agent, but a line for each call would be too many.
 		if h.firstRun(session, c.Command) {
 			h.notice(session, "info", fmt.Sprintf("Running the %s hook %s (%s)", event, shortened(c.Command), c.Reason.Place))
 		}
@@ -129,7 +129,7 @@ func (h *settingsHooks) run(ctx context.Context, session, event string, names []
 	return out
 }
 
-// firstRun reports whether this command runs for the first time in this session, and stores that.
+// firstRun reports whether this command runs for the first time in this session, and records that it has run.
 func (h *settingsHooks) firstRun(session, command string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -139,14 +139,15 @@ func (h *settingsHooks) firstRun(session, command string) bool {
 	return first
 }
 
-// notice shows the person a line. If the session was closed, nothing is shown.
+// notice shows the person a line; nothing is shown if the session is closed.
 func (h *settingsHooks) notice(session, level, text string) {
 	if s, ok := h.app.Runtime.Session(session); ok {
 		s.Notice(level, text)
 	}
 }
 
-// mode is permission_mode, Claude Code's name for how a session asks. Of its values only default, plan and acceptEdits are used.
+// mode returns permission_mode, which in Claude Code says how a session asks for approval. Of its values only default, plan and acceptEdits
+// are used.
 func (h *settingsHooks) mode(session string) string {
 	s, ok := h.app.Runtime.Session(session)
 	if !ok {
@@ -162,8 +163,8 @@ func (h *settingsHooks) mode(session string) string {
 	return "default"
 }
 
-// before implements tools.Hook: it runs PreToolUse and returns the input, perhaps changed. If a hook blocks, the call fails and the
-// model gets the reason; if a hook ends the turn, it ends as after a rejection by the person.
+// before implements tools.Hook: it runs PreToolUse and returns the input, possibly changed. If a hook blocks, the call fails and the model
+// gets the reason; if a hook ends the turn, the turn ends as after a rejection by the person.
 func (h *settingsHooks) before(ctx context.Context, call *tools.Call, input json.RawMessage) (json.RawMessage, error) {
 	as := claudeCalls(call.Tool, input, h.cwd, h.app.ConfigOf(h.cwd))
 	state := &hookedCall{calls: as}
@@ -172,16 +173,16 @@ func (h *settingsHooks) before(ctx context.Context, call *tools.Call, input json
 		if err != nil {
 			return nil, err
 		}
-		// An allow is about one file: it must not let the other files of a patch through. An ask about any of them asks about all.
+		// An allow covers one file only and must not allow the other files of a patch. An ask for any of them asks about all.
 		if out.Decision == "ask" || out.Decision == "allow" && len(as) == 1 {
 			if out.Decision == "ask" && out.Reason != "" {
 				h.notice(call.SessionID, "info", "A hook wants you to be asked: "+out.Reason)
 			}
-			// Ask is stricter than an allow for another file, and stays.
+			// An ask is stricter than an allow for another file, so it stays.
 			state.decision = cmp.Or(strings.Replace(state.decision, "allow", out.Decision, 1), out.Decision)
 		}
 		state.context = append(state.context, out.Context...)
-		// A changed input of one file of a patch cannot be put back into the patch, so it is ignored there.
+		// For a patch a changed input is ignored, because it cannot be put back into the patch.
 		if out.Updated != nil && len(as) == 1 {
 			input = ourInput(call.Tool, out.Updated)
 			state.calls = claudeCalls(call.Tool, input, h.cwd, h.app.ConfigOf(h.cwd))
@@ -196,10 +197,10 @@ func (h *settingsHooks) before(ctx context.Context, call *tools.Call, input json
 	return input, nil
 }
 
-// preToolUse runs the PreToolUse hooks about one call. An error refuses the call.
+// preToolUse runs the PreToolUse hooks for one call. An error refuses the call.
 func (h *settingsHooks) preToolUse(ctx context.Context, session, id string, c claudeCall) (hooks.Output, error) {
 	out := h.run(ctx, session, hooks.PreToolUse, c.names(), hooks.Input{"tool_name": c.Name, "tool_input": c.Input, "tool_use_id": id})
-	// A cancelled turn has ended the commands: that they did not block says nothing.
+	// The cancel of the turn has ended the commands, so it means nothing that they did not block.
 	if err := ctx.Err(); err != nil {
 		return out, err
 	}
@@ -214,16 +215,16 @@ func (h *settingsHooks) preToolUse(ctx context.Context, session, id string, c cl
 	return out, nil
 }
 
-// call is what is known of the call that a question belongs to; nil: nothing. Only insisted changes in it; others sees another
-// value put in its place. So the other fields may be read without mu.
+// call returns the state of the call to which an approval request belongs; nil if there is none. Only insisted changes in it, and others
+// replaces the whole value, so the other fields may be read without mu.
 func (h *settingsHooks) call(r permission.Request) *hookedCall {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.calls[r.SessionID+r.CallID]
 }
 
-// others runs PreToolUse about the files of a proposed change that no hook has seen yet. What the model sent does not name them all: a
-// rename changes every file with a use, a code action whichever its server says, and a draft lands what commands wrote.
+// others runs PreToolUse for the files of a proposed change that no hook has seen yet. The model's arguments do not name them all: a rename
+// changes every file with a use, a code action changes what its server decides, and a draft lands what commands wrote.
 func (h *settingsHooks) others(ctx context.Context, r permission.Request) error {
 	if r.Change == nil || r.Permission != "edit" || len(h.app.ConfigOf(h.cwd).HooksOf(hooks.PreToolUse, "Edit", "Write", r.Tool)) == 0 {
 		return nil
@@ -258,7 +259,7 @@ func (h *settingsHooks) others(ctx context.Context, r permission.Request) error 
 	if len(calls) == len(next.calls) {
 		return nil
 	}
-	// As in before: an allow was about one file and does not let the others through.
+	// As in before: an allow covered one file and does not allow the others.
 	if next.decision == "allow" {
 		next.decision = ""
 	}
@@ -269,8 +270,9 @@ func (h *settingsHooks) others(ctx context.Context, r permission.Request) error 
 	return nil
 }
 
-// insist implements agent.Extensions.Insist: true for the first question of a call that a hook wants to be asked about. A call may ask more
-// than once (a folder outside, then the command); the person is made to answer one question that the rules would have allowed, not each.
+// insist implements agent.Extensions.Insist: it is true for the first approval request of a call about which a hook wants the person to be
+// asked. A call may have several requests (a folder outside the project, then the command); the person must answer only one that the rules
+// would have allowed.
 func (h *settingsHooks) insist(ctx context.Context, r permission.Request) (bool, error) {
 	if err := h.others(ctx, r); err != nil {
 		return false, err
@@ -285,7 +287,7 @@ func (h *settingsHooks) insist(ctx context.Context, r permission.Request) (bool,
 	return true, nil
 }
 
-// permission runs the PermissionRequest hooks before the person is asked, then those of Notification. The gate lets no Allow pass a
+// permission runs the PermissionRequest hooks before the person is asked, then those of Notification. The gate ignores an Allow for a
 // protected path or an opaque command; see permission.GateOptions.Advise.
 func (h *settingsHooks) permission(ctx context.Context, r permission.Request, action permission.Action) permission.Action {
 	if action != permission.Ask {
@@ -301,7 +303,7 @@ func (h *settingsHooks) permission(ctx context.Context, r permission.Request, ac
 			case out.Block:
 				h.notice(r.SessionID, "warning", fmt.Sprintf("A hook denied %s: %s", c.Name, out.Reason))
 				return permission.Deny
-			// As in before: an allow for one file does not count for the other files of a patch.
+			// As in before: an allow for one file does not allow the other files of a patch.
 			case out.Decision == "allow" && len(state.calls) == 1:
 				return permission.Allow
 			}
@@ -311,14 +313,14 @@ func (h *settingsHooks) permission(ctx context.Context, r permission.Request, ac
 	return permission.Ask
 }
 
-// after implements tools.Hook: it runs PostToolUse or PostToolUseFailure and adds the hooks' texts for the model to the result. The
-// call has happened, so a hook that blocks undoes nothing; the model reads its objection.
+// after implements tools.Hook: it runs PostToolUse or PostToolUseFailure, and adds the hooks' texts for the model to the result. The call
+// has been made, so a hook that blocks undoes nothing; the model reads its objection.
 func (h *settingsHooks) after(ctx context.Context, call *tools.Call, _ json.RawMessage, r tools.Result, err error) (tools.Result, error) {
 	h.mu.Lock()
 	state := h.calls[call.SessionID+call.CallID]
 	delete(h.calls, call.SessionID+call.CallID)
 	h.mu.Unlock()
-	// A call that a person or a rule refused has not run, and a cancelled turn must not wait.
+	// A call that a person or a rule refused was not made, and a cancelled turn must not wait.
 	if state == nil || ctx.Err() != nil || errors.Is(err, permission.ErrRejected) || errors.Is(err, permission.ErrDenied) {
 		return r, err
 	}
@@ -347,7 +349,7 @@ func (h *settingsHooks) after(ctx context.Context, call *tools.Call, _ json.RawM
 	}
 	text := "\n\n<system-reminder>\n" + strings.Join(add, "\n\n") + "\n</system-reminder>"
 	if err != nil {
-		// The kind stays, because the loop and the editors use it. The texts of the hooks follow the message.
+		// Keep the error kind, which the loop and the editors use; the hooks' texts follow the message.
 		kind := "error"
 		var known *tools.Error
 		if errors.As(err, &known) && known.Kind != "" {
@@ -359,20 +361,20 @@ func (h *settingsHooks) after(ctx context.Context, call *tools.Call, _ json.RawM
 	return r, nil
 }
 
-// begin implements agent.Extensions.Begin with SessionStart. source is startup, resume or compact; a matcher is compared with it.
+// begin implements agent.Extensions.Begin with SessionStart. source is startup, resume or compact; matchers are compared with it.
 func (h *settingsHooks) begin(ctx context.Context, s agent.SessionInfo, source string) []string {
-	if s.Parent != "" { // a person does not start a sub-agent's session
+	if s.Parent != "" { // SessionStart is for sessions that a person starts
 		return nil
 	}
 	out := h.run(ctx, s.ID, hooks.SessionStart, []string{source}, hooks.Input{"source": source, "model": s.Model})
-	if out.Block { // it cannot stop a session; its text is shown to the person
+	if out.Block { // a hook cannot block a session's start, so its reason is shown to the person
 		h.notice(s.ID, "warning", out.Reason)
 	}
 	return out.Context
 }
 
-// prompt implements agent.Extensions.Prompt with UserPromptSubmit. The hooks get only what the person wrote, without the parts that
-// Pillion adds. An error refuses the prompt. A sub-agent's prompt is written by the model, so it has no such event.
+// prompt implements agent.Extensions.Prompt with UserPromptSubmit. The hooks get only what the person wrote, without the parts that Pillion
+// adds. An error refuses the prompt. The event is not for sub-agents, whose prompts a model writes.
 func (h *settingsHooks) prompt(ctx context.Context, e agent.Entering) ([]string, error) {
 	if e.Session.Parent != "" {
 		return nil, nil
@@ -393,9 +395,9 @@ func (h *settingsHooks) prompt(ctx context.Context, e agent.Entering) ([]string,
 	return out.Context, nil
 }
 
-// stop implements agent.Extensions.Stop with Stop, or SubagentStop. A hook that blocks the end makes the turn continue with its
-// reason. A hook that answers "continue": false ends the turn, whatever other hooks want. The loop limits how often a turn
-// continues (maxKeptGoing); again becomes stop_hook_active, with which a script can avoid blocking for ever.
+// stop implements agent.Extensions.Stop with Stop, or SubagentStop for a sub-agent. A hook that blocks the end makes the turn continue with
+// the hook's reason. A hook that answers "continue": false ends the turn, whatever other hooks want. The loop limits how often a turn
+// continues (maxKeptGoing); again becomes stop_hook_active, by which a script can avoid blocking for ever.
 func (h *settingsHooks) stop(ctx context.Context, s agent.SessionInfo, last string, again bool) string {
 	event := hooks.Stop
 	if s.Parent != "" {
@@ -409,9 +411,9 @@ func (h *settingsHooks) stop(ctx context.Context, s agent.SessionInfo, last stri
 	return "A hook of the user's settings says that the work is not finished: " + out.Reason
 }
 
-// hooked are the extensions of a directory with the hooks of its settings; base are the extensions of plugins. The result is kept
-// until base changes, because it is requested often. settingsHooks is kept longer: it has the running calls, and what the person
-// was told.
+// hooked returns the extensions of a directory with the hooks of its settings added; base are the extensions of plugins. The result is
+// cached until base changes, because it is requested often. settingsHooks is kept longer, because it has the running calls and what the
+// person was told.
 func (c *Plugins) hooked(cwd string, conf *config.Config, base *agent.Extensions) *agent.Extensions {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -426,7 +428,7 @@ func (c *Plugins) hooked(cwd string, conf *config.Config, base *agent.Extensions
 	return was.ext
 }
 
-// hookedExtensions are extensions and the base they were made from.
+// hookedExtensions are extensions with hooks, and the base from which they were made.
 type hookedExtensions struct {
 	hooks     *settingsHooks
 	base, ext *agent.Extensions

@@ -12,13 +12,12 @@ import (
 	"github.com/pillion-dev/pillion/lspbridge"
 )
 
-// Servers is the folder of the language servers that Pillion has installed itself.
+// Servers returns the folder of the language servers that Pillion has installed itself.
 func (p *Workplace) Servers() string { return filepath.Join(p.State, "servers") }
 
-// InstallServer installs a language server into the cache after the person has agreed. in is nil when there is no
-// terminal to ask on: then only yes, given beforehand, installs. It fails when the person declines or the package
-// manager fails. The package and the command are printed before the question: a program from the internet will run as
-// this user.
+// InstallServer installs a language server into the cache after the person has agreed. in is nil when there is no terminal; then it
+// installs only with yes, which was given beforehand. It fails when the person declines or the package manager fails. It prints the package
+// and the command before the question, because a program from the internet will run as this user.
 func InstallServer(ctx context.Context, id, cache string, yes bool, in io.Reader, out io.Writer) error {
 	plan, err := lspbridge.PlanInstall(id, cache)
 	if err != nil {
@@ -44,17 +43,17 @@ func InstallServer(ctx context.Context, id, cache string, yes bool, in io.Reader
 	return nil
 }
 
-// ErrNoTerminal says that nobody can be asked.
+// ErrNoTerminal means that there is no terminal to ask a question on.
 var ErrNoTerminal = errors.New("standard input is not a terminal")
 
-// Confirm asks a question that y or yes answers with yes, and everything else with no. in is nil where there is no terminal.
+// Confirm asks a yes/no question; y or yes means yes, everything else no. in is nil when there is no terminal.
 func Confirm(in io.Reader, out io.Writer, question string) (bool, error) {
 	if in == nil {
 		return false, ErrNoTerminal
 	}
 	fmt.Fprint(out, question+" [y/N] ")
 	answer, err := bufio.NewReader(in).ReadString('\n')
-	if err != nil && answer == "" { // the end of the input: the cursor is still behind the question
+	if err != nil && answer == "" { // end of input: end the line of the question
 		fmt.Fprintln(out)
 	}
 	a := strings.ToLower(strings.TrimSpace(answer))

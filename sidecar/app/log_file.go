@@ -6,12 +6,11 @@ import (
 	"sync"
 )
 
-// maxLog is how long a log may get, in bytes; with the one before it there are about twice as many on the disk.
+// maxLog is the size in bytes at which a log is rotated; with the previous one, logs take about twice as much.
 const maxLog = 8 << 20
 
-// logFile is a log that is opened by the first write, so that a start that logs nothing touches no file. Beyond max
-// bytes it is renamed to .1, replacing the one before, and begun again. err is kept: a log that could not be opened once
-// is not tried again at every line.
+// logFile is a log that the first write opens, so that a start that logs nothing touches no file. A log larger than max bytes is renamed to
+// .1, replacing the previous one, and a fresh one is begun. err is kept, so that a log that cannot be opened is not retried at every line.
 type logFile struct {
 	path string
 	max  int64
@@ -22,7 +21,7 @@ type logFile struct {
 	err  error    // guarded by mu
 }
 
-// Write implements io.Writer. It reports success when the log cannot be opened: a full disk must not stop the agent.
+// Write implements io.Writer. It reports success even if the log cannot be opened: a full disk must not stop the agent.
 func (l *logFile) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -41,8 +40,8 @@ func (l *logFile) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// open opens the file, after renaming one that is too long. Several processes write to the same file (O_APPEND); the
-// others continue in the renamed one until their own count exceeds max. mu is held.
+// open opens the file, after renaming one that is too large. Several processes write to one file (O_APPEND); the others continue in the
+// renamed file until their own count exceeds max. The caller holds mu.
 func (l *logFile) open() {
 	if l.err = os.MkdirAll(filepath.Dir(l.path), 0o700); l.err != nil {
 		return

@@ -11,8 +11,8 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/config"
 )
 
-// serverProblems are mistakes in lsp.<id> that the schema cannot see: an id of no known server, which is usually a
-// misspelling, and a server of one's own without files or command. Each would silently do nothing.
+// serverProblems returns mistakes in lsp.<id> that the schema cannot detect: an id that is no known server, usually a misspelling, and an
+// added server without extensions or command. Without a report, each would silently have no effect.
 func serverProblems(c *config.Config) []config.Problem {
 	known := map[string]bool{}
 	for _, s := range lspbridge.Servers() {
@@ -24,7 +24,7 @@ func serverProblems(c *config.Config) []config.Problem {
 		text := ""
 		switch {
 		case known[id]:
-		// Without a command it can only be meant for a server that Pillion knows.
+		// Without a command, the id must be meant to be a known server.
 		case s.Disabled || len(s.Command) == 0:
 			text = lspbridge.Unknown(id) + "; one of your own has command and extensions"
 		case len(s.Extensions) == 0:
@@ -37,8 +37,8 @@ func serverProblems(c *config.Config) []config.Problem {
 	return out
 }
 
-// problemAt is a mistake in a part of the configuration, at the first value that is set below path. Origins are
-// "file:line:column"; one without numbers is shown as the file, at its first line.
+// problemAt returns a mistake in a part of the configuration, at the place of the first value below path. Origins are "file:line:column";
+// one without numbers is shown at the file's first line.
 func problemAt(c *config.Config, path, text string) config.Problem {
 	p := config.Problem{Message: text, Line: 1, Column: 1}
 	first := ""
@@ -56,8 +56,8 @@ func problemAt(c *config.Config, path, text string) config.Problem {
 	return p
 }
 
-// cutLast removes the number after the last colon. Paths of Windows contain colons too, so the number is looked for
-// from the end. ok is false where no number follows; rest is then to be ignored.
+// cutLast cuts off the number after the last colon. It searches from the end, because paths of Windows contain colons too. ok is false when
+// no number follows; ignore rest then.
 func cutLast(s string) (rest string, n int, ok bool) {
 	i := strings.LastIndexByte(s, ':')
 	if i < 0 {

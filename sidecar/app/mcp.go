@@ -22,34 +22,33 @@ import (
 	"github.com/pillion-dev/pillion/tools/paths"
 )
 
-// MCPServers are the MCP servers of each directory: the configured ones and those that the editor passed in. The
-// sessions of a directory share them. A changed configuration replaces them.
+// MCPServers manages the MCP servers of each directory: the configured ones and those that the editor passed. The sessions of a directory
+// share them. When the configuration changes, they are replaced.
 type MCPServers struct {
 	app     *App
-	Changed func(cwd string) // called after the offer of a directory's servers may have changed; nil: not
+	Changed func(cwd string) // called when the tools, prompts or resources of a directory's servers may have changed; may be nil
 
 	mu       sync.Mutex
 	sets     map[string]mcpSet       // guarded by mu; by directory
 	passed   map[string][]mcp.Server // guarded by mu; by directory
-	replaced []*mcp.Set              // guarded by mu: no longer configured, but calls may be under way
+	replaced []*mcp.Set              // guarded by mu; sets that are no longer configured but may still run calls
 }
 
-// mcpSet is a set and what it was made from. config is compared by identity, which is quick; key, the servers as JSON,
-// decides when another setting of the same file has changed. Restarting servers for every saved setting would lose
-// their state.
+// mcpSet is a set and what it was made from. config is compared by identity, which is fast; if it differs, key, the servers as JSON, tells
+// whether the servers or only another setting has changed. Restarting servers for every saved setting would lose their state.
 type mcpSet struct {
 	set    *mcp.Set
 	config *config.Config
 	key    string
 }
 
-// newMCPServers makes the registry; a server starts when a session needs it.
+// newMCPServers returns an empty registry; a server starts when a session needs it.
 func newMCPServers(a *App) *MCPServers {
 	return &MCPServers{app: a, sets: map[string]mcpSet{}, passed: map[string][]mcp.Server{}}
 }
 
-// of returns a directory's servers as they are configured now; nil when there are none. Servers of the editor win
-// over configured ones of the same name. It starts none.
+// of returns a directory's servers as they are configured at present; nil when there are none. Servers of the editor win over configured
+// ones of the same name. It starts no server.
 func (m *MCPServers) of(cwd string) *mcp.Set {
 	if m.app.O.NoMCP {
 		return nil
@@ -64,7 +63,7 @@ func (m *MCPServers) of(cwd string) *mcp.Set {
 	}
 	servers := ConfiguredMCP(c)
 	for _, s := range m.passed[cwd] {
-		// Of two servers of one name only one can have the tools of that name.
+		// Two servers of one name would offer tools of the same names.
 		servers = slices.DeleteFunc(servers, func(x mcp.Server) bool { return x.Name == s.Name })
 		servers = append(servers, s)
 	}
@@ -85,8 +84,8 @@ func (m *MCPServers) of(cwd string) *mcp.Set {
 	return set
 }
 
-// closeReplaced closes the replaced sets that no call uses any more, in the background, as a server may take seconds to
-// end. mu is held.
+// closeReplaced closes the replaced sets that no call uses any more, in the background, because a server may take seconds to end. The
+// caller holds mu.
 func (m *MCPServers) closeReplaced() {
 	m.replaced = slices.DeleteFunc(m.replaced, func(s *mcp.Set) bool {
 		if s.Busy() {
@@ -97,9 +96,9 @@ func (m *MCPServers) closeReplaced() {
 	})
 }
 
-// Pass sets the servers that an editor passes with session/new (ACP, mcpServers). They are trusted: they come from the
-// person's own editor settings. Its error names the servers of an unknown kind; the others are used. They replace those
-// that were passed before for the directory.
+// Pass sets the servers that an editor passes with session/new (ACP, mcpServers). They are trusted, because they come from the person's own
+// editor settings. They replace the servers that were passed for the directory before. The error names servers of an unknown kind; the
+// others are used.
 func (m *MCPServers) Pass(cwd string, servers []protocol.MCPServer) error {
 	var list []mcp.Server
 	var bad []error
@@ -122,14 +121,14 @@ func (m *MCPServers) Pass(cwd string, servers []protocol.MCPServer) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.passed[cwd] = list
-	if have, ok := m.sets[cwd]; ok { // compare with the new list at the next use
+	if have, ok := m.sets[cwd]; ok { // makes the next of compare the new list
 		have.config = nil
 		m.sets[cwd] = have
 	}
 	return errors.Join(bad...)
 }
 
-// headerMap turns ACP's list of headers into a map; of a repeated name the last one counts.
+// headerMap converts ACP's list of headers to a map; the last of several headers of one name counts.
 func headerMap(list []protocol.HTTPHeader) map[string]string {
 	out := map[string]string{}
 	for _, h := range list {
@@ -138,7 +137,7 @@ func headerMap(list []protocol.HTTPHeader) map[string]string {
 	return out
 }
 
-// all are the sets that may run, replaced ones included. Callers use them without mu, as a server may answer slowly.
+// all returns the sets that may be running, including replaced ones. Callers use them without mu, because a server may answer slowly.
 func (m *MCPServers) all() []*mcp.Set {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -149,15 +148,15 @@ func (m *MCPServers) all() []*mcp.Set {
 	return out
 }
 
-// sessionEnded drops what the servers keep for a session.
+// sessionEnded drops what the sets keep for a session.
 func (m *MCPServers) sessionEnded(session string) {
-	// A replaced set may keep something for the session, too.
+	// Replaced sets may also keep something for the session.
 	for _, s := range m.all() {
 		s.Ended(session)
 	}
 }
 
-// close ends all servers at the same time, within ctx: one that hangs must not use up the time of the others.
+// close ends all servers concurrently, within ctx, so that one that hangs does not use up the time of the others.
 func (m *MCPServers) close(ctx context.Context) {
 	var wait sync.WaitGroup
 	for _, s := range m.all() {
@@ -166,8 +165,8 @@ func (m *MCPServers) close(ctx context.Context) {
 	wait.Wait()
 }
 
-// ConfiguredMCP are the enabled servers of a configuration, sorted by name, so that two loads of one file compare
-// equal. An entry with neither command nor address cannot be started and is left out.
+// ConfiguredMCP returns the enabled servers of a configuration, sorted by name, so that two loads of one file compare equal. An entry with
+// neither command nor address cannot be started and is left out.
 func ConfiguredMCP(c *config.Config) []mcp.Server {
 	var out []mcp.Server
 	for _, name := range slices.Sorted(maps.Keys(c.MCP)) {
@@ -176,9 +175,9 @@ func ConfiguredMCP(c *config.Config) []mcp.Server {
 			continue
 		}
 		made := mcp.Server{Name: name, Dir: s.Cwd, Env: s.Environment, Headers: s.Headers, SSE: s.SSE, NoOAuth: s.OAuth.False, Timeout: time.Duration(s.Timeout) * time.Millisecond}
-		// For the gate that a start or a connection must pass.
+		// guard checks this reason at each start and connection.
 		made.Reason = c.Reason("mcp." + name)
-		// The type decides where both are given; without one, the command does.
+		// With both a command and an address the type decides; without a type, the command wins.
 		if s.Type == "remote" || len(s.Command) == 0 {
 			made.URL = s.URL
 		} else {
@@ -192,12 +191,12 @@ func ConfiguredMCP(c *config.Config) []mcp.Server {
 	return out
 }
 
-// NewSet makes the servers of a directory; they start when they are used. Notices go to the directory's sessions.
+// NewSet makes the servers of a directory, which start at their first use. Notices go to the directory's sessions.
 func (m *MCPServers) NewSet(cwd string, c *config.Config, servers []mcp.Server) *mcp.Set {
 	return mcp.New(m.options(cwd, c, servers))
 }
 
-// options are those of NewSet; a draft has its own servers, which differ in how they are started.
+// options returns the options of NewSet. A draft has servers of its own, which differ only in how they are started.
 func (m *MCPServers) options(cwd string, c *config.Config, servers []mcp.Server) mcp.Options {
 	return mcp.Options{
 		Servers: servers, Root: paths.Worktree(cwd), StateDir: m.app.Place.State, Budget: c.MCPBudget, Version: m.app.Place.version, Log: m.app.O.Log,
@@ -205,13 +204,13 @@ func (m *MCPServers) options(cwd string, c *config.Config, servers []mcp.Server)
 		Notice: func(level, text string) { m.app.noticeIn(cwd, level, text) },
 		Changed: func() {
 			if m.Changed != nil {
-				go m.Changed(cwd) // in the background: an editor that reads slowly must not hold up a server
+				go m.Changed(cwd) // in the background, so that an editor that reads slowly does not hold up a server
 			}
 		},
 	}
 }
 
-// tools are those that a session's servers offer now.
+// tools returns the tools that a session's servers offer at present.
 func (m *MCPServers) tools(ctx context.Context, s agent.SessionInfo) []tools.Tool {
 	if set := m.of(s.Cwd); set != nil {
 		return set.Tools(ctx, s.ID)
@@ -219,8 +218,8 @@ func (m *MCPServers) tools(ctx context.Context, s agent.SessionInfo) []tools.Too
 	return nil
 }
 
-// find finds a tool that exists but is not offered, because the tools of all servers together would take too much of
-// the context (mcp_budget). A model learns its name by tool_search.
+// find returns a tool that is not offered because the tools of all servers together would use too much of the context (mcp_budget). A model
+// learns its name from tool_search.
 func (m *MCPServers) find(s agent.SessionInfo, name string) (tools.Tool, bool) {
 	set := m.of(s.Cwd)
 	if set == nil {
@@ -229,15 +228,14 @@ func (m *MCPServers) find(s agent.SessionInfo, name string) (tools.Tool, bool) {
 	return set.Find(s.ID, name)
 }
 
-// Await waits for the server whose tool has this name, while it starts. A script that calls one tool should not have
-// to retry.
+// Await waits while the server starts that may have a tool of this name, so that a script that calls one tool need not retry.
 func (m *MCPServers) Await(ctx context.Context, cwd, tool string) {
 	if set := m.of(cwd); set != nil {
 		set.Await(ctx, tool)
 	}
 }
 
-// Statuses are a directory's servers, in the order of the configuration.
+// Statuses returns the state of a directory's servers, sorted by name.
 func (m *MCPServers) Statuses(cwd string) []mcp.Status {
 	if set := m.of(cwd); set != nil {
 		return set.Statuses()
@@ -245,7 +243,7 @@ func (m *MCPServers) Statuses(cwd string) []mcp.Status {
 	return nil
 }
 
-// notes are the servers' instructions for the system prompt.
+// notes returns the servers' instructions for the system prompt.
 func (m *MCPServers) notes(cwd string) []string {
 	set := m.of(cwd)
 	if set == nil {
@@ -257,12 +255,11 @@ func (m *MCPServers) notes(cwd string) []string {
 	return nil
 }
 
-// sampleMax limits the answer to a server's sampling request, in tokens: the person pays for it, and the server chooses
-// the figure.
+// sampleMax limits the answer to a server's sampling request, in tokens: the server chooses the number, and the person pays.
 const sampleMax = 8192
 
-// sample answers a sampling request of a server (MCP sampling/createMessage) with the session's model. Package mcp
-// has asked the person before.
+// sample answers a server's sampling request (MCP, sampling/createMessage) with the session's model. Package mcp has already asked the
+// person.
 func (m *MCPServers) sample(ctx context.Context, session string, r mcp.Sample) (mcp.Sampled, error) {
 	s, ok := m.app.Runtime.Session(session)
 	if !ok {
@@ -273,7 +270,7 @@ func (m *MCPServers) sample(ctx context.Context, session string, r mcp.Sample) (
 	if err != nil {
 		return mcp.Sampled{}, err
 	}
-	// The suffix keeps what providers cache under a session's id apart from this other conversation.
+	// The suffix separates this conversation from what providers cache for the session's id.
 	req := &provider.Request{Model: model, MaxOutput: int(min(max(r.MaxTokens, 1), sampleMax)), SessionID: session + "-mcp"}
 	if r.System != "" {
 		req.System = []string{r.System}
@@ -304,8 +301,7 @@ func (m *MCPServers) sample(ctx context.Context, session string, r mcp.Sample) (
 	return out, err
 }
 
-// resources are what a directory's servers list, as far as they run. It starts them, so that a later search finds
-// more.
+// resources returns the resources that a directory's connected servers list. It also starts the servers, so that a later search finds more.
 func (m *MCPServers) resources(ctx context.Context, cwd string) []mcp.Resource {
 	set := m.of(cwd)
 	if set == nil {
@@ -315,10 +311,10 @@ func (m *MCPServers) resources(ctx context.Context, cwd string) []mcp.Resource {
 	return set.Known(ctx)
 }
 
-// keyOf tells sets of servers apart: those of one key need not be started again when the configuration was read again.
+// keyOf returns a key that is equal for equal servers: servers with the same key are not restarted when the configuration is read again.
 func keyOf(servers []mcp.Server) string {
 	raw, err := json.Marshal(servers)
-	if err != nil { // a field that JSON cannot hold: a key of nothing would keep old servers for ever
+	if err != nil { // a field that JSON cannot express: a constant key would keep the old servers for ever
 		return rand.Text()
 	}
 	return string(raw)

@@ -14,22 +14,21 @@ import (
 	"github.com/pillion-dev/pillion/tools/mcp"
 )
 
-// A resource of an MCP server is mentioned as @server:uri, or by a resource_link with its uri. It is read when the
-// prompt's turn begins, with the tool that the model has for it: asked, shown and capped like every other call.
+// A resource of an MCP server is mentioned as @server:uri, or by an ACP resource_link with its URI. When the prompt's turn begins, the
+// resource is read with the same tool that the model has for it: with approval, shown, and limited in size like every other call.
 
-// resourceWait is how long a prompt's link waits for servers that start, to find out whether one of them has it. It
-// bounds the whole search, so a server that hangs delays one turn by five seconds at most.
+// resourceWait is how long a prompt with a link waits for starting servers, to find out whether one of them has the resource. It limits the
+// whole search, so a server that hangs delays a turn by at most five seconds.
 const resourceWait = 5 * time.Second
 
-// mentionWords finds @word at the start of a text, after white space or after an opening bracket, so that addresses
-// of e-mail do not match.
+// mentionWords finds @word at the start of a text, after white space or after an opening bracket, so that e-mail addresses do not match.
 var mentionWords = regexp.MustCompile(`(?:^|[\s(])@(\S+)`)
 
 // resource is a resource that a prompt mentions.
 type resource struct{ server, uri string }
 
-// mentionedResources are the resources that a prompt mentions, in order, each once, at most slash.MaxMentions. It
-// starts the servers and waits for them only if a mention could be of one of them.
+// mentionedResources returns the resources that a prompt mentions, in order, each once, at most slash.MaxMentions. It starts the servers
+// and waits for them only if a mention may be of one of them.
 func mentionedResources(ctx context.Context, set *mcp.Set, parts []provider.Part) (out []resource) {
 	ctx, cancel := context.WithTimeout(ctx, resourceWait)
 	defer cancel()
@@ -50,7 +49,7 @@ func mentionedResources(ctx context.Context, set *mcp.Set, parts []provider.Part
 		}
 		for _, m := range mentionWords.FindAllStringSubmatch(p.Text, -1) {
 			for _, name := range set.Names() {
-				// A URI has a scheme, so a colon must follow: "@ann:hello" is not a resource of a server called ann.
+				// A URI has a scheme, so another colon must follow: "@ann:hello" is not a resource of a server called ann.
 				if uri, ok := strings.CutPrefix(m[1], mention.ServerName(name)+":"); ok && strings.Contains(uri, ":") {
 					up()
 					add(resource{name, wholeURI(set.Known(ctx), name, uri)})
@@ -72,8 +71,8 @@ func mentionedResources(ctx context.Context, set *mcp.Set, parts []provider.Part
 	return out
 }
 
-// wholeURI removes punctuation at the end of a word that belongs to the sentence and not to the URI. Nothing is
-// removed that would leave a URI which the server does not list.
+// wholeURI removes punctuation at the end of a word that belongs to the sentence instead of the URI. It stops as soon as the rest is a URI
+// that the server lists.
 func wholeURI(known []mcp.Resource, server, word string) string {
 	for uri := word; ; uri = uri[:len(uri)-1] {
 		if slices.ContainsFunc(known, func(r mcp.Resource) bool { return r.Server == server && r.URI == uri }) {

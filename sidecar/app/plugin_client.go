@@ -15,8 +15,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/paths"
 )
 
-// clientMethods are the methods that plugins may call on their client; the names and shapes are those of OpenCode's
-// SDK. All of them only read: a change must go through a hook or a tool, where the person sees it.
+// clientMethods are the methods that plugins may call on their client; names and shapes are those of OpenCode's SDK. All of them only read:
+// a change must go through a hook or a tool, where the person sees it.
 var clientMethods = map[string]func(p pluginClient, ctx context.Context, args custom.Args) (any, error){
 	// Sub-agents' sessions are left out; session.children has them.
 	"session.list": func(p pluginClient, ctx context.Context, _ custom.Args) (any, error) {
@@ -47,11 +47,11 @@ var clientMethods = map[string]func(p pluginClient, ctx context.Context, args cu
 		if _, err := p.session(ctx, args.ID); err != nil {
 			return nil, err
 		}
-		// Not nil: a plugin gets [] for a session without a plan.
+		// Not nil, so that a plugin gets [] for a session without a plan.
 		todos := []any{}
 		err := p.app.Runtime.StoredOf(ctx, args.ID, 0, []agent.EventType{agent.EventPlan}, func(e agent.Event) error {
 			d, _ := agent.Value[agent.PlanData](e)
-			// Each plan event replaces the one before, so the last one stands.
+			// Each plan event replaces the one before, so the last one counts.
 			todos = todos[:0]
 			for _, x := range d.Todos {
 				todos = append(todos, x)
@@ -80,21 +80,20 @@ var clientMethods = map[string]func(p pluginClient, ctx context.Context, args cu
 	"path.get": func(p pluginClient, _ context.Context, _ custom.Args) (any, error) {
 		return map[string]string{"state": p.app.Place.State, "config": p.app.Place.User, "worktree": paths.Worktree(p.cwd), "directory": p.cwd}, nil
 	},
-	// Pillion has no table of projects, so the worktree is the id and there is no time of creation.
+	// Pillion has no table of projects: the worktree is the id, and there is no creation time.
 	"project.current": func(p pluginClient, _ context.Context, _ custom.Args) (any, error) {
 		return map[string]any{"id": paths.Worktree(p.cwd), "worktree": paths.Worktree(p.cwd), "time": map[string]int{"created": 0}}, nil
 	},
 }
 
-// pluginClient answers the client of a directory's plugins. It can read a session of any directory by
-// its id; session.list gives those of its own directory.
+// pluginClient answers calls of a directory's plugins. It can read a session of any directory by its id; session.list returns those of its
+// own directory.
 type pluginClient struct {
 	app *App
 	cwd string
 }
 
-// call answers one call. An unknown method fails with custom.ErrNoMethod and the list of known ones, which the plugin's
-// author reads.
+// call answers one call. An unknown method fails with custom.ErrNoMethod and a list of the known ones, for the plugin's author.
 func (p pluginClient) call(ctx context.Context, method string, args custom.Args) (any, error) {
 	f, ok := clientMethods[method]
 	if !ok {
@@ -104,7 +103,7 @@ func (p pluginClient) call(ctx context.Context, method string, args custom.Args)
 	return f(p, ctx, args)
 }
 
-// session finds a session by id, open or stored; else custom.ErrNotFound. An open one is asked first, as that needs no
+// session returns an open or stored session by its id; else custom.ErrNotFound. Open sessions are searched first, because that needs no
 // query.
 func (p pluginClient) session(ctx context.Context, id string) (agent.SessionInfo, error) {
 	if s, ok := p.app.Runtime.Session(id); ok {
@@ -122,8 +121,8 @@ func (p pluginClient) session(ctx context.Context, id string) (agent.SessionInfo
 	return agent.SessionInfo{}, fmt.Errorf("session %q: %w", id, custom.ErrNotFound)
 }
 
-// messages are a session's messages in OpenCode's shape. The session is looked up first, so that an unknown id is an
-// error and not an empty list.
+// messages returns a session's messages in OpenCode's shape. It looks up the session first, so that an unknown id is an error instead of an
+// empty list.
 func (p pluginClient) messages(ctx context.Context, id string) ([]agent.PluginMessage, error) {
 	if _, err := p.session(ctx, id); err != nil {
 		return nil, err
@@ -131,8 +130,8 @@ func (p pluginClient) messages(ctx context.Context, id string) ([]agent.PluginMe
 	return p.app.Runtime.PluginMessages(ctx, id)
 }
 
-// sessions lists the sessions of a directory ("": of all) that keep accepts. It is never nil, or plugins would get null for an
-// empty list.
+// sessions lists the sessions of a directory ("" means all) that keep accepts. The result is never nil, so that plugins get [] instead of
+// null.
 func (p pluginClient) sessions(ctx context.Context, cwd string, keep func(agent.SessionInfo) bool) (any, error) {
 	all, err := p.app.Runtime.List(ctx, cwd)
 	out := []any{}
@@ -144,22 +143,22 @@ func (p pluginClient) sessions(ctx context.Context, cwd string, keep func(agent.
 	return out, err
 }
 
-// shown is a session in OpenCode's shape; times are milliseconds since 1970.
+// shown returns a session in OpenCode's shape; times are milliseconds since 1970.
 func (p pluginClient) shown(s agent.SessionInfo) map[string]any {
 	return map[string]any{"id": s.ID, "projectID": paths.Worktree(s.Cwd), "directory": s.Cwd, "parentID": s.Parent, "title": s.Title, "version": p.app.Place.version,
 		"time": map[string]int64{"created": s.Created.UnixMilli(), "updated": s.Updated.UnixMilli()}}
 }
 
-// chatMessage lets plugins change a prompt (hook chat.message). Parts that they return unchanged are taken from the
-// prompt itself, so the bytes of files never pass through them. New files are accepted as data: URLs only.
+// chatMessage lets plugins change a prompt (hook chat.message). Parts that they return unchanged are taken from the prompt itself, so the
+// bytes of files never go through plugins. New files are accepted only as data: URLs.
 func (h *customHost) chatMessage(ctx context.Context, e agent.Entering) []provider.Part {
 	if !h.Has(ctx, "chat.message") {
 		return e.Parts
 	}
-	// A model is named VENDOR/MODEL; the model's own name may have slashes too, so the first one counts.
+	// A model is VENDOR/MODEL. Cut at the first slash, because the model's own name may contain others.
 	vendor, model, _ := strings.Cut(e.Session.Model, "/")
 	m := custom.Message{ID: e.MessageID, SessionID: e.Session.ID, Agent: e.Session.Agent, Provider: vendor, Model: model}
-	// Parts are told apart by these ids; a plugin that changes an id adds a part and drops the old one.
+	// These ids identify the parts; a plugin that changes an id adds a part and drops the old one.
 	known := map[string]provider.Part{}
 	for i, p := range e.Parts {
 		made := custom.MessagePart{ID: fmt.Sprintf("prt_%s_%d", e.MessageID, i), SessionID: e.Session.ID, MessageID: e.MessageID, Type: "text", Text: p.Text, Synthetic: p.Synthetic}
@@ -184,7 +183,7 @@ func (h *customHost) chatMessage(ctx context.Context, e agent.Entering) []provid
 		case p.Type == "text" && p.Text != "" && !p.Ignored:
 			out = append(out, provider.Part{Type: provider.PartText, Text: p.Text, Synthetic: p.Synthetic})
 		case p.Type == "file":
-			// Another URL would be a file or an address that nobody has approved.
+			// Any other URL would be a file or an address that nobody has approved.
 			_, data, _ := strings.Cut(p.URL, ";base64,")
 			if raw, err := base64.StdEncoding.DecodeString(data); err == nil && len(raw) > 0 && strings.HasPrefix(p.URL, "data:") {
 				out = append(out, provider.Part{Type: provider.PartFile, Files: []provider.File{{Mime: p.Mime, Name: p.Filename, Data: raw}}})

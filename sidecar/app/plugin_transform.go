@@ -14,10 +14,10 @@ import (
 	"github.com/pillion-dev/pillion/tools/paths"
 )
 
-// transform lets plugins change the conversation of a request (hook experimental.chat.messages.transform). A tool call and its result are
-// one part in OpenCode's shape; here the results follow in a message of their own, so a part that a plugin removes takes both away and
-// no call is left without its result. Messages that come back unchanged are the same values as before: adapters keep what they
-// have encoded, and prompt caches hold.
+// transform lets plugins change the conversation of a request (hook experimental.chat.messages.transform). In OpenCode's shape a tool call
+// and its result are one part, while here results follow in a message of their own. So removing that part removes both, and no call is left
+// without its result. Messages that come back unchanged are the same values as before, so that adapters reuse their encoding and prompt
+// caches stay valid.
 func (h *customHost) transform(ctx context.Context, s agent.SessionInfo, messages []provider.Message) []provider.Message {
 	if !h.Has(ctx, "experimental.chat.messages.transform") {
 		return messages
@@ -30,7 +30,7 @@ func (h *customHost) transform(ctx context.Context, s agent.SessionInfo, message
 	return t.rebuild(changed)
 }
 
-// transformed is a conversation in both shapes. turns[i] are the messages that shown[i] stands for: one of the user, or one of the model
+// transformed is a conversation in both shapes. turns[i] are the messages that shown[i] represents: one of the user, or one of the model
 // with the results of its calls.
 type transformed struct {
 	shown   []custom.TransformedMessage
@@ -40,10 +40,10 @@ type transformed struct {
 	session string
 }
 
-// newTransformed makes OpenCode's shape of a conversation. Files are shown without their bytes, as in chat.message.
+// newTransformed converts a conversation to OpenCode's shape. Files are shown without their bytes, as in chat.message.
 func newTransformed(s agent.SessionInfo, messages []provider.Message) *transformed {
 	t := &transformed{byID: map[string]int{}, session: s.ID}
-	asked := "" // the id of the user's message that is answered
+	asked := "" // id of the user's message that the next answer belongs to
 	results := map[string]provider.Part{}
 	for _, m := range messages {
 		if m.Role == provider.RoleTool {
@@ -104,8 +104,8 @@ func newTransformed(s agent.SessionInfo, messages []provider.Message) *transform
 	return t
 }
 
-// shownInfo is what plugins read of a message besides its parts. What each answer has used is known of the session as a whole only, so
-// these figures are 0; the times keep the order of the messages.
+// shownInfo returns what plugins read of a message besides its parts. Usage is known only for the whole session, so its figures are 0; the
+// times only express the order of the messages.
 func shownInfo(s agent.SessionInfo, m provider.Message, id, asked string, place int) map[string]any {
 	vendor, model, _ := strings.Cut(cmp.Or(m.Model, s.Model), "/")
 	at := s.Created.UnixMilli() + int64(place)
@@ -121,7 +121,7 @@ func shownInfo(s agent.SessionInfo, m provider.Message, id, asked string, place 
 	return info
 }
 
-// asJSON is a value as JSON decodes it: what comes back from a plugin is compared in this form.
+// asJSON returns a value as JSON decodes it, the form in which it is compared with what comes back from a plugin.
 func asJSON(v any) (out any) {
 	text, err := json.Marshal(v)
 	if err == nil {
@@ -130,8 +130,8 @@ func asJSON(v any) (out any) {
 	return out
 }
 
-// rebuild makes a conversation of what plugins have left. Parts are known by their ids; texts that a plugin has added become texts, and
-// whatever else it has added is left out, since no provider could be told of it.
+// rebuild makes a conversation from what plugins returned. Parts are identified by their ids. Texts that a plugin has added become text
+// parts; anything else that it has added is left out, because no provider could be sent it.
 func (t *transformed) rebuild(changed []custom.TransformedMessage) (out []provider.Message) {
 	for n, m := range changed {
 		id, _ := m.Info["id"].(string)
@@ -174,7 +174,7 @@ func (t *transformed) rebuild(changed []custom.TransformedMessage) (out []provid
 				if p.Text = text; text != "" { // providers refuse an empty text
 					made.Parts = append(made.Parts, p)
 				}
-			// The signature of a thought is about its text, so a thought is kept as it is or removed.
+			// A signature covers the text of its thinking, so thinking is either unchanged or removed.
 			default:
 				made.Parts = append(made.Parts, p)
 			}
@@ -192,7 +192,7 @@ func (t *transformed) rebuild(changed []custom.TransformedMessage) (out []provid
 	return out
 }
 
-// part is the part that one of a plugin's was made from; the id names its place in the message.
+// part returns the original of a plugin's part; the id names its index in the message.
 func (t *transformed) part(shown map[string]any, message string, was []provider.Part) (provider.Part, bool) {
 	id, _ := shown["id"].(string)
 	for i, p := range was {
@@ -203,7 +203,7 @@ func (t *transformed) part(shown map[string]any, message string, was []provider.
 	return provider.Part{}, false
 }
 
-// withOutput is a result with the text that a plugin has left of it.
+// withOutput returns a result with the text that plugins returned for it.
 func withOutput(r provider.Part, shown map[string]any) provider.Part {
 	state, _ := shown["state"].(map[string]any)
 	for _, key := range []string{"output", "error"} {

@@ -25,35 +25,34 @@ type Plugins struct {
 
 	mu    sync.Mutex
 	hosts map[string]*customHost // guarded by mu; by directory
-	none  map[string]time.Time   // guarded by mu; by directory, when it was last seen to have nothing
+	none  map[string]time.Time   // guarded by mu; by directory: when it was last found to have no tools and plugins
 
 	settings map[string]*hookedExtensions // guarded by mu; by directory
 }
 
-// absentFor is how long a directory without tools and plugins is not searched again: every step of a turn asks, and
-// looking means a stat for each possible folder.
+// absentFor is how long a directory without tools and plugins is not searched again: every step of a turn asks, and a search needs a stat
+// for each possible folder.
 const absentFor = 2 * time.Second
 
 // customHost is a host and what it was made from.
 type customHost struct {
 	*custom.Host
-	config *config.Config    // guarded by Plugins.mu; compared by identity, the quick way to see that nothing has changed
-	key    string            // what of it the host was made from, see Plugins.key
-	ext    *agent.Extensions // made once: hooked compares it by identity
+	config *config.Config    // guarded by Plugins.mu; compared by identity, the fastest test for a change
+	key    string            // the settings on which the host depends, see Plugins.key
+	ext    *agent.Extensions // made once, because hooked compares it by identity
 
 	mu        sync.Mutex
-	announced map[string]bool       // guarded by mu: replacements that the person was told of
-	defined   map[string]tools.Tool // guarded by mu: definitions as plugins changed them, by id and original
+	announced map[string]bool       // guarded by mu; replaced built-in tools of which the person was told
+	defined   map[string]tools.Tool // guarded by mu; definitions changed by plugins, by id and original text
 }
 
-// newPlugins starts no host.
+// newPlugins returns Plugins without hosts.
 func newPlugins(a *App) *Plugins {
 	return &Plugins{app: a, hosts: map[string]*customHost{}, none: map[string]time.Time{}, settings: map[string]*hookedExtensions{}}
 }
 
-// of returns a directory's host; nil where there are no custom tools and no plugins. A changed setting that the host
-// does not depend on keeps it running, because a restart loses the plugins' state. It starts no process: the host does
-// at its first use.
+// of returns a directory's host; nil when there are no custom tools and no plugins. A changed setting on which the host does not depend
+// keeps it running, because a restart loses the plugins' state. It starts no process: the host does so at its first use.
 func (c *Plugins) of(cwd string) *customHost {
 	conf := c.app.ConfigOf(cwd)
 	c.mu.Lock()
@@ -70,12 +69,12 @@ func (c *Plugins) of(cwd string) *customHost {
 		return nil
 	}
 	folders := c.dirs(cwd, conf)
-	// Plugins that are named in the settings may be packages, which no folder shows.
+	// Plugins in the settings may be packages, which are in none of the folders.
 	if h == nil && len(conf.Plugin) == 0 && !holdsAny(folders) {
 		c.none[cwd] = time.Now()
 		return nil
 	}
-	// In the background: the old host waits for its plugins.
+	// In the background, because the old host waits for its plugins.
 	if h != nil {
 		go h.Close()
 	}
@@ -85,10 +84,10 @@ func (c *Plugins) of(cwd string) *customHost {
 	return h
 }
 
-// options are those of a directory's host. A draft has a host of its own, which differs in how its programs are started.
+// options returns the options of a directory's host. A draft has a host of its own, which differs only in how its programs are started.
 func (c *Plugins) options(cwd string, conf *config.Config) custom.Options {
 	var listed []custom.Plugin
-	// Relative plugins are looked for from the worktree, wherever in it the session works.
+	// Relative paths of plugins start at the worktree's root, in whichever subfolder the session works.
 	for _, p := range conf.Plugin {
 		listed = append(listed, custom.Plugin{Spec: p.Name, Dir: paths.Worktree(cwd), Options: p.Options})
 	}
@@ -99,12 +98,13 @@ func (c *Plugins) options(cwd string, conf *config.Config) custom.Options {
 	}
 }
 
-// reasonOf says for a file of code where it comes from: the person's folders, the project, or a package that a setting names.
+// reasonOf returns a function that tells where a file of code comes from: the person's folders, the project, or a package that a setting
+// names.
 func (c *Plugins) reasonOf(cwd string, conf *config.Config, folders []string) func(string) guard.Reason {
 	root := paths.Worktree(cwd)
 	return func(path string) guard.Reason {
 		switch {
-		// First, since a home folder may be a worktree itself.
+		// First, because a home folder may itself be a worktree.
 		case slices.ContainsFunc(c.personal(), func(dir string) bool { return paths.Within(dir, path) }):
 			return guard.Reason{}
 		case paths.Within(root, path) || slices.ContainsFunc(folders, func(dir string) bool { return paths.Within(dir, path) }):
@@ -114,14 +114,14 @@ func (c *Plugins) reasonOf(cwd string, conf *config.Config, folders []string) fu
 	}
 }
 
-// key is the part of a configuration that a host depends on, as JSON. A setting that a host begins to use must be added
-// here, or a change of it has no effect until the next start.
+// key returns the settings on which a host depends, as JSON. A further setting that a host uses must be added here, or changing it has no
+// effect until the next start.
 func (c *Plugins) key(cwd string, conf *config.Config) string {
 	raw, _ := json.Marshal([]any{c.dirs(cwd, conf), conf.Plugin, conf.JSRuntime})
 	return string(raw)
 }
 
-// refresh makes a directory's host again if its settings have changed, and notices new folders at once.
+// refresh replaces a directory's host if its settings have changed, and notices added folders at once.
 func (c *Plugins) refresh(cwd string) {
 	c.mu.Lock()
 	delete(c.none, cwd)
@@ -129,8 +129,8 @@ func (c *Plugins) refresh(cwd string) {
 	c.of(cwd)
 }
 
-// dirs are the folders that may hold tools and plugins; the one nearest to the session is last and wins. A project's
-// own folders count only if it is trusted: their files are programs.
+// dirs returns the folders that may hold tools and plugins; the one nearest to the session is last and wins. A project's own folders count
+// only if it is trusted, because their files are programs.
 func (c *Plugins) dirs(cwd string, conf *config.Config) []string {
 	dirs := c.personal()
 	if !conf.Trusted() {
@@ -142,7 +142,7 @@ func (c *Plugins) dirs(cwd string, conf *config.Config) []string {
 	return dirs
 }
 
-// personal are the person's own folders of tools and plugins.
+// personal returns the person's own folders of tools and plugins.
 func (c *Plugins) personal() []string {
 	dirs := []string{c.app.Place.User}
 	if c.app.Place.Home != "" {
@@ -151,8 +151,8 @@ func (c *Plugins) personal() []string {
 	return dirs
 }
 
-// holdsAny reports whether one of the folders has a subfolder for tools or plugins; OpenCode's names are known in both
-// numbers. It avoids starting Node where there is nothing to load.
+// holdsAny reports whether one of the folders has a subfolder for tools or plugins; OpenCode's names are accepted in singular and plural.
+// It avoids starting Node where there is nothing to load.
 func holdsAny(dirs []string) bool {
 	for _, dir := range dirs {
 		for _, name := range []string{"tool", "tools", "plugin", "plugins"} {
@@ -164,12 +164,12 @@ func holdsAny(dirs []string) bool {
 	return false
 }
 
-// extensions is what a host adds to its directory's sessions. Hooks that no plugin has are skipped, as each costs a
-// round trip to Node.
+// extensions returns what a host adds to its directory's sessions. Hooks that no plugin has are skipped, because each costs a round trip to
+// Node.
 func (h *customHost) extensions(a *App, cwd string) *agent.Extensions {
 	return &agent.Extensions{
 		Over: func(ctx context.Context) []tools.Tool {
-			// A person who does not know of the replacement would take its results for the built-in tool's.
+			// Tell the person: else they would take the results for those of the built-in tool.
 			over := h.Tools(ctx)
 			for _, t := range over {
 				if builtin.Named(t.ID) && h.firstUse(t.ID) {
@@ -202,7 +202,7 @@ func (h *customHost) extensions(a *App, cwd string) *agent.Extensions {
 	}
 }
 
-// pluginOptions are the options of a request as plugins see them: those of the model and of the agent merged.
+// pluginOptions returns the options of a request as plugins see them: those of the model and of the agent, merged.
 func pluginOptions(r *provider.Request) map[string]any {
 	out := map[string]any{}
 	for k, v := range r.Model.Options.With(r.Options) {
@@ -214,8 +214,8 @@ func pluginOptions(r *provider.Request) map[string]any {
 	return out
 }
 
-// changedOptions are a request's options after plugins have changed them. null stands for an option of the model that
-// a plugin has removed.
+// changedOptions returns a request's options after plugins have changed them. null replaces an option of the model that a plugin has
+// removed.
 func changedOptions(r *provider.Request, after map[string]any) provider.Options {
 	out := provider.Options{}
 	for k, v := range after {
@@ -231,7 +231,7 @@ func changedOptions(r *provider.Request, after map[string]any) provider.Options 
 	return out
 }
 
-// firstUse reports whether the person has not been told yet that this tool replaces a built-in one.
+// firstUse reports whether the person has not yet been told that this tool replaces a built-in one, and records that they are told.
 func (h *customHost) firstUse(id string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -240,9 +240,9 @@ func (h *customHost) firstUse(id string) bool {
 	return first
 }
 
-// define is the tool as plugins describe it (hook tool.definition). The answer is kept, because it is asked for at
-// every step; the key holds the original's text, so a changed original is asked about again. The plugins are called without mu, so two
-// calls at once may both ask.
+// define returns the tool as plugins describe it (hook tool.definition). The result is cached, because every step needs it; the key
+// includes the original's text, so a changed original is shown to the plugins again. Plugins are called without mu, so two concurrent calls
+// may both ask.
 func (h *customHost) define(ctx context.Context, t tools.Tool) tools.Tool {
 	if !h.Has(ctx, "tool.definition") {
 		return t
@@ -261,8 +261,8 @@ func (h *customHost) define(ctx context.Context, t tools.Tool) tools.Tool {
 	return t
 }
 
-// Extensions implements agent.Plugins: what plugins and the hooks of the settings add in a directory; nil where there are neither. Two
-// calls give the same pointer as long as nothing has changed.
+// Extensions implements agent.Plugins: it returns what plugins and the hooks of the settings add in a directory; nil where there are
+// neither. Two calls return the same pointer as long as nothing has changed.
 func (c *Plugins) Extensions(cwd string) *agent.Extensions {
 	var ext *agent.Extensions
 	if h := c.of(cwd); h != nil {
@@ -275,7 +275,7 @@ func (c *Plugins) Extensions(cwd string) *agent.Extensions {
 	return c.hooked(cwd, conf, ext)
 }
 
-// close ends all hosts at the same time.
+// close ends all hosts concurrently.
 func (c *Plugins) close() {
 	c.mu.Lock()
 	hosts := c.hosts

@@ -20,20 +20,20 @@ import (
 	"github.com/pillion-dev/pillion/tools/textutil"
 )
 
-// project implements agent.ProjectContext: what a model is told about a directory. It keeps what was read a moment
-// before, since sub-agents begin by the dozen.
+// project implements agent.ProjectContext: what a model is told about a directory. It caches what was just read, because sub-agents start
+// by the dozen.
 type project struct {
 	app   *App
 	pages instructionPages // fetched instructions
 	trees recentTrees      // file trees, by directory
 
 	mu      sync.Mutex
-	finders map[string]*skill.Finder    // guarded by mu; by the places they look in
-	search  map[string]*search.Searcher // guarded by mu; by configured ripgrep and the folder whose file configures it
+	finders map[string]*skill.Finder    // guarded by mu; by the places that they search
+	search  map[string]*search.Searcher // guarded by mu; by the configured ripgrep and the folder of the file that configures it
 }
 
-// Instructions implements agent.ProjectContext: what people wrote for agents. The files of the project come first,
-// then the configured files and pages. have is passed on, so that a file which two settings name comes once.
+// Instructions implements agent.ProjectContext: it returns what people wrote for agents. The project's files come first, then the
+// configured files and pages; a file that two settings name comes once.
 func (p *project) Instructions(cwd string) []string {
 	c := p.app.ConfigOf(cwd)
 	var files, pages []string
@@ -55,14 +55,13 @@ func (p *project) Instructions(cwd string) []string {
 	})...)
 }
 
-// maxRuleBytes is how much the rules that always count may take of the system prompt together, in bytes; configured instructions
-// have a limit of their own of the same size. A rule that does not fit is left out whole; shorter ones after it
-// still count.
+// maxRuleBytes limits the rules that always count in the system prompt, in bytes; configured instructions have a limit of their own of the
+// same size. A rule that does not fit is left out whole; shorter ones after it are still included.
 const maxRuleBytes = 192 << 10
 
-// ruleBlocks are the rules of other agents' folders below root for the system prompt: the text of those that always count, and one block that
-// names those with a description only, for the model to read when it does such work. Rules for certain files are not here: the read tool
-// shows them with such a file.
+// ruleBlocks returns the rules in the folders of other agents below root, for the system prompt: the text of the rules that always count,
+// and one block that names those with only a description, for the model to read when it does such work. Rules for certain files are not
+// included: the read tool shows them with such a file.
 func ruleBlocks(root string) (blocks []string) {
 	size, more := 0, ""
 	for _, r := range rules.Find(root) {
@@ -80,11 +79,11 @@ func ruleBlocks(root string) (blocks []string) {
 	return blocks
 }
 
-// Notes implements agent.ProjectContext: the instructions of the MCP servers.
+// Notes implements agent.ProjectContext: it returns the instructions of the MCP servers.
 func (p *project) Notes(cwd string) []string { return p.app.MCP.notes(cwd) }
 
-// Tree implements agent.ProjectContext: the first entries of the file tree, so that a model need not list it first.
-// "" when it could not be made in time.
+// Tree implements agent.ProjectContext: it returns the first entries of the file tree, so that a model need not list it first; "" when it
+// could not be made in time.
 func (p *project) Tree(ctx context.Context, cwd string) string {
 	p.trees.mu.Lock()
 	if p.trees.dir == nil {
@@ -96,7 +95,7 @@ func (p *project) Tree(ctx context.Context, cwd string) string {
 		p.trees.dir[cwd] = s
 	}
 	p.trees.mu.Unlock()
-	// One walk at a time for each directory: the others wait for its result instead of walking too.
+	// Only one walk at a time for each directory; the other sessions wait for its result.
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if time.Since(s.made) < treeMaxAge {
@@ -104,7 +103,7 @@ func (p *project) Tree(ctx context.Context, cwd string) string {
 	}
 	ctx, cancel := context.WithTimeout(ctx, treeTimeout)
 	defer cancel()
-	// A failure is not kept: the next session tries again.
+	// A failure is not cached, so the next session tries again.
 	l, err := p.searcher(p.app.ConfigOf(cwd)).Tree(ctx, search.TreeQuery{Root: cwd, Limit: treeEntries})
 	if err != nil || l.Root == nil || l.Entries == 0 {
 		return ""
@@ -116,9 +115,8 @@ func (p *project) Tree(ctx context.Context, cwd string) string {
 	return s.text
 }
 
-// Mentioned implements agent.ProjectContext: it reads the resources that a prompt mentions, by a tool call that the
-// person sees. It loads the settings first, so that a turn runs with those that were saved when it began and not with
-// a cached copy.
+// Mentioned implements agent.ProjectContext: it reads the resources that a prompt mentions, by a tool call that the person sees. It loads
+// the settings first, so that a turn uses those that were saved when it began instead of a cached copy.
 func (p *project) Mentioned(ctx context.Context, e agent.Entering) []provider.Part {
 	p.app.Place.Config(e.Session.Cwd)
 	set := p.app.MCP.of(e.Session.Cwd)
@@ -129,14 +127,14 @@ func (p *project) Mentioned(ctx context.Context, e agent.Entering) []provider.Pa
 	for _, r := range mentionedResources(ctx, set, e.Parts) {
 		input, _ := json.Marshal(map[string]string{"server": r.server, "uri": r.uri})
 		got, err := e.Call(ctx, "read_mcp_resource", input)
-		// The slice is clipped at its length, or append could write into the prompt's own array.
+		// The slice is clipped, so that append does not write into the prompt's own array.
 		say := func(text string) {
 			parts = append(parts[:len(parts):len(parts)], provider.Part{Type: provider.PartText, Synthetic: true, Text: text})
 		}
 		switch word := "@" + mention.ServerName(r.server) + ":" + r.uri; {
 		case err != nil:
 			say(word + " could not be read: " + err.Error())
-		// The model is told, so that it does not answer as if it had read the resource.
+		// Tell the model, so that it does not answer as if it had read the resource.
 		case got.Status != agent.ToolCompleted:
 			say(word + " could not be read: " + got.Error)
 		default:
@@ -149,7 +147,7 @@ func (p *project) Mentioned(ctx context.Context, e agent.Entering) []provider.Pa
 	return parts
 }
 
-// searcher is the search engine for a configured ripgrep; sessions share it, so that rg is looked for once.
+// searcher returns the search engine for the configured ripgrep. Sessions share it, so that rg is searched once.
 func (p *project) searcher(c *config.Config) *search.Searcher {
 	reason := c.Reason("ripgrep")
 	key := c.Ripgrep + "\x00" + reason.Folder
@@ -163,9 +161,9 @@ func (p *project) searcher(c *config.Config) *search.Searcher {
 	return s
 }
 
-// skills finds the skills of a directory: those of the project, of the person, of OpenCode's configuration and of the setting skills.paths,
-// where ~/ is the home folder and other relative paths begin at root. Directories that look in the same places share one Finder, so that
-// the folders are read once.
+// skills returns the finder of a directory's skills: those of the project, of the person, of OpenCode's configuration and of the setting
+// skills.paths, where ~/ is the home folder and other relative paths start at root. Directories with the same places share one Finder, so
+// that the folders are read once.
 func (p *project) skills(cwd, root string, c *config.Config) *skill.Finder {
 	at := skill.Places{Cwd: cwd, Root: root, Home: p.app.Place.Home, Config: []string{p.app.Place.User}}
 	if p.app.Place.Home != "" {
@@ -190,5 +188,5 @@ func (p *project) skills(cwd, root string, c *config.Config) *skill.Finder {
 	return f
 }
 
-// Project is what a model is told about a directory.
+// Project returns what a model is told about a directory.
 func (a *App) Project() agent.ProjectContext { return a.project }

@@ -14,15 +14,14 @@ import (
 	"github.com/pillion-dev/pillion/sidecar/keys"
 )
 
-// Secrets are the person's keys, as far as this process knows them: those of the environment, of configurations and
-// of pillion auth. They are hidden in the log, in results of tools, in prompts and in system prompts. A key that was
-// known once stays hidden.
+// Secrets holds the person's keys that this process knows: those of the environment, of configurations and of pillion auth. They are hidden
+// in the log, in results of tools, in prompts and in system prompts. A key that was known once stays hidden.
 type Secrets struct {
 	mu    sync.RWMutex
-	known []string                // guarded by mu; the longest first, so that a key within a key leaves no rest
+	known []string                // guarded by mu; the longest first, so that replacing a key inside a longer one leaves no rest
 	seen  map[*config.Config]bool // guarded by mu; configurations whose keys are known
-	kept  map[string]keys.Key     // guarded by mu; the kept keys, as of the last look
-	once  sync.Once               // the environment
+	kept  map[string]keys.Key     // guarded by mu; the keys of pillion auth when Learn last saw them
+	once  sync.Once               // for environment
 }
 
 // Hide replaces every known key by agent.HiddenKey.
@@ -44,12 +43,12 @@ func (s *Secrets) Known(text string) bool {
 	return slices.Contains(s.known, text)
 }
 
-// Learn adds the keys of a configuration and the stored ones. It returns at once when it has seen both: it is called
-// for every text.
+// Learn adds the keys of a configuration and the stored ones. It returns at once when it has seen both, because it is called for every
+// text.
 func (s *Secrets) Learn(c *config.Config, kept map[string]keys.Key) {
 	s.environment()
 	s.mu.RLock()
-	// The kept keys are compared by value, as each look makes a map of its own.
+	// The stored keys are compared by value, because each load makes another map.
 	same := s.seen[c] && maps.Equal(s.kept, kept)
 	s.mu.RUnlock()
 	if same {
@@ -59,7 +58,7 @@ func (s *Secrets) Learn(c *config.Config, kept map[string]keys.Key) {
 	for _, k := range kept {
 		found = append(found, k.Value)
 	}
-	// Before seen is set: another goroutine that finds it set must find the keys too.
+	// Before seen is set: another goroutine that finds it set relies on the keys being there.
 	s.Add(found...)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,8 +68,8 @@ func (s *Secrets) Learn(c *config.Config, kept map[string]keys.Key) {
 	s.seen[c], s.kept = true, kept
 }
 
-// environment adds the values of variables whose names are those of secrets, once, as the environment of this process
-// does not change. Values that begin with "/" are paths to key files, and hiding a path would damage ordinary text.
+// environment adds the values of variables with names of secrets, once, because the environment of this process does not change. Values
+// that begin with "/" are paths of key files, and hiding a path would damage ordinary text.
 func (s *Secrets) environment() {
 	s.once.Do(func() {
 		for _, e := range os.Environ() {
@@ -81,8 +80,7 @@ func (s *Secrets) environment() {
 	})
 }
 
-// Add adds values; what is too short or too plain to be a key is ignored. An authorization scheme before the key is
-// removed.
+// Add adds values, without an authorization scheme before the key. It ignores values that are too short or too plain to be a key.
 func (s *Secrets) Add(values ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,18 +92,18 @@ func (s *Secrets) Add(values ...string) {
 			s.known = append(s.known, v)
 		}
 	}
-	// Sorted at each addition, which is rare; Hide, which runs for every text, relies on the order.
+	// Sort at each addition, which is rare; Hide, which runs for every text, relies on the order.
 	slices.SortFunc(s.known, func(a, b string) int { return len(b) - len(a) })
 }
 
-// looksLikeKey reports a value that is most likely a key: 16 bytes or more, or 8 with letters and digits. Local model
-// servers are given words such as "lm-studio" as a key, and hiding those would damage ordinary text.
+// looksLikeKey reports whether a value is most likely a key: 16 bytes or more, or 8 with letters and digits. Local model servers are given
+// words such as "lm-studio" as a key, and hiding those would damage ordinary text.
 func looksLikeKey(v string) bool {
 	return len(v) >= 16 || len(v) >= 8 && strings.ContainsAny(v, "0123456789") && strings.ContainsFunc(v, func(r rune) bool { return r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' })
 }
 
-// secretName reports a variable, header or parameter whose name says that its value is a secret. It rather names one
-// too many: the cost of that is a hidden word, the cost of the other is a key in a log.
+// secretName reports whether the name of a variable, header or parameter says that its value is a secret. In doubt it says yes: the cost of
+// a mistake is a hidden word, while a missed secret is a key in a log.
 func secretName(name string) bool {
 	name = strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
 	for _, word := range [...]string{"API_KEY", "APIKEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "AUTHORIZATION", "COOKIE", "CREDENTIAL"} {
@@ -116,8 +114,8 @@ func secretName(name string) bool {
 	return strings.HasSuffix(name, "_KEY") || name == "KEY"
 }
 
-// configuredSecrets are the keys in a configuration, those inside addresses included. A new setting that can hold a
-// secret must be added here.
+// configuredSecrets returns the keys in a configuration, including those inside addresses. A further setting that can hold a secret must be
+// added here.
 func configuredSecrets(c *config.Config) (found []string) {
 	named := func(m map[string]string) {
 		for name, v := range m {
@@ -133,7 +131,7 @@ func configuredSecrets(c *config.Config) (found []string) {
 		}
 		if p, ok := u.User.Password(); ok {
 			_, written, _ := strings.Cut(u.User.String(), ":")
-			found = append(found, p, written) // plain, and escaped as in the address
+			found = append(found, p, written) // decoded, and as written in the address
 		}
 		for name, values := range u.Query() {
 			if secretName(name) {
@@ -176,13 +174,13 @@ func configuredSecrets(c *config.Config) (found []string) {
 
 // hide replaces the keys in a text of a directory's session.
 func (p *Workplace) hide(cwd, text string) string {
-	p.secrets.Learn(p.recentConfig(cwd), p.Keys().All()) // a key is loaded before it can be used, so none is unknown here
+	p.secrets.Learn(p.recentConfig(cwd), p.Keys().All()) // a key must be loaded before it can be used, so all used keys are known here
 	return p.secrets.Hide(text)
 }
 
-// redactingWriter is a log without keys. Each call of Write must be a whole record, as slog's handlers write them: a
-// key that is split between two would not be found. It reports the length it was given, or io.Writer's users would take
-// the shorter text for a failure.
+// redactingWriter writes a log without keys. Each call of Write must be a whole record, as slog's handlers write them: a key that is split
+// between two calls would not be found. It reports the length that it was given, because io.Writer's users take a shorter one for a
+// failure.
 type redactingWriter struct {
 	w io.Writer
 	s *Secrets

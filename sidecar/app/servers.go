@@ -18,8 +18,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/paths"
 )
 
-// LanguageServers are the managers of language servers: one for each worktree and its trust, shared by the sessions
-// there.
+// LanguageServers holds the managers of language servers: one for each worktree and its trust, shared by the sessions in it.
 type LanguageServers struct {
 	app *App
 
@@ -27,8 +26,8 @@ type LanguageServers struct {
 	by map[string]*servers // guarded by mu; by worktree root, and whether it is trusted
 }
 
-// of returns the manager for a worktree; nil when language servers are turned off. It starts no server. A manager keeps
-// the settings of the configuration it was made with.
+// of returns the manager for a worktree; nil when language servers are turned off. It starts no server. A manager keeps the settings with
+// which it was made.
 func (l *LanguageServers) of(root string, c *config.Config) *servers {
 	if l.app.O.NoLSP || c.LSP.Set && !c.LSP.On {
 		return nil
@@ -36,14 +35,14 @@ func (l *LanguageServers) of(root string, c *config.Config) *servers {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	key := root
-	if c.Trusted() { // a folder may be trusted while we run: its servers must then be started again, without restraint
+	if c.Trusted() { // a folder may become trusted while this process runs; its servers must then be restarted without Restraint
 		key += "\x00trusted"
 	}
 	if m := l.by[key]; m != nil {
 		return m
 	}
 	o := l.options(root, c)
-	// Servers are shown unsaved text, as they are by an editor: positions and problems are those that the person sees.
+	// Servers get unsaved text, as from an editor, so that positions and problems match what the person sees.
 	if l.app.O.Editors != nil {
 		o.Buffer = func(path string) (string, bool) {
 			b, ok := l.app.O.Editors.AnyBuffer(path)
@@ -51,7 +50,7 @@ func (l *LanguageServers) of(root string, c *config.Config) *servers {
 		}
 		o.Unsaved = l.app.O.Editors.Unsaved
 	}
-	// link is made before its Manager, because the functions below need it; they are called by servers, which start later.
+	// link is made before its Manager, because the functions below refer to it; servers, which start later, call them.
 	o.Diagnostics = l.app.O.Problems
 	link := &servers{uses: map[string]func(){}}
 	o.Notice = func(_, text string) { l.notify(link, agent.NoticeData{Text: text}) }
@@ -70,7 +69,7 @@ func (l *LanguageServers) of(root string, c *config.Config) *servers {
 	return link
 }
 
-// options are those of every manager, without what connects it with editors and sessions.
+// options returns the options of every manager, without its connection to editors and sessions.
 func (l *LanguageServers) options(root string, c *config.Config) lspbridge.Options {
 	return lspbridge.Options{Root: root, Servers: ServerConfigs(c), Log: l.app.O.Log, Trusted: c.Trusted(), Bin: lspbridge.CacheBins(l.app.Place.Servers()), Start: guard.Start}
 }
@@ -82,8 +81,8 @@ func (l *LanguageServers) Touched(path string) {
 	}
 }
 
-// ServerConfigs are the settings lsp.<id>. Reason names where each was set, for the gate that a server's start must
-// pass: it is what a person reads when a folder that is not trusted would start a program.
+// ServerConfigs returns the settings lsp.<id>. Reason names where each was set: guard checks it when a server starts, and a person reads it
+// when an untrusted folder would start a program.
 func ServerConfigs(c *config.Config) map[string]lspbridge.ServerConfig {
 	out := map[string]lspbridge.ServerConfig{}
 	for id, s := range c.LSP.By {
@@ -94,13 +93,12 @@ func ServerConfigs(c *config.Config) map[string]lspbridge.ServerConfig {
 	return out
 }
 
-// Problems are the errors that are left in a project, for the end of a turn. ok is false when no server has answered;
-// no server is started for this. Pending and unavailable reports do not count: "no problems" must never be said for
-// "not checked".
+// Problems returns the errors that are left in a project at the end of a turn. ok is false when no server has answered; no server is
+// started for this. Pending and unavailable reports do not count: "not checked" must never read as "no problems".
 func (l *LanguageServers) Problems(ctx context.Context, cwd string) (left []change.Problem, ok bool) {
 	m := l.of(paths.Worktree(cwd), l.app.ConfigOf(cwd))
 	left = []change.Problem{}
-	if m == nil || !m.Running() { // a server that the turn did not need is not started for its last line
+	if m == nil || !m.Running() { // do not start a server that the turn did not need
 		return left, false
 	}
 	for _, f := range m.RunningDiagnostics(ctx) {
@@ -117,7 +115,7 @@ func (l *LanguageServers) Problems(ctx context.Context, cwd string) (left []chan
 	return left, ok
 }
 
-// all are the managers that were made so far.
+// all returns the managers that exist.
 func (l *LanguageServers) all() []*servers {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -142,20 +140,20 @@ func (l *LanguageServers) close(ctx context.Context, wait *sync.WaitGroup) {
 	}
 }
 
-// servers are a worktree's language servers and the sessions that use them. A message or an edit that a server sends
-// without being asked reaches a person through one of these sessions. Nothing is called under mu.
+// servers are a worktree's language servers and the sessions that use them. A message or an edit that a server sends on its own reaches a
+// person through one of these sessions. Nothing is called while mu is held.
 type servers struct {
 	*lspbridge.Manager
 
 	mu          sync.Mutex         // guards what follows
-	uses        map[string]func()  // by session: ends its use
-	undelivered []agent.NoticeData // notices that arrived before the first session
+	uses        map[string]func()  // by session id; ends the use by this session
+	undelivered []agent.NoticeData // notices from before the first session
 }
 
-// errNoSession is the answer to an edit that a server sends while no session is open in which a person could be asked about it.
+// errNoSession is the answer to an edit that a server requests while no session is open in which a person could approve it.
 var errNoSession = errors.New("this needs approval, but no session is open for this project; nothing was changed")
 
-// use keeps the servers running for a session. It returns the notices that arrived before there was one.
+// use keeps the servers running for a session. It returns the notices from before the first session.
 func (s *servers) use(session string) (before []agent.NoticeData) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -166,7 +164,7 @@ func (s *servers) use(session string) (before []agent.NoticeData) {
 	return before
 }
 
-// release ends a session's use; after the last one the servers stop soon (lspbridge.Options.Linger).
+// release ends a session's use; some time after the last one, the servers stop (lspbridge.Options.Linger).
 func (s *servers) release(session string) {
 	s.mu.Lock()
 	done := s.uses[session]
@@ -177,7 +175,7 @@ func (s *servers) release(session string) {
 	}
 }
 
-// sessions are the ids of those that use the servers.
+// sessions returns the ids of the sessions that use the servers.
 func (s *servers) sessions() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -188,11 +186,11 @@ func (s *servers) sessions() []string {
 	return out
 }
 
-// maxUndelivered limits the notices that are kept for the first session. Servers can fail in a loop before anybody looks.
+// maxUndelivered limits the notices that are kept for the first session, because servers can fail in a loop before anybody reads them.
 const maxUndelivered = 20
 
-// notify shows a notice in every session that uses the servers, or keeps it for the first one: servers often fail at
-// the start, before a session has used them.
+// notify shows a notice in every session that uses the servers, or keeps it for the first one: servers often fail at their start, before a
+// session has used them.
 func (l *LanguageServers) notify(s *servers, d agent.NoticeData) {
 	d.Level = "warning"
 	told := false
@@ -212,9 +210,8 @@ func (l *LanguageServers) notify(s *servers, d agent.NoticeData) {
 	}
 }
 
-// applyEdit asks for approval of an edit that a server sends without being asked (LSP workspace/applyEdit), in the
-// session that was used last, and writes it. It is a tool call like others, so it passes the gate and is recorded. The
-// error is the server's answer.
+// applyEdit asks for approval of an edit that a server requests on its own (LSP workspace/applyEdit), in the session that was used last,
+// and writes it. It is a tool call like others, so it passes the gate and is recorded. The error is the answer to the server.
 func (l *LanguageServers) applyEdit(ctx context.Context, s *servers, server, label string, edits []lspbridge.FileEdit) error {
 	var best *agent.Session
 	for _, id := range s.sessions() {
@@ -223,7 +220,6 @@ func (l *LanguageServers) applyEdit(ctx context.Context, s *servers, server, lab
 			best = session
 		}
 	}
-	// The server gets this as the answer to its request.
 	if best == nil {
 		return errNoSession
 	}

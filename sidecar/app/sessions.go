@@ -22,8 +22,8 @@ import (
 	"github.com/pillion-dev/pillion/tools/web"
 )
 
-// Sessions are what the tools of each session share (builtin.Env). It is made for the session's first tool and kept
-// until the session ends, because it records what the session has read and which commands it runs.
+// Sessions holds what the tools of each session share (builtin.Env). It is made for the session's first tool and kept until the session
+// ends, because it records which files the session has read and which commands it runs.
 type Sessions struct {
 	app   *App
 	locks *files.Locks // of files, across sessions
@@ -32,8 +32,8 @@ type Sessions struct {
 	envs map[string]builtin.Env // guarded by mu; by session
 }
 
-// Env returns a session's environment and makes it when there is none. It is made outside of mu, because it asks
-// configuration, plugins and editors; the second of two at once is thrown away.
+// Env returns a session's environment, and makes it if there is none. It is made without mu, because that calls configuration, plugins and
+// editors; of two made concurrently, the second is dropped.
 func (e *Sessions) Env(s agent.SessionInfo) builtin.Env {
 	e.mu.Lock()
 	env, ok := e.envs[s.ID]
@@ -56,10 +56,10 @@ func (e *Sessions) Env(s agent.SessionInfo) builtin.Env {
 		env.Buffers = e.app.O.Editors.Files(s.ID)
 		env.Applier = e.app.O.Editors.Applier(s.ID, Disk{Writer: builtin.NewWriter(env)})
 	}
-	// After Search and Buffers, which the watch reads.
+	// Set after Search and Buffers, which the watch uses.
 	env.Commands = e.app.Changes.watch(root, env.Search, env.Buffers)
 	link := e.app.Servers.of(root, c)
-	// Without servers Bridge stays a nil interface; a nil *Manager in it would not be nil.
+	// Without servers, leave Bridge nil: an interface that holds a nil *Manager would not be nil.
 	if link != nil {
 		env.Bridge = link.Manager
 		if e.app.O.EditorProblems != nil {
@@ -67,7 +67,7 @@ func (e *Sessions) Env(s agent.SessionInfo) builtin.Env {
 		}
 	}
 	e.mu.Lock()
-	if had, ok := e.envs[s.ID]; ok { // two first tools at the same time: both must share one
+	if had, ok := e.envs[s.ID]; ok { // two first tools ran concurrently and must share one environment
 		e.mu.Unlock()
 		return had
 	}
@@ -81,7 +81,7 @@ func (e *Sessions) Env(s agent.SessionInfo) builtin.Env {
 	return env
 }
 
-// Ended stops the commands that a session has left running and drops what was kept for it.
+// Ended stops the commands that a session has left running, and drops what was kept for it.
 func (e *Sessions) Ended(session string) {
 	e.mu.Lock()
 	env, ok := e.envs[session]
@@ -95,16 +95,16 @@ func (e *Sessions) Ended(session string) {
 	}
 }
 
-// auto reports whether a session's commands are asked by their effects at this moment; the mode can be changed while a
+// auto reports whether the effects of a command decide at present whether it needs approval (PermissionAuto); the mode can change while a
 // turn runs.
 func (e *Sessions) auto(s agent.SessionInfo) bool {
 	if open, ok := e.app.Runtime.Session(s.ID); ok {
-		s = open.Info() // as it is now
+		s = open.Info() // its present head
 	}
 	return e.app.Runtime.Permission(s) == agent.PermissionAuto
 }
 
-// shell is how the commands of a session run.
+// shell returns how the commands of a session run.
 func (e *Sessions) shell(c *config.Config, s agent.SessionInfo) builtin.BashOptions {
 	o := builtin.BashOptions{Shell: c.Shell, Reason: c.Reason("shell"), Runner: &run.Runner{}, Background: &run.Background{}, Sandbox: builtin.SandboxSettings{
 		Mode: c.Sandbox, Network: c.SandboxNetwork, AutoAllow: c.SandboxAutoAllow, Auto: func() bool { return e.auto(s) }, Writable: c.SandboxWritable,
@@ -114,11 +114,11 @@ func (e *Sessions) shell(c *config.Config, s agent.SessionInfo) builtin.BashOpti
 		own[name] = string(record)
 	}
 	known, err := programs.NewSet(own)
-	if err != nil { // the valid records are used
+	if err != nil { // the valid records are still used
 		e.app.O.Log.Warn("records of programs", "err", err)
 	}
 	o.Programs = known
-	// Looked up at each command: plugins may have been added or removed since the session began.
+	// Computed for each command, because plugins may have been added or removed since the session began.
 	o.More = func(ctx context.Context, dir string, call *tools.Call) map[string]string {
 		out := map[string]string{}
 		for _, v := range e.app.ConfigOf(s.Cwd).Environ(guard.Bash, "bash") {
@@ -133,7 +133,7 @@ func (e *Sessions) shell(c *config.Config, s agent.SessionInfo) builtin.BashOpti
 	if e.app.O.Editors == nil {
 		return o // no editor could show them
 	}
-	// A sub-agent shares the terminals of its parent: the editor has only the parent's session open.
+	// A sub-agent shares the terminals of its parent, because only the parent's session is open in the editor.
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if parent, ok := e.envs[s.Parent]; ok && s.Parent != "" && parent.Shell.Terminals != nil {
@@ -144,7 +144,7 @@ func (e *Sessions) shell(c *config.Config, s agent.SessionInfo) builtin.BashOpti
 	return o
 }
 
-// Terminals are the terminals in which a session's commands run; nil for a session that is not open.
+// Terminals returns the terminals in which a session's commands run; nil for a session that is not open.
 func (e *Sessions) Terminals(session string) *run.Terminals {
 	s, ok := e.app.Runtime.Session(session)
 	if !ok {
@@ -153,8 +153,8 @@ func (e *Sessions) Terminals(session string) *run.Terminals {
 	return e.Env(s.Info()).Shell.Terminals
 }
 
-// formatter is nil unless the configuration asks for formatting: the written text should be the one that the person
-// accepted. With Project set, a trusted project's own formatters are found without being configured.
+// formatter returns nil unless the configuration asks for formatting, because the written text should be the one that the person accepted.
+// With Project set, a trusted project's own formatters are found without configuration.
 func formatter(root string, c *config.Config) builtin.Formatter {
 	if o, ok := formatOptions(root, c); ok {
 		return builtin.NewFormatter(o)
@@ -162,7 +162,7 @@ func formatter(root string, c *config.Config) builtin.Formatter {
 	return nil
 }
 
-// formatOptions are those of the configuration; ok is false where it asks for no formatter.
+// formatOptions returns the configured options; ok is false when no formatter is configured.
 func formatOptions(root string, c *config.Config) (o builtin.FormatOptions, ok bool) {
 	if !c.Formatter.On {
 		return o, false
@@ -175,15 +175,13 @@ func formatOptions(root string, c *config.Config) (o builtin.FormatOptions, ok b
 	return o, true
 }
 
-// Disk implements the fallback of editors.Registry.Applier: it writes files that no editor has open, in their own
-// encodings.
+// Disk is the fallback of editors.Registry.Applier: it writes files that are not open in an editor, in their own encodings.
 type Disk struct{ Writer *builtin.Writer }
 
-// Apply writes the set.
+// Apply writes the set to the disk.
 func (d Disk) Apply(ctx context.Context, set *change.Set) error { return d.Writer.WriteDisk(ctx, set) }
 
-// web is what the web tools may reach. OPENCODE_ENABLE_EXA, OpenCode's variable, turns search on where nothing is
-// configured.
+// web returns what the web tools may reach. OPENCODE_ENABLE_EXA, OpenCode's variable, turns on search where none is configured.
 func (e *Sessions) web(c *config.Config) builtin.WebOptions {
 	engine := web.Engine{Provider: c.WebSearch.Provider, URL: c.WebSearch.URL, Key: c.WebSearch.Key}
 	engine.Reason = c.Reason("websearch")
@@ -197,7 +195,7 @@ func (e *Sessions) web(c *config.Config) builtin.WebOptions {
 	return builtin.WebOptions{Client: web.New(web.Options{Version: e.app.Place.version, Allow: c.Web.Allow}), Engine: engine}
 }
 
-// close ends the commands of sessions that could not be ended in time.
+// close ends the commands of sessions that did not end in time.
 func (e *Sessions) close(wait *sync.WaitGroup) {
 	e.mu.Lock()
 	envs := e.envs

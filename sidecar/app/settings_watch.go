@@ -13,10 +13,9 @@ import (
 	"github.com/pillion-dev/pillion/tools/paths"
 )
 
-// SettingsWatch applies changed settings while no turn runs. Servers and plugins that were added start; those that
-// were removed, or whose folder is no longer trusted, end; editors are told of other commands. Without it (the system
-// has no more watches) the same happens at the next step of a turn. A running turn keeps its agent, and a language
-// server the settings it was started with.
+// SettingsWatch applies changed settings while no turn runs. Added servers and plugins start; removed ones, and those of a folder that is
+// no longer trusted, end; editors are told of changed commands. Where the system has no watches left, the same happens at the next step of
+// a turn. A running turn keeps its agent, and a language server the settings with which it was started.
 type SettingsWatch struct {
 	App     *App
 	Changed func(cwd string) // called after the settings of a directory may have changed
@@ -25,24 +24,24 @@ type SettingsWatch struct {
 	mu     sync.Mutex
 	w      *fsnotify.Watcher         // guarded by mu; nil: not started, or closed
 	dirs   map[string]*watchedFolder // guarded by mu; by path
-	known  map[string]bool           // guarded by mu; directories that are followed
-	due    map[string]bool           // guarded by mu; directories whose settings are to be read
+	known  map[string]bool           // guarded by mu; directories passed to Follow
+	due    map[string]bool           // guarded by mu; directories whose settings must be read again
 	timer  *time.Timer               // guarded by mu
 	closed bool                      // guarded by mu
 	wg     sync.WaitGroup
 }
 
-// watchedFolder is a folder that is watched, and what for.
+// watchedFolder is a watched folder and the directories that it configures.
 type watchedFolder struct {
-	whole bool            // it holds only settings; otherwise only files of certain names matter
-	cwds  map[string]bool // directories that it configures
+	whole bool            // the folder holds only settings; otherwise only certain file names matter
+	cwds  map[string]bool // the directories that it configures
 }
 
-// settleTime is how long files must be unchanged before they are read: editors write a file in several steps, and a
-// half-written one would be reported as a mistake. A tenth of a second is less than a person notices.
+// settleTime is how long files must be unchanged before they are read: editors write a file in several steps, and a half-written one would
+// be reported as a mistake. A person does not notice a delay of 100 ms.
 const settleTime = 100 * time.Millisecond
 
-// Follow watches a directory's settings from now on.
+// Follow starts to watch a directory's settings.
 func (s *SettingsWatch) Follow(cwd string) {
 	s.mu.Lock()
 	known := s.known[cwd]
@@ -53,8 +52,7 @@ func (s *SettingsWatch) Follow(cwd string) {
 	}
 }
 
-// rewatch watches the folders of a directory's settings that exist now. A missing folder is noticed through the one
-// above it.
+// rewatch watches the existing folders of a directory's settings. Events of the folder above tell when a missing one is created.
 func (s *SettingsWatch) rewatch(cwd string) {
 	folders := s.App.Place.settingsFolders(cwd)
 	s.mu.Lock()
@@ -73,8 +71,8 @@ func (s *SettingsWatch) rewatch(cwd string) {
 		s.wg.Go(func() { s.run(w) })
 	}
 	s.known[cwd] = true
-	// A folder may be created just before the one above it is watched, and has no event then. The loop ends when a pass
-	// finds no more folders than the one before.
+	// A folder that is created just before the one above it is watched has no event. So repeat until a pass finds no more folders than the
+	// one before.
 	for last, there := -1, 0; there != last; {
 		last, there = there, 0
 		for path, whole := range folders {
@@ -98,7 +96,7 @@ func (s *SettingsWatch) run(w *fsnotify.Watcher) {
 			if !ok {
 				return
 			}
-			// A change of attributes alone is not a change of settings.
+			// A change of attributes alone changes no settings.
 			if e.Op != fsnotify.Chmod {
 				s.fileChanged(e.Name)
 			}
@@ -111,8 +109,8 @@ func (s *SettingsWatch) run(w *fsnotify.Watcher) {
 	}
 }
 
-// fileChanged notes which directories a changed file concerns, and restarts the pause before their settings are read. Folders
-// of projects are full of other files; config.Concerns tells which names matter.
+// fileChanged records which directories a changed file configures, and restarts the pause before their settings are read. Folders of
+// projects are full of other files; config.Concerns tells which names matter.
 func (s *SettingsWatch) fileChanged(path string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,7 +128,7 @@ func (s *SettingsWatch) fileChanged(path string) {
 	s.timer = time.AfterFunc(settleTime, s.applyDue)
 }
 
-// applyDue reads and applies the settings that have changed, for each directory in due. It counts in wg, so that Close waits for it.
+// applyDue reads and applies the changed settings of each directory in due. It is counted in wg, so that Close waits for it.
 func (s *SettingsWatch) applyDue() {
 	s.mu.Lock()
 	due := s.due
@@ -151,7 +149,7 @@ func (s *SettingsWatch) applyDue() {
 	}
 }
 
-// Close ends the watch and waits until nothing is being applied. Follow watches nothing afterwards.
+// Close ends the watch and waits until nothing is being applied. After it, Follow watches nothing.
 func (s *SettingsWatch) Close() {
 	s.mu.Lock()
 	s.closed = true
@@ -166,12 +164,11 @@ func (s *SettingsWatch) Close() {
 	s.wg.Wait()
 }
 
-// settingsFolders are the folders whose files configure a directory; the value is true where a folder holds nothing
-// else.
+// settingsFolders returns the folders whose files configure a directory; the value is true for a folder that holds nothing else.
 func (p *Workplace) settingsFolders(cwd string) map[string]bool {
 	out := map[string]bool{p.Trust.Dir: true}
 	if _, err := os.Stat(p.Trust.Dir); err != nil {
-		out[p.State] = false // where it will be created
+		out[p.State] = false // the folder in which it will be created
 	}
 	own := []string{p.User, p.openCodeDir()}
 	for _, dir := range config.Between(paths.Worktree(cwd), cwd) {
@@ -189,9 +186,9 @@ func (p *Workplace) settingsFolders(cwd string) map[string]bool {
 	return out
 }
 
-// applySettings starts what a directory's settings ask for now and ends what they no longer ask for.
+// applySettings starts what a directory's settings require, and ends what they no longer require.
 func (a *App) applySettings(cwd string) {
-	a.Place.Config(cwd) // not the cached one
+	a.Place.Config(cwd) // reads the files instead of the cached configuration
 	if set := a.MCP.of(cwd); set != nil {
 		set.Start()
 	}

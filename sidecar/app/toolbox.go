@@ -11,14 +11,13 @@ import (
 // toolbox implements agent.Toolbox: Pillion's own tools, and those of MCP servers and editors.
 type toolbox struct{ a *App }
 
-// Tools are the built-in tools of a session. It recovers interrupted writes first: no tool may see a half-written
-// file.
+// Tools returns the built-in tools of a session. It first recovers interrupted writes, because no tool may see a half-written file.
 func (t toolbox) Tools(ctx context.Context, s agent.SessionInfo) ([]tools.Tool, error) {
 	t.a.Changes.RecoverOnce(ctx)
 	return t.a.Drafts.wrap(builtin.All(t.a.Sessions.Env(s)), s), nil
 }
 
-// More are the tools of MCP servers and of the session's editor, which may change between steps.
+// More returns the tools of MCP servers and of the session's editor, which may change between steps.
 func (t toolbox) More(ctx context.Context, s agent.SessionInfo) []tools.Tool {
 	out := t.a.Drafts.beside(t.a.MCP.tools(ctx, s), t.a.MCP)
 	if t.a.O.Editors != nil {
@@ -27,7 +26,7 @@ func (t toolbox) More(ctx context.Context, s agent.SessionInfo) []tools.Tool {
 	return out
 }
 
-// Find finds a tool that is not offered for want of room, so that a model that knows its name can call it.
+// Find returns a tool that was not offered because there are too many, so that a model that knows its name can call it.
 func (t toolbox) Find(s agent.SessionInfo, name string) (tools.Tool, bool) {
 	found, ok := t.a.MCP.find(s, name)
 	if ok {
@@ -36,12 +35,11 @@ func (t toolbox) Find(s agent.SessionInfo, name string) (tools.Tool, bool) {
 	return found, ok
 }
 
-// Release drops what was kept for a session's tools. The draft's worker ends first, as its calls use what the
-// session has.
+// Release drops what was kept for a session's tools. The draft's worker ends first, because its calls use the session's environment.
 func (t toolbox) Release(session string) {
 	t.a.Drafts.Ended(session)
 	t.a.Sessions.Ended(session)
 }
 
-// Toolbox gives sessions their tools.
+// Toolbox returns the tools of sessions.
 func (a *App) Toolbox() agent.Toolbox { return toolbox{a} }

@@ -20,20 +20,19 @@ import (
 	"github.com/pillion-dev/pillion/tools/guard"
 )
 
-// traces sends spans to a collector in the background. Spans that it does not accept are dropped: tracing must not
-// hold up the agent, and must not fill memory while a collector is down.
+// traces sends spans to a collector in the background. Spans that the collector does not accept are dropped: tracing must not hold up the
+// agent, nor fill the memory while a collector is down.
 type traces struct {
 	provider *sdktrace.TracerProvider
 }
 
-// How long a collector is waited for: for one delivery, and at the end of the program.
+// Time limits for one delivery, and for the last one at the end of the program.
 const (
 	deliveryLimit = 5 * time.Second
 	shutdownLimit = time.Second
 )
 
-// tracing is nil unless the person's own settings ask for it; a project cannot turn it on. Nothing is connected
-// before the first span has ended.
+// tracing returns nil unless the person's own settings turn it on; a project cannot. Nothing is connected before the first span has ended.
 func (a *App) tracing() *agent.Tracing {
 	c := a.Place.own().Tracing
 	if !c.Enabled || strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") {
@@ -70,26 +69,25 @@ func (t *traces) close() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), shutdownLimit)
 	defer cancel()
-	_ = t.provider.Shutdown(ctx) // a failure has been reported by ExportSpans
+	_ = t.provider.Shutdown(ctx) // ExportSpans has reported a failure
 }
 
-// collector reports the first failure of the exporter, and the next one only after a success: a stopped collector fails
-// every two seconds, which is how often spans are sent.
+// collector reports the first failure of the exporter, and the next one only after a success: with a stopped collector every delivery
+// fails, and spans are sent every two seconds.
 type collector struct {
 	sdktrace.SpanExporter
-	where    string       // the address as notices name it, without a password
-	notify   func(string) // tells the person
+	where    string       // the address for notices, without a password
+	notify   func(string) // shows the person a text
 	mu       sync.Mutex
 	reported bool // guarded by mu
 }
 
-// newCollector makes the exporter for the configured endpoint, else for the one of OpenTelemetry's variables. It
-// connects nothing.
+// newCollector makes the exporter for the configured endpoint, else for the one in OpenTelemetry's variables. It connects to nothing.
 func newCollector(c config.Tracing, say func(string)) (*collector, error) {
-	// The gate's client and not the exporter's own: every request passes the gate, under the name of this setting.
+	// guard's client instead of the exporter's own, so that guard checks every request under the name of this setting.
 	client := guard.Client(guard.Reason{Who: guard.Traces, Setting: "tracing"}, guard.Network{})
-	client.Timeout = deliveryLimit // the exporter does not set it on a client that it is given
-	// No retries: a batch that is not accepted is dropped, see traces.
+	client.Timeout = deliveryLimit // the exporter does not set its timeout on a given client
+	// No retries: a batch that is not accepted is dropped; see traces.
 	opts := []otlptracehttp.Option{otlptracehttp.WithHTTPClient(client), otlptracehttp.WithTimeout(deliveryLimit), otlptracehttp.WithRetry(otlptracehttp.RetryConfig{})}
 	where := "the address of OTEL_EXPORTER_OTLP_ENDPOINT"
 	switch {
@@ -98,10 +96,10 @@ func newCollector(c config.Tracing, say func(string)) (*collector, error) {
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 			return nil, fmt.Errorf("tracing.endpoint is not an http(s) address; write it as http://localhost:4318")
 		}
-		// where goes into notices, so it must not show a password in the address.
+		// where is shown in notices, so it must not contain a password.
 		where = u.Redacted()
-		// An address with a path is taken as it is, as in OTEL_EXPORTER_OTLP_TRACES_ENDPOINT.
-		if strings.Trim(u.Path, "/") == "" { // the collector, as in OTEL_EXPORTER_OTLP_ENDPOINT
+		// An address with a path is used as it is, like OTEL_EXPORTER_OTLP_TRACES_ENDPOINT.
+		if strings.Trim(u.Path, "/") == "" { // the collector's base address, like OTEL_EXPORTER_OTLP_ENDPOINT
 			u.Path = "/v1/traces"
 		}
 		opts = append(opts, otlptracehttp.WithEndpointURL(u.String()))

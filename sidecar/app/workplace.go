@@ -18,10 +18,10 @@ import (
 	"github.com/pillion-dev/pillion/tools/permission"
 )
 
-// Workplace is where Pillion runs: its folders, the person's keys and trust, and the configuration of each project
-// directory. Every App of a process has the same one.
+// Workplace is Pillion's surroundings: its folders, the person's keys and trust, and the configuration of each project directory. All Apps
+// of a process share one.
 type Workplace struct {
-	version string // of this program
+	version string // Pillion's version
 	Home    string
 	State   string // $XDG_STATE_HOME/pillion: sessions, long outputs, logs
 	User    string // $XDG_CONFIG_HOME/pillion
@@ -33,23 +33,23 @@ type Workplace struct {
 	Trust    *trust.Store
 
 	mu      sync.Mutex
-	configs map[string]loadedConfig // guarded by mu; by directory, with the stamp of the files it was read from
+	configs map[string]loadedConfig // guarded by mu; by directory
 }
 
-// loadedConfig is a configuration and the state of the files that it was read from.
+// loadedConfig is a configuration and the state of the files from which it was read.
 type loadedConfig struct {
 	config   *config.Config
 	problems []config.Problem
 	stamp    string
-	looked   time.Time // when the files were last looked at
+	looked   time.Time // when the files were last checked
 }
 
-// NewWorkplace finds the folders and reads nothing. Without HOME (some containers) a folder for this user below the
-// system's temporary one is used.
+// NewWorkplace finds the folders and reads nothing. Without HOME, as in some containers, it uses a folder of this user below the system's
+// temporary folder.
 func NewWorkplace(version string) *Workplace {
 	home, _ := os.UserHomeDir()
 	xdg := func(name, fallback string) string {
-		// XDG variables that are not absolute are ignored, as the XDG Base Directory Specification asks.
+		// The XDG Base Directory Specification requires relative paths in these variables to be ignored.
 		if d := os.Getenv(name); filepath.IsAbs(d) {
 			return filepath.Join(d, "pillion")
 		}
@@ -64,23 +64,23 @@ func NewWorkplace(version string) *Workplace {
 	return p
 }
 
-// openCodeDir is OpenCode's folder of the person, which holds plugins, tools and skills that count here too.
+// openCodeDir returns the person's OpenCode folder, whose plugins, tools and skills Pillion uses too.
 func (p *Workplace) openCodeDir() string {
 	return config.Sources{Home: p.Home, Env: os.Getenv}.OpenCodeDir()
 }
 
-// Keys are the stored keys of model providers.
+// Keys returns the stored keys of model providers.
 func (p *Workplace) Keys() *keys.Store { return p.keyStore }
 
-// Config returns a directory's configuration and its mistakes. It is read again when one of its files, or one that they
-// include, has changed. Problems are never fatal: what is right is used. The result is shared and must not be changed;
-// callers compare it by identity to see whether anything is different.
+// Config returns a directory's configuration and the mistakes in it. It reads the configuration again when one of its files, or a file that
+// they include, has changed. Mistakes are never fatal: the valid settings are used. The result is shared and must not be changed; callers
+// compare it by identity to see whether anything is different.
 func (p *Workplace) Config(cwd string) (*config.Config, []config.Problem) {
 	root := paths.Worktree(cwd)
 	s := config.Sources{Cwd: cwd, Root: root, UserDir: p.User, Home: p.Home, ManagedDir: p.managed, Editor: p.editor, Env: os.Getenv, Trusted: p.Trust.Trusted(root), TrustedNow: p.Trust.Trusted}
 	stamp := config.Stamp(s)
 	p.mu.Lock()
-	defer p.mu.Unlock() // held while a few small files are read: whoever waits needs the result
+	defer p.mu.Unlock() // held while a few small files are read, because whoever waits needs the result
 	now := time.Now()
 	if l, ok := p.configs[cwd]; ok && l.stamp == stamp && l.config.Current() {
 		l.looked = now
@@ -90,18 +90,18 @@ func (p *Workplace) Config(cwd string) (*config.Config, []config.Problem) {
 	c, problems := config.Load(s)
 	problems = append(problems, serverProblems(c)...)
 	p.configs[cwd] = loadedConfig{c, problems, stamp, now}
-	guard.SetKeyPolicy(guard.KeyPolicy{Allow: p.own().Environment, Known: p.secrets.Known}) // of the person alone: a project must not decide which keys commands get
+	guard.SetKeyPolicy(guard.KeyPolicy{Allow: p.own().Environment, Known: p.secrets.Known}) // only the person's own settings: a project must not decide which keys commands get
 	return c, problems
 }
 
-// recentConfig is a directory's configuration as it was at most 100 ms ago. Checking every file takes 0.1 ms, too
-// much for what happens several times in a tool call. Whoever must not miss a change calls Config.
+// recentConfig returns a directory's configuration as it was at most 100 ms ago. Checking every file takes 0.1 ms, too much for something
+// that each tool call does several times. Callers that must not miss a change call Config.
 func (p *Workplace) recentConfig(cwd string) *config.Config {
 	const moment = 100 * time.Millisecond
 	p.mu.Lock()
 	l, ok := p.configs[cwd]
 	p.mu.Unlock()
-	// The files are not looked at, so a change shows after a tenth of a second at the latest.
+	// The files are not checked, so a change is seen after at most a tenth of a second.
 	if ok && time.Since(l.looked) < moment {
 		return l.config
 	}
@@ -109,21 +109,21 @@ func (p *Workplace) recentConfig(cwd string) *config.Config {
 	return c
 }
 
-// TrustFor decides about the worktree that holds dir, for this process only; stored decisions are trust.Store's.
+// TrustFor sets the trust in the worktree that holds dir, for this process only; trust.Store keeps stored decisions.
 func (p *Workplace) TrustFor(dir string, trusted bool) {
 	p.Trust.Decide(dir, trusted)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	clear(p.configs) // they were read under another trust
+	clear(p.configs) // they depend on the trust
 }
 
-// own are the person's settings without those of any project, for what a project must not decide.
+// own returns the person's settings without those of any project, for what a project must not decide.
 func (p *Workplace) own() *config.Config {
 	c, _ := config.Load(config.Sources{UserDir: p.User, ManagedDir: p.managed, Editor: p.editor, Env: os.Getenv})
 	return c
 }
 
-// storePlace is where sessions are stored: a file or a PostgreSQL address. A project cannot set it.
+// storePlace returns where sessions are stored: a file or a PostgreSQL address. A project cannot set it.
 func (p *Workplace) storePlace() string {
 	if s := p.own().Store; s != "" {
 		return s
@@ -131,15 +131,15 @@ func (p *Workplace) storePlace() string {
 	return filepath.Join(p.State, "pillion.db")
 }
 
-// Rules are the defaults and the configured rules of a directory, without those of an agent.
+// Rules returns the default and the configured rules of a directory, without those of an agent.
 func (p *Workplace) Rules(dir string) permission.Ruleset {
 	c, _ := p.Config(dir)
 	return append(permission.Default(), c.Permission.Rules...)
 }
 
-// Directory makes a --cwd absolute, with symbolic links resolved, and checks that it can be read; "" is the working
-// directory. The error says what is wrong with it. Links are resolved here, once: a folder under two names would get
-// two sets of servers.
+// Directory makes the argument of --cwd absolute, resolves symbolic links and checks that the folder can be read; "" is the working
+// directory. The error says what is wrong with it. Links are resolved once, here, because a folder under two names would get two sets of
+// servers.
 func Directory(path string) (string, error) {
 	if path == "" {
 		var err error
@@ -170,15 +170,15 @@ func Directory(path string) (string, error) {
 	return abs, d.Close()
 }
 
-// Warn prints configuration mistakes, one a line.
+// Warn prints configuration mistakes, one per line.
 func Warn(w io.Writer, problems []config.Problem) {
 	for _, p := range problems {
 		fmt.Fprintln(w, "configuration:", p)
 	}
 }
 
-// Logger writes to a file under the state folder, which is created by the first line, without keys. PILLION_LOG_LEVEL
-// sets its level. The caller must call the returned function at the end.
+// Logger returns a log without keys in a file below the state folder, which the first line creates. PILLION_LOG_LEVEL sets its level. The
+// caller must call the returned function at the end.
 func (p *Workplace) Logger() (*slog.Logger, func()) {
 	f := &logFile{max: maxLog, path: filepath.Join(p.State, "log", "pillion.log")}
 	level := slog.LevelInfo
@@ -188,8 +188,8 @@ func (p *Workplace) Logger() (*slog.Logger, func()) {
 	return slog.New(slog.NewTextHandler(redactingWriter{f, &p.secrets}, &slog.HandlerOptions{Level: level})), f.close
 }
 
-// EditorTrust takes an editor's decision about a folder (said is nil without one) and returns a notice of the
-// settings that are held back; "" when there are none or the person was told in this process before.
+// EditorTrust stores an editor's decision about a folder (said is nil without one), and returns a notice about the settings that have no
+// effect without trust; "" when there are none or this process has already told the person.
 func (p *Workplace) EditorTrust(cwd string, said *bool) string {
 	if said != nil {
 		p.TrustFor(cwd, *said)
