@@ -125,8 +125,8 @@ func overlay(a, c Agent) Agent {
 	return a
 }
 
-// directories answers what the configuration says of a directory: agents, rules, tool switches, extensions. It caches nothing, so a changed
-// file takes effect at the next call.
+// directories reads the configuration of a directory: agents, rules, tool switches, extensions. It caches nothing, so a changed file takes
+// effect at the next call.
 type directories struct{ o Options }
 
 // Agents returns the agents of a directory: the defaults, overlaid with those of the configuration.

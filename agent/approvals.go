@@ -145,6 +145,7 @@ type questions struct {
 	q     tools.Questioner
 }
 
+// AskQuestions implements tools.Questioner.
 func (q questions) AskQuestions(ctx context.Context, call *tools.Call, qs []tools.Question) ([][]string, error) {
 	q.waits.add(call.CallID)
 	defer q.waits.remove(call.CallID)

@@ -106,7 +106,7 @@ func (ts *taskSet) start(s *Session, kid *Session, t tools.Task, run func(contex
 		ts.running--
 		ts.done = append(ts.done, finishedTask{kid.ID(), t.Description, r, err})
 		// wake is replaced under mu, so that state never returns a closed channel while tasks run.
-		close(ts.wake) // every waiter wakes up and looks at state again
+		close(ts.wake) // wakes every waiter, which calls state again
 		ts.wake = make(chan struct{})
 	}()
 }

@@ -112,7 +112,7 @@ func (c *call) show(status ToolStatus) {
 	}
 	c.data.Status = status
 	if status == ToolRunning {
-		// The arguments are complete by now; while they stream they are not JSON yet.
+		// The arguments are complete here; while they stream they are not valid JSON.
 		c.data.Input, c.data.Started = inputJSON([]byte(c.raw.String())), now()
 	}
 	c.s.emit(EventTool, c.data)
@@ -187,8 +187,8 @@ func (c *call) run(ctx context.Context) error {
 	return out.err
 }
 
-// invoke runs the tool with its hooks, gate and output limit. For an unknown name it runs the "invalid" tool where the session has one,
-// which tells the model which names exist.
+// invoke runs the tool with its hooks, gate and output limit. For an unknown name it fails with the names that exist; where the session has
+// the "invalid" tool, that tool words the error.
 func (c *call) invoke(ctx context.Context) (tools.Result, error) {
 	o := c.s.rt.o
 	// Without a state folder, long outputs are cut and the model cannot read the rest.

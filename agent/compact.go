@@ -140,6 +140,7 @@ func (h *history) tokens() int {
 	return estimateAll(h.messages)
 }
 
+// estimateAll returns the size of messages in tokens.
 func estimateAll(all []provider.Message) (n int) {
 	for _, m := range all {
 		n += estimateMessage(m)

@@ -54,13 +54,13 @@ type SessionInfo struct {
 	Extra  []string `json:"extra,omitempty"` // additional directories
 	Title  string   `json:"title,omitempty"`
 	Agent  string   `json:"agent"`
-	Model  string   `json:"model"` // provider/model
-	Effort string   `json:"effort,omitempty"`
+	Model  string   `json:"model"`            // provider/model
+	Effort string   `json:"effort,omitempty"` // reasoning effort: low, medium or high; empty: the model's own
 	Parent string   `json:"parent,omitempty"`
 	Review string   `json:"review,omitempty"` // one of ReviewStyles; empty: as configured
 	// Permission is PermissionAsk or PermissionAuto; empty: as configured.
 	Permission string    `json:"permission,omitempty"`
-	Forked     string    `json:"forked,omitempty"` // the session it was forked from
+	Forked     string    `json:"forked,omitempty"` // id of the session of which this is a fork
 	Created    time.Time `json:"created"`
 	Updated    time.Time `json:"updated"`
 	// Diff is what the turns of the conversation changed; nil when nothing was.

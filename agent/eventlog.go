@@ -58,6 +58,7 @@ type subscription struct {
 	stopped atomic.Bool
 }
 
+// newEventLog makes the log of a session whose newest stored event has the number last.
 func newEventLog(session string, st *store.Store, last int64) *EventLog {
 	l := &EventLog{session: session, st: st, seq: last}
 	l.moved = sync.NewCond(&l.mu)
@@ -320,6 +321,7 @@ func (l *EventLog) catchUp(ctx context.Context, seen func(Event)) error {
 	})
 }
 
+// fromStore converts a stored event, which has no Value.
 func fromStore(e store.Event) Event {
 	return Event{Seq: e.Seq, Time: e.Time, Type: EventType(e.Type), Data: e.Data}
 }

@@ -180,6 +180,7 @@ func (x *ExternalTurn) Plan(ctx context.Context, todos []tools.Todo) error {
 // Rejected reports whether the person rejected a call of this turn without a message.
 func (x *ExternalTurn) Rejected() bool { return x.a.t.rejected.Load() }
 
+// noteRejection records a rejection without a message, which ends the turn.
 func (x *ExternalTurn) noteRejection(err error) {
 	if rejectedWithoutMessage(err) {
 		x.a.t.rejected.Store(true)

@@ -85,7 +85,7 @@ func (r *Runtime) Fork(ctx context.Context, id, before, title string) (SessionIn
 	}
 	r.st.PutSession(store.Session{ID: info.ID, Cwd: info.Cwd, Title: info.Title, Created: at, Updated: at, Info: encode(info)})
 	r.st.Append(info.ID, store.Event{Seq: 1, Time: at, Type: string(EventSession), Data: encode(info)})
-	// Number the copy anew: left-out events must not be gaps, and number 1 is the head.
+	// Renumber the copy: left-out events must not be gaps, and number 1 is the head.
 	for i := range kept {
 		kept[i].Seq = int64(i) + 2
 	}

@@ -21,6 +21,7 @@ func (g storeGrants) Add(ctx context.Context, p permission.Grant) (permission.Gr
 	return permission.Grant{ID: got.ID, Project: got.Project, Permission: got.Permission, Pattern: got.Pattern, Created: got.Created}, err
 }
 
+// List returns the grants of a project.
 func (g storeGrants) List(ctx context.Context, project string) ([]permission.Grant, error) {
 	all, err := g.st.Grants(ctx, project)
 	if err != nil {

@@ -99,6 +99,7 @@ func (h *Head) SetAgent(name string) error {
 // sessionAgents shows the session's agent to the plan tools.
 type sessionAgents struct{ *Head }
 
+// Agent returns the agent that acts in the running turn.
 func (a sessionAgents) Agent() string { return a.acting().Agent }
 
 // Before returns the agent that plan_exit switches back to.
@@ -181,10 +182,10 @@ func (h *Head) saveHead(info SessionInfo) {
 // todoList is the session's plan as tools see it.
 type todoList struct{ *Head }
 
+// Get returns a copy of the list.
 func (t todoList) Get() []tools.Todo {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	// A copy, because the caller may keep it.
 	return append([]tools.Todo(nil), t.todos...)
 }
 

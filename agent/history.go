@@ -43,6 +43,7 @@ type rawEvent struct {
 	value any
 }
 
+// tool decodes the event. What cannot be read stays zero.
 func (e rawEvent) tool() (t ToolData) {
 	if v, ok := e.value.(ToolData); ok {
 		return v
@@ -51,6 +52,7 @@ func (e rawEvent) tool() (t ToolData) {
 	return t
 }
 
+// newHistory returns the history of a session without events.
 func newHistory() *history {
 	return &history{callIDs: map[string]bool{}, last: map[string]rawEvent{}, writing: map[string]ChangeData{}}
 }
@@ -266,6 +268,7 @@ func decode[T any](e Event) (v T) {
 	return v
 }
 
+// sum adds the counts of two requests.
 func sum(a, b provider.Usage) provider.Usage {
 	return provider.Usage{Input: a.Input + b.Input, Output: a.Output + b.Output, Reasoning: a.Reasoning + b.Reasoning,
 		CacheRead: a.CacheRead + b.CacheRead, CacheWrite: a.CacheWrite + b.CacheWrite}

@@ -96,6 +96,7 @@ func readProjectFile(path, root string) (string, bool) {
 	return text + imported(text, path, root), true
 }
 
+// Limits of imports: a file could otherwise import a whole tree of documents into the system prompt.
 const (
 	maxImports     = 20 // files that one instruction file can import
 	maxImportDepth = 5  // levels of imports; Claude Code's figure
@@ -152,6 +153,7 @@ func withoutCode(text string) string {
 	return codeParts.ReplaceAllString(text, " ")
 }
 
+// codeParts matches fenced blocks, also without an end, and code spans.
 var codeParts = regexp.MustCompile("(?s)```.*?(?:```|$)|`[^`\n]*`")
 
 // readInstructions reads at most maxInstructions bytes of a file. Only regular files are opened: a pipe or a device in a project would

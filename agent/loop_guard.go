@@ -96,8 +96,8 @@ func (w *loopWatch) add(c *call, d ToolData) (why string) {
 	return ""
 }
 
-// broughtNothing reports whether a call was of no use: it ended in an error other than a person's rejection, or it was a command with an
-// exit code other than 0, which is not an error of the tool.
+// broughtNothing reports whether a call failed: it ended in an error other than a person's rejection, or it was a command with an exit code
+// other than 0, which is no error of the tool.
 func broughtNothing(d ToolData) bool {
 	switch exit := d.Metadata["exit"].(type) {
 	case int:

@@ -15,6 +15,7 @@ import (
 // HiddenKey replaces a user's key in everything that goes to a model, an editor or the event log.
 const HiddenKey = "[hidden key]"
 
+// What the model reads: hiddenNote after a result with a masked key, hiddenRefused as the error of an edit that would write the mask.
 const (
 	hiddenNote    = "\n\n(Pillion wrote " + HiddenKey + " in place of a key of the user's. The file or program has the key itself: never write " + HiddenKey + " anywhere.)"
 	hiddenRefused = "This would write " + HiddenKey + " where a key of the user's stands: what you read was masked. Change the other lines only, with edit and an oldString that leaves the key out, or ask the user to do it."

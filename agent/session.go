@@ -85,7 +85,7 @@ func (s *Session) Close(ctx context.Context) {
 	s.flush()
 	s.rt.o.Toolbox.Release(s.ID()) // before the session can be opened again
 	s.rt.mu.Lock()
-	// Another Session may be live under this id by now.
+	// Another Session may already be live under this id.
 	if s.rt.live[s.ID()] == s {
 		delete(s.rt.live, s.ID())
 	}

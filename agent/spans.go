@@ -116,6 +116,7 @@ func (tr tracer) traced(via provider.Provider) provider.Provider {
 	return tracedProvider{tr, via}
 }
 
+// tracedProvider makes a span for each request to via.
 type tracedProvider struct {
 	tracer
 	via provider.Provider

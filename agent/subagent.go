@@ -233,6 +233,7 @@ type childAsker struct {
 	label string
 }
 
+// AskPermission implements permission.Asker.
 func (a childAsker) AskPermission(ctx context.Context, r permission.Request) (permission.Reply, error) {
 	if r.Title == "" {
 		r.Title = strings.TrimSpace(r.Permission + " " + strings.Join(r.Patterns, ", "))
@@ -247,6 +248,7 @@ type childQuestions struct {
 	label string
 }
 
+// AskQuestions implements tools.Questioner.
 func (q childQuestions) AskQuestions(ctx context.Context, call *tools.Call, qs []tools.Question) ([][]string, error) {
 	qs = slices.Clone(qs)
 	for i := range qs {

@@ -25,6 +25,7 @@ func promptText(name string) string {
 	return strings.TrimSpace(string(b))
 }
 
+// stepsPrompt is the format of the message that asks the model to sum up; its argument is the step limit.
 func stepsPrompt() string { return promptText("steps") }
 
 // briefing makes the system prompt. Only the session's runner uses it.

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// Restraint says how a server is kept from running code of an untrusted project. A row without one is not started there, so a server that
-// is added to the table is refused until somebody has found out what it runs.
+// Restraint says how a server is kept from running code of an untrusted project. A row without one is not started there, so a server added
+// to the table is refused until its Restraint has been written.
 type Restraint struct {
 	// Why explains in one sentence why no code of the project runs; docs/SECURITY.md prints it.
 	Why string

@@ -121,8 +121,8 @@ func (s *slot) set(st slotState, c *client, err error) {
 	s.changed = make(chan struct{})
 }
 
-// revive turns a server that is off to absent when its program has appeared or was replaced: the person has installed it meanwhile, and
-// should not have to restart Pillion.
+// revive makes a server that is off startable again (absent) when its program has appeared or was replaced: the person has installed it
+// meanwhile, and should not have to restart Pillion.
 func (s *slot) revive() {
 	s.mu.Lock()
 	due := s.state == off && s.fleet.o.Dial == nil && time.Since(s.looked) >= lookAgain

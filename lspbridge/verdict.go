@@ -41,7 +41,7 @@ func (c *client) check(ctx context.Context, files []Proposal) (v serverVerdict) 
 	// Until release the documents belong to this proposal.
 	paths := pathsOf(files)
 	c.sync(c.withBuffers(paths))
-	// The problems before, with the written texts and unsaved buffers.
+	// Get the problems before, of the files' present texts, unsaved buffers included.
 	scope, used, err := c.baseline(ctx, files, paths)
 	if err != nil {
 		release()
@@ -425,7 +425,7 @@ func compare(before, after map[string]*fileDiags, paths []string) serverVerdict 
 			in, fixed, same := DiffDiagnostics(before[p].items(), after[p].items())
 			v.introduced = append(v.introduced, in...)
 			v.fixed = append(v.fixed, fixed...)
-			if slices.Contains(paths, p) { // a server may not have reported on other files again
+			if slices.Contains(paths, p) { // for other files the count is unknown: the server may not have reported on them again
 				v.unchanged += same
 			}
 		}

@@ -35,6 +35,7 @@ type ExternalAgents struct {
 	running *external.Agents
 }
 
+// newExternalAgents starts no process.
 func newExternalAgents(a *App) *ExternalAgents {
 	x := &ExternalAgents{app: a}
 	x.running = external.New(external.Options{Place: x, Tools: x.tools, Dir: filepath.Join(a.Place.State, "agents"), Version: a.Place.version, Log: a.O.Log})
@@ -47,8 +48,8 @@ func (x *ExternalAgents) all(cwd string) []external.Agent {
 }
 
 // ExternalAgentsOf returns the agents that a configuration names, sorted by name, then the installed known agents that it does not name. A
-// section of the configuration overrides single members of a known agent. An agent that is disabled or whose program is not found is left
-// out.
+// section of the configuration overrides single members of a known agent. Disabled agents are left out, and those without a configured
+// command whose program is not installed.
 func ExternalAgentsOf(c *config.Config, home string) (out []external.Agent) {
 	for _, id := range slices.Sorted(maps.Keys(c.Agents)) {
 		set := c.Agents[id]
@@ -184,8 +185,8 @@ func (x *ExternalAgents) Process(ctx context.Context, s agent.SessionInfo, a ext
 		}}, nil
 }
 
-// beside starts an agent that asks its client for each change. The sandbox enforces that: the project is not among the folders that the
-// agent may write.
+// beside returns how to start an agent that asks its client for each change. The sandbox enforces that: the project is not among the
+// folders that the agent may write.
 func (x *ExternalAgents) beside(s agent.SessionInfo, argv, environ, writable []string) (*external.Process, error) {
 	own := filepath.Join(x.app.Place.State, "agents", "work")
 	if err := os.MkdirAll(own, 0o700); err != nil {

@@ -71,8 +71,8 @@ func mentionedResources(ctx context.Context, set *mcp.Set, parts []provider.Part
 	return out
 }
 
-// wholeURI removes punctuation at the end of a word that belongs to the sentence instead of the URI. It stops as soon as the rest is a URI
-// that the server lists.
+// wholeURI removes punctuation at the end of a word that belongs to the sentence instead of the URI: one character at a time, until the
+// rest is a URI that the server lists, else all of it.
 func wholeURI(known []mcp.Resource, server, word string) string {
 	for uri := word; ; uri = uri[:len(uri)-1] {
 		if slices.ContainsFunc(known, func(r mcp.Resource) bool { return r.Server == server && r.URI == uri }) {

@@ -42,10 +42,10 @@ type link struct {
 	peer    *rpc.Peer
 	once    sync.Once // for stop
 
-	can    protocol.AgentCapabilities
-	auth   []protocol.AuthMethod
-	fresh  bool // the agent's conversation is empty: it has seen none of the session's messages
-	memory memory
+	can    protocol.AgentCapabilities // from initialize; set by open
+	auth   []protocol.AuthMethod      // from initialize; for signIn
+	fresh  bool                       // the agent's conversation is empty: it has seen none of the session's messages
+	memory memory                     // written by open, then only with prompting held
 
 	prompting sync.Mutex // held while a prompt runs: ACP allows one at a time in a session
 

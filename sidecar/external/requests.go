@@ -95,6 +95,8 @@ func (t *turn) path(p string) (string, error) {
 	return filepath.Clean(p), nil
 }
 
+// readTextFile answers fs/read_text_file with the text that the person sees, unsaved changes included (ACP). Line and limit are passed on
+// to the read tool; a negative one counts as 0.
 func (t *turn) readTextFile(ctx context.Context, params json.RawMessage) (any, error) {
 	var p protocol.ReadTextFileRequest
 	if err := protocol.Decode(params, &p); err != nil {
@@ -131,6 +133,8 @@ func (t *turn) readTextFile(ctx context.Context, params json.RawMessage) (any, e
 	return protocol.ReadTextFileResponse{Content: text}, nil
 }
 
+// writeTextFile answers fs/write_text_file after the proposal was decided and written. A rejection is an error whose text the agent's model
+// reads.
 func (t *turn) writeTextFile(ctx context.Context, params json.RawMessage) (any, error) {
 	var p protocol.WriteTextFileRequest
 	if err := protocol.Decode(params, &p); err != nil {

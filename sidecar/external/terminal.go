@@ -33,6 +33,7 @@ const commandLimit = 24 * 60 * 60 * 1000
 // refusedExit is the exit code of a command that was not run; POSIX shells use it for a command that was found but cannot be executed.
 const refusedExit = 126
 
+// createTerminal answers terminal/create at once; the command runs after that, and only if it is allowed.
 func (t *turn) createTerminal(_ context.Context, params json.RawMessage) (any, error) {
 	var p protocol.CreateTerminalRequest
 	if err := protocol.Decode(params, &p); err != nil {
@@ -144,6 +145,7 @@ func (t *turn) terminal(params json.RawMessage) (x *terminal, id string, err err
 	return x, p.TerminalID, nil
 }
 
+// terminalOutput answers terminal/output with the output so far.
 func (t *turn) terminalOutput(_ context.Context, params json.RawMessage) (any, error) {
 	x, _, err := t.terminal(params)
 	if err != nil {
@@ -153,6 +155,7 @@ func (t *turn) terminalOutput(_ context.Context, params json.RawMessage) (any, e
 	return protocol.TerminalOutputResponse{Output: out, Truncated: truncated, ExitStatus: exit}, nil
 }
 
+// waitForTerminal answers terminal/wait_for_exit when the command has ended.
 func (t *turn) waitForTerminal(ctx context.Context, params json.RawMessage) (any, error) {
 	x, _, err := t.terminal(params)
 	if err != nil {
@@ -167,6 +170,7 @@ func (t *turn) waitForTerminal(ctx context.Context, params json.RawMessage) (any
 	return protocol.WaitForTerminalExitResponse{ExitCode: exit.ExitCode, Signal: exit.Signal}, nil
 }
 
+// killTerminal answers terminal/kill. The terminal stays, so that the agent can still read its output (ACP).
 func (t *turn) killTerminal(_ context.Context, params json.RawMessage) (any, error) {
 	x, _, err := t.terminal(params)
 	if err != nil {
@@ -176,6 +180,7 @@ func (t *turn) killTerminal(_ context.Context, params json.RawMessage) (any, err
 	return protocol.KillTerminalResponse{}, nil
 }
 
+// releaseTerminal answers terminal/release: it kills the command and forgets the terminal.
 func (t *turn) releaseTerminal(_ context.Context, params json.RawMessage) (any, error) {
 	x, id, err := t.terminal(params)
 	if err != nil {

@@ -402,6 +402,7 @@ func (l *link) transcript(list []provider.Message) string {
 	return "This conversation began without you. What was said so far:\n<conversation>" + text + "</conversation>\nThe user's next message follows."
 }
 
+// textBlock returns a text as an ACP content block.
 func textBlock(text string) map[string]any { return map[string]any{"type": "text", "text": text} }
 
 // partBlocks returns a part of a message as content blocks. Pictures are sent as such where the agent accepts them, texts as embedded
