@@ -40,8 +40,8 @@ type answer struct {
 type part struct {
 	typ       provider.PartType
 	text      []byte
-	signature string
-	ended     bool // a signature closed the part; it covers exactly this text, so more text begins another part
+	signature string // an opaque value of the provider for this part; sent back unchanged
+	ended     bool   // a signature closed the part; it covers exactly this text, so more text begins another part
 	call      *call
 }
 

@@ -17,14 +17,14 @@ import (
 type TaskSpend struct {
 	Tasks int            `json:"tasks"`
 	Usage provider.Usage `json:"usage"`
-	Cost  float64        `json:"cost,omitempty"`
+	Cost  float64        `json:"cost,omitempty"` // USD
 }
 
 // taskSet tracks a session's sub-agents: how many run, and the results of those in the background. A turn waits for its background tasks
 // before it ends, and cancels them when it is cancelled, so no sub-agent works for a turn that is over.
 type taskSet struct {
 	mu      sync.Mutex
-	slots   chan struct{}      // guarded by mu; one for each of maxTasks; made with the first task
+	slots   chan struct{}      // guarded by mu; has an element for each running task, at most maxTasks; made with the first task
 	running int                // guarded by mu; tasks in the background
 	done    []finishedTask     // guarded by mu; results that the model has not read
 	wake    chan struct{}      // guarded by mu; closed and replaced when a task ends

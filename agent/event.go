@@ -50,19 +50,19 @@ const (
 // SessionInfo is a session's head: the settings and figures that lists of sessions show.
 type SessionInfo struct {
 	ID     string   `json:"id"`
-	Cwd    string   `json:"cwd"`
+	Cwd    string   `json:"cwd"`             // absolute
 	Extra  []string `json:"extra,omitempty"` // additional directories
 	Title  string   `json:"title,omitempty"`
 	Agent  string   `json:"agent"`
 	Model  string   `json:"model"`            // provider/model
 	Effort string   `json:"effort,omitempty"` // reasoning effort: low, medium or high; empty: the model's own
-	Parent string   `json:"parent,omitempty"`
+	Parent string   `json:"parent,omitempty"` // id of the session for which this sub-agent works; empty: a person's session
 	Review string   `json:"review,omitempty"` // one of ReviewStyles; empty: as configured
 	// Permission is PermissionAsk or PermissionAuto; empty: as configured.
 	Permission string    `json:"permission,omitempty"`
 	Forked     string    `json:"forked,omitempty"` // id of the session of which this is a fork
 	Created    time.Time `json:"created"`
-	Updated    time.Time `json:"updated"`
+	Updated    time.Time `json:"updated"` // last use; see Head.touch
 	// Diff is what the turns of the conversation changed; nil when nothing was.
 	Diff *DiffStat `json:"diff,omitempty"`
 }
@@ -107,12 +107,12 @@ type ToolData struct {
 	Tool        string             `json:"tool"`
 	Kind        tools.Kind         `json:"kind"`
 	Status      ToolStatus         `json:"status"`
-	Input       json.RawMessage    `json:"input,omitempty"`
-	Title       string             `json:"title,omitempty"`
-	Output      string             `json:"output,omitempty"`
-	Error       string             `json:"error,omitempty"`
-	ErrorKind   string             `json:"errorKind,omitempty"`
-	Metadata    map[string]any     `json:"metadata,omitempty"`
+	Input       json.RawMessage    `json:"input,omitempty"`     // the arguments; a JSON string when the model's text was not valid JSON
+	Title       string             `json:"title,omitempty"`     // for people
+	Output      string             `json:"output,omitempty"`    // as the model reads it
+	Error       string             `json:"error,omitempty"`     // as the model reads it, after Output
+	ErrorKind   string             `json:"errorKind,omitempty"` // for programs: a tools.Error's Kind, cancelled, cut, not_run …
+	Metadata    map[string]any     `json:"metadata,omitempty"`  // for programs and cards; its members depend on the tool
 	Locations   []tools.Location   `json:"locations,omitempty"`
 	Attachments []tools.Attachment `json:"attachments,omitempty"`
 	Started     time.Time          `json:"started,omitzero"`
@@ -126,7 +126,7 @@ type StepData struct {
 	Usage   provider.Usage      `json:"usage"`
 	Cost    float64             `json:"cost,omitempty"` // USD
 	Stop    provider.StopReason `json:"stop"`
-	Error   string              `json:"error,omitempty"`
+	Error   string              `json:"error,omitempty"` // why the answer is incomplete; masked
 	// Cut means that the answer broke off: its text is kept, and the next message continues it.
 	Cut bool `json:"cut,omitempty"`
 	// Dropped means that the request was repeated: the transcript keeps the message, the history does not.
@@ -218,8 +218,8 @@ type TurnData struct {
 	Stop  StopReason     `json:"stop"`
 	Error string         `json:"error,omitempty"` // for a person: what happened, then what to do
 	Usage provider.Usage `json:"usage"`           // sum of the turn's steps
-	Cost  float64        `json:"cost,omitempty"`
-	Steps int            `json:"steps"`
+	Cost  float64        `json:"cost,omitempty"`  // USD
+	Steps int            `json:"steps"`           // model answers
 	// Diff counts the changes of files, including those of sub-agents; nil when there are none.
 	Diff *DiffStat `json:"diff,omitempty"`
 	// Tasks is what sub-agents used; Usage and Cost do not include it.

@@ -42,7 +42,7 @@ type documents struct {
 type sent struct {
 	version int32
 	bytes   int
-	sum     uint64
+	sum     uint64 // hash of the text, by textSum
 }
 
 // maxEarlier is how many versions of a file are remembered. Each check and each question about a draft's texts makes two.

@@ -45,7 +45,7 @@ func startProcess(why guard.Reason, argv []string, dir string, env []string, sta
 	if err != nil {
 		return nil, err
 	}
-	// An own pipe instead of StdoutPipe: Wait closes that one before the last message has been read.
+	// Not StdoutPipe: Wait closes that pipe before the last message has been read.
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, err

@@ -20,7 +20,7 @@ type slot struct {
 	mu          sync.Mutex    // guards what follows
 	changed     chan struct{} // closed and replaced by set, to wake the waiters in get
 	state       slotState
-	cur         *client
+	cur         *client       // nil unless running
 	err         error         // why there is no client, for a person
 	initialized bool          // a run was initialised once, so the command works
 	crashes     []time.Time   // times of the crashes within crashWindow

@@ -29,7 +29,7 @@ const (
 type watcher struct {
 	fleet *fleet
 	fs    *fsnotify.Watcher
-	done  chan struct{}
+	done  chan struct{} // closed when run has ended
 	// ready is closed even when the limit of folders is reached, so that a test that waits for it never hangs.
 	ready   chan struct{}      // closed when all folders are watched
 	flushes chan chan struct{} // each is closed when all earlier events were delivered

@@ -36,7 +36,7 @@ type transformed struct {
 	shown   []custom.TransformedMessage
 	plain   []any // shown as JSON values, for a comparison
 	turns   [][]provider.Message
-	byID    map[string]int
+	byID    map[string]int // message id → index in shown and turns
 	session string
 }
 

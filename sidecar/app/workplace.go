@@ -40,7 +40,7 @@ type Workplace struct {
 type loadedConfig struct {
 	config   *config.Config
 	problems []config.Problem
-	stamp    string
+	stamp    string    // config.Stamp of the files; differs when one has changed
 	looked   time.Time // when the files were last checked
 }
 

@@ -13,7 +13,7 @@ type Known struct {
 	Agent
 	// Programs are the command lines that start the agent; the first one whose program is installed is used.
 	Programs [][]string
-	// Package is the agent's npm package, which Npx runs when no program is installed.
+	// Package is the agent's npm package, which the command line of Npx runs.
 	Package string
 	Args    []string // arguments for the package's program
 	Home    []string // files and folders of its own state, below the home folder
@@ -57,7 +57,7 @@ func (k Known) Installed() []string {
 	return nil
 }
 
-// Npx returns the command line that fetches the agent from npm each time it starts.
+// Npx returns the command line that runs the agent with npx, which downloads it where necessary.
 func (k Known) Npx() []string { return append([]string{"npx", "-y", k.Package}, k.Args...) }
 
 // moved pairs a folder below the home folder with the environment variable that puts it elsewhere: those of the XDG Base Directory

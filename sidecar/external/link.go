@@ -197,7 +197,8 @@ func errorText(e *jsonrpc2.Error) string {
 	return text
 }
 
-// signIn tells a person how to sign in: by the configured command, else by the methods that the agent listed in its answer to initialize.
+// signIn tells a person how to sign in: with the agent's SignIn command where one is known, else by the methods that the agent listed in
+// its answer to initialize.
 func (l *link) signIn() string {
 	if l.agent.SignIn != "" {
 		return "run " + l.agent.SignIn + " in a terminal, then prompt again"

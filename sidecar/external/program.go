@@ -28,7 +28,7 @@ func Start(cmd *exec.Cmd, stderr io.Writer) (Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	// An own pipe instead of StdoutPipe: Wait closes that one when the program exits, before its last message has been read.
+	// Not StdoutPipe: Wait closes that pipe when the program exits, before its last message has been read.
 	out, w, err := os.Pipe()
 	if err != nil {
 		return nil, err

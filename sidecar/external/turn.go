@@ -24,7 +24,7 @@ type turn struct {
 	*link
 	ctx  context.Context // done when the prompt has been answered or is cancelled
 	host *agent.ExternalTurn
-	emit func(provider.Event) error
+	emit func(provider.Event) error // publishes text, thinking and usage
 
 	calls sync.WaitGroup // requests of the agent that still run
 

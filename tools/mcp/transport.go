@@ -239,7 +239,7 @@ func (v *server) program() (*pipes, *trouble, error) {
 type drain struct {
 	io.ReadCloser
 	lines *bufio.Reader
-	said  io.Writer
+	said  io.Writer     // gets the lines that are not messages
 	line  []byte        // the unread rest of the present message; a part of kept
 	kept  []byte        // the buffer of one line, which is reused
 	once  sync.Once     // guards the closing of done
