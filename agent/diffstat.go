@@ -18,7 +18,7 @@ type DiffStat struct {
 	Paths []string `json:"paths,omitempty"`
 }
 
-// maxPaths bounds the paths in a turn's end event, which is stored.
+// maxPaths limits the paths in a turn's end event, because that is stored.
 const maxPaths = 1000
 
 // String returns one line for a person: "2 files changed, +10 −3 lines".
@@ -43,7 +43,7 @@ func (d *sessionDiff) add(turn *DiffStat) {
 	for _, p := range turn.Paths {
 		d.paths[p] = true
 	}
-	// max, because a turn with more than maxPaths files has fewer paths than files.
+	// max of both counts: a turn with more than maxPaths files has fewer paths than files.
 	d.sum.Files = max(len(d.paths), d.sum.Files, turn.Files)
 	d.sum.Additions += turn.Additions
 	d.sum.Deletions += turn.Deletions

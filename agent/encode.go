@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// An event with a text of megabytes, such as a build's output or a large file, is encoded by encodeLong and not by json.Marshal.
+// Events with a very long text, such as a build's output or a large file, are encoded by encodeLong instead of json.Marshal.
 const (
 	longText  = 256 << 10 // bytes; longer texts are quoted by encodeLong itself
 	quoteStep = 64 << 10  // bytes of a long text that are quoted at a time

@@ -26,7 +26,7 @@ type SmallModels interface {
 	Small(cwd, model string) string
 }
 
-// errNoModelForJob means that no model can do the job. Callers have a way without one: the first line of a prompt, a digest.
+// errNoModelForJob means that no model can do the job. Callers have a fallback: the first line of a prompt, or a digest.
 var errNoModelForJob = errors.New("no model for this")
 
 // errNoWords means that the model's answer had no text.

@@ -181,7 +181,7 @@ type Prompt struct {
 	Limits   Limits
 }
 
-// Limits end a turn early; 0 means no limit of its own.
+// Limits end a turn early; 0 means that this prompt sets no limit.
 type Limits struct {
 	Steps int     // model steps, where the agent allows more
 	Cost  float64 // USD, sub-agents' included; checked after each step

@@ -26,7 +26,7 @@ type Tracing struct {
 // maxSpanText limits each text in a span, in bytes.
 const maxSpanText = 8 << 10
 
-// quiet is a span that records nothing, for sessions without tracing; all its methods return at once.
+// quiet is a span that records nothing, for sessions without tracing.
 var quiet = trace.SpanFromContext(context.Background())
 
 // tracer makes the spans of one session; with a nil o it makes none.

@@ -87,7 +87,8 @@ func (a *abilities) register(params json.RawMessage) {
 		if r.Method == protocol.MethodWorkspaceDidChangeWatchedFiles {
 			reg.globs = watchGlobs(a.root, r.RegisterOptions)
 		}
-		// workspace/willRenameFiles and its five relatives; didChangeWatchedFiles has no filters and decodes to none.
+		// workspace/willRenameFiles and the five other file operations. didChangeWatchedFiles also ends in "Files"; it has no filters, so
+		// decoding it finds none.
 		if strings.HasSuffix(r.Method, "Files") {
 			_ = json.Unmarshal(r.RegisterOptions, &reg.files)
 		}
@@ -114,7 +115,7 @@ func (a *abilities) registered(method string) bool {
 	return false
 }
 
-// runs reports whether the server takes a command by workspace/executeCommand.
+// runs reports whether the server announced a command for workspace/executeCommand.
 func (a *abilities) runs(command string) bool {
 	return a.caps.Execute != nil && slices.Contains(a.caps.Execute.Commands, command)
 }

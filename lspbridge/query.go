@@ -167,7 +167,7 @@ func (q questions) Hover(ctx context.Context, path string, p Position) (string, 
 	return text, err
 }
 
-// DocumentSymbols returns the outline of a file; a flat list from servers that send no hierarchy.
+// DocumentSymbols returns the outline of a file; from servers without a hierarchy it is a flat list.
 func (q questions) DocumentSymbols(ctx context.Context, path string) ([]Symbol, error) {
 	var out []Symbol
 	err := q.one(ctx, path, func(k *capabilities) bool { return has(k.DocSymbol) }, "document symbols", func(ctx context.Context, c *client) error {

@@ -27,7 +27,7 @@ import (
 	"github.com/pillion-dev/pillion/tools/whole"
 )
 
-// OAuth is the configured part of a sign-in. Without a ClientID Pillion registers itself at the authorization server (dynamic client
+// OAuth holds the settings of a sign-in. Without a ClientID Pillion registers itself at the authorization server (dynamic client
 // registration, RFC 7591).
 type OAuth struct {
 	ClientID     string

@@ -27,7 +27,7 @@ type readInput struct {
 	URI    string `json:"uri" jsonschema:"the resource's URI, as list_mcp_resources gives it"`
 }
 
-// Resource is a document, record or page that a server offers (MCP, "Resources"), or a template of such.
+// Resource is a document, record or page that a server offers (MCP, "Resources"), or a template of their URIs.
 type Resource struct {
 	Server      string `json:"server"`
 	URI         string `json:"uri"`
